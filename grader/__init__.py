@@ -1,0 +1,19 @@
+"""The grader of *LLM kernels, day by day*: builds, runs and judges CUDA kernels, with or without a GPU.
+
+Importing this package is cheap. ``load_kernel`` pulls in torch when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "load_kernel"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "load_kernel":
+        from grader.loading import load_kernel
+
+        return load_kernel
+    raise AttributeError(f"module 'grader' has no attribute {name!r}")

@@ -1,0 +1,23 @@
+"""What can go wrong that a user can put right. The command line prints these as one message, never as a traceback."""
+
+from __future__ import annotations
+
+
+class GraderError(Exception):
+    """Something a user can put right: ``message`` says what and where, ``hint`` what to do about it."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+class BuildError(GraderError):
+    """The kernel does not compile. ``message`` is the compiler's own text, at the learner's lines."""
+
+
+class KernelFinding(GraderError):
+    """The simulator found a fault while a kernel ran (an access out of bounds, a race, a deadlock...)."""
