@@ -1,0 +1,131 @@
+"""How inputs are drawn: small objects that a task names, and that fill a tensor of a given shape with random numbers.
+
+A distribution is any callable. It is called with those of these arguments that it names::
+
+    shape      the tensor's shape, a tuple
+    dims       the case's sizes, a dict
+    generator  a torch.Generator on the CPU: use it for every random number, so that a printed seed reproduces the run
+    inputs     the tensors drawn before this one, by name, in the order of the task
+    dtype      the torch dtype that the tensor will be rounded to
+
+and returns a CPU tensor of that shape (or one that broadcasts to it) of any dtype. It is rounded to the case's dtype
+afterwards; the reference sees the rounded values. An argument of the distributions below may be a number or an
+expression over the sizes, such as ``integers(0, "vocabulary")``.
+
+Why the defaults are not plain N(0, 1) everywhere: the mean of many such numbers is nearly zero, so an output of zeros
+would be nearly right. Give values an offset per channel, scale queries up, and a lazy kernel is far off.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Number = float | int | str
+"""A number, or a Python expression over the sizes of a case."""
+
+
+def evaluate(expression: Number, dims: Mapping[str, Any]) -> Any:
+    """The value of a number or of an expression over the sizes (``"heads * 2"``)."""
+    if not isinstance(expression, str):
+        return expression
+    return eval(expression, {"__builtins__": {}, "min": min, "max": max, "abs": abs, "int": int}, dict(dims))
+
+
+def draw(distribution: Callable[..., Any], **available: Any) -> Any:
+    """Call a distribution with those of the available arguments that it names."""
+    parameters = inspect.signature(distribution).parameters
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        return distribution(**available)
+    return distribution(**{name: value for name, value in available.items() if name in parameters})
+
+
+@dataclass(frozen=True)
+class normal:
+    """Normally distributed; ``channel_offset`` adds to each entry of the last axis an own constant of that spread."""
+
+    scale: Number = 1.0
+    mean: Number = 0.0
+    channel_offset: Number = 0.0
+
+    def __call__(self, shape: tuple[int, ...], dims: Mapping[str, Any], generator: Any) -> Any:
+        """A float32 tensor."""
+        import torch
+
+        values = torch.randn(shape, generator=generator) * float(evaluate(self.scale, dims))
+        values += float(evaluate(self.mean, dims))
+        offset = float(evaluate(self.channel_offset, dims))
+        if offset and shape:
+            values += torch.randn(shape[-1:], generator=generator) * offset
+        return values
+
+
+@dataclass(frozen=True)
+class uniform:
+    """Evenly distributed between two numbers."""
+
+    low: Number = 0.0
+    high: Number = 1.0
+
+    def __call__(self, shape: tuple[int, ...], dims: Mapping[str, Any], generator: Any) -> Any:
+        """A float32 tensor."""
+        import torch
+
+        low, high = float(evaluate(self.low, dims)), float(evaluate(self.high, dims))
+        return torch.rand(shape, generator=generator) * (high - low) + low
+
+
+@dataclass(frozen=True)
+class integers:
+    """Whole numbers from ``low`` up to, but without, ``high``."""
+
+    low: Number = 0
+    high: Number = 2
+
+    def __call__(self, shape: tuple[int, ...], dims: Mapping[str, Any], generator: Any) -> Any:
+        """An int64 tensor."""
+        import torch
+
+        low, high = int(evaluate(self.low, dims)), int(evaluate(self.high, dims))
+        return torch.randint(low, max(high, low + 1), shape, generator=generator)
+
+
+@dataclass(frozen=True)
+class constant:
+    """The same number everywhere."""
+
+    value: Number = 0.0
+
+    def __call__(self, shape: tuple[int, ...], dims: Mapping[str, Any]) -> Any:
+        """A float64 tensor."""
+        import torch
+
+        return torch.full(shape, float(evaluate(self.value, dims)), dtype=torch.float64)
+
+
+@dataclass(frozen=True)
+class between:
+    """A size that is drawn afresh for every run, both ends included."""
+
+    low: int
+    high: int
+
+    def choose(self, random: Any) -> int:
+        """One of the sizes, by a ``random.Random``."""
+        return random.randint(self.low, self.high)
+
+
+@dataclass(frozen=True, init=False)
+class one_of:
+    """A size or flag that is drawn afresh for every run from a list."""
+
+    values: tuple[Any, ...]
+
+    def __init__(self, *values: Any) -> None:
+        object.__setattr__(self, "values", values)
+
+    def choose(self, random: Any) -> Any:
+        """One of the values, by a ``random.Random``."""
+        return random.choice(self.values)

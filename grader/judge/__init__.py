@@ -1,0 +1,54 @@
+"""Judging one kernel file: the stages, in order, each in a file of its own.
+
+``check`` is the way in::
+
+    verdict = check(entry, file, device="cpu", seed=None, stages=None, on_progress=None)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.course import Entry
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from grader.task import Exercise
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What ``check`` is doing: called at the start of a stage, after each case, and at the end of a stage."""
+
+    stage: str
+    event: str
+    """started, case or finished."""
+    done: int = 0
+    total: int = 0
+    case: str = ""
+    status: str = ""
+    """passed, failed, skipped or error, for a case or a finished stage."""
+
+
+def check(
+    exercise: Entry | Exercise | str,
+    file: str | Path | None = None,
+    device: str = "cpu",
+    seed: int | None = None,
+    stages: Sequence[str] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Verdict:
+    """Judge a file as an answer to an exercise.
+
+    ``exercise``: an ``Entry``, its name, or a whole ``Exercise``. ``file``: the kernel; by default the learner's own.
+    ``device``: "cpu" is the simulator, "cuda" a real GPU. ``seed``: of all random inputs; None draws one. ``stages``:
+    which to run, by default all that the device has. ``on_progress`` is called from other threads too.
+
+    A kernel that fails is a verdict. GraderError means that the grader could not judge: no such file, no compiler...
+    """
+    from grader.judge.driver import run_check
+
+    return run_check(exercise, file, device, seed, stages, on_progress)
