@@ -1,0 +1,27 @@
+// make_float4(x, y, z, w) and its siblings: one function for each of CUDA's vector types.
+#pragma once
+
+#include "vector_types.h"
+
+#define SIM_MAKE __attribute__((always_inline)) static constexpr inline
+#define SIM_MAKE_FUNCTIONS(prefix, T)                                                  \
+    SIM_MAKE prefix##1 make_##prefix##1(T x) { return prefix##1 {x}; }                 \
+    SIM_MAKE prefix##2 make_##prefix##2(T x, T y) { return prefix##2 {x, y}; }         \
+    SIM_MAKE prefix##3 make_##prefix##3(T x, T y, T z) { return prefix##3 {x, y, z}; } \
+    SIM_MAKE prefix##4 make_##prefix##4(T x, T y, T z, T w) { return prefix##4 {x, y, z, w}; }
+
+SIM_MAKE_FUNCTIONS(char, signed char)
+SIM_MAKE_FUNCTIONS(uchar, unsigned char)
+SIM_MAKE_FUNCTIONS(short, short)
+SIM_MAKE_FUNCTIONS(ushort, unsigned short)
+SIM_MAKE_FUNCTIONS(int, int)
+SIM_MAKE_FUNCTIONS(uint, unsigned int)
+SIM_MAKE_FUNCTIONS(long, long)
+SIM_MAKE_FUNCTIONS(ulong, unsigned long)
+SIM_MAKE_FUNCTIONS(longlong, long long)
+SIM_MAKE_FUNCTIONS(ulonglong, unsigned long long)
+SIM_MAKE_FUNCTIONS(float, float)
+SIM_MAKE_FUNCTIONS(double, double)
+
+#undef SIM_MAKE_FUNCTIONS
+#undef SIM_MAKE

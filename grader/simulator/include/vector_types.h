@@ -1,0 +1,156 @@
+// CUDA's built-in vector types: char1 ... double4, and dim3.
+//
+// What matters here is how they are read and written. A GPU moves a whole float4 with one 16-byte instruction, and the
+// simulator's counters see what the compiler emits. Compilers like to split a plain struct of four floats into four
+// 4-byte moves, so each type keeps a second view of its bytes, `whole`, as one machine word or vector, and copies
+// through that. Types of 32 bytes copy as two halves of 16, as a GPU does (it has no wider access than 128 bits).
+// Types with three members have no such instruction: they are plain structs and move member by member.
+#pragma once
+
+#include <cstddef>
+
+#define SIM_VECTOR_INLINE __attribute__((always_inline)) inline
+// A view of N values of type T as one register. may_alias: kernels load, say, eight halves as one uint4.
+#define SIM_WHOLE(T, N) T __attribute__((vector_size(N * sizeof(T)), may_alias))
+
+// In a constant expression only the member-wise view may be read.
+#define SIM_COPY(member_wise)                \
+    if (__builtin_is_constant_evaluated()) { \
+        member_wise;                         \
+    } else {                                 \
+        whole = other.whole;                 \
+    }
+
+namespace sim {
+// Takes the value of `float4 v = {1.0f}` but, being a class, not of `float4 v = 1.0f`, which CUDA rejects.
+template <typename T>
+struct First {
+    T value;
+    constexpr First(T v) : value(v) {}
+};
+}  // namespace sim
+
+#define SIM_VECTOR1(name, T) \
+    struct name {            \
+        T x;                 \
+    };
+
+#define SIM_VECTOR2(name, T)                                                                                      \
+    struct alignas(2 * sizeof(T)) name {                                                                          \
+        union {                                                                                                   \
+            struct {                                                                                              \
+                T x, y;                                                                                           \
+            };                                                                                                    \
+            SIM_WHOLE(T, 2) whole;                                                                                \
+        };                                                                                                        \
+        name() = default;                                                                                         \
+        constexpr SIM_VECTOR_INLINE name(::sim::First<T> a) : x(a.value), y(0) {}                                 \
+        constexpr SIM_VECTOR_INLINE name(T a, T b) : x(a), y(b) {}                                                \
+        constexpr SIM_VECTOR_INLINE name(const name& other) : x(0), y(0) { SIM_COPY((x = other.x, y = other.y)) } \
+        constexpr SIM_VECTOR_INLINE name& operator=(const name& other) {                                          \
+            SIM_COPY((x = other.x, y = other.y))                                                                  \
+            return *this;                                                                                         \
+        }                                                                                                         \
+    };
+
+#define SIM_VECTOR3(name, T) \
+    struct name {            \
+        T x, y, z;           \
+    };
+
+#define SIM_VECTOR4(name, T)                                                                     \
+    struct alignas(4 * sizeof(T)) name {                                                         \
+        union {                                                                                  \
+            struct {                                                                             \
+                T x, y, z, w;                                                                    \
+            };                                                                                   \
+            SIM_WHOLE(T, 4) whole;                                                               \
+        };                                                                                       \
+        name() = default;                                                                        \
+        constexpr SIM_VECTOR_INLINE name(::sim::First<T> a) : x(a.value), y(0), z(0), w(0) {}    \
+        constexpr SIM_VECTOR_INLINE name(T a, T b, T c = 0, T d = 0) : x(a), y(b), z(c), w(d) {} \
+        constexpr SIM_VECTOR_INLINE name(const name& other) : x(0), y(0), z(0), w(0) {           \
+            SIM_COPY((x = other.x, y = other.y, z = other.z, w = other.w))                       \
+        }                                                                                        \
+        constexpr SIM_VECTOR_INLINE name& operator=(const name& other) {                         \
+            SIM_COPY((x = other.x, y = other.y, z = other.z, w = other.w))                       \
+            return *this;                                                                        \
+        }                                                                                        \
+    };
+
+// Four values of 8 bytes: 32 bytes, two accesses. ALIGN is 16 for CUDA's ordinary types, 32 for the *_32a ones.
+#define SIM_VECTOR4_WIDE(name, T, ALIGN)                                                         \
+    struct alignas(ALIGN) name {                                                                 \
+        union {                                                                                  \
+            struct {                                                                             \
+                T x, y, z, w;                                                                    \
+            };                                                                                   \
+            struct {                                                                             \
+                SIM_WHOLE(T, 2) first, second;                                                   \
+            };                                                                                   \
+        };                                                                                       \
+        name() = default;                                                                        \
+        constexpr SIM_VECTOR_INLINE name(::sim::First<T> a) : x(a.value), y(0), z(0), w(0) {}    \
+        constexpr SIM_VECTOR_INLINE name(T a, T b, T c = 0, T d = 0) : x(a), y(b), z(c), w(d) {} \
+        SIM_VECTOR_INLINE name(const name& other) : first(other.first), second(other.second) {}  \
+        SIM_VECTOR_INLINE name& operator=(const name& other) {                                   \
+            first = other.first;                                                                 \
+            second = other.second;                                                               \
+            return *this;                                                                        \
+        }                                                                                        \
+    };
+
+#define SIM_VECTORS(prefix, T) \
+    SIM_VECTOR1(prefix##1, T)  \
+    SIM_VECTOR2(prefix##2, T)  \
+    SIM_VECTOR3(prefix##3, T)
+
+SIM_VECTORS(char, signed char)
+SIM_VECTORS(uchar, unsigned char)
+SIM_VECTORS(short, short)
+SIM_VECTORS(ushort, unsigned short)
+SIM_VECTORS(int, int)
+SIM_VECTORS(uint, unsigned int)
+SIM_VECTORS(long, long)
+SIM_VECTORS(ulong, unsigned long)
+SIM_VECTORS(longlong, long long)
+SIM_VECTORS(ulonglong, unsigned long long)
+SIM_VECTORS(float, float)
+SIM_VECTORS(double, double)
+
+SIM_VECTOR4(char4, signed char)
+SIM_VECTOR4(uchar4, unsigned char)
+SIM_VECTOR4(short4, short)
+SIM_VECTOR4(ushort4, unsigned short)
+SIM_VECTOR4(int4, int)
+SIM_VECTOR4(uint4, unsigned int)
+SIM_VECTOR4(float4, float)
+SIM_VECTOR4_WIDE(long4, long, 16)
+SIM_VECTOR4_WIDE(ulong4, unsigned long, 16)
+SIM_VECTOR4_WIDE(longlong4, long long, 16)
+SIM_VECTOR4_WIDE(ulonglong4, unsigned long long, 16)
+SIM_VECTOR4_WIDE(double4, double, 16)
+SIM_VECTOR4_WIDE(double4_16a, double, 16)
+SIM_VECTOR4_WIDE(double4_32a, double, 32)
+SIM_VECTOR4_WIDE(longlong4_16a, long long, 16)
+SIM_VECTOR4_WIDE(longlong4_32a, long long, 32)
+
+#undef SIM_VECTORS
+#undef SIM_VECTOR4_WIDE
+#undef SIM_VECTOR4
+#undef SIM_VECTOR3
+#undef SIM_VECTOR2
+#undef SIM_VECTOR1
+#undef SIM_COPY
+#undef SIM_WHOLE
+
+// Extent of a grid or of a block; missing extents are 1.
+struct dim3 {
+    unsigned int x, y, z;
+    constexpr SIM_VECTOR_INLINE dim3(unsigned int width = 1, unsigned int height = 1, unsigned int depth = 1)
+        : x(width), y(height), z(depth) {}
+    constexpr SIM_VECTOR_INLINE dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+    constexpr SIM_VECTOR_INLINE operator uint3() const { return uint3{x, y, z}; }
+};
+
+#undef SIM_VECTOR_INLINE
