@@ -3,16 +3,21 @@
 # make test   runs the whole test suite, the notebooks included
 # make lab    opens the lessons in JupyterLab
 # make format formats Python and CUDA/C++ sources; make notebooks runs every lesson again and keeps its outputs
-PYTHON ?= python3
+# The first Python on the PATH that is 3.11 or 3.12 and can make a virtual environment; or say make PYTHON=...
+PYTHON ?= $(shell for python in python3 python3.12 python3.11; do \
+	$$python -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null && echo $$python && break; done)
 PIP_FLAGS ?=
 BIN := .venv/bin
-SOURCES := $(shell git ls-files '*.cu' '*.cuh' '*.h' '*.cpp' 2>/dev/null)
+SOURCES = $(shell find grader lessons exercises solutions tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.cpp')
 DEMO := day06_flash_attention/flash_attention
 
 .PHONY: setup demo test lab format lint notebooks
 setup: .venv/.installed
 
 .venv/.installed: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or 3.12 with venv found (Debian, Ubuntu: apt install python3-venv)"; exit 2; }
+	@command -v g++ >/dev/null || command -v clang++ >/dev/null || { echo "make: no C++ compiler found (Debian, Ubuntu: apt install g++)"; exit 2; }
+	@echo "Setting up .venv; this downloads the packages once."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e '.[test]'
 	@touch $@
