@@ -1,0 +1,88 @@
+"""Launch every solution on the GPU, on every case of its exercise: the program that compute-sanitizer watches.
+
+Each tensor is a cudaMalloc of its own (PyTorch's caching allocator would hide reads past the end inside its pool), and
+outputs start uninitialised, so that memcheck and initcheck see what they would see in a plain CUDA program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+os.environ.setdefault("PYTORCH_NO_CUDA_MEMORY_CACHING", "1")
+
+from grader.course import Course, Entry
+from grader.errors import GraderError
+from grader.task import Exercise, torch_dtype
+
+
+def chosen(names: list[str]) -> list[Entry]:
+    """The exercises whose name contains one of ``names`` (all of them when there are none)."""
+    return [entry for entry in Course().exercises if not names or any(part in entry.name for part in names)]
+
+
+def on_gpu(tensor: Any, offset: int) -> Any:
+    """A copy of a CPU tensor on the GPU, ``offset`` elements past the start of its allocation."""
+    import torch
+
+    room = torch.empty(tensor.numel() + offset, dtype=tensor.dtype, device="cuda")[offset:]
+    room.copy_(tensor.reshape(-1))
+    return room.view(tensor.shape)
+
+
+def launch(exercise: Exercise, kernel: Any, case: Any, dtype: str, seed: int) -> None:
+    """Launch one case and wait for it."""
+    import torch
+
+    call = exercise.call(case, dtype, exercise.case_seed(seed, case, dtype))
+    tensors = {name: on_gpu(tensor, case.offsets.get(name, 0)) for name, tensor in call.tensors.items()}
+    for name, shape in call.output_shapes.items():
+        if name not in tensors:
+            offset = case.offsets.get(name, 0)
+            room = torch.empty(
+                torch.Size(shape).numel() + offset, dtype=torch_dtype(call.output_dtypes[name]), device="cuda"
+            )
+            tensors[name] = room[offset:].view(shape)
+    arguments = [
+        tensors[parameter.name] if parameter.is_pointer else call.scalars[parameter.name]
+        for parameter in exercise.parameters(dtype)
+        if not parameter.is_stream
+    ]
+    getattr(kernel, exercise.launcher(dtype))(*arguments)
+    torch.cuda.synchronize()
+
+
+def main() -> int:
+    """Build all solutions at once, then launch them one after another."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="parts of exercise names; all when none is given")
+    parser.add_argument("--build-only", action="store_true")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    wanted = chosen(arguments.names)
+
+    from grader.loading import load_kernel
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        built = [pool.submit(load_kernel, entry.solution, device="cuda") for entry in wanted]
+    if arguments.build_only:
+        return 0
+    failed = 0
+    for entry, future in zip(wanted, built):
+        name, exercise = entry.name, entry.load()
+        try:
+            kernel = future.result()
+            for case, dtype in exercise.runs():
+                launch(exercise, kernel, case, dtype, arguments.seed)
+            print(f"launched {name}: {len(exercise.runs())} cases", flush=True)
+        except (GraderError, RuntimeError) as error:
+            failed += 1
+            print(f"FAILED {name}: {error}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
