@@ -1,1 +1,1 @@
-"""What can only be checked on a real GPU: run by hand there, never by ``make test``. See ``python -m tests.gpu.verify -h``."""
+"""What only a real GPU can show: run by hand there, never by ``make test``. See ``python -m tests.gpu.verify -h``."""
