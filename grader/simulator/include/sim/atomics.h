@@ -1,0 +1,49 @@
+// Atomic operations: the entry points of libsim, one per element type. The CUDA names (atomicAdd, ...) for the built-in
+// types are in device_atomic_functions.h; those for half and bfloat16 are beside the types.
+//
+// They run outside kernel code, so the checks see one atomic and no separate read and write. Each returns the old
+// value.
+#pragma once
+
+#include <stdint.h>
+
+#include "sim/scope.h"
+
+#pragma GCC visibility push(default)
+namespace sim {
+
+enum class AtomicOp : int {
+    add,
+    sub,
+    min,
+    max,
+    exchange,
+    compare_and_swap,
+    bit_and,
+    bit_or,
+    bit_xor,
+    increment,  // old >= operand ? 0 : old + 1
+    decrement,  // old == 0 || old > operand ? operand : old - 1
+    load,       // cuda::atomic_ref and ld.acquire
+    store,
+};
+
+int32_t atomic_i32(AtomicOp op, void* address, int32_t operand, Scope scope = Scope::device);
+uint32_t atomic_u32(AtomicOp op, void* address, uint32_t operand, Scope scope = Scope::device);
+int64_t atomic_i64(AtomicOp op, void* address, int64_t operand, Scope scope = Scope::device);
+uint64_t atomic_u64(AtomicOp op, void* address, uint64_t operand, Scope scope = Scope::device);
+float atomic_f32(AtomicOp op, void* address, float operand, Scope scope = Scope::device);
+double atomic_f64(AtomicOp op, void* address, double operand, Scope scope = Scope::device);
+
+// IEEE half and bfloat16 as bit patterns, one or two to a word: add, min, max, exchange.
+uint16_t atomic_f16(AtomicOp op, void* address, uint16_t operand, Scope scope = Scope::device);
+uint16_t atomic_bf16(AtomicOp op, void* address, uint16_t operand, Scope scope = Scope::device);
+uint32_t atomic_f16x2(AtomicOp op, void* address, uint32_t operand, Scope scope = Scope::device);
+uint32_t atomic_bf16x2(AtomicOp op, void* address, uint32_t operand, Scope scope = Scope::device);
+
+uint16_t compare_and_swap_16(void* address, uint16_t compare, uint16_t value, Scope scope = Scope::device);
+uint32_t compare_and_swap_32(void* address, uint32_t compare, uint32_t value, Scope scope = Scope::device);
+uint64_t compare_and_swap_64(void* address, uint64_t compare, uint64_t value, Scope scope = Scope::device);
+
+}  // namespace sim
+#pragma GCC visibility pop

@@ -1,0 +1,27 @@
+// What else a running thread can ask for: clocks, traps, sleeping, printing, and asynchronous copies.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(default)
+namespace sim {
+
+long long clock_cycles();  // clock64(): nanoseconds of real time, so only differences of one run mean something
+uint64_t global_timer();   // %globaltimer
+void nanosleep(unsigned nanoseconds);
+[[noreturn]] void trap();  // __trap()
+int device_printf(const char* format, ...) __attribute__((format(printf, 1, 2)));
+[[noreturn]] void assert_failed(const char* expression, const char* file, unsigned line, const char* function);
+
+// cp.async and __pipeline_memcpy_async. The bytes arrive when the copying thread waits for them, not before: a kernel
+// that forgets the wait reads what was there earlier. `zero_fill` bytes at the end are zeros, not copied.
+void async_copy(void* shared, const void* global, size_t bytes, size_t zero_fill);
+void async_copy_commit();
+void async_copy_wait(unsigned groups_that_may_be_pending);
+
+// Tells the scheduler that this thread polls memory that another thread must change.
+void spin_hint();
+
+}  // namespace sim
+#pragma GCC visibility pop

@@ -1,0 +1,31 @@
+// Who am I: threadIdx, blockIdx, blockDim, gridDim and what follows from them.
+//
+// The functions live in libsim and are `const`: a thread's identity never changes while it runs, so the compiler may
+// call once and keep the result. They are never inlined into kernel code; reads of the simulator's own state are
+// therefore not seen by the checks.
+#pragma once
+
+#include "sim/dim.h"
+
+#pragma GCC visibility push(default)
+namespace sim {
+
+[[gnu::const]] uint3 thread_index() noexcept;
+[[gnu::const]] uint3 block_index() noexcept;
+[[gnu::const]] dim3 block_dimensions() noexcept;
+[[gnu::const]] dim3 grid_dimensions() noexcept;
+[[gnu::const]] unsigned linear_thread_index() noexcept;  // x fastest
+[[gnu::const]] unsigned lane_index() noexcept;           // 0..31
+[[gnu::const]] unsigned warp_index() noexcept;           // within the block
+[[gnu::const]] bool on_device() noexcept;                // false in host code
+[[gnu::const]] bool is_cooperative() noexcept;           // launched by cudaLaunchCooperativeKernel
+
+}  // namespace sim
+#pragma GCC visibility pop
+
+#define threadIdx (::sim::thread_index())
+#define blockIdx (::sim::block_index())
+#define blockDim (::sim::block_dimensions())
+#define gridDim (::sim::grid_dimensions())
+
+constexpr int warpSize = 32;

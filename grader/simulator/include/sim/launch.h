@@ -1,0 +1,45 @@
+// Launching a kernel: what `kernel<<<grid, block, bytes, stream>>>(arguments)` becomes.
+#pragma once
+
+#include <stddef.h>
+
+#include "sim/dim.h"
+
+typedef struct SimStream* cudaStream_t;
+
+#pragma GCC visibility push(default)
+namespace sim {
+
+struct LaunchConfig {
+    dim3 grid;
+    dim3 block;
+    size_t dynamic_shared_bytes;
+    cudaStream_t stream;
+    const void* kernel = nullptr;  // the kernel's address where it is known: finds its cudaFuncSetAttribute
+    bool cooperative = false;
+
+    LaunchConfig(dim3 grid_, dim3 block_, size_t dynamic_shared_bytes_ = 0, cudaStream_t stream_ = nullptr)
+        : grid(grid_), block(block_), dynamic_shared_bytes(dynamic_shared_bytes_), stream(stream_) {}
+
+    LaunchConfig& of(const void* kernel_) {
+        kernel = kernel_;
+        return *this;
+    }
+};
+
+// Runs `body(context)` once for each thread of the grid and returns when all blocks have ended. Sets the last CUDA
+// error when the configuration is refused or a thread faults.
+void run_grid(const LaunchConfig& config, const char* name, void (*body)(void*), void* context);
+
+template <typename Kernel, typename... Arguments>
+inline void launch(const LaunchConfig& config, const char* name, Kernel kernel, Arguments... arguments) {
+    // Not instrumented: passing the arguments is no memory access of the kernel.
+    auto thread = [&]() __attribute__((no_sanitize("thread"))) { kernel(arguments...); };
+    run_grid(
+        config, name,
+        [](void* context) __attribute__((no_sanitize("thread"))) { (*static_cast<decltype(thread)*>(context))(); },
+        &thread);
+}
+
+}  // namespace sim
+#pragma GCC visibility pop

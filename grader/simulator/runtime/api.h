@@ -1,0 +1,50 @@
+// The C interface of libsim: what the Python side (through ctypes) and the runner call around a launch.
+//
+// Every function is safe to call from a process that goes on living: a fault inside a kernel ends the launch, never the
+// process. Nothing here is needed by a kernel file; kernels see the headers in ../include.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SIM_EXPORT __attribute__((visibility("default")))
+
+// A tensor in device memory: 256-byte aligned plus `align_offset_bytes`, red zones on both sides, every byte 0xFF and
+// counted as "never written". Null when the device memory is full.
+SIM_EXPORT void* sim_tensor_alloc(const char* name, const char* dtype, int ndim, const int64_t* shape, size_t bytes,
+                                  size_t align_offset_bytes);
+SIM_EXPORT void sim_tensor_write(void* device, const void* host, size_t bytes);  // host to device; marks as written
+SIM_EXPORT void sim_tensor_read(const void* device, void* host, size_t bytes);   // device to host
+
+// Tells initcheck that the kernel must write every element of this tensor.
+SIM_EXPORT void sim_expect_output(void* device);
+
+// Settings, kept until changed: returns 0, or -1 for an unknown key or a bad value.
+//   checks             0 | 1      report accesses and synchronisation to the checks (default 1)
+//   workers            1..64      OS threads that run blocks (default 1)
+//   watchdog_seconds   number     a launch in which no block ends for so long is an infinite loop (default 10)
+//   schedule           forward | reverse | random:SEED     order in which ready threads run
+//   arena_megabytes    number     size of device memory; only before the first allocation
+//   stack_kilobytes    number     stack of one CUDA thread (default 128)
+//   any other key is offered to the checks (max_findings, ...)
+SIM_EXPORT int sim_configure(const char* key, const char* value);
+
+// JSON: launches, findings, counters. Valid until the next call of sim_report or sim_reset.
+SIM_EXPORT const char* sim_report(void);
+
+// What kernels printed since the last call. Valid until the next call.
+SIM_EXPORT const char* sim_take_output(void);
+
+// Frees all tensors and device allocations, clears findings, counters, output and the last CUDA error.
+SIM_EXPORT void sim_reset(void);
+
+// Block and thread that last wrote this byte of device memory, as {block x, y, z, thread x, y, z}: 1 if known, else 0.
+SIM_EXPORT int sim_writer(const void* device, unsigned writer[6]);
+
+#ifdef __cplusplus
+}
+#endif

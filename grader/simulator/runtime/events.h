@@ -1,0 +1,114 @@
+// What the runtime tells the checks. CHECKS implements these functions; events_default.cpp holds weak ones that do
+// nothing, so that the runtime links and runs without any check.
+//
+// Events about a running grid come only while `launch.checks_enabled`. They are called on the fiber of the thread that
+// caused them unless the comment says otherwise; an implementation may call kill_launch from any of those.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/atomics.h"
+#include "thread.h"
+
+namespace sim::events {
+
+// --- the life of a grid (launch_* on the host's stack; block_* on a worker's) ---
+void launch_begin(Launch& launch);
+void launch_end(Launch& launch);
+void block_begin(Block& block);
+void block_end(Block& block);
+void thread_begin(Thread& thread);
+void thread_exit(Thread& thread);
+
+// --- synchronisation ---
+// All threads that take part have arrived; called once, by the last of them, before any goes on. participants[w] are
+// the lanes of warp w. `barrier` is 0 for __syncthreads.
+void barrier(Block& block, unsigned barrier, const unsigned* participants);
+// One thread's bar.arrive: it does not wait, but what it did before is ordered before those who do.
+void barrier_arrive(Thread& thread, unsigned barrier);
+// __syncwarp: orders memory among the participating lanes (mask less the exited ones).
+void syncwarp(Warp& warp, unsigned mask, unsigned participants);
+// Any other warp intrinsic: lanes met, but memory is not ordered.
+void warp_collective(Warp& warp, Wait kind, unsigned mask, unsigned participants);
+// All threads of the grid have arrived.
+void grid_sync(Launch& launch);
+
+// Before the operation. `address` is the kernel's return address.
+void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope scope, const void* address);
+// After it: whether memory changed (a failed compare-and-swap changes nothing).
+void atomic_done(Thread& thread, const void* data, size_t bytes, AtomicOp op, bool changed);
+void fence(Thread& thread, Scope scope);
+
+void async_copy(Thread& thread, void* shared, const void* global, size_t bytes, size_t zero_fill, const void* address);
+void async_commit(Thread& thread);
+// The copies that this wait completed, oldest first, are about to be performed.
+void async_wait(Thread& thread, unsigned groups_that_may_be_pending);
+
+// --- errors that the runtime itself notices ---
+enum class SyncError : uint8_t {
+    deadlock,              // no thread can run; thread is null, the waiting ones say where in wait_*
+    barrier_sites_differ,  // threads met at different __syncthreads
+    barrier_after_exit,    // threads wait at a barrier that others will never reach: they have exited
+    own_lane_not_in_mask,
+    mask_names_missing_lane,     // a lane that does not exist
+    collectives_differ,          // lanes of one mask at different intrinsics or places
+    shuffle_from_inactive_lane,  // reads from a lane that takes no part
+    barrier_threads_invalid,     // bar.sync with a count that is no multiple of 32 or exceeds the block
+    grid_sync_not_cooperative,
+};
+void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail);
+
+enum class FaultKind : uint8_t {
+    illegal_address,
+    misaligned_address,
+    division_by_zero,
+    illegal_instruction,
+    stack_overflow,
+    infinite_loop,
+    trap,
+    assertion,
+    shared_memory_exceeded,  // static arrays beyond 48 KB, or static + dynamic beyond what was allowed
+    device_exception,        // a C++ exception left the kernel
+};
+struct Fault {
+    FaultKind kind;
+    Thread* thread;       // may be null for an infinite loop
+    const void* data;     // the address that was accessed, where there is one
+    const void* address;  // of the instruction, or the return address of a call into the simulator
+    const char* detail;   // a sentence, or null
+};
+// On the host's stack: the launch is over. launch_end follows.
+void fault(Launch& launch, const Fault& fault);
+
+// A launch or a runtime call that failed, with CUDA's error and why, in words. `launch` is null for other calls.
+void refused(const Launch* launch, const char* call, int cuda_error, const char* why);
+
+// --- memory ---
+enum class MemoryKind : uint8_t { tensor, device, async, managed, pinned_host };
+struct Allocation {
+    MemoryKind kind;
+    char* base;
+    size_t bytes;
+    const char* name;   // of a tensor, else null
+    const char* dtype;  // "float32", ... of a tensor, else null
+    int ndim;
+    const int64_t* shape;
+    const void* address;  // who called cudaMalloc
+};
+void allocation(const Allocation& allocation);
+void release(void* base, size_t bytes, const void* address);
+// Bytes that the host (cudaMemset, cudaMemcpy, sim_tensor_write) wrote or read.
+void host_write(const void* data, size_t bytes);
+void host_read(const void* data, size_t bytes);
+void expect_output(void* base);
+// A static array of the block has its place: called once per launch and array. The dynamic buffer comes with slot null.
+void shared_array(Launch& launch, const void* slot, size_t offset, size_t bytes, const char* name);
+
+// --- the C interface ---
+void reset();
+int configure(const char* key, const char* value);  // 0 if the key is theirs and the value good, else -1
+const char* report();
+int writer(const void* data, unsigned writer[6]);
+
+}  // namespace sim::events

@@ -1,0 +1,39 @@
+// Weak events that do nothing: libsim without checks. A check that defines the same function replaces it at link time.
+#include "events.h"
+
+#define WEAK __attribute__((weak))
+
+namespace sim::events {
+
+WEAK void launch_begin(Launch&) {}
+WEAK void launch_end(Launch&) {}
+WEAK void block_begin(Block&) {}
+WEAK void block_end(Block&) {}
+WEAK void thread_begin(Thread&) {}
+WEAK void thread_exit(Thread&) {}
+WEAK void barrier(Block&, unsigned, const unsigned*) {}
+WEAK void barrier_arrive(Thread&, unsigned) {}
+WEAK void syncwarp(Warp&, unsigned, unsigned) {}
+WEAK void warp_collective(Warp&, Wait, unsigned, unsigned) {}
+WEAK void grid_sync(Launch&) {}
+WEAK void atomic(Thread&, const void*, size_t, AtomicOp, Scope, const void*) {}
+WEAK void atomic_done(Thread&, const void*, size_t, AtomicOp, bool) {}
+WEAK void fence(Thread&, Scope) {}
+WEAK void async_copy(Thread&, void*, const void*, size_t, size_t, const void*) {}
+WEAK void async_commit(Thread&) {}
+WEAK void async_wait(Thread&, unsigned) {}
+WEAK void sync_error(SyncError, Block&, Thread*, const char*) {}
+WEAK void fault(Launch&, const Fault&) {}
+WEAK void refused(const Launch*, const char*, int, const char*) {}
+WEAK void allocation(const Allocation&) {}
+WEAK void release(void*, size_t, const void*) {}
+WEAK void host_write(const void*, size_t) {}
+WEAK void host_read(const void*, size_t) {}
+WEAK void expect_output(void*) {}
+WEAK void shared_array(Launch&, const void*, size_t, size_t, const char*) {}
+WEAK void reset() {}
+WEAK int configure(const char*, const char*) { return -1; }
+WEAK const char* report() { return "{}"; }
+WEAK int writer(const void*, unsigned*) { return 0; }
+
+}  // namespace sim::events

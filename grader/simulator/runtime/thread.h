@@ -1,0 +1,144 @@
+// The state of a running grid: Launch > Block > Warp > Thread.
+//
+// The scheduler owns these objects. The checks read them, and keep their own data behind the `checks` pointers, which
+// the runtime sets to null when an object starts a new life and never touches otherwise.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/dim.h"
+#include "sim/site.h"
+
+namespace sim {
+
+struct Fiber;
+struct Worker;
+struct Thread;
+struct Warp;
+struct Block;
+struct Launch;
+struct AsyncCopies;
+
+constexpr unsigned lanes_per_warp = 32;
+constexpr unsigned max_threads_per_block = 1024;
+constexpr unsigned max_warps_per_block = max_threads_per_block / lanes_per_warp;
+constexpr unsigned named_barriers = 16;  // PTX: 0..15; __syncthreads is number 0
+
+enum class State : uint8_t { unstarted, ready, running, spinning, waiting, exited };
+
+// What a thread waits for. Also the kind of a warp collective: lanes that meet must agree on it.
+enum class Wait : uint8_t {
+    none,
+    block_barrier,
+    named_barrier,
+    grid_barrier,
+    warp_barrier,
+    shuffle,
+    vote,
+    match,
+    reduce,
+    exchange
+};
+
+const char* wait_name(Wait wait, uint8_t detail);  // "__syncthreads", "__shfl_down_sync", ...
+
+struct Thread {
+    // What the scheduler needs at each switch comes first.
+    void* stack_pointer;  // of the suspended fiber
+    Fiber* fiber;
+    Warp* warp;
+    Block* block;
+    uint3 index;      // threadIdx
+    uint16_t linear;  // x fastest
+    uint8_t lane;     // linear % 32
+    State state;
+
+    // Where it waits: valid while state is `waiting`, kept afterwards for findings.
+    Wait wait;
+    uint8_t wait_detail;  // Shuffle, Vote or Reduce; barrier number for barriers
+    unsigned wait_mask;
+    Site wait_site;
+    const void* wait_address;  // return address in kernel code: what a symbolizer wants
+    const char* wait_name;     // of an exchange
+
+    const void* last_unchanged_atomic;  // an atomic that changes nothing twice in a row is a spin loop
+    unsigned spins;
+    AsyncCopies* async_copies;
+    void* checks;
+};
+
+struct Warp {
+    Thread* threads;  // of lane 0; the others follow
+    Block* block;
+    unsigned index;     // within the block
+    unsigned existing;  // lanes that exist: the last warp of a block may have fewer than 32
+    unsigned ready;
+    unsigned spinning;
+    unsigned unstarted;
+    unsigned exited;
+    unsigned at_collective;           // lanes that wait in a warp collective
+    unsigned at_barrier;              // lanes that wait at barrier 0
+    uint64_t input[lanes_per_warp];   // of a collective, written by each lane on arrival
+    uint64_t output[lanes_per_warp];  // written by the last lane for all
+    uint32_t argument[lanes_per_warp];
+    void* checks;
+};
+
+struct Block {
+    Launch* launch;
+    Worker* worker;
+    uint3 index;      // blockIdx
+    uint64_t linear;  // x fastest
+    unsigned thread_count;
+    unsigned warp_count;
+    unsigned live;  // threads that have not exited
+    Thread* threads;
+    Warp* warps;
+    char* shared;  // static arrays, then the dynamic buffer
+    char* dynamic_shared;
+    uint64_t serial;  // number of this block among all blocks that this process ever ran; starts at 1
+    unsigned slot;    // place among the blocks resident on the worker
+    void* checks;
+};
+
+struct Launch {
+    const char* kernel_name;
+    dim3 grid;
+    dim3 block;
+    size_t dynamic_shared_bytes;
+    bool cooperative;
+    bool checks_enabled;
+    uint64_t id;                 // launches are numbered from 1
+    int error;                   // cudaError_t of the launch, 0 while all is well
+    size_t static_shared_bytes;  // as far as the arrays are known
+    void* checks;
+};
+
+// The running thread of this OS thread, or null in host code.
+extern thread_local Thread* current_thread __attribute__((tls_model("initial-exec")));
+
+// Ends the launch of the running thread with this cudaError_t. Never returns; the other threads are abandoned.
+[[noreturn]] void kill_launch(int cuda_error);
+
+// Called by the checks at every volatile read: a thread that polls lets others run.
+void volatile_read(const void* address);
+
+// Every __device__ and __constant__ variable, for the checks to look up bounds. Returns false when `address` is in
+// none.
+struct GlobalVariable {
+    const char* name;
+    char* base;
+    size_t bytes;
+    bool constant;
+};
+bool find_global(const void* address, GlobalVariable* found);
+
+// The device memory that holds `address`: [base, base + bytes) of the arena; null base before the first allocation.
+struct ArenaRange {
+    char* base;
+    size_t bytes;
+};
+ArenaRange arena_range();
+
+}  // namespace sim
