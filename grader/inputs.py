@@ -106,6 +106,26 @@ class constant:
 
 
 @dataclass(frozen=True)
+class computed:
+    """Worked out from the inputs drawn before it (a log-sum-exp from queries and keys, packed words from weights).
+
+    The function gets, of the inputs and the sizes, those that it names, real numbers as float64 and whole ones as int64.
+    """
+
+    function: Callable[..., Any]
+
+    def __call__(self, dims: Mapping[str, Any], inputs: Mapping[str, Any]) -> Any:
+        """A tensor of the function's dtype."""
+        import torch
+
+        upcast = {
+            name: tensor.to(torch.float64) if tensor.is_floating_point() else tensor.to(torch.int64)
+            for name, tensor in inputs.items()
+        }
+        return draw(self.function, **{**dims, **upcast})
+
+
+@dataclass(frozen=True)
 class between:
     """A size that is drawn afresh for every run, both ends included."""
 

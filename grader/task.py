@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.errors import GraderError
-from grader.inputs import between, constant, draw, evaluate, integers, normal, one_of, uniform
+from grader.inputs import between, computed, constant, draw, evaluate, integers, normal, one_of, uniform
 
 __all__ = [
     "Bar",
@@ -28,6 +28,7 @@ __all__ = [
     "Output",
     "Parameter",
     "between",
+    "computed",
     "constant",
     "integers",
     "normal",

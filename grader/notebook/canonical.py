@@ -161,7 +161,9 @@ def first_line(error: Exception) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m grader.notebook.canonical", description="Notebook files in one form.")
+    parser = argparse.ArgumentParser(
+        prog="python -m grader.notebook.canonical", description="Notebook files in one form."
+    )
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="notebooks (.ipynb)")
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 when a file is not canonical")
     options = parser.parse_args(arguments)
