@@ -1,0 +1,315 @@
+// The intrinsics that half and bfloat16 share: __hadd, __hfma2, __hlt, hexp, ...
+//
+// CUDA gives both types functions of the same names, so cuda_fp16.h and cuda_bf16.h each include this file, after
+// setting three macros (there is no include guard on purpose):
+//   SIM_HALF    the type, __half or __nv_bfloat16
+//   SIM_HALF2   two of them, __half2 or __nv_bfloat162
+//   SIM_FORMAT  its conversions, sim::F16 or sim::BF16 (sim/small_float.h)
+//
+// Every result is the exact one, rounded once to nearest even. Functions of a pair work on each half by itself.
+
+namespace sim {
+
+SIM_INLINE float to_float(SIM_HALF a) { return SIM_FORMAT::to_float(a.bits); }
+SIM_INLINE double to_double(SIM_HALF a) { return static_cast<double>(SIM_FORMAT::to_float(a.bits)); }
+SIM_INLINE void set(SIM_HALF& a, float value) { a.bits = SIM_FORMAT::from_float(value); }
+SIM_INLINE void set(SIM_HALF& a, double value) { a.bits = small_from_double<SIM_FORMAT>(value); }
+
+template <typename Value>
+SIM_INLINE SIM_HALF SIM_JOIN(round_to_, SIM_HALF)(Value value) {
+    SIM_HALF result;
+    set(result, value);
+    return result;
+}
+SIM_INLINE SIM_HALF SIM_JOIN(bits_to_, SIM_HALF)(unsigned bits) {
+    SIM_HALF result;
+    result.bits = static_cast<uint16_t>(bits);
+    return result;
+}
+
+}  // namespace sim
+
+#define SIM_ROUND ::sim::SIM_JOIN(round_to_, SIM_HALF)
+#define SIM_FROM_BITS ::sim::SIM_JOIN(bits_to_, SIM_HALF)
+
+// ---------------------------------------------------------------------------------------------------- arithmetic
+
+// A float holds enough bits that rounding twice equals rounding once for sums; double for the rest, where bfloat16's
+// wide exponent range needs it.
+SIM_INLINE SIM_HALF __hadd(SIM_HALF a, SIM_HALF b) { return SIM_ROUND(::sim::to_float(a) + ::sim::to_float(b)); }
+SIM_INLINE SIM_HALF __hsub(SIM_HALF a, SIM_HALF b) { return SIM_ROUND(::sim::to_float(a) - ::sim::to_float(b)); }
+SIM_INLINE SIM_HALF __hmul(SIM_HALF a, SIM_HALF b) {
+    if (SIM_FORMAT::product_fits_float) return SIM_ROUND(::sim::to_float(a) * ::sim::to_float(b));
+    return SIM_ROUND(::sim::to_double(a) * ::sim::to_double(b));
+}
+SIM_INLINE SIM_HALF __hdiv(SIM_HALF a, SIM_HALF b) { return SIM_ROUND(::sim::to_double(a) / ::sim::to_double(b)); }
+SIM_INLINE SIM_HALF __hfma(SIM_HALF a, SIM_HALF b, SIM_HALF c) {
+    double product = ::sim::to_double(a) * ::sim::to_double(b);  // exact
+    if (SIM_FORMAT::product_fits_float) return SIM_ROUND(product + ::sim::to_double(c));
+    return SIM_ROUND(::sim::add_to_odd(product, ::sim::to_double(c)));
+}
+// The _rn forms forbid contraction into a fused multiply-add; nothing is contracted here.
+SIM_INLINE SIM_HALF __hadd_rn(SIM_HALF a, SIM_HALF b) { return __hadd(a, b); }
+SIM_INLINE SIM_HALF __hsub_rn(SIM_HALF a, SIM_HALF b) { return __hsub(a, b); }
+SIM_INLINE SIM_HALF __hmul_rn(SIM_HALF a, SIM_HALF b) { return __hmul(a, b); }
+
+SIM_INLINE SIM_HALF __hneg(SIM_HALF a) { return SIM_FROM_BITS(a.bits ^ 0x8000); }
+SIM_INLINE SIM_HALF __habs(SIM_HALF a) { return SIM_FROM_BITS(a.bits & 0x7fff); }
+
+// ---------------------------------------------------------------------------------------------------- comparison
+
+SIM_INLINE bool __hisnan(SIM_HALF a) { return (a.bits & 0x7fff) > SIM_FORMAT::infinity; }
+SIM_INLINE int __hisinf(SIM_HALF a) {
+    return (a.bits & 0x7fff) == SIM_FORMAT::infinity ? ((a.bits & 0x8000) ? -1 : 1) : 0;
+}
+SIM_INLINE bool __heq(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) == ::sim::to_float(b); }
+SIM_INLINE bool __hlt(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) < ::sim::to_float(b); }
+SIM_INLINE bool __hle(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) <= ::sim::to_float(b); }
+SIM_INLINE bool __hgt(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) > ::sim::to_float(b); }
+SIM_INLINE bool __hge(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) >= ::sim::to_float(b); }
+// Not equal, false when either is NaN (unlike operator!=, which is __hneu).
+SIM_INLINE bool __hne(SIM_HALF a, SIM_HALF b) { return __hlt(a, b) || __hgt(a, b); }
+// The u forms are true when either is NaN ("unordered").
+SIM_INLINE bool __hequ(SIM_HALF a, SIM_HALF b) { return !__hne(a, b); }
+SIM_INLINE bool __hneu(SIM_HALF a, SIM_HALF b) { return !__heq(a, b); }
+SIM_INLINE bool __hltu(SIM_HALF a, SIM_HALF b) { return !__hge(a, b); }
+SIM_INLINE bool __hleu(SIM_HALF a, SIM_HALF b) { return !__hgt(a, b); }
+SIM_INLINE bool __hgtu(SIM_HALF a, SIM_HALF b) { return !__hle(a, b); }
+SIM_INLINE bool __hgeu(SIM_HALF a, SIM_HALF b) { return !__hlt(a, b); }
+
+// The number, when one of the two is NaN; +0 is greater than -0.
+SIM_INLINE SIM_HALF __hmax(SIM_HALF a, SIM_HALF b) {
+    if (__hisnan(a)) return __hisnan(b) ? SIM_FROM_BITS(SIM_FORMAT::nan) : b;
+    if (__hisnan(b)) return a;
+    if (__heq(a, b)) return SIM_FROM_BITS(a.bits & b.bits);
+    return __hgt(a, b) ? a : b;
+}
+SIM_INLINE SIM_HALF __hmin(SIM_HALF a, SIM_HALF b) {
+    if (__hisnan(a)) return __hisnan(b) ? SIM_FROM_BITS(SIM_FORMAT::nan) : b;
+    if (__hisnan(b)) return a;
+    if (__heq(a, b)) return SIM_FROM_BITS(a.bits | b.bits);
+    return __hlt(a, b) ? a : b;
+}
+// NaN, when one of the two is NaN.
+SIM_INLINE SIM_HALF __hmax_nan(SIM_HALF a, SIM_HALF b) {
+    return __hisnan(a) || __hisnan(b) ? SIM_FROM_BITS(SIM_FORMAT::nan) : __hmax(a, b);
+}
+SIM_INLINE SIM_HALF __hmin_nan(SIM_HALF a, SIM_HALF b) {
+    return __hisnan(a) || __hisnan(b) ? SIM_FROM_BITS(SIM_FORMAT::nan) : __hmin(a, b);
+}
+
+namespace sim {
+// Clamp to [0, 1]; NaN becomes +0.
+SIM_INLINE SIM_HALF saturate(SIM_HALF a) {
+    if (!(to_float(a) > 0.0f)) return SIM_FROM_BITS(0);
+    return to_float(a) < 1.0f ? a : SIM_FROM_BITS(SIM_FORMAT::one);
+}
+// Negative becomes +0, NaN stays.
+SIM_INLINE SIM_HALF relu(SIM_HALF a) { return to_float(a) <= 0.0f ? SIM_FROM_BITS(0) : a; }
+}  // namespace sim
+
+SIM_INLINE SIM_HALF __hadd_sat(SIM_HALF a, SIM_HALF b) { return ::sim::saturate(__hadd(a, b)); }
+SIM_INLINE SIM_HALF __hsub_sat(SIM_HALF a, SIM_HALF b) { return ::sim::saturate(__hsub(a, b)); }
+SIM_INLINE SIM_HALF __hmul_sat(SIM_HALF a, SIM_HALF b) { return ::sim::saturate(__hmul(a, b)); }
+SIM_INLINE SIM_HALF __hfma_sat(SIM_HALF a, SIM_HALF b, SIM_HALF c) { return ::sim::saturate(__hfma(a, b, c)); }
+SIM_INLINE SIM_HALF __hfma_relu(SIM_HALF a, SIM_HALF b, SIM_HALF c) { return ::sim::relu(__hfma(a, b, c)); }
+
+// ----------------------------------------------------------------------------------------------------- functions
+
+// The float function, rounded. A GPU's hexp, hlog, ... may differ from it in the last bit.
+SIM_INLINE SIM_HALF hceil(SIM_HALF a) { return SIM_ROUND(::ceilf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hfloor(SIM_HALF a) { return SIM_ROUND(::floorf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF htrunc(SIM_HALF a) { return SIM_ROUND(::truncf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hrint(SIM_HALF a) { return SIM_ROUND(::rintf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hsqrt(SIM_HALF a) { return SIM_ROUND(::sqrt(::sim::to_double(a))); }
+SIM_INLINE SIM_HALF hrsqrt(SIM_HALF a) { return SIM_ROUND(1.0 / ::sqrt(::sim::to_double(a))); }
+SIM_INLINE SIM_HALF hrcp(SIM_HALF a) { return SIM_ROUND(1.0 / ::sim::to_double(a)); }
+SIM_INLINE SIM_HALF hexp(SIM_HALF a) { return SIM_ROUND(::expf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hexp2(SIM_HALF a) { return SIM_ROUND(::exp2f(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hexp10(SIM_HALF a) { return SIM_ROUND(::pow(10.0, ::sim::to_double(a))); }
+SIM_INLINE SIM_HALF hlog(SIM_HALF a) { return SIM_ROUND(::logf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hlog2(SIM_HALF a) { return SIM_ROUND(::log2f(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hlog10(SIM_HALF a) { return SIM_ROUND(::log10f(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hsin(SIM_HALF a) { return SIM_ROUND(::sinf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hcos(SIM_HALF a) { return SIM_ROUND(::cosf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF htanh(SIM_HALF a) { return SIM_ROUND(::tanhf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF htanh_approx(SIM_HALF a) { return htanh(a); }
+
+// --------------------------------------------------------------------------------------------------------- pairs
+
+#define SIM_PAIR_OF_1(pair, single) \
+    SIM_INLINE SIM_HALF2 pair(SIM_HALF2 a) { return SIM_HALF2(single(a.x), single(a.y)); }
+#define SIM_PAIR_OF_2(pair, single) \
+    SIM_INLINE SIM_HALF2 pair(SIM_HALF2 a, SIM_HALF2 b) { return SIM_HALF2(single(a.x, b.x), single(a.y, b.y)); }
+#define SIM_PAIR_OF_3(pair, single)                                     \
+    SIM_INLINE SIM_HALF2 pair(SIM_HALF2 a, SIM_HALF2 b, SIM_HALF2 c) {  \
+        return SIM_HALF2(single(a.x, b.x, c.x), single(a.y, b.y, c.y)); \
+    }
+SIM_PAIR_OF_2(__hadd2, __hadd)
+SIM_PAIR_OF_2(__hsub2, __hsub)
+SIM_PAIR_OF_2(__hmul2, __hmul)
+SIM_PAIR_OF_2(__h2div, __hdiv)
+SIM_PAIR_OF_2(__hadd2_rn, __hadd)
+SIM_PAIR_OF_2(__hsub2_rn, __hsub)
+SIM_PAIR_OF_2(__hmul2_rn, __hmul)
+SIM_PAIR_OF_2(__hadd2_sat, __hadd_sat)
+SIM_PAIR_OF_2(__hsub2_sat, __hsub_sat)
+SIM_PAIR_OF_2(__hmul2_sat, __hmul_sat)
+SIM_PAIR_OF_2(__hmax2, __hmax)
+SIM_PAIR_OF_2(__hmin2, __hmin)
+SIM_PAIR_OF_2(__hmax2_nan, __hmax_nan)
+SIM_PAIR_OF_2(__hmin2_nan, __hmin_nan)
+SIM_PAIR_OF_3(__hfma2, __hfma)
+SIM_PAIR_OF_3(__hfma2_sat, __hfma_sat)
+SIM_PAIR_OF_3(__hfma2_relu, __hfma_relu)
+SIM_PAIR_OF_1(__hneg2, __hneg)
+SIM_PAIR_OF_1(__habs2, __habs)
+SIM_PAIR_OF_1(h2ceil, hceil)
+SIM_PAIR_OF_1(h2floor, hfloor)
+SIM_PAIR_OF_1(h2trunc, htrunc)
+SIM_PAIR_OF_1(h2rint, hrint)
+SIM_PAIR_OF_1(h2sqrt, hsqrt)
+SIM_PAIR_OF_1(h2rsqrt, hrsqrt)
+SIM_PAIR_OF_1(h2rcp, hrcp)
+SIM_PAIR_OF_1(h2exp, hexp)
+SIM_PAIR_OF_1(h2exp2, hexp2)
+SIM_PAIR_OF_1(h2exp10, hexp10)
+SIM_PAIR_OF_1(h2log, hlog)
+SIM_PAIR_OF_1(h2log2, hlog2)
+SIM_PAIR_OF_1(h2log10, hlog10)
+SIM_PAIR_OF_1(h2sin, hsin)
+SIM_PAIR_OF_1(h2cos, hcos)
+SIM_PAIR_OF_1(h2tanh, htanh)
+SIM_PAIR_OF_1(h2tanh_approx, htanh)
+#undef SIM_PAIR_OF_1
+#undef SIM_PAIR_OF_2
+#undef SIM_PAIR_OF_3
+
+// Complex multiply-add: x is the real part, y the imaginary part.
+SIM_INLINE SIM_HALF2 __hcmadd(SIM_HALF2 a, SIM_HALF2 b, SIM_HALF2 c) {
+    SIM_HALF real = __hfma(__hneg(a.y), b.y, __hfma(a.x, b.x, c.x));
+    SIM_HALF imaginary = __hfma(a.y, b.x, __hfma(a.x, b.y, c.y));
+    return SIM_HALF2(real, imaginary);
+}
+
+// Comparisons of pairs: as 1.0 or 0.0 in each half, as one bool (both true), as a mask of 16 bits for each half.
+#define SIM_COMPARE(relation)                                                                         \
+    SIM_INLINE SIM_HALF2 __h##relation##2(SIM_HALF2 a, SIM_HALF2 b) {                                 \
+        return SIM_HALF2(SIM_FROM_BITS(__h##relation(a.x, b.x) ? SIM_FORMAT::one : 0),                \
+                         SIM_FROM_BITS(__h##relation(a.y, b.y) ? SIM_FORMAT::one : 0));               \
+    }                                                                                                 \
+    SIM_INLINE bool __hb##relation##2(SIM_HALF2 a, SIM_HALF2 b) {                                     \
+        return __h##relation(a.x, b.x) && __h##relation(a.y, b.y);                                    \
+    }                                                                                                 \
+    SIM_INLINE unsigned int __h##relation##2_mask(SIM_HALF2 a, SIM_HALF2 b) {                         \
+        return (__h##relation(a.x, b.x) ? 0xffffu : 0) | (__h##relation(a.y, b.y) ? 0xffff0000u : 0); \
+    }
+SIM_COMPARE(eq)
+SIM_COMPARE(ne)
+SIM_COMPARE(lt)
+SIM_COMPARE(le)
+SIM_COMPARE(gt)
+SIM_COMPARE(ge)
+SIM_COMPARE(equ)
+SIM_COMPARE(neu)
+SIM_COMPARE(ltu)
+SIM_COMPARE(leu)
+SIM_COMPARE(gtu)
+SIM_COMPARE(geu)
+#undef SIM_COMPARE
+
+SIM_INLINE SIM_HALF2 __hisnan2(SIM_HALF2 a) {
+    return SIM_HALF2(SIM_FROM_BITS(__hisnan(a.x) ? SIM_FORMAT::one : 0),
+                     SIM_FROM_BITS(__hisnan(a.y) ? SIM_FORMAT::one : 0));
+}
+SIM_INLINE float __low2float(SIM_HALF2 a) { return ::sim::to_float(a.x); }
+SIM_INLINE float __high2float(SIM_HALF2 a) { return ::sim::to_float(a.y); }
+SIM_INLINE SIM_HALF2 __lowhigh2highlow(SIM_HALF2 a) { return SIM_HALF2(a.y, a.x); }
+
+// ----------------------------------------------------------------------------------------------------- operators
+
+SIM_INLINE SIM_HALF operator+(const SIM_HALF& a, const SIM_HALF& b) { return __hadd(a, b); }
+SIM_INLINE SIM_HALF operator-(const SIM_HALF& a, const SIM_HALF& b) { return __hsub(a, b); }
+SIM_INLINE SIM_HALF operator*(const SIM_HALF& a, const SIM_HALF& b) { return __hmul(a, b); }
+SIM_INLINE SIM_HALF operator/(const SIM_HALF& a, const SIM_HALF& b) { return __hdiv(a, b); }
+SIM_INLINE SIM_HALF& operator+=(SIM_HALF& a, const SIM_HALF& b) { return a = __hadd(a, b); }
+SIM_INLINE SIM_HALF& operator-=(SIM_HALF& a, const SIM_HALF& b) { return a = __hsub(a, b); }
+SIM_INLINE SIM_HALF& operator*=(SIM_HALF& a, const SIM_HALF& b) { return a = __hmul(a, b); }
+SIM_INLINE SIM_HALF& operator/=(SIM_HALF& a, const SIM_HALF& b) { return a = __hdiv(a, b); }
+SIM_INLINE SIM_HALF& operator++(SIM_HALF& a) { return a = __hadd(a, SIM_FROM_BITS(SIM_FORMAT::one)); }
+SIM_INLINE SIM_HALF& operator--(SIM_HALF& a) { return a = __hsub(a, SIM_FROM_BITS(SIM_FORMAT::one)); }
+SIM_INLINE SIM_HALF operator++(SIM_HALF& a, int) {
+    SIM_HALF before = a;
+    ++a;
+    return before;
+}
+SIM_INLINE SIM_HALF operator--(SIM_HALF& a, int) {
+    SIM_HALF before = a;
+    --a;
+    return before;
+}
+SIM_INLINE SIM_HALF operator+(const SIM_HALF& a) { return a; }
+SIM_INLINE SIM_HALF operator-(const SIM_HALF& a) { return __hneg(a); }
+SIM_INLINE bool operator==(const SIM_HALF& a, const SIM_HALF& b) { return __heq(a, b); }
+SIM_INLINE bool operator!=(const SIM_HALF& a, const SIM_HALF& b) { return __hneu(a, b); }
+SIM_INLINE bool operator<(const SIM_HALF& a, const SIM_HALF& b) { return __hlt(a, b); }
+SIM_INLINE bool operator<=(const SIM_HALF& a, const SIM_HALF& b) { return __hle(a, b); }
+SIM_INLINE bool operator>(const SIM_HALF& a, const SIM_HALF& b) { return __hgt(a, b); }
+SIM_INLINE bool operator>=(const SIM_HALF& a, const SIM_HALF& b) { return __hge(a, b); }
+
+SIM_INLINE SIM_HALF2 operator+(const SIM_HALF2& a, const SIM_HALF2& b) { return __hadd2(a, b); }
+SIM_INLINE SIM_HALF2 operator-(const SIM_HALF2& a, const SIM_HALF2& b) { return __hsub2(a, b); }
+SIM_INLINE SIM_HALF2 operator*(const SIM_HALF2& a, const SIM_HALF2& b) { return __hmul2(a, b); }
+SIM_INLINE SIM_HALF2 operator/(const SIM_HALF2& a, const SIM_HALF2& b) { return __h2div(a, b); }
+SIM_INLINE SIM_HALF2& operator+=(SIM_HALF2& a, const SIM_HALF2& b) { return a = __hadd2(a, b); }
+SIM_INLINE SIM_HALF2& operator-=(SIM_HALF2& a, const SIM_HALF2& b) { return a = __hsub2(a, b); }
+SIM_INLINE SIM_HALF2& operator*=(SIM_HALF2& a, const SIM_HALF2& b) { return a = __hmul2(a, b); }
+SIM_INLINE SIM_HALF2& operator/=(SIM_HALF2& a, const SIM_HALF2& b) { return a = __h2div(a, b); }
+SIM_INLINE SIM_HALF2& operator++(SIM_HALF2& a) {
+    return a = __hadd2(a, SIM_HALF2(SIM_FROM_BITS(SIM_FORMAT::one), SIM_FROM_BITS(SIM_FORMAT::one)));
+}
+SIM_INLINE SIM_HALF2& operator--(SIM_HALF2& a) {
+    return a = __hsub2(a, SIM_HALF2(SIM_FROM_BITS(SIM_FORMAT::one), SIM_FROM_BITS(SIM_FORMAT::one)));
+}
+SIM_INLINE SIM_HALF2 operator+(const SIM_HALF2& a) { return a; }
+SIM_INLINE SIM_HALF2 operator-(const SIM_HALF2& a) { return __hneg2(a); }
+SIM_INLINE bool operator==(const SIM_HALF2& a, const SIM_HALF2& b) { return __hbeq2(a, b); }
+SIM_INLINE bool operator!=(const SIM_HALF2& a, const SIM_HALF2& b) { return !__hbeq2(a, b); }
+SIM_INLINE bool operator<(const SIM_HALF2& a, const SIM_HALF2& b) { return __hblt2(a, b); }
+SIM_INLINE bool operator<=(const SIM_HALF2& a, const SIM_HALF2& b) { return __hble2(a, b); }
+SIM_INLINE bool operator>(const SIM_HALF2& a, const SIM_HALF2& b) { return __hbgt2(a, b); }
+SIM_INLINE bool operator>=(const SIM_HALF2& a, const SIM_HALF2& b) { return __hbge2(a, b); }
+
+// --------------------------------------------------------------------------- conversions from and to the integers
+
+// __int2half_rn(i), __half2int_rz(h), ... for int, unsigned, short, ..., in the four rounding modes.
+#define SIM_INTEGER_ROUNDED(word, Integer, mode, suffix)                      \
+    SIM_INLINE SIM_HALF SIM_TO_HALF(word, suffix)(Integer i) {                \
+        return SIM_FROM_BITS(::sim::small_from_integer<SIM_FORMAT>(i, mode)); \
+    }                                                                         \
+    SIM_INLINE Integer SIM_FROM_HALF(word, suffix)(SIM_HALF a) {              \
+        return ::sim::saturating_integer<Integer>(::sim::to_double(a), mode); \
+    }
+#define SIM_INTEGER_CONVERSIONS(word, Integer)                        \
+    SIM_INTEGER_ROUNDED(word, Integer, ::sim::Rounding::nearest, _rn) \
+    SIM_INTEGER_ROUNDED(word, Integer, ::sim::Rounding::zero, _rz)    \
+    SIM_INTEGER_ROUNDED(word, Integer, ::sim::Rounding::down, _rd)    \
+    SIM_INTEGER_ROUNDED(word, Integer, ::sim::Rounding::up, _ru)
+SIM_INTEGER_CONVERSIONS(short, short)
+SIM_INTEGER_CONVERSIONS(ushort, unsigned short)
+SIM_INTEGER_CONVERSIONS(int, int)
+SIM_INTEGER_CONVERSIONS(uint, unsigned int)
+SIM_INTEGER_CONVERSIONS(ll, long long)
+SIM_INTEGER_CONVERSIONS(ull, unsigned long long)
+#undef SIM_INTEGER_CONVERSIONS
+#undef SIM_INTEGER_ROUNDED
+
+SIM_INLINE signed char SIM_FROM_HALF(char, _rz)(SIM_HALF a) {
+    return ::sim::saturating_integer<signed char>(::sim::to_double(a), ::sim::Rounding::zero);
+}
+SIM_INLINE unsigned char SIM_FROM_HALF(uchar, _rz)(SIM_HALF a) {
+    return ::sim::saturating_integer<unsigned char>(::sim::to_double(a), ::sim::Rounding::zero);
+}
+
+#undef SIM_ROUND
+#undef SIM_FROM_BITS
