@@ -1,0 +1,210 @@
+"""What each exercise of day 3 must do: embedding lookup, rotary positions, the SwiGLU gate."""
+
+import torch
+
+from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, constant, integers, normal, uniform
+
+# ---------------------------------------------------------------------------------------------------------------------
+# embedding
+
+
+def gather_rows(table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """``table[ids]``, with a row of zeros for each id outside the table."""
+    known = (ids >= 0) & (ids < table.shape[0])
+    rows = table[ids.clamp(0, max(table.shape[0] - 1, 0))]
+    return torch.where(known[:, None], rows, torch.zeros_like(rows))
+
+
+def some_bad_ids(shape, dims, generator):
+    """Ids of which every third is outside the table: -1, the vocabulary's size, and the extremes of the type."""
+    ids = torch.randint(0, dims["vocabulary"], shape, generator=generator)
+    bad = torch.tensor([-1, dims["vocabulary"], dims["vocabulary"] + 1, -(2**63), 2**63 - 1, 2**32])
+    ids[::3] = bad[torch.randint(0, len(bad), ids[::3].shape, generator=generator)]
+    return ids
+
+
+embedding = Exercise(
+    title="Embedding lookup",
+    kind="implement",
+    points=10,
+    summary="""Copy row ids[t] of table [vocabulary, hidden] to row t of out [tokens, hidden]. An id outside
+    0 .. vocabulary - 1 must never be used as an address: its row of out is zeros. The table may hold more than 2^31
+    elements. With no tokens there is nothing to do.""",
+    launchers="""void embedding_{dtype}(const {T}* table, const long long* ids, {T}* out,
+                                        long long tokens, long long vocabulary, int hidden, cudaStream_t stream)""",
+    dtypes=("f32", "f16", "bf16"),
+    inputs={
+        "table": Input("vocabulary hidden", normal(channel_offset=1.0)),
+        "ids": Input("tokens", integers(0, "vocabulary"), dtype="i64"),
+    },
+    outputs={"out": Output("tokens hidden")},
+    reference=gather_rows,
+    tolerance={"f32": 1e-7, "f16": 1e-7, "bf16": 1e-7},
+    cases=[
+        Case("one token", tokens=1, vocabulary=1, hidden=1),
+        Case("hidden is not a multiple of the vector", tokens=7, vocabulary=13, hidden=129),
+        Case("hidden of 3", tokens=129, vocabulary=5, hidden=3),
+        Case("whole vectors", tokens=31, vocabulary=50, hidden=256),
+        Case("ids outside the table", tokens=40, vocabulary=11, hidden=48, inputs={"ids": some_bad_ids}),
+        Case("every token the same", tokens=20, vocabulary=9, hidden=64, inputs={"ids": constant(8)}),
+        Case("table not aligned to 16 bytes", tokens=9, vocabulary=17, hidden=72, offsets={"table": 1}),
+        Case("out not aligned to 16 bytes", tokens=9, vocabulary=17, hidden=72, offsets={"out": 1}),
+        Case("no tokens", tokens=0, vocabulary=4, hidden=8),
+        Case("random sizes", tokens=between(1, 90), vocabulary=between(2, 300), hidden=between(1, 200)),
+    ],
+    efficient=Case("a prompt of 64 tokens", dtypes=("f16",), tokens=64, vocabulary=64, hidden=1024),
+    # The rows that are asked for are read, not the whole table; duplicates are read again.
+    minimum_bytes=lambda d: d["tokens"] * (2 * d["hidden"] * d["item"] + 8),
+    bars=[
+        Bar("sectors / ideal", at_most=1.05, look="neighbouring threads should copy neighbouring 16-byte pieces of a row"),
+        Bar("requests / (global_bytes / 512)", at_most=1.3, look="copy 16 bytes per thread and access, not one element"),
+        Bar("launches", at_most=1),
+        Bar("scratch_bytes", at_most=0),
+    ],
+    flops=lambda d: 0.0,
+    bench=[
+        Bench("small", tokens=128, vocabulary=32000, hidden=1024),
+        Bench("large", tokens=16384, vocabulary=151936, hidden=4096),
+    ],
+    torch_baseline=lambda table, ids: torch.nn.functional.embedding(ids, table),
+    hints=[
+        "Every row of out is a copy of one row of the table. Which threads should share the copying of a row, so that "
+        "neighbouring threads read neighbouring addresses?",
+        "Give each token to a block (or a warp). Read ids[t] once, compare it with 0 and vocabulary before it is used in "
+        "an address, and let thread i copy elements i, i + blockDim.x, ... Row offsets need 64 bits.",
+        "When hidden * sizeof(T), table and out are all multiples of 16 bytes, copy uint4 values: "
+        "`for (int i = threadIdx.x; i < hidden / per_vector; i += blockDim.x) dst[i] = known ? src[i] : make_uint4(0, 0, 0, 0);` "
+        "Otherwise copy element by element.",
+    ],
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# rope
+
+
+def rotate_half(x: torch.Tensor, positions: torch.Tensor, rotary_dim: int, theta: float) -> torch.Tensor:
+    """Rotary position embedding as Qwen2 and GPT-NeoX apply it (Su et al. 2021, section 3.4.2), angles in float64."""
+    half = rotary_dim // 2
+    frequency = theta ** (-torch.arange(half, dtype=torch.float64) * 2 / rotary_dim)
+    angle = positions.double()[:, None] * frequency  # [tokens, half]
+    cos, sin = angle.cos()[:, None, :], angle.sin()[:, None, :]  # the same for each head
+    first, second, rest = x[..., :half], x[..., half:rotary_dim], x[..., rotary_dim:]
+    return torch.cat([first * cos - second * sin, second * cos + first * sin, rest], dim=-1)
+
+
+def rope_in_torch(x: torch.Tensor, positions: torch.Tensor, rotary_dim: int, theta: float) -> torch.Tensor:
+    """The usual lines of torch, angles in float32 as models compute them."""
+    half = rotary_dim // 2
+    frequency = theta ** (-torch.arange(half, dtype=torch.float32, device=x.device) * 2 / rotary_dim)
+    angle = positions[:, None].float() * frequency
+    cos, sin = angle.cos()[:, None, :].to(x.dtype), angle.sin()[:, None, :].to(x.dtype)
+    first, second, rest = x[..., :half], x[..., half:rotary_dim], x[..., rotary_dim:]
+    return torch.cat([first * cos - second * sin, second * cos + first * sin, rest], dim=-1)
+
+
+rope = Exercise(
+    title="Rotary position embedding",
+    kind="implement",
+    points=15,
+    summary="""Rotate the first rotary_dim channels of each head of x [tokens, heads, head_dim] by the angle
+    positions[t] * theta^(-2 i / rotary_dim): channel i is paired with channel i + rotary_dim / 2 (rotate-half). The other
+    channels are copied. Angles must be right to 1e-6 at position 131072, where a float32 product is off by a hundredth of a
+    radian. With no tokens there is nothing to do.""",
+    launchers="""void rope_{dtype}(const {T}* x, const int* positions, {T}* out, int tokens, int heads, int head_dim,
+                                   int rotary_dim, float theta, cudaStream_t stream)""",
+    dtypes=("f32", "f16", "bf16"),
+    inputs={
+        "x": Input("tokens heads head_dim", normal(channel_offset=1.0)),
+        "positions": Input("tokens", integers(0, 4096), dtype="i32"),
+    },
+    outputs={"out": Output("tokens heads head_dim")},
+    reference=rotate_half,
+    tolerance={"f32": 2e-6},
+    trivial=[lambda x: x],
+    cases=[
+        Case("one token, one head", tokens=1, heads=1, head_dim=2, rotary_dim=2, theta=10000.0),
+        Case("Qwen2: the whole head turns", tokens=5, heads=7, head_dim=128, rotary_dim=128, theta=1000000.0),
+        Case("GPT-NeoX: a quarter turns", tokens=6, heads=5, head_dim=80, rotary_dim=20, theta=10000.0),
+        Case("position 131072", tokens=3, heads=2, head_dim=64, rotary_dim=64, theta=10000.0,
+             inputs={"positions": integers(131000, 131073)}),
+        Case("position 131072, base 1000000", tokens=3, heads=2, head_dim=128, rotary_dim=128, theta=1000000.0,
+             inputs={"positions": integers(131000, 131073)}),
+        Case("position 0 changes nothing", tokens=4, heads=3, head_dim=32, rotary_dim=32, theta=10000.0,
+             inputs={"positions": constant(0)}),
+        Case("odd number of pairs", tokens=3, heads=3, head_dim=14, rotary_dim=6, theta=500.0),
+        Case("nothing turns", tokens=2, heads=2, head_dim=16, rotary_dim=0, theta=10000.0),
+        Case("more heads than threads", tokens=2, heads=130, head_dim=16, rotary_dim=16, theta=10000.0),
+        Case("no tokens", tokens=0, heads=2, head_dim=16, rotary_dim=16, theta=10000.0),
+        Case("random sizes", tokens=between(1, 20), heads=between(1, 9), head_dim=64, rotary_dim=64, theta=10000.0),
+    ],
+    efficient=Case("eight tokens of 32 heads", dtypes=("f16",), tokens=8, heads=32, head_dim=128, rotary_dim=128,
+                   theta=10000.0),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.05, look="read x once: a thread that has a pair has both its channels"),
+        Bar("sectors / ideal", at_most=1.05),
+        Bar("launches", at_most=1),
+        Bar("scratch_bytes", at_most=0),
+    ],
+    flops=lambda d: 3.0 * d["tokens"] * d["heads"] * d["rotary_dim"],
+    bench=[
+        Bench("small", tokens=512, heads=8, head_dim=128, rotary_dim=128, theta=10000.0),
+        Bench("large", tokens=2048, heads=32, head_dim=128, rotary_dim=128, theta=10000.0),
+    ],
+    torch_baseline=rope_in_torch,
+    hints=[
+        "The angle depends on the token and on the pair, not on the head. How often is each angle needed, and who could "
+        "compute it only once?",
+        "Give a token to a block. First the threads put cos and sin of the rotary_dim / 2 angles into shared memory, then "
+        "(after a barrier) all heads use them. For the angle, use double: a float has 24 bits, and 131072 already takes 17.",
+        "`double turns = position * exp2(-2.0 * i / rotary_dim * log2((double)theta)) / (2 pi); turns -= rint(turns);` leaves a "
+        "number in [-0.5, 0.5] that a float holds well; then `sincospif(2.0f * (float)turns, &sin, &cos)`.",
+    ],
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# swiglu
+
+swiglu = Exercise(
+    title="SwiGLU gate",
+    kind="implement",
+    points=10,
+    summary="""out[i] = silu(gate[i]) * up[i], with silu(x) = x / (1 + exp(-x)), for n elements (Shazeer 2020, section 2).
+    Computed in float32 and rounded once. Large gates of either sign must give no NaN: silu goes to 0 on the left and to x
+    on the right. Any alignment, any n; n may exceed 2^31. With n = 0 there is nothing to do.""",
+    launchers="""void swiglu_{dtype}(const {T}* gate, const {T}* up, {T}* out, long long n, cudaStream_t stream)""",
+    dtypes=("f32", "f16", "bf16"),
+    inputs={"gate": Input("n", normal(scale=2.0, mean=0.5)), "up": Input("n", normal(mean=1.0))},
+    outputs={"out": Output("n")},
+    reference=lambda gate, up: gate * torch.sigmoid(gate) * up,
+    tolerance={"f32": 2e-6},
+    trivial=[lambda gate, up: gate * up, lambda gate, up: torch.relu(gate) * up],
+    cases=[
+        Case("one element", n=1),
+        Case("three elements", n=3),
+        Case("one more than a block", n=257),
+        Case("a prime", n=4099),
+        Case("very negative and very large gates", n=1000, inputs={"gate": uniform(-30000.0, 30000.0)}),
+        Case("gates around zero", n=515, inputs={"gate": normal(scale=0.01)}),
+        Case("gate not aligned to 16 bytes", n=1029, offsets={"gate": 1}),
+        Case("out not aligned to 16 bytes", n=1029, offsets={"out": 3}),
+        Case("nothing", n=0),
+        Case("random size", n=between(1, 20000)),
+    ],
+    efficient=Case("a row of 32768", dtypes=("f16",), n=32768),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.01),
+        Bar("requests / (global_bytes / 512)", at_most=1.05, look="16 bytes per thread and access: eight halves at once"),
+        Bar("launches", at_most=1),
+        Bar("scratch_bytes", at_most=0),
+    ],
+    flops=lambda d: 5.0 * d["n"],
+    bench=[Bench("small", n=128 * 4864), Bench("large", n=16384 * 4096)],
+    torch_baseline=lambda gate, up: torch.nn.functional.silu(gate) * up,
+    hints=[
+        "One thread, one output; the three arrays are read and written once. What is the widest access a thread can make?",
+        "Convert to float, compute x / (1 + expf(-x)) * up, convert back once. When all three pointers are multiples of 16 "
+        "bytes, let each thread take 16 bytes at a time; the few elements at the end are taken one by one.",
+        "Load `uint4 raw = reinterpret_cast<const uint4*>(gate)[i];` and view it as `const T* g = reinterpret_cast<const T*>(&raw);` "
+        "with 16 / sizeof(T) elements. Write 1 + exp so that it may overflow to infinity: x / infinity is 0.",
+    ],
+)

@@ -1,0 +1,100 @@
+// Rotary position embedding, rotate-half: channel i of each head turns with channel i + rotary_dim / 2.
+#include <cstdint>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+__device__ float to_float(float x) { return x; }
+__device__ float to_float(__half x) { return __half2float(x); }
+__device__ float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+__device__ void store(float* p, float x) { *p = x; }
+__device__ void store(__half* p, float x) { *p = __float2half(x); }
+__device__ void store(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
+
+// cos and sin of position * theta^(-2 pair / rotary_dim). The product needs about 17 bits for the position and 24 more for
+// what is left after whole turns are taken away, so it is made in double; the remainder fits a float.
+__device__ float2 angle(int position, int pair, int rotary_dim, double log2_theta) {
+    double turns = position * exp2(-2.0 * pair / rotary_dim * log2_theta) * 0.15915494309189535;  // 1 / (2 pi)
+    turns -= rint(turns);
+    float sin, cos;
+    sincospif(2.0f * static_cast<float>(turns), &sin, &cos);
+    return make_float2(cos, sin);
+}
+
+// V neighbouring channels, moved as one access of up to 16 bytes.
+template <typename T, int V>
+struct alignas(V * sizeof(T)) Channels {
+    T value[V];
+};
+
+// One block per token. Angles depend on the token and the pair but not on the head: they are made once, in shared memory,
+// and used by every head. Each thread turns V neighbouring pairs at a time.
+// x, out: [tokens, heads, head_dim]   positions: [tokens]   rotary_dim / 2 and head_dim are multiples of V
+template <typename T, int V>
+__global__ void rope_kernel(const T* __restrict__ x, const int* __restrict__ positions, T* __restrict__ out, int heads,
+                            int head_dim, int rotary_dim, double log2_theta) {
+    extern __shared__ float2 turn[];  // [half]: cos, sin
+    using Piece = Channels<T, V>;
+    const int half = rotary_dim / 2;
+    const int position = positions[blockIdx.x];
+    for (int pair = threadIdx.x; pair < half; pair += blockDim.x) {
+        turn[pair] = angle(position, pair, rotary_dim, log2_theta);
+    }
+    __syncthreads();
+
+    const T* row = x + static_cast<long long>(blockIdx.x) * heads * head_dim;
+    T* result = out + static_cast<long long>(blockIdx.x) * heads * head_dim;
+    const int pieces = half / V;
+    for (int i = threadIdx.x; i < heads * pieces; i += blockDim.x) {
+        const int pair = i % pieces * V;
+        const int channel = i / pieces * head_dim + pair;  // of the first of the two
+        const Piece first = *reinterpret_cast<const Piece*>(row + channel);
+        const Piece second = *reinterpret_cast<const Piece*>(row + channel + half);
+        Piece turned_first, turned_second;
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+            const float2 t = turn[pair + j];
+            const float a = to_float(first.value[j]), b = to_float(second.value[j]);
+            store(&turned_first.value[j], a * t.x - b * t.y);
+            store(&turned_second.value[j], b * t.x + a * t.y);
+        }
+        *reinterpret_cast<Piece*>(result + channel) = turned_first;
+        *reinterpret_cast<Piece*>(result + channel + half) = turned_second;
+    }
+    const int rest = head_dim - 2 * half;  // channels that do not turn
+    for (int i = threadIdx.x; i < heads * rest; i += blockDim.x) {
+        const int channel = i / rest * head_dim + 2 * half + i % rest;
+        result[channel] = row[channel];
+    }
+}
+
+template <typename T>
+void rope(const T* x, const int* positions, T* out, int tokens, int heads, int head_dim, int rotary_dim, float theta,
+          cudaStream_t stream) {
+    if (tokens == 0 || heads == 0 || head_dim == 0) return;
+    const size_t shared_bytes = rotary_dim / 2 * sizeof(float2);
+    const double log2_theta = log2(static_cast<double>(theta));
+    constexpr int V = 16 / sizeof(T);
+    const uintptr_t bits = reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(out);
+    if (bits % 16 == 0 && rotary_dim / 2 % V == 0 && head_dim % V == 0) {
+        rope_kernel<T, V><<<tokens, 256, shared_bytes, stream>>>(x, positions, out, heads, head_dim, rotary_dim, log2_theta);
+    } else {
+        rope_kernel<T, 1><<<tokens, 256, shared_bytes, stream>>>(x, positions, out, heads, head_dim, rotary_dim, log2_theta);
+    }
+}
+
+// x, out: [tokens, heads, head_dim]   positions: [tokens]
+extern "C" void rope_f32(const float* x, const int* positions, float* out, int tokens, int heads, int head_dim,
+                         int rotary_dim, float theta, cudaStream_t stream) {
+    rope(x, positions, out, tokens, heads, head_dim, rotary_dim, theta, stream);
+}
+
+extern "C" void rope_f16(const __half* x, const int* positions, __half* out, int tokens, int heads, int head_dim,
+                         int rotary_dim, float theta, cudaStream_t stream) {
+    rope(x, positions, out, tokens, heads, head_dim, rotary_dim, theta, stream);
+}
+
+extern "C" void rope_bf16(const __nv_bfloat16* x, const int* positions, __nv_bfloat16* out, int tokens, int heads,
+                          int head_dim, int rotary_dim, float theta, cudaStream_t stream) {
+    rope(x, positions, out, tokens, heads, head_dim, rotary_dim, theta, stream);
+}
