@@ -8,16 +8,16 @@
 template <typename Piece>
 __global__ void copy_rows(const Piece* __restrict__ table, const long long* __restrict__ ids, Piece* __restrict__ out,
                           long long tokens, long long vocabulary, int pieces) {
-    // TODO: find this thread's token; decide whether its id is inside the table before it becomes an address; copy the row
-    // together with the neighbouring threads. Piece{} is a piece of zeros.
+    // TODO: find this thread's token; decide whether its id is inside the table before it becomes an address; copy the
+    // row together with the neighbouring threads. Piece{} is a piece of zeros.
 }
 
 template <typename T>
 void embedding(const T* table, const long long* ids, T* out, long long tokens, long long vocabulary, int hidden,
                cudaStream_t stream) {
     if (tokens == 0 || hidden == 0) return;
-    // TODO: choose a grid and a block and launch copy_rows: with Piece = uint4 where the row's bytes and both pointers are
-    // multiples of 16, with Piece = T elsewhere.
+    // TODO: choose a grid and a block and launch copy_rows: with Piece = uint4 where the row's bytes and both pointers
+    // are multiples of 16, with Piece = T elsewhere.
 }
 
 // table: [vocabulary, hidden]   ids: [tokens]   out: [tokens, hidden]

@@ -11,7 +11,8 @@ __device__ void store(float* p, float x) { *p = x; }
 __device__ void store(__half* p, float x) { *p = __float2half(x); }
 __device__ void store(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
 
-// TODO: silu(gate) * up in float; and the kernels: one that moves 16 bytes per thread and access, one for any alignment.
+// TODO: silu(gate) * up in float; and the kernels: one that moves 16 bytes per thread and access, one for any
+// alignment.
 
 template <typename T>
 void swiglu(const T* gate, const T* up, T* out, long long n, cudaStream_t stream) {

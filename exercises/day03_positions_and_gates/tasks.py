@@ -56,8 +56,14 @@ embedding = Exercise(
     # The rows that are asked for are read, not the whole table; duplicates are read again.
     minimum_bytes=lambda d: d["tokens"] * (2 * d["hidden"] * d["item"] + 8),
     bars=[
-        Bar("sectors / ideal", at_most=1.05, look="neighbouring threads should copy neighbouring 16-byte pieces of a row"),
-        Bar("requests / (global_bytes / 512)", at_most=1.3, look="copy 16 bytes per thread and access, not one element"),
+        Bar(
+            "sectors / ideal",
+            at_most=1.05,
+            look="neighbouring threads should copy neighbouring 16-byte pieces of a row",
+        ),
+        Bar(
+            "requests / (global_bytes / 512)", at_most=1.3, look="copy 16 bytes per thread and access, not one element"
+        ),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),
     ],
@@ -125,20 +131,42 @@ rope = Exercise(
         Case("one token, one head", tokens=1, heads=1, head_dim=2, rotary_dim=2, theta=10000.0),
         Case("Qwen2: the whole head turns", tokens=5, heads=7, head_dim=128, rotary_dim=128, theta=1000000.0),
         Case("GPT-NeoX: a quarter turns", tokens=6, heads=5, head_dim=80, rotary_dim=20, theta=10000.0),
-        Case("position 131072", tokens=3, heads=2, head_dim=64, rotary_dim=64, theta=10000.0,
-             inputs={"positions": integers(131000, 131073)}),
-        Case("position 131072, base 1000000", tokens=3, heads=2, head_dim=128, rotary_dim=128, theta=1000000.0,
-             inputs={"positions": integers(131000, 131073)}),
-        Case("position 0 changes nothing", tokens=4, heads=3, head_dim=32, rotary_dim=32, theta=10000.0,
-             inputs={"positions": constant(0)}),
+        Case(
+            "position 131072",
+            tokens=3,
+            heads=2,
+            head_dim=64,
+            rotary_dim=64,
+            theta=10000.0,
+            inputs={"positions": integers(131000, 131073)},
+        ),
+        Case(
+            "position 131072, base 1000000",
+            tokens=3,
+            heads=2,
+            head_dim=128,
+            rotary_dim=128,
+            theta=1000000.0,
+            inputs={"positions": integers(131000, 131073)},
+        ),
+        Case(
+            "position 0 changes nothing",
+            tokens=4,
+            heads=3,
+            head_dim=32,
+            rotary_dim=32,
+            theta=10000.0,
+            inputs={"positions": constant(0)},
+        ),
         Case("odd number of pairs", tokens=3, heads=3, head_dim=14, rotary_dim=6, theta=500.0),
         Case("nothing turns", tokens=2, heads=2, head_dim=16, rotary_dim=0, theta=10000.0),
         Case("more heads than threads", tokens=2, heads=130, head_dim=16, rotary_dim=16, theta=10000.0),
         Case("no tokens", tokens=0, heads=2, head_dim=16, rotary_dim=16, theta=10000.0),
         Case("random sizes", tokens=between(1, 20), heads=between(1, 9), head_dim=64, rotary_dim=64, theta=10000.0),
     ],
-    efficient=Case("eight tokens of 32 heads", dtypes=("f16",), tokens=8, heads=32, head_dim=128, rotary_dim=128,
-                   theta=10000.0),
+    efficient=Case(
+        "eight tokens of 32 heads", dtypes=("f16",), tokens=8, heads=32, head_dim=128, rotary_dim=128, theta=10000.0
+    ),
     bars=[
         Bar("global_bytes / minimum", at_most=1.05, look="read x once: a thread that has a pair has both its channels"),
         Bar("sectors / ideal", at_most=1.05),
@@ -193,7 +221,9 @@ swiglu = Exercise(
     efficient=Case("a row of 32768", dtypes=("f16",), n=32768),
     bars=[
         Bar("global_bytes / minimum", at_most=1.01),
-        Bar("requests / (global_bytes / 512)", at_most=1.05, look="16 bytes per thread and access: eight halves at once"),
+        Bar(
+            "requests / (global_bytes / 512)", at_most=1.05, look="16 bytes per thread and access: eight halves at once"
+        ),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),
     ],

@@ -6,9 +6,9 @@
 
 __device__ bool is_known(long long id, long long vocabulary) { return id >= 0 && id < vocabulary; }
 
-// One warp copies one row, so short rows do not leave most of a block idle. A row is `pieces` values of type Piece: uint4
-// (16 bytes) where everything is aligned, single elements otherwise.
-// table: [vocabulary, pieces]   ids: [tokens]   out: [tokens, pieces]
+// One warp copies one row, so short rows do not leave most of a block idle. A row is `pieces` values of type Piece:
+// uint4 (16 bytes) where everything is aligned, single elements otherwise. table: [vocabulary, pieces]   ids: [tokens]
+// out: [tokens, pieces]
 template <typename Piece>
 __global__ void copy_rows(const Piece* __restrict__ table, const long long* __restrict__ ids, Piece* __restrict__ out,
                           long long tokens, long long vocabulary, int pieces) {
@@ -16,8 +16,8 @@ __global__ void copy_rows(const Piece* __restrict__ table, const long long* __re
     const long long warp = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
     const long long warps = static_cast<long long>(gridDim.x) * blockDim.x / 32;
     for (long long token = warp; token < tokens; token += warps) {
-        const long long id = ids[token];                // all lanes read one address: a broadcast
-        const bool known = is_known(id, vocabulary);    // decided before the id becomes an address
+        const long long id = ids[token];                       // all lanes read one address: a broadcast
+        const bool known = is_known(id, vocabulary);           // decided before the id becomes an address
         const Piece* row = table + (known ? id : 0) * pieces;  // 64-bit: the table may exceed 2^31 elements
         for (int i = lane; i < pieces; i += 32) {
             out[token * pieces + i] = known ? row[i] : Piece{};

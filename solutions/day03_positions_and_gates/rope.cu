@@ -11,8 +11,8 @@ __device__ void store(float* p, float x) { *p = x; }
 __device__ void store(__half* p, float x) { *p = __float2half(x); }
 __device__ void store(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
 
-// cos and sin of position * theta^(-2 pair / rotary_dim). The product needs about 17 bits for the position and 24 more for
-// what is left after whole turns are taken away, so it is made in double; the remainder fits a float.
+// cos and sin of position * theta^(-2 pair / rotary_dim). The product needs about 17 bits for the position and 24 more
+// for what is left after whole turns are taken away, so it is made in double; the remainder fits a float.
 __device__ float2 angle(int position, int pair, int rotary_dim, double log2_theta) {
     double turns = position * exp2(-2.0 * pair / rotary_dim * log2_theta) * 0.15915494309189535;  // 1 / (2 pi)
     turns -= rint(turns);
@@ -27,9 +27,9 @@ struct alignas(V * sizeof(T)) Channels {
     T value[V];
 };
 
-// One block per token. Angles depend on the token and the pair but not on the head: they are made once, in shared memory,
-// and used by every head. Each thread turns V neighbouring pairs at a time.
-// x, out: [tokens, heads, head_dim]   positions: [tokens]   rotary_dim / 2 and head_dim are multiples of V
+// One block per token. Angles depend on the token and the pair but not on the head: they are made once, in shared
+// memory, and used by every head. Each thread turns V neighbouring pairs at a time. x, out: [tokens, heads, head_dim]
+// positions: [tokens]   rotary_dim / 2 and head_dim are multiples of V
 template <typename T, int V>
 __global__ void rope_kernel(const T* __restrict__ x, const int* __restrict__ positions, T* __restrict__ out, int heads,
                             int head_dim, int rotary_dim, double log2_theta) {
@@ -77,9 +77,11 @@ void rope(const T* x, const int* positions, T* out, int tokens, int heads, int h
     constexpr int V = 16 / sizeof(T);
     const uintptr_t bits = reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(out);
     if (bits % 16 == 0 && rotary_dim / 2 % V == 0 && head_dim % V == 0) {
-        rope_kernel<T, V><<<tokens, 256, shared_bytes, stream>>>(x, positions, out, heads, head_dim, rotary_dim, log2_theta);
+        rope_kernel<T, V>
+            <<<tokens, 256, shared_bytes, stream>>>(x, positions, out, heads, head_dim, rotary_dim, log2_theta);
     } else {
-        rope_kernel<T, 1><<<tokens, 256, shared_bytes, stream>>>(x, positions, out, heads, head_dim, rotary_dim, log2_theta);
+        rope_kernel<T, 1>
+            <<<tokens, 256, shared_bytes, stream>>>(x, positions, out, heads, head_dim, rotary_dim, log2_theta);
     }
 }
 

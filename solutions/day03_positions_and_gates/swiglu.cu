@@ -40,7 +40,8 @@ __global__ void swiglu_vectors(const T* __restrict__ gate, const T* __restrict__
 // One element per thread, for pointers of any alignment.
 // gate, up, out: [n]
 template <typename T>
-__global__ void swiglu_elements(const T* __restrict__ gate, const T* __restrict__ up, T* __restrict__ out, long long n) {
+__global__ void swiglu_elements(const T* __restrict__ gate, const T* __restrict__ up, T* __restrict__ out,
+                                long long n) {
     const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < n) store(out + i, gated(to_float(gate[i]), to_float(up[i])));
 }
