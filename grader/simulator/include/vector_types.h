@@ -1,4 +1,4 @@
-// CUDA's built-in vector types: char1 ... double4, and dim3.
+// CUDA's built-in vector types: char1 ... double4. (uint3 and dim3 are in sim/dim.h.)
 //
 // What matters here is how they are read and written. A GPU moves a whole float4 with one 16-byte instruction, and the
 // simulator's counters see what the compiler emits. Compilers like to split a plain struct of four floats into four
@@ -7,7 +7,7 @@
 // Types with three members have no such instruction: they are plain structs and move member by member.
 #pragma once
 
-#include <cstddef>
+#include "sim/dim.h"
 
 #define SIM_VECTOR_INLINE __attribute__((always_inline)) inline
 // A view of N values of type T as one register. may_alias: kernels load, say, eight halves as one uint4.
@@ -102,8 +102,7 @@ struct First {
 
 #define SIM_VECTORS(prefix, T) \
     SIM_VECTOR1(prefix##1, T)  \
-    SIM_VECTOR2(prefix##2, T)  \
-    SIM_VECTOR3(prefix##3, T)
+    SIM_VECTOR2(prefix##2, T)
 
 SIM_VECTORS(char, signed char)
 SIM_VECTORS(uchar, unsigned char)
@@ -117,6 +116,18 @@ SIM_VECTORS(longlong, long long)
 SIM_VECTORS(ulonglong, unsigned long long)
 SIM_VECTORS(float, float)
 SIM_VECTORS(double, double)
+
+SIM_VECTOR3(char3, signed char)
+SIM_VECTOR3(uchar3, unsigned char)
+SIM_VECTOR3(short3, short)
+SIM_VECTOR3(ushort3, unsigned short)
+SIM_VECTOR3(int3, int)
+SIM_VECTOR3(long3, long)
+SIM_VECTOR3(ulong3, unsigned long)
+SIM_VECTOR3(longlong3, long long)
+SIM_VECTOR3(ulonglong3, unsigned long long)
+SIM_VECTOR3(float3, float)
+SIM_VECTOR3(double3, double)
 
 SIM_VECTOR4(char4, signed char)
 SIM_VECTOR4(uchar4, unsigned char)
@@ -143,14 +154,5 @@ SIM_VECTOR4_WIDE(longlong4_32a, long long, 32)
 #undef SIM_VECTOR1
 #undef SIM_COPY
 #undef SIM_WHOLE
-
-// Extent of a grid or of a block; missing extents are 1.
-struct dim3 {
-    unsigned int x, y, z;
-    constexpr SIM_VECTOR_INLINE dim3(unsigned int width = 1, unsigned int height = 1, unsigned int depth = 1)
-        : x(width), y(height), z(depth) {}
-    constexpr SIM_VECTOR_INLINE dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
-    constexpr SIM_VECTOR_INLINE operator uint3() const { return uint3{x, y, z}; }
-};
 
 #undef SIM_VECTOR_INLINE
