@@ -1,3 +1,3 @@
-"""What lessons import: verdicts, sources with their counters, pictures of memory accesses, rooflines, recorded tables."""
+"""What lessons import: verdicts, sources with counters, pictures of memory accesses, rooflines, recorded tables."""
 
 from __future__ import annotations

@@ -1,0 +1,360 @@
+"""What a learner reads about each kind of failure: a compiler's message, a wrong output, a finding, a missed bar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from grader.report import words
+from grader.report.source_view import caret_offset
+from grader.report.theme import mark
+from grader.verdict import BarResult, CaseResult, Diagnostic, Finding, OutputResult, Stage, Verdict, WorstElement
+
+MOST_CASES_LISTED = 8
+MOST_FINDINGS = 3
+
+
+def indented(renderable: RenderableType, columns: int = 2, expand: bool = False) -> RenderableType:
+    """Moved to the right; lines that wrap stay there. ``expand``: as wide as the page."""
+    return Padding(renderable, (0, 0, 0, columns), expand=expand)
+
+
+def paragraph(text: str, style: str = "", indent: int = 2) -> RenderableType:
+    """Wrapped text. Lines that the text itself begins with spaces keep them (tables, compiler output)."""
+    lines = [
+        indented(Text(line.strip(), style=style), indent + len(line) - len(line.lstrip()))
+        for line in text.strip("\n").splitlines()
+    ]
+    return Group(*lines)
+
+
+def excerpt(line: int, source: str, column: int, ascii_only: bool, indent: int = 4) -> RenderableType:
+    """One source line with a caret under the column (from 1; 0 is unknown: under the first word)."""
+    bar = "|" if ascii_only else "│"
+    shown = source.expandtabs(4).rstrip()
+    offset = caret_offset(source, column)
+    # Long indentation says nothing here: both rows lose it together.
+    lead = len(shown) - len(shown.lstrip())
+    cut = max(0, lead - 4)
+    first = Text(no_wrap=True, overflow="ellipsis")
+    first.append(f"{line:>5} {bar} ", style="quiet")
+    first.append(shown[cut:], style="code")
+    second = Text(no_wrap=True, overflow="ellipsis")
+    second.append(f"{'':>5} {bar} ", style="quiet")
+    second.append(" " * max(0, offset - cut))
+    second.append("^", style="caret")
+    return indented(Group(first, second), indent)
+
+
+# --- builds ---
+
+
+def render_diagnostics(diagnostics: Sequence[Diagnostic], ascii_only: bool, most: int = 4) -> list[RenderableType]:
+    """The compiler's messages at the learner's lines: errors first, notes with what they belong to."""
+    errors = [item for item in diagnostics if item.severity in ("error", "fatal error", "fatal")]
+    rest = [item for item in diagnostics if item not in errors]
+    rows: list[RenderableType] = []
+    for item in (errors or rest)[:most]:
+        place = ":".join(str(part) for part in (item.file, item.line, item.column) if part)
+        if rows:
+            rows.append(Text(""))
+        rows.append(paragraph(item.message, style="bad" if item in errors else "warn"))
+        if place:
+            rows.append(Text("    " + place, style="quiet", no_wrap=True, overflow="fold"))
+        if item.source_line.strip():
+            rows.append(excerpt(item.line, item.source_line, item.column, ascii_only))
+    hidden = len(errors or rest) - most
+    if hidden > 0:
+        rows.append(
+            Text(f"  and {words.count(hidden, 'more message')}: the first one often causes the others", "quiet")
+        )
+    return rows
+
+
+# --- correct ---
+
+
+def failing_cases(stage: Stage) -> list[CaseResult]:
+    """The cases that did not pass, in the task's order (simple sizes come first there)."""
+    return [case for case in stage.cases if case.status in ("failed", "error")]
+
+
+def render_cases(stage: Stage, verbose: bool, ascii_only: bool) -> list[RenderableType]:
+    """The first failing case in full and the others by name; all of them in full when ``verbose``."""
+    failing = failing_cases(stage)
+    rows: list[RenderableType] = []
+    for case in failing if verbose else failing[:1]:
+        if rows:
+            rows.append(Text(""))
+        rows.extend(render_case(case, ascii_only))
+    others = [] if verbose else failing[1:]
+    if others:
+        rows.append(Text(""))
+        rows.append(Text("  Also failing", style="title"))
+        for case in others[:MOST_CASES_LISTED]:
+            row = Text("  ", no_wrap=True, overflow="ellipsis")
+            row.append(mark(case.status, ascii_only) + " ", style="bad")
+            row.append(f"{case.name} ({case.dtype})")
+            row.append("  " + one_line(case), style="quiet")
+            rows.append(row)
+        if len(others) > MOST_CASES_LISTED:
+            rows.append(Text(f"    and {len(others) - MOST_CASES_LISTED} more", style="quiet"))
+    return rows
+
+
+def one_line(case: CaseResult) -> str:
+    """Why a case failed, in a few words."""
+    for output in case.outputs:
+        if not output.passed:
+            if output.unwritten and output.unwritten == output.wrong:
+                return f"{output.unwritten:,} of {output.elements:,} never written"
+            if output.wrong:
+                return f"{output.wrong:,} of {output.elements:,} wrong"
+            return "all errors together too large"
+    if case.findings:
+        return case.findings[0].kind or case.findings[0].message
+    return words_of_problem(case.problem) or next(iter(case.text.strip().splitlines()), "")
+
+
+def words_of_problem(problem: str) -> str:
+    """The short names of problems, in words."""
+    return {
+        "crash": "the kernel's process crashed",
+        "timeout": "took too long",
+        "exit": "the kernel's process ended itself",
+        "guard": "wrote outside its tensors",
+        "launch": "the launch failed",
+        "finding": "a finding of the simulator",
+        "oom": "out of memory",
+    }.get(problem, "")
+
+
+def render_case(case: CaseResult, ascii_only: bool) -> list[RenderableType]:
+    """One failing case: its sizes, what is wrong, the worst positions."""
+    head = Text("  ")
+    head.append(mark(case.status, ascii_only), style="bad")
+    head.append(f" {case.name}", style="title")
+    head.append(f" ({case.dtype})")
+    rows: list[RenderableType] = [head]
+    if case.dims:
+        rows.append(paragraph(words.sizes(case.dims), style="quiet", indent=4))
+    wrong = [output for output in case.outputs if not output.passed]
+    for output in wrong:
+        rows.append(Text(""))
+        rows.extend(render_output(output))
+    if not wrong and case.text:
+        rows.append(Text(""))
+        rows.append(paragraph(case.text, indent=4))
+    if not wrong and not case.text and case.problem:
+        rows.append(paragraph(words_of_problem(case.problem), indent=4))
+    for finding in case.findings[:1]:
+        rows.append(Text(""))
+        rows.append(indented(Group(*render_finding(finding, ascii_only))))
+    if case.printed.strip():
+        rows.append(Text(""))
+        rows.append(Text("    The kernel printed", style="title"))
+        lines = case.printed.rstrip().splitlines()
+        rows.append(paragraph("\n".join(lines[:8]), style="quiet", indent=6))
+        if len(lines) > 8:
+            rows.append(Text(f"      ({len(lines) - 8} more lines)", style="quiet"))
+    return rows
+
+
+def render_output(output: OutputResult) -> list[RenderableType]:
+    """How far one output is from the reference, what that looks like, and the worst positions."""
+    shape = words.position(output.shape)
+    said = Text()
+    said.append(f"{output.name}{shape}", style="title")
+    if output.unwritten and output.unwritten == output.wrong:
+        said.append(f": {output.unwritten:,} of {words.count(output.elements, 'element')} never written")
+    elif output.wrong:
+        share = 100 * output.wrong / max(1, output.elements)
+        said.append(f": {output.wrong:,} of {words.count(output.elements, 'element')} wrong ({share:.3g} %)")
+        if output.unwritten:
+            said.append(f", {output.unwritten:,} of them never written")
+    else:
+        said.append(
+            f": every element is near, but all errors together are {output.norm_error:.2g} of the reference's norm; "
+            f"{output.norm_tolerance:.2g} is allowed"
+        )
+    rows: list[RenderableType] = [indented(said, 4)]
+    if output.wrong and output.tolerance:
+        rows.append(
+            paragraph(
+                f"the largest error, {words.error(output.max_error)}, is {words.times(output.max_ratio)} what is "
+                f"allowed at its place (tolerance {output.tolerance:.2g})",
+                style="quiet",
+                indent=4,
+            )
+        )
+    if output.diagnosis:
+        looks = Text("looks like: ", style="warn")
+        looks.append(output.diagnosis, style="title")
+        rows.append(indented(looks, 4))
+    if output.worst:
+        rows.append(Text(""))
+        rows.append(indented(worst_table(output.worst), 4))
+    return rows
+
+
+def worst_table(elements: Sequence[WorstElement]) -> Table:
+    """The worst positions; who wrote them, where the simulator knows."""
+    written = any(item.block is not None or item.unwritten for item in elements)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet", expand=False)
+    table.add_column("worst at", no_wrap=True)
+    table.add_column("expected", justify="right", no_wrap=True)
+    table.add_column("got", justify="right", no_wrap=True)
+    table.add_column("error", justify="right", no_wrap=True)
+    if written:
+        table.add_column("written by", overflow="fold")
+    for item in elements:
+        row: list[RenderableType] = [
+            words.position(item.index),
+            words.value(item.expected),
+            Text("-" if item.unwritten else words.value(item.actual), style="bad"),
+            Text("-" if item.unwritten else words.error(item.error)),
+        ]
+        if written:
+            row.append(Text("nobody" if item.unwritten else words.place(item.block, item.thread), style="quiet"))
+        table.add_row(*row)
+    return table
+
+
+# --- safe ---
+
+
+def render_findings(findings: Sequence[Finding], verbose: bool, ascii_only: bool) -> list[RenderableType]:
+    """Findings in full, the first few unless ``verbose``."""
+    rows: list[RenderableType] = []
+    shown = findings if verbose else findings[:MOST_FINDINGS]
+    for finding in shown:
+        if rows:
+            rows.append(Text(""))
+        rows.extend(render_finding(finding, ascii_only))
+    if len(findings) > len(shown):
+        rows.append(Text(f"  and {words.count(len(findings) - len(shown), 'more finding')}", style="quiet"))
+    return rows
+
+
+def render_finding(finding: Finding, ascii_only: bool) -> list[RenderableType]:
+    """One finding: what, where in the source with a caret, which thread, and for a race the other side."""
+    head = Table.grid(padding=(0, 1, 0, 0))
+    head.add_column(no_wrap=True)
+    head.add_column(overflow="fold")
+    said = Text.assemble((finding.check, "bad.title"), "  ", finding.message)
+    head.add_row(Text(mark("failed", ascii_only), style="bad"), said)
+    rows: list[RenderableType] = [indented(head)]
+    if finding.source_line.strip():
+        rows.append(excerpt(finding.line, finding.source_line, finding.column, ascii_only))
+    rows.append(_where(finding.file, finding.line, finding.block, finding.thread, finding.message))
+    other = finding.other or {}
+    if other.get("line") or other.get("source_line"):
+        said = " ".join(str(other.get("message") or other.get("access") or "the other access").split())
+        rows.append(indented(Text(said), 4))
+        if str(other.get("source_line", "")).strip():
+            rows.append(
+                excerpt(int(other.get("line", 0)), str(other["source_line"]), int(other.get("column", 0)), ascii_only)
+            )
+        rows.append(
+            _where(str(other.get("file", "")), int(other.get("line", 0)), other.get("block"), other.get("thread"), "")
+        )
+    tail = []
+    if finding.count > 1:
+        tail.append(f"{finding.count:,} times")
+    if finding.case:
+        tail.append(f"first in the case '{finding.case}'" + (f" ({finding.dtype})" if finding.dtype else ""))
+    if tail:
+        rows.append(Text("    " + ", ".join(tail), style="quiet"))
+    return rows
+
+
+def _where(
+    file: str, line: int, block: Sequence[int] | None, thread: Sequence[int] | None, message: str
+) -> RenderableType:
+    """File, line, block and thread, less what the message says already."""
+    parts = []
+    if file and f"{file.rsplit('/', 1)[-1]}:{line}" not in message:
+        parts.append(f"{file}:{line}" if line else file)
+    if (block is not None or thread is not None) and "thread (" not in message:
+        parts.append(words.place(block, thread))
+    return paragraph(", ".join(parts), style="quiet", indent=4) if parts else Group()
+
+
+# --- efficient ---
+
+
+def render_bars(bars: Sequence[BarResult], ascii_only: bool, verbose: bool = False) -> list[RenderableType]:
+    """Each bar with its limit and its value; for a missed one, what to look at first."""
+    rows: list[RenderableType] = []
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True, style="quiet")
+    for bar in sorted(bars, key=lambda item: item.passed):
+        style = "good" if bar.passed else "bad"
+        limit = f"at most {bar.at_most:g}" if bar.at_most is not None else f"at least {bar.at_least or 0:g}"
+        status = "passed" if bar.passed else "failed"
+        table.add_row(
+            Text(mark(status, ascii_only), style=style),
+            bar.expression,
+            Text(f"{bar.value:.4g}", style="" if bar.passed else "bad"),
+            limit,
+        )
+    rows.append(indented(table))
+    for bar in bars:
+        if not bar.passed:
+            if bar.values:
+                counters = ", ".join(f"{name} {item:,.6g}" for name, item in bar.values.items())
+                rows.append(paragraph(counters, style="quiet", indent=4))
+            if bar.text and verbose:
+                rows.append(paragraph(bar.text, indent=4))
+    return rows
+
+
+def first_look(verdict: Verdict) -> str:
+    """One sentence: where to start. Empty when the report above has said it all."""
+    stage = verdict.failed_stage
+    if stage is None:
+        return ""
+    for bar in stage.bars:
+        if not bar.passed and bar.look:
+            return bar.look
+    for finding in stage.findings:
+        if finding.line:
+            return f"{finding.file.rsplit('/', 1)[-1]}:{finding.line}, where {_with_article(finding)} shows"
+    for diagnostic in stage.diagnostics:
+        if diagnostic.severity.startswith(("error", "fatal")) and diagnostic.line:
+            return f"the first error, line {diagnostic.line}; later ones often follow from it"
+    failing = failing_cases(stage)
+    if failing:
+        return _look_at_case(stage, failing)
+    return ""
+
+
+def _with_article(finding: Finding) -> str:
+    return {
+        "memcheck": "the wrong address",
+        "initcheck": "the value that was never written",
+        "racecheck": "the race",
+        "synccheck": "the barrier",
+    }.get(finding.check, "the fault")
+
+
+def _look_at_case(stage: Stage, failing: Sequence[CaseResult]) -> str:
+    """What the pattern of failing and passing cases says."""
+    names = {case.name for case in failing}
+    passing = {case.name for case in stage.cases if case.passed}
+    dtypes_failing = {case.dtype for case in failing}
+    dtypes_passing = {case.dtype for case in stage.cases if case.passed}
+    if names <= passing and dtypes_failing.isdisjoint(dtypes_passing) and len(dtypes_passing) > 0:
+        return f"what the kernel does only for {words.listed(sorted(dtypes_failing))}: the other dtypes pass"
+    if not passing:
+        return f"the simplest case, '{failing[0].name}': no case passes yet"
+    if len(names) == 1:
+        return f"what is special about '{failing[0].name}': every other case passes"
+    return f"what '{failing[0].name}' has that '{sorted(passing)[0]}' (which passes) has not"

@@ -1,0 +1,51 @@
+"""Colours and marks of every report: few, and never the only carrier of a meaning."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.theme import Theme
+
+from grader.verdict import ERROR, FAILED, PASSED, SKIPPED
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+WIDTH = 80
+"""Reports are laid out for this width; a wider terminal gives them no more than MOST_WIDTH."""
+MOST_WIDTH = 100
+
+THEME = Theme(
+    {
+        "title": "bold",
+        "good": "green",
+        "bad": "red",
+        "bad.title": "bold red",
+        "warn": "yellow",
+        "quiet": "dim",
+        "code": "default",
+        "caret": "bold red",
+        "command": "cyan",
+        "number": "default",
+        "rule.line": "dim",
+    }
+)
+
+STATUS_STYLE = {PASSED: "good", FAILED: "bad", SKIPPED: "quiet", ERROR: "warn"}
+_MARKS = {PASSED: "✓", FAILED: "✗", SKIPPED: "·", ERROR: "!"}
+_ASCII_MARKS = {PASSED: "ok", FAILED: "x", SKIPPED: "-", ERROR: "!"}
+
+
+def console(file: TextIO | None = None, width: int | None = None, **options: object) -> Console:
+    """A console with the reports' theme, at most MOST_WIDTH wide and at least 40."""
+    made = Console(file=file or sys.stdout, theme=THEME, highlight=False, width=width, **options)  # type: ignore[arg-type]
+    if width is None:
+        made.width = max(40, min(made.width if made.is_terminal else WIDTH, MOST_WIDTH))
+    return made
+
+
+def mark(status: str, ascii_only: bool = False) -> str:
+    """The sign in front of a stage or a case."""
+    return (_ASCII_MARKS if ascii_only else _MARKS).get(status, "?")

@@ -1,0 +1,107 @@
+"""How reports write numbers, sizes, positions and lists: the same everywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+DEVICES = {"cpu": "simulated GPU", "cuda": "GPU"}
+STAGE_TITLES = {
+    "builds": "Builds",
+    "correct": "Correct",
+    "safe": "Safe",
+    "efficient": "Efficient",
+    "fast": "Fast",
+}
+
+
+def count(number: float, noun: str, plural: str = "") -> str:
+    """``1 case``, ``12 cases``, ``3,000 elements``."""
+    return f"{number:,.0f} {noun if number == 1 else plural or noun + 's'}"
+
+
+def value(number: float) -> str:
+    """One element of a tensor, in at most 12 characters and always with the digits that matter."""
+    if math.isnan(number):
+        return "nan"
+    if math.isinf(number):
+        return "inf" if number > 0 else "-inf"
+    if number == int(number) and abs(number) < 1e9:
+        return f"{int(number)}"
+    if 1e-4 <= abs(number) < 1e6:
+        return f"{number:.6g}"
+    return f"{number:.3e}"
+
+
+def error(number: float) -> str:
+    """The size of an error: two digits are enough."""
+    if math.isnan(number):
+        return "nan"
+    if math.isinf(number):
+        return "inf"
+    if number == 0 or 0.01 <= abs(number) < 1000:
+        return f"{number:.2g}"
+    return f"{number:.1e}".replace("e-0", "e-").replace("e+0", "e+")
+
+
+def times(ratio: float) -> str:
+    """How many times: ``1.25``, ``31``, ``41,000``, and words where no number fits."""
+    if math.isnan(ratio) or math.isinf(ratio):
+        return "beyond any number of times"
+    if ratio < 10:
+        return f"{ratio:.2f} times"
+    return f"{float(f'{ratio:.2g}'):,.0f} times"
+
+
+def short(number: float) -> str:
+    """A counter in at most five characters: ``512``, ``32.8k``, ``1.05M``."""
+    if math.isnan(number) or math.isinf(number):
+        return "-"
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= 10 * size or (abs(number) >= size and size > 1e3):
+            return f"{number / size:.3g}{unit}"
+    return f"{number:.0f}" if number == int(number) else f"{number:.3g}"
+
+
+def amount(number: float) -> str:
+    """Bytes: ``512 B``, ``48 KiB``, ``1.5 MiB``."""
+    for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if number >= size:
+            return f"{number / size:.4g} {unit}"
+    return f"{number:.0f} B"
+
+
+def duration(seconds: float) -> str:
+    """A waiting time: ``0.8 s``, ``2 min 5 s``."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // 60)} min {seconds % 60:.0f} s"
+
+
+def position(index: Sequence[int]) -> str:
+    """``[0, 3, 12]``."""
+    return "[" + ", ".join(str(item) for item in index) + "]"
+
+
+def place(block: Sequence[int] | None, thread: Sequence[int] | None) -> str:
+    """``block (3, 0, 0) thread (17, 0, 0)``, or what of it is known."""
+    parts = []
+    if block is not None:
+        parts.append(f"block ({', '.join(str(item) for item in block)})")
+    if thread is not None:
+        parts.append(f"thread ({', '.join(str(item) for item in thread)})")
+    return " ".join(parts)
+
+
+def sizes(dims: Mapping[str, Any]) -> str:
+    """``rows=3 columns=129 causal=true``."""
+    return " ".join(f"{name}={str(item).lower() if isinstance(item, bool) else item}" for name, item in dims.items())
+
+
+def listed(items: Iterable[str], most: int = 6) -> str:
+    """``a, b, c and 4 more``."""
+    every = list(items)
+    if len(every) > most:
+        return ", ".join(every[: most - 1]) + f" and {len(every) - most + 1} more"
+    return ", ".join(every)
