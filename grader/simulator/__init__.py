@@ -1,0 +1,1 @@
+"""The simulated GPU: a front end that turns CUDA into C++, headers, a runtime, and the checks."""

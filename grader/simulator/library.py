@@ -1,0 +1,117 @@
+"""Builds libsim, the simulator's runtime and checks, once for each compiler; its objects in parallel."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.errors import BuildError
+from grader.toolchain.cache import BuildCache, digest, open_cache
+from grader.toolchain.compilers import Compiler, find_cxx
+from grader.toolchain.process import Command, run_command
+
+INCLUDE_DIR = Path(__file__).parent / "include"
+_HERE = Path(__file__).parent
+_SOURCE_DIRS = (_HERE / "runtime", _HERE / "checks")
+
+_FLAGS = (
+    "-std=c++17",
+    "-O2",
+    "-g1",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-semantic-interposition",
+    "-fno-strict-aliasing",
+    "-fno-stack-protector",
+    "-ftls-model=initial-exec",
+)
+
+
+@dataclass(frozen=True)
+class LibraryPlan:
+    """What libsim is made of. ``key`` names its place in the cache, known before it is built."""
+
+    compiler: Compiler
+    sources: tuple[Path, ...]
+    flags: tuple[str, ...]
+    headers: str  # hash of all headers
+    key: str
+
+    def folder(self, cache: BuildCache) -> Path:
+        return cache.path(self.key)
+
+
+def plan_library(compiler: Compiler | None = None) -> LibraryPlan:
+    """The library as it is to be built by a compiler; reads the sources, builds nothing."""
+    compiler = compiler or find_cxx()
+    sources = tuple(sorted(p for folder in _SOURCE_DIRS for p in folder.glob("*") if p.suffix in (".cpp", ".S")))
+    headers = headers_digest()
+    flags = (*_FLAGS, f"-I{INCLUDE_DIR}", f"-I{_HERE}")
+    contents = [part for path in sources for part in (path.name, path.read_bytes())]
+    key = digest(["libsim", compiler.identity, *_FLAGS, headers, *contents])
+    return LibraryPlan(compiler, sources, flags, headers, key)
+
+
+def headers_digest() -> str:
+    """A hash of the simulator's own headers, read again only when one of them changed."""
+    folders = (INCLUDE_DIR, *_SOURCE_DIRS)
+    files = sorted(p for folder in folders for p in folder.rglob("*") if p.is_file() and p.suffix not in (".cpp", ".S"))
+    stats = tuple((p, (s := p.stat()).st_size, s.st_mtime_ns) for p in files)
+    return _headers_digest(stats)
+
+
+@functools.lru_cache(maxsize=8)
+def _headers_digest(stats: tuple[tuple[Path, int, int], ...]) -> str:
+    return digest(part for path, _, _ in stats for part in (path.relative_to(_HERE).as_posix(), path.read_bytes()))
+
+
+def ensure_library(compiler: Compiler | None = None, cache: BuildCache | None = None) -> Path:
+    """The path of libsim.so, built now if the cache does not have it."""
+    cache = cache or open_cache()
+    plan = plan_library(compiler)
+    entry, _ = cache.get(plan.key, functools.partial(_build, plan, cache), "the simulator")
+    return entry / "libsim.so"
+
+
+def _build(plan: LibraryPlan, cache: BuildCache, folder: Path) -> None:
+    with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2)) as pool:
+        objects = list(pool.map(functools.partial(_object, plan, cache), _largest_first(plan.sources)))
+    link = [*plan.compiler.command, "-shared", "-o", "libsim.so", *sorted(map(str, objects))]
+    link += ["-Wl,-soname,libsim.so", "-pthread", "-ldl"]
+    _run(plan, tuple(link), folder)
+    # Needed no more; kept until here so that an interrupted build goes on where it was.
+    for object_file in objects:
+        shutil.rmtree(object_file.parent, ignore_errors=True) if _is_release() else None
+
+
+def _is_release() -> bool:
+    """Whether objects are thrown away after linking; a checkout keeps them, for quick rebuilds after an edit."""
+    return not (_HERE.parent.parent / ".git").exists()
+
+
+def _largest_first(sources: tuple[Path, ...]) -> list[Path]:
+    return sorted(sources, key=lambda path: -path.stat().st_size)
+
+
+def _object(plan: LibraryPlan, cache: BuildCache, source: Path) -> Path:
+    key = digest(["object", plan.compiler.identity, *_FLAGS, plan.headers, source.name, source.read_bytes()])
+    name = f"{source.parent.name}_{source.stem}.o"
+
+    def compile_one(folder: Path) -> None:
+        _run(plan, (*plan.compiler.command, *plan.flags, "-c", str(source), "-o", name), folder)
+
+    entry, _ = cache.get(key, compile_one, f"the simulator ({source.name})")
+    return entry / name
+
+
+def _run(plan: LibraryPlan, argv: tuple[str, ...], folder: Path) -> None:
+    done = run_command(Command(argv, folder))
+    if done.returncode != 0:
+        raise BuildError(
+            f"the simulator does not build with {plan.compiler}:\n{done.output.strip()}",
+            "A C++17 compiler is needed: g++ 9 or clang++ 10, or newer.",
+        )

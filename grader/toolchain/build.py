@@ -1,0 +1,308 @@
+"""From a kernel file to a shared library with one entry point for each launcher.
+
+A :class:`BuildPlan` says everything about a build: the final text, the flags, the libraries. Both ways of building
+follow it: a direct call of the compiler (here, needs no torch) and ``torch.utils.cpp_extension.load_inline`` (in
+``grader.loading``). Both make the same library, so they share the cache.
+"""
+
+from __future__ import annotations
+
+import functools
+import platform
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.errors import BuildError, GraderError
+from grader.simulator import library
+from grader.simulator.rewrite import RewriteError, Rewritten, rewrite
+from grader.toolchain import diagnostics
+from grader.toolchain.cache import BuildCache, digest, open_cache
+from grader.toolchain.compilers import Compiler, cuda_home, find_cxx, find_nvcc
+from grader.toolchain.process import Command, RunCommand, run_command
+from grader.toolchain.prototype import Prototype, PrototypeError, find_launchers
+from grader.toolchain.tokens import Source
+
+KERNEL_LIBRARY = "kernel.so"
+_EXPORTS = Path(__file__).parent / "exports.map"
+_THUNKS = "launchers"  # what compilers call the generated part, should it ever appear in a message
+
+_CPU_FLAGS = (
+    "-std=c++17",
+    "-g1",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-semantic-interposition",
+    "-fno-strict-aliasing",
+    "-fno-stack-protector",  # a smashed stack is a finding, not the end of the process
+    "-U_FORTIFY_SOURCE",
+    "-ffp-contract=off",
+    "-fdiagnostics-color=never",
+)
+_GCC_FLAGS = ("-fno-gnu-unique", "-fno-tree-vectorize", "-fmax-errors=20")
+_GCC_CHECKED = (
+    "-O1",
+    "-fsanitize=thread",
+    "--param=tsan-instrument-func-entry-exit=0",
+    "--param=tsan-distinguish-volatile=1",
+)
+_CLANG_FLAGS = ("-fno-vectorize", "-fno-slp-vectorize", "-gdwarf-4", "-ferror-limit=20", "-Wno-unknown-attributes")
+_CLANG_CHECKED = (
+    "-O1",
+    "-fsanitize=thread",
+    "-mllvm",
+    "-tsan-instrument-func-entry-exit=0",
+    "-mllvm",
+    "-tsan-distinguish-volatile=1",
+)
+_PLAIN = ("-O2",)
+
+
+@dataclass(frozen=True)
+class BuildPlan:
+    """All that decides a build. ``flags`` compile, ``link_flags`` link; ``text`` is what the compiler gets."""
+
+    file: Path  # the kernel file, for messages
+    device: str  # cpu or cuda
+    checks: bool
+    original: str
+    text: str
+    launchers: tuple[Prototype, ...]
+    compiler: Compiler
+    flags: tuple[str, ...]
+    include_dirs: tuple[Path, ...]
+    link_flags: tuple[str, ...]
+    key: str
+    rewritten: Rewritten | None = field(default=None, repr=False)
+    libsim: library.LibraryPlan | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending, as a word."""
+        return "".join(c if c.isalnum() else "_" for c in self.file.stem)
+
+    @property
+    def what(self) -> str:
+        return f"{self.file.name} for {'the simulator' if self.device == 'cpu' else self.device}"
+
+
+@dataclass(frozen=True)
+class BuiltKernel:
+    """A finished library. ``library`` has a function ``grader_call_<launcher>(void** arguments)`` for each launcher."""
+
+    plan: BuildPlan
+    library: Path
+    libsim: Path | None
+    cached: bool
+    seconds: float = 0.0
+
+    @property
+    def launchers(self) -> tuple[Prototype, ...]:
+        return self.plan.launchers
+
+    @property
+    def file(self) -> Path:
+        return self.plan.file
+
+
+def entry_point(launcher: Prototype | str) -> str:
+    """The name of the function that calls a launcher with an array of pointers to its arguments."""
+    return f"grader_call_{launcher if isinstance(launcher, str) else launcher.name}"
+
+
+def read_kernel_file(path: Path) -> str:
+    """The text of a kernel file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise GraderError(f"there is no file {path}") from None
+    except IsADirectoryError:
+        raise GraderError(f"{path} is a folder, not a kernel file") from None
+    except UnicodeDecodeError as problem:
+        raise GraderError(f"{path} is not text in UTF-8 (byte {problem.start})") from None
+    except OSError as problem:
+        raise GraderError(f"{path} cannot be read: {problem.strerror}") from None
+
+
+def plan_kernel(
+    path: Path | str,
+    device: str = "cpu",
+    checks: bool = True,
+    *,
+    text: str | None = None,
+    compiler: str | Compiler | None = None,
+    arch: str | None = None,
+) -> BuildPlan:
+    """Reads and translates a kernel file; runs no compiler. Raises RewriteError or PrototypeError."""
+    path = Path(path)
+    original = read_kernel_file(path) if text is None else text
+    launchers = tuple(_launchers(path, original))
+    if device == "cpu":
+        return _plan_cpu(path, original, launchers, checks, compiler)
+    if device == "cuda":
+        return _plan_cuda(path, original, launchers, compiler, arch)
+    raise GraderError(f"there is no device '{device}'", "Use 'cpu' (the simulated GPU) or 'cuda'.")
+
+
+def compile_kernel(
+    path: Path | str,
+    device: str = "cpu",
+    checks: bool = True,
+    *,
+    text: str | None = None,
+    compiler: str | Compiler | None = None,
+    arch: str | None = None,
+    run: RunCommand = run_command,
+    cache: BuildCache | None = None,
+) -> BuiltKernel:
+    """Builds a kernel file by calling the compiler directly. ``run`` may call it inside a jail."""
+    plan = plan_kernel(path, device, checks, text=text, compiler=compiler, arch=arch)
+    return build(plan, functools.partial(_compile, run=run), cache)
+
+
+def build(plan: BuildPlan, compile_into, cache: BuildCache | None = None) -> BuiltKernel:
+    """The library of a plan, from the cache or made by ``compile_into(plan, cache, folder)``."""
+    began = time.monotonic()
+    cache = cache or open_cache()
+    entry, cached = cache.get(plan.key, lambda folder: compile_into(plan, cache, folder), plan.what)
+    libsim = None
+    if plan.libsim:
+        libsim = library.ensure_library(plan.compiler, cache)
+    return BuiltKernel(plan, entry / KERNEL_LIBRARY, libsim, cached, time.monotonic() - began)
+
+
+def link_flags(plan: BuildPlan, cache: BuildCache) -> tuple[str, ...]:
+    """The plan's link flags and, for the simulator, where libsim is."""
+    if plan.libsim is None:
+        return plan.link_flags
+    folder = plan.libsim.folder(cache)
+    return (*plan.link_flags, f"-L{folder}", "-Wl,--no-as-needed", "-lsim", "-Wl,--as-needed", f"-Wl,-rpath,{folder}")
+
+
+# -- plans -----------------------------------------------------------------------------------------------------------
+
+
+def _launchers(path: Path, text: str) -> list[Prototype]:
+    try:
+        return find_launchers(text)
+    except PrototypeError as problem:
+        raise PrototypeError(f"{path.name}, {problem.message}", problem.hint) from None
+
+
+def _plan_cpu(
+    path: Path, original: str, launchers: tuple[Prototype, ...], checks: bool, compiler: str | Compiler | None
+) -> BuildPlan:
+    cxx = compiler if isinstance(compiler, Compiler) else find_cxx(compiler)
+    try:
+        rewritten = rewrite(original, library.INCLUDE_DIR)
+    except RewriteError as problem:
+        raise diagnostics.located(path, problem) from None
+    text = _with_thunks(path, rewritten.text, launchers)
+    gcc = cxx.family == "gcc"
+    flags = _CPU_FLAGS + (_GCC_FLAGS if gcc else _CLANG_FLAGS)
+    flags += (_GCC_CHECKED if gcc else _CLANG_CHECKED) if checks else _PLAIN
+    libsim = library.plan_library(cxx)
+    linking = ("-Wl,--as-needed", f"-Wl,--version-script={_EXPORTS}")
+    if platform.system() == "Darwin":
+        linking = ()
+    key = digest(["kernel", text, *flags, cxx.identity, libsim.key, *linking])
+    include = (library.INCLUDE_DIR,)
+    return BuildPlan(
+        path, "cpu", checks, original, text, launchers, cxx, flags, include, linking, key, rewritten, libsim
+    )
+
+
+def _plan_cuda(
+    path: Path, original: str, launchers: tuple[Prototype, ...], compiler: str | Compiler | None, arch: str | None
+) -> BuildPlan:
+    nvcc = compiler if isinstance(compiler, Compiler) else find_nvcc()
+    assert nvcc is not None
+    if not arch:
+        raise GraderError("the architecture of the GPU is not known", "Name it, for example sm_90.")
+    text = _with_thunks(path, original, launchers)
+    flags = ("-std=c++17", "-O3", "-lineinfo", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
+    linking = ("-Wl,--as-needed", f"-Wl,--version-script={_EXPORTS}", "-lcudart_static", "-ldl", "-lrt", "-lpthread")
+    key = digest(["kernel", text, *flags, nvcc.identity, *linking])
+    return BuildPlan(path, "cuda", False, original, text, launchers, nvcc, flags, (), linking, key)
+
+
+def arch_flags(arch: str) -> tuple[str, ...]:
+    """nvcc's flags for an architecture; from Hopper on with the features of that one generation (sm_90a)."""
+    number = arch.removeprefix("sm_").removeprefix("compute_")
+    if number.isdigit() and int(number) >= 90:
+        number += "a"
+    return (f"-gencode=arch=compute_{number},code=sm_{number}",)
+
+
+def _with_thunks(path: Path, text: str, launchers: tuple[Prototype, ...]) -> str:
+    """The text that is compiled: messages name the learner's file and lines, and each launcher has an entry point."""
+    name = path.name.replace("\\", "\\\\").replace('"', '\\"')
+    parts = [f'#line 1 "{name}"\n', text, "" if text.endswith("\n") else "\n", f'#line 1 "{_THUNKS}"\n']
+    # A file need not include cuda_runtime.h for itself where nvcc does it.
+    parts.append("#include <cuda_runtime.h>\n")
+    parts += [_thunk(launcher) for launcher in launchers]
+    return "".join(parts)
+
+
+def _thunk(launcher: Prototype) -> str:
+    values = []
+    for index, parameter in enumerate(launcher.parameters):
+        # A pointer's type is written as "const T*", so "const T* const*" points at the argument.
+        values.append(
+            f"*static_cast<{parameter.type}{' ' if parameter.kind != 'pointer' else ''}const*>(arguments[{index}])"
+        )
+    return (
+        f'extern "C" __attribute__((visibility("default"), no_sanitize("thread"))) '
+        f"int {entry_point(launcher)}(void** arguments) {{ (void)arguments; "
+        f"try {{ {launcher.name}({', '.join(values)}); }} catch (...) {{ return -1; }} "
+        f"return static_cast<int>(cudaGetLastError()); }}\n"
+    )
+
+
+# -- the direct way ----------------------------------------------------------------------------------------------------
+
+
+def _compile(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunCommand) -> None:
+    if plan.device == "cuda":
+        _compile_cuda(plan, folder, run)
+    else:
+        _compile_cpu(plan, cache, folder, run)
+
+
+def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunCommand) -> None:
+    (folder / "kernel.cpp").write_text(plan.text, encoding="utf-8")
+    includes = [f"-I{path}" for path in plan.include_dirs]
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        libsim = pool.submit(library.ensure_library, plan.compiler, cache)
+        argv = (*plan.compiler.command, *plan.flags, *includes, "-c", "kernel.cpp", "-o", "kernel.o")
+        _checked(plan, run(Command(argv, folder, plan.include_dirs)))
+        libsim_folder = libsim.result().parent
+    # Without -fsanitize here: the hooks are libsim's, not the sanitizer's library.
+    argv = (*plan.compiler.command, "-shared", "-o", KERNEL_LIBRARY, "kernel.o", *link_flags(plan, cache))
+    _checked(plan, run(Command(argv, folder, (libsim_folder, _EXPORTS))))
+    (folder / "kernel.o").unlink()
+
+
+def _compile_cuda(plan: BuildPlan, folder: Path, run: RunCommand) -> None:
+    (folder / "kernel.cu").write_text(plan.text, encoding="utf-8")
+    host = [flag for option in plan.link_flags if option.startswith("-Wl,") for flag in ("-Xlinker", option[4:])]
+    argv = (*plan.compiler.command, *plan.flags, "-Xcompiler=-fPIC", "-shared", "-cudart=static", *host)
+    _checked(
+        plan, run(Command((*argv, "-o", KERNEL_LIBRARY, "kernel.cu"), folder, (_EXPORTS, cuda_home(plan.compiler))))
+    )
+
+
+def _checked(plan: BuildPlan, done) -> None:
+    if done.returncode != 0:
+        raise compile_error(plan, done.output)
+
+
+def compile_error(plan: BuildPlan, output: str) -> BuildError:
+    """What a compiler printed, as an error at the learner's lines."""
+    return diagnostics.explain(output, plan.file, plan.original, plan.rewritten, plan.compiler)
+
+
+def describe_source(path: Path) -> Source:
+    """The tokens of a kernel file."""
+    return Source(read_kernel_file(path))

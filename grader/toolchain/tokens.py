@@ -1,0 +1,275 @@
+"""C++ source as tokens with their positions: the base of the prototype reader and of the simulator's front end.
+
+Comments, strings (raw ones too), character literals and preprocessor lines are recognised first, so that nothing inside
+them is ever mistaken for code. A ``#define`` gives its body as tokens of their own, because a macro may hold a launch.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_LEXEME = re.compile(
+    r"""
+      (?P<space>   (?: [ \t\r\f\v\n] | \\\r?\n )+ )
+    | (?P<comment> // (?: \\\r?\n | [^\n] )* | /\* (?: .*? \*/ | .* ) )
+    | (?P<raw>     (?: u8|u|U|L )? R" (?P<delimiter> [^()\\\s]{0,16} ) \( (?: .*? \) (?P=delimiter) " | .* ) )
+    | (?P<string>  (?: u8|u|U|L )? " (?: [^"\\\n] | \\. )* "? )
+    | (?P<char>    (?: u8|u|U|L )? ' (?: [^'\\\n] | \\. )* '? )
+    | (?P<number>  \.?[0-9] (?: '[0-9A-Za-z_] | [eEpP][+-] | [0-9A-Za-z_.] )* )
+    | (?P<word>    [^\W\d][\w$]* )
+    | (?P<mark>    :: | -> | \.\.\. | \#\# | && | \|\| | [=!<>]= (?!=) | . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(?P<name>\w*)")
+_DEFINE_HEAD = re.compile(r"(?:[ \t]|\\\r?\n)*(?P<name>[^\W\d]\w*)(?P<parameters>\([^)]*\))?")
+_INCLUDE = re.compile(r'(?:[ \t])*(?P<header><[^>\n]+>|"[^"\n]+")')
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One lexeme: ``kind`` is word, number, string, raw, char or mark."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Directive:
+    """A preprocessor line, continuation lines included. ``text`` is what follows the name, comments and all."""
+
+    name: str
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A ``#define``: its parameters (None when it takes none) and the tokens of its body."""
+
+    name: str
+    parameters: tuple[str, ...] | None
+    body: tuple[Token, ...]
+    start: int
+
+
+@dataclass(frozen=True)
+class Include:
+    """An ``#include``; ``header`` keeps its brackets or quotes."""
+
+    header: str
+    start: int
+
+    @property
+    def name(self) -> str:
+        return self.header[1:-1]
+
+
+class Source:
+    """A file's text and its tokens. ``tokens`` is the code; macros, includes and other directives are apart."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[Token] = []
+        self.directives: list[Directive] = []
+        self.macros: list[Macro] = []
+        self.includes: list[Include] = []
+        self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._read()
+
+    def line(self, position: int) -> int:
+        """The 1-based line of a character position."""
+        return bisect.bisect_right(self._line_starts, position)
+
+    def column(self, position: int) -> int:
+        """The 1-based column of a character position."""
+        return position - self._line_starts[self.line(position) - 1] + 1
+
+    def line_text(self, line: int) -> str:
+        """The text of a 1-based line, without its newline."""
+        if not 1 <= line <= len(self._line_starts):
+            return ""
+        start = self._line_starts[line - 1]
+        end = self._line_starts[line] if line < len(self._line_starts) else len(self.text)
+        return self.text[start:end].rstrip("\r\n")
+
+    def _read(self) -> None:
+        position, at_line_start, dead_below = 0, True, 0  # dead_below: nesting inside a literal "#if 0"
+        text = self.text
+        while position < len(text):
+            match = _LEXEME.match(text, position)
+            assert match is not None  # "." matches anything
+            kind, lexeme = match.lastgroup, match.group()
+            if kind == "delimiter":
+                kind = "raw"
+            if at_line_start and lexeme == "#":
+                end = self._directive_end(position)
+                directive = self._directive(position, end)
+                dead_below = self._skipping(directive, dead_below)
+                position, at_line_start = end, True
+                continue
+            if kind == "space":
+                at_line_start = at_line_start or "\n" in lexeme.replace("\\\n", "").replace("\\\r\n", "")
+            elif kind != "comment":
+                at_line_start = False
+                if not dead_below:
+                    self.tokens.append(Token(kind or "mark", lexeme, match.start(), match.end()))
+            position = match.end()
+
+    def _directive_end(self, position: int) -> int:
+        """Where the preprocessor line that starts here ends: before its newline, after continuations and comments."""
+        text = self.text
+        while position < len(text) and text[position] != "\n":
+            match = _LEXEME.match(text, position)
+            assert match is not None
+            if match.lastgroup == "space":
+                newline = re.compile(r"(?:[ \t\r\f\v]|\\\r?\n)*").match(text, position)
+                assert newline is not None
+                position = newline.end()
+            elif match.lastgroup in ("string", "char"):
+                # An apostrophe in "#error don't" is not a literal that may run on.
+                position = match.end() if "\n" not in match.group() else position + 1
+            else:
+                position = match.end()
+        return position
+
+    def _directive(self, start: int, end: int) -> Directive:
+        head = _DIRECTIVE.match(self.text, start, end)
+        assert head is not None
+        directive = Directive(head["name"], self.text[head.end() : end], start, end)
+        self.directives.append(directive)
+        return directive
+
+    def _skipping(self, directive: Directive, dead_below: int) -> int:
+        """Follows a directive: records macros and includes, and keeps count of nesting inside a literal ``#if 0``."""
+        name = directive.name
+        if dead_below:
+            if name in ("if", "ifdef", "ifndef"):
+                return dead_below + 1
+            if name == "endif" or (dead_below == 1 and name in ("else", "elif")):
+                return dead_below - 1
+            return dead_below
+        if name == "if" and re.fullmatch(r"\s*0\s*(//.*|/\*.*)?", directive.text, re.DOTALL):
+            return 1
+        offset = directive.end - len(directive.text)
+        if name == "define" and (head := _DEFINE_HEAD.match(directive.text)):
+            inner = head["parameters"]
+            parameters = None if inner is None else tuple(p.strip() for p in inner[1:-1].split(",") if p.strip())
+            body = tuple(self._tokens_between(offset + head.end(), directive.end))
+            self.macros.append(Macro(head["name"], parameters, body, directive.start))
+        elif name == "include" and (match := _INCLUDE.match(directive.text)):
+            self.includes.append(Include(match["header"], directive.start))
+        return 0
+
+    def _tokens_between(self, start: int, end: int) -> list[Token]:
+        tokens, position = [], start
+        while position < end:
+            match = _LEXEME.match(self.text, position, end)
+            assert match is not None
+            kind = "raw" if match.lastgroup == "delimiter" else match.lastgroup
+            if kind not in ("space", "comment"):
+                tokens.append(Token(kind or "mark", match.group(), match.start(), match.end()))
+            position = match.end()
+        return tokens
+
+
+_OPENERS = {"(": ")", "[": "]", "{": "}"}
+_CLOSERS = {")": "(", "]": "[", "}": "{"}
+
+
+def closing(tokens: Sequence[Token], index: int) -> int | None:
+    """The index of the bracket that closes the one at ``index``, or None."""
+    depth = 0
+    for i in range(index, len(tokens)):
+        text = tokens[i].text
+        if tokens[i].kind != "mark":
+            continue
+        if text in _OPENERS:
+            depth += 1
+        elif text in _CLOSERS:
+            depth -= 1
+            if depth == 0:
+                return i
+    return None
+
+
+def opening(tokens: Sequence[Token], index: int) -> int | None:
+    """The index of the bracket that opens the one at ``index``, or None."""
+    depth = 0
+    for i in range(index, -1, -1):
+        text = tokens[i].text
+        if tokens[i].kind != "mark":
+            continue
+        if text in _CLOSERS:
+            depth += 1
+        elif text in _OPENERS:
+            depth -= 1
+            if depth == 0:
+                return i
+    return None
+
+
+def split_commas(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Splits at top-level commas; angle brackets after a word count as template brackets when they close."""
+    parts: list[list[Token]] = [[]]
+    depth = angles = 0
+    for i, token in enumerate(tokens):
+        text = token.text if token.kind == "mark" else ""
+        if text in _OPENERS:
+            depth += 1
+        elif text in _CLOSERS:
+            depth -= 1
+        elif text == "<" and depth == 0 and i and tokens[i - 1].kind == "word" and _angle_closes(tokens, i):
+            angles += 1
+        elif text == ">" and depth == 0 and angles:
+            angles -= 1
+        if text == "," and depth == 0 and angles == 0:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [part for part in parts if part]
+
+
+def _angle_closes(tokens: Sequence[Token], index: int) -> bool:
+    depth = brackets = 0
+    for token in tokens[index:]:
+        text = token.text if token.kind == "mark" else ""
+        if text in _OPENERS:
+            brackets += 1
+        elif text in _CLOSERS:
+            brackets -= 1
+            if brackets < 0:
+                return False
+        elif brackets == 0 and text == "<":
+            depth += 1
+        elif brackets == 0 and text == ">":
+            depth -= 1
+            if depth == 0:
+                return True
+        elif brackets == 0 and text in (";", "&&", "||"):
+            return False
+    return False
+
+
+def join(tokens: Sequence[Token]) -> str:
+    """Tokens as text on one line: a blank only where two words would run together."""
+    out: list[str] = []
+    for token in tokens:
+        if out and _needs_blank(out[-1], token.text):
+            out.append(" ")
+        out.append(token.text)
+    return "".join(out)
+
+
+def _needs_blank(before: str, after: str) -> bool:
+    wordy = re.compile(r"\w")
+    if wordy.match(before[-1]) and (wordy.match(after[0]) or after[0] in "\"'"):
+        return True
+    return before == "," or (before in (">", "*", "&") and bool(wordy.match(after[0])))
