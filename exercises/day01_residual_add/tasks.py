@@ -1,0 +1,218 @@
+"""What each exercise of day 1 must do."""
+
+from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, normal
+
+
+def sum_of_two(x, residual):
+    """The residual connection around one branch of a layer."""
+    return x + residual
+
+
+residual_add = Exercise(
+    title="Residual add",
+    kind="implement",
+    points=10,
+    summary=(
+        "Add two tensors of n elements: out = x + residual, for f32, f16 and bf16. Add in float and round once. n "
+        "may be anything, from 0 (write nothing and start nothing) to more than 2^31, and each of the three tensors "
+        "may start at any element, so not every address is a multiple of 16 bytes. Where they are, move 16 bytes per "
+        "access."
+    ),
+    launchers=(
+        "void residual_add_{dtype}(const {T}* x, const {T}* residual, {T}* out, long long n, cudaStream_t stream)"
+    ),
+    dtypes=("f32", "f16", "bf16"),
+    inputs={"x": Input("n", normal(scale=2.0)), "residual": Input("n", normal(mean=0.5))},
+    outputs={"out": Output("n")},
+    reference=sum_of_two,
+    cases=[
+        Case("no element", n=0),
+        Case("one element", n=1),
+        Case("two elements", n=2),
+        Case("three elements", n=3),
+        Case("one less than a warp's packs", n=127),
+        Case("one warp's packs", n=128),
+        Case("one more than a warp's packs", n=129),
+        Case("one more than a block", n=257),
+        Case("a prime length", n=10007),
+        Case("all start one element past a boundary", n=1000, offsets={"x": 1, "residual": 1, "out": 1}),
+        Case("all start three elements past a boundary", n=1029, offsets={"x": 3, "residual": 3, "out": 3}),
+        Case("shorter than the way to the boundary", n=2, offsets={"x": 1, "residual": 1, "out": 1}),
+        Case("only x starts past a boundary", n=1000, offsets={"x": 1}),
+        Case("the output starts elsewhere", n=515, offsets={"x": 1, "residual": 1, "out": 2}),
+        Case("a random length", n=between(2, 5000)),
+    ],
+    efficient=Case("counted", n=1 << 16),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.02, look="Is an element read or written twice?"),
+        Bar("sectors / ideal", at_most=1.02, look="Do neighbouring threads touch neighbouring addresses?"),
+        Bar("launches", at_most=1, look="One kernel does it all."),
+        Bar("scratch_bytes", at_most=0, look="No memory of your own is needed."),
+    ],
+    flops=lambda d: d["n"],
+    bench=[Bench("small", n=4096), Bench("large", n=16384 * 4096)],
+    torch_baseline=lambda x, residual: x + residual,
+    hints=[
+        "Make one element per thread right first, with its guard. Then ask: how many threads does a pack of 16 bytes "
+        "save?",
+        "A struct of 16 / sizeof(T) elements with alignas(16) is read by one 128-bit load, if its address is a "
+        "multiple of 16. Let thread i add pack i, and let a few threads add, one by one, what is before the first "
+        "such address and after the last whole pack.",
+        "In the launcher: past = address % 16 of each pointer. If the three differ, start the kernel with packs of "
+        "one element. If they agree, head = min(n, (16 - past) % 16 / sizeof(T)), packs = (n - head) / width, and "
+        "the tail begins at head + packs * width. Start at least one block, and index with long long.",
+    ],
+)
+
+
+def sum_of_three(x, attention, mlp):
+    """The residual connection of a layer whose two branches run side by side."""
+    return x + attention + mlp
+
+
+parallel_residual = Exercise(
+    title="Parallel residual",
+    kind="implement",
+    points=10,
+    summary=(
+        "GPT-NeoX runs attention and the MLP on the same input and adds both: out = x + attention + mlp, n elements "
+        "each, f32, f16 and bf16. Do it in one launch that reads each input once and rounds once. Any n (0 writes "
+        "nothing), any alignment."
+    ),
+    launchers=(
+        "void parallel_residual_{dtype}(const {T}* x, const {T}* attention, const {T}* mlp, {T}* out, long long n, "
+        "cudaStream_t stream)"
+    ),
+    dtypes=("f32", "f16", "bf16"),
+    inputs={
+        "x": Input("n", normal(scale=2.0)),
+        "attention": Input("n", normal(mean=0.5)),
+        "mlp": Input("n", normal(mean=-0.25, scale=1.5)),
+    },
+    outputs={"out": Output("n")},
+    reference=sum_of_three,
+    cases=[
+        Case("no element", n=0),
+        Case("one element", n=1),
+        Case("two elements", n=2),
+        Case("three elements", n=3),
+        Case("one less than a warp's packs", n=127),
+        Case("one warp's packs", n=128),
+        Case("one more than a warp's packs", n=129),
+        Case("a prime length", n=10007),
+        Case(
+            "all start one element past a boundary",
+            n=1000,
+            offsets={"x": 1, "attention": 1, "mlp": 1, "out": 1},
+        ),
+        Case("only mlp starts past a boundary", n=1000, offsets={"mlp": 1}),
+        Case(
+            "both branches cancel",
+            n=1031,
+            inputs={"attention": normal(mean=3000.0), "mlp": normal(mean=-3000.0)},
+            dtypes=("f32", "f16"),
+        ),
+        Case("a random length", n=between(2, 5000)),
+    ],
+    tolerance={"f32": 1e-3},
+    efficient=Case("counted", n=1 << 16),
+    bars=[
+        Bar(
+            "global_bytes / minimum", at_most=1.02, look="Three reads and one write per element: is there a fifth trip?"
+        ),
+        Bar("sectors / ideal", at_most=1.02, look="Do neighbouring threads touch neighbouring addresses?"),
+        Bar("launches", at_most=1, look="Two launches write a sum and read it again."),
+        Bar("scratch_bytes", at_most=0, look="The intermediate sum belongs in a register."),
+    ],
+    flops=lambda d: 2 * d["n"],
+    bench=[Bench("small", n=4096), Bench("large", n=16384 * 4096)],
+    torch_baseline=lambda x, attention, mlp: x + attention + mlp,
+    hints=[
+        "It is the residual add with one more tensor. What must stay in a register between the two additions?",
+        "Convert all three elements to float, add, and convert the sum once: a half-precision sum in between would "
+        "be rounded twice. 16-byte packs need all four addresses to have the same remainder by 16.",
+        "Copy your residual_add, add the third pointer to the kernel, the pack function and the alignment test, and "
+        "write static_cast<T>(static_cast<float>(a) + (static_cast<float>(b) + static_cast<float>(c))).",
+    ],
+)
+
+
+def sum_of_views(x, y, rows, cols, x_row_stride, x_col_stride, y_row_stride, y_col_stride):
+    """What torch does with two views, written with as_strided."""
+    return x.as_strided((rows, cols), (x_row_stride, x_col_stride)) + y.as_strided(
+        (rows, cols), (y_row_stride, y_col_stride)
+    )
+
+
+def views(name, rows, cols, x, y, **more):
+    """A case: x and y are (row stride, column stride)."""
+    return Case(
+        name,
+        rows=rows,
+        cols=cols,
+        x_row_stride=x[0],
+        x_col_stride=x[1],
+        y_row_stride=y[0],
+        y_col_stride=y[1],
+        **more,
+    )
+
+
+strided_add = Exercise(
+    title="Add two views",
+    kind="debug",
+    points=10,
+    summary=(
+        "out = x + y, where x and y are views of (rows, cols) with strides of their own, counted in elements: "
+        "transposed, every second row, without the first column, one row repeated. out is contiguous. The kernel "
+        "given was written for contiguous tensors: find what it assumes, and repair it. Nothing is written when rows "
+        "or cols is 0; rows times a stride may be more than 2^31."
+    ),
+    launchers=(
+        "void strided_add(const float* x, const float* y, float* out, int rows, int cols, long long x_row_stride, "
+        "long long x_col_stride, long long y_row_stride, long long y_col_stride, cudaStream_t stream)"
+    ),
+    dtypes=("f32",),
+    inputs={
+        "x": Input("max(0,(rows-1)*x_row_stride+(cols-1)*x_col_stride+1)", normal(scale=2.0)),
+        "y": Input("max(0,(rows-1)*y_row_stride+(cols-1)*y_col_stride+1)", normal(mean=1.0)),
+    },
+    outputs={"out": Output("rows cols")},
+    reference=sum_of_views,
+    cases=[
+        views("no row", 0, 5, (5, 1), (5, 1)),
+        views("one element", 1, 1, (1, 1), (1, 1)),
+        views("both contiguous", 17, 33, (33, 1), (33, 1)),
+        views("x transposed", 19, 23, (1, 19), (23, 1)),
+        views("both transposed", 31, 8, (1, 31), (1, 31)),
+        views("every second row of x", 9, 127, (254, 1), (127, 1)),
+        views("y without its first columns", 9, 128, (128, 1), (131, 1), offsets={"y": 3}),
+        views("every third column of y", 5, 129, (129, 1), (387, 3)),
+        views("one row of y for all", 11, 257, (257, 1), (0, 1)),
+        views("one column of x for all", 7, 300, (1, 0), (300, 1)),
+        views("permuted out of four dimensions", 12, 40, (40 * 5, 1), (1, 12)),
+        views("more rows than a grid has in y", 66000, 1, (2, 1), (1, 1)),
+    ],
+    efficient=views("every second row of x, counted", 64, 1024, (2048, 1), (1024, 1)),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.02, look="Is an element read twice?"),
+        Bar("sectors / ideal", at_most=1.02, look="Threads must run along the columns, whose stride is usually 1."),
+        Bar("launches", at_most=1, look="No copy into a contiguous tensor first."),
+        Bar("scratch_bytes", at_most=0, look="No copy into a contiguous tensor first."),
+    ],
+    minimum_bytes=lambda d: 12 * d["rows"] * d["cols"],
+    flops=lambda d: d["rows"] * d["cols"],
+    bench=[
+        views("small", 64, 512, (1024, 1), (512, 1)),
+        views("large", 16384, 4096, (8192, 1), (4096, 1)),
+    ],
+    torch_baseline=sum_of_views,
+    hints=[
+        "Look at the first case that fails, and write down by hand where element (1, 0) of x lies.",
+        "row * cols + col is the address in a contiguous tensor only. A view has its own two strides: the kernel "
+        "gets them and does not use them.",
+        "x[row * x_row_stride + col * x_col_stride], the same for y, and leave out as it is. row is 64 bits wide "
+        "already, so the products are too.",
+    ],
+)
+strided_add.bench = [Bench(case.name, **case.dims) for case in strided_add.bench]

@@ -1,0 +1,38 @@
+// Argmax of each row, for f32, f16 and bf16, any width: the lowest column among equal maxima, and the first NaN if any.
+//
+// TODO: one reading of the row, and the same answer whatever the order in which threads are combined.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+
+struct Best {
+    float value;
+    int col;
+};
+
+// TODO: better(a, b): which of the two wins? Think of equal values, and of NaN, which compares false with everything.
+
+// TODO: the same for the lanes of a warp and for the warps of a block.
+
+// TODO: the kernel, a template over the dtype T, with one block per row.
+
+template <typename T>
+void launch(const T* x, int* out, int rows, int cols, cudaStream_t stream) {
+    if (rows == 0 || cols == 0) return;
+    // TODO: choose the number of threads from cols, and start one block per row.
+}
+
+extern "C" void argmax_f32(const float* x, int* out, int rows, int cols, cudaStream_t stream) {
+    launch(x, out, rows, cols, stream);
+}
+
+extern "C" void argmax_f16(const __half* x, int* out, int rows, int cols, cudaStream_t stream) {
+    launch(x, out, rows, cols, stream);
+}
+
+extern "C" void argmax_bf16(const __nv_bfloat16* x, int* out, int rows, int cols, cudaStream_t stream) {
+    launch(x, out, rows, cols, stream);
+}

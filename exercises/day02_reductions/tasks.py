@@ -1,0 +1,392 @@
+"""What each exercise of day 2 must do."""
+
+import torch
+
+from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, integers, normal
+
+DTYPES = ("f32", "f16", "bf16")
+COALESCED = Bar("sectors / ideal", at_most=1.02, look="Do neighbouring threads touch neighbouring addresses?")
+ONE_LAUNCH = Bar("launches", at_most=1, look="One block can do a whole row: no second kernel is needed.")
+NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="What threads share belongs in shared memory.")
+
+
+# ---------------------------------------------------------------------------------------------------------- softmax
+
+
+def softmax_reference(x):
+    """In float64 nothing overflows that matters here."""
+    return torch.softmax(x, dim=-1)
+
+
+def masked_scores(shape, generator):
+    """Scores as causal attention has them: -infinity in places, among them the first of most rows."""
+    scores = torch.randn(shape, generator=generator) * 2
+    hidden = torch.rand(shape, generator=generator) < 0.6
+    hidden[:, 0] = True
+    hidden[:, -1] = False
+    return scores.masked_fill(hidden, float("-inf"))
+
+
+def rising(shape, generator):
+    """Each score above the ones before it, so that a running maximum changes at every step."""
+    return torch.randn(shape, generator=generator) * 0.1 + torch.linspace(-40, 40, shape[-1])
+
+
+softmax = Exercise(
+    title="Softmax, online",
+    kind="implement",
+    points=10,
+    summary=(
+        "Softmax of each of the rows: out = exp(x - max) / sum(exp(x - max)), for f32, f16 and bf16, in float "
+        "inside. Any number of rows and columns (rows * cols may be more than 2^31), any alignment; with no rows or "
+        "no columns nothing is written. A row may hold -infinity, though not everywhere. Rows of common widths must "
+        "be read only once."
+    ),
+    launchers="void softmax_{dtype}(const {T}* x, {T}* out, int rows, int cols, cudaStream_t stream)",
+    dtypes=DTYPES,
+    inputs={"x": Input("rows cols", normal(scale=3.0, channel_offset=1.0))},
+    outputs={"out": Output("rows cols")},
+    reference=softmax_reference,
+    cases=[
+        Case("no row", rows=0, cols=7),
+        Case("one element", rows=1, cols=1),
+        Case("two columns", rows=3, cols=2),
+        Case("three columns", rows=5, cols=3),
+        Case("one less than a warp's packs", rows=2, cols=127),
+        Case("one warp's packs", rows=2, cols=128),
+        Case("one more than a warp's packs", rows=2, cols=129),
+        Case("many short rows", rows=300, cols=17),
+        Case("a hidden size", rows=2, cols=4096),
+        Case("a prime width", rows=2, cols=5003),
+        Case("wider than a block can hold", rows=1, cols=40000),
+        Case("x starts past a boundary", rows=3, cols=1000, offsets={"x": 1}),
+        Case("large scores do not overflow", rows=3, cols=777, inputs={"x": normal(scale=50.0)}),
+        Case("all scores far below zero", rows=3, cols=300, inputs={"x": normal(mean=-400.0, scale=4.0)}),
+        Case("each score above the one before", rows=2, cols=1500, inputs={"x": rising}),
+        Case("masked scores", rows=4, cols=600, inputs={"x": masked_scores}),
+        Case("random sizes", rows=between(1, 6), cols=between(2, 3000)),
+    ],
+    efficient=Case("counted", rows=8, cols=4096),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.05, look="Is the row read a second time for the sum, or to write?"),
+        COALESCED,
+        Bar("bank_conflict_ways", at_most=2.0, look="Shared memory holds one state per warp: nothing should collide."),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 5 * d["rows"] * d["cols"],
+    bench=[Bench("small", rows=64, cols=1024), Bench("large", rows=16384, cols=4096)],
+    torch_baseline=lambda x: torch.softmax(x, dim=-1),
+    hints=[
+        "Write it with three passes over the row first: maximum, sum, write. Then ask what a thread must remember so "
+        "that the first two become one.",
+        "Keep (maximum, sum). Two such states join like this: take the larger maximum m, and multiply each sum by "
+        "exp(its own maximum - m) before adding. That joins elements, lanes and warps alike. Start from -FLT_MAX, "
+        "not -infinity.",
+        "Give each thread a float value[kCount] in registers, filled by 16-byte loads. Maximum of all, value[i] = "
+        "exp(value[i] - maximum), add up; combine over the block; multiply by exp(own maximum - row's maximum) / "
+        "row's sum and store. A row too wide for that is walked in tiles and read a second time.",
+    ],
+)
+
+
+# ---------------------------------------------------------------------------------------------------------- norms
+
+
+def rms_norm_reference(x, weight, eps):
+    """The definition: no mean is subtracted."""
+    return x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + eps) * weight
+
+
+rms_norm = Exercise(
+    title="RMSNorm",
+    kind="implement",
+    points=10,
+    summary=(
+        "RMSNorm of each row: out = x / sqrt(mean(x^2) + eps) * weight, weight of cols elements, for f32, f16 and "
+        "bf16. Sum in float: a square of 300 already overflows f16. Any number of rows and columns (rows * cols may "
+        "be more than 2^31), any alignment; with no rows or no columns nothing is written. Rows of common widths "
+        "must be read only once."
+    ),
+    launchers=(
+        "void rms_norm_{dtype}(const {T}* x, const {T}* weight, {T}* out, int rows, int cols, float eps, "
+        "cudaStream_t stream)"
+    ),
+    dtypes=DTYPES,
+    inputs={
+        "x": Input("rows cols", normal(scale=2.0, channel_offset=1.0)),
+        "weight": Input("cols", normal(mean=1.0, scale=0.3)),
+    },
+    outputs={"out": Output("rows cols")},
+    reference=rms_norm_reference,
+    cases=[
+        Case("no row", rows=0, cols=7, eps=1e-5),
+        Case("one element", rows=1, cols=1, eps=1e-5),
+        Case("two columns", rows=3, cols=2, eps=1e-5),
+        Case("three columns", rows=5, cols=3, eps=1e-5),
+        Case("one less than a warp's packs", rows=2, cols=127, eps=1e-5),
+        Case("one warp's packs", rows=2, cols=128, eps=1e-5),
+        Case("one more than a warp's packs", rows=2, cols=129, eps=1e-5),
+        Case("many short rows", rows=300, cols=17, eps=1e-5),
+        Case("a hidden size", rows=2, cols=4096, eps=1e-6),
+        Case("a prime width", rows=2, cols=5003, eps=1e-5),
+        Case("wider than a block can hold", rows=1, cols=40000, eps=1e-5),
+        Case("weight starts past a boundary", rows=3, cols=1000, eps=1e-5, offsets={"weight": 1}),
+        Case(
+            "squares that half cannot hold", rows=2, cols=640, eps=1e-5, inputs={"x": normal(scale=400.0, mean=200.0)}
+        ),
+        Case("so small that eps decides", rows=3, cols=256, eps=1e-5, inputs={"x": normal(scale=2e-3)}),
+        Case("a large mean stays", rows=3, cols=512, eps=1e-5, inputs={"x": normal(mean=20.0)}),
+        Case("random sizes", rows=between(1, 6), cols=between(2, 3000), eps=1e-5),
+    ],
+    efficient=Case("counted", rows=8, cols=4096, eps=1e-5),
+    bars=[
+        # x once, weight once per row, out once: 3 trips against the 2 that no kernel can avoid.
+        Bar("global_bytes / minimum", at_most=1.55, look="Is x read a second time to write the output?"),
+        COALESCED,
+        Bar("bank_conflict_ways", at_most=2.0, look="Shared memory holds one sum per warp: nothing should collide."),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 4 * d["rows"] * d["cols"],
+    bench=[Bench("small", rows=64, cols=1024, eps=1e-5), Bench("large", rows=16384, cols=4096, eps=1e-5)],
+    torch_baseline=lambda x, weight, eps: torch.nn.functional.rms_norm(x, (x.shape[-1],), weight, eps),
+    hints=[
+        "It is a sum over the row with something before it and something after it. Which threads need the sum?",
+        "All of them. A butterfly (__shfl_xor_sync) leaves a warp's sum in every lane; warps put theirs into shared "
+        "memory, and after one barrier every warp adds up those itself.",
+        "One block per row, a float value[kCount] per thread filled by 16-byte loads, squares added in float; scale "
+        "= rsqrtf(block_sum / cols + eps); then multiply value by scale and weight, round once and store. eps is "
+        "inside the root, and the divisor is cols, not the padded width.",
+    ],
+)
+
+
+def layer_norm_reference(x, weight, bias, eps):
+    """Two passes in float64."""
+    deviation = x - x.mean(dim=-1, keepdim=True)
+    return deviation * torch.rsqrt(deviation.square().mean(dim=-1, keepdim=True) + eps) * weight + bias
+
+
+layer_norm = Exercise(
+    title="LayerNorm by Welford's method",
+    kind="implement",
+    points=15,
+    summary=(
+        "LayerNorm of each row: out = (x - mean) / sqrt(variance + eps) * weight + bias, where the variance divides "
+        "by cols, for f32, f16 and bf16. It must be right when the mean is 300 times the spread, which mean(x^2) - "
+        "mean(x)^2 is not. Any number of rows and columns (rows * cols may be more than 2^31), any alignment; with "
+        "no rows or no columns nothing is written. Rows of common widths must be read only once."
+    ),
+    launchers=(
+        "void layer_norm_{dtype}(const {T}* x, const {T}* weight, const {T}* bias, {T}* out, int rows, int cols, "
+        "float eps, cudaStream_t stream)"
+    ),
+    dtypes=DTYPES,
+    inputs={
+        "x": Input("rows cols", normal(scale=2.0, channel_offset=1.0)),
+        "weight": Input("cols", normal(mean=1.0, scale=0.3)),
+        "bias": Input("cols", normal(mean=0.5)),
+    },
+    outputs={"out": Output("rows cols")},
+    reference=layer_norm_reference,
+    tolerance={"f32": 1e-4},
+    cases=[
+        Case("no row", rows=0, cols=7, eps=1e-5),
+        Case("one element", rows=1, cols=1, eps=1e-5),
+        Case("two columns", rows=3, cols=2, eps=1e-5),
+        Case("three columns", rows=5, cols=3, eps=1e-5),
+        Case("one less than a warp's packs", rows=2, cols=127, eps=1e-5),
+        Case("one warp's packs", rows=2, cols=128, eps=1e-5),
+        Case("one more than a warp's packs", rows=2, cols=129, eps=1e-5),
+        Case("many short rows", rows=300, cols=17, eps=1e-5),
+        Case("a hidden size", rows=2, cols=4096, eps=1e-6),
+        Case("a prime width", rows=2, cols=5003, eps=1e-5),
+        Case("wider than a block can hold", rows=1, cols=40000, eps=1e-5),
+        Case("bias starts past a boundary", rows=3, cols=1000, eps=1e-5, offsets={"bias": 1}),
+        Case("a large mean", rows=3, cols=2048, eps=1e-5, inputs={"x": normal(mean=300.0)}),
+        Case("a large mean, odd width", rows=3, cols=1201, eps=1e-5, inputs={"x": normal(mean=-300.0)}),
+        Case("squares that half cannot hold", rows=2, cols=640, eps=1e-5, inputs={"x": normal(scale=400.0)}),
+        Case("so small that eps decides", rows=3, cols=256, eps=1e-5, inputs={"x": normal(scale=2e-3)}),
+        Case("random sizes", rows=between(1, 6), cols=between(2, 3000), eps=1e-5),
+    ],
+    efficient=Case("counted", rows=8, cols=4096, eps=1e-5),
+    bars=[
+        # x once, weight and bias once per row, out once: 4 trips against the 2 that no kernel can avoid.
+        Bar("global_bytes / minimum", at_most=2.05, look="Is x read a second time to write the output?"),
+        COALESCED,
+        Bar("bank_conflict_ways", at_most=2.0, look="Shared memory holds one state per warp: nothing should collide."),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 8 * d["rows"] * d["cols"],
+    bench=[Bench("small", rows=64, cols=1024, eps=1e-5), Bench("large", rows=16384, cols=4096, eps=1e-5)],
+    torch_baseline=lambda x, weight, bias, eps: torch.nn.functional.layer_norm(x, (x.shape[-1],), weight, bias, eps),
+    hints=[
+        "Two passes (the mean, then the squared distances from it) are right too. The row can be in registers: does "
+        "a second pass then cost memory traffic?",
+        "Keep (count, mean, sum of squared deviations). Two such states join by Chan's formula; delta = mean_b - "
+        "mean_a, and the deviations gain delta^2 * count_a * count_b / (count_a + count_b). Mind the set without "
+        "elements.",
+        "Each thread: mean of its own registers, then squared deviations from that mean, counting only columns "
+        "inside the row; combine by __shfl_xor_sync over the warp and through shared memory over the block; "
+        "rsqrtf(deviations / count + eps); write (value - mean) * scale * weight + bias, rounded once.",
+    ],
+)
+
+
+# ---------------------------------------------------------------------------------------------------------- argmax
+
+
+def argmax_reference(x):
+    """The first maximum; the first NaN where there is one."""
+    return torch.argmax(x, dim=-1)
+
+
+def with_nans(shape, generator):
+    """A few NaN in every row, never at its very start."""
+    values = torch.randn(shape, generator=generator)
+    holes = torch.rand(shape, generator=generator) < 0.01
+    holes[:, -1] = True
+    holes[:, 0] = False
+    return values.masked_fill(holes, float("nan"))
+
+
+def infinities(shape, generator):
+    """Rows of -infinity alone, and others with one number or +infinity somewhere."""
+    values = torch.full(shape, float("-inf"))
+    for row in range(1, shape[0]):
+        col = int(torch.randint(1, shape[1], (1,), generator=generator))
+        values[row, col] = -1000.0 if row % 2 else float("inf")
+    return values
+
+
+def signed_zeros(shape, generator):
+    """The maximum is zero, as -0 and as +0, which are equal."""
+    values = -torch.rand(shape, generator=generator) - 0.5
+    values[:, shape[1] // 3] = -0.0
+    values[:, shape[1] // 2] = 0.0
+    return values
+
+
+argmax = Exercise(
+    title="Argmax",
+    kind="implement",
+    points=10,
+    summary=(
+        "The column of the largest element of each row, as torch.argmax gives it: the lowest column among equal "
+        "ones, and the first NaN where there is one. f32, f16 and bf16 in, int out. Any number of rows and columns "
+        "(rows * cols may be more than 2^31), any alignment; with no rows nothing is written, and cols is at least 1."
+    ),
+    launchers="void argmax_{dtype}(const {T}* x, int* out, int rows, int cols, cudaStream_t stream)",
+    dtypes=DTYPES,
+    inputs={"x": Input("rows cols", normal(scale=3.0))},
+    outputs={"out": Output("rows", dtype="i32")},
+    reference=argmax_reference,
+    cases=[
+        Case("no row", rows=0, cols=7),
+        Case("one element", rows=1, cols=1),
+        Case("two columns", rows=9, cols=2),
+        Case("three columns", rows=9, cols=3),
+        Case("one less than a warp's packs", rows=3, cols=127),
+        Case("one warp's packs", rows=3, cols=128),
+        Case("one more than a warp's packs", rows=3, cols=129),
+        Case("many short rows", rows=300, cols=17),
+        Case("a hidden size", rows=3, cols=4096),
+        Case("a prime width", rows=3, cols=5003),
+        Case("a vocabulary", rows=1, cols=40000),
+        Case("x starts past a boundary", rows=3, cols=1000, offsets={"x": 1}),
+        Case("all below zero", rows=5, cols=1003, inputs={"x": normal(mean=-100.0)}),
+        Case("ties", rows=9, cols=2000, inputs={"x": integers(0, 4)}),
+        Case(
+            "ties far apart",
+            rows=9,
+            cols=4100,
+            inputs={"x": lambda shape, generator: torch.randint(0, 1500, shape, generator=generator) // 1498},
+        ),
+        Case("NaN", rows=7, cols=1500, inputs={"x": with_nans}),
+        Case("rows of -infinity", rows=6, cols=700, inputs={"x": infinities}),
+        Case("minus zero equals zero", rows=3, cols=400, inputs={"x": signed_zeros}),
+        Case("random sizes", rows=between(2, 6), cols=between(2, 3000)),
+    ],
+    efficient=Case("counted", rows=8, cols=4096),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.02, look="Is the row read more than once?"),
+        COALESCED,
+        Bar(
+            "bank_conflict_ways",
+            at_most=2.0,
+            look="Shared memory holds one candidate per warp: nothing should collide.",
+        ),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=lambda d: d["rows"] * d["cols"],
+    bench=[Bench("small", rows=64, cols=1024), Bench("large", rows=16384, cols=4096)],
+    torch_baseline=lambda x: torch.argmax(x, dim=-1),
+    hints=[
+        "It is a reduction of pairs (value, column). Which of two pairs wins must not depend on which comes first.",
+        "Within a thread columns grow, so strictly greater keeps the lowest. Between threads compare the columns "
+        "when the values are equal. NaN compares false with everything: write the comparison so that this works for "
+        "you.",
+        "a takes the place of b when !(a <= b) && b == b. better(a, b): a if a is above b, b if b is above a, else "
+        "the lower column. Start each thread from -infinity and its own first column: then a row of -infinity gives "
+        "0.",
+    ],
+)
+
+
+# ---------------------------------------------------------------------------------------------------------- debug
+
+
+def row_sums(x):
+    """The sum of each row."""
+    return x.sum(dim=-1)
+
+
+racy_reduce = Exercise(
+    title="A sum that is nearly always right",
+    kind="debug",
+    points=10,
+    summary=(
+        "The sum of each row; of a row without columns, 0; nothing is written when there is no row. The kernel given "
+        "lets a block sum four rows one after another, and its result depends on which warp is faster. Find the two "
+        "accesses that nothing keeps in order, and repair it without a second array or a second launch."
+    ),
+    launchers="void racy_reduce(const float* x, float* out, int rows, int cols, cudaStream_t stream)",
+    dtypes=("f32",),
+    inputs={"x": Input("rows cols", normal(mean=0.5))},
+    outputs={"out": Output("rows")},
+    reference=row_sums,
+    cases=[
+        Case("no row", rows=0, cols=7),
+        Case("no column", rows=3, cols=0),
+        Case("one element", rows=1, cols=1),
+        Case("one row", rows=1, cols=1000),
+        Case("two rows of two", rows=2, cols=2),
+        Case("three rows", rows=3, cols=127),
+        Case("as many rows as a block sums", rows=4, cols=128),
+        Case("one row more", rows=5, cols=129),
+        Case("a prime number of rows", rows=37, cols=600),
+        Case("wide rows", rows=9, cols=5003),
+        Case("random sizes", rows=between(2, 20), cols=between(2, 2000)),
+    ],
+    efficient=Case("counted", rows=16, cols=1024),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.02, look="Each element is read once."),
+        COALESCED,
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=lambda d: d["rows"] * d["cols"],
+    bench=[Bench("small", rows=64, cols=1024), Bench("large", rows=16384, cols=4096)],
+    torch_baseline=lambda x: x.sum(dim=-1),
+    hints=[
+        "The report names two lines and two threads that touch the same element of `partial`. Are they at work on "
+        "the same row?",
+        "Warps 1 to 7 have nothing to do in the last step, so they go on to the next row at once. What do they write "
+        "there, and who may still be reading it?",
+        "A second __syncthreads() at the end of the loop's body, outside the if, so that all threads of the block "
+        "reach it.",
+    ],
+)

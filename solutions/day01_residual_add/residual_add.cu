@@ -1,0 +1,80 @@
+// Residual add: out = x + residual, for f32, f16 and bf16, any length and any alignment.
+//
+// One addition per element is nothing: the time is that of two reads and one write. So each thread moves 16 bytes
+// per access, the widest that the hardware has, which asks for addresses that are multiples of 16. Where the three
+// tensors have the same misalignment, the elements before the first such address and after the last one are added one
+// by one (the "head" and the "tail"); where they differ, no shift aligns all three, and every access is one element
+// wide.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+constexpr int kThreads = 256;
+
+// kWidth neighbours, read or written by one access.
+template <typename T, int kWidth>
+struct alignas(sizeof(T) * kWidth) Pack {
+    T value[kWidth];
+};
+
+// x, residual, out: kWidth elements each. The sum is made in float and rounded once.
+template <int kWidth, typename T>
+__device__ void add(const T* x, const T* residual, T* out) {
+    const Pack<T, kWidth> a = *reinterpret_cast<const Pack<T, kWidth>*>(x);
+    const Pack<T, kWidth> b = *reinterpret_cast<const Pack<T, kWidth>*>(residual);
+    Pack<T, kWidth> sum;
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+        sum.value[j] = static_cast<T>(static_cast<float>(a.value[j]) + static_cast<float>(b.value[j]));
+    }
+    *reinterpret_cast<Pack<T, kWidth>*>(out) = sum;
+}
+
+// x, residual, out are (n). Thread i adds pack i, and may add one element of the head and one of the tail.
+template <int kWidth, typename T>
+__global__ void residual_add_kernel(const T* x, const T* residual, T* out, long long n, int head) {
+    const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+    const long long packs = (n - head) / kWidth;
+    const long long tail = head + packs * kWidth;  // where the last, incomplete pack begins
+    if (i < packs) {
+        const long long first = head + i * kWidth;
+        add<kWidth>(x + first, residual + first, out + first);
+    }
+    if (i < head) add<1>(x + i, residual + i, out + i);
+    if (tail + i < n) add<1>(x + tail + i, residual + tail + i, out + tail + i);
+}
+
+int bytes_past_16(const void* pointer) { return static_cast<int>(reinterpret_cast<std::uintptr_t>(pointer) % 16); }
+
+template <typename T>
+void launch(const T* x, const T* residual, T* out, long long n, cudaStream_t stream) {
+    if (n == 0) return;  // a grid of no blocks is an error
+    constexpr int kWidth = 16 / sizeof(T);
+    const int past = bytes_past_16(x);
+    if (past == bytes_past_16(residual) && past == bytes_past_16(out)) {
+        const int to_boundary = (16 - past) % 16 / static_cast<int>(sizeof(T));
+        const int head = n < to_boundary ? static_cast<int>(n) : to_boundary;
+        // One block at least: its first threads do the head and the tail, each shorter than a pack.
+        const long long blocks = (n / kWidth + kThreads) / kThreads;
+        residual_add_kernel<kWidth><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(x, residual, out, n, head);
+    } else {
+        const long long blocks = (n + kThreads - 1) / kThreads;
+        residual_add_kernel<1><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(x, residual, out, n, 0);
+    }
+}
+
+extern "C" void residual_add_f32(const float* x, const float* residual, float* out, long long n, cudaStream_t stream) {
+    launch(x, residual, out, n, stream);
+}
+
+extern "C" void residual_add_f16(const __half* x, const __half* residual, __half* out, long long n,
+                                 cudaStream_t stream) {
+    launch(x, residual, out, n, stream);
+}
+
+extern "C" void residual_add_bf16(const __nv_bfloat16* x, const __nv_bfloat16* residual, __nv_bfloat16* out,
+                                  long long n, cudaStream_t stream) {
+    launch(x, residual, out, n, stream);
+}

@@ -1,0 +1,27 @@
+// Strided add: out = x + y, where x and y are views: each comes with its own strides, in elements.
+//
+// A view shares the storage of another tensor. Element (row, col) of x lies at x[row * x_row_stride + col *
+// x_col_stride]: a transpose swaps the strides, a slice keeps them and moves the pointer or doubles one, an expanded
+// dimension has stride 0. Only out is known to be contiguous.
+#include <cuda_runtime.h>
+
+constexpr int kThreads = 256;
+
+// x, y: (rows, cols) views; out: (rows, cols), contiguous. One block per row, so that rows may be up to 2^31 - 1.
+__global__ void strided_add_kernel(const float* x, const float* y, float* out, int cols, long long x_row_stride,
+                                   long long x_col_stride, long long y_row_stride, long long y_col_stride) {
+    const long long row = blockIdx.x;  // 64 bits: row * stride may pass 2^31
+    for (int col = threadIdx.x; col < cols; col += blockDim.x) {
+        const float a = x[row * x_row_stride + col * x_col_stride];
+        const float b = y[row * y_row_stride + col * y_col_stride];
+        out[row * cols + col] = a + b;
+    }
+}
+
+extern "C" void strided_add(const float* x, const float* y, float* out, int rows, int cols, long long x_row_stride,
+                            long long x_col_stride, long long y_row_stride, long long y_col_stride,
+                            cudaStream_t stream) {
+    if (rows == 0 || cols == 0) return;
+    strided_add_kernel<<<rows, kThreads, 0, stream>>>(x, y, out, cols, x_row_stride, x_col_stride, y_row_stride,
+                                                      y_col_stride);
+}

@@ -1,0 +1,114 @@
+// Argmax of each row, for f32, f16 and bf16, any width: the lowest column among equal maxima, and the first NaN if any.
+//
+// Nothing but one reading of the row costs time. Each thread reads 16 bytes per access, several accesses in flight, and
+// keeps the best that it has seen; its columns only grow, so "strictly greater" keeps the lowest. Between threads the
+// order of columns is not the order of threads, so there ties are decided by the column.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+
+constexpr int kPacks = 4;  // 16-byte accesses in flight per thread
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+// kWidth neighbours, read by one access.
+template <typename T, int kWidth>
+struct alignas(sizeof(T) * kWidth) Pack {
+    T value[kWidth];
+};
+
+struct Best {
+    float value;
+    int col;
+};
+
+// Whether a takes the place of b, as torch orders values: NaN above all numbers, and nothing above NaN.
+__device__ bool is_above(float a, float b) { return !(a <= b) && b == b; }
+
+__device__ Best better(Best a, Best b) {
+    if (is_above(a.value, b.value)) return a;
+    if (is_above(b.value, a.value)) return b;
+    return a.col < b.col ? a : b;
+}
+
+// Every lane gets the best of all 32.
+__device__ Best warp_best(Best mine) {
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) {
+        Best other;
+        other.value = __shfl_xor_sync(kAllLanes, mine.value, distance);
+        other.col = __shfl_xor_sync(kAllLanes, mine.col, distance);
+        mine = better(mine, other);
+    }
+    return mine;
+}
+
+// x: (rows, cols), one block per row; out: (rows).
+template <int kWidth, typename T>
+__global__ void __launch_bounds__(1024) argmax_kernel(const T* x, int* out, int cols) {
+    using Access = Pack<T, kWidth>;
+    const T* x_row = x + static_cast<long long>(blockIdx.x) * cols;
+    const int tile = blockDim.x * kPacks * kWidth;
+
+    // A row of nothing but -infinity takes no first step below; its answer, column 0, is thread 0's own start.
+    Best mine{-INFINITY, static_cast<int>(threadIdx.x) * kWidth};
+    for (int start = 0; start < cols; start += tile) {
+        Access pack[kPacks];
+#pragma unroll
+        for (int p = 0; p < kPacks; ++p) {
+            const int col = start + static_cast<int>(p * blockDim.x + threadIdx.x) * kWidth;
+            if (col < cols) pack[p] = *reinterpret_cast<const Access*>(x_row + col);
+        }
+#pragma unroll
+        for (int p = 0; p < kPacks; ++p) {
+            const int col = start + static_cast<int>(p * blockDim.x + threadIdx.x) * kWidth;
+            if (col >= cols) break;
+#pragma unroll
+            for (int j = 0; j < kWidth; ++j) {
+                const float value = static_cast<float>(pack[p].value[j]);
+                if (is_above(value, mine.value)) mine = {value, col + j};
+            }
+        }
+    }
+
+    __shared__ Best partial[32];
+    mine = warp_best(mine);
+    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = mine;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        // The lanes that have no warp to speak for repeat the first warp's best.
+        mine = warp_best(partial[threadIdx.x < blockDim.x / 32 ? threadIdx.x : 0]);
+        if (threadIdx.x == 0) out[blockIdx.x] = mine.col;
+    }
+}
+
+bool is_aligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
+
+template <typename T>
+void launch(const T* x, int* out, int rows, int cols, cudaStream_t stream) {
+    if (rows == 0 || cols == 0) return;
+    constexpr int kWidth = 16 / sizeof(T);
+    // Every row must start at a multiple of 16 bytes; otherwise one element at a time.
+    const bool wide = cols % kWidth == 0 && is_aligned(x);
+    const int per_warp = 32 * kPacks * (wide ? kWidth : 1);
+    const int warps = cols < 32 * per_warp ? (cols + per_warp - 1) / per_warp : 32;
+    if (wide) {
+        argmax_kernel<kWidth><<<rows, 32 * warps, 0, stream>>>(x, out, cols);
+    } else {
+        argmax_kernel<1><<<rows, 32 * warps, 0, stream>>>(x, out, cols);
+    }
+}
+
+extern "C" void argmax_f32(const float* x, int* out, int rows, int cols, cudaStream_t stream) {
+    launch(x, out, rows, cols, stream);
+}
+
+extern "C" void argmax_f16(const __half* x, int* out, int rows, int cols, cudaStream_t stream) {
+    launch(x, out, rows, cols, stream);
+}
+
+extern "C" void argmax_bf16(const __nv_bfloat16* x, int* out, int rows, int cols, cudaStream_t stream) {
+    launch(x, out, rows, cols, stream);
+}

@@ -1,0 +1,123 @@
+// RMSNorm of each row: out = x / sqrt(mean(x^2) + eps) * weight, for f32, f16 and bf16, any width.
+//
+// The squares are summed in float, whatever the dtype. A thread keeps what it has read in registers (64 bytes), so a
+// row that the block can hold is read once and written once. A wider row is walked in tiles: forwards for the sum, and
+// then, since the last tile is still at hand, backwards to write.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+constexpr int kPacks = 4;  // 16-byte accesses in flight per thread
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+// kWidth neighbours, read or written by one access.
+template <typename T, int kWidth>
+struct alignas(sizeof(T) * kWidth) Pack {
+    T value[kWidth];
+};
+
+// Every lane gets the sum of all 32.
+__device__ float warp_sum(float mine) {
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) mine += __shfl_xor_sync(kAllLanes, mine, distance);
+    return mine;
+}
+
+// Every thread of the block gets the sum of all. Called once per kernel: `partial` is not protected against reuse.
+__device__ float block_sum(float mine) {
+    __shared__ float partial[32];
+    const int lane = threadIdx.x % 32;
+    mine = warp_sum(mine);
+    if (lane == 0) partial[threadIdx.x / 32] = mine;
+    __syncthreads();
+    return warp_sum(lane < blockDim.x / 32 ? partial[lane] : 0.0f);
+}
+
+// x, out: (rows, cols), one block per row; weight: (cols). A tile is blockDim.x * kCount elements.
+template <int kWidth, typename T>
+__global__ void __launch_bounds__(1024) rms_norm_kernel(const T* x, const T* weight, T* out, int cols, float eps) {
+    constexpr int kCount = kPacks * kWidth;
+    using Access = Pack<T, kWidth>;
+    const T* x_row = x + static_cast<long long>(blockIdx.x) * cols;
+    T* out_row = out + static_cast<long long>(blockIdx.x) * cols;
+    const int tile = blockDim.x * kCount;
+    float value[kCount];
+
+    auto load_tile = [&](int start) {
+#pragma unroll
+        for (int p = 0; p < kPacks; ++p) {
+            const int col = start + (p * blockDim.x + threadIdx.x) * kWidth;
+            Access pack;
+            if (col < cols) pack = *reinterpret_cast<const Access*>(x_row + col);
+#pragma unroll
+            for (int j = 0; j < kWidth; ++j) {
+                value[p * kWidth + j] = col < cols ? static_cast<float>(pack.value[j]) : 0.0f;
+            }
+        }
+    };
+
+    float squares = 0.0f;
+    int start = 0;
+    while (true) {
+        load_tile(start);
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) squares += value[i] * value[i];
+        if (start + tile >= cols) break;
+        start += tile;
+    }
+
+    const float scale = rsqrtf(block_sum(squares) / cols + eps);
+
+    while (true) {
+#pragma unroll
+        for (int p = 0; p < kPacks; ++p) {
+            const int col = start + (p * blockDim.x + threadIdx.x) * kWidth;
+            if (col < cols) {
+                const Access w = *reinterpret_cast<const Access*>(weight + col);
+                Access pack;
+#pragma unroll
+                for (int j = 0; j < kWidth; ++j) {
+                    pack.value[j] = static_cast<T>(value[p * kWidth + j] * scale * static_cast<float>(w.value[j]));
+                }
+                *reinterpret_cast<Access*>(out_row + col) = pack;
+            }
+        }
+        if (start == 0) break;
+        start -= tile;
+        load_tile(start);
+    }
+}
+
+bool is_aligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
+
+template <typename T>
+void launch(const T* x, const T* weight, T* out, int rows, int cols, float eps, cudaStream_t stream) {
+    if (rows == 0 || cols == 0) return;
+    constexpr int kWidth = 16 / sizeof(T);
+    // Every row must start at a multiple of 16 bytes; otherwise one element at a time.
+    const bool wide = cols % kWidth == 0 && is_aligned(x) && is_aligned(weight) && is_aligned(out);
+    const int per_warp = 32 * kPacks * (wide ? kWidth : 1);
+    const int warps = cols < 32 * per_warp ? (cols + per_warp - 1) / per_warp : 32;
+    if (wide) {
+        rms_norm_kernel<kWidth><<<rows, 32 * warps, 0, stream>>>(x, weight, out, cols, eps);
+    } else {
+        rms_norm_kernel<1><<<rows, 32 * warps, 0, stream>>>(x, weight, out, cols, eps);
+    }
+}
+
+extern "C" void rms_norm_f32(const float* x, const float* weight, float* out, int rows, int cols, float eps,
+                             cudaStream_t stream) {
+    launch(x, weight, out, rows, cols, eps, stream);
+}
+
+extern "C" void rms_norm_f16(const __half* x, const __half* weight, __half* out, int rows, int cols, float eps,
+                             cudaStream_t stream) {
+    launch(x, weight, out, rows, cols, eps, stream);
+}
+
+extern "C" void rms_norm_bf16(const __nv_bfloat16* x, const __nv_bfloat16* weight, __nv_bfloat16* out, int rows,
+                              int cols, float eps, cudaStream_t stream) {
+    launch(x, weight, out, rows, cols, eps, stream);
+}
