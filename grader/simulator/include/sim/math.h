@@ -1,5 +1,412 @@
-// Device math (first part; more to come).
+// Device math: what CUDA adds to the C library. cuda_runtime.h includes this file.
+//
+// Rounded results (__fadd_rz, __float2int_rn, ...) are exact. The fast intrinsics (__expf, __sinf, ...) follow the
+// hardware's recipe step by step, so they lose accuracy where a GPU does: __expf(x) for large |x|, because x * log2(e)
+// is rounded first, and __sinf(x) for large |x|, because x / (2 pi) is.
+//
+// Names that a C library declares, or one day may (__expf, rsqrtf, sinpif, ...), are macros here: a function of the
+// same name would clash with its declaration.
 #pragma once
+
 #include <cstdint>
+// libstdc++ would add the special functions of C++17 (std::beta, ...), twice the size of the rest of this header.
 #undef _GLIBCXX_USE_STD_SPEC_FUNCS
 #include <math.h>
+#include <stdlib.h>
+
+#include "sim/small_float.h"
+#include "vector_functions.h"
+
+// ------------------------------------------------------------------------------------------------- bits of numbers
+
+SIM_INLINE int __float_as_int(float a) { return ::sim::bit_cast<int>(a); }
+SIM_INLINE unsigned int __float_as_uint(float a) { return ::sim::bit_cast<unsigned int>(a); }
+SIM_INLINE float __int_as_float(int a) { return ::sim::bit_cast<float>(a); }
+SIM_INLINE float __uint_as_float(unsigned int a) { return ::sim::bit_cast<float>(a); }
+SIM_INLINE long long __double_as_longlong(double a) { return ::sim::bit_cast<long long>(a); }
+SIM_INLINE double __longlong_as_double(long long a) { return ::sim::bit_cast<double>(a); }
+SIM_INLINE int __double2loint(double a) { return static_cast<int>(::sim::bit_cast<uint64_t>(a)); }
+SIM_INLINE int __double2hiint(double a) { return static_cast<int>(::sim::bit_cast<uint64_t>(a) >> 32); }
+SIM_INLINE double __hiloint2double(int high, int low) {
+    return ::sim::bit_cast<double>(static_cast<uint64_t>(static_cast<uint32_t>(high)) << 32 |
+                                   static_cast<uint32_t>(low));
+}
+
+// ---------------------------------------------------------------------------------------------- minimum and maximum
+
+// The overloads that CUDA has, mixed signs included. For floats the number wins over NaN, as with fmaxf.
+#define SIM_MIN_MAX(Result, A, B)                                                                                 \
+    SIM_INLINE Result min(A a, B b) {                                                                             \
+        return static_cast<Result>(a) < static_cast<Result>(b) ? static_cast<Result>(a) : static_cast<Result>(b); \
+    }                                                                                                             \
+    SIM_INLINE Result max(A a, B b) {                                                                             \
+        return static_cast<Result>(a) > static_cast<Result>(b) ? static_cast<Result>(a) : static_cast<Result>(b); \
+    }
+#define SIM_MIN_MAX_INTEGER(Integer)                                  \
+    SIM_MIN_MAX(Integer, Integer, Integer)                            \
+    SIM_MIN_MAX(unsigned Integer, unsigned Integer, unsigned Integer) \
+    SIM_MIN_MAX(unsigned Integer, Integer, unsigned Integer)          \
+    SIM_MIN_MAX(unsigned Integer, unsigned Integer, Integer)
+SIM_MIN_MAX_INTEGER(int)
+SIM_MIN_MAX_INTEGER(long)
+SIM_MIN_MAX_INTEGER(long long)
+#undef SIM_MIN_MAX_INTEGER
+#undef SIM_MIN_MAX
+SIM_INLINE float min(float a, float b) { return fminf(a, b); }
+SIM_INLINE float max(float a, float b) { return fmaxf(a, b); }
+SIM_INLINE double min(double a, double b) { return fmin(a, b); }
+SIM_INLINE double max(double a, double b) { return fmax(a, b); }
+SIM_INLINE double min(float a, double b) { return fmin(static_cast<double>(a), b); }
+SIM_INLINE double max(float a, double b) { return fmax(static_cast<double>(a), b); }
+SIM_INLINE double min(double a, float b) { return fmin(a, static_cast<double>(b)); }
+SIM_INLINE double max(double a, float b) { return fmax(a, static_cast<double>(b)); }
+
+SIM_INLINE unsigned int umin(unsigned int a, unsigned int b) { return a < b ? a : b; }
+SIM_INLINE unsigned int umax(unsigned int a, unsigned int b) { return a > b ? a : b; }
+SIM_INLINE long long llmin(long long a, long long b) { return a < b ? a : b; }
+SIM_INLINE long long llmax(long long a, long long b) { return a > b ? a : b; }
+SIM_INLINE unsigned long long ullmin(unsigned long long a, unsigned long long b) { return a < b ? a : b; }
+SIM_INLINE unsigned long long ullmax(unsigned long long a, unsigned long long b) { return a > b ? a : b; }
+
+// ------------------------------------------------------------------------------------------- functions C has not got
+
+namespace sim {
+
+SIM_INLINE double rsqrt_of(double a) { return 1.0 / ::sqrt(a); }
+SIM_INLINE float rsqrt_of(float a) { return static_cast<float>(1.0 / ::sqrt(static_cast<double>(a))); }
+SIM_INLINE double rcbrt_of(double a) { return 1.0 / ::cbrt(a); }
+SIM_INLINE float rcbrt_of(float a) { return static_cast<float>(1.0 / ::cbrt(static_cast<double>(a))); }
+SIM_INLINE double exp10_of(double a) { return ::pow(10.0, a); }
+SIM_INLINE float exp10_of(float a) { return static_cast<float>(::pow(10.0, static_cast<double>(a))); }
+
+// sin and cos of pi * a: a is reduced exactly, so sinpi(1e6 + 0.5) is right.
+inline double sinpi_of(double a) {
+    double turns = a - 2.0 * ::rint(a * 0.5);
+    return ::sin(turns * 3.14159265358979323846);
+}
+inline double cospi_of(double a) {
+    double turns = a - 2.0 * ::rint(a * 0.5);
+    return ::cos(turns * 3.14159265358979323846);
+}
+SIM_INLINE float sinpi_of(float a) { return static_cast<float>(sinpi_of(static_cast<double>(a))); }
+SIM_INLINE float cospi_of(float a) { return static_cast<float>(cospi_of(static_cast<double>(a))); }
+
+// The stores are made here, not in the C library, so that the checks see them.
+SIM_INLINE void sincos_of(double a, double* sine, double* cosine) {
+    *sine = ::sin(a);
+    *cosine = ::cos(a);
+}
+SIM_INLINE void sincos_of(float a, float* sine, float* cosine) {
+    *sine = ::sinf(a);
+    *cosine = ::cosf(a);
+}
+template <typename T>
+SIM_INLINE void sincospi_of(T a, T* sine, T* cosine) {
+    *sine = sinpi_of(a);
+    *cosine = cospi_of(a);
+}
+SIM_INLINE double normcdf_of(double a) { return 0.5 * ::erfc(a * -0.70710678118654752440); }
+SIM_INLINE float normcdf_of(float a) { return static_cast<float>(normcdf_of(static_cast<double>(a))); }
+SIM_INLINE float norm_of(float a, float b, float c, float d = 0.0f) {
+    return static_cast<float>(
+        ::sqrt(static_cast<double>(a) * static_cast<double>(a) + static_cast<double>(b) * static_cast<double>(b) +
+               static_cast<double>(c) * static_cast<double>(c) + static_cast<double>(d) * static_cast<double>(d)));
+}
+
+}  // namespace sim
+
+#define rsqrtf(a) ::sim::rsqrt_of(static_cast<float>(a))
+#define rsqrt(a) ::sim::rsqrt_of(a)
+#define rcbrtf(a) ::sim::rcbrt_of(static_cast<float>(a))
+#define rcbrt(a) ::sim::rcbrt_of(a)
+#define exp10f(a) ::sim::exp10_of(static_cast<float>(a))
+#define exp10(a) ::sim::exp10_of(a)
+#define sinpif(a) ::sim::sinpi_of(static_cast<float>(a))
+#define sinpi(a) ::sim::sinpi_of(a)
+#define cospif(a) ::sim::cospi_of(static_cast<float>(a))
+#define cospi(a) ::sim::cospi_of(a)
+#define sincosf(a, sine, cosine) ::sim::sincos_of(static_cast<float>(a), sine, cosine)
+#define sincos(a, sine, cosine) ::sim::sincos_of(a, sine, cosine)
+#define sincospif(a, sine, cosine) ::sim::sincospi_of(static_cast<float>(a), sine, cosine)
+#define sincospi(a, sine, cosine) ::sim::sincospi_of(a, sine, cosine)
+#define normcdff(a) ::sim::normcdf_of(static_cast<float>(a))
+#define normcdf(a) ::sim::normcdf_of(a)
+#define norm3df(a, b, c) ::sim::norm_of(a, b, c)
+#define norm4df(a, b, c, d) ::sim::norm_of(a, b, c, d)
+#define rnorm3df(a, b, c) (1.0f / ::sim::norm_of(a, b, c))
+#define rnorm4df(a, b, c, d) (1.0f / ::sim::norm_of(a, b, c, d))
+#define rhypotf(a, b) (1.0f / ::sim::norm_of(a, b, 0.0f))
+#define fdividef(a, b) (static_cast<float>(a) / static_cast<float>(b))
+
+// ------------------------------------------------------------------------------------------------- fast intrinsics
+
+namespace sim {
+
+SIM_INLINE float fast_exp2(float a) { return ::exp2f(a); }                  // ex2.approx
+SIM_INLINE float fast_exp(float a) { return ::exp2f(a * 1.442695041f); }    // after rounding a * log2(e)
+SIM_INLINE float fast_exp10(float a) { return ::exp2f(a * 3.321928095f); }  // a * log2(10)
+SIM_INLINE float fast_log2(float a) { return ::log2f(a); }                  // lg2.approx
+SIM_INLINE float fast_log(float a) { return ::log2f(a) * 0.693147181f; }    // log2(a) * ln(2)
+SIM_INLINE float fast_log10(float a) { return ::log2f(a) * 0.301029996f; }  // log2(a) * log10(2)
+SIM_INLINE float fast_pow(float a, float b) { return ::exp2f(b * ::log2f(a)); }
+SIM_INLINE float fast_tanh(float a) { return ::tanhf(a); }  // tanh.approx
+// The special function unit takes turns: the angle over 2 pi, rounded to float.
+SIM_INLINE float fast_sin(float a) { return static_cast<float>(sinpi_of(2.0 * static_cast<double>(a * 0.159154943f))); }
+SIM_INLINE float fast_cos(float a) { return static_cast<float>(cospi_of(2.0 * static_cast<double>(a * 0.159154943f))); }
+SIM_INLINE float fast_tan(float a) { return fast_sin(a) / fast_cos(a); }
+SIM_INLINE void fast_sincos(float a, float* sine, float* cosine) {
+    *sine = fast_sin(a);
+    *cosine = fast_cos(a);
+}
+// Multiplies by the reciprocal, which is zero for a divisor above 2^126.
+SIM_INLINE float fast_divide(float a, float b) {
+    float magnitude = ::fabsf(b);
+    return magnitude > 8.507059173e37f ? a * (b < 0 ? -0.0f : 0.0f) : a / b;
+}
+SIM_INLINE float saturate(float a) { return a > 0.0f ? (a < 1.0f ? a : 1.0f) : 0.0f; }
+
+// Rounding of an exact (or odd-rounded) double to float in one of the four modes.
+inline float round_to_float(double value, Rounding mode) {
+    if (mode == Rounding::nearest) return static_cast<float>(value);
+    float rounded = static_cast<float>(value);
+    if (value != value || static_cast<double>(rounded) == value) return rounded;
+    bool is_above = static_cast<double>(rounded) > value;
+    bool want_below = mode == Rounding::down || (mode == Rounding::zero && value > 0);
+    return is_above == want_below ? ::nextafterf(rounded, want_below ? -HUGE_VALF : HUGE_VALF) : rounded;
+}
+SIM_INLINE double product(float a, float b) { return static_cast<double>(a) * static_cast<double>(b); }
+SIM_INLINE float rounded_sum(double a, float b, Rounding mode) {
+    return round_to_float(add_to_odd(a, static_cast<double>(b)), mode);
+}
+template <typename Integer>
+inline float float_from_integer(Integer value, Rounding mode) {
+    constexpr int low_bits = sizeof(Integer) < 8 ? 0 : 32;
+    double high = static_cast<double>(low_bits ? value >> low_bits : 0) * 4294967296.0;
+    double low = static_cast<double>(low_bits ? value & static_cast<Integer>(0xffffffff) : value);
+    return round_to_float(add_to_odd(high, low), mode);
+}
+
+}  // namespace sim
+
+#define __expf(a) ::sim::fast_exp(a)
+#define __exp10f(a) ::sim::fast_exp10(a)
+#define __logf(a) ::sim::fast_log(a)
+#define __log2f(a) ::sim::fast_log2(a)
+#define __log10f(a) ::sim::fast_log10(a)
+#define __powf(a, b) ::sim::fast_pow(a, b)
+#define __sinf(a) ::sim::fast_sin(a)
+#define __cosf(a) ::sim::fast_cos(a)
+#define __tanf(a) ::sim::fast_tan(a)
+#define __tanhf(a) ::sim::fast_tanh(a)
+#define __sincosf(a, sine, cosine) ::sim::fast_sincos(a, sine, cosine)
+#define __fdividef(a, b) ::sim::fast_divide(a, b)
+#define __saturatef(a) ::sim::saturate(static_cast<float>(a))
+
+// Arithmetic with a named rounding: __fadd_rn, __fmul_rz, __fmaf_ru, ...
+#define SIM_ROUNDED_FLOAT(suffix, mode)                                                                                \
+    SIM_INLINE float __fadd##suffix(float a, float b) { return ::sim::rounded_sum(static_cast<double>(a), b, mode); }  \
+    SIM_INLINE float __fsub##suffix(float a, float b) { return ::sim::rounded_sum(static_cast<double>(a), -b, mode); } \
+    SIM_INLINE float __fmul##suffix(float a, float b) { return ::sim::round_to_float(::sim::product(a, b), mode); }    \
+    SIM_INLINE float __fmaf##suffix(float a, float b, float c) {                                                       \
+        return ::sim::rounded_sum(::sim::product(a, b), c, mode);                                                      \
+    }                                                                                                                  \
+    SIM_INLINE float __fdiv##suffix(float a, float b) {                                                                \
+        return ::sim::round_to_float(static_cast<double>(a) / static_cast<double>(b), mode);                           \
+    }                                                                                                                  \
+    SIM_INLINE float __frcp##suffix(float a) { return __fdiv##suffix(1.0f, a); }                                       \
+    SIM_INLINE float __fsqrt##suffix(float a) { return ::sim::round_to_float(::sqrt(static_cast<double>(a)), mode); }  \
+    SIM_INLINE float __double2float##suffix(double a) { return ::sim::round_to_float(a, mode); }
+SIM_ROUNDED_FLOAT(_rn, ::sim::Rounding::nearest)
+SIM_ROUNDED_FLOAT(_rz, ::sim::Rounding::zero)
+SIM_ROUNDED_FLOAT(_rd, ::sim::Rounding::down)
+SIM_ROUNDED_FLOAT(_ru, ::sim::Rounding::up)
+#undef SIM_ROUNDED_FLOAT
+SIM_INLINE float __frsqrt_rn(float a) { return ::sim::rsqrt_of(a); }
+SIM_INLINE double __dadd_rn(double a, double b) { return a + b; }
+SIM_INLINE double __dsub_rn(double a, double b) { return a - b; }
+SIM_INLINE double __dmul_rn(double a, double b) { return a * b; }
+SIM_INLINE double __ddiv_rn(double a, double b) { return a / b; }
+SIM_INLINE double __drcp_rn(double a) { return 1.0 / a; }
+SIM_INLINE double __dsqrt_rn(double a) { return ::sqrt(a); }
+SIM_INLINE double __fma_rn(double a, double b, double c) { return ::fma(a, b, c); }
+
+// __int2float_rn, __float2int_rz, ...: to an integer they saturate, and NaN becomes 0 (INT64_MIN for 64 bits).
+#define SIM_INTEGER_CONVERSION(word, Integer, suffix, mode)                                             \
+    SIM_INLINE float __##word##2float##suffix(Integer a) { return ::sim::float_from_integer(a, mode); } \
+    SIM_INLINE Integer __float2##word##suffix(float a) {                                                \
+        return ::sim::saturating_integer<Integer>(static_cast<double>(a), mode);                        \
+    }                                                                                                   \
+    SIM_INLINE Integer __double2##word##suffix(double a) { return ::sim::saturating_integer<Integer>(a, mode); }
+#define SIM_INTEGER_CONVERSIONS(word, Integer)                           \
+    SIM_INTEGER_CONVERSION(word, Integer, _rn, ::sim::Rounding::nearest) \
+    SIM_INTEGER_CONVERSION(word, Integer, _rz, ::sim::Rounding::zero)    \
+    SIM_INTEGER_CONVERSION(word, Integer, _rd, ::sim::Rounding::down)    \
+    SIM_INTEGER_CONVERSION(word, Integer, _ru, ::sim::Rounding::up)      \
+    SIM_INLINE double __##word##2double_rn(Integer a) { return static_cast<double>(a); }
+SIM_INTEGER_CONVERSIONS(int, int)
+SIM_INTEGER_CONVERSIONS(uint, unsigned int)
+SIM_INTEGER_CONVERSIONS(ll, long long)
+SIM_INTEGER_CONVERSIONS(ull, unsigned long long)
+#undef SIM_INTEGER_CONVERSIONS
+#undef SIM_INTEGER_CONVERSION
+
+// ------------------------------------------------------------------------------------------------------- integers
+
+SIM_INLINE int __clz(int a) { return a == 0 ? 32 : __builtin_clz(static_cast<unsigned int>(a)); }
+SIM_INLINE int __clzll(long long a) { return a == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(a)); }
+SIM_INLINE int __popc(unsigned int a) { return __builtin_popcount(a); }
+SIM_INLINE int __popcll(unsigned long long a) { return __builtin_popcountll(a); }
+SIM_INLINE int __ffs(int a) { return __builtin_ffs(a); }
+SIM_INLINE int __ffsll(long long a) { return __builtin_ffsll(a); }
+SIM_INLINE unsigned int __brev(unsigned int a) {
+    a = (a >> 1 & 0x55555555u) | (a & 0x55555555u) << 1;
+    a = (a >> 2 & 0x33333333u) | (a & 0x33333333u) << 2;
+    a = (a >> 4 & 0x0f0f0f0fu) | (a & 0x0f0f0f0fu) << 4;
+    return __builtin_bswap32(a);
+}
+SIM_INLINE unsigned long long __brevll(unsigned long long a) {
+    return static_cast<unsigned long long>(__brev(static_cast<unsigned int>(a))) << 32 |
+           __brev(static_cast<unsigned int>(a >> 32));
+}
+// The n-th set bit of mask from position base: upward for n > 0, downward for n < 0; 0xffffffff when there is none.
+inline unsigned int __fns(unsigned int mask, unsigned int base, int offset) {
+    int step = offset < 0 ? -1 : 1, wanted = offset < 0 ? -offset : offset == 0 ? 1 : offset;
+    if (offset == 0) return mask >> base & 1 ? base : 0xffffffffu;
+    for (int bit = static_cast<int>(base); bit >= 0 && bit < 32; bit += step) {
+        if ((mask >> bit & 1) && --wanted == 0) return static_cast<unsigned int>(bit);
+    }
+    return 0xffffffffu;
+}
+
+SIM_INLINE int __mul24(int a, int b) {
+    return static_cast<int>(static_cast<long long>(static_cast<int>(static_cast<unsigned>(a) << 8) >> 8) *
+                            (static_cast<int>(static_cast<unsigned>(b) << 8) >> 8));
+}
+SIM_INLINE unsigned int __umul24(unsigned int a, unsigned int b) { return (a & 0xffffffu) * (b & 0xffffffu); }
+SIM_INLINE int __mulhi(int a, int b) { return static_cast<int>(static_cast<long long>(a) * b >> 32); }
+SIM_INLINE unsigned int __umulhi(unsigned int a, unsigned int b) {
+    return static_cast<unsigned int>(static_cast<unsigned long long>(a) * b >> 32);
+}
+SIM_INLINE long long __mul64hi(long long a, long long b) {
+    return static_cast<long long>(static_cast<__int128>(a) * b >> 64);
+}
+SIM_INLINE unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+    return static_cast<unsigned long long>(static_cast<unsigned __int128>(a) * b >> 64);
+}
+SIM_INLINE unsigned int __sad(int a, int b, unsigned int c) {
+    return c + (a > b ? static_cast<unsigned>(a) - static_cast<unsigned>(b)
+                      : static_cast<unsigned>(b) - static_cast<unsigned>(a));
+}
+SIM_INLINE unsigned int __usad(unsigned int a, unsigned int b, unsigned int c) { return c + (a > b ? a - b : b - a); }
+// Averages: rounded down, and (r) rounded up.
+SIM_INLINE int __hadd(int a, int b) { return static_cast<int>((static_cast<long long>(a) + b) >> 1); }
+SIM_INLINE int __rhadd(int a, int b) { return static_cast<int>((static_cast<long long>(a) + b + 1) >> 1); }
+SIM_INLINE unsigned int __uhadd(unsigned int a, unsigned int b) {
+    return static_cast<unsigned int>((static_cast<unsigned long long>(a) + b) >> 1);
+}
+SIM_INLINE unsigned int __urhadd(unsigned int a, unsigned int b) {
+    return static_cast<unsigned int>((static_cast<unsigned long long>(a) + b + 1) >> 1);
+}
+
+// PTX's prmt: each nibble of the selector picks one of the 8 bytes of (b, a); its top bit spreads that byte's sign.
+SIM_INLINE unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int selector) {
+    uint64_t bytes = static_cast<uint64_t>(b) << 32 | a;
+    unsigned int result = 0;
+    for (int i = 0; i < 4; ++i) {
+        unsigned int pick = selector >> (4 * i) & 0xf;
+        unsigned int byte = bytes >> (8 * (pick & 7)) & 0xff;
+        if (pick & 8) byte = byte & 0x80 ? 0xff : 0;
+        result |= byte << (8 * i);
+    }
+    return result;
+}
+SIM_INLINE unsigned int __funnelshift_l(unsigned int low, unsigned int high, unsigned int shift) {
+    return static_cast<unsigned int>((static_cast<uint64_t>(high) << 32 | low) << (shift & 31) >> 32);
+}
+SIM_INLINE unsigned int __funnelshift_lc(unsigned int low, unsigned int high, unsigned int shift) {
+    return shift >= 32 ? low : __funnelshift_l(low, high, shift);
+}
+SIM_INLINE unsigned int __funnelshift_r(unsigned int low, unsigned int high, unsigned int shift) {
+    return static_cast<unsigned int>((static_cast<uint64_t>(high) << 32 | low) >> (shift & 31));
+}
+SIM_INLINE unsigned int __funnelshift_rc(unsigned int low, unsigned int high, unsigned int shift) {
+    return shift >= 32 ? high : __funnelshift_r(low, high, shift);
+}
+
+// ------------------------------------------------------------------------------------- several integers in a word
+
+namespace sim {
+
+// The dot product of LANES packed integers. Signed or unsigned follows from the type that a lane is cut out as.
+template <typename A, typename B, int LANES, typename Sum>
+SIM_INLINE Sum dot(uint32_t a, uint32_t b, Sum sum, int shift_of_b = 0) {
+    for (int i = 0; i < LANES; ++i) {
+        A left = static_cast<A>(a >> (i * 8 * static_cast<int>(sizeof(A))));
+        B right = static_cast<B>(b >> (shift_of_b + i * 8 * static_cast<int>(sizeof(B))));
+        sum += static_cast<Sum>(left) * static_cast<Sum>(right);
+    }
+    return sum;
+}
+
+// Applies `function` to each lane of type Lane.
+template <typename Lane, typename Function>
+SIM_INLINE uint32_t each_lane(uint32_t a, uint32_t b, Function function) {
+    constexpr int bits = 8 * static_cast<int>(sizeof(Lane));
+    constexpr uint32_t mask = (1u << bits) - 1;
+    uint32_t result = 0;
+    for (int shift = 0; shift < 32; shift += bits) {
+        int value =
+            function(static_cast<int>(static_cast<Lane>(a >> shift)), static_cast<int>(static_cast<Lane>(b >> shift)));
+        result |= (static_cast<uint32_t>(value) & mask) << shift;
+    }
+    return result;
+}
+
+}  // namespace sim
+
+SIM_INLINE int __dp4a(int a, int b, int c) {
+    return ::sim::dot<int8_t, int8_t, 4, int>(static_cast<uint32_t>(a), static_cast<uint32_t>(b), c);
+}
+SIM_INLINE unsigned int __dp4a(unsigned int a, unsigned int b, unsigned int c) {
+    return ::sim::dot<uint8_t, uint8_t, 4, unsigned int>(a, b, c);
+}
+SIM_INLINE int __dp4a(char4 a, char4 b, int c) { return c + a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
+SIM_INLINE unsigned int __dp4a(uchar4 a, uchar4 b, unsigned int c) {
+    return c + static_cast<unsigned>(a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w);
+}
+SIM_INLINE int __dp2a_lo(int a, int b, int c) {
+    return ::sim::dot<int16_t, int8_t, 2, int>(static_cast<uint32_t>(a), static_cast<uint32_t>(b), c);
+}
+SIM_INLINE int __dp2a_hi(int a, int b, int c) {
+    return ::sim::dot<int16_t, int8_t, 2, int>(static_cast<uint32_t>(a), static_cast<uint32_t>(b), c, 16);
+}
+SIM_INLINE unsigned int __dp2a_lo(unsigned int a, unsigned int b, unsigned int c) {
+    return ::sim::dot<uint16_t, uint8_t, 2, unsigned int>(a, b, c);
+}
+SIM_INLINE unsigned int __dp2a_hi(unsigned int a, unsigned int b, unsigned int c) {
+    return ::sim::dot<uint16_t, uint8_t, 2, unsigned int>(a, b, c, 16);
+}
+
+// __vadd2 works on two 16-bit lanes, __vadd4 on four bytes.
+#define SIM_LANES(name, Lane2, Lane4, expression)                                             \
+    SIM_INLINE unsigned int name##2(unsigned int left, unsigned int right) {                  \
+        return ::sim::each_lane<Lane2>(left, right, [](int a, int b) { return expression; }); \
+    }                                                                                         \
+    SIM_INLINE unsigned int name##4(unsigned int left, unsigned int right) {                  \
+        return ::sim::each_lane<Lane4>(left, right, [](int a, int b) { return expression; }); \
+    }
+SIM_LANES(__vadd, uint16_t, uint8_t, a + b)
+SIM_LANES(__vsub, uint16_t, uint8_t, a - b)
+SIM_LANES(__vmaxs, int16_t, int8_t, a > b ? a : b)
+SIM_LANES(__vmaxu, uint16_t, uint8_t, a > b ? a : b)
+SIM_LANES(__vmins, int16_t, int8_t, a < b ? a : b)
+SIM_LANES(__vminu, uint16_t, uint8_t, a < b ? a : b)
+SIM_LANES(__vabsdiffu, uint16_t, uint8_t, a > b ? a - b : b - a)
+SIM_LANES(__vavgu, uint16_t, uint8_t, (a + b + 1) >> 1)
+SIM_LANES(__vcmpeq, uint16_t, uint8_t, a == b ? -1 : 0)
+SIM_LANES(__vcmpne, uint16_t, uint8_t, a != b ? -1 : 0)
+SIM_LANES(__vcmpgts, int16_t, int8_t, a > b ? -1 : 0)
+SIM_LANES(__vcmpgtu, uint16_t, uint8_t, a > b ? -1 : 0)
+SIM_LANES(__vcmplts, int16_t, int8_t, a < b ? -1 : 0)
+SIM_LANES(__vcmpltu, uint16_t, uint8_t, a < b ? -1 : 0)
+#undef SIM_LANES
