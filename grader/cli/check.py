@@ -1,0 +1,200 @@
+"""``grader check``: one verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from grader.cli import pristine
+from grader.cli.list_exercises import next_exercise
+from grader.cli.messages import print_note, short_name, shown_path
+from grader.course import Course, Entry
+from grader.errors import GraderError
+from grader.progress import ProgressFile
+from grader.report import theme, words
+from grader.report.terminal import NextStep, print_verdict
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from grader.judge import Progress as JudgeProgress
+
+
+class Device(str, enum.Enum):
+    """Where kernels run."""
+
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+def command(
+    exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="Which exercise, or the path of its file.")],
+    file: Annotated[
+        Path | None, typer.Option("--file", metavar="F", help="Grade this file in place of your own in exercises/.")
+    ] = None,
+    device: Annotated[Device, typer.Option(help="The simulated GPU (cpu), or a real one (cuda).")] = Device.cpu,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Draw the same random inputs as a run that showed this seed.")
+    ] = None,
+    json_out: Annotated[
+        Path | None, typer.Option("--json", metavar="OUT", help="Write results.json here ('-': to stdout).")
+    ] = None,
+    junit_out: Annotated[Path | None, typer.Option("--junit", metavar="OUT", help="Write JUnit XML here.")] = None,
+    html_out: Annotated[Path | None, typer.Option("--html", metavar="OUT", help="Write one HTML page here.")] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Every failing case, and the source with its counters.")
+    ] = False,
+) -> int:
+    """Grade one exercise.
+
+    The stages are builds, correct, safe, efficient, and on a GPU fast. Exit code: 0 passed, 1 failed, 2 could not grade.
+    """
+    course = Course()
+    entry = course.find(exercise)
+    if file is not None:
+        _must_be_readable(file)
+    for path in (json_out, junit_out, html_out):
+        if path is not None and str(path) != "-":
+            _must_be_writable(path)
+    pristine.keep_copies(course)
+    to_stdout = json_out is not None and str(json_out) == "-"
+    console = theme.console(sys.stderr if to_stdout else sys.stdout)
+    verdict = grade(entry, file, device.value, seed, console)
+    own = is_own_file(entry, file)
+    if own:
+        record(course, entry, verdict)
+    print_verdict(verdict, console, verbose, next_steps(course, entry, verdict, file, own, verbose))
+    if to_stdout:
+        sys.stdout.write(verdict.to_json())
+    elif json_out is not None:
+        verdict.save(json_out)
+    if junit_out is not None:
+        from grader.report.junit import save_junit
+
+        save_junit(verdict, junit_out)
+    if html_out is not None:
+        from grader.report.html import save_html
+
+        save_html(verdict, html_out)
+    return verdict.exit_code
+
+
+def grade(entry: Entry, file: Path | None, device: str, seed: int | None, console: Console) -> Verdict:
+    """Run the check, and show what it is doing while a person waits."""
+    from grader.judge import check
+
+    with working(console, entry.variable) as on_progress:
+        return check(entry, file, device=device, seed=seed, on_progress=on_progress)
+
+
+@contextlib.contextmanager
+def working(console: Console, name: str) -> Iterator[Callable[[JudgeProgress], None] | None]:
+    """A line that says which stage and case is being graded; nothing where nobody watches."""
+    if not console.is_terminal:
+        yield None
+        return
+    with console.status(f"grading {name}", spinner="dots" if not _plain(console) else "line") as status:
+
+        def show(progress: JudgeProgress) -> None:
+            text = f"grading {name}: {progress.stage}"
+            if progress.total:
+                text += f" {progress.done} of {progress.total}"
+            status.update(text)
+
+        yield show
+
+
+def _plain(console: Console) -> bool:
+    return not console.encoding.lower().startswith("utf")
+
+
+def is_own_file(entry: Entry, file: Path | None) -> bool:
+    """Whether the learner's own file in exercises/ was graded: only that counts as progress."""
+    return file is None or file.resolve() == entry.skeleton.resolve()
+
+
+def record(course: Course, entry: Entry, verdict: Verdict) -> None:
+    """Keep the outcome; a course folder that cannot be written is no reason to lose a verdict."""
+    if verdict.exit_code == 2:
+        return
+    progress = ProgressFile(course.root)
+    before = progress.read()
+    if before.set_aside:
+        print_note(before.set_aside)
+    stage = verdict.failed_stage
+    try:
+        progress.record_check(entry.name, verdict.passed, stage.name if stage else "")
+    except GraderError as error:
+        print_note(str(error))
+
+
+def next_steps(
+    course: Course, entry: Entry, verdict: Verdict, file: Path | None, own: bool, verbose: bool
+) -> list[NextStep]:
+    """Commands that make sense after this verdict."""
+    name = short_name(entry, course)
+    again = f"grader check {name}" + ("" if own else f" --file {file}")
+    if verdict.device == "cuda":
+        again += " --device cuda"
+    if verdict.exit_code == 2:
+        return [("grader doctor", "what this machine has and what is missing")]
+    progress = ProgressFile(course.root).read()
+    if verdict.passed:
+        steps: list[NextStep] = []
+        if own:
+            steps.append((f"grader solution {name}", "how the course solves it"))
+            following = next_exercise(course, progress, entry)
+            if following is not None:
+                steps.append((f"grader watch {short_name(following, course)}", f"next: {following.title}"))
+            else:
+                steps.append(("grader list", "every exercise is passed"))
+        if any(stage.lines for stage in verdict.stages) and not verbose:
+            steps.append((f"{again} -v", "the source with its counters"))
+        return steps
+    path = shown_path(entry.skeleton if own else file, course)
+    steps = [(again, f"when you have changed {Path(path).name}")]
+    stage = verdict.failed_stage
+    if stage is not None and any(not case.passed for case in stage.cases):
+        steps.append((f"{again} --seed {verdict.seed}", "the same inputs again"))
+    if not verbose and stage is not None and (len(stage.cases) > 1 or stage.lines or len(stage.findings) > 1):
+        steps.append((f"{again} -v", "all that failed, and the source with its counters"))
+    if own and entry.hints:
+        shown = progress.of(entry.name).hints_shown
+        if shown < len(entry.hints):
+            steps.append((f"grader hint {name}", f"hint {shown + 1} of {len(entry.hints)}"))
+        else:
+            steps.append((f"grader hint {name}", words.count(len(entry.hints), "hint") + " again"))
+    return steps
+
+
+def _must_be_readable(file: Path) -> None:
+    if not file.exists():
+        raise GraderError(f"there is no file {file}", "--file takes the path of a .cu file.")
+    if file.is_dir():
+        raise GraderError(f"{file} is a folder", "--file takes the path of a .cu file.")
+    try:
+        with open(file, "rb"):
+            pass
+    except OSError as error:
+        raise GraderError(f"cannot read {file}: {error.strerror}") from error
+
+
+def _must_be_writable(path: Path) -> None:
+    """Better now than after a minute of grading."""
+    if path.is_dir():
+        raise GraderError(f"cannot write {path}: it is a folder", "Give the name of a file.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        existed = path.exists()
+        with open(path, "ab"):
+            pass
+        if not existed:
+            path.unlink()
+    except OSError as error:
+        raise GraderError(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,249 @@
+"""``grader doctor``: what this machine has, what is missing, and how to get it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from grader import __version__
+from grader.course import Course
+from grader.errors import GraderError
+from grader.progress import ProgressFile
+from grader.report import theme, words
+from grader.report.failures import indented
+from grader.report.terminal import ascii_only
+
+GOOD, MISSING, OPTIONAL = "passed", "failed", "skipped"
+
+
+@dataclass
+class Examined:
+    """One thing that was looked at. ``status``: GOOD, MISSING (grading needs it) or OPTIONAL (it would add something)."""
+
+    name: str
+    status: str
+    found: str
+    advice: str = ""
+
+
+def command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+) -> int:
+    """Show what this machine has, and what is missing."""
+    examined = [examine() for examine in EXAMINATIONS]
+    needed = [item for item in examined if item.status == MISSING]
+    if as_json:
+        import dataclasses
+        import json
+
+        print(json.dumps({"ready": not needed, "examined": [dataclasses.asdict(item) for item in examined]}, indent=2))
+    else:
+        print_examined(examined)
+    return 2 if needed else 0
+
+
+def print_examined(examined: list[Examined]) -> None:
+    """The findings as a table, and the conclusion."""
+    console = theme.console()
+    plain = ascii_only(console)
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for item in examined:
+        found = Text(item.found)
+        if item.advice:
+            found.append("\n" + item.advice, style="warn" if item.status == MISSING else "quiet")
+        mark = Text(theme.mark(item.status, plain), style=theme.STATUS_STYLE[item.status])
+        table.add_row(mark, Text(item.name, style="title"), found)
+    console.print()
+    console.print(indented(table))
+    console.print()
+    needed = [item.name for item in examined if item.status == MISSING]
+    if needed:
+        console.print(Text(f"  Not ready to grade: see {', '.join(needed)} above.", style="bad"))
+    else:
+        console.print(Text("  Ready to grade on the simulated GPU.", style="good"))
+    console.print()
+
+
+def grader_itself() -> Examined:
+    """The grader and the Python that runs it."""
+    version = platform.python_version()
+    found = (
+        f"{__version__}, Python {version} on {platform.system()} {platform.machine()}, {words.count(_cores(), 'core')}"
+    )
+    if sys.version_info < (3, 11):
+        return Examined("grader", MISSING, found, "Needs Python 3.11 or newer.")
+    return Examined("grader", GOOD, found)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def torch_package() -> Examined:
+    """PyTorch, which draws inputs and computes the references."""
+    try:
+        version = importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        return Examined("torch", MISSING, "not installed", "Run `make` in the course folder: it sets everything up.")
+    return Examined("torch", GOOD, version)
+
+
+def cxx_compiler() -> Examined:
+    """The C++ compiler that builds kernels for the simulator: found, and able to build something."""
+    from grader.toolchain.compilers import find_cxx
+
+    try:
+        compiler = find_cxx()
+    except GraderError as error:
+        return Examined("C++ compiler", MISSING, error.message, error.hint)
+    problem = _builds_something(list(compiler.command))
+    if problem:
+        return Examined("C++ compiler", MISSING, f"{compiler} cannot build a program: {problem}", "Install g++ again.")
+    return Examined("C++ compiler", GOOD, str(compiler))
+
+
+def _builds_something(command: list[str]) -> str:
+    """Why the compiler cannot build a shared library with the standard headers; empty when it can."""
+    with tempfile.TemporaryDirectory(prefix="grader-doctor-") as folder:
+        source = Path(folder) / "try.cpp"
+        source.write_text("#include <cmath>\n#include <cstdint>\nfloat f(float x) { return std::sqrt(x); }\n")
+        try:
+            result = subprocess.run(
+                [*command, "-std=c++17", "-shared", "-fPIC", str(source), "-o", str(Path(folder) / "try.so")],
+                capture_output=True,
+                text=True,
+                timeout=30,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+    return (
+        "" if result.returncode == 0 else next(iter(result.stderr.strip().splitlines()), "it failed without a message")
+    )
+
+
+def nvcc_compiler() -> Examined:
+    """nvcc: needed for a real GPU, and for the registers and the occupancy that *builds* shows."""
+    from grader.toolchain.compilers import find_nvcc
+
+    advice = (
+        "Without it *builds* shows no registers and no occupancy. "
+        "Install the CUDA toolkit, or: pip install -e '.[nvcc]' in the course folder."
+    )
+    try:
+        compiler = find_nvcc()
+    except GraderError as error:
+        return Examined("nvcc", OPTIONAL, error.message, error.hint or advice)
+    return Examined("nvcc", GOOD, str(compiler)) if compiler else Examined("nvcc", OPTIONAL, "not found", advice)
+
+
+def gpu() -> Examined:
+    """A real GPU: asked of the driver's own tool, so that torch need not be loaded."""
+    advice = "Everything but times works without one."
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return Examined("GPU", OPTIONAL, "none (no nvidia-smi)", advice)
+    query = [tool, "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
+    try:
+        result = subprocess.run(query, capture_output=True, text=True, timeout=15, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Examined("GPU", OPTIONAL, f"nvidia-smi does not answer: {error}", advice)
+    names = [line.strip() for line in result.stdout.splitlines() if line.strip()]
+    if result.returncode != 0 or not names:
+        said = next(iter((result.stderr or result.stdout).strip().splitlines()), "nvidia-smi failed")
+        return Examined("GPU", OPTIONAL, said, advice)
+    if _torch_without_cuda():
+        return Examined(
+            "GPU", OPTIONAL, "; ".join(names), "The installed torch has no CUDA: install one that has, to use it."
+        )
+    return Examined("GPU", GOOD, "; ".join(names))
+
+
+def _torch_without_cuda() -> bool:
+    try:
+        return importlib.metadata.version("torch").endswith("+cpu")
+    except importlib.metadata.PackageNotFoundError:
+        return True
+
+
+def jail() -> Examined:
+    """What stands between a kernel and the rest of the machine."""
+    tier, note = jail_tier()
+    return Examined("jail", OPTIONAL if tier == "none" else GOOD, tier if tier != "none" else "none yet", note)
+
+
+def jail_tier() -> tuple[str, str]:
+    """The tier of isolation in force and a sentence about it.
+
+    There is no jail yet: kernels run in a process of their own, which a crash or a hang cannot leave, but with the
+    user's rights. Whoever adds one answers here.
+    """
+    return "none", "Kernels run in a process of their own, but with your rights: grade only files that you trust."
+
+
+def build_cache() -> Examined:
+    """Where compiled kernels are kept, and how much space they take."""
+    from grader.toolchain.cache import cache_folder
+
+    folder = cache_folder()
+    used = 0
+    if folder.is_dir():
+        for path in folder.rglob("*"):
+            try:
+                used += path.stat().st_size if path.is_file() and not path.is_symlink() else 0
+            except OSError:
+                continue
+    anchor = next((parent for parent in [folder, *folder.parents] if parent.exists()), Path("/"))
+    free = shutil.disk_usage(anchor).free
+    found = f"{folder}, {words.amount(used)}, {words.amount(free)} free"
+    if not os.access(anchor, os.W_OK):
+        return Examined("build cache", OPTIONAL, found, "It cannot be written; set GRADER_CACHE to a folder that can.")
+    if free < 200 * 2**20:
+        return Examined("build cache", OPTIONAL, found, "The disk is nearly full; set GRADER_CACHE to a roomier one.")
+    return Examined("build cache", GOOD, found)
+
+
+def course_folder() -> Examined:
+    """The course, and whether progress can be kept in it."""
+    course = Course()
+    entries = course.exercises
+    if not entries:
+        return Examined(
+            "course",
+            MISSING,
+            f"no exercises in {course.root}",
+            "Run grader inside the course folder, or set GRADER_COURSE.",
+        )
+    found = f"{course.root}, {words.count(len(entries), 'exercise')}"
+    if not os.access(course.root, os.W_OK):
+        return Examined("course", OPTIONAL, found, "The folder cannot be written: progress is not kept.")
+    broken = ProgressFile(course.root).read().set_aside
+    return Examined("course", GOOD, found, broken)
+
+
+EXAMINATIONS: list[Callable[[], Examined]] = [
+    grader_itself,
+    torch_package,
+    cxx_compiler,
+    nvcc_compiler,
+    gpu,
+    jail,
+    build_cache,
+    course_folder,
+]

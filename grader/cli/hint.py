@@ -1,0 +1,64 @@
+"""``grader hint``: one hint at a time. How many were shown is remembered."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from grader.cli.messages import print_note, short_name
+from grader.course import Course, Entry
+from grader.errors import GraderError
+from grader.progress import ProgressFile
+from grader.report import theme
+from grader.report.failures import paragraph
+
+
+def command(
+    exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="Which exercise.")],
+) -> int:
+    """Show one hint more than last time.
+
+    The first is a nudge, the second the idea, the third nearly the code.
+    """
+    course = Course()
+    entry = course.find(exercise)
+    show_next(course, entry)
+    return 0
+
+
+def show_next(course: Course, entry: Entry) -> None:
+    """Print one more hint than last time; all of them once they have all been shown."""
+    if not entry.hints:
+        raise GraderError(f"{entry.name} has no hints", "The lesson of its day shows the idea.")
+    progress = ProgressFile(course.root)
+    shown = min(progress.read().of(entry.name).hints_shown, len(entry.hints))
+    console = theme.console()
+    console.print()
+    if shown < len(entry.hints):
+        _print_hint(console, entry, shown)
+        shown += 1
+        try:
+            progress.record_hint(entry.name, shown)
+        except GraderError as error:
+            print_note(error.message)
+    else:
+        for number in range(len(entry.hints)):
+            _print_hint(console, entry, number)
+    rest = len(entry.hints) - shown
+    again = f"grader hint {short_name(entry, course)}"
+    if rest:
+        line = Text(f"  {rest} more: ", style="quiet")
+        line.append(again, style="command")
+    else:
+        line = Text("  That was the last one. The whole solution: ", style="quiet")
+        line.append(f"grader solution {short_name(entry, course)} --spoil", style="command")
+    console.print(line)
+    console.print()
+
+
+def _print_hint(console: object, entry: Entry, number: int) -> None:
+    console.print(Text(f"  Hint {number + 1} of {len(entry.hints)}, {entry.name}", style="title"))  # type: ignore[attr-defined]
+    console.print(paragraph(entry.hints[number]))  # type: ignore[attr-defined]
+    console.print()  # type: ignore[attr-defined]

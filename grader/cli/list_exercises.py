@@ -1,0 +1,135 @@
+"""``grader list``: the days, their exercises, and how far the learner is."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from grader.cli.messages import print_note, short_name
+from grader.course import Course, Entry
+from grader.errors import GraderError
+from grader.progress import Progress, ProgressFile
+from grader.report import theme, words
+from grader.report.terminal import ascii_only
+
+
+def command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
+) -> int:
+    """Show days, exercises, points and your progress."""
+    course = Course()
+    progress = ProgressFile(course.root).read()
+    if as_json:
+        print(json.dumps(as_data(course, progress), indent=2))
+        return 0
+    if progress.set_aside:
+        print_note(progress.set_aside)
+    if not course.exercises:
+        raise GraderError(
+            f"there are no exercises in {course.root}", "Run `grader` inside the course folder, or set GRADER_COURSE."
+        )
+    print_list(course, progress)
+    return 0
+
+
+def next_exercise(course: Course, progress: Progress, after: Entry | None = None) -> Entry | None:
+    """The first exercise that is not passed yet; with ``after``, the first behind it, then from the start again."""
+    order = course.exercises
+    if after is not None:
+        names = [entry.name for entry in order]
+        start = names.index(after.name) + 1 if after.name in names else 0
+        order = order[start:] + order[:start]
+    return next((entry for entry in order if not progress.of(entry.name).passed), None)
+
+
+def print_list(course: Course, progress: Progress) -> None:
+    """The list for the terminal."""
+    console = theme.console()
+    plain = ascii_only(console)
+    entries = course.exercises
+    passed = [entry for entry in entries if progress.of(entry.name).passed]
+    upcoming = next_exercise(course, progress)
+    console.print()
+    head = Text("  LLM kernels, day by day", style="title")
+    head.append(
+        f"   {len(passed)} of {words.count(len(entries), 'exercise')} passed, "
+        f"{sum(entry.points for entry in passed)} of {sum(entry.points for entry in entries)} points",
+        style="quiet",
+    )
+    console.print(head)
+    for day in course.days:
+        if not day.exercises:
+            continue
+        console.print()
+        title = Text(f"  Day {day.number}  {day.topic}", style="title")
+        title.append(f"   {day.folder}", style="quiet")
+        console.print(title)
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(width=4 if plain else 3, no_wrap=True, justify="right")
+        table.add_column(width=_name_width(course), no_wrap=True)
+        table.add_column(width=9, no_wrap=True, style="quiet")
+        table.add_column(width=3, justify="right", no_wrap=True, style="quiet")
+        table.add_column(no_wrap=True, overflow="ellipsis", style="quiet")
+        for entry in day.exercises:
+            done = progress.of(entry.name)
+            status = "passed" if done.passed else ("failed" if done.checks else "skipped")
+            style = "good" if done.passed else ("bad" if done.checks else "quiet")
+            remark = entry.title
+            if entry is upcoming:
+                remark = "<- next" + (f", stops at {done.last_failed_stage}" if done.last_failed_stage else "")
+            elif not done.passed and done.last_failed_stage:
+                remark = f"stops at {done.last_failed_stage}"
+            table.add_row(
+                Text(theme.mark(status, plain), style=style),
+                Text(entry.variable, style="title" if entry is upcoming else ""),
+                entry.kind,
+                str(entry.points),
+                Text(remark, style="title" if entry is upcoming else "quiet"),
+            )
+        console.print(table)
+    console.print()
+    if upcoming is None:
+        console.print(Text("  Every exercise is passed.", style="good"))
+    else:
+        line = Text("  Next: ")
+        line.append(f"grader watch {short_name(upcoming, course)}", style="command")
+        console.print(line)
+    console.print()
+
+
+def _name_width(course: Course) -> int:
+    return min(30, max(len(entry.variable) for entry in course.exercises))
+
+
+def as_data(course: Course, progress: Progress) -> dict[str, Any]:
+    """The list for programs."""
+    exercises = []
+    for entry in course.exercises:
+        done = progress.of(entry.name)
+        exercises.append(
+            {
+                "name": entry.name,
+                "day": entry.number,
+                "title": entry.title,
+                "kind": entry.kind,
+                "points": entry.points,
+                "file": str(entry.skeleton.relative_to(course.root)),
+                "passed": done.passed,
+                "first_passed": done.first_passed or None,
+                "checks": done.checks,
+                "stops_at": done.last_failed_stage or None,
+                "hints": len(entry.hints),
+                "hints_shown": done.hints_shown,
+            }
+        )
+    passed = [item for item in exercises if item["passed"]]
+    return {
+        "exercises": exercises,
+        "passed": len(passed),
+        "points": sum(item["points"] for item in passed),
+        "points_total": sum(item["points"] for item in exercises),
+    }

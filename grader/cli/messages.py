@@ -1,0 +1,46 @@
+"""Short messages on the terminal: errors, notes, and how to name an exercise in a command."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.text import Text
+
+from grader.course import Course, Entry
+from grader.report import theme
+
+
+def print_error(message: str, hint: str = "") -> None:
+    """What went wrong, and below it what to do about it, on stderr."""
+    _print("error", "bad.title", message, hint)
+
+
+def print_note(message: str) -> None:
+    """Something worth knowing that stops nothing, on stderr."""
+    _print("note", "warn", message, "")
+
+
+def _print(label: str, style: str, message: str, hint: str) -> None:
+    console = theme.console(sys.stderr)
+    text = Text()
+    text.append(f"{label}: ", style=style)
+    text.append(message)
+    console.print(text, soft_wrap=True)
+    for number, line in enumerate(hint.splitlines()):
+        console.print(Text(("  " if number else "  ") + line, style="default"), soft_wrap=True)
+
+
+def short_name(entry: Entry, course: Course) -> str:
+    """The shortest name that still means this exercise: ``flash_attention`` unless two days have one."""
+    same = [other for other in course.exercises if other.variable == entry.variable]
+    return entry.variable if len(same) == 1 else entry.name
+
+
+def shown_path(path: object, course: Course) -> str:
+    """A path as a learner would type it: relative to the working folder when it is inside, else as it is."""
+    import os
+    from pathlib import Path
+
+    full = Path(str(path))
+    with_dots = os.path.relpath(full)
+    return with_dots if not with_dots.startswith("..") else str(full)

@@ -1,0 +1,57 @@
+"""``grader reset``: the skeleton back, the learner's file kept beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grader.cli import pristine
+from grader.cli.messages import shown_path
+from grader.course import Course
+from grader.errors import GraderError
+from grader.progress import ProgressFile
+
+
+def command(
+    exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="Which exercise.")],
+) -> int:
+    """Put an exercise's skeleton back.
+
+    Your file is kept beside it, as NAME.cu.1.bak, NAME.cu.2.bak, ...
+    """
+    course = Course()
+    entry = course.find(exercise)
+    original = pristine.find(course, entry)
+    if original is None:
+        raise GraderError(
+            f"no copy of the skeleton of {entry.name} is at hand: {shown_path(course.root, course)} is not a git clone, "
+            "and the grader kept none",
+            "Your file was not changed. Get the file again from where you have the course.",
+        )
+    file = entry.skeleton
+    try:
+        current = file.read_bytes() if file.exists() else None
+        if current == original.content:
+            print(f"{shown_path(file, course)} is already the skeleton")
+        else:
+            if current is not None:
+                backup = free_backup(file)
+                backup.write_bytes(current)
+                print(f"kept your file as  {shown_path(backup, course)}")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(original.content)
+            print(f"skeleton back in   {shown_path(file, course)}  (from {original.source})")
+    except OSError as error:
+        raise GraderError(f"cannot reset {shown_path(file, course)}: {error.strerror}") from error
+    ProgressFile(course.root).forget(entry.name)
+    return 0
+
+
+def free_backup(file: Path) -> Path:
+    """The first of name.cu.1.bak, name.cu.2.bak, ... that does not exist yet."""
+    number = 1
+    while (backup := file.with_name(f"{file.name}.{number}.bak")).exists():
+        number += 1
+    return backup

@@ -1,0 +1,44 @@
+"""``grader solution``: the course's own answer, once the learner has one."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.syntax import Syntax
+
+from grader.cli.messages import print_note, shown_path, short_name
+from grader.course import Course
+from grader.errors import GraderError
+from grader.progress import ProgressFile
+from grader.report import theme
+
+
+def command(
+    exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="Which exercise.")],
+    spoil: Annotated[bool, typer.Option("--spoil", help="Show it although you have not passed yet.")] = False,
+) -> int:
+    """Show the course's solution, once you have passed."""
+    course = Course()
+    entry = course.find(exercise)
+    name = short_name(entry, course)
+    progress = ProgressFile(course.root).read()
+    if progress.set_aside:
+        print_note(progress.set_aside)
+    if not spoil and not progress.of(entry.name).passed:
+        raise GraderError(
+            f"you have not passed {entry.name} yet",
+            f"`grader hint {name}` helps step by step; `grader solution {name} --spoil` shows it all the same.",
+        )
+    try:
+        source = entry.solution.read_text(encoding="utf-8")
+    except OSError as error:
+        raise GraderError(f"cannot read {shown_path(entry.solution, course)}: {error.strerror}") from error
+    console = theme.console()
+    if console.is_terminal:
+        console.print(Syntax(source, "cuda", theme="ansi_dark", background_color="default", word_wrap=False))
+        print(f"\n{shown_path(entry.solution, course)}")
+    else:
+        sys.stdout.write(source)
+    return 0

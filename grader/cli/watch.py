@@ -1,0 +1,24 @@
+"""``grader watch``: grades at each save and moves on with the learner. The loop itself is ``grader/watch.py``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from grader.course import Course
+
+
+def command(
+    exercise: Annotated[
+        str | None, typer.Argument(metavar="[EXERCISE]", help="Where to start; by default the first not passed.")
+    ] = None,
+) -> int:
+    """Grade at each save, and move on with you.
+
+    Keys: h hint, l list, r run again, v everything, n next exercise, q quit.
+    """
+    from grader.watch import watch
+
+    course = Course()
+    return watch(course, course.find(exercise) if exercise else None)
