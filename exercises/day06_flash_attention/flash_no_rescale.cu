@@ -1,0 +1,74 @@
+// Flash attention, forward, f32: one thread per query, tiles of 32 keys in shared memory.
+//
+//   q, out: [batch, heads, query_len, DIM]      k, v: [batch, heads, key_len, DIM]      DIM: 32 or 64
+#include <cuda_runtime.h>
+
+#include <cmath>
+
+constexpr int kQueries = 64;  // of one block: one thread each
+constexpr int kKeys = 32;     // of one tile
+
+template <int DIM>
+__global__ void attend(const float* q, const float* k, const float* v, float* out, int query_len, int key_len,
+                       float scale, bool causal) {
+    __shared__ float k_tile[kKeys][DIM];
+    __shared__ float v_tile[kKeys][DIM];
+
+    const int first_query = blockIdx.x * kQueries;
+    const int query = first_query + threadIdx.x;
+    const size_t head = blockIdx.y;
+    q += (head * query_len + query) * DIM;
+    out += (head * query_len + query) * DIM;
+    k += head * key_len * DIM;
+    v += head * key_len * DIM;
+
+    float q_row[DIM], o[DIM];
+    for (int d = 0; d < DIM; ++d) {
+        q_row[d] = query < query_len ? q[d] * scale : 0.0f;
+        o[d] = 0;
+    }
+    float m = -INFINITY;  // the largest score so far
+    float l = 0;          // the sum of exp(score - m) so far; o is the sum of exp(score - m) * v
+
+    const int visible = causal ? query + key_len - query_len + 1 : key_len;  // this query sees keys 0 ... visible - 1
+    const int block_visible = causal ? min(first_query + kQueries, query_len) + key_len - query_len : key_len;
+    for (int first_key = 0; first_key < block_visible; first_key += kKeys) {
+        __syncthreads();  // everyone is done with the tile before
+        for (int i = threadIdx.x; i < kKeys * DIM; i += kQueries) {
+            const int row = i / DIM, column = i % DIM;
+            const bool exists = first_key + row < key_len;
+            k_tile[row][column] = exists ? k[static_cast<size_t>(first_key + row) * DIM + column] : 0.0f;
+            v_tile[row][column] = exists ? v[static_cast<size_t>(first_key + row) * DIM + column] : 0.0f;
+        }
+        __syncthreads();  // the tile is here
+
+        float s[kKeys];
+        float new_m = m;
+        for (int j = 0; j < kKeys; ++j) {
+            float sum = 0;
+            for (int d = 0; d < DIM; ++d) sum += q_row[d] * k_tile[j][d];
+            s[j] = first_key + j < visible ? sum : -INFINITY;
+            new_m = fmaxf(new_m, s[j]);
+        }
+        const float base = new_m == -INFINITY ? 0.0f : new_m;  // nothing seen yet: -inf - -inf would be NaN
+
+        for (int j = 0; j < kKeys; ++j) {
+            const float p = expf(s[j] - base);
+            l += p;
+            for (int d = 0; d < DIM; ++d) o[d] += p * v_tile[j][d];
+        }
+        m = new_m;
+    }
+
+    if (query >= query_len) return;
+    for (int d = 0; d < DIM; ++d) out[d] = l > 0 ? o[d] / l : 0.0f;  // a query that sees no key gives zeros
+}
+
+extern "C" void flash_no_rescale(const float* q, const float* k, const float* v, float* out, int batch, int heads,
+                                 int query_len, int key_len, int head_dim, float scale, bool causal,
+                                 cudaStream_t stream) {
+    if (batch == 0 || heads == 0 || query_len == 0) return;
+    const dim3 grid((query_len + kQueries - 1) / kQueries, batch * heads);
+    const auto kernel = head_dim == 32 ? attend<32> : attend<64>;
+    kernel<<<grid, kQueries, 0, stream>>>(q, k, v, out, query_len, key_len, scale, causal);
+}

@@ -1,0 +1,369 @@
+"""What each exercise of day 6 must do.
+
+Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, heads, key_len, head_dim].
+Under a causal mask the queries are the last ones: query i sees the keys up to i + key_len - query_len.
+"""
+
+import torch
+
+from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, computed, normal, one_of
+
+
+def hidden(query_len, key_len):
+    """[query_len, key_len], true where a causal mask hides the key."""
+    return torch.ones(query_len, key_len, dtype=torch.bool).triu(key_len - query_len + 1)
+
+
+def scores_of(q, k, scale, causal):
+    """scale * q k^T [batch, heads, query_len, key_len], -infinity where the mask hides the key."""
+    scores = q @ k.transpose(-1, -2) * scale
+    return scores.masked_fill(hidden(q.shape[-2], k.shape[-2]), -torch.inf) if causal else scores
+
+
+def attention(q, k, v, scale, causal):
+    """softmax(scale * q k^T) v; zeros for a query that sees no key."""
+    weights = torch.softmax(scores_of(q, k, scale, causal), dim=-1)
+    return torch.nan_to_num(weights, nan=0.0) @ v
+
+
+def scale_of(dims):
+    """1 / sqrt(head_dim), unless the case says otherwise."""
+    return dims.get("scale", dims["head_dim"] ** -0.5)
+
+
+def rising(shape, generator):
+    """Keys that suit the queries of ``one_direction`` better and better: the maximum moves with every tile."""
+    steps = torch.linspace(-1, 1, shape[-2])[:, None]
+    return steps * 3 + 0.3 * torch.randn(shape, generator=generator)
+
+
+def one_direction(shape, generator):
+    """Queries that all look in about the same direction."""
+    return 1 + 0.3 * torch.randn(shape, generator=generator)
+
+
+def pairs(d):
+    """How many (query, key) pairs are not masked, for one head."""
+    n, m = d["query_len"], d["key_len"]
+    return sum(max(0, min(m, i + 1 + m - n)) for i in range(n)) if d["causal"] else n * m
+
+
+def torch_attention(q, k, v, scale, causal):
+    """torch's memory-efficient attention, its only fused one for float32."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION if q.is_cuda else SDPBackend.MATH):
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
+
+
+QKV = {
+    "q": Input("batch heads query_len head_dim", normal(scale=2.0)),
+    "k": Input("batch heads key_len head_dim", normal()),
+    "v": Input("batch heads key_len head_dim", normal(channel_offset=1.0)),
+}
+OUT = {"out": Output("batch heads query_len head_dim")}
+PROTOTYPE = (
+    "void {name}(const float* q, const float* k, const float* v, float* out, int batch, int heads, int query_len, "
+    "int key_len, int head_dim, float scale, bool causal, cudaStream_t stream)"
+)
+
+
+def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, **more):
+    """The sizes of a case."""
+    return dict(
+        batch=batch, heads=heads, query_len=query_len, key_len=key_len, head_dim=head_dim, causal=causal, **more
+    )
+
+
+flash_attention = Exercise(
+    title="Flash attention, forward",
+    kind="implement",
+    points=10,
+    summary="""\
+out = softmax(scale * q k^T) v for every batch and head, in one kernel and without ever storing the scores: no working
+memory, and few enough reads of k and v (queries share each tile of keys, at least 32 at a time). float32, head_dim up to
+128, any lengths. With `causal`, query i sees the keys up to i + key_len - query_len; a query that sees no key gives zeros.
+With no keys at all, every output is zero; with no queries there is nothing to do.""",
+    launchers=PROTOTYPE.format(name="flash_attention"),
+    inputs=QKV,
+    outputs=OUT,
+    scalars={"scale": scale_of},
+    reference=attention,
+    tolerance={"f32": 1e-4},  # scores of a hundred or two carry a rounding error of 1e-5
+    cases=[
+        Case("one query, one key", **sizes()),
+        Case("two queries, three keys", **sizes(query_len=2, key_len=3, head_dim=32)),
+        Case("lengths that no tile divides", **sizes(query_len=129, key_len=127)),
+        Case("batches and heads", **sizes(batch=2, heads=3, query_len=19, key_len=37, head_dim=32)),
+        Case("one query, many keys", **sizes(heads=2, query_len=1, key_len=257)),
+        Case("causal, as many keys as queries", **sizes(heads=2, query_len=131, key_len=131, causal=True)),
+        Case("causal, more keys than queries", **sizes(batch=2, query_len=5, key_len=101, causal=True)),
+        Case("causal, queries that see no key", **sizes(heads=2, query_len=150, key_len=71, head_dim=32, causal=True)),
+        Case("head_dim 80", **sizes(heads=2, query_len=33, key_len=65, head_dim=80)),
+        Case("head_dim 96", **sizes(query_len=65, key_len=33, head_dim=96, causal=True)),
+        Case("head_dim 128", **sizes(query_len=67, key_len=70, head_dim=128)),
+        Case("head_dim 5", **sizes(heads=2, query_len=35, key_len=66, head_dim=5)),
+        Case(
+            "pointers that are not 16-byte aligned", offsets={"q": 1, "k": 2, "v": 3}, **sizes(query_len=9, key_len=70)
+        ),
+        Case("a scale of its own", **sizes(query_len=40, key_len=50, head_dim=32, scale=0.4)),
+        Case("large scores do not overflow", inputs={"q": normal(scale=50.0)}, **sizes(query_len=33, key_len=90)),
+        Case(
+            "all scores far below zero",
+            inputs={"q": normal(mean=4.0), "k": normal(mean=-4.0)},
+            **sizes(query_len=33, key_len=90),
+        ),
+        Case(
+            "scores that rise from key to key",
+            inputs={"q": one_direction, "k": rising},
+            **sizes(query_len=34, key_len=150),
+        ),
+        Case(
+            "random sizes",
+            batch=between(1, 2),
+            heads=between(1, 3),
+            query_len=between(1, 100),
+            key_len=between(1, 100),
+            head_dim=one_of(32, 64, 80, 96, 128),
+            causal=one_of(False, True),
+        ),
+        Case("no keys", **sizes(query_len=5, key_len=0, head_dim=32)),
+    ],
+    efficient=Case("256 queries, 512 keys", **sizes(query_len=256, key_len=512, head_dim=32)),
+    bars=[
+        Bar("global_bytes / minimum", at_most=6.0, look="How many queries share each tile of k and v?"),
+        Bar("sectors / ideal", at_most=1.5, look="Do neighbouring threads read neighbouring floats?"),
+        Bar("launches", at_most=1, look="Scores, softmax and weighted sum belong in one kernel."),
+        Bar("scratch_bytes", at_most=0, look="The scores must not be stored in global memory."),
+    ],
+    flops=lambda d: 4 * d["batch"] * d["heads"] * pairs(d) * d["head_dim"],
+    bench=[
+        Bench("N 1024, D 64", **sizes(4, 16, 1024, 1024, 64)),
+        Bench("N 4096, D 64", **sizes(4, 16, 4096, 4096, 64)),
+        Bench("N 4096, D 128", **sizes(4, 16, 4096, 4096, 128)),
+        Bench("N 4096, D 128, causal", **sizes(4, 16, 4096, 4096, 128, True)),
+    ],
+    torch_baseline=torch_attention,
+    hints=[
+        "First let one thread (or one warp) own a query: it walks over the keys and keeps the largest score so far, the "
+        "sum of exponentials so far and the weighted sum of values so far. Get that right, with its mask, before any tile.",
+        "When a key brings a larger score, everything summed so far was computed with the old maximum: multiply the sum "
+        "and every column of the weighted sum by exp(old - new). Before the first visible key the maximum is -infinity, "
+        "and -infinity - -infinity is NaN: use 0 as the base then. Divide once, at the end, and only if the sum is not 0.",
+        "for each tile of keys: __syncthreads(); the block copies the tile of k and v to shared memory, zeros past the "
+        "last key; __syncthreads(); s[j] = visible ? scale * q.k[j] : -INFINITY; new_m = max(m, s[...]); base = new_m == "
+        "-INFINITY ? 0 : new_m; c = expf(m - base); l = l * c + sum of expf(s[j] - base); o = o * c + sum of "
+        "expf(s[j] - base) * v[j]; m = new_m. With 64 queries in a block and query i at the key limit "
+        "i + key_len - query_len, the traffic bar is met.",
+    ],
+)
+
+flash_attention_tiles = Exercise(
+    title="Flash attention: the size of the tiles",
+    kind="optimise",
+    points=6,
+    summary="""\
+A right flash attention whose tiles are far too small: k and v are fetched again for every 8 queries, and nothing that is
+fetched from shared memory is used twice. Choose the tiles, and let a thread own several queries, until both kinds of traffic
+meet their bars. The block must stay within 48 KB of shared memory. head_dim is 32 or 64; sizes, mask and empty input as in
+flash_attention.""",
+    launchers=PROTOTYPE.format(name="flash_attention_tiles"),
+    inputs=QKV,
+    outputs=OUT,
+    scalars={"scale": scale_of},
+    reference=attention,
+    tolerance={"f32": 1e-4},  # scores of a hundred or two carry a rounding error of 1e-5
+    cases=[
+        Case("one query, one key", **sizes()),
+        Case("lengths that no tile divides", **sizes(query_len=129, key_len=67)),
+        Case("batches and heads", **sizes(batch=2, heads=2, query_len=17, key_len=33, head_dim=32)),
+        Case("causal", **sizes(query_len=131, key_len=131, causal=True)),
+        Case("causal, more keys than queries", **sizes(query_len=3, key_len=127, head_dim=32, causal=True)),
+        Case("causal, queries that see no key", **sizes(query_len=140, key_len=61, head_dim=32, causal=True)),
+        Case("large scores do not overflow", inputs={"q": normal(scale=50.0)}, **sizes(query_len=33, key_len=90)),
+        Case("scores that rise", inputs={"q": one_direction, "k": rising}, **sizes(query_len=20, key_len=130)),
+        Case(
+            "random sizes",
+            batch=between(1, 2),
+            heads=between(1, 2),
+            query_len=between(1, 150),
+            key_len=between(1, 90),
+            head_dim=one_of(32, 64),
+            causal=one_of(False, True),
+        ),
+        Case("no keys", **sizes(query_len=5, key_len=0, head_dim=32)),
+    ],
+    efficient=Case("256 queries, 256 keys", **sizes(query_len=256, key_len=256)),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.6, look="k and v are fetched once for each tile of queries."),
+        Bar("shared_bytes / flops", at_most=1.6, look="How many multiply-adds does a value from shared memory feed?"),
+        Bar("sectors / ideal", at_most=1.2, look="Do neighbouring threads read neighbouring floats?"),
+        Bar("launches", at_most=1),
+        Bar("scratch_bytes", at_most=0),
+    ],
+    flops=lambda d: 4 * d["batch"] * d["heads"] * pairs(d) * d["head_dim"],
+    bench=[
+        Bench("N 1024, D 64", **sizes(4, 16, 1024, 1024, 64)),
+        Bench("N 4096, D 64", **sizes(4, 16, 4096, 4096, 64)),
+    ],
+    torch_baseline=torch_attention,
+    hints=[
+        "Write down who reads what how often. q and out: once. k and v: once for every tile of queries, whatever the tile "
+        "of keys. So which of the two tile sizes matters for global memory, and what does the other one cost?",
+        "128 queries a block give (256 / 128 + 1) / 2 = 1.5 times the minimum. For the room in shared memory make the tile "
+        "of keys small: it only sets how often the block synchronises. For shared memory let a thread compute 4 queries: "
+        "every key and value that it reads then feeds 4 multiply-adds.",
+        "kQueries = 128, kKeys = 16, and a constant kEach = 4: thread (group, lane) owns queries group * kEach + i. In the "
+        "loops over d read the key once, then `for i: sums[i] += q_tile[...][d] * key`; in the loop over the keys read the "
+        "value once, then `for i: o[i][c] += p[i] * value`. m, l and o become arrays of kEach.",
+    ],
+)
+
+flash_no_rescale = Exercise(
+    title="Flash attention that forgets to rescale",
+    kind="debug",
+    points=4,
+    summary="""\
+This flash attention is right for short sequences and wrong for long ones: the running maximum moves, but what was summed
+before is not scaled back. Find what must be corrected, and when. head_dim is up to 64; sizes, mask and empty input as in
+flash_attention.""",
+    launchers=PROTOTYPE.format(name="flash_no_rescale"),
+    inputs=QKV,
+    outputs=OUT,
+    scalars={"scale": scale_of},
+    reference=attention,
+    tolerance={"f32": 1e-4},  # scores of a hundred or two carry a rounding error of 1e-5
+    cases=[
+        Case("one tile of keys", **sizes(heads=2, query_len=40, key_len=32, head_dim=32)),
+        Case("two tiles of keys", **sizes(heads=2, query_len=40, key_len=64, head_dim=32)),
+        Case("lengths that no tile divides", **sizes(query_len=65, key_len=99)),
+        Case("scores that rise", inputs={"q": one_direction, "k": rising}, **sizes(query_len=33, key_len=130)),
+        Case("causal", **sizes(batch=2, query_len=70, key_len=70, head_dim=32, causal=True)),
+        Case("causal, queries that see no key", **sizes(query_len=80, key_len=41, head_dim=32, causal=True)),
+        Case("large scores do not overflow", inputs={"q": normal(scale=50.0)}, **sizes(query_len=20, key_len=90)),
+        Case("all scores far below zero", inputs={"q": normal(mean=4.0), "k": normal(mean=-4.0)}, **sizes(key_len=80)),
+        Case("no keys", **sizes(query_len=5, key_len=0, head_dim=32)),
+    ],
+    efficient=Case("256 queries, 512 keys", **sizes(query_len=256, key_len=512, head_dim=32)),
+    bars=[
+        Bar("global_bytes / minimum", at_most=6.0, look="How many queries share each tile of k and v?"),
+        Bar("launches", at_most=1),
+        Bar("scratch_bytes", at_most=0, look="One pass over the keys is enough: correct what was summed so far."),
+    ],
+    flops=lambda d: 4 * d["batch"] * d["heads"] * pairs(d) * d["head_dim"],
+    torch_baseline=torch_attention,
+    hints=[
+        "Which cases fail, and which pass? One tile of keys is right, two are wrong, and rising scores are worst.",
+        "l and o hold sums of exp(score - m) with the m of their time. After m has moved from old to new, an old term "
+        "exp(score - old) should have been exp(score - new). By what factor do they differ?",
+        "Keep the old maximum: correction = expf(old_m - base), then l *= correction and every o[d] *= correction, before "
+        "the new tile is added. It is 1 when the maximum stays, and 0 at the first tile, where old_m is -infinity.",
+    ],
+)
+
+
+def lse_of(q, k, scale, causal):
+    """[batch, heads, query_len]: log of the sum of exp(scale * score), -infinity where no key is seen."""
+    return torch.logsumexp(scores_of(q, k, scale, causal), dim=-1)
+
+
+def gradients(q, k, v, dout, scale, causal):
+    """delta, dq, dk and dv by autograd through the whole score matrix."""
+    q, k, v = (tensor.detach().requires_grad_() for tensor in (q, k, v))
+    with torch.enable_grad():
+        scores = q @ k.transpose(-1, -2) * scale
+        if causal:  # a finite floor instead of -infinity: autograd through a row of -infinity gives NaN
+            mask = hidden(q.shape[-2], k.shape[-2])
+            weights = torch.softmax(scores.masked_fill(mask, -1e300), dim=-1).masked_fill(mask, 0.0)
+        else:
+            weights = torch.softmax(scores, dim=-1)
+        out = weights @ v
+        dq, dk, dv = torch.autograd.grad(out, (q, k, v), dout)
+    return {"delta": (out.detach() * dout).sum(-1), "dq": dq, "dk": dk, "dv": dv}
+
+
+def torch_gradients(q, k, v, out, dout, lse, scale, causal):
+    """torch's memory-efficient backward on the GPU; autograd elsewhere."""
+    if not q.is_cuda:
+        return gradients(q, k, v, dout, scale, causal)
+    none = torch.zeros((), dtype=torch.int64, device=q.device)
+    return torch.ops.aten._scaled_dot_product_efficient_attention_backward(
+        dout, q, k, v, None, out, lse, none, none, 0.0, [True, True, True, False], causal, scale=scale
+    )
+
+
+flash_attention_backward = Exercise(
+    title="Flash attention, backward",
+    kind="implement",
+    points=15,
+    summary="""\
+dq, dk and dv from q, k, v, the forward pass's out and lse, and the gradient dout of out, without ever storing the scores or
+their weights. delta, one number per query (the row sums of dout * out), is the only working memory, and is checked too. No
+atomics: every output has one owner that adds in a fixed order. float32, head_dim up to 128, any lengths, mask as in
+flash_attention. A query that sees no key has lse = -infinity and contributes nothing; with no keys dq is zero, with no
+queries dk and dv are.""",
+    launchers="void flash_attention_backward(const float* q, const float* k, const float* v, const float* out, "
+    "const float* dout, const float* lse, float* delta, float* dq, float* dk, float* dv, int batch, int heads, "
+    "int query_len, int key_len, int head_dim, float scale, bool causal, cudaStream_t stream)",
+    inputs={
+        **QKV,
+        "dout": Input("batch heads query_len head_dim", normal(channel_offset=0.5)),
+        "out": Input("batch heads query_len head_dim", computed(attention)),
+        "lse": Input("batch heads query_len", computed(lse_of)),
+    },
+    outputs={
+        "delta": Output("batch heads query_len"),
+        "dq": Output("batch heads query_len head_dim"),
+        "dk": Output("batch heads key_len head_dim"),
+        "dv": Output("batch heads key_len head_dim"),
+    },
+    scalars={"scale": scale_of},
+    reference=gradients,
+    cases=[
+        Case("one query, two keys", **sizes(key_len=2)),
+        Case("lengths that no tile divides", **sizes(query_len=67, key_len=65)),
+        Case("batches and heads", **sizes(batch=2, heads=2, query_len=9, key_len=19, head_dim=32)),
+        Case("causal", **sizes(heads=2, query_len=67, key_len=67, head_dim=32, causal=True)),
+        Case("causal, more keys than queries", **sizes(query_len=5, key_len=71, causal=True)),
+        Case("causal, queries that see no key", **sizes(query_len=80, key_len=31, head_dim=32, causal=True)),
+        Case("head_dim 80", **sizes(query_len=17, key_len=21, head_dim=80)),
+        Case("head_dim 128", **sizes(query_len=21, key_len=17, head_dim=128)),
+        Case("large scores do not overflow", inputs={"q": normal(scale=20.0)}, **sizes(query_len=17, key_len=33)),
+        Case(
+            "random sizes",
+            batch=between(1, 2),
+            heads=between(1, 2),
+            query_len=between(1, 50),
+            key_len=between(1, 50),
+            head_dim=one_of(32, 64, 80),
+            causal=one_of(False, True),
+        ),
+        Case("no keys", **sizes(query_len=3, key_len=0, head_dim=32)),
+        Case("no queries", **sizes(query_len=0, key_len=3, head_dim=32)),
+    ],
+    efficient=Case("256 queries, 256 keys", **sizes(query_len=256, key_len=256, head_dim=32)),
+    bars=[
+        Bar("global_bytes / minimum", at_most=6.0, look="How many rows share each tile that is fetched?"),
+        Bar("atomics", at_most=0, look="Give every output one owner that adds in a fixed order."),
+        Bar("launches", at_most=3, look="delta, then dk and dv, then dq."),
+        Bar("scratch_bytes", at_most=0, look="Compute the weights again, tile by tile, from lse."),
+    ],
+    flops=lambda d: 10 * d["batch"] * d["heads"] * pairs(d) * d["head_dim"],
+    bench=[
+        Bench("N 1024, D 64", **sizes(4, 16, 1024, 1024, 64)),
+        Bench("N 4096, D 64", **sizes(4, 16, 4096, 4096, 64)),
+        Bench("N 4096, D 128, causal", **sizes(4, 16, 4096, 4096, 128, True)),
+    ],
+    torch_baseline=torch_gradients,
+    hints=[
+        "The weights need not be saved: exp(scale * score - lse) gives any one of them from a row of q, a row of k and one "
+        "number. Write first one thread per query for dq, then one thread per key for dk and dv.",
+        "With P = exp(scale q.k - lse) and dP = dout.v: dS = P (dP - delta), dq = scale * sum over keys of dS k, dk = scale "
+        "* sum over queries of dS q, dv = sum over queries of P dout. A block that owns keys walks over the queries, a block "
+        "that owns queries walks over the keys; both compute P and dS of their tile again.",
+        "Two kernels of the same form. Own rows (k, v of 64 keys) stay in shared memory; for each tile of the other side (q, "
+        "dout, lse, delta of 64 queries): p = visible ? expf(scale * dot(q, k) - lse) : 0; ds = p * (dot(dout, v) - delta); "
+        "dv += p * dout; dk += ds * q. At the end write dv, and scale * dk. The second kernel owns queries: dq += ds * k. "
+        "Choose 0 where the mask hides the pair before any arithmetic with lse: it may be -infinity.",
+    ],
+)
