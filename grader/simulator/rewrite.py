@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from grader.errors import BuildError
 from grader.simulator import ptx_asm
@@ -38,9 +39,7 @@ class RewriteError(BuildError):
         self.line = line
         self.column = column
         self.source_line = source_line
-
-    def __str__(self) -> str:
-        return f"line {self.line}: {super().__str__()}"
+        self.diagnostics: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,12 @@ from grader.simulator.rewrite import RewriteError, Rewritten, rewrite
 from grader.toolchain import diagnostics
 from grader.toolchain.cache import BuildCache, digest, open_cache
 from grader.toolchain.compilers import Compiler, cuda_home, find_cxx, find_nvcc
-from grader.toolchain.process import Command, RunCommand, run_command
+from grader.toolchain.process import Command, Finished, RunCommand, run_command
 from grader.toolchain.prototype import Prototype, PrototypeError, find_launchers
 from grader.toolchain.tokens import Source
 
 KERNEL_LIBRARY = "kernel.so"
+_MESSAGES = "messages.txt"
 _EXPORTS = Path(__file__).parent / "exports.map"
 _THUNKS = "launchers"  # what compilers call the generated part, should it ever appear in a message
 
@@ -100,6 +101,15 @@ class BuiltKernel:
     @property
     def launchers(self) -> tuple[Prototype, ...]:
         return self.plan.launchers
+
+    @property
+    def diagnostics(self) -> list[diagnostics.Diagnostic]:
+        """The compiler's warnings."""
+        try:
+            said = (self.library.parent / _MESSAGES).read_text(encoding="utf-8")
+        except OSError:
+            return []
+        return diagnostics.read_messages(said, self.plan.file, self.plan.original, self.plan.rewritten)
 
     @property
     def file(self) -> Path:
@@ -201,11 +211,14 @@ def _plan_cpu(
     text = _with_thunks(path, rewritten.text, launchers)
     gcc = cxx.family == "gcc"
     flags = _CPU_FLAGS + (_GCC_FLAGS if gcc else _CLANG_FLAGS)
+    if gcc and int(cxx.version.partition(".")[0] or 0) >= 11:
+        flags += ("-fdiagnostics-column-unit=byte",)
     flags += (_GCC_CHECKED if gcc else _CLANG_CHECKED) if checks else _PLAIN
     libsim = library.plan_library(cxx)
-    linking = ("-Wl,--as-needed", f"-Wl,--version-script={_EXPORTS}")
-    if platform.system() == "Darwin":
-        linking = ()
+    # "-z defs": a function that is defined nowhere is an error now, not at the first call.
+    linking = (
+        () if platform.system() == "Darwin" else ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
+    )
     key = digest(["kernel", text, *flags, cxx.identity, libsim.key, *linking])
     include = (library.INCLUDE_DIR,)
     return BuildPlan(
@@ -222,7 +235,8 @@ def _plan_cuda(
         raise GraderError("the architecture of the GPU is not known", "Name it, for example sm_90.")
     text = _with_thunks(path, original, launchers)
     flags = ("-std=c++17", "-O3", "-lineinfo", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
-    linking = ("-Wl,--as-needed", f"-Wl,--version-script={_EXPORTS}", "-lcudart_static", "-ldl", "-lrt", "-lpthread")
+    linking = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
+    linking += ("-lcudart_static", "-ldl", "-lrt", "-lpthread")
     key = digest(["kernel", text, *flags, nvcc.identity, *linking])
     return BuildPlan(path, "cuda", False, original, text, launchers, nvcc, flags, (), linking, key)
 
@@ -276,11 +290,11 @@ def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunComma
     with ThreadPoolExecutor(max_workers=1) as pool:
         libsim = pool.submit(library.ensure_library, plan.compiler, cache)
         argv = (*plan.compiler.command, *plan.flags, *includes, "-c", "kernel.cpp", "-o", "kernel.o")
-        _checked(plan, run(Command(argv, folder, plan.include_dirs)))
+        _checked(plan, folder, run(Command(argv, folder, plan.include_dirs)))
         libsim_folder = libsim.result().parent
     # Without -fsanitize here: the hooks are libsim's, not the sanitizer's library.
     argv = (*plan.compiler.command, "-shared", "-o", KERNEL_LIBRARY, "kernel.o", *link_flags(plan, cache))
-    _checked(plan, run(Command(argv, folder, (libsim_folder, _EXPORTS))))
+    _checked(plan, folder, run(Command(argv, folder, (libsim_folder, _EXPORTS))))
     (folder / "kernel.o").unlink()
 
 
@@ -289,13 +303,19 @@ def _compile_cuda(plan: BuildPlan, folder: Path, run: RunCommand) -> None:
     host = [flag for option in plan.link_flags if option.startswith("-Wl,") for flag in ("-Xlinker", option[4:])]
     argv = (*plan.compiler.command, *plan.flags, "-Xcompiler=-fPIC", "-shared", "-cudart=static", *host)
     _checked(
-        plan, run(Command((*argv, "-o", KERNEL_LIBRARY, "kernel.cu"), folder, (_EXPORTS, cuda_home(plan.compiler))))
+        plan,
+        folder,
+        run(Command((*argv, "-o", KERNEL_LIBRARY, "kernel.cu"), folder, (_EXPORTS, cuda_home(plan.compiler)))),
     )
 
 
-def _checked(plan: BuildPlan, done) -> None:
+def _checked(plan: BuildPlan, folder: Path, done: Finished) -> None:
+    """Raises what the compiler said if it failed; otherwise keeps its warnings with the library."""
     if done.returncode != 0:
         raise compile_error(plan, done.output)
+    if done.output.strip():
+        with (folder / _MESSAGES).open("a", encoding="utf-8") as file:
+            file.write(done.output)
 
 
 def compile_error(plan: BuildPlan, output: str) -> BuildError:

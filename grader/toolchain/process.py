@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Callable
@@ -9,6 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.errors import GraderError
+
+# Messages are read, so they must be in one language.
+ENGLISH = {"LC_ALL": "C", "LANGUAGE": "C"}
 
 _TIME_LIMIT = 120.0
 _OUTPUT_LIMIT = 256 * 1024
@@ -21,7 +25,6 @@ class Command:
     argv: tuple[str, ...]
     folder: Path
     reads: tuple[Path, ...] = ()
-    environment: dict[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ def run_command(command: Command) -> Finished:
             stderr=subprocess.STDOUT,
             timeout=_TIME_LIMIT,
             check=False,
-            env=command.environment,
+            env={**os.environ, **ENGLISH},
         )
     except subprocess.TimeoutExpired:
         raise GraderError(

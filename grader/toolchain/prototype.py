@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.errors import GraderError
+from grader.errors import BuildError
 from grader.toolchain.tokens import Source, Token, closing, join, split_commas
 
 # Spellings of each scalar type, without const and blanks in a fixed order. The names are torch's, shortened.
@@ -135,7 +135,7 @@ class Prototype:
         return bool(self.parameters) and self.parameters[-1].kind == "stream"
 
 
-class PrototypeError(GraderError):
+class PrototypeError(BuildError):
     """A launcher is missing, or its parameter list is not what it should be."""
 
 
