@@ -1,0 +1,85 @@
+// A right LayerNorm of another design: no Welford. The row waits in registers; first the mean, then the squared
+// distances from it, each by a sum over the block. A row too wide for the registers is read again for each pass.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+constexpr int kThreads = 512;
+constexpr int kKept = 16;
+
+// Every thread gets the sum over the block. May be called again: a barrier stands on both sides of `partial`.
+__device__ float block_sum(float mine) {
+    __shared__ float partial[kThreads / 32];
+    for (int distance = 16; distance > 0; distance /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, distance);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = mine;
+    __syncthreads();
+    float sum = 0.0f;
+    for (int warp = 0; warp < kThreads / 32; ++warp) sum += partial[warp];
+    return sum;
+}
+
+// x, out: (rows, cols), one block per row; weight, bias: (cols).
+template <typename T>
+__global__ void norm_rows(const T* x, const T* weight, const T* bias, T* out, int cols, float eps) {
+    x += static_cast<long long>(blockIdx.x) * cols;
+    out += static_cast<long long>(blockIdx.x) * cols;
+    constexpr int kFirst = kKept * kThreads;  // where the part begins that is not kept
+
+    float kept[kKept];
+    float sum = 0.0f;
+    // Distances from the first element: small where the mean is large, so that their sum is exact enough.
+    const float origin = static_cast<float>(x[0]);
+#pragma unroll
+    for (int k = 0; k < kKept; ++k) {
+        const int col = k * kThreads + threadIdx.x;
+        kept[k] = col < cols ? static_cast<float>(x[col]) : origin;
+        sum += kept[k] - origin;
+    }
+    for (int col = kFirst + threadIdx.x; col < cols; col += kThreads) sum += static_cast<float>(x[col]) - origin;
+    const float mean = origin + block_sum(sum) / cols;
+
+    float squares = 0.0f;
+#pragma unroll
+    for (int k = 0; k < kKept; ++k) {
+        const float deviation = kept[k] - mean;
+        if (k * kThreads + threadIdx.x < cols) squares += deviation * deviation;
+    }
+    for (int col = kFirst + threadIdx.x; col < cols; col += kThreads) {
+        const float deviation = static_cast<float>(x[col]) - mean;
+        squares += deviation * deviation;
+    }
+    const float scale = rsqrtf(block_sum(squares) / cols + eps);
+
+    auto store = [&](int col, float value) {
+        out[col] =
+            static_cast<T>((value - mean) * scale * static_cast<float>(weight[col]) + static_cast<float>(bias[col]));
+    };
+#pragma unroll
+    for (int k = 0; k < kKept; ++k) {
+        const int col = k * kThreads + threadIdx.x;
+        if (col < cols) store(col, kept[k]);
+    }
+    for (int col = kFirst + threadIdx.x; col < cols; col += kThreads) store(col, static_cast<float>(x[col]));
+}
+
+template <typename T>
+void launch(const T* x, const T* weight, const T* bias, T* out, int rows, int cols, float eps, cudaStream_t stream) {
+    if (rows == 0 || cols == 0) return;
+    norm_rows<<<rows, kThreads, 0, stream>>>(x, weight, bias, out, cols, eps);
+}
+
+extern "C" void layer_norm_f32(const float* x, const float* weight, const float* bias, float* out, int rows, int cols,
+                               float eps, cudaStream_t stream) {
+    launch(x, weight, bias, out, rows, cols, eps, stream);
+}
+
+extern "C" void layer_norm_f16(const __half* x, const __half* weight, const __half* bias, __half* out, int rows,
+                               int cols, float eps, cudaStream_t stream) {
+    launch(x, weight, bias, out, rows, cols, eps, stream);
+}
+
+extern "C" void layer_norm_bf16(const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias,
+                                __nv_bfloat16* out, int rows, int cols, float eps, cudaStream_t stream) {
+    launch(x, weight, bias, out, rows, cols, eps, stream);
+}
