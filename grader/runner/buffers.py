@@ -1,0 +1,251 @@
+"""The bytes of one call: inputs in a sealed memfd, outputs in a poisoned and guarded one, and the snapshot afterwards."""
+
+from __future__ import annotations
+
+import fcntl
+import math
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.errors import GraderError
+from grader.task import ITEM_BYTES, Call, Parameter, torch_dtype
+
+GUARD_BYTES = 4096
+ALIGNMENT = 256
+
+_NAN_BITS = {"f64": 0x7FF8 << 48, "f32": 0x7FC00000, "f16": 0x7E00, "bf16": 0x7FC0}
+"""Set in every word of an output's poison, so that it is a NaN with a random payload."""
+
+_LARGE = {"i64": (0x1FFFFFFFFFFFFFFF, 0x6000000000000000), "i32": (0x1FFFFFFF, 0x60000000), "u32": (0x1FFFFFFF, 0x60000000)}
+"""Masks that make the poison of whole numbers a large one: an index of it would be far outside."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tensor lies in its file."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    bytes: int
+    shift: int
+
+
+@dataclass
+class Buffers:
+    """The files of one call and what the parent knows about them. Close it when the call is over."""
+
+    inputs: dict[str, Place]
+    outputs: dict[str, Place]
+    input_file: int
+    output_file: int
+    report_file: int
+    poison: bytes = b""
+    """All that the output file held before the call."""
+    in_out: frozenset[str] = field(default_factory=frozenset)
+
+    def close(self) -> None:
+        """Give the memory back."""
+        for file in (self.input_file, self.output_file, self.report_file):
+            if file >= 0:
+                os.close(file)
+        self.input_file = self.output_file = self.report_file = -1
+
+    def __enter__(self) -> Buffers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def files(self) -> list[int]:
+        """The files as a request carries them."""
+        return [self.input_file, self.output_file, self.report_file]
+
+    def snapshot(self) -> bytes:
+        """What the output file holds now."""
+        return _read_all(self.output_file, len(self.poison))
+
+    def report(self) -> bytes:
+        """What the child wrote into its report."""
+        return _read_all(self.report_file, os.fstat(self.report_file).st_size)
+
+    def tensor(self, content: bytes, name: str) -> Any:
+        """One output out of the whole file's content; flags as bytes."""
+        import torch
+
+        place = self.outputs[name]
+        dtype = torch.uint8 if place.dtype == "bool" else torch_dtype(place.dtype)
+        if place.bytes == 0:
+            return torch.empty(place.shape, dtype=dtype)
+        part = bytearray(memoryview(content)[place.start : place.start + place.bytes])
+        return torch.frombuffer(part, dtype=dtype).reshape(place.shape)
+
+    def damaged_guards(self, content: bytes) -> dict[str, str]:
+        """Outputs beside which something was written, and where."""
+        damage = {}
+        for name, place in self.outputs.items():
+            before = slice(place.start - GUARD_BYTES, place.start)
+            after = slice(place.start + place.bytes, place.start + place.bytes + GUARD_BYTES)
+            item = ITEM_BYTES[place.dtype]
+            if content[after] != self.poison[after]:
+                first = next(i for i, (a, b) in enumerate(zip(content[after], self.poison[after])) if a != b)
+                damage[name] = f"{first // item} elements past the end of {name}"
+            elif content[before] != self.poison[before]:
+                changed = [i for i, (a, b) in enumerate(zip(content[before], self.poison[before])) if a != b]
+                distance = math.ceil((GUARD_BYTES - changed[-1]) / item)
+                damage[name] = f"{distance} element{'s' if distance != 1 else ''} before the start of {name}"
+        return damage
+
+    def lines(self, call: Call, parameters: list[Parameter]) -> list[str]:
+        """The arguments of a request, in the launcher's order."""
+        lines = []
+        for parameter in parameters:
+            place = self.inputs.get(parameter.name) or self.outputs.get(parameter.name)
+            if parameter.is_stream:
+                lines.append("stream")
+            elif place is not None:
+                kind = "in" if parameter.name in self.inputs else "out"
+                if parameter.name in self.in_out:
+                    kind = "inout"
+                sizes = " ".join(map(str, [len(place.shape), *place.shape]))
+                name = f"{kind} {parameter.name} {place.dtype} {place.start} {place.bytes} {place.shift} {sizes}"
+                lines.append(name)
+            else:
+                lines.append(f"value {pack(parameter, call.scalars[parameter.name]).hex()}")
+        return lines
+
+
+def prepare(call: Call) -> Buffers:
+    """Lay out one call: fresh poison and guards every time."""
+    inputs: dict[str, Place] = {}
+    outputs: dict[str, Place] = {}
+    chunks: list[tuple[int, Any]] = []
+    end = 0
+    for name, tensor in call.tensors.items():
+        if name in call.output_shapes:
+            continue
+        size = tensor.numel() * tensor.element_size()
+        shift = call.case.offsets.get(name, 0) * tensor.element_size()
+        inputs[name] = Place(name, call.tensor_dtypes[name], tuple(tensor.shape), end, size, shift)
+        chunks.append((end, tensor))
+        end = _align(end + size)
+    input_file = _memfd("inputs", end)
+    for start, tensor in chunks:
+        _write_all(input_file, as_bytes(tensor), start)
+    fcntl.fcntl(input_file, fcntl.F_ADD_SEALS, _seals("SHRINK", "GROW", "WRITE", "SEAL"))
+
+    end = 0
+    for name, shape in call.output_shapes.items():
+        dtype = call.output_dtypes[name]
+        size = math.prod(shape) * ITEM_BYTES[dtype]
+        start = _align(end + GUARD_BYTES)
+        shift = call.case.offsets.get(name, 0) * ITEM_BYTES[dtype]
+        outputs[name] = Place(name, dtype, shape, start, size, shift)
+        end = start + size + GUARD_BYTES
+    poison = _poison(outputs, end)
+    in_out = frozenset(name for name in call.output_shapes if name in call.tensors)
+    for name in in_out:
+        place = outputs[name]
+        poison[place.start : place.start + place.bytes] = as_bytes(call.tensors[name])
+    output_file = _memfd("outputs", end)
+    _write_all(output_file, poison, 0)
+    fcntl.fcntl(output_file, fcntl.F_ADD_SEALS, _seals("SHRINK", "GROW", "SEAL"))
+    return Buffers(inputs, outputs, input_file, output_file, _memfd("report", 0), bytes(poison), in_out)
+
+
+def as_bytes(tensor: Any) -> memoryview:
+    """The bytes of a contiguous CPU tensor."""
+    import torch
+
+    if tensor.numel() == 0:
+        return memoryview(b"")
+    return memoryview(tensor.contiguous().reshape(-1).view(torch.uint8).numpy())
+
+
+def pack(parameter: Parameter, value: Any) -> bytes:
+    """The bytes of a number as the launcher's parameter type holds it."""
+    import struct
+
+    formats = {
+        "int": "i",
+        "unsigned": "I",
+        "unsigned int": "I",
+        "long long": "q",
+        "long": "q",
+        "int64_t": "q",
+        "size_t": "Q",
+        "unsigned long long": "Q",
+        "float": "f",
+        "double": "d",
+        "bool": "?",
+        "int32_t": "i",
+        "uint32_t": "I",
+    }
+    kind = parameter.type.replace("const ", "").strip()
+    if kind not in formats:
+        raise GraderError(f"the task passes {parameter.name} as {parameter.type}, which the runner cannot pass")
+    code = formats[kind]
+    try:
+        return struct.pack(code, value if code in "fd?" else int(value))
+    except (struct.error, ValueError, TypeError) as error:
+        raise GraderError(f"{parameter.name} = {value!r} does not fit into {parameter.type}: {error}") from error
+
+
+def _poison(outputs: dict[str, Place], size: int) -> bytearray:
+    """Random bytes; within outputs, random NaN or random large numbers."""
+    import numpy
+
+    random = numpy.random.Generator(numpy.random.SFC64(int.from_bytes(os.urandom(16), "little")))
+    content = bytearray(random.bytes(size))
+    for place in outputs.values():
+        words = numpy.frombuffer(content, f"<u{ITEM_BYTES[place.dtype]}", math.prod(place.shape), place.start)
+        if place.dtype in _NAN_BITS:
+            words |= words.dtype.type(_NAN_BITS[place.dtype])
+        elif place.dtype in _LARGE:
+            keep, add = _LARGE[place.dtype]
+            words &= words.dtype.type(keep)
+            words |= words.dtype.type(add)
+        elif place.dtype == "bool":
+            words |= words.dtype.type(0x80)
+    return content
+
+
+def _memfd(name: str, size: int) -> int:
+    try:
+        file = os.memfd_create(f"grader-{name}", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    except AttributeError as error:
+        raise GraderError("running kernels needs Linux (memfd_create)", "On other systems, use Docker or WSL.") from error
+    os.ftruncate(file, size)
+    return file
+
+
+def _seals(*names: str) -> int:
+    seals = 0
+    for name in names:
+        seals |= getattr(fcntl, f"F_SEAL_{name}")
+    return seals
+
+
+def _write_all(file: int, content: Any, start: int) -> None:
+    view = memoryview(content)
+    while len(view):
+        written = os.pwrite(file, view[: 1 << 30], start)
+        view, start = view[written:], start + written
+
+
+def _read_all(file: int, size: int) -> bytes:
+    content = bytearray(size)
+    view, start = memoryview(content), 0
+    while start < size:
+        read = os.preadv(file, [view[start : start + (1 << 30)]], start)
+        if read == 0:
+            break
+        start += read
+    return bytes(content)
+
+
+def _align(place: int) -> int:
+    return (place + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT

@@ -1,0 +1,259 @@
+"""The parent's side of the child process: starting it, asking it, and saying how it ended when it did."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.errors import GraderError
+
+SIMULATOR_MEGABYTES = 8192
+"""Address space of a child on the simulator, most of it reserved and never touched."""
+
+MOST_PRINTED = 4000
+"""Characters of a kernel's own output that are shown."""
+
+_SIGNALS = {
+    signal.SIGSEGV: ("crash", "it crashed: an access to memory that it does not own (SIGSEGV)"),
+    signal.SIGBUS: ("crash", "it crashed: an access to memory that is not there (SIGBUS)"),
+    signal.SIGFPE: ("crash", "it crashed: a division by zero or another arithmetic fault (SIGFPE)"),
+    signal.SIGILL: ("crash", "it crashed: it ran into bytes that are no instruction (SIGILL)"),
+    signal.SIGABRT: ("crash", "it aborted (SIGABRT): a failed assert, an uncaught exception, or broken memory"),
+    signal.SIGXFSZ: ("output", "it printed more than 16 MB"),
+    signal.SIGXCPU: ("timeout", "it used up its processor time: an endless loop, or far too slow"),
+    signal.SIGKILL: ("crash", "the system killed it, most likely because memory ran out (SIGKILL)"),
+}
+
+
+@dataclass
+class Reply:
+    """What came back from a request. ``problem`` is empty when the child answered."""
+
+    problem: str = ""
+    """crash, timeout, exit or output."""
+    text: str = ""
+    """The child's answer, or how it ended."""
+    seconds: float = 0.0
+    """By the parent's clock."""
+    cpu_seconds: float = 0.0
+    """Processor time of the child, by the system's clock."""
+    printed: str = ""
+
+    @property
+    def code(self) -> int:
+        """The CUDA error code that the child reported."""
+        words = self.text.split(None, 2)
+        return int(words[1]) if len(words) > 1 and words[0] == "done" and words[1].lstrip("-").isdigit() else 0
+
+    def remarks(self, kind: str) -> list[str]:
+        """The child's remarks of one kind: launch, run, memory, changed, setup, fetch."""
+        head = f"remark {kind} "
+        return [line[len(head) :] for line in self.text.splitlines() if line.startswith(head)]
+
+
+@dataclass
+class Child:
+    """One child process. It starts with the first request and again after it ended."""
+
+    program: Path
+    kernel: Path
+    libsim: Path | None = None
+    """None: a GPU."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    cpu_seconds: int = 300
+
+    _process: subprocess.Popen[bytes] | None = None
+    _socket: socket.socket | None = None
+    _printed: int = -1
+    _seen: int = 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process is there."""
+        return self._process is not None and self._process.poll() is None
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def request(self, text: str, files: Sequence[int] = (), timeout: float = 20.0) -> Reply:
+        """Send a request and wait for its answer."""
+        self.send(text, files)
+        return self.receive(timeout)
+
+    def send(self, text: str, files: Sequence[int] = ()) -> None:
+        """Send a request; the clock starts. The child computes while the parent does something else."""
+        if not self.alive:
+            self.start()
+        assert self._socket and self._process
+        self._sent = time.monotonic()
+        self._cpu_before = self._cpu_clock()
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
+        with contextlib.suppress(OSError):  # it is gone: receive() says how
+            self._socket.sendmsg([text.encode()], ancillary)
+
+    def receive(self, timeout: float = 20.0) -> Reply:
+        """Wait for the answer to what was sent.
+
+        ``timeout`` is in seconds of the child's processor time; on a busy machine the wall clock may show three times as
+        much before the child is stopped.
+        """
+        assert self._socket and self._process
+        process, sock = self._process, self._socket
+        ended = os.pidfd_open(process.pid)
+        poll = select.poll()
+        poll.register(sock, select.POLLIN)
+        poll.register(ended, select.POLLIN)
+        answer = b""
+        late = False
+        try:
+            while True:
+                ready = {file for file, _ in poll.poll(100)}
+                if sock.fileno() in ready:
+                    with contextlib.suppress(OSError):
+                        answer = sock.recv(1 << 20, socket.MSG_DONTWAIT)
+                    break
+                if ended in ready:
+                    break
+                wall = time.monotonic() - self._sent
+                if wall > timeout and (self._cpu_used() > timeout or wall > 3 * timeout):
+                    late = True
+                    break
+        finally:
+            os.close(ended)
+        reply = Reply(seconds=time.monotonic() - self._sent, cpu_seconds=self._cpu_used())
+        if answer:
+            reply.text = answer.decode(errors="replace")
+            reply.printed = self._new_output()
+            return reply
+        if late:
+            reply.problem = "timeout"
+            reply.text = (
+                f"it did not finish within {timeout:g} s and was stopped: an endless loop, a deadlock, or far too slow"
+            )
+            reply.printed = self._new_output()
+            self.stop()
+            return reply
+        try:
+            status = process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            reply.problem, reply.text = "exit", "it closed its connection instead of returning from the launcher"
+            self.stop()
+            return reply
+        reply.printed = self._new_output()
+        if status < 0:
+            number = signal.Signals(-status) if -status in list(signal.Signals) else None
+            fallback = ("crash", f"it was ended by signal {-status}")
+            reply.problem, reply.text = _SIGNALS.get(number, fallback) if number else fallback
+        else:
+            reply.problem = "exit"
+            reply.text = f"it ended the process with exit code {status} instead of returning from the launcher"
+        self.stop()
+        return reply
+
+    def start(self) -> None:
+        """Start the process and load the kernel into it."""
+        self.stop()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        self._printed = os.memfd_create("grader-printed", os.MFD_CLOEXEC)
+        self._seen = 0
+        megabytes = SIMULATOR_MEGABYTES if self.libsim else 0
+        arguments = [str(self.program), str(theirs.fileno()), str(megabytes), str(self.cpu_seconds)]
+        try:
+            self._process = subprocess.Popen(
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=self._printed,
+                stderr=self._printed,
+                pass_fds=[theirs.fileno()],
+                env=self._environment(),
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            ours.close()
+            raise GraderError(f"the runner cannot be started: {self.program}: {error.strerror}") from error
+        finally:
+            theirs.close()
+        self._socket = ours
+        lines = ["load"]
+        if self.libsim:
+            lines.append(f"libsim {self.libsim}")
+        lines += [f"set {key} {value}" for key, value in self.settings.items()]
+        lines.append(f"kernel {self.kernel}")
+        self._sent = time.monotonic()
+        self._cpu_before = 0.0
+        ours.send("\n".join(lines).encode())
+        reply = self.receive(60.0)
+        if reply.problem:
+            raise LoadFailed(f"loading the kernel failed: {reply.text}", reply.printed)
+        if reply.text != "ok":
+            raise LoadFailed(f"the kernel cannot be loaded: {reply.text.removeprefix('error ')}", reply.printed)
+
+    def stop(self) -> None:
+        """End the process, and those that it may have started."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=5)
+            self._process = None
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._printed >= 0:
+            os.close(self._printed)
+            self._printed = -1
+
+    def _environment(self) -> dict[str, str]:
+        """Nothing of the parent's, except what CUDA needs to find the device."""
+        if self.libsim:
+            return {}
+        wanted = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH", "NVIDIA_VISIBLE_DEVICES")
+        return {name: os.environ[name] for name in wanted if name in os.environ}
+
+    def _cpu_clock(self) -> float:
+        """Processor time of the child so far: a clock that the child cannot turn."""
+        if self._process is None:
+            return 0.0
+        try:
+            return time.clock_gettime_ns(((~self._process.pid) << 3) | 2) * 1e-9
+        except OSError:
+            return 0.0
+
+    def _cpu_used(self) -> float:
+        return max(0.0, self._cpu_clock() - self._cpu_before)
+
+    def _new_output(self) -> str:
+        """What was printed since the last time: control characters removed, cut when long."""
+        if self._printed < 0:
+            return ""
+        size = os.fstat(self._printed).st_size
+        content = os.pread(self._printed, min(size - self._seen, 4 * MOST_PRINTED), self._seen)
+        self._seen = size
+        return clean(content.decode(errors="replace"))
+
+
+class LoadFailed(GraderError):
+    """The kernel's library does not load: a missing symbol, or a constructor that crashes."""
+
+    def __init__(self, message: str, printed: str) -> None:
+        super().__init__(message, printed)
+
+
+def clean(text: str, most: int = MOST_PRINTED) -> str:
+    """A kernel's output made safe to show in a terminal: no control characters, and not endless."""
+    kept = "".join(c if c in "\n\t" or (c.isprintable() and c != "\x7f") else "\ufffd" for c in text[: most + 1])
+    return kept[:most] + "\n... (more was printed)" if len(text) > most else kept

@@ -1,0 +1,190 @@
+// The runner's device on a machine with a GPU: a kernel that nvcc compiled into a shared library.
+//
+// Every tensor lies between two guard zones of device memory. Those of outputs hold what the parent put into its file
+// and go back there after the call, so that the parent sees a write just outside; those of inputs are all ones, which
+// is NaN in every floating-point type, so that a read just outside spoils the result.
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device.h"
+
+namespace {
+
+void* kernel = nullptr;
+
+// What was allocated for a call, freed at its end.
+struct Allocations {
+    void* base[MAX_SETS * MAX_ARGUMENTS];
+    int count = 0;
+
+    ~Allocations() {
+        for (int i = 0; i < count; ++i) cudaFree(base[i]);
+    }
+};
+
+// Remembers the first thing that went wrong and tells the parent.
+struct Status {
+    cudaError_t code = cudaSuccess;
+
+    bool ok(cudaError_t result, const char* doing, Text& reply) {
+        if (result == cudaSuccess || code != cudaSuccess) return code == cudaSuccess;
+        code = result;
+        reply.add("remark %s %s: %s\n", doing, cudaGetErrorName(result), cudaGetErrorString(result));
+        return false;
+    }
+};
+
+bool is_tensor(const Argument& a) { return a.kind == ArgumentKind::input || a.kind == ArgumentKind::output; }
+
+bool place(Call& call, ArgumentSet& set, Allocations& memory, Status& status, Text& reply) {
+    for (int i = 0; i < set.count; ++i) {
+        Argument& a = set.arguments[i];
+        if (!is_tensor(a)) continue;
+        size_t whole = GUARD_BYTES + a.shift + a.bytes + GUARD_BYTES;
+        void* base = nullptr;
+        cudaError_t result = cudaMalloc(&base, whole);
+        if (result == cudaErrorMemoryAllocation) reply.add("remark memory %s\n", a.name);
+        if (!status.ok(result, "setup", reply)) return false;
+        memory.base[memory.count++] = base;
+        unsigned char* data = static_cast<unsigned char*>(base) + GUARD_BYTES + a.shift;
+        a.device = data;
+        if (a.kind == ArgumentKind::input) {
+            if (!status.ok(cudaMemset(base, 0xFF, whole), "setup", reply)) return false;
+            result = cudaMemcpy(data, call.input + a.place, a.bytes, cudaMemcpyHostToDevice);
+        } else {
+            const unsigned char* from = call.output + a.place - GUARD_BYTES;
+            result = cudaMemcpy(data - GUARD_BYTES, from, a.bytes + 2 * GUARD_BYTES, cudaMemcpyHostToDevice);
+        }
+        if (!status.ok(result, "setup", reply)) return false;
+    }
+    return status.ok(cudaDeviceSynchronize(), "setup", reply);
+}
+
+// Outputs with their guards go back to the parent.
+void fetch(Call& call, ArgumentSet& set, Status& status, Text& reply) {
+    for (int i = 0; i < set.count; ++i) {
+        Argument& a = set.arguments[i];
+        if (a.kind != ArgumentKind::output) continue;
+        const unsigned char* data = static_cast<unsigned char*>(a.device) - GUARD_BYTES;
+        unsigned char* to = call.output + a.place - GUARD_BYTES;
+        status.ok(cudaMemcpy(to, data, a.bytes + 2 * GUARD_BYTES, cudaMemcpyDeviceToHost), "fetch", reply);
+    }
+}
+
+void remark_changed_inputs(Call& call, ArgumentSet& set, Status& status, Text& reply) {
+    for (int i = 0; i < set.count; ++i) {
+        Argument& a = set.arguments[i];
+        if (a.kind != ArgumentKind::input || a.bytes == 0) continue;
+        void* copy = malloc(a.bytes);
+        if (copy == nullptr) continue;
+        if (status.ok(cudaMemcpy(copy, a.device, a.bytes, cudaMemcpyDeviceToHost), "fetch", reply) &&
+            memcmp(copy, call.input + a.place, a.bytes) != 0)
+            reply.add("remark changed %s\n", a.name);
+        free(copy);
+    }
+}
+
+// Keeps the device busy for so long, so that launches queue up behind it and are timed back to back.
+__global__ void wait_a_while(unsigned long long nanoseconds) {
+    unsigned long long start, now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+    do asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    while (now - start < nanoseconds);
+}
+
+}  // namespace
+
+namespace device {
+
+bool load(char* lines, Text& reply) {
+    char* rest = lines;
+    while (rest != nullptr && *rest != 0) {
+        char* line = rest;
+        char* end = strchr(rest, '\n');
+        if (end != nullptr) *end = 0;
+        rest = end != nullptr ? end + 1 : nullptr;
+        if (strncmp(line, "kernel ", 7) != 0) continue;
+        kernel = dlopen(line + 7, RTLD_NOW | RTLD_LOCAL);
+        if (kernel == nullptr) {
+            reply.add("error %s", dlerror());
+            return false;
+        }
+    }
+    cudaError_t result = cudaFree(nullptr);  // starts the runtime before any clock runs
+    if (result != cudaSuccess) reply.add("error the GPU cannot be used: %s", cudaGetErrorString(result));
+    return result == cudaSuccess && kernel != nullptr;
+}
+
+Thunk find(const char* launcher) {
+    char name[MAX_NAME + 16];
+    snprintf(name, sizeof name, "grader_call_%s", launcher);
+    return reinterpret_cast<Thunk>(dlsym(kernel, name));
+}
+
+int call(Call& call, Thunk thunk, Text& reply) {
+    Allocations memory;
+    Status status;
+    ArgumentSet& set = call.set[0];
+    if (!place(call, set, memory, status, reply)) return status.code;
+
+    void* pointers[MAX_ARGUMENTS];
+    fill_pointers(set, pointers);
+    int code = thunk(pointers);
+    status.ok(static_cast<cudaError_t>(code < 0 ? cudaErrorUnknown : code), "launch", reply);
+    cudaError_t finished = cudaDeviceSynchronize();
+    if (status.code == cudaSuccess) status.ok(finished, "run", reply);
+    if (finished == cudaSuccess) {
+        Status fetched;
+        fetch(call, set, fetched, reply);
+        remark_changed_inputs(call, set, fetched, reply);
+        if (status.code == cudaSuccess) status.code = fetched.code;
+    }
+    fflush(stdout);
+    return status.code;
+}
+
+int time(Call& call, Thunk thunk, Text& reply) {
+    static cudaEvent_t events[4097];
+    int runs = call.runs < 4096 ? call.runs : 4096;
+    Allocations memory;
+    Status status;
+    for (int s = 0; s < call.sets; ++s)
+        if (!place(call, call.set[s], memory, status, reply)) return status.code;
+    static void* pointers[MAX_SETS][MAX_ARGUMENTS];
+    for (int s = 0; s < call.sets; ++s) fill_pointers(call.set[s], pointers[s]);
+    for (int i = 0; i <= runs; ++i)
+        if (!status.ok(cudaEventCreate(&events[i]), "setup", reply)) return status.code;
+
+    for (int run = 0; run < call.warmup; ++run)
+        if (!status.ok(static_cast<cudaError_t>(thunk(pointers[run % call.sets])), "launch", reply)) return status.code;
+    if (!status.ok(cudaDeviceSynchronize(), "run", reply)) return status.code;
+
+    // About 12 us of host time for each launch with its event, at most 50 ms.
+    unsigned long long queue = 12000ull * static_cast<unsigned long long>(runs) + 200000ull;
+    wait_a_while<<<1, 1>>>(queue < 50000000ull ? queue : 50000000ull);
+    cudaEventRecord(events[0]);
+    for (int run = 0; run < runs; ++run) {
+        int code = thunk(pointers[(run + call.warmup) % call.sets]);
+        if (!status.ok(static_cast<cudaError_t>(code), "launch", reply)) return status.code;
+        cudaEventRecord(events[run + 1]);
+    }
+    if (!status.ok(cudaDeviceSynchronize(), "run", reply)) return status.code;
+
+    for (int run = 0; run < runs; ++run) {
+        float milliseconds = 0;
+        cudaEventElapsedTime(&milliseconds, events[run], events[run + 1]);
+        char line[64];
+        int length = snprintf(line, sizeof line, "%.3f\n", static_cast<double>(milliseconds) * 1e3);
+        if (call.report >= 0) write_all(call.report, line, static_cast<size_t>(length));
+    }
+    for (int i = 0; i <= runs; ++i) cudaEventDestroy(events[i]);
+    fetch(call, call.set[0], status, reply);
+    return status.code;
+}
+
+bool writer(const char*, size_t, unsigned[6]) { return false; }
+
+}  // namespace device

@@ -1,0 +1,80 @@
+// What the parent sends and the child answers, as C structures.
+//
+// A packet is text, one item per line, the first word of a line says what it is; files travel beside it.
+//
+//   load                                     reply: "ok", or "error" and a text
+//     libsim PATH                            simulator only
+//     kernel PATH
+//     set KEY VALUE                          a setting of the simulator
+//   call LAUNCHER                            files: inputs, outputs, report. reply: "done CODE" and a text for each
+//   remark
+//     in NAME DTYPE PLACE BYTES SHIFT NDIM SIZES...
+//     out NAME DTYPE PLACE BYTES SHIFT NDIM SIZES...
+//     inout NAME ...                         an output that the kernel may read, as it starts with values
+//     value BYTES_IN_HEX
+//     stream
+//   time LAUNCHER WARMUP RUNS                files: as call. reply: as call; the report holds the times
+//     ...arguments as above, the line "next" before each further set
+//   writer TENSOR OFFSET...                  reply: "writer" and per offset a line "X Y Z X Y Z" or "unknown"
+//   quit
+//
+// PLACE is where a tensor's bytes start in its file, SHIFT how many bytes past a 256-byte boundary it must lie.
+// Arguments are in the launcher's order. Each output lies between two guards of GUARD_BYTES in its file.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GUARD_BYTES = 4096, MAX_ARGUMENTS = 64, MAX_SETS = 64, MAX_DIMENSIONS = 8, MAX_PACKET = 65536, MAX_NAME = 96 };
+
+enum class ArgumentKind { input, output, value, stream };
+
+struct Argument {
+    ArgumentKind kind;
+    char name[MAX_NAME];
+    char dtype[8];
+    size_t place;
+    size_t bytes;
+    size_t shift;
+    bool starts_written;  // an in-out tensor
+    int dimensions;
+    int64_t shape[MAX_DIMENSIONS];
+    void* device;             // the tensor's address on the device
+    unsigned char value[16];  // the number's bytes
+};
+
+// One set of arguments for a launcher.
+struct ArgumentSet {
+    int count;
+    Argument arguments[MAX_ARGUMENTS];
+};
+
+struct Call {
+    char launcher[MAX_NAME];
+    int warmup;
+    int runs;
+    int sets;
+    ArgumentSet* set;            // `sets` of them
+    const unsigned char* input;  // the mapped files
+    size_t input_bytes;
+    unsigned char* output;
+    size_t output_bytes;
+    int report;  // file descriptor, -1 when there is none
+};
+
+using Thunk = int (*)(void** arguments);
+
+// The pointers that a launcher's thunk wants: one to each argument's value.
+inline void fill_pointers(ArgumentSet& set, void** pointers) {
+    static void* null_stream = nullptr;
+    for (int i = 0; i < set.count; ++i) {
+        Argument& argument = set.arguments[i];
+        if (argument.kind == ArgumentKind::stream) {
+            pointers[i] = &null_stream;
+        } else if (argument.kind == ArgumentKind::value) {
+            pointers[i] = argument.value;
+        } else {
+            pointers[i] = &argument.device;
+        }
+    }
+}

@@ -1,0 +1,202 @@
+// The child process: takes requests from the parent, runs a kernel, hands back bytes.
+//
+// usage: runner SOCKET MEGABYTES CPU_SECONDS
+//
+// It starts with nothing but a socket, limits itself, and only then loads the kernel, so that even the constructors of
+// a submission run within the limits. See protocol.h for the requests.
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "protocol.h"
+#include "wire.h"
+
+namespace {
+
+void limit(int resource, rlim_t value) {
+    rlimit both{value, value};
+    setrlimit(static_cast<__rlimit_resource>(resource), &both);
+}
+
+// No core files, little output, few files; address space and processor time as the parent says (0: no limit).
+void limit_self(const char* megabytes, const char* cpu_seconds) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_DUMPABLE, 0);
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_FSIZE, 16u << 20);
+    rlim_t space = strtoull(megabytes, nullptr, 10) << 20;
+    if (space != 0) {
+        limit(RLIMIT_AS, space);
+        limit(RLIMIT_NOFILE, 64);
+    }
+    rlim_t seconds = strtoull(cpu_seconds, nullptr, 10);
+    if (seconds != 0) limit(RLIMIT_CPU, seconds);
+}
+
+// The next line of a text, without its end; null after the last. The text is taken apart.
+char* next_line(char*& rest) {
+    if (rest == nullptr || *rest == 0) return nullptr;
+    char* line = rest;
+    char* end = strchr(rest, '\n');
+    if (end != nullptr) *end = 0;
+    rest = end != nullptr ? end + 1 : nullptr;
+    return line;
+}
+
+bool read_value(const char* digits, Argument& argument) {
+    size_t length = strlen(digits);
+    if (length % 2 != 0 || length / 2 > sizeof argument.value) return false;
+    for (size_t i = 0; i < length / 2; ++i) {
+        unsigned byte;
+        if (sscanf(digits + 2 * i, "%2x", &byte) != 1) return false;
+        argument.value[i] = static_cast<unsigned char>(byte);
+    }
+    return true;
+}
+
+bool read_tensor(const char* line, Argument& argument) {
+    int read = 0;
+    if (sscanf(line, "%95s %7s %zu %zu %zu %d%n", argument.name, argument.dtype, &argument.place, &argument.bytes,
+               &argument.shift, &argument.dimensions, &read) != 6)
+        return false;
+    if (argument.dimensions < 0 || argument.dimensions > MAX_DIMENSIONS) return false;
+    for (int i = 0; i < argument.dimensions; ++i) {
+        int length = 0;
+        long long size;
+        if (sscanf(line + read, "%lld%n", &size, &length) != 1) return false;
+        argument.shape[i] = size;
+        read += length;
+    }
+    return true;
+}
+
+// Reads the lines of arguments after the first line of a call.
+bool read_arguments(char* lines, Call& call) {
+    static ArgumentSet sets[MAX_SETS];
+    memset(&sets[0], 0, sizeof sets[0]);
+    call.set = sets;
+    call.sets = 1;
+    while (char* line = next_line(lines)) {
+        if (strcmp(line, "next") == 0) {
+            if (call.sets == MAX_SETS) return false;
+            memset(&sets[call.sets++], 0, sizeof sets[0]);
+            continue;
+        }
+        ArgumentSet& set = sets[call.sets - 1];
+        if (set.count == MAX_ARGUMENTS) return false;
+        Argument& argument = set.arguments[set.count++];
+        bool good = true;
+        if (strcmp(line, "stream") == 0) {
+            argument.kind = ArgumentKind::stream;
+        } else if (strncmp(line, "value ", 6) == 0) {
+            argument.kind = ArgumentKind::value;
+            good = read_value(line + 6, argument);
+        } else if (strncmp(line, "in ", 3) == 0) {
+            argument.kind = ArgumentKind::input;
+            good = read_tensor(line + 3, argument) && argument.place + argument.bytes <= call.input_bytes;
+        } else if (strncmp(line, "out ", 4) == 0 || strncmp(line, "inout ", 6) == 0) {
+            argument.kind = ArgumentKind::output;
+            argument.starts_written = line[0] == 'i';
+            good = read_tensor(strchr(line, ' ') + 1, argument) && argument.place >= GUARD_BYTES &&
+                   argument.place + argument.bytes + GUARD_BYTES <= call.output_bytes;
+        } else {
+            good = false;
+        }
+        if (!good) return false;
+    }
+    return true;
+}
+
+void* map_file(int file, bool writable, size_t& bytes) {
+    struct stat status;
+    bytes = 0;
+    if (fstat(file, &status) != 0 || status.st_size == 0) return nullptr;
+    bytes = static_cast<size_t>(status.st_size);
+    void* mapped = mmap(nullptr, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, file, 0);
+    if (mapped == MAP_FAILED) bytes = 0;
+    return mapped == MAP_FAILED ? nullptr : mapped;
+}
+
+void answer_call(Packet& packet, char* lines, bool timed, Text& reply) {
+    Call call{};
+    call.report = packet.file_count > 2 ? packet.files[2] : -1;
+    if (packet.file_count > 0)
+        call.input = static_cast<unsigned char*>(map_file(packet.files[0], false, call.input_bytes));
+    if (packet.file_count > 1)
+        call.output = static_cast<unsigned char*>(map_file(packet.files[1], true, call.output_bytes));
+
+    char* rest = lines;
+    const char* head = next_line(rest);
+    int items = sscanf(head, timed ? "time %95s %d %d" : "call %95s", call.launcher, &call.warmup, &call.runs);
+    if (items != (timed ? 3 : 1) || !read_arguments(rest, call)) {
+        reply.add("error the request cannot be read");
+    } else if (Thunk thunk = device::find(call.launcher)) {
+        Text remarks;
+        int code = timed ? device::time(call, thunk, remarks) : device::call(call, thunk, remarks);
+        reply.add("done %d\n%.*s", code, static_cast<int>(remarks.size), remarks.bytes);
+    } else {
+        reply.add("error there is no launcher %s", call.launcher);
+    }
+    if (call.input != nullptr) munmap(const_cast<unsigned char*>(call.input), call.input_bytes);
+    if (call.output != nullptr) munmap(call.output, call.output_bytes);
+}
+
+void answer_writer(char* line, Text& reply) {
+    char tensor[MAX_NAME];
+    int read = 0;
+    reply.add("writer\n");
+    if (sscanf(line, "writer %95s%n", tensor, &read) != 1) return;
+    size_t offset;
+    int length = 0;
+    for (line += read; sscanf(line, "%zu%n", &offset, &length) == 1; line += length) {
+        unsigned by[6];
+        if (device::writer(tensor, offset, by))
+            reply.add("%u %u %u %u %u %u\n", by[0], by[1], by[2], by[3], by[4], by[5]);
+        else
+            reply.add("unknown\n");
+    }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    if (count != 4) {
+        fputs("usage: runner SOCKET MEGABYTES CPU_SECONDS\n", stderr);
+        return 2;
+    }
+    int socket = atoi(arguments[1]);
+    fcntl(socket, F_SETFD, FD_CLOEXEC);
+    limit_self(arguments[2], arguments[3]);
+
+    Packet packet;
+    while (receive_packet(socket, packet)) {
+        static Text reply;
+        reply.size = 0;
+        char* text = packet.text;
+        if (strncmp(text, "load\n", 5) == 0) {
+            if (device::load(text + 5, reply)) reply.add("ok");
+        } else if (strncmp(text, "call ", 5) == 0) {
+            answer_call(packet, text, false, reply);
+        } else if (strncmp(text, "time ", 5) == 0) {
+            answer_call(packet, text, true, reply);
+        } else if (strncmp(text, "writer ", 7) == 0) {
+            answer_writer(text, reply);
+        } else if (strncmp(text, "quit", 4) == 0) {
+            _exit(0);
+        } else {
+            reply.add("error unknown request");
+        }
+        close_files(packet);
+        send_text(socket, reply.bytes, reply.size);
+    }
+    _exit(0);
+}

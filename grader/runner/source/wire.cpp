@@ -1,0 +1,72 @@
+// Packets with files over the socket to the parent.
+#include "wire.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "protocol.h"
+
+bool receive_packet(int socket, Packet& packet) {
+    static char buffer[MAX_PACKET + 1];
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * MAX_FILES)];
+    iovec bytes{buffer, MAX_PACKET};
+    msghdr message{};
+    message.msg_iov = &bytes;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+
+    ssize_t size;
+    do size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    while (size < 0 && errno == EINTR);
+    if (size <= 0) return false;
+
+    buffer[size] = 0;
+    packet.text = buffer;
+    packet.size = static_cast<size_t>(size);
+    packet.file_count = 0;
+    for (cmsghdr* item = CMSG_FIRSTHDR(&message); item != nullptr; item = CMSG_NXTHDR(&message, item)) {
+        if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS) continue;
+        packet.file_count = static_cast<int>((item->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        if (packet.file_count > MAX_FILES) packet.file_count = MAX_FILES;
+        memcpy(packet.files, CMSG_DATA(item), sizeof(int) * static_cast<size_t>(packet.file_count));
+    }
+    return true;
+}
+
+void send_text(int socket, const char* text, size_t size) {
+    ssize_t sent;
+    do sent = send(socket, text, size, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    if (sent < 0) _exit(0);
+}
+
+void close_files(Packet& packet) {
+    for (int i = 0; i < packet.file_count; ++i) close(packet.files[i]);
+    packet.file_count = 0;
+}
+
+void Text::add(const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(bytes + size, sizeof bytes - size, format, arguments);
+    va_end(arguments);
+    if (length < 0) return;
+    size += static_cast<size_t>(length);
+    if (size >= sizeof bytes) size = sizeof bytes - 1;
+}
+
+bool write_all(int file, const char* bytes, size_t size) {
+    while (size > 0) {
+        ssize_t written = write(file, bytes, size);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return false;
+        bytes += written;
+        size -= static_cast<size_t>(written);
+    }
+    return true;
+}
