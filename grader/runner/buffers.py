@@ -17,7 +17,11 @@ ALIGNMENT = 256
 _NAN_BITS = {"f64": 0x7FF8 << 48, "f32": 0x7FC00000, "f16": 0x7E00, "bf16": 0x7FC0}
 """Set in every word of an output's poison, so that it is a NaN with a random payload."""
 
-_LARGE = {"i64": (0x1FFFFFFFFFFFFFFF, 0x6000000000000000), "i32": (0x1FFFFFFF, 0x60000000), "u32": (0x1FFFFFFF, 0x60000000)}
+_LARGE = {
+    "i64": (0x1FFFFFFFFFFFFFFF, 0x6000000000000000),
+    "i32": (0x1FFFFFFF, 0x60000000),
+    "u32": (0x1FFFFFFF, 0x60000000),
+}
 """Masks that make the poison of whole numbers a large one: an index of it would be far outside."""
 
 
@@ -217,7 +221,9 @@ def _memfd(name: str, size: int) -> int:
     try:
         file = os.memfd_create(f"grader-{name}", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     except AttributeError as error:
-        raise GraderError("running kernels needs Linux (memfd_create)", "On other systems, use Docker or WSL.") from error
+        raise GraderError(
+            "running kernels needs Linux (memfd_create)", "On other systems, use Docker or WSL."
+        ) from error
     os.ftruncate(file, size)
     return file
 

@@ -1,0 +1,93 @@
+"""Stage 1, *builds*: the file compiles, and has the launchers that the task asks for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.errors import BuildError, GraderError
+from grader.runner.build import build_runner
+from grader.task import Exercise
+from grader.toolchain.build import BuiltKernel, compile_kernel
+from grader.toolchain.prototype import PrototypeError, parse_prototype, require_launcher
+from grader.verdict import FAILED, PASSED, Diagnostic, Stage
+
+
+@dataclass
+class Built:
+    """What the later stages need."""
+
+    kernel: BuiltKernel
+    runner: Path
+
+
+class Builder:
+    """Compiles the kernel and the runner in threads, while the caller imports torch."""
+
+    def __init__(self, file: Path, device: str) -> None:
+        self.file = file
+        self.device = device
+        self.started = time.monotonic()
+        self.finished = self.started
+        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="build")
+        arch = gpu_architecture() if device == "cuda" else None
+        self._kernel: Future[BuiltKernel] = self._pool.submit(
+            self._timed, lambda: compile_kernel(file, device, checks=device == "cpu", arch=arch)
+        )
+        self._runner: Future[Path] = self._pool.submit(lambda: build_runner(device, arch))
+
+    def _timed(self, build: Callable[[], BuiltKernel]) -> BuiltKernel:
+        try:
+            return build()
+        finally:
+            self.finished = time.monotonic()
+
+    def finish(self, exercise: Exercise) -> tuple[Stage, Built | None]:
+        """The stage, and the built files when it passed. Raises GraderError when the grader itself cannot build."""
+        stage = Stage("builds")
+        built = None
+        try:
+            kernel = self._kernel.result()
+            for dtype in exercise.dtypes:
+                require_launcher(kernel.launchers, parse_prototype(exercise.prototype(dtype)), self.file.name)
+            built = Built(kernel, self._runner.result())
+            stage.status = PASSED
+            stage.summary = "compiles" if not kernel.cached else "compiled before"
+            stage.diagnostics = [_diagnostic(d) for d in getattr(kernel, "diagnostics", None) or []]
+        except (BuildError, PrototypeError) as error:
+            stage.status = FAILED
+            stage.text = str(error)
+            stage.diagnostics = [_diagnostic(d) for d in getattr(error, "diagnostics", None) or []]
+            stage.summary = "wrong launcher" if isinstance(error, PrototypeError) else "does not compile"
+        finally:
+            self._pool.shutdown(wait=False)
+        stage.seconds = max(0.0, self.finished - self.started)
+        return stage, built
+
+
+def _diagnostic(source: Any) -> Diagnostic:
+    """A compiler's message as the verdict holds it."""
+    return Diagnostic(
+        severity=str(getattr(source, "severity", "error")),
+        message=str(getattr(source, "message", source)),
+        file=str(getattr(source, "file", "") or ""),
+        line=int(getattr(source, "line", 0) or 0),
+        column=int(getattr(source, "column", 0) or 0),
+        source_line=str(getattr(source, "source_line", "") or ""),
+    )
+
+
+def gpu_architecture() -> str:
+    """``sm_90`` for the first GPU; an error with a reason when there is none."""
+    import torch
+
+    if not torch.cuda.is_available():
+        raise GraderError(
+            "there is no GPU that can be used here", "Use --device cpu: the simulated GPU; `grader doctor` says more."
+        )
+    major, minor = torch.cuda.get_device_capability(0)
+    return f"sm_{major}{minor}"

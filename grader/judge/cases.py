@@ -1,0 +1,235 @@
+"""Runs cases in children: draws inputs, sends them off, works out the reference meanwhile, and compares.
+
+Two children at most work at the same time. A child that crashed or hung is started again for the next case; when that
+happens too often the rest is not run, as it would only cost the learner's time.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.errors import GraderError
+from grader.runner.buffers import Buffers, prepare
+from grader.runner.client import Child, Reply
+from grader.task import ITEM_BYTES, Call, Case, Exercise
+from grader.tolerance import DEFAULT, compare, explain
+from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, OutputResult
+
+MOST_TIMEOUTS = 2
+MOST_CRASHES = 4
+
+
+@dataclass
+class Run:
+    """One case with one dtype, before and after."""
+
+    case: Case
+    dtype: str
+    seed: int
+    result: CaseResult
+    report: str = ""
+    """The simulator's JSON."""
+    minimum_bytes: float = 0.0
+    operations: float | None = None
+    stopped_by_finding: bool = False
+    counted: bool = False
+    """A case of the stage *efficient*: its output is compared too."""
+
+
+@dataclass
+class Crew:
+    """Runs a list of cases with as many children as are worth while."""
+
+    exercise: Exercise
+    new_child: Callable[[], Child]
+    on_result: Callable[[Run], None] = lambda run: None
+    helpers: int = field(default_factory=lambda: max(1, min(2, os.cpu_count() or 1)))
+
+    def run(self, runs: Sequence[Run]) -> None:
+        """Run them all; the results are in the runs."""
+        self._waiting = list(reversed(runs))
+        self._lock = threading.Lock()
+        self._timeouts = self._crashes = 0
+        self._failure: BaseException | None = None
+        helpers = [threading.Thread(target=self._work, daemon=True) for _ in range(min(self.helpers, len(runs)) - 1)]
+        for helper in helpers:
+            helper.start()
+        self._work()
+        for helper in helpers:
+            helper.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def _work(self) -> None:
+        child = self.new_child()
+        try:
+            while True:
+                with self._lock:
+                    if not self._waiting or self._failure is not None:
+                        return
+                    run = self._waiting.pop()
+                    reason = self._pointless()
+                if reason:
+                    run.result.status, run.result.problem, run.result.text = SKIPPED, "", reason
+                else:
+                    run_case(self.exercise, run, child)
+                with self._lock:
+                    self._timeouts += run.result.problem == "timeout"
+                    self._crashes += run.result.problem in ("crash", "exit", "output")
+                    self.on_result(run)
+        except BaseException as error:  # handed to the thread that called run()
+            with self._lock:
+                self._failure = self._failure or error
+        finally:
+            child.stop()
+
+    def _pointless(self) -> str:
+        if self._timeouts >= MOST_TIMEOUTS:
+            return f"not run: {self._timeouts} cases did not finish in time"
+        if self._crashes >= MOST_CRASHES:
+            return f"not run: {self._crashes} cases ended the process"
+        return ""
+
+
+def plan(exercise: Exercise, cases: Sequence[tuple[Case, str]], seed: int, counted: bool = False) -> list[Run]:
+    """The runs of some cases, nothing drawn yet."""
+    runs = []
+    for case, dtype in cases:
+        own = exercise.case_seed(seed, case, dtype)
+        result = CaseResult(name=case.name, dtype=dtype, status=SKIPPED, seed=own)
+        runs.append(Run(case, dtype, own, result, counted=counted))
+    return runs
+
+
+def run_case(exercise: Exercise, run: Run, child: Child) -> None:
+    """One case from drawing its inputs to its result."""
+    started = time.monotonic()
+    result = run.result
+    call = exercise.call(run.case, run.dtype, run.seed)
+    result.dims = dict(call.dims)
+    run.minimum_bytes = exercise.least_bytes(call)
+    run.operations = exercise.operations(call)
+    with prepare(call) as buffers:
+        lines = [f"call {exercise.launcher(run.dtype)}", *buffers.lines(call, exercise.parameters(run.dtype))]
+        child.send("\n".join(lines), buffers.files)
+        try:
+            expected = exercise.expected(call)
+        except GraderError:
+            raise
+        except Exception as error:
+            raise GraderError(
+                f"the reference of {exercise.name} fails in case {run.case.name!r} ({run.dtype}): "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        reply = child.receive(exercise.timeout)
+        result.printed = reply.printed
+        if not reply.problem:
+            run.report = buffers.report().decode(errors="replace")
+        judge(exercise, call, buffers, expected, reply, result)
+        if any(output.worst for output in result.outputs) and child.libsim and child.alive:
+            add_writers(result, call, child)
+    if child.libsim is None and reply.code != 0:
+        child.stop()  # an error on the device stays with its process
+    result.seconds = time.monotonic() - started
+
+
+def judge(
+    exercise: Exercise, call: Call, buffers: Buffers, expected: dict[str, Any], reply: Reply, result: CaseResult
+) -> None:
+    """Fill in the result from the snapshot; what the child says can only make it worse."""
+    result.status = FAILED
+    if reply.problem:
+        result.problem, result.text = reply.problem, f"The kernel did not return: {reply.text}."
+        if reply.printed.strip():
+            result.text += "\nBefore that it printed:\n" + indent(last_lines(reply.printed, 5))
+        return
+    if not reply.text.startswith("done"):
+        result.problem = "launch"
+        result.text = (
+            f"The kernel could not be called: {reply.text.removeprefix('error ').strip() or 'no reason given'}"
+        )
+        return
+    if reply.remarks("memory"):
+        result.problem = "oom"
+        result.text = f"There is not enough device memory for {', '.join(reply.remarks('memory'))}."
+        return
+    if reply.code != 0:
+        reasons = reply.remarks("launch") + reply.remarks("run") + reply.remarks("setup") + reply.remarks("fetch")
+        result.problem = "launch"
+        what = "The launch failed" if reply.remarks("launch") else "The kernel failed while it ran"
+        result.text = f"{what}: {'; '.join(reasons) or f'CUDA error {reply.code}'}"
+        return
+    content = buffers.snapshot()
+    damage = buffers.damaged_guards(content)
+    for name, wanted in expected.items():
+        spec = exercise.outputs[name]
+        tolerance = spec.tolerance
+        if tolerance is None:
+            tolerance = exercise.tolerance.get(call.dtype, DEFAULT.get(call.dtype, DEFAULT["f32"]))
+        poison = None if name in buffers.in_out else buffers.tensor(buffers.poison, name)
+        result.outputs.append(
+            compare(name, buffers.tensor(content, name), wanted, call.output_dtypes[name], tolerance, poison)
+        )
+    wrong = [output for output in result.outputs if not output.passed]
+    if damage:
+        result.problem = "guard"
+        result.text = "The kernel wrote outside its output: " + "; ".join(damage.values()) + "."
+    elif wrong:
+        never = all(output.unwritten == output.wrong for output in wrong)
+        result.problem = "unwritten" if never else "wrong"
+        result.text = "\n".join(output.text for output in wrong)
+    elif reply.remarks("changed"):
+        result.problem = "inputs"
+        names = ", ".join(reply.remarks("changed"))
+        result.text = f"The kernel changed its input {names}, which it may only read."
+    else:
+        result.status = PASSED
+
+
+def add_writers(result: CaseResult, call: Call, child: Child) -> None:
+    """Ask the simulator which block and thread wrote the worst elements."""
+    for output in result.outputs:
+        asked = [worst for worst in output.worst if not worst.unwritten]
+        if not asked:
+            continue
+        item = ITEM_BYTES[call.output_dtypes[output.name]]
+        offsets = [str(flat_index(worst.index, output.shape) * item) for worst in asked]
+        reply = child.request(f"writer {output.name} {' '.join(offsets)}", timeout=5.0)
+        if reply.problem or not reply.text.startswith("writer"):
+            return
+        for worst, line in zip(asked, reply.text.splitlines()[1:]):
+            numbers = line.split()
+            if len(numbers) == 6 and all(n.isdigit() for n in numbers):
+                worst.block, worst.thread = [int(n) for n in numbers[:3]], [int(n) for n in numbers[3:]]
+        refresh(result, output)
+
+
+def refresh(result: CaseResult, output: OutputResult) -> None:
+    """Put the writers into the text."""
+    before = output.text
+    output.text = explain(output)
+    if before:
+        result.text = result.text.replace(before, output.text)
+
+
+def flat_index(index: list[int], shape: list[int]) -> int:
+    """The place of an element in a contiguous tensor."""
+    flat = 0
+    for position, size in zip(index, shape):
+        flat = flat * size + position
+    return flat
+
+
+def indent(text: str, by: str = "  ") -> str:
+    """Each line moved to the right."""
+    return "\n".join(by + line for line in text.splitlines())
+
+
+def last_lines(text: str, count: int) -> str:
+    """The end of a text."""
+    return "\n".join(text.rstrip().splitlines()[-count:])

@@ -1,0 +1,219 @@
+"""Runs the stages of a check in order and stops those that depend on one that failed.
+
+What takes time is overlapped: the kernel, the simulator and the runner compile in threads while torch is imported; the
+references run while children compute; the case of *efficient* runs among the others, and is thrown away when it was not
+needed.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import platform
+import secrets
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import grader
+from grader.course import Course, Entry
+from grader.errors import GraderError
+from grader.judge import Progress
+from grader.judge.builds import Builder, Built
+from grader.judge.cases import Crew, Run, plan
+from grader.judge.correct import judge_correct
+from grader.judge.efficient import judge_efficient
+from grader.judge.safe import judge_safe
+from grader.judge.simulated import attach_findings, read_report
+from grader.runner.client import Child, LoadFailed
+from grader.task import Exercise
+from grader.verdict import FAILED, PASSED, SKIPPED, STAGES, Stage, Verdict
+
+SETTINGS = {"checks": "1", "watchdog_seconds": "5"}
+"""The simulator's settings in a check."""
+
+
+def run_check(
+    exercise: Entry | Exercise | str,
+    file: str | Path | None,
+    device: str,
+    seed: int | None,
+    stages: Sequence[str] | None,
+    on_progress: Callable[[Progress], None] | None,
+) -> Verdict:
+    """See ``grader.judge.check``."""
+    started = time.monotonic()
+    entry = Course().find(exercise) if isinstance(exercise, str) else exercise
+    path = _file(entry, file)
+    wanted = _stages(stages, device)
+    verdict = Verdict(
+        exercise=entry.name,
+        title=entry.title,
+        file=str(path),
+        device=device,
+        seed=secrets.randbits(48) if seed is None else seed,
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        isolation_note="Own process, own user's rights: not a jail. Do not run code that you do not trust.",
+        command="grader " + " ".join(sys.argv[1:]) if sys.argv[0].endswith("grader") else "",
+        source_sha256=_hash(path),
+    )
+    report = on_progress or (lambda progress: None)
+    report(Progress("builds", "started"))
+    builder = Builder(path, device)
+    task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
+    verdict.title, verdict.kind, verdict.points = task.title, task.kind, task.points
+    stage, built = builder.finish(task)
+    verdict.stages.append(stage)
+    report(Progress("builds", "finished", status=stage.status))
+    if built is not None:
+        check = _Check(task, path, built, device, verdict.seed, wanted, report)
+        verdict.stages += check.run()
+    done = {stage.name for stage in verdict.stages}
+    for name in STAGES:
+        if name not in done:
+            verdict.stages.append(Stage(name, SKIPPED, _why_skipped(name, verdict, wanted, device)))
+    verdict.stages.sort(key=lambda stage: STAGES.index(stage.name))
+    ran = [stage for stage in verdict.stages if stage.status != SKIPPED]
+    verdict.passed = all(stage.status == PASSED for stage in ran)
+    verdict.score = float(verdict.points) if verdict.passed else 0.0
+    verdict.versions = _versions(built)
+    verdict.seconds = time.monotonic() - started
+    return verdict
+
+
+class _Check:
+    """The stages after *builds*."""
+
+    def __init__(
+        self,
+        task: Exercise,
+        file: Path,
+        built: Built,
+        device: str,
+        seed: int,
+        stages: Sequence[str],
+        report: Callable[[Progress], None],
+    ) -> None:
+        self.task, self.file, self.built, self.device, self.seed = task, file, built, device, seed
+        self.stages, self.report = stages, report
+
+    def run(self) -> list[Stage]:
+        """All of them that are wanted, each with its time."""
+        began = time.monotonic()
+        runs = plan(self.task, self.task.runs(), self.seed)
+        counted: list[Run] = []
+        if self.device == "cpu" and "efficient" in self.stages and self.task.efficient and self.task.bars:
+            case = self.task.efficient
+            counted = plan(self.task, [(case, d) for d in case.dtypes or self.task.dtypes], self.seed, counted=True)
+        self.report(Progress("correct", "started", total=len(runs)))
+        self._run_cases(runs, counted)
+        for run in [*runs, *counted]:
+            attach_findings(run, self.built.kernel, self.file)
+        correct = judge_correct(runs)
+        correct.seconds = time.monotonic() - began
+        self.report(Progress("correct", "finished", status=correct.status))
+        stages = [correct]
+        if self.device == "cpu":
+            safe = judge_safe([*runs, *counted])
+            if "safe" in self.stages and (correct.passed or safe.findings):
+                stages.append(safe)
+                self.report(Progress("safe", "finished", status=safe.status))
+            if counted and correct.passed and safe.passed:
+                reports = [read_report(run, self.built.kernel, self.file) for run in counted]
+                efficient = judge_efficient(self.task, counted, reports)
+                stages.append(efficient)
+                self.report(Progress("efficient", "finished", status=efficient.status))
+        elif "fast" in self.stages and correct.passed:
+            from grader.judge.fast import judge_fast
+
+            self.report(Progress("fast", "started"))
+            stages.append(judge_fast(self.task, self.file, self.built, self.seed))
+            self.report(Progress("fast", "finished", status=stages[-1].status))
+        return stages
+
+    def _run_cases(self, runs: list[Run], counted: list[Run]) -> None:
+        import torch
+
+        done = 0
+
+        def count(run: Run) -> None:
+            nonlocal done
+            if not run.counted:
+                done += 1
+                self.report(Progress("correct", "case", done, len(runs), run.case.name, run.result.status))
+
+        # Kernels compute on the cores that torch would otherwise spin on.
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        helpers = {} if self.device == "cpu" else {"helpers": 1}
+        try:
+            Crew(self.task, self._child, count, **helpers).run([*runs, *counted])
+        except LoadFailed as error:
+            for run in runs:
+                run.result.status, run.result.problem, run.result.text = FAILED, "launch", str(error)
+        finally:
+            torch.set_num_threads(threads)
+
+    def _child(self) -> Child:
+        kernel = self.built.kernel
+        settings = SETTINGS if self.device == "cpu" else {}
+        return Child(self.built.runner, kernel.library, kernel.libsim, settings)
+
+
+def _file(entry: Entry | Exercise, file: str | Path | None) -> Path:
+    """The kernel file, which must be there."""
+    if file is None:
+        if not isinstance(entry, Entry):
+            raise GraderError("which file should be checked?", "Give one with --file.")
+        path = entry.skeleton
+    else:
+        path = Path(file)
+    if path.is_dir():
+        raise GraderError(f"{path} is a folder, not a kernel file")
+    if not path.is_file():
+        raise GraderError(f"there is no file {path}", "Check the path; --file names the kernel to judge.")
+    return path
+
+
+def _stages(stages: Sequence[str] | None, device: str) -> list[str]:
+    if device not in ("cpu", "cuda"):
+        raise GraderError(f"unknown device {device!r}", "Use cpu (the simulator) or cuda (a real GPU).")
+    for name in stages or ():
+        if name not in STAGES:
+            raise GraderError(f"unknown stage {name!r}", f"The stages are {', '.join(STAGES)}.")
+    return list(stages or STAGES)
+
+
+def _why_skipped(name: str, verdict: Verdict, wanted: Sequence[str], device: str) -> str:
+    failed = next((stage.name for stage in verdict.stages if stage.status == FAILED), None)
+    if name not in wanted:
+        return "not asked for"
+    if name == "fast" and device == "cpu":
+        return "needs a GPU: --device cuda"
+    if name in ("safe", "efficient") and device == "cuda":
+        return "judged on the simulator: --device cpu"
+    if failed and STAGES.index(failed) < STAGES.index(name):
+        return f"not run, as {failed} failed"
+    return "the exercise asks for nothing here"
+
+
+def _versions(built: Built | None) -> dict[str, str]:
+    import torch
+
+    versions = {
+        "grader": grader.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+    if built is not None:
+        versions["compiler"] = str(built.kernel.plan.compiler)
+    return versions
+
+
+def _hash(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise GraderError(f"{path} cannot be read: {error.strerror}") from error

@@ -1,0 +1,70 @@
+"""From the simulator's report on a run to the findings and counters of the verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from grader.judge.cases import Run, indent
+from grader.toolchain.build import BuiltKernel
+from grader.verdict import Finding, SourceLine
+
+
+def read_report(run: Run, kernel: BuiltKernel, source: Path) -> Any:
+    """The report of a run with its places in the source; None when the child gave none."""
+    if not run.report.strip():
+        return None
+    from grader.simulator.report import Report
+
+    return Report.from_json(run.report, library=kernel.library, source=source)
+
+
+def attach_findings(run: Run, kernel: BuiltKernel, source: Path) -> None:
+    """Put the findings of a run into its result; a run that failed says what the simulator saw."""
+    if '"findings"' not in run.report:
+        return
+    report = read_report(run, kernel, source)
+    result = run.result
+    result.findings = [_finding(found, run) for found in report.findings]
+    if not result.findings or result.passed:
+        return
+    seen = "\n".join(finding.text or finding.message for finding in result.findings[:2])
+    more = len(result.findings) - 2
+    if more > 0:
+        seen += f"\n... and {more} more"
+    if result.problem == "launch":  # the finding ended the launch: it is the reason, the error code only its echo
+        result.problem = "finding"
+        result.text = f"The launch was stopped by a fault:\n{indent(seen)}"
+    else:
+        result.text += f"\nThe simulator saw:\n{indent(seen)}"
+
+
+def lines_of(report: Any) -> list[SourceLine]:
+    """The counters of the source lines, in the order of the file."""
+    lines = []
+    for line in report.lines:
+        counters = {name: float(value) for name, value in line.counters.items()}
+        lines.append(SourceLine(line.file, line.line, getattr(line, "source", "") or "", counters))
+    return sorted(lines, key=lambda line: (line.file, line.line))
+
+
+def _finding(found: Any, run: Run) -> Finding:
+    other = getattr(found, "other", None)
+    if other is not None and not isinstance(other, dict):
+        other = {name: value for name, value in vars(other).items() if not name.startswith("_")}
+    return Finding(
+        check=found.check,
+        kind=found.kind,
+        message=found.message,
+        case=run.case.name,
+        dtype=run.dtype,
+        file=found.file or "",
+        line=found.line or 0,
+        column=found.column or 0,
+        source_line=found.source_line or "",
+        block=list(found.block) if found.block is not None else None,
+        thread=list(found.thread) if found.thread is not None else None,
+        count=found.count,
+        text=getattr(found, "text", "") or "",
+        other=other,
+    )

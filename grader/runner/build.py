@@ -1,0 +1,40 @@
+"""Builds the runner, once for each version of its source: by the C++ compiler for the simulator, by nvcc for a GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grader.errors import GraderError
+from grader.toolchain.build import arch_flags
+from grader.toolchain.cache import digest, digest_folder, open_cache
+from grader.toolchain.compilers import find_cxx, find_nvcc
+from grader.toolchain.process import Command, run_command
+
+SOURCE = Path(__file__).parent / "source"
+_COMMON = ("runner.cpp", "wire.cpp")
+
+
+def build_runner(device: str = "cpu", arch: str | None = None) -> Path:
+    """The runner's executable, from the cache where it is there."""
+    if device == "cuda":
+        compiler = find_nvcc()
+        assert compiler
+        flags = ("-std=c++17", "-O2", *arch_flags(arch or "sm_90"), "-cudart=static")
+        sources = (*_COMMON, "device_cuda.cu")
+    else:
+        compiler = find_cxx()
+        flags = ("-std=c++17", "-O1")
+        sources = (*_COMMON, "device_simulator.cpp")
+    key = digest(["runner", device, compiler.identity, *flags, digest_folder([SOURCE])])
+
+    def build(folder: Path) -> None:
+        files = [str(SOURCE / name) for name in sources]
+        done = run_command(Command((*compiler.command, *flags, *files, "-o", "runner", "-ldl"), folder, (SOURCE,)))
+        if done.returncode != 0:
+            raise GraderError(
+                f"the program that runs kernels does not build with {compiler}:\n{done.output.strip()}",
+                "`grader doctor` says what this machine has.",
+            )
+
+    entry, _ = open_cache().get(key, build, "the runner")
+    return entry / "runner"
