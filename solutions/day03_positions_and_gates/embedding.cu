@@ -19,6 +19,7 @@ __global__ void copy_rows(const Piece* __restrict__ table, const long long* __re
         const long long id = ids[token];                       // all lanes read one address: a broadcast
         const bool known = is_known(id, vocabulary);           // decided before the id becomes an address
         const Piece* row = table + (known ? id : 0) * pieces;  // 64-bit: the table may exceed 2^31 elements
+#pragma unroll 4                                               // four loads on their way before the first is stored
         for (int i = lane; i < pieces; i += 32) {
             out[token * pieces + i] = known ? row[i] : Piece{};
         }

@@ -36,20 +36,31 @@ __global__ void rope_kernel(const T* __restrict__ x, const int* __restrict__ pos
     extern __shared__ float2 turn[];  // [half]: cos, sin
     using Piece = Channels<T, V>;
     const int half = rotary_dim / 2;
+    const int pieces = half / V;
+    const T* row = x + static_cast<long long>(blockIdx.x) * heads * head_dim;
+    T* result = out + static_cast<long long>(blockIdx.x) * heads * head_dim;
+
+    // The first pieces need no angle to be loaded: they are on their way while the angles are made.
+    Piece first, second;
+    const int mine = threadIdx.x;
+    if (mine < heads * pieces) {
+        const int channel = mine / pieces * head_dim + mine % pieces * V;
+        first = *reinterpret_cast<const Piece*>(row + channel);
+        second = *reinterpret_cast<const Piece*>(row + channel + half);
+    }
     const int position = positions[blockIdx.x];
     for (int pair = threadIdx.x; pair < half; pair += blockDim.x) {
         turn[pair] = angle(position, pair, rotary_dim, log2_theta);
     }
     __syncthreads();
 
-    const T* row = x + static_cast<long long>(blockIdx.x) * heads * head_dim;
-    T* result = out + static_cast<long long>(blockIdx.x) * heads * head_dim;
-    const int pieces = half / V;
-    for (int i = threadIdx.x; i < heads * pieces; i += blockDim.x) {
+    for (int i = mine; i < heads * pieces; i += blockDim.x) {
         const int pair = i % pieces * V;
         const int channel = i / pieces * head_dim + pair;  // of the first of the two
-        const Piece first = *reinterpret_cast<const Piece*>(row + channel);
-        const Piece second = *reinterpret_cast<const Piece*>(row + channel + half);
+        if (i != mine) {
+            first = *reinterpret_cast<const Piece*>(row + channel);
+            second = *reinterpret_cast<const Piece*>(row + channel + half);
+        }
         Piece turned_first, turned_second;
 #pragma unroll
         for (int j = 0; j < V; ++j) {
