@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from grader.judge import Progress as JudgeProgress
 
 
-class Device(str, enum.Enum):
+class Device(enum.StrEnum):
     """Where kernels run."""
 
     cpu = "cpu"

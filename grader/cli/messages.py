@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 from rich.text import Text
 
@@ -26,8 +28,8 @@ def _print(label: str, style: str, message: str, hint: str) -> None:
     text.append(f"{label}: ", style=style)
     text.append(message)
     console.print(text, soft_wrap=True)
-    for number, line in enumerate(hint.splitlines()):
-        console.print(Text(("  " if number else "  ") + line, style="default"), soft_wrap=True)
+    for line in hint.splitlines():
+        console.print(Text(f"  {line}"), soft_wrap=True)
 
 
 def short_name(entry: Entry, course: Course) -> str:
@@ -38,9 +40,6 @@ def short_name(entry: Entry, course: Course) -> str:
 
 def shown_path(path: object, course: Course) -> str:
     """A path as a learner would type it: relative to the working folder when it is inside, else as it is."""
-    import os
-    from pathlib import Path
-
     full = Path(str(path))
     with_dots = os.path.relpath(full)
     return with_dots if not with_dots.startswith("..") else str(full)

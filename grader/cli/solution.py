@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.syntax import Syntax
 
-from grader.cli.messages import print_note, shown_path, short_name
+from grader.cli.messages import print_note, short_name, shown_path
 from grader.course import Course
 from grader.errors import GraderError
 from grader.progress import ProgressFile
