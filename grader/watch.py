@@ -130,13 +130,13 @@ class Session:
             return self.check(stay=True)
         if key in ("h", "H") and self.current is not None:
             try:
-                hint.show_next(self.course, self.current)
+                hint.show_next(self.course, self.current, again="h")
             except GraderError as error:
                 self.console.print(Text(f"  {error.message}. {error.hint}", style="warn"))
             self.print_footer()
         elif key in ("l", "L"):
             self._clear()
-            print_list(Course(self.course.root), self.progress.read())
+            print_list(Course(self.course.root), self.progress.read(), with_next=False)
             self.print_footer()
         elif key in ("v", "V") and self.last is not None:
             self._show(*self.last, verbose=True)
@@ -200,12 +200,9 @@ class Session:
     def _print_moved_on(self, entry: Entry) -> None:
         line = Text("  On to ", style="good")
         line.append(entry.name, style="title")
-        line.append(f": {entry.title} ({entry.kind}, {words.count(entry.points, 'point')})")
         self.console.print(line)
-        place = Text("  Open ", style="quiet")
-        place.append(shown_path(entry.skeleton, self.course), style="default")
-        place.append(" and save it when you want it graded.")
-        self.console.print(place)
+        self.console.print(Text(f"  {entry.title} ({entry.kind}, {words.count(entry.points, 'point')})"))
+        self.console.print(Text(f"  open {shown_path(entry.skeleton, self.course)}", style="quiet"))
         self.console.print()
 
     def print_footer(self) -> None:

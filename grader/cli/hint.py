@@ -28,8 +28,11 @@ def command(
     return 0
 
 
-def show_next(course: Course, entry: Entry) -> None:
-    """Print one more hint than last time; all of them once they have all been shown."""
+def show_next(course: Course, entry: Entry, again: str = "") -> None:
+    """Print one more hint than last time; all of them once they have all been shown.
+
+    ``again``: what asks for the next one, by default the command.
+    """
     if not entry.hints:
         raise GraderError(f"{entry.name} has no hints", "The lesson of its day shows the idea.")
     progress = ProgressFile(course.root)
@@ -47,7 +50,7 @@ def show_next(course: Course, entry: Entry) -> None:
         for number in range(len(entry.hints)):
             _print_hint(console, entry, number)
     rest = len(entry.hints) - shown
-    again = f"grader hint {short_name(entry, course)}"
+    again = again or f"grader hint {short_name(entry, course)}"
     if rest:
         line = Text(f"  {rest} more: ", style="quiet")
         line.append(again, style="command")

@@ -46,8 +46,8 @@ def next_exercise(course: Course, progress: Progress, after: Entry | None = None
     return next((entry for entry in order if not progress.of(entry.name).passed), None)
 
 
-def print_list(course: Course, progress: Progress) -> None:
-    """The list for the terminal."""
+def print_list(course: Course, progress: Progress, with_next: bool = True) -> None:
+    """The list for the terminal; ``with_next``: the command that goes on."""
     console = theme.console()
     plain = ascii_only(console)
     entries = course.exercises
@@ -94,7 +94,7 @@ def print_list(course: Course, progress: Progress) -> None:
     console.print()
     if upcoming is None:
         console.print(Text("  Every exercise is passed.", style="good"))
-    else:
+    elif with_next:
         line = Text("  Next: ")
         line.append(f"grader watch {short_name(upcoming, course)}", style="command")
         console.print(line)

@@ -59,7 +59,7 @@ def render_diagnostics(diagnostics: Sequence[Diagnostic], ascii_only: bool, most
     rest = [item for item in diagnostics if item not in errors]
     rows: list[RenderableType] = []
     for item in (errors or rest)[:most]:
-        place = ":".join(str(part) for part in (item.file, item.line, item.column) if part)
+        place = ":".join(str(part) for part in (words.file(item.file), item.line, item.column) if part)
         if rows:
             rows.append(Text(""))
         rows.append(paragraph(item.message, style="bad" if item in errors else "warn"))
@@ -83,14 +83,17 @@ def failing_cases(stage: Stage) -> list[CaseResult]:
     return [case for case in stage.cases if case.status in ("failed", "error")]
 
 
-def render_cases(stage: Stage, verbose: bool, ascii_only: bool) -> list[RenderableType]:
-    """The first failing case in full and the others by name; all of them in full when ``verbose``."""
+def render_cases(stage: Stage, verbose: bool, ascii_only: bool, findings_follow: bool = False) -> list[RenderableType]:
+    """The first failing case in full and the others by name; all of them in full when ``verbose``.
+
+    ``findings_follow``: the simulator's findings are shown later in the report, so a case does not repeat its own.
+    """
     failing = failing_cases(stage)
     rows: list[RenderableType] = []
     for case in failing if verbose else failing[:1]:
         if rows:
             rows.append(Text(""))
-        rows.extend(render_case(case, ascii_only))
+        rows.extend(render_case(case, ascii_only, findings_follow))
     others = [] if verbose else failing[1:]
     if others:
         rows.append(Text(""))
@@ -133,7 +136,7 @@ def words_of_problem(problem: str) -> str:
     }.get(problem, "")
 
 
-def render_case(case: CaseResult, ascii_only: bool) -> list[RenderableType]:
+def render_case(case: CaseResult, ascii_only: bool, findings_follow: bool = False) -> list[RenderableType]:
     """One failing case: its sizes, what is wrong, the worst positions."""
     head = Text("  ")
     head.append(mark(case.status, ascii_only), style="bad")
@@ -151,7 +154,10 @@ def render_case(case: CaseResult, ascii_only: bool) -> list[RenderableType]:
         rows.append(paragraph(case.text, indent=4))
     if not wrong and not case.text and case.problem:
         rows.append(paragraph(words_of_problem(case.problem), indent=4))
-    for finding in case.findings[:1]:
+    if case.findings and findings_follow:
+        rows.append(Text(""))
+        rows.append(paragraph("The simulator saw a fault in this case: see Safe, below.", style="warn", indent=4))
+    for finding in [] if findings_follow else case.findings[:1]:
         rows.append(Text(""))
         rows.append(indented(Group(*render_finding(finding, ascii_only))))
     if case.printed.strip():
@@ -278,7 +284,7 @@ def _where(
     """File, line, block and thread, less what the message says already."""
     parts = []
     if file and f"{file.rsplit('/', 1)[-1]}:{line}" not in message:
-        parts.append(f"{file}:{line}" if line else file)
+        parts.append(f"{words.file(file)}:{line}" if line else words.file(file))
     if (block is not None or thread is not None) and "thread (" not in message:
         parts.append(words.place(block, thread))
     return paragraph(", ".join(parts), style="quiet", indent=4) if parts else Group()
@@ -324,7 +330,8 @@ def first_look(verdict: Verdict) -> str:
     for bar in stage.bars:
         if not bar.passed and bar.look:
             return bar.look
-    for finding in stage.findings:
+    # A fault that the simulator saw comes before wrong numbers: it is usually their cause.
+    for finding in [finding for every in verdict.stages for finding in every.findings]:
         if finding.line:
             return f"{finding.file.rsplit('/', 1)[-1]}:{finding.line}, where {_with_article(finding)} shows"
     for diagnostic in stage.diagnostics:

@@ -77,7 +77,7 @@ def header(verdict: Verdict, width: int) -> list[RenderableType]:
         rows: list[RenderableType] = [first]
     else:
         rows = [first, Text("  " + right, style="quiet")]
-    facts = [verdict.file, words.DEVICES.get(verdict.device, verdict.device)]
+    facts = [words.file(verdict.file), words.DEVICES.get(verdict.device, verdict.device)]
     if verdict.device == "cuda" and verdict.versions.get("gpu"):
         facts[1] = verdict.versions["gpu"]
     facts.append(f"seed {verdict.seed}")
@@ -131,7 +131,8 @@ def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
     if failed and stage.diagnostics:
         rows += failures.render_diagnostics(stage.diagnostics, ascii_only)
     if failed and failures.failing_cases(stage):
-        rows += failures.render_cases(stage, verbose, ascii_only)
+        safe = verdict.stage("safe")
+        rows += failures.render_cases(stage, verbose, ascii_only, findings_follow=bool(safe and safe.findings))
     if failed and stage.findings:
         rows += failures.render_findings(stage.findings, verbose, ascii_only)
     if stage.bars and (failed or verbose):
@@ -220,17 +221,18 @@ def closing(verdict: Verdict, next_steps: Sequence[NextStep]) -> list[Renderable
     """The verdict itself, where to look first, and what to do now."""
     rows: list[RenderableType] = []
     if verdict.passed:
-        last = Text("  Passed", style="good")
-        last.append(f"  {verdict.score:g} of {verdict.points} points", style="")
+        last = Text.assemble(("  Passed", "good"))
+        last.append(f"  {verdict.score:g} of {verdict.points} points")
     elif verdict.exit_code == 2:
-        last = Text("  Not graded", style="warn")
+        last = Text.assemble(("  Not graded", "warn"))
         stage = verdict.failed_stage
         last.append(f"  {stage.summary}" if stage and stage.summary else "  the grader could not judge this file")
     else:
-        last = Text("  Not passed yet", style="bad")
+        last = Text.assemble(("  Not passed yet", "bad"))
         stage = verdict.failed_stage
-        last.append(f"  stops at {words.STAGE_TITLES.get(stage.name, stage.name)}" if stage else "", style="")
-    last.append(f"  ({words.duration(verdict.seconds)})", style="quiet")
+        last.append(f"  stops at {words.STAGE_TITLES.get(stage.name, stage.name)}" if stage else "")
+    if verdict.seconds >= 0.05:
+        last.append(f"  ({words.duration(verdict.seconds)})", style="quiet")
     rows.append(last)
     look = failures.first_look(verdict)
     if look:
