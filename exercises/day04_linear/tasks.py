@@ -1,0 +1,202 @@
+"""What each exercise of day 4 must do: the transpose, and the linear layer in three steps towards tensor cores."""
+
+import torch
+
+from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, normal
+
+ONE_LAUNCH = Bar("launches", at_most=1)
+NO_SCRATCH = Bar("scratch_bytes", at_most=0)
+
+# ---------------------------------------------------------------------------------------------------------- transpose
+
+transpose = Exercise(
+    title="Transpose without detours",
+    kind="optimise",
+    points=10,
+    summary="""out[c, r] = in[r, c] for in [rows, cols]. The kernel you are given is right, but neighbouring threads write
+    addresses that lie a whole row apart. Move whole sectors on both sides, without bank conflicts. Any rows and cols,
+    rows * cols may exceed 2^31; where either is 0 there is nothing to do.""",
+    launchers="void transpose(const float* in, float* out, int rows, int cols, cudaStream_t stream)",
+    # The parameter is called `in`, which no Python function can name: it arrives among the keyword arguments.
+    inputs={"in": Input("rows cols", normal(channel_offset=1.0))},
+    outputs={"out": Output("cols rows")},
+    reference=lambda **given: given["in"].T.contiguous(),
+    tolerance={"f32": 1e-7},
+    cases=[
+        Case("one element", rows=1, cols=1),
+        Case("one row", rows=1, cols=130),
+        Case("one column", rows=130, cols=1),
+        Case("one tile", rows=32, cols=32),
+        Case("one more than a tile", rows=33, cols=65),
+        Case("one less than a tile", rows=31, cols=95),
+        Case("wide", rows=3, cols=1031),
+        Case("tall", rows=1031, cols=5),
+        Case("no rows", rows=0, cols=5),
+        Case("random sizes", rows=between(2, 150), cols=between(2, 150)),
+    ],
+    efficient=Case("128 x 256", rows=128, cols=256),
+    bars=[
+        Bar("sectors / ideal", at_most=1.05, look="which of the two sides jumps from row to row between neighbours?"),
+        Bar("bank_conflict_ways", at_most=1.1, look="a column of a [32][32] tile lies in a single bank"),
+        Bar("global_bytes / minimum", at_most=1.01),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 0.0,
+    bench=[Bench("small", rows=1024, cols=1024), Bench("large", rows=16384, cols=8192)],
+    torch_baseline=lambda **given: given["in"].T.contiguous(),
+    hints=[
+        "Reading along rows and writing along columns: one of them always jumps, unless the data waits somewhere in between.",
+        "Let a block read a 32 x 32 tile along its rows into shared memory, pass a barrier, and write it along the rows of "
+        "the output, which are the columns of the tile.",
+        "`__shared__ float tile[32][33];` — thread (x, y) stores tile[y][x], and after __syncthreads() writes tile[x][y] to "
+        "out[(col0 + y) * rows + row0 + x]. The 33rd column spreads a column over all banks.",
+    ],
+)
+
+# ------------------------------------------------------------------------------------------------------------- linear
+
+LINEAR = """void {name}(const {{T}}* x, const {{T}}* weight, const {{T}}* bias, {{T}}* out, int rows, int in_features,
+                        int out_features, cudaStream_t stream)"""
+LINEAR_INPUTS = {
+    "x": Input("rows in_features", normal(mean=0.3)),
+    "weight": Input("out_features in_features", normal(scale=0.5, channel_offset=0.5)),
+    "bias": Input("out_features", normal(scale=3.0)),
+}
+
+
+def linear_layer(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """x weight^T + bias."""
+    return x @ weight.T + bias
+
+
+def linear_operations(d) -> float:
+    """Two per multiply-add."""
+    return 2.0 * d["rows"] * d["in_features"] * d["out_features"]
+
+
+RAGGED = [
+    Case("one of everything", rows=1, in_features=1, out_features=1),
+    Case("one row", rows=1, in_features=129, out_features=67),
+    Case("one feature in", rows=37, in_features=1, out_features=35),
+    Case("one feature out", rows=37, in_features=40, out_features=1),
+    Case("whole tiles", rows=64, in_features=64, out_features=64),
+    Case("one more than a tile", rows=33, in_features=65, out_features=129),
+    Case("one less than a tile", rows=31, in_features=63, out_features=127),
+    Case("primes", rows=53, in_features=71, out_features=101),
+    Case("no rows", rows=0, in_features=8, out_features=8),
+    Case("no features in: the bias alone", rows=5, in_features=0, out_features=9),
+    Case("random sizes", rows=between(1, 90), in_features=between(1, 90), out_features=between(1, 140)),
+]
+LINEAR_BENCH = [
+    Bench("small", rows=128, in_features=1024, out_features=4096),
+    Bench("large", rows=4096, in_features=4096, out_features=4096),
+]
+
+linear = Exercise(
+    title="Linear layer, tiled",
+    kind="implement",
+    points=10,
+    summary="""out = x weight^T + bias for x [rows, in_features] and weight [out_features, in_features], as torch.nn.Linear
+    stores it. Each value should come from global memory once per tile of outputs, not once per output. Any sizes; with
+    in_features = 0 the result is the bias.""",
+    launchers=LINEAR.format(name="linear"),
+    inputs=LINEAR_INPUTS,
+    outputs={"out": Output("rows out_features")},
+    reference=linear_layer,
+    trivial=[lambda x, weight: x @ weight.T],
+    cases=RAGGED,
+    efficient=Case("128 x 128 x 128", rows=128, in_features=128, out_features=128),
+    bars=[
+        Bar("global_bytes / minimum", at_most=3.5, look="a tile of 32 x 32 outputs reads each input 128 / 32 times"),
+        Bar("sectors / ideal", at_most=1.1, look="load both tiles along in_features: neighbours are neighbours there"),
+        Bar("bank_conflict_ways", at_most=1.2, look="threads that read different rows of a tile at the same column"),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=linear_operations,
+    bench=LINEAR_BENCH,
+    torch_baseline=lambda x, weight, bias: torch.nn.functional.linear(x, weight, bias),
+    hints=[
+        "Outputs in the same row share a row of x; outputs in the same column share a row of weight. A block of 32 x 32 "
+        "outputs needs 64 rows: who should fetch them, and how often?",
+        "March over in_features 32 at a time: load a 32 x 32 tile of x and one of weight into shared memory (zeros outside), "
+        "barrier, let each thread add 32 products, barrier, next.",
+        "`for (int i = 0; i < 32; ++i) sum += x_tile[threadIdx.y][i] * w_tile[threadIdx.x][i];` — the second reads 32 rows "
+        "at once: declare w_tile [32][33].",
+    ],
+)
+
+linear_register_tiled = Exercise(
+    title="Linear layer, register tiles",
+    kind="optimise",
+    points=20,
+    summary="""The same product. The kernel you are given makes one output per thread: for each multiply-add it fetches two
+    values from shared memory, and that is its limit. Let each thread make a small tile of outputs in registers, so that
+    what it fetches is used several times. Any sizes.""",
+    launchers=LINEAR.format(name="linear_register_tiled"),
+    inputs=LINEAR_INPUTS,
+    outputs={"out": Output("rows out_features")},
+    reference=linear_layer,
+    trivial=[lambda x, weight: x @ weight.T],
+    cases=RAGGED,
+    efficient=Case("256 x 64 x 256", rows=256, in_features=64, out_features=256),
+    bars=[
+        Bar(
+            "shared_wavefronts / (flops_needed / 64)",
+            at_most=0.8,
+            look="wavefronts of shared memory for each multiply-add of a warp: two loads for one product gives 2",
+        ),
+        Bar("global_bytes / minimum", at_most=3.2, look="a tile of 64 x 64 outputs or more"),
+        Bar("bank_conflict_ways", at_most=1.6),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=linear_operations,
+    bench=LINEAR_BENCH,
+    torch_baseline=lambda x, weight, bias: torch.nn.functional.linear(x, weight, bias),
+    hints=[
+        "Count the loads from shared memory per multiply-add: two. A thread that makes 2 x 2 outputs needs four loads for four "
+        "products. And 8 x 8?",
+        "Hold `float sum[8][8]`, and per k fetch 8 values of x and 8 of weight into registers, then 64 multiply-adds. A block "
+        "of 16 x 16 threads makes 128 x 128 outputs. Unroll everything, or the arrays leave the registers.",
+        "Store the tiles k-major, `x_tile[k][row]`, so that the eight values are two float4. Give the rows of a thread as "
+        "4 ty .. 4 ty + 3 and 64 + 4 ty .. 64 + 4 ty + 3: then the lanes of a warp read neighbouring float4.",
+    ],
+)
+
+linear_wmma = Exercise(
+    title="Linear layer on tensor cores",
+    kind="implement",
+    points=20,
+    summary="""The same product for f16 and bf16 with sums in f32 and one rounding at the end, on tensor cores through
+    nvcuda::wmma. Any sizes: what lies outside the matrices counts as zero. (On a GPU: at least half of cuBLAS at 4096.)""",
+    launchers=LINEAR.format(name="linear_wmma_{dtype}"),
+    dtypes=("f16", "bf16"),
+    inputs=LINEAR_INPUTS,
+    outputs={"out": Output("rows out_features")},
+    reference=linear_layer,
+    trivial=[lambda x, weight: x @ weight.T],
+    cases=[
+        *RAGGED,
+        Case("sums beyond the range of f16 precision", rows=20, in_features=1500, out_features=24),
+    ],
+    efficient=Case("256 x 64 x 256", dtypes=("f16",), rows=256, in_features=64, out_features=256),
+    bars=[
+        Bar("global_bytes / minimum", at_most=3.2, look="tiles of 64 x 64 outputs or more"),
+        Bar("bank_conflict_ways", at_most=2.1, look="pad the rows of the tiles by 16 bytes"),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=linear_operations,
+    bench=LINEAR_BENCH,
+    torch_baseline=lambda x, weight, bias: torch.nn.functional.linear(x, weight, bias),
+    hints=[
+        "A warp multiplies 16 x 16 x 16 at a time: load_matrix_sync a tile of x and a tile of weight, mma_sync into an "
+        "accumulator. weight is [feature, k]; which layout makes it the k x feature matrix that the product wants?",
+        "weight as a col_major matrix_b, x as a row_major matrix_a, an accumulator of float. Give each warp several tiles, "
+        "so that a fragment that it loads is used several times. Zero-fill the tiles in shared memory at the edges.",
+        "Which lane holds which element of an accumulator is not specified: store_matrix_sync it to shared memory as float, "
+        "synchronise, then add the bias, round and write the elements that exist.",
+    ],
+)
