@@ -292,12 +292,12 @@ class Exercise:
             values[name] = derive(dims) if callable(derive) else derive
         return values
 
-    def call(self, case: Case, dtype: str, seed: int) -> Call:
-        """Choose sizes and draw inputs. ``seed`` is that of the case (see ``case_seed``)."""
+    def call(self, case: Case, dtype: str, seed: int, device: str = "cpu") -> Call:
+        """Choose sizes and draw inputs. ``seed`` is that of the case (see ``case_seed``); ``device`` draws the numbers."""
         import torch
 
         dims = self.dims_of(case, seed)
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator(device).manual_seed(seed)
         tensors: dict[str, Any] = {}
         dtypes: dict[str, str] = {}
         drawn: list[tuple[str, str, Callable[..., Any], str | None]] = [
@@ -319,6 +319,7 @@ class Exercise:
             )
             tensor = torch.as_tensor(tensor)
             tensors[name] = tensor.to(rounded).expand(shape).contiguous()
+        tensors = {name: tensor.cpu() for name, tensor in tensors.items()}
         return Call(
             case=case,
             dtype=dtype,

@@ -128,7 +128,7 @@ class _Check:
             from grader.judge.fast import judge_fast
 
             self.report(Progress("fast", "started"))
-            stages.append(judge_fast(self.task, self.file, self.built, self.seed))
+            stages.append(judge_fast(self.task.name, self.file))
             self.report(Progress("fast", "finished", status=stages[-1].status))
         return stages
 

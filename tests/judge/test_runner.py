@@ -83,7 +83,7 @@ def test_right_kernel_passes(child: Child) -> None:
         ("missing", "launch", "there is no launcher missing"),
         ("change_input", "inputs", "changed its input x"),
         ("orphan", "exit", "exit code 0"),
-        ("forge", "unwritten", "nothing was written"),
+        ("forge", "guard", "outside its output"),
     ],
 )
 def test_bad_kernels_are_verdicts(child: Child, launcher: str, problem: str, says: str) -> None:

@@ -17,7 +17,7 @@ void* kernel = nullptr;
 
 // What was allocated for a call, freed at its end.
 struct Allocations {
-    void* base[MAX_SETS * MAX_ARGUMENTS];
+    void* base[MAX_SETS * MAX_ARGUMENTS + 1];
     int count = 0;
 
     ~Allocations() {
@@ -95,6 +95,17 @@ __global__ void wait_a_while(unsigned long long nanoseconds) {
     while (now - start < nanoseconds);
 }
 
+// Reads memory that no kernel uses, which pushes all else out of the cache. The word after the end is never wanted.
+__global__ void read_all(unsigned* words, size_t count) {
+    unsigned sum = 0;
+    for (size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x; i < count;
+         i += static_cast<size_t>(gridDim.x) * blockDim.x)
+        sum += words[i];
+    if (sum == 0x12345679u) words[count] = sum;
+}
+
+enum { MAX_RUNS = 4096 };
+
 }  // namespace
 
 namespace device {
@@ -147,40 +158,49 @@ int call(Call& call, Thunk thunk, Text& reply) {
 }
 
 int time(Call& call, Thunk thunk, Text& reply) {
-    static cudaEvent_t events[4097];
-    int runs = call.runs < 4096 ? call.runs : 4096;
+    static cudaEvent_t begin[MAX_RUNS], end[MAX_RUNS];
+    static void* pointers[MAX_SETS][MAX_ARGUMENTS];
+    int runs = call.runs < MAX_RUNS ? call.runs : MAX_RUNS;
     Allocations memory;
     Status status;
-    for (int s = 0; s < call.sets; ++s)
+    for (int s = 0; s < call.sets; ++s) {
         if (!place(call, call.set[s], memory, status, reply)) return status.code;
-    static void* pointers[MAX_SETS][MAX_ARGUMENTS];
-    for (int s = 0; s < call.sets; ++s) fill_pointers(call.set[s], pointers[s]);
-    for (int i = 0; i <= runs; ++i)
-        if (!status.ok(cudaEventCreate(&events[i]), "setup", reply)) return status.code;
-
+        fill_pointers(call.set[s], pointers[s]);
+    }
+    unsigned* other = nullptr;
+    if (call.flush != 0) {
+        if (!status.ok(cudaMalloc(&other, call.flush + sizeof(unsigned)), "setup", reply)) return status.code;
+        memory.base[memory.count++] = other;
+    }
+    for (int i = 0; i < runs; ++i) {
+        status.ok(cudaEventCreate(&begin[i]), "setup", reply);
+        if (!status.ok(cudaEventCreate(&end[i]), "setup", reply)) return status.code;
+    }
     for (int run = 0; run < call.warmup; ++run)
         if (!status.ok(static_cast<cudaError_t>(thunk(pointers[run % call.sets])), "launch", reply)) return status.code;
     if (!status.ok(cudaDeviceSynchronize(), "run", reply)) return status.code;
 
-    // About 12 us of host time for each launch with its event, at most 50 ms.
-    unsigned long long queue = 12000ull * static_cast<unsigned long long>(runs) + 200000ull;
+    // About 20 us of host time for each run, so that the device always finds the next one waiting.
+    unsigned long long queue = 20000ull * static_cast<unsigned long long>(runs) + 200000ull;
     wait_a_while<<<1, 1>>>(queue < 50000000ull ? queue : 50000000ull);
-    cudaEventRecord(events[0]);
     for (int run = 0; run < runs; ++run) {
+        if (call.flush != 0) read_all<<<1024, 256>>>(other, call.flush / sizeof(unsigned));
+        cudaEventRecord(begin[run]);
         int code = thunk(pointers[(run + call.warmup) % call.sets]);
+        cudaEventRecord(end[run]);
         if (!status.ok(static_cast<cudaError_t>(code), "launch", reply)) return status.code;
-        cudaEventRecord(events[run + 1]);
     }
     if (!status.ok(cudaDeviceSynchronize(), "run", reply)) return status.code;
 
     for (int run = 0; run < runs; ++run) {
         float milliseconds = 0;
-        cudaEventElapsedTime(&milliseconds, events[run], events[run + 1]);
+        status.ok(cudaEventElapsedTime(&milliseconds, begin[run], end[run]), "run", reply);
         char line[64];
         int length = snprintf(line, sizeof line, "%.3f\n", static_cast<double>(milliseconds) * 1e3);
         if (call.report >= 0) write_all(call.report, line, static_cast<size_t>(length));
+        cudaEventDestroy(begin[run]);
+        cudaEventDestroy(end[run]);
     }
-    for (int i = 0; i <= runs; ++i) cudaEventDestroy(events[i]);
     fetch(call, call.set[0], status, reply);
     return status.code;
 }

@@ -13,8 +13,9 @@
 //     inout NAME ...                         an output that the kernel may read, as it starts with values
 //     value BYTES_IN_HEX
 //     stream
-//   time LAUNCHER WARMUP RUNS                files: as call. reply: as call; the report holds the times
-//     ...arguments as above, the line "next" before each further set
+//   time LAUNCHER WARMUP RUNS FLUSH          files: as call. reply: as call; the report holds the times
+//     ...arguments as above, the line "next" before each further set. Before each run FLUSH bytes of other
+//     device memory are read, so that no input is left in the cache (0: none)
 //   writer TENSOR OFFSET...                  reply: "writer" and per offset a line "X Y Z X Y Z" or "unknown"
 //   quit
 //
@@ -53,6 +54,7 @@ struct Call {
     char launcher[MAX_NAME];
     int warmup;
     int runs;
+    size_t flush;
     int sets;
     ArgumentSet* set;            // `sets` of them
     const unsigned char* input;  // the mapped files

@@ -136,8 +136,9 @@ void answer_call(Packet& packet, char* lines, bool timed, Text& reply) {
 
     char* rest = lines;
     const char* head = next_line(rest);
-    int items = sscanf(head, timed ? "time %95s %d %d" : "call %95s", call.launcher, &call.warmup, &call.runs);
-    if (items != (timed ? 3 : 1) || !read_arguments(rest, call)) {
+    int items = timed ? sscanf(head, "time %95s %d %d %zu", call.launcher, &call.warmup, &call.runs, &call.flush)
+                      : sscanf(head, "call %95s", call.launcher);
+    if (items != (timed ? 4 : 1) || !read_arguments(rest, call)) {
         reply.add("error the request cannot be read");
     } else if (Thunk thunk = device::find(call.launcher)) {
         Text remarks;
