@@ -1,0 +1,37 @@
+"""CUDA's error codes in words."""
+
+from __future__ import annotations
+
+_ERRORS = {
+    1: ("cudaErrorInvalidValue", "an argument of a CUDA call is out of range"),
+    2: ("cudaErrorMemoryAllocation", "out of device memory"),
+    9: ("cudaErrorInvalidConfiguration", "the grid, the block or the shared memory of a launch is out of range"),
+    35: ("cudaErrorInsufficientDriver", "the driver is older than the CUDA runtime"),
+    98: ("cudaErrorInvalidDeviceFunction", "the kernel was not compiled for this GPU"),
+    100: ("cudaErrorNoDevice", "there is no GPU"),
+    101: ("cudaErrorInvalidDevice", "there is no GPU of this number"),
+    209: ("cudaErrorNoKernelImageForDevice", "the kernel was not compiled for this GPU"),
+    222: ("cudaErrorUnsupportedPtxVersion", "the driver is older than the compiler"),
+    400: ("cudaErrorInvalidResourceHandle", "a stream or an event is not valid"),
+    700: ("cudaErrorIllegalAddress", "a kernel read or wrote outside its memory"),
+    701: ("cudaErrorLaunchOutOfResources", "the block needs more registers or shared memory than there are"),
+    702: ("cudaErrorLaunchTimeout", "a kernel ran too long"),
+    710: ("cudaErrorAssert", "an assert in a kernel failed"),
+    714: ("cudaErrorHardwareStackError", "the stack of a thread overflowed"),
+    715: ("cudaErrorIllegalInstruction", "a kernel met an illegal instruction"),
+    716: ("cudaErrorMisalignedAddress", "an address is not a multiple of the size of the access"),
+    717: ("cudaErrorInvalidAddressSpace", "an address is of the wrong kind of memory"),
+    718: ("cudaErrorInvalidPc", "a kernel jumped to nowhere"),
+    719: ("cudaErrorLaunchFailure", "a kernel failed"),
+    720: ("cudaErrorCooperativeLaunchTooLarge", "a cooperative launch has more blocks than fit on the GPU at once"),
+    801: ("cudaErrorNotSupported", "this GPU does not support the call"),
+    999: ("cudaErrorUnknown", "an unknown error"),
+}
+
+
+def describe_error(code: int) -> str:
+    """A CUDA error code as its name and what it means."""
+    if code == -1:
+        return "the launcher threw a C++ exception"
+    name, meaning = _ERRORS.get(code, (f"CUDA error {code}", ""))
+    return f"{name}: {meaning}" if meaning else name
