@@ -196,7 +196,7 @@ flash_attention.""",
     efficient=Case("256 queries, 256 keys", **sizes(query_len=256, key_len=256)),
     bars=[
         Bar("global_bytes / minimum", at_most=1.6, look="k and v are fetched once for each tile of queries."),
-        Bar("shared_bytes / flops", at_most=1.6, look="How many multiply-adds does a value from shared memory feed?"),
+        Bar("shared_wavefronts * 64 / flops_needed", at_most=1.0, look="How many multiply-adds does a value from shared memory feed?"),
         Bar("sectors / ideal", at_most=1.2, look="Do neighbouring threads read neighbouring floats?"),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),
