@@ -3,7 +3,7 @@
 An element is right when ``|actual - expected| <= tolerance * (scale + |expected|)``. The scale is the root mean square of
 the reference in the element's row, so that a number near zero in a row of large ones may be off by what rounding costs
 there, and no more. Rows shorter than ``SHORT_ROW`` use the whole tensor's instead (their own says little), and no row's
-scale is less than a thousandth of the tensor's. On top of that the norm of all errors together, relative to the norm of
+scale is less than a millionth of the tensor's. On top of that the norm of all errors together, relative to the norm of
 the reference, must be within the tolerance too: rounding errors have different signs and sizes, systematic ones do not.
 
 Why an output of zeros, of one constant, of the mean or of the inputs cannot pass: with a tolerance of at most 0.02 it
@@ -154,7 +154,7 @@ def _errors(got: Any, want: Any, tolerance: float) -> tuple[Any, Any]:
     scale = whole
     if want.dim() > 1 and want.shape[-1] >= SHORT_ROW:
         per_row = finite.sum(dim=-1, keepdim=True).clamp(min=1)
-        scale = torch.maximum((square.sum(dim=-1, keepdim=True) / per_row).sqrt(), whole * 1e-3)
+        scale = torch.maximum((square.sum(dim=-1, keepdim=True) / per_row).sqrt(), whole * 1e-6)
     error = (got - want).abs()
     error = torch.where(got == want, 0.0, error)
     error = torch.where(torch.isnan(error), math.inf, error)

@@ -76,6 +76,8 @@ def evaluate_bar(bar: Bar, names: Mapping[str, Any], dtype: str = "") -> BarResu
         value = float(eval(compile(tree, "bar", "eval"), {"__builtins__": {}, **_FUNCTIONS}, dict(names)))
     except ZeroDivisionError:
         value = math.inf
+    except Exception as error:
+        raise GraderError(f"the bar {bar.expression!r} has no value: {type(error).__name__}: {error}") from error
     passed = not math.isnan(value)
     if bar.at_most is not None:
         passed = passed and value <= bar.at_most * (1 + 1e-9)

@@ -1,0 +1,46 @@
+"""Bars: limits on counters."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from grader.errors import GraderError
+from grader.judge.efficient import evaluate_bar
+from grader.task import Bar
+
+COUNTED = {"global_bytes": 3000.0, "minimum": 1000.0, "launches": 1, "ideal": 0, "sectors": 0}
+
+
+@pytest.mark.parametrize(
+    ("bar", "value", "passed"),
+    [
+        (Bar("global_bytes / minimum", at_most=3.0), 3.0, True),
+        (Bar("global_bytes / minimum", at_most=2.9), 3.0, False),
+        (Bar("launches", at_most=1), 1.0, True),
+        (Bar("max(launches, 2) * 2", at_least=5), 4.0, False),
+        (Bar("global_bytes", at_least=1, at_most=5000), 3000.0, True),
+        (Bar("sectors / ideal", at_most=1.0), math.inf, False),
+    ],
+)
+def test_bars(bar: Bar, value: float, passed: bool) -> None:
+    result = evaluate_bar(bar, COUNTED)
+    assert (result.value, result.passed) == (value, passed)
+
+
+def test_what_a_learner_reads() -> None:
+    result = evaluate_bar(Bar("global_bytes / minimum", at_most=1.2, look="read each row once"), COUNTED, "f16")
+    assert result.text.splitlines() == [
+        "global_bytes / minimum = 3 in f16, at most 1.2 is allowed (global_bytes 3,000, minimum 1,000)",
+        "  look at: read each row once",
+    ]
+
+
+def test_mistakes_of_authors() -> None:
+    with pytest.raises(GraderError, match="no_such, which is not counted"):
+        evaluate_bar(Bar("no_such / 2", at_most=1), COUNTED)
+    with pytest.raises(GraderError, match="is no expression"):
+        evaluate_bar(Bar("1 +", at_most=1), COUNTED)
+    with pytest.raises(GraderError, match="has no value"):
+        evaluate_bar(Bar("launches.__class__", at_most=1), COUNTED)
