@@ -1,0 +1,77 @@
+"""How every figure of the course looks: quiet axes, few colours, the same meaning for each of them everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+INK = "#24292f"
+GREY = "#8c959f"
+PALE = "#e4e8ec"
+BLUE = "#2f6f9f"
+ORANGE = "#c7702e"
+GREEN = "#2c7f57"
+RED = "#b3372e"
+
+LANES = "viridis"
+"""The colour map for the 32 lanes of a warp: neighbours look alike, so order shows."""
+
+SETTINGS: dict[str, Any] = {
+    "figure.figsize": (8.0, 3.6),
+    "figure.dpi": 96,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "savefig.bbox": "tight",
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": GREY,
+    "axes.linewidth": 0.8,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.titlepad": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": False,
+    "axes.axisbelow": True,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "grid.color": PALE,
+    "grid.linewidth": 0.8,
+    "lines.linewidth": 1.8,
+    "legend.frameon": False,
+    "svg.hashsalt": "llm-kernels",
+}
+
+
+def use() -> None:
+    """Give matplotlib the course's look. Lessons call it through ``lesson``."""
+    import matplotlib
+    from cycler import cycler
+
+    matplotlib.rcParams.update(SETTINGS)
+    matplotlib.rcParams["axes.prop_cycle"] = cycler(color=[BLUE, ORANGE, GREEN, RED, GREY, INK])
+
+
+def bare(ax: Any) -> None:
+    """No frame, no ticks: for drawings that are no plots."""
+    ax.set_xticks([])
+    ax.set_yticks([])
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+
+
+def lane_colour(lane: int) -> Any:
+    """The colour of one lane of a warp."""
+    import matplotlib
+
+    return matplotlib.colormaps[LANES](0.08 + 0.84 * lane / 31)
+
+
+def text_on(colour: Any) -> str:
+    """White or dark text, whichever can be read on a colour."""
+    red, green, blue = colour[:3]
+    return "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else INK
