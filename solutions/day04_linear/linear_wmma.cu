@@ -9,12 +9,11 @@
 
 namespace wmma = nvcuda::wmma;
 
-constexpr int kTile = 128;     // a block makes kTile x kTile outputs
-constexpr int kDepth = 32;     // columns of x and weight in one stage
-constexpr int kStages = 4;     // stages on their way or in use
-constexpr int kThreads = 128;  // four warps, each of which makes 64 x 64 outputs
-constexpr int kRow =
-    kDepth + 8;  // elements of a row in shared memory: 80 bytes, so eight rows start in different banks
+constexpr int kTile = 128;                // a block makes kTile x kTile outputs
+constexpr int kDepth = 32;                // columns of x and weight in one stage
+constexpr int kStages = 4;                // stages on their way or in use
+constexpr int kThreads = 128;             // four warps, each of which makes 64 x 64 outputs
+constexpr int kRow = kDepth + 8;          // a row in shared memory is 80 bytes: eight rows start in different banks
 constexpr int kStage = 2 * kTile * kRow;  // elements of one stage: a tile of x, then a tile of weight
 constexpr size_t kSharedBytes = sizeof(short) * kStages * kStage;
 static_assert(kSharedBytes >= sizeof(float) * kTile * kTile, "the sums pass through the same memory at the end");
