@@ -9,7 +9,8 @@
 
 namespace wmma = nvcuda::wmma;
 
-constexpr int kTile = 128;                // a block makes kTile x kTile outputs
+constexpr int kTile = 128;  // a block makes kTile x kTile outputs
+
 constexpr int kDepth = 32;                // columns of x and weight in one stage
 constexpr int kStages = 4;                // stages on their way or in use
 constexpr int kThreads = 128;             // four warps, each of which makes 64 x 64 outputs
