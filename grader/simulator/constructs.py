@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from grader.simulator.rewrite_error import RewriteError, error_at
 from grader.toolchain.tokens import Source
 
 # Headers of other libraries: a kernel file is plain CUDA, compiled alone and linked against nothing.
@@ -53,8 +54,6 @@ def _suggest(hint: str) -> str:
 
 def check_includes(source: Source, include_dir: Path | None) -> None:
     """An error for a header that a kernel file cannot have here."""
-    from grader.simulator.rewrite import RewriteError
-
     for include in source.includes:
         line, column = source.line(include.start), source.column(include.start)
         text = source.line_text(line)
@@ -93,8 +92,6 @@ def _present(include_dir: Path | None, name: str) -> bool:
 
 def check_words(source: Source) -> None:
     """An error for a CUDA feature that is known by its name and is not simulated."""
-    from grader.simulator.rewrite import error_at
-
     tokens = list(source.tokens)
     for macro in source.macros:
         tokens.extend(macro.body)

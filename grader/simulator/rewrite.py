@@ -16,30 +16,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from grader.errors import BuildError
 from grader.simulator import ptx_asm
 from grader.simulator.constructs import check_includes, check_words
+from grader.simulator.declarations import (
+    DEVICE_VARIABLES,
+    is_variable,
+    kind_of_brace,
+    names_of_variables,
+    parse_shared,
+)
 from grader.simulator.kernels import Kernel, find_kernels
-from grader.toolchain.tokens import Source, Token, closing, join, opening, split_commas
+from grader.simulator.launch_syntax import angle_opening, callee_start, configuration_end, is_triple
+from grader.simulator.rewrite_error import RewriteError, error_at
+from grader.toolchain.tokens import Source, Token, closing, join, split_commas
 
-_ATTRIBUTES = {"__attribute__", "alignas", "__align__", "__launch_bounds__", "__declspec", "decltype", "noexcept"}
-_ATTRIBUTES |= {"__maxnreg__", "__cluster_dims__", "requires", "explicit"}
-_QUALIFIERS = {"__shared__", "static", "extern", "inline", "__device__", "thread_local"}
+__all__ = ["Edit", "RewriteError", "Rewritten", "rewrite"]
+
 _LAUNCH_CALLS = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel"}
-_DEVICE_VARIABLE = {"__device__": "device", "__constant__": "constant", "__managed__": "device"}
-
-
-class RewriteError(BuildError):
-    """A construct that the simulator does not have, at a line and column of the learner's file."""
-
-    def __init__(self, line: int, column: int, message: str, hint: str = "", *, source_line: str = "") -> None:
-        super().__init__(message, hint)
-        self.line = line
-        self.column = column
-        self.source_line = source_line
-        self.diagnostics: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,12 +132,6 @@ def _apply(text: str, edits: list[Edit]) -> Rewritten:
     return Rewritten("".join(out), text, tuple(placed))
 
 
-def error_at(source: Source, token: Token, message: str, hint: str = "") -> RewriteError:
-    """An error at a token, with its line of source."""
-    line = source.line(token.start)
-    return RewriteError(line, source.column(token.start), message, hint, source_line=source.line_text(line))
-
-
 class _RegionRewriter:
     """One pass over the tokens of a region, with the open braces known at each token."""
 
@@ -207,17 +195,9 @@ class _RegionRewriter:
         elif text == ":" and scope.parens == 0 and scope.kind in ("class", "function", "block"):
             if i - scope.start <= 1 or self.tokens[scope.start].text == "case":
                 scope.start = i + 1
-        elif text == "<" and self._three(i, "<"):
+        elif text == "<" and is_triple(self.tokens, i, "<"):
             return self._launch(i)
         return i + 1
-
-    def _three(self, i: int, mark: str) -> bool:
-        group = self.tokens[i : i + 3]
-        return (
-            len(group) == 3
-            and all(t.text == mark and t.kind == "mark" for t in group)
-            and group[2].end - group[0].start == 3
-        )
 
     def _open(self, i: int) -> None:
         scope = self.scopes[-1]
@@ -225,7 +205,7 @@ class _RegionRewriter:
             self.scopes.append(_Scope("block", scope.device, i + 1))
             return
         declaration = self.tokens[scope.start : i]
-        kind = _kind_of_brace(declaration)
+        kind = kind_of_brace(declaration)
         device = any(t.text in ("__global__", "__device__") for t in declaration)
         self.scopes.append(_Scope(kind, device, i + 1))
         if kind == "function" and self.dynamic_arrays:
@@ -244,10 +224,10 @@ class _RegionRewriter:
 
     def _launch(self, i: int) -> int:
         tokens = self.tokens
-        first = self._callee_start(i)
+        first = callee_start(tokens, i)
         if first is None:
             raise error_at(self.source, tokens[i], "'<<<' without the name of a kernel before it")
-        end = self._configuration_end(i + 3)
+        end = configuration_end(tokens, i + 3)
         if end is None:
             raise error_at(self.source, tokens[i], "the launch has no '>>>(' after its '<<<'")
         if self.scopes[-1].device:
@@ -306,7 +286,7 @@ class _RegionRewriter:
             return False
         given = None
         if callee[-1].text == ">":
-            opened = self._angle_opening_in(callee)
+            opened = angle_opening(callee, len(callee) - 1)
             given = len(split_commas(callee[opened + 1 : -1]))
             name = callee[opened - 1].text
         else:
@@ -319,108 +299,6 @@ class _RegionRewriter:
         if len({k.signature for k in known}) > 1:
             return False
         return all((given or 0) >= k.needed for k in known)
-
-    @staticmethod
-    def _angle_opening_in(callee: Sequence[Token]) -> int:
-        depth = 0
-        for k in range(len(callee) - 1, -1, -1):
-            depth += {">": 1, "<": -1}.get(callee[k].text, 0)
-            if depth == 0:
-                return k
-        return 0
-
-    def _callee_start(self, i: int) -> int | None:
-        """The index of the first token of what is launched: ``ns::kernel<T, (N > 4)>``, ``table[i]``, ``(*pointer)``."""
-        tokens, k = self.tokens, i - 1
-        while k >= 0:
-            text = tokens[k].text
-            if tokens[k].kind == "mark" and text == ">":
-                opened = self._angle_opening(k)
-                if opened is None:
-                    return None
-                k = opened - 1
-                continue
-            if text in (")", "]"):
-                opened = opening(tokens, k)
-                if opened is None:
-                    return None
-                before = tokens[opened - 1] if opened else None
-                if (
-                    before is None
-                    or not (before.kind == "word" or before.text in (")", "]"))
-                    or before.text == "return"
-                ):
-                    return opened
-                k = opened - 1
-                continue
-            if tokens[k].kind != "word" or text == "return":
-                return None
-            if k and tokens[k - 1].text in ("template", "##"):
-                k -= 1
-                if tokens[k].text == "##":
-                    k -= 1
-                    continue
-            if k and tokens[k - 1].text in (".", "->"):
-                k -= 2
-                continue
-            if k and tokens[k - 1].text == "::":
-                if k > 1 and (
-                    (tokens[k - 2].kind == "word" and tokens[k - 2].text != "return") or tokens[k - 2].text == ">"
-                ):
-                    k -= 2
-                    continue
-                return k - 1
-            return k
-        return None
-
-    def _angle_opening(self, k: int) -> int | None:
-        """The ``<`` that opens the template arguments closed by the ``>`` at ``k``."""
-        tokens, depth = self.tokens, 0
-        while k >= 0:
-            text = tokens[k].text if tokens[k].kind == "mark" else ""
-            if text in (")", "]", "}"):
-                opened = opening(tokens, k)
-                if opened is None:
-                    return None
-                k = opened - 1
-                continue
-            if text in ("(", "[", "{", ";"):
-                return None
-            if text == ">":
-                depth += 1
-            elif text == "<":
-                if k and tokens[k - 1].text == "<" and tokens[k - 1].end == tokens[k].start:
-                    k -= 2  # a shift inside template arguments
-                    continue
-                depth -= 1
-                if depth == 0:
-                    return k
-            k -= 1
-        return None
-
-    def _configuration_end(self, i: int) -> int | None:
-        """The index of the first ``>`` of the ``>>>`` that ends the configuration starting at ``i``."""
-        tokens, depth = self.tokens, 0
-        while i < len(tokens):
-            text = tokens[i].text if tokens[i].kind == "mark" else ""
-            if text in ("(", "[", "{"):
-                depth += 1
-            elif text in (")", "]", "}"):
-                depth -= 1
-                if depth < 0:
-                    return None
-            elif text == ";" and depth == 0:
-                return None
-            elif text == ">" and depth == 0 and self._three(i, ">"):
-                run = i
-                while run < len(tokens) and tokens[run].text == ">" and tokens[run].start - tokens[i].start == run - i:
-                    run += 1
-                if run < len(tokens) and tokens[run].text == "(":
-                    return run - 3
-                i = run
-                continue
-            i += 1
-        return None
 
     def _strip_cast(self, i: int) -> None:
         """``cudaLaunchCooperativeKernel((void*)kernel, ...)``: the simulator's takes the kernel with its type."""
@@ -470,7 +348,7 @@ class _RegionRewriter:
                 "a __shared__ array outside a kernel",
                 "Declare it inside the kernel, or as 'extern __shared__ T name[];'.",
             )
-        parsed = _parse_declaration(self.source, declaration)
+        parsed = parse_shared(self.source, declaration)
         statements = []
         for name, type_id, initialiser in parsed.declarators:
             if initialiser:
@@ -521,13 +399,13 @@ class _RegionRewriter:
 
     def _register_globals(self, start: int, end: int) -> None:
         declaration = list(self.tokens[start:end])
-        kinds = [_DEVICE_VARIABLE[t.text] for t in declaration if t.text in _DEVICE_VARIABLE]
+        kinds = [DEVICE_VARIABLES[t.text] for t in declaration if t.text in DEVICE_VARIABLES]
         words = {t.text for t in declaration}
         if not kinds or "extern" in words or "template" in words or "using" in words or "typedef" in words:
             return
-        if not _is_variable(declaration):
+        if not is_variable(declaration):
             return
-        names = _names_of_variables(declaration)
+        names = names_of_variables(declaration)
         kind = "constant" if "constant" in kinds else kinds[0]
         if self.scopes[-1].kind == "class":
             return
@@ -567,162 +445,3 @@ class _RegionRewriter:
 
     def _verbatim(self, start: int, end: int) -> str:
         return self.source.text[start:end]
-
-
-def _strip(declaration: Sequence[Token]) -> list[Token]:
-    """A declaration without its template header, attributes and alignment."""
-    out: list[Token] = []
-    i = 0
-    while i < len(declaration):
-        text = declaration[i].text
-        if text == "template" and i + 1 < len(declaration) and declaration[i + 1].text == "<":
-            depth = 0
-            i += 1
-            while i < len(declaration):
-                depth += {"<": 1, ">": -1}.get(declaration[i].text, 0)
-                i += 1
-                if depth == 0:
-                    break
-            continue
-        if text in _ATTRIBUTES and i + 1 < len(declaration) and declaration[i + 1].text == "(":
-            i = (closing(declaration, i + 1) or i) + 1
-            continue
-        if text == "[" and i + 1 < len(declaration) and declaration[i + 1].text == "[":
-            i = (closing(declaration, i) or i) + 1
-            continue
-        out.append(declaration[i])
-        i += 1
-    return out
-
-
-def _kind_of_brace(declaration: Sequence[Token]) -> str:
-    """What a ``{`` at namespace or class scope opens, from the tokens of its declaration."""
-    tokens = _strip(declaration)
-    texts = [t.text for t in tokens]
-    if not texts:
-        return "block"
-    if "namespace" in texts or (texts[0] == "extern" and len(texts) == 2 and tokens[1].kind == "string"):
-        return "namespace"
-    depth = 0
-    parens = False
-    for token in tokens:
-        if token.kind != "mark":
-            continue
-        if token.text in ("(", "["):
-            parens = parens or token.text == "("
-            depth += 1
-        elif token.text in (")", "]"):
-            depth -= 1
-        elif token.text == "=" and depth == 0 and "operator" not in texts:
-            return "initialiser"
-    if parens:
-        return "function"
-    if "enum" in texts:
-        return "initialiser"
-    if any(t in texts for t in ("class", "struct", "union")):
-        return "class"
-    return "initialiser"
-
-
-def _is_variable(declaration: Sequence[Token]) -> bool:
-    """True for ``__device__ float table[4]``, false for a function or a lambda's marker."""
-    depth = 0
-    for i, token in enumerate(tokens := _strip(declaration)):
-        if token.kind != "mark":
-            if token.text == "operator":
-                return False
-            continue
-        if token.text == "<":
-            depth += 1
-        elif token.text == ">":
-            depth = max(0, depth - 1)
-        elif token.text in ("=", "[", "{"):
-            return any(t.text in _DEVICE_VARIABLE for t in tokens[:i])
-        elif token.text == "(" and depth == 0:
-            return False
-    return True
-
-
-def _names_of_variables(declaration: Sequence[Token]) -> list[str]:
-    """The names that a variable declaration introduces."""
-    names = []
-    for part in split_commas(_strip(declaration)):
-        name = ""
-        for token in part:
-            if token.kind == "mark" and token.text in ("[", "=", "{", "("):
-                break
-            if token.kind == "word":
-                name = token.text
-        if name:
-            names.append(name)
-    return names
-
-
-@dataclass(frozen=True)
-class _SharedDeclaration:
-    declarators: tuple[tuple[str, str, bool], ...]  # name, type-id, has an initialiser
-    alignment: str = ""
-    inline_type: str = ""
-
-
-def _parse_declaration(source: Source, declaration: Sequence[Token]) -> _SharedDeclaration:
-    """Splits ``__shared__ __align__(16) float a[4][8], *b`` into names and type-ids (``float[4][8]``, ``float*``)."""
-    alignment = ""
-    for k, token in enumerate(declaration[:-1]):
-        if token.text in ("__align__", "alignas", "aligned", "__aligned__") and declaration[k + 1].text == "(":
-            alignment = join(declaration[k + 2 : closing(declaration, k + 1)])
-    tokens = [t for t in _strip(declaration) if t.text not in _QUALIFIERS]
-    parts = split_commas(tokens)
-    if not parts:
-        raise error_at(source, declaration[0], "a __shared__ declaration without a name")
-    base: list[Token] | None = None
-    out = []
-    for part in parts:
-        stop = next(
-            (k for k, t in enumerate(part) if t.kind == "mark" and t.text in ("[", "=") and _outside(part, k)),
-            len(part),
-        )
-        head = part[:stop]
-        if not head or head[-1].kind != "word":
-            raise error_at(
-                source,
-                part[0],
-                f"the simulator cannot read this __shared__ declaration: {join(part)}",
-                "Name the type first (using Row = float[32];), then declare: __shared__ Row rows[8];",
-            )
-        name = head[-1].text
-        pointers = head[:-1]
-        if base is None:
-            cut = len(pointers)
-            while (
-                cut and pointers[cut - 1].text in ("*", "&", "const", "__restrict__") and _has_star(pointers[cut - 1 :])
-            ):
-                cut -= 1
-            base, pointers = pointers[:cut], pointers[cut:]
-            if not base:
-                raise error_at(source, part[0], f"the __shared__ variable {name} has no type")
-        dimensions, initialised = part[stop:], False
-        for k, token in enumerate(dimensions):
-            if token.text in ("=", "{") and _outside(dimensions, k):
-                dimensions, initialised = dimensions[:k], True
-                break
-        shape = join(dimensions)
-        if "extern" in {t.text for t in declaration} and shape.startswith("[]"):
-            shape = shape[2:]
-        out.append((name, join(base) + "".join(t.text for t in pointers) + shape, initialised))
-    assert base is not None
-    inline_type = join(base) if any(t.text == "{" for t in base) else ""
-    return _SharedDeclaration(tuple(out), alignment, inline_type)
-
-
-def _has_star(tokens: Sequence[Token]) -> bool:
-    return any(t.text == "*" for t in tokens)
-
-
-def _outside(tokens: Sequence[Token], k: int) -> bool:
-    """Whether token ``k`` is outside any bracket and template bracket that opens before it."""
-    depth = 0
-    for t in tokens[:k]:
-        if t.kind == "mark":
-            depth += {"(": 1, "[": 1, "{": 1, "<": 1, ")": -1, "]": -1, "}": -1, ">": -1}.get(t.text, 0)
-    return depth == 0

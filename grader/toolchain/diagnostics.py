@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from grader.errors import BuildError
 
 if TYPE_CHECKING:
-    from grader.simulator.rewrite import RewriteError, Rewritten
+    from grader.simulator.rewrite import Rewritten
+    from grader.simulator.rewrite_error import RewriteError
     from grader.toolchain.compilers import Compiler
 
 _SHOWN = 8  # errors in one message
@@ -55,7 +56,7 @@ class CompileError(BuildError):
 
 def located(path: Path, problem: RewriteError) -> RewriteError:
     """An error of the front end, in the manner of a compiler."""
-    from grader.simulator.rewrite import RewriteError
+    from grader.simulator.rewrite_error import RewriteError
 
     text = Diagnostic("error", problem.message, path.name, problem.line, problem.column, problem.source_line)
     shown = RewriteError(problem.line, problem.column, str(text), problem.hint, source_line=problem.source_line)
