@@ -2,27 +2,107 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from grader.cli.check import Device
-from grader.course import Course
+from grader.cli.messages import print_error, shown_path
+from grader.course import Course, Entry
 from grader.errors import GraderError
+from grader.report import theme, words
+
+if TYPE_CHECKING:
+    from grader.bench import BenchReport, Machine
 
 
 def command(
     exercise: Annotated[str | None, typer.Argument(metavar="[EXERCISE]", help="Which exercise.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every exercise of the course.")] = False,
-    file: Annotated[Path | None, typer.Option("--file", metavar="F", help="Time this file.")] = None,
-    device: Annotated[Device, typer.Option(help="The simulator's host (cpu), or a GPU (cuda).")] = Device.cuda,
+    every: Annotated[bool, typer.Option("--all", help="The solutions of every exercise.")] = False,
+    file: Annotated[
+        Path | None, typer.Option("--file", metavar="F", help="Time this file in place of your own in exercises/.")
+    ] = None,
+    device: Annotated[
+        Device | None,
+        typer.Option(help="A GPU (cuda), or the simulator's host (cpu). By default a GPU if there is one."),
+    ] = None,
     record: Annotated[
-        bool, typer.Option("--record", help="Keep the figures of the solutions in lessons/*/h200.json.")
+        bool, typer.Option("--record", help="Keep the solution's figures in lessons/*/h200.json (times the solution).")
     ] = False,
+    json_out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write the figures here.")] = None,
 ) -> int:
-    """Time a kernel, with torch beside it."""
-    entries = Course().exercises if every else [Course().find(exercise or "")]
+    """Time a kernel, with torch beside it.
+
+    On a GPU: P50 to P99, percent of the roofline and of a copy, and torch in the same run. On the simulator only the
+    simulator's own speed, which says nothing about a GPU.
+    """
+    course = Course()
     if every == (exercise is not None):
         raise GraderError("name one exercise, or give --all", "`grader list` shows the exercises.")
-    raise GraderError(f"grader bench is not here yet ({len(entries)} to time, on {device.value}, {file}, {record})")
+    if every and file is not None:
+        raise GraderError("--file goes with one exercise, not with --all")
+    entries = course.exercises if every else [course.find(exercise or "")]
+    chosen = device.value if device is not None else _default_device()
+    console = theme.console()
+    from grader.report.timings import render_bench
+
+    reports: list[BenchReport] = []
+    machine: Machine | None = None
+    failed = 0
+    for entry in entries:
+        kernel = file or (entry.solution if every or record else entry.skeleton)
+        try:
+            report = _time(entry, kernel, chosen, machine, every or record)
+        except GraderError as error:
+            if not every:
+                raise
+            failed += 1
+            print_error(f"{entry.name}: {error.message}", error.hint)
+            continue
+        machine = report.machine
+        reports.append(report)
+        console.print(render_bench(report))
+        if record:
+            from grader.bench import record as keep
+
+            print(f"  recorded in {shown_path(keep(report, entry), course)}")
+        console.print()
+    if json_out is not None:
+        _write(json_out, reports)
+    if failed:
+        print_error(f"{words.count(failed, 'exercise')} of {len(entries)} could not be timed")
+    return 2 if failed else 0
+
+
+def _default_device() -> str:
+    """A GPU where torch sees one."""
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _time(entry: Entry, kernel: Path, device: str, machine: Machine | None, solution: bool) -> BenchReport:
+    from grader.bench import bench
+
+    console = theme.console(sys.stderr)
+    shown = f"grader bench {entry.name} --device {device}" + (" --record" if solution else "")
+    with console.status(f"timing {entry.variable}") as status:
+        return bench(
+            entry,
+            kernel,
+            device,
+            machine=machine,
+            command=shown,
+            on_progress=lambda text: status.update(f"timing {entry.variable}: {text}"),
+        )
+
+
+def _write(path: Path, reports: list[BenchReport]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps([report.to_dict() for report in reports], indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise GraderError(f"cannot write {path}: {error.strerror}") from error

@@ -10,7 +10,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from grader.report import failures, source_view, theme, words
+from grader.report import failures, source_view, theme, timings, words
 from grader.report.failures import indented, paragraph
 from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Verdict
 
@@ -146,7 +146,7 @@ def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
     if stage.resources and verbose:
         rows += resources_view(stage)
     if stage.timings:
-        rows += timings_view(stage)
+        rows.append(indented(timings.percentiles_table(stage.timings)))
     return rows
 
 
@@ -192,29 +192,6 @@ def resources_view(stage: Stage) -> list[RenderableType]:
             item.gpu or item.architecture,
         )
     return [indented(table)]
-
-
-def timings_view(stage: Stage) -> list[RenderableType]:
-    """Times on a real GPU: against the roofline and against torch in the same run."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet")
-    table.add_column("size", overflow="fold")
-    table.add_column("dtype", no_wrap=True)
-    for title in ("median", "of roofline", "of copy", "x torch"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for timing in stage.timings:
-        table.add_row(
-            timing.name,
-            timing.dtype,
-            f"{timing.median_us:,.1f} us",
-            _percent(timing.percent_of_roofline),
-            _percent(timing.percent_of_copy),
-            "" if timing.torch_ratio is None else f"{timing.torch_ratio:.2f}",
-        )
-    return [indented(table)]
-
-
-def _percent(number: float | None) -> str:
-    return "" if number is None else f"{number:.0f} %"
 
 
 def closing(verdict: Verdict, next_steps: Sequence[NextStep]) -> list[RenderableType]:

@@ -1,0 +1,77 @@
+"""Times on a real GPU in a lesson: what was recorded on one H200, and what this machine's own GPU does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from grader.course import course_root, find
+from grader.errors import GraderError
+from grader.notebook.panel import Panel
+from grader.notebook.places import lesson
+from grader.report.failures import paragraph
+from grader.report.timings import machine_line, median_table, render_bench
+from grader.verdict import Timing
+
+
+def h200_table(day: str | Path, *exercises: str) -> Panel:
+    """The recorded table of a day's solutions, or of some of them. Says so when nothing is recorded.
+
+    ``day``: the lesson's folder or its name.
+    """
+    folder = day if isinstance(day, Path) else lesson(day)
+    recorded = _read(folder / "h200.json")
+    names = exercises or tuple(recorded)
+    missing = [name for name in names if name not in recorded]
+    rows: list[RenderableType] = []
+    shown = {name: [_timing(item) for item in recorded[name]["timings"]] for name in names if name in recorded}
+    if shown:
+        rows.append(median_table(shown))
+        rows.append(Text(""))
+        for line in dict.fromkeys(_origin(recorded[name]) for name in shown):
+            rows.append(paragraph(line, style="quiet", indent=0))
+    if missing or not names:
+        command = f"grader bench {folder.name}/{missing[0]}" if missing else "grader bench --all"
+        what = f"Not recorded yet: {', '.join(missing)}" if missing else "Not recorded yet"
+        rows.append(Text(f"{what}. On an H200, `{command} --device cuda --record` fills this in."))
+    return Panel(Group(*rows))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The recorded exercises by name; nothing when there is no file."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8"))["exercises"])
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise GraderError(f"{path.name} of {path.parent.name} cannot be read: {error}") from error
+
+
+def _timing(values: dict[str, Any]) -> Timing:
+    known = {name: value for name, value in values.items() if name in Timing.__dataclass_fields__}
+    return Timing(**known)
+
+
+def _origin(entry: dict[str, Any]) -> str:
+    machine = SimpleNamespace(**entry["machine"])
+    return f"{machine_line(machine, entry['device'])} · {entry['date']}"
+
+
+def measure_here(exercise: str, file: str | Path | None = None) -> Panel:
+    """Time a kernel on this machine's GPU; says so when there is none. By default the course's solution."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return Panel(Text("No GPU here, so nothing is measured: the recorded table is what one H200 gave."))
+    from grader.bench import bench
+
+    entry = find(exercise, course_root())
+    try:
+        return Panel(render_bench(bench(entry, file or entry.solution, "cuda", compiled=False)))
+    except GraderError as error:
+        return Panel(Text(str(error)))

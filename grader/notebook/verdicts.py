@@ -1,0 +1,96 @@
+"""A check inside a lesson, and a simulator report with the kernel's source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from grader.course import course_root, find
+from grader.notebook.panel import WIDTH, Panel
+from grader.report import source_view, terminal, words
+from grader.report.failures import render_findings
+from grader.report.picture import timeless
+from grader.verdict import Finding, SourceLine, Verdict
+
+SEED = 1
+"""A lesson shows the same numbers each time."""
+
+
+class VerdictPanel(Panel):
+    """The report of a check; ``verdict`` is the data behind it."""
+
+    def __init__(self, verdict: Verdict, verbose: bool) -> None:
+        super().__init__(terminal.render(timeless(verdict), WIDTH, verbose))
+        self.verdict = verdict
+
+    @property
+    def passed(self) -> bool:
+        """Whether the kernel passed."""
+        return self.verdict.passed
+
+
+def verdict(
+    exercise: str,
+    file: str | Path | None = None,
+    seed: int = SEED,
+    stages: Sequence[str] | None = None,
+    verbose: bool = False,
+) -> VerdictPanel:
+    """Grade a file as ``grader check`` does, with fixed inputs, and show the report."""
+    from grader.judge import check
+
+    return VerdictPanel(check(find(exercise, course_root()), file, seed=seed, stages=stages), verbose)
+
+
+def show(report: Any, source: str | Path | None = None, whole: bool = False) -> Panel:
+    """The report of a kernel's last call: findings, the lines that cost most, and the source with its counters.
+
+    ``report``: ``kernel.report``. ``whole``: also lines that are far from any counter.
+    """
+    findings = [as_finding(finding) for finding in report.findings]
+    lines = [as_source_line(line) for line in report.lines]
+    file = str(source) if source is not None else source_view.main_file(lines, findings)
+    lines = [line for line in lines if Path(line.file).name == Path(file).name]
+    own = [finding for finding in findings if Path(finding.file).name == Path(file).name]
+    margin = source_view.margin_lines(lines, own)
+    rows: list[RenderableType] = []
+    if findings:
+        rows += [*render_findings(findings, verbose=False, ascii_only=False), Text("")]
+    worst = source_view.render_worst(margin, Path(file).name)
+    if worst is not None:
+        rows += [Text("The lines that cost most", style="title"), worst, Text("")]
+    text = source_view.read_source(file) if file else None
+    if text is not None and margin:
+        rows.append(source_view.render_source(text, margin, WIDTH, whole))
+    if not rows:
+        rows.append(Text("No finding, and nothing was counted."))
+    return Panel(Group(*rows))
+
+
+def counts(report: Any) -> dict[str, float]:
+    """The totals of a kernel's last call that lessons compare: sectors, conflicts, bytes, launches."""
+    return {name: value for name, value in report.totals.items() if value}
+
+
+def as_finding(finding: Any) -> Finding:
+    """A finding of the simulator as the verdict's kind."""
+    if isinstance(finding, Finding):
+        return finding
+    names = Finding.__dataclass_fields__
+    return Finding(**{name: getattr(finding, name) for name in names if hasattr(finding, name)})
+
+
+def as_source_line(line: Any) -> SourceLine:
+    """Counters of a line as the verdict's kind."""
+    if isinstance(line, SourceLine):
+        return line
+    return SourceLine(str(line.file), line.line, getattr(line, "source", ""), dict(line.counters))
+
+
+def describe(number: float, noun: str) -> str:
+    """``3 launches``, ``1 launch``: for sentences in lessons."""
+    return words.count(number, noun)

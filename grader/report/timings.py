@@ -1,0 +1,98 @@
+"""Times as tables: for ``grader bench`` in the terminal, for the stage *fast*, and for lessons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from grader.report.failures import indented, paragraph
+from grader.verdict import Timing
+
+
+def percentiles_table(timings: Sequence[Timing]) -> Table:
+    """All percentiles of each size, and how the median stands against the roofline, a copy and torch."""
+    table = _table()
+    table.add_column("size", overflow="fold")
+    table.add_column("dtype", no_wrap=True)
+    for title in ("P50", "P90", "P95", "P99"):
+        table.add_column(title, justify="right", no_wrap=True)
+    judged = any(timing.percent_of_copy is not None or timing.torch_ratio is not None for timing in timings)
+    if judged:
+        for title in ("roofline", "copy", "x torch"):
+            table.add_column(title, justify="right", no_wrap=True)
+    for timing in timings:
+        times = [_microseconds(t) for t in (timing.p50_us, timing.p90_us, timing.p95_us, timing.p99_us)]
+        table.add_row(timing.name, timing.dtype, *times, *(_judged(timing) if judged else ()))
+    return table
+
+
+def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
+    """The median of each size for several kernels."""
+    table = _table()
+    table.add_column("kernel", overflow="fold")
+    table.add_column("size", overflow="fold")
+    table.add_column("dtype", no_wrap=True)
+    table.add_column("median", justify="right", no_wrap=True)
+    table.add_column("torch", justify="right", no_wrap=True)
+    for title in ("roofline", "copy", "x torch"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for kernel, timings in rows.items():
+        for number, timing in enumerate(timings):
+            best = [t for t in (timing.torch_eager_us, timing.torch_compile_us) if t]
+            table.add_row(
+                kernel if number == 0 else "",
+                timing.name,
+                timing.dtype,
+                _microseconds(timing.median_us),
+                _microseconds(min(best)) if best else "",
+                *_judged(timing),
+            )
+    return table
+
+
+def render_bench(report: Any) -> RenderableType:
+    """The whole answer of ``grader bench`` for one exercise (a ``grader.bench.BenchReport``)."""
+    head = Text("  ")
+    head.append(report.exercise, style="title")
+    head.append(f"  {report.file}", style="quiet")
+    rows: list[RenderableType] = [Text(""), head, paragraph(machine_line(report.machine, report.device), "quiet")]
+    rows += [Text(""), indented(percentiles_table(report.timings))]
+    notes = list(dict.fromkeys(timing.note for timing in report.timings if timing.note))
+    rows += [paragraph(note, style="warn" if report.device == "cuda" else "quiet") for note in notes]
+    return Group(*rows)
+
+
+def machine_line(machine: Any, device: str) -> str:
+    """What was measured on, in a line: from a ``grader.bench.Machine``."""
+    if device != "cuda":
+        return f"host time of the simulator on {machine.device or 'this machine'}: not a GPU's time"
+    parts = [machine.device]
+    if machine.copy_gigabytes_per_second:
+        parts.append(f"copy {machine.copy_gigabytes_per_second:,.0f} GB/s")
+    for dtype, rate in machine.product_gigaflops.items():
+        parts.append(f"{dtype} product {rate / 1000:,.0f} T/s")
+    parts.append(f"driver {machine.driver}, CUDA {machine.cuda}, torch {machine.torch}")
+    return " · ".join(parts)
+
+
+def _table() -> Table:
+    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet")
+
+
+def _judged(timing: Timing) -> list[str]:
+    ratio = "" if timing.torch_ratio is None else f"{timing.torch_ratio:.2f}"
+    return [_percent(timing.percent_of_roofline), _percent(timing.percent_of_copy), ratio]
+
+
+def _percent(number: float | None) -> str:
+    return "" if number is None else f"{number:.0f} %"
+
+
+def _microseconds(number: float) -> str:
+    if number >= 1e5:
+        return f"{number / 1000:,.0f} ms"
+    return f"{number:,.0f} us" if number >= 1000 else f"{number:.3g} us"
