@@ -61,7 +61,7 @@ def render(
                 characters="-" if ascii_only else "─",
             )
             parts += [Text(""), indented(rule, expand=True), *details]
-    parts += [Text(""), *closing(verdict, next_steps), Text("")]
+    parts += [Text(""), *closing(verdict, next_steps, width), Text("")]
     return Group(*parts)
 
 
@@ -139,8 +139,6 @@ def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
         rows += failures.render_bars(stage.bars, ascii_only, verbose)
     if failed and stage.text and not rows:
         rows.append(paragraph(stage.text))
-    elif failed and stage.text and stage.name == "builds":
-        rows += [Text(""), paragraph(stage.text)]
     if stage.lines and (failed or verbose):
         rows += counters_view(verdict, stage, width, verbose, ascii_only)
     if stage.resources and verbose:
@@ -194,7 +192,7 @@ def resources_view(stage: Stage) -> list[RenderableType]:
     return [indented(table)]
 
 
-def closing(verdict: Verdict, next_steps: Sequence[NextStep]) -> list[RenderableType]:
+def closing(verdict: Verdict, next_steps: Sequence[NextStep], width: int) -> list[RenderableType]:
     """The verdict itself, where to look first, and what to do now."""
     rows: list[RenderableType] = []
     if verdict.passed:
@@ -220,17 +218,24 @@ def closing(verdict: Verdict, next_steps: Sequence[NextStep]) -> list[Renderable
         rows.append(indented(table))
     if next_steps:
         rows.append(Text(""))
-        rows.append(indented(step_table(next_steps)))
+        rows.append(step_table(next_steps, width))
     if verdict.isolation_note and verdict.exit_code != 2:
         rows += [Text(""), paragraph(verdict.isolation_note, style="quiet")]
     return rows
 
 
-def step_table(next_steps: Sequence[NextStep]) -> RenderableType:
-    """Commands and what each does."""
-    table = Table.grid(padding=(0, 3, 0, 0))
-    table.add_column(no_wrap=True, style="command")
-    table.add_column(overflow="fold", style="quiet")
+def step_table(next_steps: Sequence[NextStep], width: int) -> RenderableType:
+    """Commands and what each does: side by side where that fits, else below each other. A command is never cut."""
+    longest = max(len(command) for command, _ in next_steps)
+    if longest + 5 + max(len(meaning) for _, meaning in next_steps) <= width:
+        table = Table.grid(padding=(0, 3, 0, 0))
+        table.add_column(no_wrap=True, style="command")
+        table.add_column(style="quiet")
+        for command, meaning in next_steps:
+            table.add_row(command, meaning)
+        return indented(table)
+    rows: list[RenderableType] = []
     for command, meaning in next_steps:
-        table.add_row(command, meaning)
-    return table
+        rows.append(Text(f"  {command}", style="command", no_wrap=True, overflow="ignore"))
+        rows.append(Text(f"      {meaning}", style="quiet"))
+    return Group(*rows)
