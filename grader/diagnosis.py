@@ -260,7 +260,7 @@ def rows_exchanged(scene: Scene) -> str:
 
 def place_of_errors(scene: Scene) -> str:
     """All errors lie in one recognisable place."""
-    if scene.elements < 2 or scene.count == scene.elements:
+    if scene.elements < 2 or scene.count in (0, scene.elements):
         return ""
     flat = scene.wrong.flatten()
     first = int(flat.nonzero()[0])

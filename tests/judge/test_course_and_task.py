@@ -140,7 +140,18 @@ def test_prototypes() -> None:
     assert exercise.launcher("f16") == "scale_f16"
     parameters = exercise.parameters("f16")
     assert [p.type for p in parameters[:5]] == ["const __half*", "const long long*", "const float*", "__half*", "int*"]
-    assert [p.name for p in parameters] == "x ids lse out count rows columns factor flag stream".split()
+    assert [p.name for p in parameters] == [
+        "x",
+        "ids",
+        "lse",
+        "out",
+        "count",
+        "rows",
+        "columns",
+        "factor",
+        "flag",
+        "stream",
+    ]
     assert parameters[-1].is_stream and parameters[0].is_pointer
 
 

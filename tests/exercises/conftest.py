@@ -1,0 +1,117 @@
+"""What the tests over all exercises share: the list of kernels, built ahead in two threads, and how a learner sees a verdict."""
+
+from __future__ import annotations
+
+import io
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from grader.course import Course, Entry
+from grader.errors import GraderError
+from grader.report.terminal import print_verdict
+from grader.toolchain.build import compile_kernel
+from grader.verdict import Verdict
+
+ROOT = Path(__file__).parents[2]
+COURSE = Course(ROOT)
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """One mistake: a change of the solution, where it must fail and what a learner must read."""
+
+    entry: Entry
+    name: str
+    find: str
+    replace: str
+    stage: str
+    says: str
+    count: int = 1
+
+    @property
+    def text(self) -> str:
+        """The solution with the mistake in it."""
+        solution = self.entry.solution.read_text()
+        found = solution.count(self.find)
+        assert found == self.count, (
+            f"{self.name!r}: {self.find!r} occurs {found} times in the solution, not {self.count}"
+        )
+        return solution.replace(self.find, self.replace)
+
+
+def described(entry: Entry) -> dict:
+    """The exercise's file of mistakes."""
+    if not entry.wrong_kernels.is_file():
+        return {}
+    return tomllib.loads(entry.wrong_kernels.read_text())
+
+
+def wrong_kernels() -> list[Wrong]:
+    """All mistakes of the course."""
+    return [Wrong(entry, **mistake) for entry in COURSE.exercises for mistake in described(entry).get("wrong", [])]
+
+
+@dataclass
+class Kernels:
+    """The files of the wrong kernels, written once."""
+
+    folder: Path
+
+    def path(self, wrong: Wrong) -> Path:
+        """The file of one: it is called as the exercise's own, in a folder of its own."""
+        place = (
+            self.folder
+            / wrong.entry.day
+            / wrong.entry.variable
+            / "".join(c if c.isalnum() else "_" for c in wrong.name)
+        )
+        place.mkdir(parents=True, exist_ok=True)
+        path = place / f"{wrong.entry.variable}.cu"
+        if not path.exists():
+            path.write_text(wrong.text)
+        return path
+
+
+@pytest.fixture(scope="session")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
+    """Where the wrong kernels are."""
+    return Kernels(tmp_path_factory.mktemp("wrong"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built_ahead(request: pytest.FixtureRequest, kernels: Kernels) -> Iterator[None]:
+    """Compiles what the chosen tests will need while earlier tests run."""
+    files: list[Path] = []
+    for item in request.session.items:
+        values = getattr(getattr(item, "callspec", None), "params", {})
+        if "wrong" in values:
+            wrong = values["wrong"]
+            if wrong.entry.solution.is_file() and wrong.entry.solution.read_text().count(wrong.find) == wrong.count:
+                files.append(kernels.path(wrong))
+        elif "kernel" in values:
+            files.append(values["kernel"])
+    pool = ThreadPoolExecutor(max_workers=2)
+    for file in dict.fromkeys(files):
+        pool.submit(_build, file)
+    yield
+    pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _build(file: Path) -> None:
+    try:
+        compile_kernel(file, "cpu", checks=True)
+    except GraderError:
+        return
+
+
+def as_seen(verdict: Verdict) -> str:
+    """The terminal report, on one line."""
+    console = Console(file=io.StringIO(), width=200, force_terminal=False)
+    print_verdict(verdict, console, False, [])
+    return " ".join(console.file.getvalue().split())

@@ -1,0 +1,74 @@
+"""Every kernel of the course gets the verdict that it deserves on the simulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.course import Entry
+from grader.judge import check
+from grader.verdict import PASSED, Verdict
+from tests.exercises.conftest import COURSE, Kernels, Wrong, as_seen, described, wrong_kernels
+
+ENTRIES = COURSE.exercises
+
+
+def verdict_of(entry: Entry, file: Path) -> Verdict:
+    return check(entry, file, device="cpu")
+
+
+def must_pass(verdict: Verdict) -> None:
+    assert verdict.passed, as_seen(verdict)
+    for name in ("builds", "correct", "safe"):
+        assert verdict.stage(name).status == PASSED
+
+
+@pytest.mark.parametrize(("entry", "kernel"), [(e, e.solution) for e in ENTRIES], ids=[e.name for e in ENTRIES])
+def test_solution_passes(entry: Entry, kernel: Path) -> None:
+    verdict = verdict_of(entry, kernel)
+    must_pass(verdict)
+    if entry.load().bars:
+        assert verdict.stage("efficient").status == PASSED
+
+
+DESIGNS = [(entry, design) for entry in ENTRIES for design in entry.designs]
+
+
+@pytest.mark.parametrize(("entry", "kernel"), DESIGNS, ids=[f"{e.day}/{d.name}" for e, d in DESIGNS])
+def test_other_designs_pass(entry: Entry, kernel: Path) -> None:
+    must_pass(verdict_of(entry, kernel))
+
+
+@pytest.mark.parametrize(("entry", "kernel"), [(e, e.skeleton) for e in ENTRIES], ids=[e.name for e in ENTRIES])
+def test_skeleton_builds_and_fails(entry: Entry, kernel: Path) -> None:
+    """For the reason that it teaches, where it is not simply unfinished: ``[skeleton]`` in the file of mistakes."""
+    verdict = verdict_of(entry, kernel)
+    assert verdict.stage("builds").status == PASSED, as_seen(verdict)
+    assert not verdict.passed and verdict.exit_code == 1
+    reason = described(entry).get("skeleton")
+    if reason is None:
+        assert entry.kind == "implement", (
+            f"{entry.wrong_kernels.name} does not say in [skeleton] why the skeleton fails"
+        )
+        return
+    must_fail(verdict, reason["stage"], reason["says"])
+
+
+WRONG = wrong_kernels()
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=[f"{w.entry.name}: {w.name}" for w in WRONG])
+def test_wrong_kernel_fails_as_a_learner_needs(wrong: Wrong, kernels: Kernels) -> None:
+    must_fail(verdict_of(wrong.entry, kernels.path(wrong)), wrong.stage, wrong.says)
+
+
+def test_there_are_many_wrong_kernels() -> None:
+    assert len(WRONG) >= 60
+
+
+def must_fail(verdict: Verdict, stage: str, says: str) -> None:
+    seen = as_seen(verdict)
+    assert verdict.failed_stage is not None, f"it passes\n{seen}"
+    assert verdict.failed_stage.name == stage, seen
+    assert " ".join(says.lower().split()) in seen.lower(), f"{says!r} is not in:\n{seen}"
