@@ -1,0 +1,26 @@
+// The primitives of asynchronous copies from global to shared memory (cp.async): start, commit a group, wait.
+//
+// The bytes arrive when the thread that copied waits for them. Other threads of the block see them after a barrier that
+// follows the wait.
+#pragma once
+
+#include "sim/collective.h"
+#include "sim/device.h"
+
+// Copies 4, 8 or 16 bytes, aligned to their size; the last `zero_fill` of them are zeros and are not read.
+SIM_INLINE void __pipeline_memcpy_async(void* __restrict__ shared, const void* __restrict__ global, size_t bytes,
+                                        size_t zero_fill = 0, const char* file = __builtin_FILE(),
+                                        unsigned line = static_cast<unsigned>(__builtin_LINE())) {
+    bool allowed = (bytes == 4 || bytes == 8 || bytes == 16) && zero_fill <= bytes &&
+                   reinterpret_cast<uintptr_t>(shared) % bytes == 0 && reinterpret_cast<uintptr_t>(global) % bytes == 0;
+    if (!allowed) {
+        ::sim::assert_failed("__pipeline_memcpy_async: 4, 8 or 16 bytes, both addresses aligned to that size", file,
+                             line, "__pipeline_memcpy_async");
+    }
+    ::sim::async_copy(shared, global, bytes, zero_fill);
+}
+
+SIM_INLINE void __pipeline_commit() { ::sim::async_copy_commit(); }
+
+// Waits until at most `groups` of the groups that this thread committed are still under way.
+SIM_INLINE void __pipeline_wait_prior(size_t groups) { ::sim::async_copy_wait(static_cast<unsigned>(groups)); }
