@@ -1,8 +1,9 @@
-// Version 4, register tiles: a thread owns 4 queries x 4 keys of the scores, and 4 queries x 4 columns of the output.
+// Version 4, register tiles: a thread owns 8 queries x 8 keys of the scores, and 8 queries x 4 or 8 columns of the
+// output.
 //
-// In version 3 each 16 bytes that a thread reads from shared memory feed 4 multiply-adds. Here 8 such reads (4 of
-// queries, 4 of keys) feed 64: both products of attention become the register-tiled product of day 4. The weights P
-// change hands in between: a thread computes them for its 4 keys, but needs them for all 64, so they pass through
+// In version 3 each 16 bytes that a thread reads from shared memory feed 4 multiply-adds. Here 16 such reads (8 of
+// queries, 8 of keys) feed 256: both products of attention become the register-tiled product of day 4. The weights P
+// change hands in between: a thread computes them for its 8 keys, but needs them for all 64, so they pass through
 // shared memory.
 //
 //   q, out: [heads, query_len, DIM]     k, v: [heads, key_len, DIM]
@@ -10,30 +11,33 @@
 
 #include <cmath>
 
-constexpr int kQueries = 64;
-constexpr int kKeys = 64;
-constexpr int kSide = 16;  // threads along the queries, and along the keys or columns
-constexpr int kThreads = kSide * kSide;
-constexpr int kEach = 4;  // queries of a thread, and its keys
+constexpr int kEach = 8;     // queries of a thread, and its keys
+constexpr int kGroups = 16;  // threads along the queries
+constexpr int kLanes = 8;    // threads along the keys, and along the columns
+constexpr int kThreads = kGroups * kLanes;
+constexpr int kQueries = kGroups * kEach;
+constexpr int kKeys = kLanes * kEach;
 
-// Rows in shared memory are 4 floats longer than they need to be. Threads that read together read the same column of 8
-// neighbouring rows; with the 4 extra floats those lie in different banks.
+// Rows in shared memory are 4 or 8 floats longer than they need to be: rows that are read, or written, together then
+// lie in different banks.
 template <int DIM>
 struct Tiles {
     float q[kQueries][DIM + 4];
     float k[kKeys][DIM + 4];
     float v[kKeys][DIM];
-    float p[kQueries][kKeys + 4];
+    float p[kQueries][kKeys + 8];
 };
 
-template <int DIM, int PITCH>
+template <int ROWS, int DIM, int PITCH>
 __device__ void load_tile(float (*tile)[PITCH], const float* rows, int count) {
-    for (int i = threadIdx.x; i < 64 * DIM / 4; i += kThreads) {
+    for (int i = threadIdx.x; i < ROWS * DIM / 4; i += kThreads) {
         const int row = i / (DIM / 4), column = i % (DIM / 4) * 4;
         *reinterpret_cast<float4*>(&tile[row][column]) =
             row < count ? reinterpret_cast<const float4*>(rows)[i] : make_float4(0, 0, 0, 0);
     }
 }
+
+__device__ __forceinline__ float4 read4(const float* from) { return *reinterpret_cast<const float4*>(from); }
 
 // sum + a . b, as four multiply-adds (written as one expression, a.x * b.x + a.y * b.y + ..., it would be six
 // operations).
@@ -46,13 +50,18 @@ __device__ __forceinline__ float dot(float4 a, float4 b, float sum) {
 }
 
 template <int DIM>
-__global__ void attend(const float* q, const float* k, const float* v, float* out, int query_len, int key_len,
-                       float scale, bool causal) {
-    constexpr int kColumns = DIM / kSide;  // output columns of one thread: 2 or 4
+__global__ void __launch_bounds__(kThreads) attend(const float* q, const float* k, const float* v, float* out,
+                                                   int query_len, int key_len, float scale, bool causal) {
+    constexpr int kColumns = DIM / kLanes;  // output columns of one thread: 4 or 8
     extern __shared__ float4 shared[];
     auto& tiles = *reinterpret_cast<Tiles<DIM>*>(shared);
 
-    const int tx = threadIdx.x % kSide, ty = threadIdx.x / kSide;  // keys tx, tx + 16, ...; queries 4 ty ... 4 ty + 3
+    // A warp is 4 groups of 8 threads. The group's number comes from lane bits 1 and 4, so that of any four
+    // neighbouring lanes two read the same query and two the same key: the hardware serves such 16-byte reads in half
+    // the passes.
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int tx = (lane & 1) | (lane >> 1 & 6);                    // owns keys tx, tx + 8, ...
+    const int ty = 4 * warp + ((lane >> 1 & 1) | (lane >> 3 & 2));  // owns queries ty, ty + 16, ...
     const int first_query = blockIdx.x * kQueries;
     const size_t head = blockIdx.y;
     q += (head * query_len + first_query) * DIM;
@@ -66,47 +75,49 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
         m[i] = -INFINITY;
         l[i] = 0;
     }
-    load_tile<DIM>(tiles.q, q, query_len - first_query);
+    load_tile<kQueries, DIM>(tiles.q, q, query_len - first_query);
 
     const int offset = key_len - query_len;  // causal: query i sees keys 0 ... i + offset
     const int block_visible = causal ? min(first_query + kQueries, query_len) + offset : key_len;
 
     for (int first_key = 0; first_key < block_visible; first_key += kKeys) {
         __syncthreads();  // everyone is done with the tiles before
-        load_tile<DIM>(tiles.k, k + static_cast<size_t>(first_key) * DIM, key_len - first_key);
-        load_tile<DIM>(tiles.v, v + static_cast<size_t>(first_key) * DIM, key_len - first_key);
+        load_tile<kKeys, DIM>(tiles.k, k + static_cast<size_t>(first_key) * DIM, key_len - first_key);
+        load_tile<kKeys, DIM>(tiles.v, v + static_cast<size_t>(first_key) * DIM, key_len - first_key);
         __syncthreads();
 
-        // S = Q K^T: for each 4 columns, 4 + 4 reads and 64 multiply-adds.
+        // S = Q K^T: for each 4 columns, 8 + 8 reads and 256 multiply-adds.
         float s[kEach][kEach] = {};
 #pragma unroll 4
         for (int d = 0; d < DIM; d += 4) {
             float4 key[kEach];
 #pragma unroll
-            for (int j = 0; j < kEach; ++j) key[j] = *reinterpret_cast<const float4*>(&tiles.k[tx + kSide * j][d]);
+            for (int j = 0; j < kEach; ++j) key[j] = read4(&tiles.k[tx + kLanes * j][d]);
 #pragma unroll
             for (int i = 0; i < kEach; ++i) {
-                const float4 query = *reinterpret_cast<const float4*>(&tiles.q[kEach * ty + i][d]);
+                const float4 query = read4(&tiles.q[ty + kGroups * i][d]);
 #pragma unroll
                 for (int j = 0; j < kEach; ++j) s[i][j] = dot(query, key[j], s[i][j]);
             }
         }
 
-        // The online softmax. The 16 threads with the same ty are lanes of one warp: they agree on the maximum by
-        // shuffles. Each sums the weights of its own keys only; the sums are added once, at the end.
+        // The online softmax. The 8 threads with the same ty are lanes of one warp, and differ in lane bits 0, 2 and 3:
+        // they agree on the maximum by shuffles. Each sums the weights of its own keys only; the sums are added at the
+        // end.
 #pragma unroll
         for (int i = 0; i < kEach; ++i) {
-            const int visible = causal ? first_query + kEach * ty + i + offset + 1 : key_len;
+            const int row = ty + kGroups * i;
+            const int visible = causal ? first_query + row + offset + 1 : key_len;
             float new_m = m[i];
 #pragma unroll
             for (int j = 0; j < kEach; ++j) {
-                const int key = first_key + tx + kSide * j;
+                const int key = first_key + tx + kLanes * j;
                 s[i][j] = key < visible && key < key_len ? s[i][j] * scale : -INFINITY;
                 new_m = fmaxf(new_m, s[i][j]);
             }
-            for (int bit = kSide / 2; bit > 0; bit /= 2) {
-                new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, bit));
-            }
+            new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, 1));
+            new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, 4));
+            new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, 8));
             const float base = new_m == -INFINITY ? 0.0f : new_m;
             const float correction = expf(m[i] - base);
             m[i] = new_m;
@@ -117,39 +128,52 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
             for (int j = 0; j < kEach; ++j) {
                 const float weight = expf(s[i][j] - base);
                 l[i] += weight;
-                tiles.p[kEach * ty + i][tx + kSide * j] = weight;
+                tiles.p[row][tx + kLanes * j] = weight;
             }
         }
         __syncwarp();  // the threads that share a row of P are lanes of one warp
 
-        // O += P V: for each 4 keys, 4 reads of weights and 4 of values, and 64 multiply-adds.
-#pragma unroll 4
+        // O += P V: for each 4 keys, 8 reads of weights, 4 or 8 of values, and 128 or 256 multiply-adds.
+#pragma unroll 2
         for (int j = 0; j < kKeys; j += 4) {
             float4 weight[kEach];
 #pragma unroll
-            for (int i = 0; i < kEach; ++i) weight[i] = *reinterpret_cast<const float4*>(&tiles.p[kEach * ty + i][j]);
+            for (int i = 0; i < kEach; ++i) weight[i] = read4(&tiles.p[ty + kGroups * i][j]);
 #pragma unroll
             for (int n = 0; n < 4; ++n) {
-                float value[kColumns];
 #pragma unroll
-                for (int c = 0; c < kColumns; ++c) value[c] = tiles.v[j + n][kColumns * tx + c];
+                for (int c = 0; c < kColumns; c += 4) {
+                    const float4 value = read4(&tiles.v[j + n][4 * tx + kLanes * c]);
 #pragma unroll
-                for (int i = 0; i < kEach; ++i) {
-                    const float w = n == 0 ? weight[i].x : n == 1 ? weight[i].y : n == 2 ? weight[i].z : weight[i].w;
-#pragma unroll
-                    for (int c = 0; c < kColumns; ++c) o[i][c] += w * value[c];
+                    for (int i = 0; i < kEach; ++i) {
+                        const float w = n == 0   ? weight[i].x
+                                        : n == 1 ? weight[i].y
+                                        : n == 2 ? weight[i].z
+                                                 : weight[i].w;
+                        o[i][c] += w * value.x;
+                        o[i][c + 1] += w * value.y;
+                        o[i][c + 2] += w * value.z;
+                        o[i][c + 3] += w * value.w;
+                    }
                 }
             }
         }
     }
 
+#pragma unroll
     for (int i = 0; i < kEach; ++i) {
         float sum = l[i];
-        for (int bit = kSide / 2; bit > 0; bit /= 2) sum += __shfl_xor_sync(0xffffffff, sum, bit);
+        sum += __shfl_xor_sync(0xffffffff, sum, 1);
+        sum += __shfl_xor_sync(0xffffffff, sum, 4);
+        sum += __shfl_xor_sync(0xffffffff, sum, 8);
         const float inverse = sum > 0 ? 1 / sum : 0.0f;
-        const int row = kEach * ty + i;
+        const int row = ty + kGroups * i;
         if (first_query + row >= query_len) continue;
-        for (int c = 0; c < kColumns; ++c) out[row * DIM + kColumns * tx + c] = o[i][c] * inverse;
+#pragma unroll
+        for (int c = 0; c < kColumns; c += 4) {
+            *reinterpret_cast<float4*>(&out[row * DIM + 4 * tx + kLanes * c]) =
+                make_float4(o[i][c] * inverse, o[i][c + 1] * inverse, o[i][c + 2] * inverse, o[i][c + 3] * inverse);
+        }
     }
 }
 
