@@ -9,14 +9,18 @@
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 constexpr int kPacks = 4;  // 16-byte accesses in flight per thread
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// kWidth neighbours, read by one access.
+// kWidth neighbours that one access moves: 16 bytes, or one element where the addresses do not allow more. Kept as
+// whole words, so that eight half-precision numbers take four registers and not eight.
 template <typename T, int kWidth>
-struct alignas(sizeof(T) * kWidth) Pack {
-    T value[kWidth];
+struct Pack {
+    std::conditional_t<kWidth == 1, T, uint4> bits;
+
+    __device__ float get(int j) const { return static_cast<float>(reinterpret_cast<const T*>(&bits)[j]); }
 };
 
 struct Best {
@@ -67,7 +71,7 @@ __global__ void __launch_bounds__(1024) argmax_kernel(const T* x, int* out, int 
             if (col >= cols) break;
 #pragma unroll
             for (int j = 0; j < kWidth; ++j) {
-                const float value = static_cast<float>(pack[p].value[j]);
+                const float value = pack[p].get(j);
                 if (is_above(value, mine.value)) mine = {value, col + j};
             }
         }

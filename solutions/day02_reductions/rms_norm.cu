@@ -8,14 +8,19 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 constexpr int kPacks = 4;  // 16-byte accesses in flight per thread
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// kWidth neighbours, read or written by one access.
+// kWidth neighbours that one access moves: 16 bytes, or one element where the addresses do not allow more. Kept as
+// whole words, so that eight half-precision numbers take four registers and not eight.
 template <typename T, int kWidth>
-struct alignas(sizeof(T) * kWidth) Pack {
-    T value[kWidth];
+struct Pack {
+    std::conditional_t<kWidth == 1, T, uint4> bits;
+
+    __device__ float get(int j) const { return static_cast<float>(reinterpret_cast<const T*>(&bits)[j]); }
+    __device__ void set(int j, float value) { reinterpret_cast<T*>(&bits)[j] = static_cast<T>(value); }
 };
 
 // Every lane gets the sum of all 32.
@@ -35,58 +40,58 @@ __device__ float block_sum(float mine) {
     return warp_sum(lane < blockDim.x / 32 ? partial[lane] : 0.0f);
 }
 
-// x, out: (rows, cols), one block per row; weight: (cols). A tile is blockDim.x * kCount elements.
+// x, out: (rows, cols), one block per row; weight: (cols). A tile is what the block's registers hold of the row.
 template <int kWidth, typename T>
-__global__ void __launch_bounds__(1024) rms_norm_kernel(const T* x, const T* weight, T* out, int cols, float eps) {
-    constexpr int kCount = kPacks * kWidth;
+__global__ void __launch_bounds__(1024)
+    rms_norm_kernel(const T* __restrict__ x, const T* __restrict__ weight, T* __restrict__ out, int cols, float eps) {
     using Access = Pack<T, kWidth>;
     const T* x_row = x + static_cast<long long>(blockIdx.x) * cols;
     T* out_row = out + static_cast<long long>(blockIdx.x) * cols;
-    const int tile = blockDim.x * kCount;
-    float value[kCount];
+    const int own = threadIdx.x * kWidth;
+    const int step = blockDim.x * kWidth;
+    const int tile = step * kPacks;
+    Access held[kPacks];
+    Access scales[kPacks];
 
-    auto load_tile = [&](int start) {
+    // The column where pack p of this thread begins, in the tile that begins at `start`.
+    auto column = [&](int start, int p) { return start + p * step + own; };
+    auto load = [&](const T* from, int start, Access(&to)[kPacks]) {
 #pragma unroll
         for (int p = 0; p < kPacks; ++p) {
-            const int col = start + (p * blockDim.x + threadIdx.x) * kWidth;
-            Access pack;
-            if (col < cols) pack = *reinterpret_cast<const Access*>(x_row + col);
-#pragma unroll
-            for (int j = 0; j < kWidth; ++j) {
-                value[p * kWidth + j] = col < cols ? static_cast<float>(pack.value[j]) : 0.0f;
-            }
+            to[p] = Access{};  // zeros beyond the row: they add nothing
+            if (column(start, p) < cols) to[p] = *reinterpret_cast<const Access*>(from + column(start, p));
         }
     };
 
     float squares = 0.0f;
     int start = 0;
+#pragma unroll 1
     while (true) {
-        load_tile(start);
+        load(x_row, start, held);
 #pragma unroll
-        for (int i = 0; i < kCount; ++i) squares += value[i] * value[i];
+        for (int p = 0; p < kPacks; ++p) {
+#pragma unroll
+            for (int j = 0; j < kWidth; ++j) squares += held[p].get(j) * held[p].get(j);
+        }
         if (start + tile >= cols) break;
         start += tile;
     }
 
+    load(weight, start, scales);  // on its way while the block adds up
     const float scale = rsqrtf(block_sum(squares) / cols + eps);
 
+#pragma unroll 1
     while (true) {
 #pragma unroll
         for (int p = 0; p < kPacks; ++p) {
-            const int col = start + (p * blockDim.x + threadIdx.x) * kWidth;
-            if (col < cols) {
-                const Access w = *reinterpret_cast<const Access*>(weight + col);
-                Access pack;
 #pragma unroll
-                for (int j = 0; j < kWidth; ++j) {
-                    pack.value[j] = static_cast<T>(value[p * kWidth + j] * scale * static_cast<float>(w.value[j]));
-                }
-                *reinterpret_cast<Access*>(out_row + col) = pack;
-            }
+            for (int j = 0; j < kWidth; ++j) held[p].set(j, held[p].get(j) * scale * scales[p].get(j));
+            if (column(start, p) < cols) *reinterpret_cast<Access*>(out_row + column(start, p)) = held[p];
         }
         if (start == 0) break;
         start -= tile;
-        load_tile(start);
+        load(x_row, start, held);
+        load(weight, start, scales);
     }
 }
 

@@ -11,14 +11,19 @@
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 constexpr int kPacks = 4;  // 16-byte accesses in flight per thread
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// kWidth neighbours, read or written by one access.
+// kWidth neighbours that one access moves: 16 bytes, or one element where the addresses do not allow more. Kept as
+// whole words, so that eight half-precision numbers take four registers and not eight.
 template <typename T, int kWidth>
-struct alignas(sizeof(T) * kWidth) Pack {
-    T value[kWidth];
+struct Pack {
+    std::conditional_t<kWidth == 1, T, uint4> bits;
+
+    __device__ float get(int j) const { return static_cast<float>(reinterpret_cast<const T*>(&bits)[j]); }
+    __device__ void set(int j, float value) { reinterpret_cast<T*>(&bits)[j] = static_cast<T>(value); }
 };
 
 // The maximum of some elements, and the sum of exp(element - maximum). With -FLT_MAX for no elements, and not
@@ -30,24 +35,25 @@ struct Running {
 
 __device__ Running nothing_seen() { return {-FLT_MAX, 0.0f}; }
 
-// The state of two sets of elements together: bring both sums to the larger maximum, then add.
-__device__ Running combine(Running a, Running b) {
-    Running both;
-    both.maximum = fmaxf(a.maximum, b.maximum);
-    both.sum = a.sum * __expf(a.maximum - both.maximum) + b.sum * __expf(b.maximum - both.maximum);
-    return both;
-}
-
-// Every lane gets the state of all 32.
-__device__ Running warp_combine(Running mine) {
+// Every lane gets the largest, or the sum, of all 32.
+__device__ float warp_max(float mine) {
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) {
-        Running other;
-        other.maximum = __shfl_xor_sync(kAllLanes, mine.maximum, distance);
-        other.sum = __shfl_xor_sync(kAllLanes, mine.sum, distance);
-        mine = combine(mine, other);
+        mine = fmaxf(mine, __shfl_xor_sync(kAllLanes, mine, distance));
     }
     return mine;
+}
+
+__device__ float warp_sum(float mine) {
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) mine += __shfl_xor_sync(kAllLanes, mine, distance);
+    return mine;
+}
+
+// Every lane gets the state of all 32 sets together: each sum is brought to the common maximum, then they are added.
+__device__ Running warp_combine(Running mine) {
+    const float maximum = warp_max(mine.maximum);
+    return {maximum, warp_sum(mine.sum * __expf(mine.maximum - maximum))};
 }
 
 // Every thread of the block gets the state of all. Called once per kernel: `partial` is not protected against reuse.
@@ -60,41 +66,54 @@ __device__ Running block_combine(Running mine) {
     return warp_combine(lane < blockDim.x / 32 ? partial[lane] : nothing_seen());
 }
 
-// x, out: (rows, cols), one block per row. A tile is blockDim.x * kCount elements; a thread has kPacks packs of it.
+// x, out: (rows, cols), one block per row. A tile is what the block's registers hold of the row.
 template <int kWidth, typename T>
 __global__ void __launch_bounds__(1024) softmax_kernel(const T* x, T* out, int cols) {
-    constexpr int kCount = kPacks * kWidth;
+    using Access = Pack<T, kWidth>;
     const T* x_row = x + static_cast<long long>(blockIdx.x) * cols;
     T* out_row = out + static_cast<long long>(blockIdx.x) * cols;
-    const int tile = blockDim.x * kCount;
-    float value[kCount];
-    Running mine = nothing_seen();
+    const int own = threadIdx.x * kWidth;
+    const int step = blockDim.x * kWidth;
+    const int tile = step * kPacks;
+    float held[kPacks][kWidth];
 
+    // The column where pack p of this thread begins, in the tile that begins at `start`.
+    auto column = [&](int start, int p) { return start + p * step + own; };
     auto load_tile = [&](int start) {
+        Access pack[kPacks];
 #pragma unroll
         for (int p = 0; p < kPacks; ++p) {
-            const int col = start + (p * blockDim.x + threadIdx.x) * kWidth;
-            Pack<T, kWidth> pack;
-            if (col < cols) pack = *reinterpret_cast<const Pack<T, kWidth>*>(x_row + col);
 #pragma unroll
-            for (int j = 0; j < kWidth; ++j) {
-                value[p * kWidth + j] = col < cols ? static_cast<float>(pack.value[j]) : -INFINITY;
-            }
+            for (int j = 0; j < kWidth; ++j) pack[p].set(j, -INFINITY);  // beyond the row: exp(-infinity) adds nothing
+            if (column(start, p) < cols) pack[p] = *reinterpret_cast<const Access*>(x_row + column(start, p));
+        }
+#pragma unroll
+        for (int p = 0; p < kPacks; ++p) {
+#pragma unroll
+            for (int j = 0; j < kWidth; ++j) held[p][j] = pack[p].get(j);
         }
     };
 
+    Running mine = nothing_seen();
     int start = 0;
+#pragma unroll 1
     while (true) {
         load_tile(start);
         float maximum = mine.maximum;
 #pragma unroll
-        for (int i = 0; i < kCount; ++i) maximum = fmaxf(maximum, value[i]);
+        for (int p = 0; p < kPacks; ++p) {
+#pragma unroll
+            for (int j = 0; j < kWidth; ++j) maximum = fmaxf(maximum, held[p][j]);
+        }
         mine.sum *= __expf(mine.maximum - maximum);
         mine.maximum = maximum;
 #pragma unroll
-        for (int i = 0; i < kCount; ++i) {
-            value[i] = __expf(value[i] - maximum);
-            mine.sum += value[i];
+        for (int p = 0; p < kPacks; ++p) {
+#pragma unroll
+            for (int j = 0; j < kWidth; ++j) {
+                held[p][j] = __expf(held[p][j] - maximum);
+                mine.sum += held[p][j];
+            }
         }
         if (start + tile >= cols) break;
         start += tile;
@@ -103,20 +122,23 @@ __global__ void __launch_bounds__(1024) softmax_kernel(const T* x, T* out, int c
     const Running row = block_combine(mine);
     const float scale = __expf(mine.maximum - row.maximum) / row.sum;
 
+#pragma unroll 1
     while (true) {
 #pragma unroll
         for (int p = 0; p < kPacks; ++p) {
-            const int col = start + (p * blockDim.x + threadIdx.x) * kWidth;
-            Pack<T, kWidth> pack;
+            Access pack;
 #pragma unroll
-            for (int j = 0; j < kWidth; ++j) pack.value[j] = static_cast<T>(value[p * kWidth + j] * scale);
-            if (col < cols) *reinterpret_cast<Pack<T, kWidth>*>(out_row + col) = pack;
+            for (int j = 0; j < kWidth; ++j) pack.set(j, held[p][j] * scale);
+            if (column(start, p) < cols) *reinterpret_cast<Access*>(out_row + column(start, p)) = pack;
         }
         if (start == 0) break;
         start -= tile;
         load_tile(start);
 #pragma unroll
-        for (int i = 0; i < kCount; ++i) value[i] = __expf(value[i] - mine.maximum);
+        for (int p = 0; p < kPacks; ++p) {
+#pragma unroll
+            for (int j = 0; j < kWidth; ++j) held[p][j] = __expf(held[p][j] - mine.maximum);
+        }
     }
 }
 
