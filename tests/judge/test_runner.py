@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,21 +12,6 @@ from grader.judge.cases import plan, run_case
 from grader.runner.build import build_runner
 from grader.runner.client import Child, LoadFailed, clean
 from grader.task import Case, Exercise, Input, Output, normal
-
-HERE = Path(__file__).parent
-
-
-@pytest.fixture(scope="session")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The stand-in simulator and the launchers."""
-    folder = tmp_path_factory.mktemp("runner")
-    built = []
-    for name in ("fake_simulator", "fake_kernels"):
-        target = folder / f"{name}.so"
-        command = ["g++", "-std=c++17", "-O0", "-shared", "-fPIC", "-o", str(target), str(HERE / f"{name}.cpp")]
-        subprocess.run(command, check=True)
-        built.append(target)
-    return built[0], built[1]
 
 
 @pytest.fixture

@@ -1,0 +1,108 @@
+"""Times: percentiles, rooflines, rotation of inputs, the recorded file; and the timed request itself with a stand-in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from grader import bench as b
+from grader.course import Entry
+from grader.errors import GraderError
+from grader.runner.buffers import prepare
+from grader.runner.client import Child
+from grader.verdict import Timing
+from tests.judge.test_runner import exercise
+
+
+def report(device: str = "cuda", median: float = 10.0) -> b.BenchReport:
+    machine = b.Machine("a GPU", copy_gigabytes_per_second=1000.0, product_gigaflops={"f32": 50_000.0})
+    timing = Timing("large", "f32", b.GPU_CLOCK, {"n": 5}, runs=20, bytes=8e6, flops=1e6, median_us=median)
+    timing.torch_eager_us, timing.torch_compile_us = 40.0, 20.0
+    b.roofline(timing, machine)
+    return b.BenchReport("day01_x/add", "add.cu", device, machine, [timing], "2024-02-29", "grader bench add")
+
+
+def test_roofline_of_a_kernel_bound_by_memory() -> None:
+    timing = report().timings[0]
+    assert timing.gigabytes_per_second == pytest.approx(800)
+    assert [timing.percent_of_copy, timing.percent_of_roofline] == pytest.approx([80, 80])
+    assert timing.torch_ratio == pytest.approx(2.0)
+
+
+def test_roofline_of_a_kernel_bound_by_arithmetic() -> None:
+    timing = Timing("x", "f32", b.GPU_CLOCK, bytes=1e3, flops=1e9, median_us=40.0)
+    b.roofline(timing, report().machine)
+    assert timing.gigaflops_per_second == pytest.approx(25_000)
+    assert timing.percent_of_roofline == pytest.approx(50)
+    assert timing.torch_ratio is None
+
+
+def test_percentiles() -> None:
+    values = b.percentiles([float(i) for i in range(1, 102)])
+    assert values == {"median_us": 51.0, "p50_us": 51.0, "p90_us": 91.0, "p95_us": 96.0, "p99_us": 100.0}
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"), [(500 << 20, (1, 0)), (100 << 20, (2, 0)), (30 << 20, (5, 0)), (1 << 10, (1, 100 << 20))]
+)
+def test_rotation_is_larger_than_the_cache(size: int, expected: tuple[int, int]) -> None:
+    assert b.rotation(size, 50 << 20) == expected
+
+
+def test_runs_fit_the_budget() -> None:
+    assert b.runs_for(1.0) == b.MOST_RUNS and b.runs_for(1e6) == b.FEWEST_RUNS and b.runs_for(1000.0) == 300
+
+
+def test_recording_keeps_the_other_exercises(tmp_path: Path) -> None:
+    b.record(report(), Entry(tmp_path, "day01_x", "other"))
+    path = b.record(report(), Entry(tmp_path, "day01_x", "add"))
+    b.record(report(median=12.345678), Entry(tmp_path, "day01_x", "add"))
+    content = json.loads(path.read_text())
+    assert path == tmp_path / "lessons/day01_x/h200.json"
+    assert content["version"] == 1 and list(content["exercises"]) == ["add", "other"]
+    kept = content["exercises"]["add"]
+    assert kept["timings"][0]["median_us"] == 12.346 and kept["machine"]["device"] == "a GPU"
+    assert kept["command"] and kept["date"] == "2024-02-29"
+
+
+def test_simulated_times_are_never_recorded(tmp_path: Path) -> None:
+    with pytest.raises(GraderError, match="only times of a real GPU"):
+        b.record(report("cpu"), Entry(tmp_path, "day01_x", "add"))
+
+
+def test_timing_in_the_child(libraries: tuple[Path, Path]) -> None:
+    from grader.runner.build import build_runner
+
+    task = exercise("double_it")
+    call = task.call(task.cases[0], "f32", 1)
+    with Child(build_runner(), libraries[1], libraries[0]) as child, prepare(call, quick=True) as buffers:
+        for runs, sets in ((5, 1), (7, 3)):
+            times = b.time_in_child(task, call, buffers, child, runs, sets, 0)
+            assert len(times) == runs and all(t >= 0 for t in times)
+        out = buffers.tensor(buffers.snapshot(), "out")
+        assert (out == 2 * call.tensors["x"]).all()
+
+
+@pytest.mark.parametrize(("launcher", "says"), [("crash", "did not return"), ("refuse", "the kernel failed")])
+def test_a_kernel_that_cannot_be_timed(libraries: tuple[Path, Path], launcher: str, says: str) -> None:
+    from grader.runner.build import build_runner
+
+    task = exercise(launcher)
+    call = task.call(task.cases[0], "f32", 1)
+    with (
+        Child(build_runner(), libraries[1], libraries[0]) as child,
+        prepare(call) as buffers,
+        pytest.raises(GraderError, match=says),
+    ):
+        b.time_in_child(task, call, buffers, child, 3, 1, 0)
+
+
+def test_without_a_gpu_there_is_one_clear_message() -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(GraderError, match="no GPU"):
+        b.measure_machine()
