@@ -130,13 +130,13 @@ class Session:
             return self.check(stay=True)
         if key in ("h", "H") and self.current is not None:
             try:
-                hint.show_next(self.course, self.current, again="h")
+                hint.show_next(self.course, self.current, again="h", console=self.console)
             except GraderError as error:
                 self.console.print(Text(f"  {error.message}. {error.hint}", style="warn"))
             self.print_footer()
         elif key in ("l", "L"):
             self._clear()
-            print_list(Course(self.course.root), self.progress.read(), with_next=False)
+            print_list(Course(self.course.root), self.progress.read(), with_next=False, console=self.console)
             self.print_footer()
         elif key in ("v", "V") and self.last is not None:
             self._show(*self.last, verbose=True)

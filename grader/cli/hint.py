@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.text import Text
 
 from grader.cli.messages import print_note, short_name
@@ -28,7 +29,7 @@ def command(
     return 0
 
 
-def show_next(course: Course, entry: Entry, again: str = "") -> None:
+def show_next(course: Course, entry: Entry, again: str = "", console: Console | None = None) -> None:
     """Print one more hint than last time; all of them once they have all been shown.
 
     ``again``: what asks for the next one, by default the command.
@@ -37,7 +38,7 @@ def show_next(course: Course, entry: Entry, again: str = "") -> None:
         raise GraderError(f"{entry.name} has no hints", "The lesson of its day shows the idea.")
     progress = ProgressFile(course.root)
     shown = min(progress.read().of(entry.name).hints_shown, len(entry.hints))
-    console = theme.console()
+    console = console or theme.console()
     console.print()
     if shown < len(entry.hints):
         _print_hint(console, entry, shown)
@@ -61,7 +62,7 @@ def show_next(course: Course, entry: Entry, again: str = "") -> None:
     console.print()
 
 
-def _print_hint(console: object, entry: Entry, number: int) -> None:
-    console.print(Text(f"  Hint {number + 1} of {len(entry.hints)}, {entry.name}", style="title"))  # type: ignore[attr-defined]
-    console.print(paragraph(entry.hints[number]))  # type: ignore[attr-defined]
-    console.print()  # type: ignore[attr-defined]
+def _print_hint(console: Console, entry: Entry, number: int) -> None:
+    console.print(Text(f"  Hint {number + 1} of {len(entry.hints)}, {entry.name}", style="title"))
+    console.print(paragraph(entry.hints[number]))
+    console.print()

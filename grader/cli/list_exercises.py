@@ -6,6 +6,7 @@ import json
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -46,9 +47,9 @@ def next_exercise(course: Course, progress: Progress, after: Entry | None = None
     return next((entry for entry in order if not progress.of(entry.name).passed), None)
 
 
-def print_list(course: Course, progress: Progress, with_next: bool = True) -> None:
+def print_list(course: Course, progress: Progress, with_next: bool = True, console: Console | None = None) -> None:
     """The list for the terminal; ``with_next``: the command that goes on."""
-    console = theme.console()
+    console = console or theme.console()
     plain = ascii_only(console)
     entries = course.exercises
     passed = [entry for entry in entries if progress.of(entry.name).passed]

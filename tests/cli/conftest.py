@@ -1,0 +1,106 @@
+"""A small course in a temporary folder, and a judge that needs no compiler."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from grader.cli.app import run
+from grader.course import Course
+from grader.verdict import CaseResult, Stage, Verdict
+
+TASKS = """
+from grader.task import Exercise
+
+first = Exercise(
+    title="The first", kind="implement", points=10, summary="Do it.",
+    launchers="void first(float* x, cudaStream_t stream)", inputs={}, outputs={}, reference=None, cases=[],
+    hints=["a nudge", "the idea", "nearly the code"],
+)
+second = Exercise(
+    title="The second", kind="debug", points=5, summary="Find it.",
+    launchers="void second(float* x, cudaStream_t stream)", inputs={}, outputs={}, reference=None, cases=[],
+    hints=["look", "look there", "line 7"],
+)
+"""
+
+
+@dataclass
+class Outcome:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def all(self) -> str:
+        """Both streams, with every run of white space as one blank: how a line wraps does not matter."""
+        return " ".join((self.out + " " + self.err).split())
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
+    """A course with two exercises; commands run inside it."""
+    root = tmp_path / "course"
+    for part in ("exercises", "solutions", "lessons"):
+        (root / part / "day01_start").mkdir(parents=True)
+    (root / "exercises/day01_start/tasks.py").write_text(TASKS)
+    for name in ("first", "second"):
+        (root / f"exercises/day01_start/{name}.cu").write_text(f"// TODO: {name}\n")
+        (root / f"solutions/day01_start/{name}.cu").write_text(f"// solved: {name}\n")
+    monkeypatch.delenv("GRADER_COURSE", raising=False)
+    monkeypatch.chdir(root)
+    return Course(root)
+
+
+@pytest.fixture
+def grader(course: Course, capsys: pytest.CaptureFixture[str]):
+    """Runs a command line in the course."""
+
+    def call(*arguments: str) -> Outcome:
+        code = run(arguments)
+        captured = capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def judge(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A judge that passes files that hold the word 'solved'; returns the names that it was asked for."""
+    asked: list[str] = []
+
+    def check(entry, file=None, device="cpu", seed=None, stages=None, on_progress=None):  # type: ignore[no-untyped-def]
+        asked.append(entry.name)
+        path = Path(file or entry.skeleton)
+        passed = "solved" in path.read_text()
+        case = CaseResult("one element", "f32", "passed" if passed else "failed", {"n": 1}, "" if passed else "crash")
+        stage = Stage("correct", "passed" if passed else "failed", cases=[case])
+        return Verdict(
+            entry.name, entry.title, str(path), device, seed or 7, entry.kind, entry.points, passed,
+            float(entry.points) if passed else 0.0, [Stage("builds", "passed", "1 launcher"), stage], 0.1,
+        )  # fmt: skip
+
+    monkeypatch.setattr("grader.judge.check", check)
+    return asked
+
+
+@pytest.fixture
+def git(course: Course):
+    """Makes the course a git repository and runs git in it."""
+
+    def call(*arguments: str, email: str = "author@example.org") -> str:
+        who = ["-c", f"user.email={email}", "-c", "user.name=Somebody", "-c", "commit.gpgsign=false"]
+        done = subprocess.run(
+            ["git", "-C", str(course.root), *who, *arguments], capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    call("init", "--quiet")
+    call("add", ".")
+    call("commit", "--quiet", "-m", "The course")
+    return call

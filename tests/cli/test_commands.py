@@ -1,0 +1,270 @@
+"""Each command on a small course: what it says, what it keeps, how it exits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.errors import GraderError
+from grader.progress import ProgressFile
+
+FIRST = "day01_start/first"
+
+
+def progress(course: Course):  # type: ignore[no-untyped-def]
+    return ProgressFile(course.root).read()
+
+
+# --- list ---
+
+
+def test_list(grader, course) -> None:  # type: ignore[no-untyped-def]
+    ProgressFile(course.root).record_check(FIRST, passed=True)
+    done = grader("list")
+    assert done.code == 0
+    assert "1 of 2 exercises passed, 10 of 15 points" in done.all
+    assert "grader watch second" in done.all
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_list_as_json(grader, course) -> None:  # type: ignore[no-untyped-def]
+    ProgressFile(course.root).record_check(FIRST, passed=False, failed_stage="correct")
+    data = json.loads(grader("list", "--json").out)
+    assert [item["name"] for item in data["exercises"]] == [FIRST, "day01_start/second"]
+    assert data["exercises"][0]["stops_at"] == "correct" and data["points_total"] == 15
+
+
+def test_list_outside_a_course(grader, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "empty" / "exercises").mkdir(parents=True)
+    monkeypatch.setenv("GRADER_COURSE", str(tmp_path / "empty"))
+    done = grader("list")
+    assert done.code == 2 and "there are no exercises" in done.err
+
+
+def test_list_is_quick_and_loads_no_torch() -> None:
+    root = Path(__file__).resolve().parents[2]
+    code = "import sys; from grader.cli.app import run; run(['list']); sys.exit('torch' in sys.modules)"
+    best = 9.0
+    for _ in range(3):
+        start = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
+        best = min(best, time.perf_counter() - start)
+        assert done.returncode == 0, done.stderr
+    assert best < 0.75, f"grader list took {best:.2f} s; 0.5 s is wanted on an idle machine"
+
+
+# --- check ---
+
+
+def test_check_fails(grader, course, judge) -> None:  # type: ignore[no-untyped-def]
+    done = grader("check", "first")
+    assert done.code == 1
+    assert "Not passed yet" in done.all and "one element (f32)" in done.all
+    assert "grader hint first" in done.all and "hint 1 of 3" in done.all
+    kept = progress(course).of(FIRST)
+    assert (kept.checks, kept.passed, kept.last_failed_stage) == (1, False, "correct")
+
+
+def test_check_passes_and_names_the_next(grader, course, judge) -> None:  # type: ignore[no-untyped-def]
+    Path("exercises/day01_start/first.cu").write_text("// solved\n")
+    done = grader("check", "exercises/day01_start/first.cu")
+    assert done.code == 0
+    assert "Passed 10 of 10 points" in done.all and "grader watch second" in done.all
+    assert progress(course).of(FIRST).passed
+
+
+def test_another_file_is_no_progress(grader, course, judge) -> None:  # type: ignore[no-untyped-def]
+    done = grader("check", "1/first", "--file", "solutions/day01_start/first.cu")
+    assert done.code == 0
+    assert progress(course).exercises == {}
+
+
+def test_check_writes_reports(grader, course, judge, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    out = tmp_path / "new" / "folder"
+    done = grader(
+        "check", "first", "--json", str(out / "r.json"), "--junit", str(out / "r.xml"), "--html", str(out / "r.html")
+    )
+    assert done.code == 1
+    assert json.loads((out / "r.json").read_text())["exercise"] == FIRST
+    assert ET.parse(out / "r.xml").getroot().get("failures") == "1"
+    assert "The first" in (out / "r.html").read_text()
+
+
+def test_json_to_stdout_is_only_json(grader, course, judge) -> None:  # type: ignore[no-untyped-def]
+    done = grader("check", "first", "--json", "-")
+    assert json.loads(done.out)["passed"] is False
+    assert "Not passed yet" in done.err
+
+
+def test_a_judge_that_cannot_judge_is_exit_code_2(grader, course, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    def no_compiler(*_: object, **__: object) -> None:
+        raise GraderError("there is no C++ compiler", "Install g++.")
+
+    monkeypatch.setattr("grader.judge.check", no_compiler)
+    done = grader("check", "first")
+    assert done.code == 2 and "there is no C++ compiler" in done.err and "Install g++." in done.err
+    assert progress(course).exercises == {}
+
+
+def test_a_fault_of_the_grader_is_no_traceback(grader, course, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("grader.judge.check", broken)
+    done = grader("check", "first")
+    assert done.code == 2 and "the grader itself failed: ZeroDivisionError" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_interrupted(grader, course, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    def pressed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("grader.judge.check", pressed)
+    done = grader("check", "first")
+    assert done.code == 130 and done.err.strip() == "interrupted"
+
+
+def test_progress_that_cannot_be_kept_costs_no_verdict(grader, course, judge) -> None:  # type: ignore[no-untyped-def]
+    Path(".grader").write_text("in the way")
+    done = grader("check", "first")
+    assert done.code == 1 and "cannot keep your progress" in done.err and "Not passed yet" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["chek", "first"], "Did you mean 'check'?"),
+        (["check"], "missing argument 'EXERCISE'"),
+        (["check", "frist"], "Did you mean day01_start/first?"),
+        (["check", "day01_strat/first"], "Did you mean day01_start/first"),
+        (["check", "first", "--file", "nowhere.cu"], "there is no file nowhere.cu"),
+        (["check", "first", "--file", "."], "is a folder"),
+        (["check", "first", "--device", "gpu"], "'cpu', 'cuda'"),
+        (["check", "first", "--seed", "many"], "--seed"),
+        (["check", "first", "--jsn", "x"], "--json"),
+        (["check", "first", "--json", "."], "it is a folder"),
+        (["check", "first", "--html", "exercises/day01_start/tasks.py/x"], "cannot write"),
+        (["hint", "frist"], "Did you mean"),
+        (["watch", "frist"], "Did you mean"),
+        (["bench"], "--all"),
+        (["bench", "first", "--all"], "--all"),
+    ],
+)
+def test_mistakes_get_one_message(grader, judge, arguments, says) -> None:  # type: ignore[no-untyped-def]
+    done = grader(*arguments)
+    assert done.code == 2
+    assert says in " ".join(done.err.split())
+    assert done.out == "" and "Traceback" not in done.err
+
+
+def test_no_command_shows_help(grader) -> None:  # type: ignore[no-untyped-def]
+    done = grader()
+    assert done.code == 0
+    for name in ("list", "check", "watch", "hint", "reset", "solution", "bench", "doctor"):
+        assert f"  {name} " in done.out
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    root = Path(__file__).resolve().parents[2]
+    command = f"{sys.executable} -m grader list | true"
+    done = subprocess.run(["bash", "-c", command], cwd=root, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+# --- hint, solution ---
+
+
+def test_hints_come_one_at_a_time(grader, course) -> None:  # type: ignore[no-untyped-def]
+    first, second, third, all_again = (grader("hint", "first") for _ in range(4))
+    assert "a nudge" in first.out and "the idea" not in first.out and "2 more" in first.all
+    assert "the idea" in second.out and "a nudge" not in second.out
+    assert "nearly the code" in third.out and "--spoil" in third.all
+    assert all(hint in all_again.out for hint in ("a nudge", "the idea", "nearly the code"))
+
+
+def test_the_solution_waits_for_a_pass(grader, course) -> None:  # type: ignore[no-untyped-def]
+    done = grader("solution", "first")
+    assert done.code == 2 and "--spoil" in done.err and "solved" not in done.all
+    assert grader("solution", "first", "--spoil").out == "// solved: first\n"
+    ProgressFile(course.root).record_check(FIRST, passed=True)
+    assert grader("solution", "first").out == "// solved: first\n"
+
+
+# --- reset ---
+
+
+def test_reset_keeps_the_learners_file(grader, course, git) -> None:  # type: ignore[no-untyped-def]
+    file = Path("exercises/day01_start/first.cu")
+    for number in (1, 2):
+        file.write_text(f"// attempt {number}\n")
+        done = grader("reset", "first")
+        assert done.code == 0 and f"first.cu.{number}.bak" in done.all
+        assert file.read_text() == "// TODO: first\n"
+        assert Path(f"{file}.{number}.bak").read_text() == f"// attempt {number}\n"
+    assert "already the skeleton" in grader("reset", "first").out
+
+
+def test_reset_after_the_learner_committed(grader, course, git) -> None:  # type: ignore[no-untyped-def]
+    git("config", "user.email", "learner@example.org")
+    file = Path("exercises/day01_start/first.cu")
+    file.write_text("// my work\n")
+    git("commit", "--quiet", "-am", "Mine", email="learner@example.org")
+    assert grader("reset", "first").code == 0
+    assert file.read_text() == "// TODO: first\n"
+
+
+def test_reset_of_a_deleted_file(grader, course, git) -> None:  # type: ignore[no-untyped-def]
+    file = Path("exercises/day01_start/first.cu")
+    file.unlink()
+    assert grader("reset", "first").code == 0
+    assert file.read_text() == "// TODO: first\n" and not list(file.parent.glob("*.bak"))
+
+
+def test_reset_without_git(grader, course, judge) -> None:  # type: ignore[no-untyped-def]
+    file = Path("exercises/day01_start/first.cu")
+    file.with_name("second.cu").write_text("// begun before the grader ever ran\n")
+    done = grader("reset", "second")
+    assert done.code == 2 and "Your file was not changed" in done.err
+    assert file.with_name("second.cu").read_text() == "// begun before the grader ever ran\n"
+    grader("check", "first")
+    file.write_text("// my work\n")
+    assert grader("reset", "first").code == 0
+    assert file.read_text() == "// TODO: first\n"
+
+
+def test_reset_forgets_the_progress(grader, course, git, judge) -> None:  # type: ignore[no-untyped-def]
+    Path("exercises/day01_start/first.cu").write_text("// solved\n")
+    assert grader("check", "first").code == 0
+    grader("reset", "first")
+    assert not progress(course).of(FIRST).passed
+
+
+# --- doctor ---
+
+
+def test_doctor(grader) -> None:  # type: ignore[no-untyped-def]
+    done = grader("doctor")
+    assert done.code == 0
+    for name in ("grader", "torch", "C++ compiler", "nvcc", "GPU", "jail", "build cache", "course"):
+        assert name in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_doctor_as_json(grader) -> None:  # type: ignore[no-untyped-def]
+    data = json.loads(grader("doctor", "--json").out)
+    assert data["ready"] and {item["name"] for item in data["examined"]} >= {"C++ compiler", "GPU"}
+
+
+def test_doctor_without_a_compiler(grader, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("GRADER_CXX", os.devnull)
+    done = grader("doctor")
+    assert done.code == 2 and "Not ready to grade: see C++ compiler" in done.all

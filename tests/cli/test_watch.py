@@ -1,0 +1,128 @@
+"""The watch session, fed with events in place of a keyboard and a file system."""
+
+from __future__ import annotations
+
+import io
+import queue
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from grader.cli.check import grade
+from grader.course import Course
+from grader.progress import ProgressFile
+from grader.report import theme
+from grader.watch import Event, Pressed, Saved, Session, _watch_files
+
+
+class Watched:
+    """A session whose events are given beforehand; ``text`` is what it printed."""
+
+    def __init__(self, course: Course, start: str | None = None) -> None:
+        self.output = io.StringIO()
+        console = theme.console(self.output, width=80)
+        entry = course.find(start) if start else None
+        self.session = Session(course, entry, console, lambda entry: grade(entry, None, "cpu", None, console))
+
+    def run(self, *events: Event) -> str:
+        """Run until the given events are used up; the last one must end the session."""
+        for event in events:
+            self.session.events.put(event)
+        assert self.session.run() == 0
+        return " ".join(self.output.getvalue().split())
+
+
+def save(name: str, text: str) -> Saved:
+    path = Path(f"exercises/day01_start/{name}.cu").resolve()
+    path.write_text(text)
+    return Saved(path)
+
+
+QUIT = Pressed("q")
+
+
+def test_it_grades_at_once_and_ends_with_what_comes_next(course, judge) -> None:  # type: ignore[no-untyped-def]
+    text = Watched(course).run(QUIT)
+    assert judge == ["day01_start/first"]
+    assert "Not passed yet" in text and "waiting for you to save it" in text
+    assert text.endswith("0 of 2 exercises passed, 0 of 15 points. Go on with grader watch first")
+
+
+def test_it_moves_on(course, judge) -> None:  # type: ignore[no-untyped-def]
+    Path("exercises/day01_start/first.cu").write_text("// solved\n")
+    watched = Watched(course)
+    text = watched.run(QUIT)
+    assert "Passed 10 of 10 points" in text and "On to day01_start/second" in text
+    assert "Go on with grader watch second" in text
+    assert judge == ["day01_start/first"]
+
+
+def test_the_last_pass_ends_it_with_words(course, judge) -> None:  # type: ignore[no-untyped-def]
+    ProgressFile(course.root).record_check("day01_start/first", passed=True)
+    watched = Watched(course)
+    text = watched.run(save("second", "// solved\n"))
+    assert "Every exercise is passed: 2 exercises, 15 points." in text
+
+
+def test_saving_another_exercise_switches_to_it(course, judge) -> None:  # type: ignore[no-untyped-def]
+    Watched(course).run(save("second", "// not yet\n"), save("first", "// not yet\n"), QUIT)
+    assert judge == ["day01_start/first", "day01_start/second", "day01_start/first"]
+
+
+def test_keys(course, judge) -> None:  # type: ignore[no-untyped-def]
+    text = Watched(course).run(Pressed("h"), Pressed("l"), Pressed("r"), Pressed("v"), Pressed("x"), QUIT)
+    assert "Hint 1 of 3" in text and "a nudge" in text
+    assert "LLM kernels, day by day" in text
+    assert len(judge) == 2
+
+
+def test_next_skips(course, judge) -> None:  # type: ignore[no-untyped-def]
+    Watched(course).run(Pressed("n"), QUIT)
+    assert judge == ["day01_start/first", "day01_start/second"]
+
+
+def test_one_that_is_passed_already_stays_open(course, judge) -> None:  # type: ignore[no-untyped-def]
+    ProgressFile(course.root).record_check("day01_start/first", passed=True)
+    watched = Watched(course, "first")
+    Path("exercises/day01_start/first.cu").write_text("// solved\n")
+    text = watched.run(QUIT)
+    assert "On to" not in text and watched.session.current.name == "day01_start/first"
+
+
+def test_a_deleted_file_does_not_end_it(course, judge, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    from grader.errors import GraderError
+
+    def missing(*_: object, **__: object) -> None:
+        raise GraderError("there is no file first.cu", "Put it back.")
+
+    monkeypatch.setattr("grader.judge.check", missing)
+    text = Watched(course).run(QUIT)
+    assert "could not grade: there is no file first.cu" in text and "Put it back." in text
+
+
+@pytest.mark.parametrize("how", ["in place", "by renaming"])
+def test_a_save_is_seen_once(course, how) -> None:  # type: ignore[no-untyped-def]
+    events: queue.Queue[Event] = queue.Queue()
+    stop = threading.Event()
+    watcher = threading.Thread(target=_watch_files, args=(course, events, stop))
+    watcher.start()
+    try:
+        time.sleep(0.5)
+        file = Path("exercises/day01_start/first.cu").resolve()
+        if how == "in place":
+            file.write_text("// more\n")
+        else:
+            new = file.with_name(".first.cu.swp")
+            new.write_text("// more\n")
+            new.rename(file)
+        assert events.get(timeout=5) == Saved(file)
+        time.sleep(0.5)
+        assert events.empty()
+        file.with_name("notes.txt").write_text("not a kernel")
+        time.sleep(0.5)
+        assert events.empty()
+    finally:
+        stop.set()
+        watcher.join()
