@@ -86,9 +86,9 @@ class Entry:
 
     @property
     def designs(self) -> list[Path]:
-        """Right kernels of other designs that must pass."""
-        folder = self.root / "tests" / "exercises" / self.day
-        return sorted(folder.glob(f"{self.variable}.*.cu")) if folder.is_dir() else []
+        """Right kernels of other designs that must pass; ``NAME.wrong_WHAT.cu`` beside them are whole wrong ones."""
+        found = (self.root / "tests" / "exercises" / self.day).glob(f"{self.variable}.*.cu")
+        return sorted(path for path in found if not path.name.startswith(f"{self.variable}.wrong_"))
 
     def load(self) -> Exercise:
         """Run tasks.py and give the whole description. Imports torch."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import contextlib
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from grader.course import Course, Entry
 from grader.errors import GraderError
-from grader.report.terminal import print_verdict
+from grader.report.terminal import as_text
 from grader.toolchain.build import compile_kernel
 from grader.verdict import Verdict
 
@@ -24,19 +23,22 @@ COURSE = Course(ROOT)
 
 @dataclass(frozen=True)
 class Wrong:
-    """One mistake: a change of the solution, where it must fail and what a learner must read."""
+    """One mistake: a change of the solution, or a file of its own; where it must fail and what a learner must read."""
 
     entry: Entry
     name: str
-    find: str
-    replace: str
     stage: str
     says: str
+    find: str = ""
+    replace: str = ""
     count: int = 1
+    file: str = ""
 
     @property
     def text(self) -> str:
-        """The solution with the mistake in it."""
+        """The whole wrong kernel."""
+        if self.file:
+            return (self.entry.wrong_kernels.parent / self.file).read_text()
         solution = self.entry.solution.read_text()
         found = solution.count(self.find)
         assert found == self.count, (
@@ -92,7 +94,7 @@ def built_ahead(request: pytest.FixtureRequest, kernels: Kernels) -> Iterator[No
         values = getattr(getattr(item, "callspec", None), "params", {})
         if "wrong" in values:
             wrong = values["wrong"]
-            if wrong.entry.solution.is_file() and wrong.entry.solution.read_text().count(wrong.find) == wrong.count:
+            with contextlib.suppress(AssertionError, OSError):  # the test itself will say so
                 files.append(kernels.path(wrong))
         elif "kernel" in values:
             files.append(values["kernel"])
@@ -112,6 +114,4 @@ def _build(file: Path) -> None:
 
 def as_seen(verdict: Verdict) -> str:
     """The terminal report, on one line."""
-    console = Console(file=io.StringIO(), width=200, force_terminal=False)
-    print_verdict(verdict, console, False, [])
-    return " ".join(console.file.getvalue().split())
+    return " ".join(as_text(verdict, width=200).split())

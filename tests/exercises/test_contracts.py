@@ -58,7 +58,12 @@ def test_no_kernel_without_a_task() -> None:
         for file in sorted((ROOT / part).glob("day*/*.cu")):
             assert any(file in (e.skeleton, e.solution) for e in ENTRIES), f"{file} belongs to no exercise"
     for file in sorted((ROOT / "tests" / "exercises").glob("day*/*.cu")):
-        assert any(file in e.designs for e in ENTRIES), f"{file} belongs to no exercise"
+        assert any(file in e.designs or file.name in wrong_files(e) for e in ENTRIES), f"{file} belongs to no exercise"
+
+
+def wrong_files(entry: Entry) -> list[str]:
+    """Names of the whole wrong kernels of an exercise."""
+    return [mistake["file"] for mistake in described(entry).get("wrong", []) if "file" in mistake]
 
 
 def meaningful_lines(text: str) -> list[str]:
