@@ -1,6 +1,6 @@
 """What each exercise of day 1 must do."""
 
-from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, normal
+from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of
 
 
 def sum_of_two(x, residual):
@@ -191,6 +191,9 @@ strided_add = Exercise(
         views("one row of y for all", 11, 257, (257, 1), (0, 1)),
         views("one column of x for all", 7, 300, (1, 0), (300, 1)),
         views("permuted out of four dimensions", 12, 40, (40 * 5, 1), (1, 12)),
+        views(
+            "random sizes", between(1, 30), between(1, 200), (between(200, 260), 1), (one_of(0, 3, 211), one_of(1, 2))
+        ),
         views("more rows than a grid has in y", 66000, 1, (2, 1), (1, 1)),
     ],
     efficient=views("every second row of x, counted", 64, 1024, (2048, 1), (1024, 1)),

@@ -1,14 +1,10 @@
-// LayerNorm of each row: out = (x - mean) / sqrt(variance + eps) * weight +
-// bias, for f32, f16 and bf16, any width.
+// LayerNorm of each row: out = (x - mean) / sqrt(variance + eps) * weight + bias, for f32, f16 and bf16, any width.
 //
-// The variance as mean(x^2) - mean(x)^2 is the small difference of two large
-// numbers when the mean is large. Here every set of elements is described by
-// its count, its mean and its sum of squared deviations, none of which is
-// large, and two such sets are joined by Chan's formula (Welford's is the case
-// where one set is a single element): first what a thread holds, then lanes,
-// then warps. A row that the block can hold in registers is read once and
-// written once; a wider one is walked in tiles, forwards for the moments and,
-// since the last tile is still at hand, backwards to write.
+// The variance as mean(x^2) - mean(x)^2 is the small difference of two large numbers when the mean is large. Here every
+// set of elements is described by its count, its mean and its sum of squared deviations from that mean, none of which
+// is large, and sets are joined by Chan's formula (Welford's is the case where one set is a single element): lanes,
+// then warps. A row that the block can hold in registers is read once and written once; a wider one is walked in tiles,
+// forwards for the moments and, since the last tile is still at hand, backwards to write.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -16,191 +12,157 @@
 #include <cstdint>
 #include <type_traits>
 
-constexpr int kPacks = 4; // 16-byte accesses in flight per thread
+constexpr int kPacks = 4;  // 16-byte accesses in flight per thread
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// kWidth neighbours that one access moves: 16 bytes, or one element where the
-// addresses do not allow more. Kept as whole words, so that eight
-// half-precision numbers take four registers and not eight.
-template <typename T, int kWidth> struct Pack {
-  std::conditional_t<kWidth == 1, T, uint4> bits;
+// kWidth neighbours that one access moves: 16 bytes, or one element where the addresses do not allow more. Kept as
+// whole words, so that eight half-precision numbers take four registers and not eight.
+template <typename T, int kWidth>
+struct Pack {
+    std::conditional_t<kWidth == 1, T, uint4> bits;
 
-  __device__ float get(int j) const {
-    return static_cast<float>(reinterpret_cast<const T *>(&bits)[j]);
-  }
-  __device__ void set(int j, float value) {
-    reinterpret_cast<T *>(&bits)[j] = static_cast<T>(value);
-  }
+    __device__ float get(int j) const { return static_cast<float>(reinterpret_cast<const T*>(&bits)[j]); }
+    __device__ void set(int j, float value) { reinterpret_cast<T*>(&bits)[j] = static_cast<T>(value); }
 };
 
 // What is kept of a set of elements. The variance is deviations / count.
 struct Moments {
-  float count;
-  float mean;
-  float deviations; // the sum of (element - mean)^2
+    float count;
+    float mean;
+    float deviations;  // the sum of (element - mean)^2
 };
 
 // Every lane gets the sum of all 32.
 __device__ float warp_sum(float mine) {
 #pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2)
-    mine += __shfl_xor_sync(kAllLanes, mine, distance);
-  return mine;
+    for (int distance = 16; distance > 0; distance /= 2) mine += __shfl_xor_sync(kAllLanes, mine, distance);
+    return mine;
 }
 
-// Every lane gets the moments of all 32 sets together. A set's own deviations
-// are from its own mean; from the common one they are larger by count * (own
-// mean - common mean)^2. Lane 0 has no elements only if no lane has.
+// Every lane gets the moments of all 32 sets together. A set's own deviations are from its own mean; from the common
+// one they are larger by count * (own mean - common mean)^2. Lane 0 has no elements only if no lane has.
 __device__ Moments warp_combine(Moments mine) {
-  const float origin =
-      __shfl_sync(kAllLanes, mine.mean,
-                  0); // a mean near all others: the differences are small
-  const float count = warp_sum(mine.count);
-  const float mean =
-      origin + warp_sum(mine.count * (mine.mean - origin)) / fmaxf(count, 1.0f);
-  const float apart = mine.mean - mean;
-  return {count, mean, warp_sum(mine.deviations + mine.count * apart * apart)};
+    const float origin = __shfl_sync(kAllLanes, mine.mean, 0);  // a mean near all others: the differences are small
+    const float count = warp_sum(mine.count);
+    const float mean = origin + warp_sum(mine.count * (mine.mean - origin)) / fmaxf(count, 1.0f);
+    const float apart = mine.mean - mean;
+    return {count, mean, warp_sum(mine.deviations + mine.count * apart * apart)};
 }
 
-// Every thread of the block gets the moments of all. Called once per kernel:
-// `partial` is not protected against reuse.
+// Every thread of the block gets the moments of all. Called once per kernel: `partial` is not protected against reuse.
 __device__ Moments block_combine(Moments mine) {
-  __shared__ Moments partial[32];
-  const int lane = threadIdx.x % 32;
-  mine = warp_combine(mine);
-  if (lane == 0)
-    partial[threadIdx.x / 32] = mine;
-  __syncthreads();
-  return warp_combine(lane < blockDim.x / 32 ? partial[lane]
-                                             : Moments{0.0f, 0.0f, 0.0f});
+    __shared__ Moments partial[32];
+    const int lane = threadIdx.x % 32;
+    mine = warp_combine(mine);
+    if (lane == 0) partial[threadIdx.x / 32] = mine;
+    __syncthreads();
+    return warp_combine(lane < blockDim.x / 32 ? partial[lane] : Moments{0.0f, 0.0f, 0.0f});
 }
 
-// x, out: (rows, cols), one block per row; weight, bias: (cols). A tile is what
-// the block's registers hold of the row.
+// x, out: (rows, cols), one block per row; weight, bias: (cols). A tile is what the block's registers hold of the row.
 template <int kWidth, typename T>
 __global__ void __launch_bounds__(1024)
-    layer_norm_kernel(const T *__restrict__ x, const T *__restrict__ weight,
-                      const T *__restrict__ bias, T *__restrict__ out, int cols,
-                      float eps) {
-  using Access = Pack<T, kWidth>;
-  const T *x_row = x + static_cast<long long>(blockIdx.x) * cols;
-  T *out_row = out + static_cast<long long>(blockIdx.x) * cols;
-  const int own = threadIdx.x * kWidth;
-  const int step = blockDim.x * kWidth;
-  const int tile = step * kPacks;
-  Access held[kPacks];
-  Access scales[kPacks];
-  Access shifts[kPacks];
+    layer_norm_kernel(const T* __restrict__ x, const T* __restrict__ weight, const T* __restrict__ bias,
+                      T* __restrict__ out, int cols, float eps) {
+    using Access = Pack<T, kWidth>;
+    const T* x_row = x + static_cast<long long>(blockIdx.x) * cols;
+    T* out_row = out + static_cast<long long>(blockIdx.x) * cols;
+    const int own = threadIdx.x * kWidth;
+    const int step = blockDim.x * kWidth;
+    const int tile = step * kPacks;
+    Access held[kPacks];
+    Access scales[kPacks];  // the packs of weight and bias for the same columns
+    Access shifts[kPacks];
 
-  // The column where pack p of this thread begins, in the tile that begins at
-  // `start`.
-  auto column = [&](int start, int p) { return start + p * step + own; };
-  auto load = [&](const T *from, int start, Access(&to)[kPacks]) {
+    // The column where pack p of this thread begins, in the tile that begins at `start`.
+    auto column = [&](int start, int p) { return start + p * step + own; };
+    auto load = [&](const T* from, int start, Access(&to)[kPacks]) {
 #pragma unroll
-    for (int p = 0; p < kPacks; ++p) {
-      to[p] = Access{};
-      if (column(start, p) < cols)
-        to[p] = *reinterpret_cast<const Access *>(from + column(start, p));
-    }
-  };
-  // Distances from one of the thread's own elements. They are as small as the
-  // spread even where the mean is large, and as that element is one of the set,
-  // the subtraction below loses at most what adding up so few numbers does.
-  float origin = 0.0f;
-  float count = 0.0f;
-  float sum = 0.0f;
-  float squares = 0.0f;
-  int start = 0;
-#pragma unroll 1
-  while (true) {
-    load(x_row, start, held);
-    if (start == 0)
-      origin = held[0].get(0);
-#pragma unroll
-    for (int p = 0; p < kPacks; ++p) {
-      if (column(start, p) < cols) {
-        count += kWidth;
-#pragma unroll
-        for (int j = 0; j < kWidth; ++j) {
-          const float distance = held[p].get(j) - origin;
-          sum += distance;
-          squares += distance * distance;
+        for (int p = 0; p < kPacks; ++p) {
+            to[p] = Access{};
+            if (column(start, p) < cols) to[p] = *reinterpret_cast<const Access*>(from + column(start, p));
         }
-      }
-    }
-    if (start + tile >= cols)
-      break;
-    start += tile;
-  }
-  const float shift = sum / fmaxf(count, 1.0f);
-  const Moments mine{count, origin + shift, squares - sum * shift};
+    };
 
-  const Moments row = block_combine(mine);
-  const float scale = rsqrtf(row.deviations / row.count + eps);
+    // Distances from one of the thread's own elements. They are as small as the spread even where the mean is large,
+    // and as that element is one of the set, the subtraction below loses at most what adding up so few numbers does.
+    float origin = 0.0f;
+    float count = 0.0f;
+    float sum = 0.0f;
+    float squares = 0.0f;
+    int start = 0;
+#pragma unroll 1
+    while (true) {
+        load(x_row, start, held);
+        if (start == 0) origin = held[0].get(0);
+#pragma unroll
+        for (int p = 0; p < kPacks; ++p) {
+            if (column(start, p) < cols) {
+                count += kWidth;
+#pragma unroll
+                for (int j = 0; j < kWidth; ++j) {
+                    const float distance = held[p].get(j) - origin;
+                    sum += distance;
+                    squares += distance * distance;
+                }
+            }
+        }
+        if (start + tile >= cols) break;
+        start += tile;
+    }
+    const float shift = sum / fmaxf(count, 1.0f);
+    const Moments mine{count, origin + shift, squares - sum * shift};
+
+    const Moments row = block_combine(mine);
+    const float scale = rsqrtf(row.deviations / row.count + eps);
 
 #pragma unroll 1
-  while (true) {
-    load(weight, start, scales);
-    load(bias, start, shifts);
+    while (true) {
+        load(weight, start, scales);
+        load(bias, start, shifts);
 #pragma unroll
-    for (int p = 0; p < kPacks; ++p) {
+        for (int p = 0; p < kPacks; ++p) {
 #pragma unroll
-      for (int j = 0; j < kWidth; ++j) {
-        const float normalised = (held[p].get(j) - row.mean) * scale;
-        held[p].set(j, normalised * scales[p].get(j) + shifts[p].get(j));
-      }
-      if (column(start, p) < cols)
-        *reinterpret_cast<Access *>(out_row + column(start, p)) = held[p];
+            for (int j = 0; j < kWidth; ++j) {
+                const float normalised = (held[p].get(j) - row.mean) * scale;
+                held[p].set(j, normalised * scales[p].get(j) + shifts[p].get(j));
+            }
+            if (column(start, p) < cols) *reinterpret_cast<Access*>(out_row + column(start, p)) = held[p];
+        }
+        if (start == 0) break;
+        start -= tile;
+        load(x_row, start, held);
     }
-    if (start == 0)
-      break;
-    start -= tile;
-    load(x_row, start, held);
-  }
 }
 
-bool is_aligned(const void *pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0;
-}
+bool is_aligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
 
 template <typename T>
-void launch(const T *x, const T *weight, const T *bias, T *out, int rows,
-            int cols, float eps, cudaStream_t stream) {
-  if (rows == 0 || cols == 0)
-    return;
-  constexpr int kWidth = 16 / sizeof(T);
-  // Every row must start at a multiple of 16 bytes; otherwise one element at a
-  // time.
-  const bool wide = cols % kWidth == 0 && is_aligned(x) && is_aligned(weight) &&
-                    is_aligned(bias) && is_aligned(out);
-  const int per_warp = 32 * kPacks * (wide ? kWidth : 1);
-  const int warps =
-      cols < 32 * per_warp ? (cols + per_warp - 1) / per_warp : 32;
-  if (wide) {
-    layer_norm_kernel<kWidth>
-        <<<rows, 32 * warps, 0, stream>>>(x, weight, bias, out, cols, eps);
-  } else {
-    layer_norm_kernel<1>
-        <<<rows, 32 * warps, 0, stream>>>(x, weight, bias, out, cols, eps);
-  }
+void launch(const T* x, const T* weight, const T* bias, T* out, int rows, int cols, float eps, cudaStream_t stream) {
+    if (rows == 0 || cols == 0) return;
+    constexpr int kWidth = 16 / sizeof(T);
+    // Every row must start at a multiple of 16 bytes; otherwise one element at a time.
+    const bool wide = cols % kWidth == 0 && is_aligned(x) && is_aligned(weight) && is_aligned(bias) && is_aligned(out);
+    const int per_warp = 32 * kPacks * (wide ? kWidth : 1);
+    const int warps = cols < 32 * per_warp ? (cols + per_warp - 1) / per_warp : 32;
+    if (wide) {
+        layer_norm_kernel<kWidth><<<rows, 32 * warps, 0, stream>>>(x, weight, bias, out, cols, eps);
+    } else {
+        layer_norm_kernel<1><<<rows, 32 * warps, 0, stream>>>(x, weight, bias, out, cols, eps);
+    }
 }
 
-extern "C" void layer_norm_f32(const float *x, const float *weight,
-                               const float *bias, float *out, int rows,
+extern "C" void layer_norm_f32(const float* x, const float* weight, const float* bias, float* out, int rows, int cols,
+                               float eps, cudaStream_t stream) {
+    launch(x, weight, bias, out, rows, cols, eps, stream);
+}
+
+extern "C" void layer_norm_f16(const __half* x, const __half* weight, const __half* bias, __half* out, int rows,
                                int cols, float eps, cudaStream_t stream) {
-  launch(x, weight, bias, out, rows, cols, eps, stream);
+    launch(x, weight, bias, out, rows, cols, eps, stream);
 }
 
-extern "C" void layer_norm_f16(const __half *x, const __half *weight,
-                               const __half *bias, __half *out, int rows,
-                               int cols, float eps, cudaStream_t stream) {
-  launch(x, weight, bias, out, rows, cols, eps, stream);
-}
-
-extern "C" void layer_norm_bf16(const __nv_bfloat16 *x,
-                                const __nv_bfloat16 *weight,
-                                const __nv_bfloat16 *bias, __nv_bfloat16 *out,
-                                int rows, int cols, float eps,
-                                cudaStream_t stream) {
-  launch(x, weight, bias, out, rows, cols, eps, stream);
+extern "C" void layer_norm_bf16(const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias,
+                                __nv_bfloat16* out, int rows, int cols, float eps, cudaStream_t stream) {
+    launch(x, weight, bias, out, rows, cols, eps, stream);
 }
