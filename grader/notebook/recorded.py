@@ -59,7 +59,7 @@ def _timing(values: dict[str, Any]) -> Timing:
 
 def _origin(entry: dict[str, Any]) -> str:
     machine = SimpleNamespace(**entry["machine"])
-    return f"{machine_line(machine, entry['device'])} · {entry['date']}"
+    return f"{machine_line(machine, entry['device'])}, {entry['date']}"
 
 
 def measure_here(exercise: str, file: str | Path | None = None) -> Panel:

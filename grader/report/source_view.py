@@ -125,17 +125,17 @@ def render_source(
     head = Text(style="quiet")
     left = ""
     if counted_sectors:
-        left += f"{'global':>11} "
+        left += f"{'global':>13}"
     if counted_shared:
-        left += f"{'shared':>11} "
+        left += f"{'shared':>13}"
     if left:
         head.append(left + "\n")
-        head.append((f"{'sectors':>7}{'waste':>5}" if counted_sectors else "") or "")
-        head.append(f"{'waves':>7}{'ways':>5}" if counted_shared else "")
+        head.append((f"{'sectors':>7}{'waste':>6}" if counted_sectors else "") or "")
+        head.append(f"{'waves':>7}{'ways':>6}" if counted_shared else "")
         head.append(f" {'line':>4} {bar}")
     rows: list[RenderableType] = [head] if left else []
     shown = _shown_lines(len(source), margin, whole)
-    margin_width = 12 * counted_sectors + 12 * counted_shared
+    margin_width = 13 * counted_sectors + 13 * counted_shared
     previous = 0
     for number in shown:
         if number > previous + 1:
@@ -162,9 +162,9 @@ def _shown_lines(total: int, margin: dict[int, MarginLine], whole: bool) -> list
 def _source_row(number: int, source: str, line: MarginLine | None, sectors: bool, shared: bool, bar: str) -> Text:
     row = Text(no_wrap=True, overflow="ellipsis")
     if sectors:
-        row.append_text(_pair(line.sectors, line.sector_ratio) if line and line.sectors else Text(" " * 12))
+        row.append_text(_pair(line.sectors, line.sector_ratio) if line and line.sectors else Text(" " * 13))
     if shared:
-        row.append_text(_pair(line.wavefronts, line.ways) if line and line.wavefronts else Text(" " * 12))
+        row.append_text(_pair(line.wavefronts, line.ways) if line and line.wavefronts else Text(" " * 13))
     row.append(f" {number:>4} {bar} ", style="quiet")
     row.append(source.expandtabs(4).rstrip(), style="code" if line and line.counted else "quiet")
     return row
@@ -174,7 +174,7 @@ def _pair(amount: float, ratio: float) -> Text:
     """A counter and how many times the ideal it is: quiet when there is nothing to gain."""
     style = "quiet" if ratio < 1.05 else ("warn" if ratio < 2 else "bad")
     text = Text(f"{words.short(amount):>7}", style="quiet" if ratio < 1.05 else "")
-    text.append(f"{ratio:>4.1f}x" if ratio < 99.95 else f"{ratio:>4.0f}x", style=style)
+    text.append(f"{ratio:>5.1f}x" if ratio < 999.95 else f"{ratio:>5.0f}x", style=style)
     return text
 
 

@@ -23,7 +23,7 @@ def print_verdict(
 ) -> None:
     """Print the report of a verdict. ``next_steps``: commands that make sense now."""
     console = console or theme.console()
-    console.print(render(verdict, console.width, verbose, next_steps, ascii_only(console)))
+    console.print(render(verdict, console.width, verbose, next_steps, ascii_only(console)), crop=False)
 
 
 def as_text(
@@ -32,7 +32,7 @@ def as_text(
     """The report as plain text, without colours."""
     buffer = io.StringIO()
     console = theme.console(buffer, width=width, color_system=None)
-    console.print(render(verdict, width, verbose, next_steps))
+    console.print(render(verdict, width, verbose, next_steps), crop=False)
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
 
 
@@ -86,11 +86,11 @@ def header(verdict: Verdict, width: int) -> list[RenderableType]:
 
 
 def _joined_to_width(facts: Sequence[str], width: int) -> RenderableType:
-    """Facts with dots between them, over two lines when one is too short."""
-    line = "  " + " · ".join(facts)
+    """Facts in one line, or over two when that is too long."""
+    line = "  " + ", ".join(facts)
     if len(line) <= width:
         return Text(line, style="quiet")
-    return Group(Text("  " + facts[0], style="quiet"), Text("  " + " · ".join(facts[1:]), style="quiet"))
+    return Group(Text("  " + facts[0], style="quiet"), Text("  " + ", ".join(facts[1:]), style="quiet"))
 
 
 def stage_table(verdict: Verdict, ascii_only: bool) -> RenderableType:

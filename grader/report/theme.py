@@ -40,7 +40,11 @@ _ASCII_MARKS = {PASSED: "ok", FAILED: "x", SKIPPED: "-", ERROR: "!"}
 
 def console(file: TextIO | None = None, width: int | None = None, **options: object) -> Console:
     """A console with the reports' theme, at most MOST_WIDTH wide and at least 40."""
-    made = Console(file=file or sys.stdout, theme=THEME, highlight=False, width=width, **options)  # type: ignore[arg-type]
+    stream = file or sys.stdout
+    if hasattr(stream, "reconfigure") and not (stream.encoding or "").lower().startswith("utf"):
+        # What a kernel prints may hold any character: a question mark is better than an exception.
+        stream.reconfigure(errors="replace")
+    made = Console(file=stream, theme=THEME, highlight=False, width=width, **options)  # type: ignore[arg-type]
     if width is None:
         made.width = max(40, min(made.width if made.is_terminal else WIDTH, MOST_WIDTH))
     return made

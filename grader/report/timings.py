@@ -76,7 +76,7 @@ def machine_line(machine: Any, device: str) -> str:
     for dtype, rate in machine.product_gigaflops.items():
         parts.append(f"{dtype} product {rate / 1000:,.0f} T/s")
     parts.append(f"driver {machine.driver}, CUDA {machine.cuda}, torch {machine.torch}")
-    return " · ".join(parts)
+    return ", ".join(parts)
 
 
 def _table() -> Table:
