@@ -91,7 +91,7 @@ def is_variable(declaration: Sequence[Token]) -> bool:
 def names_of_variables(declaration: Sequence[Token]) -> list[str]:
     """The names that a variable declaration introduces."""
     names = []
-    for part in split_commas(strip_attributes(declaration)):
+    for part in split_commas(_without_type_body(strip_attributes(declaration))):
         name = ""
         for token in part:
             if token.kind == "mark" and token.text in ("[", "=", "{", "("):
@@ -101,6 +101,16 @@ def names_of_variables(declaration: Sequence[Token]) -> list[str]:
         if name:
             names.append(name)
     return names
+
+
+def _without_type_body(tokens: list[Token]) -> list[Token]:
+    """``struct Name { ... } variable`` without the braces and what they hold."""
+    for i, token in enumerate(tokens):
+        if token.text == "{":
+            if any(t.text in ("struct", "union", "class", "enum") for t in tokens[:i]):
+                return tokens[:i] + tokens[(closing(tokens, i) or i) + 1 :]
+            break
+    return tokens
 
 
 @dataclass(frozen=True)

@@ -308,5 +308,5 @@ def _reason(a: Parameter, e: Parameter) -> str:
     if {a.kind, e.kind} == {"pointer", "scalar"}:
         return f": a {'number' if e.kind == 'scalar' else 'pointer'} is passed here"
     if a.kind == e.kind == "scalar" and {a.dtype, e.dtype} == {"i32", "i64"}:
-        return ": sizes differ, 4 bytes against 8"
+        return ": that is 4 bytes, not 8" if a.dtype == "i32" else ": that is 8 bytes, not 4"
     return ""
