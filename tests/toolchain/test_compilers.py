@@ -1,0 +1,89 @@
+"""Finding compilers, and what is said when there is none."""
+
+import os
+import stat
+
+import pytest
+
+from grader.toolchain.compilers import NoCompiler, available_cxx, find_cxx, find_nvcc
+
+
+@pytest.fixture
+def clean(monkeypatch):
+    for name in ("GRADER_CXX", "GRADER_NVCC", "CXX", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+def script(path, text: str) -> str:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def test_the_usual_compiler_is_found(clean):
+    compiler = find_cxx()
+    assert compiler.family in ("gcc", "clang") and compiler.version[0].isdigit()
+    assert str(compiler).endswith(compiler.version)
+
+
+def test_every_compiler_can_be_named():
+    for compiler in available_cxx():
+        assert find_cxx(compiler.name).path == compiler.path
+
+
+def test_no_compiler_at_all(clean, tmp_path):
+    clean.setenv("PATH", str(tmp_path))
+    with pytest.raises(NoCompiler, match=r"no C\+\+ compiler") as caught:
+        find_cxx()
+    assert "apt install g++" in caught.value.hint
+
+
+def test_an_override_must_run(clean, tmp_path):
+    clean.setenv("GRADER_CXX", str(tmp_path / "nothing"))
+    with pytest.raises(NoCompiler, match="GRADER_CXX="):
+        find_cxx()
+    clean.setenv("GRADER_CXX", script(tmp_path / "broken", "exit 1"))
+    with pytest.raises(NoCompiler, match="GRADER_CXX="):
+        find_cxx()
+
+
+def test_an_override_may_have_arguments(clean, tmp_path):
+    fake = script(tmp_path / "wrapper", 'echo "g++ (Fake) 13.1.0"')
+    clean.setenv("GRADER_CXX", f"env {fake}")
+    compiler = find_cxx()
+    assert compiler.command == ("env", fake) and compiler.version == "13.1.0" and compiler.family == "gcc"
+
+
+def test_a_broken_cxx_variable_of_other_tools_is_passed_over(clean, tmp_path):
+    clean.setenv("CXX", str(tmp_path / "nothing"))
+    assert find_cxx().family in ("gcc", "clang")
+
+
+def test_an_unknown_compiler_argument_is_named(clean):
+    with pytest.raises(NoCompiler, match="the compiler turbo-c"):
+        find_cxx("turbo-c")
+
+
+def test_another_version_is_another_identity(clean, tmp_path):
+    first = script(tmp_path / "a", 'echo "g++ (Fake) 13.1.0"')
+    second = script(tmp_path / "b", 'echo "g++ (Fake) 13.2.0"')
+    assert find_cxx(first).identity != find_cxx(second).identity
+
+
+def test_no_nvcc(clean, tmp_path):
+    clean.setenv("PATH", str(tmp_path))
+    clean.setattr("grader.toolchain.compilers._nvcc_candidates", lambda: ["nvcc"])
+    assert find_nvcc(required=False) is None
+    with pytest.raises(NoCompiler, match="no nvcc") as caught:
+        find_nvcc()
+    assert "device='cpu'" in caught.value.hint
+
+
+def test_an_nvcc_override(clean, tmp_path):
+    clean.setenv("GRADER_NVCC", os.devnull)
+    with pytest.raises(NoCompiler, match="GRADER_NVCC="):
+        find_nvcc()
+    clean.setenv("GRADER_NVCC", script(tmp_path / "nvcc", 'echo "Cuda compilation tools, release 12.4, V12.4.1"'))
+    compiler = find_nvcc()
+    assert compiler is not None and compiler.version == "12.4" and str(compiler) == "nvcc 12.4"
