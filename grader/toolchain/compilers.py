@@ -107,7 +107,7 @@ def find_nvcc(required: bool = True) -> Compiler | None:
     if required:
         raise NoCompiler(
             "there is no nvcc on this machine",
-            "Install the CUDA toolkit, or the pip extra: pip install 'llm-kernels[nvcc]'. "
+            "Install the CUDA toolkit, or in the course folder: pip install -e '.[nvcc]'. "
             "Without it, kernels run on the simulated GPU (device='cpu').",
         )
     return None
