@@ -1,0 +1,355 @@
+// nvcuda::wmma: matrix fragments of a warp, and their product on the tensor cores.
+//
+// CUDA leaves open which lane holds which element. Here it is as nvcc compiles it for sm_80 to sm_90: a fragment is a
+// set of 8x8 tiles, and in each of them lane 4g + t holds the elements (g, 2t) and (g, 2t + 1), which is the layout of
+// mma.sync. Loads and stores access memory with the same lanes and widths as nvcc's code does, so requests, sectors and
+// bank conflicts are counted as on the hardware:
+//
+//   f16 factors from shared memory       ldmatrix: a lane reads 16 bytes, a row of a tile
+//   other 16-bit elements                32 bits a lane for each tile; transposed in registers when the layout asks for
+//   it f32 sums, layout along the rows      64 bits a lane for each tile f32 sums the other way, tf32         32 bits a
+//   lane for each element
+//
+// A product of 16x16x16 is two of mma.sync.m16n8k16, as in the hardware; 8x32x16 is 32x8x16 with the sides exchanged.
+#pragma once
+
+#include "cuda_bf16.h"
+#include "cuda_fp16.h"
+#include "sim/collective.h"
+#include "sim/shared.h"
+#include "sim/tensor_core.h"
+
+namespace nvcuda {
+namespace wmma {
+
+// Which matrix, and how it lies in memory.
+struct matrix_a;
+struct matrix_b;
+struct accumulator;
+struct row_major;
+struct col_major;
+enum layout_t { mem_row_major, mem_col_major };
+
+namespace precision {
+struct tf32;
+}
+
+namespace detail {
+
+template <typename A, typename B>
+struct Same {
+    static constexpr bool value = false;
+};
+template <typename A>
+struct Same<A, A> {
+    static constexpr bool value = true;
+};
+
+template <typename T>
+struct Storage {
+    typedef T type;
+};
+template <>
+struct Storage<precision::tf32> {
+    typedef float type;
+};
+
+// Rows, columns and order of the tiles of a fragment. "Rows" are those that the lanes' groups g walk along: m for the
+// left factor, n for the right one.
+template <typename Use, int M, int N, int K, typename T>
+struct Shape {
+    static constexpr bool is_a = Same<Use, matrix_a>::value;
+    static constexpr bool is_b = Same<Use, matrix_b>::value;
+    static constexpr bool is_sum = Same<Use, accumulator>::value;
+    static constexpr bool is_half = Same<T, __half>::value;
+    static constexpr bool is_bfloat16 = Same<T, __nv_bfloat16>::value;
+    static constexpr bool is_tf32 = Same<T, precision::tf32>::value;
+    static constexpr bool is_float = Same<T, float>::value;
+
+    static constexpr bool shape_of_16_bits =
+        K == 16 && ((M == 16 && N == 16) || (M == 32 && N == 8) || (M == 8 && N == 32));
+    static constexpr bool shape_of_tf32 = M == 16 && N == 16 && K == 8;
+    static constexpr bool exists = is_sum
+                                       ? (shape_of_16_bits && (is_half || is_float)) || (shape_of_tf32 && is_float)
+                                       : (shape_of_16_bits && (is_half || is_bfloat16)) || (shape_of_tf32 && is_tf32);
+
+    static constexpr bool sides_exchanged = M == 8;
+    static constexpr bool is_left = sides_exchanged ? is_b : is_a;
+    static constexpr int rows = is_sum ? (sides_exchanged ? N : M) : (is_a ? M : N);
+    static constexpr int columns = is_sum ? (sides_exchanged ? M : N) : K;
+    static constexpr int elements = rows * columns / 32;  // of a lane
+    // On sm_70 a lane held more elements of f16 factors; their number stayed, and the rest are copies.
+    static constexpr int stored = !is_sum && is_half ? 16 : elements;
+
+    // The tile that register r holds a part of. The left factor and the sums go down two tiles first, the right factor
+    // goes along k first: so the registers of each mma.sync lie side by side.
+    static constexpr int tiles = rows * columns / 64;
+    static constexpr bool down_first = is_left || is_sum;
+    static constexpr int row_of(int r) { return down_first ? 16 * (r / (2 * across)) + 8 * (r % 2) : 8 * (r / across); }
+    static constexpr int column_of(int r) { return down_first ? 8 * (r / 2 % across) : 8 * (r % across); }
+    static constexpr int across = columns / 8;
+};
+
+}  // namespace detail
+
+template <typename Use, int M, int N, int K, typename T, typename Layout = void>
+class fragment {
+    typedef detail::Shape<Use, M, N, K, T> Shape;
+    static_assert(Shape::exists,
+                  "no such fragment: f16 and bf16 come as 16x16x16, 32x8x16 and 8x32x16, tf32 as 16x16x8");
+    static_assert(Shape::is_sum == detail::Same<Layout, void>::value,
+                  "matrix_a and matrix_b need row_major or col_major, an accumulator has neither");
+
+  public:
+    typedef T element_type;
+    typedef typename detail::Storage<T>::type storage_element_type;
+    enum { num_elements = Shape::stored, num_storage_elements = Shape::stored };
+
+    storage_element_type x[num_storage_elements];
+};
+
+namespace detail {
+
+// --- registers ---
+
+SIM_INLINE uint32_t pack(__half low, __half high) { return static_cast<uint32_t>(high.bits) << 16 | low.bits; }
+SIM_INLINE uint32_t pack(__nv_bfloat16 low, __nv_bfloat16 high) {
+    return static_cast<uint32_t>(high.bits) << 16 | low.bits;
+}
+template <typename T>
+SIM_INLINE void unpack(uint32_t word, T& low, T& high) {
+    low.bits = static_cast<uint16_t>(word);
+    high.bits = static_cast<uint16_t>(word >> 16);
+}
+SIM_INLINE uint64_t two_words(uint32_t first, uint32_t second) { return static_cast<uint64_t>(second) << 32 | first; }
+
+// Words `first` and `first + 1` of a fragment, as tensor cores take them.
+template <typename T>
+SIM_INLINE uint64_t words(const T* x, int first) {
+    return two_words(pack(x[2 * first], x[2 * first + 1]), pack(x[2 * first + 2], x[2 * first + 3]));
+}
+SIM_INLINE uint64_t words(const float* x, int first) {
+    return two_words(::sim::bit_cast<uint32_t>(x[first]), ::sim::bit_cast<uint32_t>(x[first + 1]));
+}
+
+// --- memory ---
+
+typedef uint32_t Word __attribute__((may_alias));
+typedef uint64_t DoubleWord __attribute__((may_alias));
+struct Lane {
+    int g, t;
+    SIM_INLINE Lane() : g(static_cast<int>(::sim::lane_index()) / 4), t(static_cast<int>(::sim::lane_index()) % 4) {}
+};
+
+// 16-bit elements. `along` says that memory runs along the tile rows; if not, each tile is transposed in registers.
+template <typename Shape, typename T>
+SIM_INLINE void load_words(T* x, const T* memory, unsigned ldm, bool along, ::sim::Site site) {
+    Lane lane;
+    uint32_t word[Shape::tiles];
+    for (int r = 0; r < Shape::tiles; ++r) {
+        int row = along ? Shape::row_of(r) : Shape::column_of(r),
+            column = along ? Shape::column_of(r) : Shape::row_of(r);
+        const T* at = memory + static_cast<size_t>(row + lane.g) * ldm + column + 2 * lane.t;
+        word[r] = *reinterpret_cast<const Word*>(at);
+    }
+    for (int r = 0; r < Shape::tiles; r += 2) {
+        if (!along) {
+            ::sim::Registers moved = ::sim::movmatrix(site, two_words(word[r], word[r + 1]), 0);
+            word[r] = static_cast<uint32_t>(moved.r01);
+            word[r + 1] = static_cast<uint32_t>(moved.r01 >> 32);
+        }
+        for (int i = 0; i < 2; ++i) unpack(word[r + i], x[2 * (r + i)], x[2 * (r + i) + 1]);
+    }
+}
+
+template <typename Shape, typename T>
+SIM_INLINE void store_words(T* memory, const T* x, unsigned ldm, bool along, ::sim::Site site) {
+    Lane lane;
+    for (int r = 0; r < Shape::tiles; r += 2) {
+        uint64_t pair = words(x, r);
+        if (!along) pair = ::sim::movmatrix(site, pair, 0).r01;
+        for (int i = 0; i < 2; ++i) {
+            int row = along ? Shape::row_of(r + i) : Shape::column_of(r + i);
+            int column = along ? Shape::column_of(r + i) : Shape::row_of(r + i);
+            T* at = memory + static_cast<size_t>(row + lane.g) * ldm + column + 2 * lane.t;
+            *reinterpret_cast<Word*>(at) = static_cast<uint32_t>(pair >> (32 * i));
+        }
+    }
+}
+
+// Four tiles (or two: then only half of the lanes read) at a time.
+template <typename Shape, typename T>
+SIM_INLINE void load_with_ldmatrix(T* x, const T* memory, unsigned ldm, bool along, ::sim::Site site) {
+    constexpr int count = Shape::tiles < 4 ? Shape::tiles : 4;
+    int lane = static_cast<int>(::sim::lane_index());
+    for (int first = 0; first < Shape::tiles; first += count) {
+        uint4 row = {0u, 0u, 0u, 0u};
+        if (lane < 8 * count) {
+            int r = first + lane / 8;
+            int line = along ? Shape::row_of(r) : Shape::column_of(r);
+            int start = along ? Shape::column_of(r) : Shape::row_of(r);
+            row = *reinterpret_cast<const uint4*>(memory + static_cast<size_t>(line + lane % 8) * ldm + start);
+        }
+        ::sim::Registers pairs = ::sim::ldmatrix(site, !along, two_words(row.x, row.y), two_words(row.z, row.w));
+        for (int i = 0; i < count; ++i) {
+            uint64_t both = i < 2 ? pairs.r01 : pairs.r23;
+            unpack(static_cast<uint32_t>(both >> (32 * (i % 2))), x[2 * (first + i)], x[2 * (first + i) + 1]);
+        }
+    }
+}
+
+// f32 sums.
+template <typename Shape>
+SIM_INLINE void load_floats(float* x, const float* memory, unsigned ldm, bool along) {
+    Lane lane;
+    for (int r = 0; r < Shape::tiles; ++r) {
+        if (along) {
+            const float* at =
+                memory + static_cast<size_t>(Shape::row_of(r) + lane.g) * ldm + Shape::column_of(r) + 2 * lane.t;
+            uint64_t pair = *reinterpret_cast<const DoubleWord*>(at);
+            x[2 * r] = ::sim::bit_cast<float>(static_cast<uint32_t>(pair));
+            x[2 * r + 1] = ::sim::bit_cast<float>(static_cast<uint32_t>(pair >> 32));
+        } else {
+            for (int i = 0; i < 2; ++i) {
+                size_t line = static_cast<size_t>(Shape::column_of(r) + 2 * lane.t + i);
+                x[2 * r + i] = memory[line * ldm + Shape::row_of(r) + lane.g];
+            }
+        }
+    }
+}
+template <typename Shape>
+SIM_INLINE void store_floats(float* memory, const float* x, unsigned ldm, bool along) {
+    Lane lane;
+    for (int r = 0; r < Shape::tiles; ++r) {
+        if (along) {
+            float* at =
+                memory + static_cast<size_t>(Shape::row_of(r) + lane.g) * ldm + Shape::column_of(r) + 2 * lane.t;
+            *reinterpret_cast<DoubleWord*>(at) = words(x, 2 * r);
+        } else {
+            for (int i = 0; i < 2; ++i) {
+                size_t line = static_cast<size_t>(Shape::column_of(r) + 2 * lane.t + i);
+                memory[line * ldm + Shape::row_of(r) + lane.g] = x[2 * r + i];
+            }
+        }
+    }
+}
+
+// tf32 factors of 16 rows and k = 8: elements (g, t), 8 rows below, 4 columns right. The right factor goes right first.
+template <typename Shape>
+SIM_INLINE void load_tf32(float* x, const float* memory, unsigned ldm, bool along) {
+    Lane lane;
+    for (int i = 0; i < 4; ++i) {
+        int down = Shape::is_left ? i % 2 : i / 2, right = Shape::is_left ? i / 2 : i % 2;
+        size_t row = static_cast<size_t>(lane.g + 8 * down), column = static_cast<size_t>(lane.t + 4 * right);
+        x[i] = along ? memory[row * ldm + column] : memory[column * ldm + row];
+    }
+}
+
+}  // namespace detail
+
+// ---------------------------------------------------------------------------------------------------------- functions
+
+template <typename Use, int M, int N, int K, typename T, typename Layout>
+SIM_INLINE void fill_fragment(fragment<Use, M, N, K, T, Layout>& f,
+                              const typename fragment<Use, M, N, K, T, Layout>::storage_element_type& value) {
+    typename fragment<Use, M, N, K, T, Layout>::storage_element_type copy = value;
+    for (int i = 0; i < f.num_elements; ++i) f.x[i] = copy;
+}
+
+// `ldm` is the distance, in elements, of neighbouring rows (or columns, in col_major).
+template <typename Use, int M, int N, int K, typename T, typename Layout>
+SIM_INLINE void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f,
+                                 const typename fragment<Use, M, N, K, T, Layout>::storage_element_type* memory,
+                                 unsigned ldm, ::sim::Site site = SIM_CALLER) {
+    typedef detail::Shape<Use, M, N, K, T> Shape;
+    static_assert(!Shape::is_sum, "loading an accumulator takes its layout as a fourth argument");
+    constexpr bool along = detail::Same<Layout, row_major>::value == Shape::is_a;
+    if constexpr (Shape::is_tf32) {
+        detail::load_tf32<Shape>(f.x, memory, ldm, along);
+    } else {
+        if (Shape::is_half && ::sim::is_shared(memory)) {
+            detail::load_with_ldmatrix<Shape>(f.x, memory, ldm, along, site);
+        } else {
+            detail::load_words<Shape>(f.x, memory, ldm, along, site);
+        }
+        for (int i = Shape::elements; i < Shape::stored; ++i) f.x[i] = f.x[i % Shape::elements];
+    }
+}
+
+template <int M, int N, int K, typename T>
+SIM_INLINE void load_matrix_sync(fragment<accumulator, M, N, K, T>& f, const T* memory, unsigned ldm, layout_t layout,
+                                 ::sim::Site site = SIM_CALLER) {
+    typedef detail::Shape<accumulator, M, N, K, T> Shape;
+    bool along = (layout == mem_row_major) != Shape::sides_exchanged;
+    if constexpr (Shape::is_float) {
+        detail::load_floats<Shape>(f.x, memory, ldm, along);
+    } else {
+        detail::load_words<Shape>(f.x, memory, ldm, along, site);
+    }
+}
+
+template <int M, int N, int K, typename T>
+SIM_INLINE void store_matrix_sync(T* memory, const fragment<accumulator, M, N, K, T>& f, unsigned ldm, layout_t layout,
+                                  ::sim::Site site = SIM_CALLER) {
+    typedef detail::Shape<accumulator, M, N, K, T> Shape;
+    bool along = (layout == mem_row_major) != Shape::sides_exchanged;
+    if constexpr (Shape::is_float) {
+        detail::store_floats<Shape>(memory, f.x, ldm, along);
+    } else {
+        detail::store_words<Shape>(memory, f.x, ldm, along, site);
+    }
+}
+
+namespace detail {
+
+// One of the two mma.sync of a product: sums number 4 * part to 4 * part + 3 of the lane.
+template <typename Sum, typename Start>
+SIM_INLINE void multiply_part(::sim::Site site, ::sim::Mma with_float_sum, Sum* d, uint64_t a01, uint64_t a23,
+                              uint64_t b01, const Start* c) {
+    if constexpr (Same<Sum, __half>::value && Same<Start, __half>::value) {
+        ::sim::Registers sums = ::sim::mma(site, ::sim::Mma::m16n8k16_f16_f16, a01, a23, b01, words(c, 0), 0);
+        unpack(static_cast<uint32_t>(sums.r01), d[0], d[1]);
+        unpack(static_cast<uint32_t>(sums.r01 >> 32), d[2], d[3]);
+    } else {
+        float start[4];
+        for (int i = 0; i < 4; ++i) start[i] = static_cast<float>(c[i]);
+        ::sim::Registers sums = ::sim::mma(site, with_float_sum, a01, a23, b01, words(start, 0), words(start, 2));
+        for (int i = 0; i < 4; ++i) {
+            uint64_t pair = i < 2 ? sums.r01 : sums.r23;
+            d[i] = Sum(::sim::bit_cast<float>(static_cast<uint32_t>(pair >> (32 * (i % 2)))));
+        }
+    }
+}
+
+}  // namespace detail
+
+// d = a * b + c
+template <int M, int N, int K, typename T, typename LayoutA, typename LayoutB, typename Sum, typename Start>
+SIM_INLINE void mma_sync(fragment<accumulator, M, N, K, Sum>& d, const fragment<matrix_a, M, N, K, T, LayoutA>& a,
+                         const fragment<matrix_b, M, N, K, T, LayoutB>& b,
+                         const fragment<accumulator, M, N, K, Start>& c, ::sim::Site site = SIM_CALLER) {
+    typedef detail::Shape<matrix_a, M, N, K, T> Shape;
+    static_assert(Shape::is_half || (detail::Same<Sum, float>::value && detail::Same<Start, float>::value),
+                  "only products of f16 can have sums of f16");
+    constexpr ::sim::Mma kind = Shape::is_tf32   ? ::sim::Mma::m16n8k8_f32_tf32
+                                : Shape::is_half ? ::sim::Mma::m16n8k16_f32_f16
+                                                 : ::sim::Mma::m16n8k16_f32_bf16;
+    for (int part = 0; part < 2; ++part) {
+        // 32x8 has two left tiles, 16x16 two right ones; a left tile is four words, a right one two.
+        const auto* left = Shape::sides_exchanged ? b.x : a.x;
+        const auto* right = Shape::sides_exchanged ? a.x : b.x;
+        int left_words = M == 16 ? 0 : 4 * part, right_words = M == 16 ? 2 * part : 0;
+        detail::multiply_part(site, kind, d.x + 4 * part, detail::words(left, left_words),
+                              detail::words(left, left_words + 2), detail::words(right, right_words), c.x + 4 * part);
+    }
+}
+
+// The nearest number with tf32's 10 bits of mantissa; halfway cases away from zero.
+SIM_INLINE float __float_to_tf32(float value) {
+    uint32_t bits = ::sim::bit_cast<uint32_t>(value);
+    if ((bits & 0x7f800000) == 0x7f800000) return (bits & 0x7fffff) ? ::sim::bit_cast<float>(0x7fffffffu) : value;
+    return ::sim::bit_cast<float>((bits + 0x1000) & 0xffffe000u);
+}
+
+}  // namespace wmma
+}  // namespace nvcuda

@@ -1,0 +1,48 @@
+// Tensor cores and the instructions that feed them: mma, ldmatrix, stmatrix, movmatrix.
+//
+// A warp does them together, each lane holding a few 32-bit registers of each matrix. The functions here take and
+// return a lane's registers by value, two to a word, so a kernel's fragments stay registers: nothing is written to
+// memory that the checks would see. Memory is read and written by the callers (sim/ptx.h, mma.h), lane by lane, as the
+// hardware does. Layouts: PTX ISA, "Matrix Fragments for mma.m16n8k16" and its neighbours.
+#pragma once
+
+#include <stdint.h>
+
+#include "sim/site.h"
+
+#pragma GCC visibility push(default)
+namespace sim {
+
+// Four 32-bit registers: the first in the low half of `r01`.
+struct Registers {
+    uint64_t r01, r23;
+};
+
+// d = a * b + c for a tile of m16n8 (m8n8 for f64). Named after the types of the sum and of the factors.
+enum class Mma : int {
+    m16n8k16_f32_f16,
+    m16n8k16_f32_bf16,
+    m16n8k16_f16_f16,
+    m16n8k8_f32_f16,
+    m16n8k8_f32_bf16,
+    m16n8k8_f16_f16,
+    m16n8k8_f32_tf32,
+    m16n8k4_f32_tf32,
+    m16n8k32_s32_s8,
+    m16n8k32_s32_u8,
+    m16n8k16_s32_s8,
+    m16n8k16_s32_u8,
+    m8n8k4_f64,
+};
+Registers mma(Site site, Mma kind, uint64_t a01, uint64_t a23, uint64_t b01, uint64_t c01, uint64_t c23);
+
+// Lane i hands over the 16 bytes of row i % 8 of matrix i / 8 (8x8 elements of 16 bits); each lane gets its pair of
+// elements of every matrix: those at (lane / 4, 2 * (lane % 4)) and right of it, or of the transposed matrix.
+Registers ldmatrix(Site site, bool transposed, uint64_t row01, uint64_t row23);
+// The other way: from each lane's pairs to the row that this lane stores.
+Registers stmatrix(Site site, bool transposed, uint64_t r01, uint64_t r23);
+// Transposes each of four 8x8 matrices that are spread over the lanes.
+Registers movmatrix(Site site, uint64_t r01, uint64_t r23);
+
+}  // namespace sim
+#pragma GCC visibility pop
