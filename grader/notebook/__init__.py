@@ -17,7 +17,7 @@ _HOMES = {
     "gpus": ["GPUS", "Gpu"],
     "places": ["lesson"],
     "recorded": ["h200_table", "measure_here"],
-    "roofline": ["intensity", "least_seconds", "roofline"],
+    "rooflines": ["intensity", "least_seconds", "roofline"],
     "source": ["show_source"],
     "verdicts": ["counts", "show", "verdict"],
 }

@@ -131,7 +131,7 @@ def draw_sectors(request: Request, ax: Any = None, title: str | None = None) -> 
         title = f"{_what(request)}: {_counted(len(sectors), 'sector')}, {request.ideal_sectors()} would do"
         if len(sectors) > len(shown):
             title += f" (the first {len(shown)} are drawn)"
-    ax.set_title(title)
+    ax.set_title(title, loc="left")
     return ax
 
 
@@ -184,7 +184,7 @@ def draw_banks(request: Request, ax: Any = None, title: str | None = None) -> An
         ideal = len(phases)
         title = f"{_what(request)}: {_counted(height, 'wavefront')}"
         title += ", as few as can be" if height == ideal else f", {ideal} would do ({height / ideal:g}-way conflict)"
-    ax.set_title(title)
+    ax.set_title(title, loc="left")
     return ax
 
 

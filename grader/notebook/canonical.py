@@ -20,7 +20,6 @@ import argparse
 import base64
 import binascii
 import hashlib
-import json
 import re
 import struct
 import sys
@@ -48,7 +47,14 @@ def canonical_text(path: Path) -> str:
         raise GraderError(f"no such notebook: {path}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise GraderError(f"cannot read {path}: {error}") from None
-    except (nbformat.reader.NotJSONError, json.JSONDecodeError, AttributeError, KeyError) as error:
+    except (
+        nbformat.reader.NotJSONError,
+        nbformat.ValidationError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+    ) as error:
         raise GraderError(f"{path} is not a notebook: {first_line(error)}") from None
     canonicalise(notebook)
     try:

@@ -38,8 +38,11 @@ def show_source(file: str | Path, *names: str) -> Listing:
 
 
 def function(text: str, name: str, file: str = "the file") -> str:
-    """One function of a C++ source, from the comment above it to its closing brace."""
+    """One function or struct of a C++ source, from the comment above it to its closing brace."""
     masked = _masked(text)
+    struct = re.search(rf"\b(?:struct|class|union)\b[^;{{()]*(?:\([^)]*\)[^;{{()]*)?\b{re.escape(name)}\s*\{{", masked)
+    if struct:
+        return _dedent_start(text, masked, struct.start(), _matching_brace(masked, struct.end() - 1))
     for match in re.finditer(rf"\b{re.escape(name)}\s*\(", masked):
         opening = _parameters_end(masked, match.end() - 1)
         if opening is None:

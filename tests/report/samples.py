@@ -114,7 +114,7 @@ def does_not_build() -> Verdict:
     """A syntax error."""
     diagnostics = [
         Diagnostic("error", "expected ';' before 'float'", FILE, 31, 36, "    const int row = blockIdx.x * 32"),
-        Diagnostic("error", "'row' was not declared in this scope", FILE, 35, 9, "\tif (row < query_len) {"),
+        Diagnostic("error", "'row' was not declared in this scope", FILE, 35, 6, "\tif (row < query_len) {"),
     ]
     return verdict(Stage("builds", "failed", "2 errors", 0.3, diagnostics=diagnostics))
 

@@ -53,7 +53,7 @@ def test_compiler_messages_have_carets_under_tabs_too() -> None:
     # Column 34 is one past the end of the line: where the semicolon is missing.
     assert lines[line + 1].index("^") == lines[line].index("32") + 2
     line = next(number for number, text in enumerate(lines) if "if (row < query_len)" in text)
-    assert lines[line + 1].index("^") == lines[line].index("w < query_len")
+    assert lines[line + 1].index("^") == lines[line].index("row")
 
 
 def test_the_expected_prototype_is_shown() -> None:

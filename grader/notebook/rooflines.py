@@ -61,5 +61,5 @@ def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool 
     ax.text(middle, middle * peak.bandwidth * 1.1, memory, fontsize=8.5, color=style.GREY, ha="right", va="bottom")
     kind = "tensor cores, f16" if tensor_cores else "CUDA cores, f32"
     ax.text(ridge, top * 1.15, f"{kind}: {top / 1e12:.3g} T/s", fontsize=8.5, color=style.GREY, va="bottom")
-    ax.set_title(f"Roofline of one {peak.name}")
+    ax.set_title(f"Roofline of one {peak.name}", loc="left")
     return ax

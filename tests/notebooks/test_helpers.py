@@ -1,0 +1,236 @@
+"""What lessons import: numbers that can be checked by hand, files found from anywhere, figures that do draw."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+from grader.errors import GraderError
+
+matplotlib.use("Agg")
+
+from grader.notebook import (
+    compare,
+    draw_banks,
+    draw_sectors,
+    h200_table,
+    least_seconds,
+    lesson,
+    measure_here,
+    pattern,
+    roofline,
+    show_source,
+)
+from grader.notebook.accesses import Request
+from grader.notebook.execute import execute
+from grader.notebook.gpus import GPUS, gpu
+from grader.notebook.source import function
+from tests.notebooks.lessons import ROOT
+
+KERNEL = """#include <cuda_runtime.h>
+#include <cfloat>
+
+constexpr int kWidth = 4;  // a brace in a comment {
+
+// One element.
+struct Pair {
+    float a, b;
+    __device__ float sum() const { return a + b; }
+};
+
+// Adds two vectors.
+// x, y, out: (n)
+template <typename T>
+__global__ void add_kernel(const T* x, const T* y, T* out, long long n) {
+    const char* text = "}";
+    if (n > 0) { out[0] = x[0] + y[0]; }
+}
+
+extern "C" void add(const float* x, const float* y, float* out, long long n, cudaStream_t stream) {
+    add_kernel<float><<<1, 1, 0, stream>>>(x, y, out, n);
+}
+"""
+
+
+# --- accesses ---
+
+
+@pytest.mark.parametrize(
+    ("request_", "sectors", "ideal"),
+    [
+        (pattern(lambda lane: 4 * lane), 4, 4),
+        (pattern(lambda lane: 4 * lane + 4), 5, 4),
+        (pattern(lambda lane: 128 * lane), 32, 4),
+        (pattern(lambda lane: 0), 1, 1),
+        (pattern(lambda lane: 16 * lane, size=16), 16, 16),
+        (pattern(lambda lane: 2 * lane, size=2), 2, 2),
+        (Request({0: 30}, size=4), 2, 1),
+    ],
+)
+def test_sectors(request_: Request, sectors: int, ideal: int) -> None:
+    assert (len(request_.sectors()), request_.ideal_sectors()) == (sectors, ideal)
+
+
+@pytest.mark.parametrize(
+    ("request_", "wavefronts", "least"),
+    [
+        (pattern(lambda lane: 4 * lane), 1, 1),
+        (pattern(lambda lane: 128 * lane), 32, 1),
+        (pattern(lambda lane: 132 * lane), 1, 1),
+        (pattern(lambda lane: 8 * lane), 2, 1),
+        (pattern(lambda lane: 0), 1, 1),
+        (pattern(lambda lane: 16 * lane, size=16), 4, 4),
+        (pattern(lambda lane: 8 * lane, size=8), 2, 2),
+        (pattern(lambda lane: 2 * lane, size=2), 1, 1),
+    ],
+)
+def test_wavefronts(request_: Request, wavefronts: int, least: int) -> None:
+    assert (request_.wavefronts(), len(request_.phases())) == (wavefronts, least)
+
+
+def test_pictures_say_what_they_show() -> None:
+    import matplotlib.pyplot as plt
+
+    assert draw_sectors(pattern(lambda lane: 128 * lane, name="x")).get_title(loc="left") == (
+        "a warp reads x: 32 sectors, 4 would do"
+    )
+    assert draw_banks(pattern(lambda lane: 128 * lane, write=True, name="tile")).get_title(loc="left") == (
+        "a warp writes tile: 32 wavefronts, 1 would do (32-way conflict)"
+    )
+    for draw in (draw_sectors, draw_banks):
+        figure = compare(pattern(lambda lane: 128 * lane), pattern(lambda lane: 4 * lane), draw, ("before", "after"))
+        assert len(figure.axes) == 2 and figure.axes[0].get_title(loc="left").startswith("before: ")
+    with pytest.raises(GraderError, match="no lanes"):
+        draw_sectors(Request())
+    plt.close("all")
+
+
+# --- rooflines ---
+
+
+def test_roofline_times() -> None:
+    assert least_seconds(0, 4.8e12, "H200") == pytest.approx(1.0)
+    assert least_seconds(67e12, 1, "H200") == pytest.approx(1.0)
+    assert least_seconds(989e12, 1, "H200", tensor_cores=True) == pytest.approx(1.0)
+    assert GPUS["H200"].ridge() == pytest.approx(67 / 4.8)
+    assert gpu("rtx4090").name == "RTX 4090"
+    with pytest.raises(GraderError, match="H200"):
+        gpu("H2000")
+
+
+def test_roofline_draws() -> None:
+    import matplotlib.pyplot as plt
+
+    ax = roofline({"simple": (1e9, 1e9), "tiled": (1e9, 1e7, 1e-4)}, gpu="L4")
+    assert ax.get_title(loc="left") == "Roofline of one L4"
+    plt.close("all")
+
+
+# --- sources ---
+
+
+def test_one_function_with_its_comment(tmp_path: Path) -> None:
+    text = function(KERNEL, "add_kernel")
+    assert text.startswith("// Adds two vectors.\n// x, y, out: (n)\ntemplate <typename T>\n__global__ void add_kernel")
+    assert text.endswith("}\n}") or text.splitlines()[-1] == "}"
+    assert "add_kernel<float>" not in text and "Pair" not in text
+    assert function(KERNEL, "add").splitlines()[0].startswith('extern "C" void add(')
+    assert function(KERNEL, "Pair").splitlines()[0] == "// One element."
+    assert function(KERNEL, "Pair").splitlines()[-1] == "};"
+    path = tmp_path / "k.cu"
+    path.write_text(KERNEL)
+    assert str(show_source(path)).startswith("#include") and "struct Pair" in str(show_source(path, "Pair", "add"))
+    with pytest.raises(GraderError, match="defines no function 'adds'"):
+        show_source(path, "adds")
+    with pytest.raises(GraderError, match="cannot read"):
+        show_source(tmp_path / "none.cu")
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("lessons/*/*.cu")), ids=lambda path: f"{path.parent.name}/{path.name}"
+)
+def test_kernels_of_every_lesson_can_be_shown_in_pieces(path: Path) -> None:
+    import re
+
+    text = path.read_text(encoding="utf-8")
+    for name in re.findall(r"__global__[^;{]*?\b(\w+)\s*\([^)]*\)\s*\{", text):
+        if name == "__launch_bounds__":
+            continue
+        piece = function(text, name)
+        assert "__global__" in piece and piece.count("{") == piece.count("}"), piece
+
+
+# --- places ---
+
+
+def test_a_lesson_is_found_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "exercises").mkdir()
+    folder = tmp_path / "lessons" / "day06_flash_attention"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    assert lesson("day06_flash_attention") == folder == lesson("6")
+    assert repr(lesson("6") / "flash.cu") == "lessons/day06_flash_attention/flash.cu"
+    with pytest.raises(GraderError, match="no lesson"):
+        lesson("day99")
+
+
+# --- recorded times ---
+
+
+def test_h200_table(tmp_path: Path) -> None:
+    assert "Not recorded yet" in str(h200_table(tmp_path)) and "--record" in str(h200_table(tmp_path, "softmax"))
+    timing = {
+        "name": "large", "dtype": "f32", "clock": "GPU", "median_us": 512.25, "torch_eager_us": 600.0,
+        "torch_ratio": 1.17, "percent_of_copy": 96.0, "percent_of_roofline": 95.0,
+    }  # fmt: skip
+    machine = {
+        "device": "NVIDIA H200", "driver": "580.1", "cuda": "13.0", "torch": "2.11", "product_gigaflops": {"f32": 5e4},
+        "copy_gigabytes_per_second": 4200.0,
+    }  # fmt: skip
+    entry = {"timings": [timing], "machine": machine, "device": "cuda", "date": "2026-01-02"}
+    (tmp_path / "h200.json").write_text(json.dumps({"version": 1, "exercises": {"softmax": entry}}))
+    text = str(h200_table(tmp_path))
+    assert "softmax" in text and "512 us" in text and "1.17" in text and "2026-01-02" in text and "NVIDIA H200" in text
+    assert "Not recorded yet: argmax" in str(h200_table(tmp_path, "softmax", "argmax"))
+    (tmp_path / "h200.json").write_text("{")
+    with pytest.raises(GraderError, match="cannot be read"):
+        h200_table(tmp_path)
+
+
+def test_measure_here_says_when_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert "No GPU here" in str(measure_here("softmax"))
+
+
+# --- execute ---
+
+
+def notebook(path: Path, *sources: str) -> Path:
+    import nbformat
+
+    made = nbformat.v4.new_notebook()
+    made.cells = [nbformat.v4.new_code_cell(source, id=f"c{number}") for number, source in enumerate(sources)]
+    path.write_text(nbformat.writes(made))
+    return path
+
+
+def test_execute_keeps_outputs_in_canonical_form(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "a.ipynb", "import os; print(os.path.basename(os.getcwd()))", "6 * 7")
+    assert execute(path) > 0
+    first = path.read_text()
+    assert tmp_path.name in first and '"42"' in first
+    execute(path)
+    assert path.read_text() == first
+
+
+def test_execute_leaves_a_failing_notebook_alone(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "a.ipynb", "1", "1 / 0", "2")
+    before = path.read_text()
+    with pytest.raises(GraderError, match=r"code cell 2 \('1 / 0'\) fails"):
+        execute(path)
+    assert path.read_text() == before

@@ -1,0 +1,110 @@
+"""Every lesson runs from a clean kernel without a GPU, and prints the verdicts and counts that its file shows.
+
+nbval runs each notebook: cells tagged ``nbval-check-output`` must print what the file holds, the others must only run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from nbval.plugin import metadata_tags
+
+from tests.notebooks.lessons import NAMES, NOTEBOOKS, ROOT, cells, texts
+
+CELL_SECONDS = 120
+LESSON_SECONDS = 280
+LOCAL_PATH = re.compile(r"(/home/|/root/|/work/|/tmp/|/Users/|/var/folders/|site-packages|\.venv/|[A-Z]:\\Users)")
+MOST_BYTES = 2_000_000
+
+each_lesson = pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
+
+
+@pytest.fixture(scope="session")
+def warm_cache() -> None:
+    """Build the simulator, the runner and the lessons' kernels: cells then find them ready."""
+    from grader.errors import GraderError
+    from grader.runner.build import build_runner
+    from grader.toolchain.build import compile_kernel
+
+    build_runner("cpu")
+    for notebook in NOTEBOOKS:
+        for kernel in sorted(notebook.parent.glob("*.cu")):
+            try:
+                compile_kernel(kernel, "cpu", checks=True)
+            except GraderError:
+                continue  # a lesson may show a kernel that does not compile
+
+
+@each_lesson
+def test_lesson_runs(path: Path, warm_cache: None) -> None:
+    environment = {
+        **os.environ,
+        "CUDA_VISIBLE_DEVICES": "",
+        "PYTHONHASHSEED": "0",
+        "COLUMNS": "100",
+        "PYTEST_ADDOPTS": "",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--nbval-lax",
+        "--nbval-current-env",
+        f"--nbval-sanitize-with={ROOT / 'tests' / 'notebooks' / 'sanitize.cfg'}",
+        f"--nbval-cell-timeout={CELL_SECONDS}",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-q",
+        "--color=no",
+        "--no-header",
+        str(path),
+    ]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LESSON_SECONDS, check=False
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+@each_lesson
+def test_lesson_was_run_whole(path: Path) -> None:
+    for number, cell in enumerate(cells(path), 1):
+        if "".join(cell["source"]).strip():
+            assert cell["execution_count"] == number, f"code cell {number} was not run: make notebooks"
+
+
+@each_lesson
+def test_outputs_hold_no_error_and_nothing_of_one_machine(path: Path) -> None:
+    for number, cell in enumerate(cells(path), 1):
+        for output in cell["outputs"]:
+            assert output["output_type"] != "error", f"code cell {number} shows an exception: {output.get('ename')}"
+            said = "".join(texts(output))
+            assert output.get("name") != "stderr", f"code cell {number} writes to stderr: {said[:300]}"
+            local = LOCAL_PATH.search(said)
+            assert not local and str(ROOT) not in said, f"code cell {number} shows a local path: {said[:300]}"
+
+
+@each_lesson
+def test_something_is_compared(path: Path) -> None:
+    compared = [cell for cell in cells(path) if "nbval-check-output" in cell["metadata"].get("tags", [])]
+    assert compared, "no cell has the tag nbval-check-output: verdicts and counts should be compared"
+    for cell in compared:
+        assert cell["outputs"], f"a cell that is compared prints nothing: {''.join(cell['source'])[:80]}"
+
+
+@each_lesson
+def test_tags_are_those_that_nbval_knows(path: Path) -> None:
+    for cell in cells(path):
+        for tag in cell["metadata"].get("tags", []):
+            assert not tag.startswith("nbval") or tag in metadata_tags, f"nbval knows no tag {tag!r}"
+
+
+@each_lesson
+def test_file_is_small(path: Path) -> None:
+    assert path.stat().st_size <= MOST_BYTES
