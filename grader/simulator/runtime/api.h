@@ -23,6 +23,9 @@ SIM_EXPORT void sim_tensor_read(const void* device, void* host, size_t bytes);  
 // Tells initcheck that the kernel must write every element of this tensor.
 SIM_EXPORT void sim_expect_output(void* device);
 
+// Tells the checks that kernels get this tensor as a pointer to const: a write to it is a finding.
+SIM_EXPORT void sim_tensor_readonly(void* device);
+
 // Settings, kept until changed: returns 0, or -1 for an unknown key or a bad value.
 //   checks             0 | 1      report accesses and synchronisation to the checks (default 1)
 //   workers            1..64      OS threads that run blocks (default 1)

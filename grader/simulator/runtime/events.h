@@ -1,8 +1,9 @@
 // What the runtime tells the checks. CHECKS implements these functions; events_default.cpp holds weak ones that do
 // nothing, so that the runtime links and runs without any check.
 //
-// Events about a running grid come only while `launch.checks_enabled`. They are called on the fiber of the thread that
-// caused them unless the comment says otherwise; an implementation may call kill_launch from any of those.
+// Events about a running grid come only while `launch.checks_enabled`; errors (sync_error, fault, refused) and memory
+// always. They are called on the fiber of the thread that caused them unless the comment says otherwise; an
+// implementation may call kill_launch from any of those.
 #pragma once
 
 #include <stddef.h>
@@ -47,13 +48,11 @@ void async_wait(Thread& thread, unsigned groups_that_may_be_pending);
 
 // --- errors that the runtime itself notices ---
 enum class SyncError : uint8_t {
-    deadlock,              // no thread can run; thread is null, the waiting ones say where in wait_*
+    deadlock,              // no thread can run; thread is null, the waiting ones say where in wait_* and call_address
     barrier_sites_differ,  // threads met at different __syncthreads
-    barrier_after_exit,    // threads wait at a barrier that others will never reach: they have exited
     own_lane_not_in_mask,
-    mask_names_missing_lane,     // a lane that does not exist
     collectives_differ,          // lanes of one mask at different intrinsics or places
-    shuffle_from_inactive_lane,  // reads from a lane that takes no part
+    shuffle_from_inactive_lane,  // reads from a lane that takes no part: undefined, but harmless if never used
     barrier_threads_invalid,     // bar.sync with a count that is no multiple of 32 or exceeds the block
     grid_sync_not_cooperative,
 };
@@ -66,6 +65,7 @@ enum class FaultKind : uint8_t {
     illegal_instruction,
     stack_overflow,
     infinite_loop,
+    out_of_memory,  // of the simulator itself
     trap,
     assertion,
     shared_memory_exceeded,  // static arrays beyond 48 KB, or static + dynamic beyond what was allowed
@@ -102,6 +102,7 @@ void release(void* base, size_t bytes, const void* address);
 void host_write(const void* data, size_t bytes);
 void host_read(const void* data, size_t bytes);
 void expect_output(void* base);
+void read_only(void* base);  // kernels get it as a pointer to const
 // A static array of the block has its place: called once per launch and array. The dynamic buffer comes with slot null.
 void shared_array(Launch& launch, const void* slot, size_t offset, size_t bytes, const char* name);
 

@@ -38,7 +38,8 @@ enum class Wait : uint8_t {
     vote,
     match,
     reduce,
-    exchange
+    exchange,
+    active_mask
 };
 
 const char* wait_name(Wait wait, uint8_t detail);  // "__syncthreads", "__shfl_down_sync", ...
@@ -59,11 +60,11 @@ struct Thread {
     uint8_t wait_detail;  // Shuffle, Vote or Reduce; barrier number for barriers
     unsigned wait_mask;
     Site wait_site;
-    const void* wait_address;  // return address in kernel code: what a symbolizer wants
-    const char* wait_name;     // of an exchange
+    const void* call_address;  // return address of its last call into the simulator: what a symbolizer wants
+    const char* wait_label;    // of an exchange
 
-    const void* last_unchanged_atomic;  // an atomic that changes nothing twice in a row is a spin loop
-    unsigned spins;
+    const void* polled;  // what it read last without anything having changed: twice in a row is a spin loop
+    unsigned polls;
     AsyncCopies* async_copies;
     void* checks;
 };
@@ -73,16 +74,30 @@ struct Warp {
     Block* block;
     unsigned index;     // within the block
     unsigned existing;  // lanes that exist: the last warp of a block may have fewer than 32
+    // Each lane that exists is the running one or in exactly one of these sets.
+    unsigned unstarted;
     unsigned ready;
     unsigned spinning;
-    unsigned unstarted;
+    unsigned paused;          // by let_others_run
+    unsigned at_barrier;      // __syncthreads
+    unsigned at_named;        // a named barrier
+    unsigned at_grid;         // grid sync
+    unsigned at_collective;   // a warp intrinsic with a mask
+    unsigned at_active_mask;  // __activemask
     unsigned exited;
-    unsigned at_collective;           // lanes that wait in a warp collective
-    unsigned at_barrier;              // lanes that wait at barrier 0
-    uint64_t input[lanes_per_warp];   // of a collective, written by each lane on arrival
-    uint64_t output[lanes_per_warp];  // written by the last lane for all
-    uint32_t argument[lanes_per_warp];
+    unsigned mask[lanes_per_warp];      // of the collective at which a lane waits
+    unsigned argument[lanes_per_warp];  // the source lane of a shuffle
+    uint64_t tag[lanes_per_warp];       // kind and place: lanes that meet must agree
+    uint64_t input[lanes_per_warp];     // of a collective, written by each lane on arrival
+    uint64_t output[lanes_per_warp];    // written by the last lane for all
     void* checks;
+};
+
+struct NamedBarrier {
+    unsigned expected;  // threads; 0 while nobody has arrived
+    unsigned arrived;
+    unsigned participants[max_warps_per_block];  // arrived lanes, for the checks
+    unsigned waiting[max_warps_per_block];       // those of them that wait
 };
 
 struct Block {
@@ -90,16 +105,28 @@ struct Block {
     Worker* worker;
     uint3 index;      // blockIdx
     uint64_t linear;  // x fastest
+    uint64_t serial;  // number of this block among all that this process ever ran; starts at 1
+    unsigned slot;    // which storage of the worker it uses: two blocks that exist at once differ in it
     unsigned thread_count;
     unsigned warp_count;
     unsigned live;  // threads that have not exited
     Thread* threads;
     Warp* warps;
-    char* shared;  // static arrays, then the dynamic buffer
-    char* dynamic_shared;
-    uint64_t serial;  // number of this block among all blocks that this process ever ran; starts at 1
-    unsigned slot;    // place among the blocks resident on the worker
+    char* shared;          // static arrays
+    char* dynamic_shared;  // then the dynamic buffer
     void* checks;
+
+    // The scheduler's.
+    unsigned runnable;  // warps with a ready or an unstarted lane
+    unsigned spinning;  // warps with a spinning lane
+    unsigned barrier_arrived;
+    Site barrier_site;
+    Thread* barrier_first;  // who arrived first
+    bool barrier_reported;  // its sites differ, and that was said
+    unsigned predicates;    // true ones so far, of __syncthreads_count/_and/_or
+    unsigned barrier_true;  // of the last complete barrier
+    unsigned barrier_participants;
+    NamedBarrier named[named_barriers];
 };
 
 struct Launch {
@@ -107,11 +134,11 @@ struct Launch {
     dim3 grid;
     dim3 block;
     size_t dynamic_shared_bytes;
+    size_t static_shared_bytes;  // as far as the arrays are known
     bool cooperative;
     bool checks_enabled;
-    uint64_t id;                 // launches are numbered from 1
-    int error;                   // cudaError_t of the launch, 0 while all is well
-    size_t static_shared_bytes;  // as far as the arrays are known
+    uint64_t id;  // launches are numbered from 1
+    int error;    // cudaError_t of the launch, 0 while all is well
     void* checks;
 };
 
@@ -123,6 +150,10 @@ extern thread_local Thread* current_thread __attribute__((tls_model("initial-exe
 
 // Called by the checks at every volatile read: a thread that polls lets others run.
 void volatile_read(const void* address);
+
+// Suspends the running thread until every other lane of its warp that can run has run, and waits, paused or exited.
+// No sign of a spin loop. For the checks: lanes that take turns keep their logs short.
+void let_others_run();
 
 // Every __device__ and __constant__ variable, for the checks to look up bounds. Returns false when `address` is in
 // none.

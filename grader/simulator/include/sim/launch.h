@@ -27,18 +27,30 @@ struct LaunchConfig {
     }
 };
 
-// Runs `body(context)` once for each thread of the grid and returns when all blocks have ended. Sets the last CUDA
-// error when the configuration is refused or a thread faults.
-void run_grid(const LaunchConfig& config, const char* name, void (*body)(void*), void* context);
+// One thread's work, with its arguments. `clone` and `destroy` are for a launch made by a kernel, which runs after the
+// launching thread has gone.
+struct LaunchBody {
+    void (*call)(void* context);
+    void* context;
+    void* (*clone)(const void* context);
+    void (*destroy)(void* context);
+};
+
+// Runs the body once for each thread of the grid and returns when all blocks have ended. Sets the last CUDA error when
+// the configuration is refused or a thread faults.
+void run_grid(const LaunchConfig& config, const char* name, const LaunchBody& body);
 
 template <typename Kernel, typename... Arguments>
 inline void launch(const LaunchConfig& config, const char* name, Kernel kernel, Arguments... arguments) {
     // Not instrumented: passing the arguments is no memory access of the kernel.
-    auto thread = [&]() __attribute__((no_sanitize("thread"))) { kernel(arguments...); };
-    run_grid(
-        config, name,
-        [](void* context) __attribute__((no_sanitize("thread"))) { (*static_cast<decltype(thread)*>(context))(); },
-        &thread);
+    auto thread = [=]() __attribute__((no_sanitize("thread"))) { kernel(arguments...); };
+    using Thread = decltype(thread);
+    LaunchBody body;
+    body.call = [](void* context) __attribute__((no_sanitize("thread"))) { (*static_cast<Thread*>(context))(); };
+    body.context = &thread;
+    body.clone = [](const void* context) -> void* { return new Thread(*static_cast<const Thread*>(context)); };
+    body.destroy = [](void* context) { delete static_cast<Thread*>(context); };
+    run_grid(config, name, body);
 }
 
 }  // namespace sim

@@ -18,7 +18,7 @@ struct SharedSlot {
 };
 
 // Where the running block keeps this array. Constant for a thread, so one call serves many uses.
-[[gnu::const]] void* shared_slot_address(SharedSlot* slot, const char* name) noexcept;
+[[gnu::const]] void* shared_slot_address(SharedSlot* slot, const char* name, size_t alignment) noexcept;
 [[gnu::const]] void* dynamic_shared_address() noexcept;
 [[gnu::const]] size_t dynamic_shared_bytes() noexcept;
 
@@ -30,9 +30,9 @@ bool is_global(const void* generic);
 
 // `Site` is a type of its own for each declaration and template instantiation, so the slot is too.
 template <typename T, typename Site>
-inline T& shared_array(const char* name, Site) {
-    static SharedSlot slot = {sizeof(T), alignof(T) < 16 ? 16 : alignof(T), 0, 0};
-    return *static_cast<T*>(shared_slot_address(&slot, name));
+inline T& shared_array(const char* name, Site, size_t alignment = 0) {
+    static SharedSlot slot = {sizeof(T), alignof(T), 0, 0};
+    return *static_cast<T*>(shared_slot_address(&slot, name, alignment));
 }
 
 template <typename T>

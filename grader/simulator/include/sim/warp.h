@@ -32,16 +32,16 @@ uint32_t warp_reduce(Site site, Reduce kind, unsigned mask, uint32_t value, bool
 using WarpFinish = void (*)(void* const arguments[32], unsigned participants);
 void warp_exchange(Site site, const char* name, unsigned mask, void* arguments, WarpFinish finish);
 
-// A shuffle of any trivially copyable type, 8 bytes at a time. More than 8 bytes take several rounds, as in CUDA.
+// A shuffle of any trivially copyable type of up to 8 bytes.
 template <typename T>
 inline T shuffle(Site site, Shuffle kind, unsigned mask, T value, unsigned argument, int width = 32) {
-    static_assert(std::is_trivially_copyable<T>::value, "only plain values can be shuffled");
+    static_assert(std::is_trivially_destructible<T>::value, "only plain values can be shuffled");
     static_assert(sizeof(T) <= 8, "shuffles move at most 8 bytes");
     uint64_t bits = 0;
-    memcpy(&bits, &value, sizeof(T));
+    memcpy(&bits, static_cast<const void*>(&value), sizeof(T));
     bits = warp_shuffle(site, kind, mask, bits, argument, static_cast<unsigned>(width));
     T result = value;
-    memcpy(&result, &bits, sizeof(T));
+    memcpy(static_cast<void*>(&result), &bits, sizeof(T));
     return result;
 }
 

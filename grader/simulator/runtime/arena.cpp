@@ -1,0 +1,214 @@
+// Allocation in the arena.
+//
+// Freed memory is not used again while there is untouched space: a use after free then hits memory that nobody owns,
+// which the checks can tell. The address space is reserved, not backed: only what is written costs memory.
+#include "arena.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+namespace sim::arena {
+
+namespace {
+
+constexpr size_t alignment = 256;
+constexpr size_t mebibyte = 1 << 20;
+
+struct Span {
+    char* begin;  // of the red zone in front
+    char* base;
+    size_t bytes;
+    char* end;  // of the red zone behind
+    bool live;
+};
+
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+size_t wanted_bytes = 0;  // 0: decide when first needed
+char* region = nullptr;
+size_t region_bytes = 0;
+size_t red_zone = 0;
+char* frontier = nullptr;  // everything above is untouched
+Span* spans = nullptr;     // in order of address
+size_t span_count = 0, span_capacity = 0;
+size_t live_bytes = 0;
+
+struct Lock {
+    Lock() { pthread_mutex_lock(&lock); }
+    ~Lock() { pthread_mutex_unlock(&lock); }
+};
+
+size_t default_bytes() {
+    // Under a limit on address space (the runner of an untrusted kernel) an eighth of it: the checks keep several bytes
+    // for each byte of device memory, and stacks need room too.
+    rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+        size_t eighth = static_cast<size_t>(limit.rlim_cur) / 8;
+        return eighth < 16 * mebibyte ? 16 * mebibyte : eighth;
+    }
+    return 8192 * mebibyte;
+}
+
+bool reserve() {
+    if (region) return true;
+    size_t bytes = wanted_bytes ? wanted_bytes : default_bytes();
+    for (; bytes >= mebibyte; bytes /= 2) {
+        void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (base == MAP_FAILED) continue;
+        region = frontier = static_cast<char*>(base);
+        region_bytes = bytes;
+        // An index that is off by a row or two should not land in a neighbour; address space is cheap where there is
+        // plenty.
+        red_zone = bytes >= 1024 * mebibyte ? 65536 : 4096;
+        return true;
+    }
+    return false;
+}
+
+size_t index_of(const void* base) {  // of the live span that starts at base, or span_count
+    size_t low = 0, high = span_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (spans[middle].base < base) low = middle + 1;
+        else high = middle;
+    }
+    return low < span_count && spans[low].base == base && spans[low].live ? low : span_count;
+}
+
+// Freed spans at the end of the list and neighbouring ones become untouched or larger space.
+void merge_free_spans() {
+    size_t kept = 0;
+    for (size_t i = 0; i < span_count; ++i) {
+        if (kept && !spans[i].live && !spans[kept - 1].live) {
+            spans[kept - 1].end = spans[i].end;
+        } else {
+            spans[kept++] = spans[i];
+        }
+    }
+    span_count = kept;
+    if (span_count && !spans[span_count - 1].live) frontier = spans[--span_count].begin;
+}
+
+bool insert(size_t place, const Span& span) {
+    if (span_count == span_capacity) {
+        size_t capacity = span_capacity ? span_capacity * 2 : 64;
+        void* moved = realloc(spans, capacity * sizeof(Span));
+        if (!moved) return false;
+        spans = static_cast<Span*>(moved);
+        span_capacity = capacity;
+    }
+    memmove(spans + place + 1, spans + place, (span_count - place) * sizeof(Span));
+    spans[place] = span;
+    ++span_count;
+    return true;
+}
+
+Span layout(char* begin, size_t bytes, size_t offset) {
+    auto first = reinterpret_cast<uintptr_t>(begin) + red_zone;
+    first = (first + alignment - 1) / alignment * alignment + offset;
+    auto end = (first + bytes + red_zone + alignment - 1) / alignment * alignment;
+    return {begin, reinterpret_cast<char*>(first), bytes, reinterpret_cast<char*>(end), true};
+}
+
+// Places the allocation in freed space; false when no gap is large enough.
+bool reuse(size_t bytes, size_t offset, Span* result) {
+    merge_free_spans();
+    for (size_t i = 0; i < span_count; ++i) {
+        if (spans[i].live) continue;
+        Span span = layout(spans[i].begin, bytes, offset);
+        if (span.end > spans[i].end) continue;
+        Span rest = spans[i];
+        rest.begin = rest.base = span.end;
+        rest.bytes = 0;
+        if (rest.begin < rest.end && !insert(i + 1, rest)) return false;
+        spans[i] = span;
+        *result = span;
+        return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+char* allocate(size_t bytes, size_t offset) {
+    Lock guard;
+    if (!reserve() || bytes > region_bytes) return nullptr;
+    Span span = layout(frontier, bytes, offset);
+    if (span.end <= region + region_bytes) {
+        if (!insert(span_count, span)) return nullptr;
+        frontier = span.end;
+    } else if (!reuse(bytes, offset, &span)) {
+        // Merging may have moved the frontier back.
+        span = layout(frontier, bytes, offset);
+        if (span.end > region + region_bytes || !insert(span_count, span)) return nullptr;
+        frontier = span.end;
+    }
+    live_bytes += bytes;
+    memset(span.base, 0xff, bytes);
+    return span.base;
+}
+
+bool find(const void* base, size_t* bytes) {
+    Lock guard;
+    size_t i = index_of(base);
+    if (i == span_count) return false;
+    *bytes = spans[i].bytes;
+    return true;
+}
+
+bool contains(const void* address, size_t bytes) {
+    Lock guard;
+    const char* byte = static_cast<const char*>(address);
+    for (size_t i = 0; i < span_count; ++i) {
+        const Span& span = spans[i];
+        if (span.live && byte >= span.base && byte + bytes <= span.base + span.bytes) return true;
+    }
+    return false;
+}
+
+bool release(void* base, size_t* bytes) {
+    Lock guard;
+    size_t i = index_of(base);
+    if (i == span_count) return false;
+    *bytes = spans[i].bytes;
+    live_bytes -= spans[i].bytes;
+    spans[i].live = false;
+    return true;
+}
+
+void release_all() {
+    Lock guard;
+    // Untouched pages again, so that a long notebook does not keep everything it ever allocated.
+    if (region && frontier > region) madvise(region, static_cast<size_t>(frontier - region), MADV_DONTNEED);
+    frontier = region;
+    span_count = 0;
+    live_bytes = 0;
+}
+
+bool set_megabytes(size_t megabytes) {
+    Lock guard;
+    if (region || megabytes == 0) return false;
+    wanted_bytes = megabytes * mebibyte;
+    return true;
+}
+
+size_t total_bytes() {
+    Lock guard;
+    return reserve() ? region_bytes : 0;
+}
+
+size_t free_bytes() {
+    Lock guard;
+    return reserve() ? region_bytes - live_bytes : 0;
+}
+
+}  // namespace sim::arena
+
+namespace sim {
+
+ArenaRange arena_range() { return {arena::region, arena::region_bytes}; }
+
+}  // namespace sim

@@ -1,0 +1,247 @@
+// Atomic operations on every type that CUDA has them for.
+//
+// They use the host's atomic instructions, so blocks may run on several OS threads. One that leaves memory as it was
+// may belong to a spin loop (a lock that is taken, a flag that is not set): twice in a row at one address and the
+// thread lets others run.
+#include "sim/atomics.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <type_traits>
+
+#include "scheduler.h"
+#include "sim/barrier.h"
+#include "sim/error_codes.h"
+
+#define CALLER __builtin_return_address(0)
+
+namespace sim {
+
+namespace {
+
+// --- half and bfloat16 as floats; both convert to float exactly, and back by rounding to nearest even ---
+
+float from_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+uint32_t to_bits(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+struct Half {
+    static float decode(uint16_t h) {
+        uint32_t sign = static_cast<uint32_t>(h & 0x8000) << 16;
+        uint32_t exponent = h >> 10 & 31;
+        uint32_t mantissa = h & 1023;
+        if (exponent == 31) return from_bits(sign | 0x7f800000 | mantissa << 13);
+        // A subnormal half is mantissa * 2^-24.
+        if (exponent == 0) return from_bits(to_bits(static_cast<float>(mantissa) * 0x1p-24f) | sign);
+        return from_bits(sign | (exponent + 112) << 23 | mantissa << 13);
+    }
+
+    static uint16_t encode(float value) {
+        uint32_t bits = to_bits(value);
+        uint16_t sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
+        bits &= 0x7fffffff;
+        if (bits > 0x7f800000) return 0x7fff;                                         // NaN
+        if (bits >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);          // rounds to infinity
+        if (bits < 0x38800000) {                                                      // subnormal or zero
+            // Adding 0.5 leaves the value in units of 2^-24, correctly rounded, in the low bits.
+            uint32_t shifted = to_bits(from_bits(bits) + 0.5f) - 0x3f000000;
+            return static_cast<uint16_t>(sign | shifted);
+        }
+        bits += 0xfff + (bits >> 13 & 1);
+        return static_cast<uint16_t>(sign | (bits - 0x38000000) >> 13);
+    }
+};
+
+struct Bfloat16 {
+    static float decode(uint16_t b) { return from_bits(static_cast<uint32_t>(b) << 16); }
+
+    static uint16_t encode(float value) {
+        uint32_t bits = to_bits(value);
+        if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fff;
+        return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    }
+};
+
+// --- what an operation makes of the old value ---
+
+template <typename T>
+T integer_result(AtomicOp op, T old, T operand) {
+    using Unsigned = typename std::make_unsigned<T>::type;
+    auto a = static_cast<Unsigned>(old), b = static_cast<Unsigned>(operand);
+    switch (op) {
+        case AtomicOp::add: return static_cast<T>(a + b);
+        case AtomicOp::sub: return static_cast<T>(a - b);
+        case AtomicOp::min: return operand < old ? operand : old;
+        case AtomicOp::max: return operand > old ? operand : old;
+        case AtomicOp::bit_and: return static_cast<T>(a & b);
+        case AtomicOp::bit_or: return static_cast<T>(a | b);
+        case AtomicOp::bit_xor: return static_cast<T>(a ^ b);
+        case AtomicOp::increment: return a >= b ? T(0) : static_cast<T>(a + 1);
+        case AtomicOp::decrement: return a == 0 || a > b ? operand : static_cast<T>(a - 1);
+        case AtomicOp::load: return old;
+        default: return operand;  // exchange, store
+    }
+}
+
+template <typename T>
+T floating_result(AtomicOp op, T old, T operand) {
+    switch (op) {
+        case AtomicOp::add: return old + operand;
+        case AtomicOp::sub: return old - operand;
+        case AtomicOp::min: return fmin(old, operand);  // a NaN loses
+        case AtomicOp::max: return fmax(old, operand);
+        case AtomicOp::load: return old;
+        default: return operand;
+    }
+}
+
+template <typename Format>
+uint16_t small_result(AtomicOp op, uint16_t old, uint16_t operand) {
+    if (op == AtomicOp::load) return old;
+    if (op == AtomicOp::exchange || op == AtomicOp::store) return operand;
+    return Format::encode(floating_result(op, Format::decode(old), Format::decode(operand)));
+}
+
+template <typename Format>
+uint32_t small_pair_result(AtomicOp op, uint32_t old, uint32_t operand) {
+    uint32_t low = small_result<Format>(op, static_cast<uint16_t>(old), static_cast<uint16_t>(operand));
+    uint32_t high = small_result<Format>(op, static_cast<uint16_t>(old >> 16), static_cast<uint16_t>(operand >> 16));
+    return low | high << 16;
+}
+
+// --- the operation itself, on the bits ---
+
+// What comes before: bounds and races for the checks, alignment as the hardware demands.
+void begin(Thread* self, AtomicOp op, void* address, size_t bytes, Scope scope, const void* caller) {
+    if (!self) return;
+    self->call_address = caller;
+    if (self->block->launch->checks_enabled) events::atomic(*self, address, bytes, op, scope, caller);
+    if (reinterpret_cast<uintptr_t>(address) % bytes != 0) {
+        raise_fault(events::FaultKind::misaligned_address, cudaErrorMisalignedAddress, address, caller,
+                    "an atomic operation needs an address that is a multiple of its size");
+    }
+}
+
+void end(Thread* self, AtomicOp op, const void* address, size_t bytes, bool changed) {
+    if (!self) return;
+    if (self->block->launch->checks_enabled) events::atomic_done(*self, address, bytes, op, changed);
+    if (changed) {
+        self->polled = nullptr;
+    } else {
+        polled(*self, address);
+    }
+}
+
+template <typename Bits, typename Result>
+inline Bits apply(AtomicOp op, void* address, Scope scope, const void* caller, Result result) {
+    Thread* self = current_thread;
+    begin(self, op, address, sizeof(Bits), scope, caller);
+    auto* memory = static_cast<Bits*>(address);
+    Bits old = __atomic_load_n(memory, __ATOMIC_SEQ_CST);
+    Bits wanted = result(old);
+    while (wanted != old && !__atomic_compare_exchange_n(memory, &old, wanted, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+        wanted = result(old);
+    }
+    end(self, op, address, sizeof(Bits), wanted != old);
+    return old;
+}
+
+template <typename Bits>
+inline Bits compare_and_swap(void* address, Bits compare, Bits value, Scope scope, const void* caller) {
+    Thread* self = current_thread;
+    begin(self, AtomicOp::compare_and_swap, address, sizeof(Bits), scope, caller);
+    Bits old = compare;
+    bool swapped = __atomic_compare_exchange_n(static_cast<Bits*>(address), &old, value, false, __ATOMIC_SEQ_CST,
+                                               __ATOMIC_SEQ_CST);
+    end(self, AtomicOp::compare_and_swap, address, sizeof(Bits), swapped && value != compare);
+    return old;
+}
+
+template <typename T, typename Bits>
+T as(Bits bits) {
+    T value;
+    static_assert(sizeof value == sizeof bits, "same size");
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+}  // namespace
+
+int32_t atomic_i32(AtomicOp op, void* address, int32_t operand, Scope scope) {
+    return apply<int32_t>(op, address, scope, CALLER, [=](int32_t old) { return integer_result(op, old, operand); });
+}
+
+uint32_t atomic_u32(AtomicOp op, void* address, uint32_t operand, Scope scope) {
+    return apply<uint32_t>(op, address, scope, CALLER, [=](uint32_t old) { return integer_result(op, old, operand); });
+}
+
+int64_t atomic_i64(AtomicOp op, void* address, int64_t operand, Scope scope) {
+    return apply<int64_t>(op, address, scope, CALLER, [=](int64_t old) { return integer_result(op, old, operand); });
+}
+
+uint64_t atomic_u64(AtomicOp op, void* address, uint64_t operand, Scope scope) {
+    return apply<uint64_t>(op, address, scope, CALLER, [=](uint64_t old) { return integer_result(op, old, operand); });
+}
+
+float atomic_f32(AtomicOp op, void* address, float operand, Scope scope) {
+    return as<float>(apply<uint32_t>(op, address, scope, CALLER, [=](uint32_t old) {
+        return as<uint32_t>(floating_result(op, as<float>(old), operand));
+    }));
+}
+
+double atomic_f64(AtomicOp op, void* address, double operand, Scope scope) {
+    return as<double>(apply<uint64_t>(op, address, scope, CALLER, [=](uint64_t old) {
+        return as<uint64_t>(floating_result(op, as<double>(old), operand));
+    }));
+}
+
+uint16_t atomic_f16(AtomicOp op, void* address, uint16_t operand, Scope scope) {
+    return apply<uint16_t>(op, address, scope, CALLER,
+                           [=](uint16_t old) { return small_result<Half>(op, old, operand); });
+}
+
+uint16_t atomic_bf16(AtomicOp op, void* address, uint16_t operand, Scope scope) {
+    return apply<uint16_t>(op, address, scope, CALLER,
+                           [=](uint16_t old) { return small_result<Bfloat16>(op, old, operand); });
+}
+
+uint32_t atomic_f16x2(AtomicOp op, void* address, uint32_t operand, Scope scope) {
+    return apply<uint32_t>(op, address, scope, CALLER,
+                           [=](uint32_t old) { return small_pair_result<Half>(op, old, operand); });
+}
+
+uint32_t atomic_bf16x2(AtomicOp op, void* address, uint32_t operand, Scope scope) {
+    return apply<uint32_t>(op, address, scope, CALLER,
+                           [=](uint32_t old) { return small_pair_result<Bfloat16>(op, old, operand); });
+}
+
+uint16_t compare_and_swap_16(void* address, uint16_t compare, uint16_t value, Scope scope) {
+    return compare_and_swap<uint16_t>(address, compare, value, scope, CALLER);
+}
+
+uint32_t compare_and_swap_32(void* address, uint32_t compare, uint32_t value, Scope scope) {
+    return compare_and_swap<uint32_t>(address, compare, value, scope, CALLER);
+}
+
+uint64_t compare_and_swap_64(void* address, uint64_t compare, uint64_t value, Scope scope) {
+    return compare_and_swap<uint64_t>(address, compare, value, scope, CALLER);
+}
+
+void fence(Scope scope) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    Thread* self = current_thread;
+    if (!self || !self->block->launch->checks_enabled) return;
+    self->call_address = CALLER;
+    events::fence(*self, scope);
+}
+
+}  // namespace sim

@@ -1,0 +1,247 @@
+// How a faulting thread ends its launch and nothing else.
+//
+// A handler on a stack of its own records what happened and jumps back to run_blocks; the fibers are abandoned. The
+// watchdog is a timer of the worker's CPU time. It ends a launch in which no block ends for too long, and takes the
+// processor from a thread that polls memory in a way the simulator cannot see (a volatile read without checks).
+#include "faults.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <link.h>
+#include <sys/syscall.h>
+#endif
+
+#include "settings.h"
+#include "sim/error_codes.h"
+
+namespace sim {
+
+namespace {
+
+using events::FaultKind;
+
+constexpr int fault_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+constexpr int fault_signal_count = 4;
+constexpr int tick_signal = SIGVTALRM;
+constexpr long tick_nanoseconds = 4000000;
+constexpr size_t handler_stack_bytes = 64 << 10;
+// A thread that is deep in a library function when its launch is stopped gets so many ticks to come back.
+constexpr unsigned patience_ticks = 100;
+
+struct sigaction previous[fault_signal_count];
+struct sigaction previous_tick;
+
+// The library that holds the kernel: only there is a thread interrupted, never within libsim or the C library.
+uintptr_t code_begin = 0, code_end = 0;
+
+#if defined(__linux__)
+int find_library(dl_phdr_info* info, size_t, void* address) {
+    auto wanted = reinterpret_cast<uintptr_t>(address);
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+        uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
+        uintptr_t end = begin + segment.p_memsz;
+        if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X) || wanted < begin || wanted >= end) continue;
+        code_begin = begin;
+        code_end = end;
+        return 1;
+    }
+    return 0;
+}
+
+void find_code(void* address) {
+    auto wanted = reinterpret_cast<uintptr_t>(address);
+    if (wanted >= code_begin && wanted < code_end) return;
+    dl_iterate_phdr(find_library, address);
+}
+
+bool in_kernel_code(uintptr_t pc) { return pc >= code_begin && pc < code_end; }
+#else
+void find_code(void* address) {
+    Dl_info info;
+    if (dladdr(address, &info)) code_begin = reinterpret_cast<uintptr_t>(info.dli_fbase);
+}
+
+bool in_kernel_code(uintptr_t pc) {
+    Dl_info info;
+    return dladdr(reinterpret_cast<void*>(pc), &info) && reinterpret_cast<uintptr_t>(info.dli_fbase) == code_begin;
+}
+#endif
+
+uintptr_t program_counter(const void* context) {
+    const auto* user = static_cast<const ucontext_t*>(context);
+#if defined(__linux__) && defined(__x86_64__)
+    return static_cast<uintptr_t>(user->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__linux__) && defined(__aarch64__)
+    return user->uc_mcontext.pc;
+#elif defined(__APPLE__) && defined(__x86_64__)
+    return user->uc_mcontext->__ss.__rip;
+#elif defined(__APPLE__) && defined(__aarch64__)
+    return user->uc_mcontext->__ss.__pc;
+#else
+    (void)user;
+    return 0;
+#endif
+}
+
+// A fault that is none of ours: in another thread, or in host code.
+void pass_on(int signal, siginfo_t* info, void* context) {
+    for (int i = 0; i < fault_signal_count; ++i) {
+        if (fault_signals[i] != signal) continue;
+        if (previous[i].sa_flags & SA_SIGINFO) {
+            previous[i].sa_sigaction(signal, info, context);
+        } else if (previous[i].sa_handler != SIG_DFL && previous[i].sa_handler != SIG_IGN) {
+            previous[i].sa_handler(signal);
+        } else {
+            sigaction(signal, &previous[i], nullptr);  // the instruction faults again, and the default happens
+        }
+    }
+}
+
+FaultKind classify(int signal, const siginfo_t* info, const Worker& worker, int* cuda_error) {
+    *cuda_error = cudaErrorIllegalAddress;
+    if (signal == SIGFPE) {
+        *cuda_error = cudaErrorLaunchFailure;
+        return FaultKind::division_by_zero;
+    }
+    if (signal == SIGILL) {
+        *cuda_error = cudaErrorIllegalInstruction;
+        return FaultKind::illegal_instruction;
+    }
+    if (worker.fibers.in_guard(info->si_addr)) {
+        *cuda_error = cudaErrorHardwareStackError;
+        return FaultKind::stack_overflow;
+    }
+    bool misaligned = signal == SIGBUS && info->si_code == BUS_ADRALN;
+#if defined(__linux__) && defined(__x86_64__)
+    // A 16-byte access off its boundary is a general protection fault, which Linux reports without an address.
+    misaligned = misaligned || (signal == SIGSEGV && info->si_code == SI_KERNEL);
+#endif
+    if (misaligned) {
+        *cuda_error = cudaErrorMisalignedAddress;
+        return FaultKind::misaligned_address;
+    }
+    return FaultKind::illegal_address;
+}
+
+// The place to blame: in the kernel if the fault is there, else where the kernel called from last.
+const void* place_of(uintptr_t pc, const Thread* thread) {
+    return in_kernel_code(pc) || !thread ? reinterpret_cast<const void*>(pc) : thread->call_address;
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+    Worker* worker = current_worker;
+    if (!worker || !worker->grid) {
+        pass_on(signal, info, context);
+        return;
+    }
+    Thread* thread = current_thread;
+    int cuda_error;
+    events::Fault fault = {};
+    fault.kind = classify(signal, info, *worker, &cuda_error);
+    fault.thread = thread;
+    fault.data = fault.kind == FaultKind::illegal_address ? info->si_addr : nullptr;
+    fault.address = place_of(program_counter(context), thread);
+    record_fault(*worker->grid, fault, cuda_error);
+    siglongjmp(worker->landing, 1);
+}
+
+void on_tick(int, siginfo_t*, void* context) {
+    Worker* worker = current_worker;
+    if (!worker || !worker->grid) return;
+    Grid& grid = *worker->grid;
+    Thread* thread = current_thread;
+    uintptr_t pc = program_counter(context);
+    bool in_kernel = thread && in_kernel_code(pc);
+
+    bool progress = worker->blocks_ended != worker->seen_blocks_ended;
+    worker->seen_blocks_ended = worker->blocks_ended;
+    worker->idle_ticks = progress ? 0 : worker->idle_ticks + 1;
+    if (static_cast<double>(worker->idle_ticks) * tick_nanoseconds * 1e-9 > settings.watchdog_seconds) {
+        events::Fault fault = {};
+        fault.kind = FaultKind::infinite_loop;
+        fault.thread = thread;
+        fault.address = place_of(pc, thread);
+        record_fault(grid, fault, cudaErrorLaunchTimeout);
+    }
+    if (grid.stop.load(std::memory_order_relaxed)) {
+        if (in_kernel || ++worker->stop_ticks > patience_ticks) siglongjmp(worker->landing, 1);
+        return;
+    }
+    // One thread has run for a whole tick: it may poll something that only another thread can change.
+    bool alone = worker->switches == worker->seen_switches && !progress;
+    worker->seen_switches = worker->switches;
+    if (in_kernel && alone) {
+        thread->call_address = reinterpret_cast<const void*>(pc);
+        spin(*thread);
+    }
+}
+
+}  // namespace
+
+FaultHandlers::FaultHandlers(void (*kernel_code)(void*)) {
+    find_code(reinterpret_cast<void*>(kernel_code));
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    sigemptyset(&action.sa_mask);
+    action.sa_sigaction = on_fault;
+    // NODEFER: the handler is left by a jump, with the signal unblocked.
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    for (int i = 0; i < fault_signal_count; ++i) sigaction(fault_signals[i], &action, &previous[i]);
+    // A tick is handled on the fiber's own stack: the thread may be suspended within its handler.
+    action.sa_sigaction = on_tick;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
+    sigaction(tick_signal, &action, &previous_tick);
+}
+
+FaultHandlers::~FaultHandlers() {
+    sigaction(tick_signal, &previous_tick, nullptr);
+    for (int i = 0; i < fault_signal_count; ++i) sigaction(fault_signals[i], &previous[i], nullptr);
+}
+
+WorkerSignals::WorkerSignals(Worker& worker) {
+    worker.seen_blocks_ended = worker.blocks_ended;
+    worker.seen_switches = worker.switches;
+    worker.idle_ticks = worker.stop_ticks = 0;
+    if (!worker.handler_stack) {
+        void* stack = mmap(nullptr, handler_stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (stack != MAP_FAILED) worker.handler_stack = stack;
+    }
+    if (worker.handler_stack) {
+        stack_t stack = {};
+        stack.ss_sp = worker.handler_stack;
+        stack.ss_size = handler_stack_bytes;
+        has_stack_ = sigaltstack(&stack, &previous_) == 0;
+    }
+#if defined(__linux__)
+    sigevent event;
+    memset(&event, 0, sizeof event);
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = tick_signal;
+#if !defined(sigev_notify_thread_id)
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+    event.sigev_notify_thread_id = static_cast<pid_t>(syscall(SYS_gettid));
+    // CPU time, not wall time: a busy machine is no infinite loop. Without a timer there is no watchdog.
+    has_timer_ = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer_) == 0;
+    if (has_timer_) {
+        itimerspec every = {{0, tick_nanoseconds}, {0, tick_nanoseconds}};
+        timer_settime(timer_, 0, &every, nullptr);
+    }
+#endif
+}
+
+WorkerSignals::~WorkerSignals() {
+#if defined(__linux__)
+    // A tick that is already pending arrives when this call returns, with the handler still in place.
+    if (has_timer_) timer_delete(timer_);
+#endif
+    if (has_stack_) sigaltstack(&previous_, nullptr);
+}
+
+}  // namespace sim

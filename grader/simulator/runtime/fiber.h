@@ -1,0 +1,50 @@
+// Fibers: the stacks on which CUDA threads run.
+//
+// A fiber serves one thread after another. It is only left when its thread waits for others, so a kernel without
+// barriers runs a whole grid on one fiber. Below each stack lies a guard page: running into it is a fault that the
+// simulator turns into a "stack overflow" finding.
+#pragma once
+
+#include <stddef.h>
+
+namespace sim {
+
+struct Fiber {
+    char* low;  // of the usable stack
+    char* top;  // where a fresh context starts
+    Fiber* next;
+};
+
+// The fibers of one worker. Stacks are mapped when first needed and kept for later launches.
+class FiberPool {
+  public:
+    FiberPool() = default;
+    FiberPool(const FiberPool&) = delete;
+    FiberPool& operator=(const FiberPool&) = delete;
+    ~FiberPool();
+
+    Fiber* take();  // null when the process may map no more memory
+    void give(Fiber* fiber) {
+        fiber->next = free_;
+        free_ = fiber;
+    }
+    void give_all();  // after a launch that was ended: whatever was suspended is forgotten
+
+    // Whether `address` lies in the guard page of one of these stacks.
+    bool in_guard(const void* address) const;
+
+    // Maps stacks of this size from now on; existing ones are unmapped. No fiber may be in use.
+    void set_stack_bytes(size_t bytes);
+
+  private:
+    struct Chunk;
+    bool grow();
+    void unmap();
+
+    size_t stack_bytes_ = 128 << 10;
+    Chunk* chunks_ = nullptr;
+    Fiber* free_ = nullptr;
+    size_t count_ = 0;
+};
+
+}  // namespace sim

@@ -1,0 +1,100 @@
+// __device__ and __constant__ variables, and kernels that can be launched from a plain pointer.
+//
+// Registration happens in static constructors of kernel libraries, before anything else of libsim has run: plain
+// arrays, no constructor of our own.
+#include "sim/globals.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels.h"
+#include "thread.h"
+
+namespace sim {
+
+namespace {
+
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+GlobalVariable* variables = nullptr;
+size_t variable_count = 0, variable_capacity = 0;
+RegisteredKernel* kernels = nullptr;
+size_t kernel_count = 0, kernel_capacity = 0;
+
+template <typename T>
+bool make_room(T*& items, size_t count, size_t& capacity) {
+    if (count < capacity) return true;
+    size_t wanted = capacity ? capacity * 2 : 16;
+    void* moved = realloc(static_cast<void*>(items), wanted * sizeof(T));
+    if (!moved) return false;
+    items = static_cast<T*>(moved);
+    capacity = wanted;
+    return true;
+}
+
+}  // namespace
+
+RegisterGlobal::RegisterGlobal(const char* name, void* address, size_t bytes, GlobalKind kind) noexcept
+    : address_(address) {
+    pthread_mutex_lock(&lock);
+    if (make_room(variables, variable_count, variable_capacity)) {
+        variables[variable_count++] = {name, static_cast<char*>(address), bytes, kind == GlobalKind::constant};
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+// The library that holds the variable is being unloaded.
+RegisterGlobal::~RegisterGlobal() {
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < variable_count; ++i) {
+        if (variables[i].base != address_) continue;
+        variables[i] = variables[--variable_count];
+        break;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+bool find_global(const void* address, GlobalVariable* found) {
+    const char* byte = static_cast<const char*>(address);
+    pthread_mutex_lock(&lock);
+    bool known = false;
+    for (size_t i = 0; i < variable_count && !known; ++i) {
+        known = byte >= variables[i].base && byte < variables[i].base + variables[i].bytes;
+        if (known) *found = variables[i];
+    }
+    pthread_mutex_unlock(&lock);
+    return known;
+}
+
+size_t list_globals(GlobalVariable* list, size_t room) {
+    pthread_mutex_lock(&lock);
+    size_t count = variable_count;
+    if (count < room) room = count;
+    if (room) memcpy(list, variables, room * sizeof(GlobalVariable));
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+void register_kernel(const void* kernel, const char* name, void (*call)(const void*, void**)) noexcept {
+    pthread_mutex_lock(&lock);
+    size_t i = 0;
+    while (i < kernel_count && kernels[i].kernel != kernel) ++i;
+    if (i < kernel_count || make_room(kernels, kernel_count, kernel_capacity)) {
+        kernels[i] = {kernel, name, call};
+        if (i == kernel_count) ++kernel_count;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+bool find_kernel(const void* kernel, RegisteredKernel* found) {
+    pthread_mutex_lock(&lock);
+    bool known = false;
+    for (size_t i = 0; i < kernel_count && !known; ++i) {
+        known = kernels[i].kernel == kernel;
+        if (known) *found = kernels[i];
+    }
+    pthread_mutex_unlock(&lock);
+    return known;
+}
+
+}  // namespace sim

@@ -1,0 +1,23 @@
+// Kernels known by address: how to call them, and what cudaFuncSetAttribute has allowed.
+#pragma once
+
+#include <stddef.h>
+
+namespace sim {
+
+struct RegisteredKernel {
+    const void* kernel;
+    const char* name;
+    void (*call)(const void* kernel, void** arguments);
+};
+bool find_kernel(const void* kernel, RegisteredKernel* found);
+
+// Bytes of shared memory (static + dynamic) that a launch of this kernel may use. A null kernel is one whose address
+// the front end could not tell: it gets the most that any kernel was allowed.
+size_t shared_limit_of(const void* kernel);
+// Static bytes that earlier launches of this kernel used; 0 when unknown.
+size_t static_shared_of(const void* kernel);
+void remember_static_shared(const void* kernel, size_t bytes);
+void forget_attributes();
+
+}  // namespace sim

@@ -1,0 +1,29 @@
+// The limits of the simulated device: those of compute capability 9.0, with fewer multiprocessors.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace sim::limits {
+
+constexpr unsigned block_threads = 1024;
+constexpr unsigned block_x = 1024, block_y = 1024, block_z = 64;
+constexpr uint64_t grid_x = 2147483647, grid_y = 65535, grid_z = 65535;
+
+constexpr size_t static_shared = 48 << 10;             // nvcc refuses more
+constexpr size_t shared_without_attribute = 48 << 10;  // static + dynamic, unless the kernel asks for more
+constexpr size_t shared_with_attribute = 227 << 10;
+constexpr size_t multiprocessor_shared = 228 << 10;
+constexpr size_t reserved_shared = 1 << 10;  // taken from the multiprocessor by each block
+
+constexpr unsigned multiprocessor_threads = 2048;
+constexpr unsigned multiprocessor_blocks = 32;
+constexpr unsigned multiprocessors = 8;  // few, so that a grid that fills the device is quick to simulate
+
+constexpr size_t constant_memory = 64 << 10;
+constexpr size_t printf_buffer = 1 << 20;
+
+// Blocks of this shape that one multiprocessor holds at once. Registers are not known here and do not count.
+unsigned blocks_per_multiprocessor(unsigned threads, size_t shared_bytes);
+
+}  // namespace sim::limits

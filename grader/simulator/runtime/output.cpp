@@ -1,0 +1,134 @@
+// printf and assert in device code.
+//
+// CUDA collects what kernels print in a buffer of 1 MB and shows it at the next synchronisation. Here the buffer waits
+// for sim_take_output; a plain program with a main, which never calls that, gets it on its standard output.
+#include "output.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "limits.h"
+#include "scheduler.h"
+#include "sim/device.h"
+#include "sim/error_codes.h"
+
+namespace sim {
+
+namespace {
+
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+char* buffer = nullptr;  // what was printed
+size_t used = 0, capacity = 0;
+bool lost = false;
+char* taken = nullptr;  // what sim_take_output has handed out
+
+constexpr char lost_note[] = "\n[device printf: the buffer of 1 MB was full, later output is lost]\n";
+
+void append(const char* text, size_t bytes) {
+    if (used + bytes > limits::printf_buffer) {
+        lost = true;
+        return;
+    }
+    if (used + bytes + sizeof lost_note > capacity) {
+        size_t wanted = (used + bytes + sizeof lost_note) * 2;
+        char* moved = static_cast<char*>(realloc(buffer, wanted));
+        if (!moved) {
+            lost = true;
+            return;
+        }
+        buffer = moved;
+        capacity = wanted;
+    }
+    memcpy(buffer + used, text, bytes);
+    used += bytes;
+}
+
+void print(const char* format, va_list arguments, int* length) {
+    char text[1024];
+    va_list again;
+    va_copy(again, arguments);
+    *length = vsnprintf(text, sizeof text, format, arguments);
+    pthread_mutex_lock(&lock);
+    if (*length >= static_cast<int>(sizeof text)) {
+        size_t bytes = static_cast<size_t>(*length) + 1;
+        char* longer = static_cast<char*>(malloc(bytes));
+        if (longer) {
+            vsnprintf(longer, bytes, format, again);
+            append(longer, bytes - 1);
+            free(longer);
+        }
+    } else if (*length > 0) {
+        append(text, static_cast<size_t>(*length));
+    }
+    pthread_mutex_unlock(&lock);
+    va_end(again);
+}
+
+void print_line(const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int length;
+    print(format, arguments, &length);
+    va_end(arguments);
+}
+
+// The program ends: nothing printed may be lost.
+struct AtExit {
+    ~AtExit() { flush_output(); }
+} at_exit;
+
+}  // namespace
+
+const char* take_output() {
+    pthread_mutex_lock(&lock);
+    if (lost && buffer) {
+        memcpy(buffer + used, lost_note, sizeof lost_note);
+        used += sizeof lost_note - 1;
+    }
+    if (buffer) buffer[used] = '\0';
+    free(taken);
+    taken = buffer;
+    buffer = nullptr;
+    used = capacity = 0;
+    lost = false;
+    pthread_mutex_unlock(&lock);
+    return taken ? taken : "";
+}
+
+void flush_output() {
+    if (used == 0) return;
+    fputs(take_output(), stdout);
+    fflush(stdout);
+}
+
+int device_printf(const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int length;
+    if (current_thread) {
+        print(format, arguments, &length);
+    } else {
+        length = vprintf(format, arguments);
+    }
+    va_end(arguments);
+    return length;
+}
+
+void assert_failed(const char* expression, const char* file, unsigned line, const char* function) {
+    Thread* self = current_thread;
+    if (!self) {
+        fflush(stdout);
+        fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, function, expression);
+        abort();
+    }
+    const uint3& b = self->block->index;
+    const uint3& t = self->index;
+    print_line("%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file, line, function, b.x,
+               b.y, b.z, t.x, t.y, t.z, expression);
+    raise_fault(events::FaultKind::assertion, cudaErrorAssert, nullptr, __builtin_return_address(0), expression);
+}
+
+}  // namespace sim

@@ -1,0 +1,356 @@
+// The scheduler: one fiber for each thread that waits, switched from one to the next without a detour.
+//
+// Order: the lanes of a warp first, then the other warps of the block, then other resident blocks. The thread that
+// completes a barrier goes on itself, without a switch. A fiber whose thread has ended takes the next thread that has
+// not started, on the same stack, so a kernel that never waits costs no switch at all.
+#include "scheduler.h"
+
+#include <sched.h>
+
+#include "context.h"
+#include "sim/error_codes.h"
+
+namespace sim {
+
+thread_local Thread* current_thread = nullptr;
+thread_local Worker* current_worker = nullptr;
+
+namespace {
+
+std::atomic<uint64_t> block_serial{0};
+
+// Rounds in which every spinning thread looked in vain, before another block is started to help them.
+constexpr unsigned patience = 8;
+
+uint64_t next_random(Worker& worker) {
+    // xorshift64: any sequence will do, as long as the seed repeats it.
+    uint64_t x = worker.random_state;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return worker.random_state = x;
+}
+
+// One of the bits of `set`, which is not empty.
+inline unsigned choose(Worker& worker, unsigned set) {
+    if (worker.order == Order::forward) return static_cast<unsigned>(__builtin_ctz(set));
+    if (worker.order == Order::reverse) return 31u - static_cast<unsigned>(__builtin_clz(set));
+    unsigned skip = static_cast<unsigned>(next_random(worker) >> 33) % static_cast<unsigned>(__builtin_popcount(set));
+    while (skip--) set &= set - 1;
+    return static_cast<unsigned>(__builtin_ctz(set));
+}
+
+// The warp to run after `index`: round robin, so that no warp starves another that waits for it.
+inline unsigned choose_warp(Worker& worker, unsigned runnable, unsigned index) {
+    if (worker.order == Order::forward) {
+        unsigned later = index == 31 ? 0 : runnable & (~0u << (index + 1));
+        return static_cast<unsigned>(__builtin_ctz(later ? later : runnable));
+    }
+    if (worker.order == Order::reverse) {
+        unsigned earlier = runnable & ((1u << index) - 1);
+        return 31u - static_cast<unsigned>(__builtin_clz(earlier ? earlier : runnable));
+    }
+    return choose(worker, runnable);
+}
+
+// Leaves all fibers for the host's stack, for good.
+[[noreturn]] void leave_grid(Worker& worker) {
+    void* abandoned;
+    sim_switch_context(&abandoned, worker.host_context);
+    __builtin_unreachable();
+}
+
+bool start_next_block(Worker& worker) {
+    Grid& grid = *worker.grid;
+    if (grid.stop.load(std::memory_order_relaxed)) return false;
+    uint64_t number = grid.next_block.fetch_add(1, std::memory_order_relaxed);
+    if (number >= grid.block_count) return false;
+    uint64_t linear = worker.order == Order::reverse ? grid.block_count - 1 - number : number;
+
+    BlockStorage* block = take_storage(worker);
+    if (!block) {
+        events::Fault fault = {events::FaultKind::out_of_memory, nullptr, nullptr, nullptr,
+                               "the simulator could not get memory for another thread block"};
+        record_fault(grid, fault, cudaErrorMemoryAllocation);
+        return false;
+    }
+    block->launch = &grid;
+    block->linear = linear;
+    block->index.x = static_cast<unsigned>(linear % grid.grid.x);
+    block->index.y = static_cast<unsigned>(linear / grid.grid.x % grid.grid.y);
+    block->index.z = static_cast<unsigned>(linear / grid.grid.x / grid.grid.y);
+    block->serial = block_serial.fetch_add(1, std::memory_order_relaxed) + 1;
+    block->live = block->thread_count;
+    block->runnable = block->warp_count == 32 ? ~0u : (1u << block->warp_count) - 1;
+    block->spinning = 0;
+    block->barrier_arrived = 0;
+    block->barrier_reported = false;
+    block->predicates = 0;
+    for (NamedBarrier& named : block->named) named.expected = named.arrived = 0;
+    for (unsigned w = 0; w < block->warp_count; ++w) {
+        Warp& warp = block->warps[w];
+        warp.unstarted = warp.existing;
+        warp.ready = warp.spinning = warp.paused = warp.exited = 0;
+        warp.at_barrier = warp.at_named = warp.at_grid = warp.at_collective = warp.at_active_mask = 0;
+    }
+    poison_shared_memory(*block);
+
+    block->next = worker.resident;
+    worker.resident = block;
+    ++worker.resident_count;
+    worker.live_threads += block->live;
+    worker.block = block;
+    worker.warp = &block->warps[choose_warp(worker, block->runnable, worker.order == Order::reverse ? 0 : 31)];
+    worker.spin_rounds = 0;
+    if (grid.checks_enabled) events::block_begin(*block);
+    return true;
+}
+
+void end_block(Worker& worker, BlockStorage* block) {
+    if (worker.grid->checks_enabled) events::block_end(*block);
+    BlockStorage** link = &worker.resident;
+    while (*link != block) link = &(*link)->next;
+    *link = block->next;
+    --worker.resident_count;
+    worker.blocks_ended = worker.blocks_ended + 1;
+    give_storage(worker, block);
+}
+
+// All resident blocks wait for what nobody will do.
+[[noreturn]] void deadlock(Worker& worker) {
+    for (BlockStorage* block = worker.resident; block; block = block->next) {
+        events::sync_error(events::SyncError::deadlock, *block, nullptr, nullptr);
+    }
+    current_thread = nullptr;
+    kill_launch(cudaErrorLaunchTimeout);
+}
+
+// Makes worker.block one that can run. False when the grid is done or has been stopped.
+bool find_runnable_block(Worker& worker) {
+    Grid& grid = *worker.grid;
+    for (;;) {
+        if (grid.stop.load(std::memory_order_relaxed)) return false;
+        bool spinning = false;
+        for (BlockStorage* block = worker.resident; block; block = block->next) {
+            if (block->runnable) {
+                worker.block = block;
+                worker.warp = &block->warps[choose(worker, block->runnable)];
+                return true;
+            }
+            spinning = spinning || block->spinning != 0;
+        }
+        if (worker.resident_count == 0) return start_next_block(worker);
+        if (!spinning) deadlock(worker);
+        if (++worker.spin_rounds > patience) {
+            if (worker.resident_count < grid.residency && start_next_block(worker)) return true;
+            // What they wait for may be done by a block of another worker.
+            sched_yield();
+        }
+        for (BlockStorage* block = worker.resident; block; block = block->next) {
+            for (unsigned warps = block->spinning; warps; warps &= warps - 1) {
+                Warp& warp = block->warps[__builtin_ctz(warps)];
+                make_ready(warp, warp.spinning);
+                warp.spinning = 0;
+            }
+            block->spinning = 0;
+        }
+    }
+}
+
+// Chooses who runs next; null when the grid is done or has been stopped.
+inline Thread* next_thread(Worker& worker) {
+    for (;;) {
+        Warp* warp = worker.warp;
+        Block* block = worker.block;
+        unsigned candidates = warp->ready ? warp->ready : warp->unstarted;
+        if (__builtin_expect(worker.order == Order::random && block->runnable != 0, false)) {
+            warp = worker.warp = &block->warps[choose(worker, block->runnable)];
+            candidates = warp->ready | warp->unstarted;
+        }
+        if (candidates) {
+            unsigned lane = choose(worker, candidates);
+            unsigned bit = 1u << lane;
+            worker.next_is_new = (warp->unstarted & bit) != 0;
+            warp->unstarted &= ~bit;
+            warp->ready &= ~bit;
+            return &warp->threads[lane];
+        }
+        block->runnable &= ~(1u << warp->index);
+        if (warp->paused) {
+            make_ready(*warp, warp->paused);
+            warp->paused = 0;
+        } else if (warp->at_active_mask) {
+            resolve_active_mask(*warp);
+        } else if (block->runnable) {
+            worker.warp = &block->warps[choose_warp(worker, block->runnable, warp->index)];
+        } else if (!find_runnable_block(worker)) {
+            return nullptr;
+        }
+    }
+}
+
+void exit_thread(Worker& worker, Thread& thread) {
+    Block& block = *thread.block;
+    Warp& warp = *thread.warp;
+    if (block.launch->checks_enabled) events::thread_exit(thread);
+    if (thread.async_copies) finish_async_copies(thread, true);
+    thread.state = State::exited;
+    warp.exited |= 1u << thread.lane;
+    worker.spin_rounds = 0;
+    --worker.live_threads;
+    if (--block.live == 0) {
+        current_thread = nullptr;
+        end_block(worker, static_cast<BlockStorage*>(&block));
+    } else {
+        complete_after_exit(block, warp);
+        current_thread = nullptr;
+    }
+}
+
+void run_thread(Worker& worker, Thread& thread) {
+    thread.fiber = worker.fiber;
+    thread.state = State::running;
+    thread.wait = Wait::none;
+    thread.polled = nullptr;
+    thread.async_copies = nullptr;
+    current_thread = &thread;
+    if (worker.grid->checks_enabled) events::thread_begin(thread);
+    try {
+        worker.grid->body(worker.grid->context);
+    } catch (...) {
+        raise_fault(events::FaultKind::device_exception, cudaErrorLaunchFailure, nullptr, nullptr,
+                    "a C++ exception left the kernel; device code has none");
+    }
+    exit_thread(worker, thread);
+}
+
+// What every fiber does: threads that have not started, one after another, until one that waits is to go on.
+[[noreturn]] void fiber_entry() {
+    Worker& worker = *current_worker;
+    Thread* thread = worker.starting;
+    for (;;) {
+        if (thread) run_thread(worker, *thread);
+        thread = next_thread(worker);
+        if (!thread) leave_grid(worker);
+        if (!worker.next_is_new) {
+            // This fiber is free from here on; nobody takes it before the switch.
+            worker.fibers.give(worker.fiber);
+            worker.fiber = thread->fiber;
+            current_thread = thread;
+            thread->state = State::running;
+            void* abandoned;
+            sim_switch_context(&abandoned, thread->stack_pointer);
+            __builtin_unreachable();
+        }
+    }
+}
+
+}  // namespace
+
+void switch_away(Thread& self) {
+    Worker& worker = *current_worker;
+    Thread* next = next_thread(worker);
+    worker.switches = worker.switches + 1;
+    if (!next) leave_grid(worker);
+    if (next == &self) {
+        self.state = State::running;
+        return;
+    }
+    void* to;
+    if (worker.next_is_new) {
+        Fiber* fiber = worker.fibers.take();
+        if (!fiber) {
+            current_thread = next;
+            raise_fault(events::FaultKind::out_of_memory, cudaErrorMemoryAllocation, nullptr, nullptr,
+                        "the simulator could not get memory for the stack of another thread");
+        }
+        worker.fiber = fiber;
+        worker.starting = next;
+        to = make_context(fiber->top, fiber_entry);
+    } else {
+        worker.fiber = next->fiber;
+        next->state = State::running;
+        current_thread = next;
+        to = next->stack_pointer;
+    }
+    sim_switch_context(&self.stack_pointer, to);
+}
+
+void spin(Thread& self) {
+    Worker& worker = *current_worker;
+    if (worker.grid->stop.load(std::memory_order_relaxed)) leave_grid(worker);
+    self.state = State::spinning;
+    self.polled = nullptr;
+    self.warp->spinning |= 1u << self.lane;
+    self.block->spinning |= 1u << self.warp->index;
+    switch_away(self);
+}
+
+void let_others_run() {
+    Thread& self = *current_thread;
+    self.warp->paused |= 1u << self.lane;
+    switch_away(self);
+}
+
+void kill_launch(int cuda_error) {
+    Worker& worker = *current_worker;
+    Grid& grid = *worker.grid;
+    if (!grid.stop.exchange(true)) grid.error = cuda_error;
+    leave_grid(worker);
+}
+
+void record_fault(Grid& grid, const events::Fault& fault, int cuda_error) {
+    if (grid.stop.exchange(true)) return;
+    grid.fault = fault;
+    grid.faulted = true;
+    grid.error = cuda_error;
+}
+
+void raise_fault(events::FaultKind kind, int cuda_error, const void* data, const void* address, const char* detail) {
+    Worker& worker = *current_worker;
+    record_fault(*worker.grid, {kind, current_thread, data, address, detail}, cuda_error);
+    leave_grid(worker);
+}
+
+void run_blocks(Worker& worker, Grid& grid) {
+    worker.grid = &grid;
+    worker.block = &worker.idle_block;
+    worker.warp = &worker.idle_warp;
+    worker.resident = nullptr;
+    worker.resident_count = 0;
+    worker.grid_arrived = 0;
+    worker.live_threads = 0;
+    worker.spin_rounds = 0;
+    worker.starting = nullptr;
+    current_worker = &worker;
+    // A fault handler leaves through `landing`: it must restore the signal mask, hence the 1.
+    if (sigsetjmp(worker.landing, 1) == 0) {
+        bool ready = true;
+        // In a cooperative launch all blocks exist before any of them runs.
+        while (ready && grid.cooperative && worker.resident_count < grid.block_count) ready = start_next_block(worker);
+        worker.fiber = worker.fibers.take();
+        if (worker.fiber && ready) {
+            sim_switch_context(&worker.host_context, make_context(worker.fiber->top, fiber_entry));
+        } else {
+            events::Fault fault = {events::FaultKind::out_of_memory, nullptr, nullptr, nullptr,
+                                   "the simulator could not get memory for the threads of this launch"};
+            record_fault(grid, fault, cudaErrorMemoryAllocation);
+        }
+    }
+    current_thread = nullptr;
+    while (worker.resident) {  // only after a launch that was stopped
+        BlockStorage* block = worker.resident;
+        worker.resident = block->next;
+        for (unsigned i = 0; i < block->thread_count; ++i) {
+            if (block->threads[i].async_copies) finish_async_copies(block->threads[i], false);
+        }
+        give_storage(worker, block);
+    }
+    worker.fibers.give_all();
+    worker.block = &worker.idle_block;
+    worker.warp = &worker.idle_warp;
+    worker.grid = nullptr;
+    current_worker = nullptr;
+}
+
+}  // namespace sim

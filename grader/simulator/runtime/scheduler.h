@@ -1,0 +1,114 @@
+// Who runs next: the scheduler's own state and what barriers, warp intrinsics and atomics ask of it.
+//
+// A worker is an OS thread that runs blocks. It runs one block after another; several are resident at once only in a
+// cooperative launch, or when a block spins and waits for another one.
+#pragma once
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+
+#include <atomic>
+
+#include "events.h"
+#include "fiber.h"
+#include "thread.h"
+
+namespace sim {
+
+enum class Order : uint8_t { forward, reverse, random };
+
+// A launch with what only the runtime needs to know.
+struct Grid : Launch {
+    void (*body)(void*);
+    void* context;
+    uint64_t block_count;
+    uint64_t shared_limit;  // static + dynamic bytes that this kernel may use
+    size_t static_extent;   // of the static arrays with their red zones
+    std::atomic<uint64_t> next_block;
+    std::atomic<bool> stop;  // a thread failed: everybody leaves
+    bool faulted;            // `fault` is valid
+    events::Fault fault;
+    uint64_t residency;  // blocks that the device can hold at once
+};
+
+// The memory of a block, kept for the blocks that follow.
+struct BlockStorage : Block {
+    BlockStorage* next;
+    dim3 shape;             // for which threads and warps are filled in
+    unsigned capacity;      // threads
+    size_t poisoned_bytes;  // static shared memory that this block has poisoned
+};
+
+struct Worker {
+    Grid* grid;
+    void* host_context;  // of run_blocks, which started the first fiber
+    sigjmp_buf landing;  // where a fault leaves to
+    FiberPool fibers;
+    Fiber* fiber;      // the running one
+    Thread* starting;  // the thread that a fresh fiber is to run
+    bool next_is_new;  // next_thread chose a thread that has not started
+    Block* block;      // being run
+    Warp* warp;
+    BlockStorage* resident;  // a ring would do: few, and walked only when a block cannot go on
+    unsigned resident_count;
+    BlockStorage* unused;  // storage of ended blocks, for the next ones
+    unsigned slots;
+    unsigned grid_arrived;  // threads at a grid barrier
+    uint64_t live_threads;  // of the resident blocks
+    BlockStorage idle_block;  // where a worker stands that runs no block
+    Warp idle_warp;
+    Order order;
+    uint64_t random_state;
+    unsigned spin_rounds;  // rounds of spinning threads since something happened
+    // Read by the watchdog's signal handler, and what it saw at its last tick.
+    volatile uint64_t switches, seen_switches;
+    volatile uint64_t blocks_ended, seen_blocks_ended;
+    unsigned idle_ticks, stop_ticks;
+    void* handler_stack;
+};
+
+extern thread_local Worker* current_worker __attribute__((tls_model("initial-exec")));
+
+// Runs blocks of the grid until none is left or the launch is stopped. On the host's stack.
+void run_blocks(Worker& worker, Grid& grid);
+
+// The running thread has put itself into a set of its warp that is not `ready`: runs others until it is chosen again.
+void switch_away(Thread& self);
+
+// These lanes may run again.
+inline void make_ready(Warp& warp, unsigned lanes) {
+    warp.ready |= lanes;
+    if (lanes) warp.block->runnable |= 1u << warp.index;
+}
+
+// The running thread polls: lets all others run first, and starts waiting blocks when nobody else can.
+void spin(Thread& self);
+
+// The thread has looked at `address` and found nothing new. Spins once that happens twice in a row.
+void polled(Thread& self, const void* address);
+
+// Ends the launch because of a fault that the running thread noticed itself.
+[[noreturn]] void raise_fault(events::FaultKind kind, int cuda_error, const void* data, const void* address,
+                              const char* detail);
+// Records the first fault of a launch; later ones are ignored. Async-signal-safe.
+void record_fault(Grid& grid, const events::Fault& fault, int cuda_error);
+
+// A thread has exited: barriers and warp intrinsics that waited only for it are complete.
+void complete_after_exit(Block& block, Warp& warp);
+
+// Gives the lanes that wait at __activemask their result, when no other lane of the warp can run.
+void resolve_active_mask(Warp& warp);
+
+// Storage for a block of the worker's grid, its threads and warps filled in; null when memory is short.
+BlockStorage* take_storage(Worker& worker);
+void give_storage(Worker& worker, BlockStorage* block);
+
+// Shared memory of a block's storage: mapped once, filled with 0xFF whenever a block begins.
+bool map_shared_memory(BlockStorage& block);
+void unmap_shared_memory(BlockStorage& block);
+void poison_shared_memory(BlockStorage& block);
+
+void finish_async_copies(Thread& thread, bool perform);
+
+}  // namespace sim

@@ -1,0 +1,71 @@
+// Parsing of settings: a key and a value in text, as ctypes and a command line pass them.
+#include "settings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "events.h"
+
+namespace sim {
+
+Settings settings;
+
+namespace {
+
+bool parse(const char* text, double low, double high, double* number) {
+    char* end;
+    errno = 0;
+    *number = strtod(text, &end);
+    return errno == 0 && end != text && *end == '\0' && *number >= low && *number <= high;
+}
+
+bool set_order(const char* value) {
+    constexpr char random[] = "random:";
+    if (strcmp(value, "forward") == 0) {
+        settings.order = Order::forward;
+    } else if (strcmp(value, "reverse") == 0) {
+        settings.order = Order::reverse;
+    } else if (strncmp(value, random, sizeof random - 1) == 0) {
+        char* end;
+        const char* digits = value + sizeof random - 1;
+        uint64_t seed = strtoull(digits, &end, 10);
+        if (end == digits || *end != '\0') return false;
+        settings.order = Order::random;
+        // The generator's state must not be zero; mixing tells neighbouring seeds apart.
+        settings.seed = (seed + 1) * 0x9e3779b97f4a7c15u | 1;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+int configure(const char* key, const char* value) {
+    double number = 0;
+    bool good;
+    if (strcmp(key, "checks") == 0) {
+        good = parse(value, 0, 1, &number);
+        if (good) settings.checks = number != 0;
+    } else if (strcmp(key, "workers") == 0) {
+        good = parse(value, 1, 64, &number);
+        if (good) settings.workers = static_cast<unsigned>(number);
+    } else if (strcmp(key, "watchdog_seconds") == 0) {
+        good = parse(value, 0.001, 1e9, &number);
+        if (good) settings.watchdog_seconds = number;
+    } else if (strcmp(key, "schedule") == 0) {
+        good = set_order(value);
+    } else if (strcmp(key, "arena_megabytes") == 0) {
+        good = parse(value, 1, 1 << 24, &number) && arena::set_megabytes(static_cast<size_t>(number));
+    } else if (strcmp(key, "stack_kilobytes") == 0) {
+        good = parse(value, 16, 1 << 20, &number);
+        if (good) settings.stack_bytes = static_cast<size_t>(number) << 10;
+    } else {
+        return events::configure(key, value);
+    }
+    return good ? 0 : -1;
+}
+
+}  // namespace sim

@@ -1,0 +1,132 @@
+// Shared memory: one mapping for each block's storage, static arrays first, then the dynamic buffer.
+#include <string.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "limits.h"
+#include "scheduler.h"
+#include "sim/error_codes.h"
+#include "sim/shared.h"
+
+namespace sim {
+
+namespace {
+
+// Arrays lie further apart than on a GPU: a red zone follows each, so that an index past the end hits no neighbour.
+// Multiples of 128 bytes keep the banks of an array's elements where they would be.
+constexpr size_t array_alignment = 128;
+constexpr size_t red_zone = 128;
+constexpr size_t static_region = 256 << 10;  // room for 48 KB of arrays and their red zones
+constexpr size_t dynamic_region = limits::shared_with_attribute + 4096;
+constexpr size_t region = static_region + dynamic_region;
+
+// The addresses of shared memory that PTX sees begin here, so that a null pointer never means an array.
+constexpr uint32_t window_start = 1024;
+
+pthread_mutex_t placing = PTHREAD_MUTEX_INITIALIZER;
+
+size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// Gives the array a place for the rest of the launch.
+void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
+    pthread_mutex_lock(&placing);
+    if (__atomic_load_n(&slot.launch, __ATOMIC_ACQUIRE) == grid.id) {  // another worker was faster
+        pthread_mutex_unlock(&placing);
+        return;
+    }
+    if (alignment < slot.alignment) alignment = slot.alignment;
+    size_t packed = round_up(grid.static_shared_bytes, alignment < 16 ? alignment : 16) + slot.bytes;
+    size_t offset = round_up(grid.static_extent + red_zone, alignment < array_alignment ? array_alignment : alignment);
+    size_t end = offset + slot.bytes;
+    const char* excess = nullptr;
+    int error = cudaErrorInvalidValue;
+    if (packed > limits::static_shared) {
+        excess = "the static shared arrays of this kernel take more than 48 KB: nvcc refuses to compile it (use "
+                 "dynamic shared memory)";
+    } else if (packed + grid.dynamic_shared_bytes > grid.shared_limit) {
+        excess = "static and dynamic shared memory together exceed what this kernel may use";
+    } else if (end + red_zone > static_region) {
+        excess = "too many shared arrays for the simulator";
+    }
+    if (!excess) {
+        grid.static_shared_bytes = packed;
+        grid.static_extent = end;
+        slot.offset = offset;
+        __atomic_store_n(&slot.launch, grid.id, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&placing);
+    if (excess) {
+        raise_fault(events::FaultKind::shared_memory_exceeded, error, nullptr, current_thread->call_address, excess);
+    }
+    if (grid.checks_enabled) events::shared_array(grid, &slot, offset, slot.bytes, name);
+}
+
+// Fresh shared memory holds whatever the last block left; here it holds NaNs, so that reading it shows.
+void poison_up_to(BlockStorage& block, size_t extent) {
+    if (block.poisoned_bytes >= extent) return;
+    memset(block.shared + block.poisoned_bytes, 0xff, extent - block.poisoned_bytes);
+    block.poisoned_bytes = extent;
+}
+
+}  // namespace
+
+bool map_shared_memory(BlockStorage& block) {
+    void* base = mmap(nullptr, region, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) return false;
+    block.shared = static_cast<char*>(base);
+    block.dynamic_shared = block.shared + static_region;
+    return true;
+}
+
+void unmap_shared_memory(BlockStorage& block) { munmap(block.shared, region); }
+
+void poison_shared_memory(BlockStorage& block) {
+    const Grid& grid = *static_cast<Grid*>(block.launch);
+    block.poisoned_bytes = 0;
+    poison_up_to(block, __atomic_load_n(&grid.static_extent, __ATOMIC_RELAXED));
+    memset(block.dynamic_shared, 0xff, grid.dynamic_shared_bytes);
+}
+
+void* shared_slot_address(SharedSlot* slot, const char* name, size_t alignment) noexcept {
+    Thread* self = current_thread;
+    if (!self) return nullptr;
+    auto& block = *static_cast<BlockStorage*>(self->block);
+    if (__builtin_expect(__atomic_load_n(&slot->launch, __ATOMIC_ACQUIRE) != block.launch->id, false)) {
+        self->call_address = __builtin_return_address(0);
+        place(*slot, name, alignment, *static_cast<Grid*>(block.launch));
+    }
+    size_t end = slot->offset + slot->bytes;
+    if (__builtin_expect(end > block.poisoned_bytes, false)) poison_up_to(block, end);
+    return block.shared + slot->offset;
+}
+
+void* dynamic_shared_address() noexcept { return current_thread ? current_thread->block->dynamic_shared : nullptr; }
+
+size_t dynamic_shared_bytes() noexcept {
+    return current_thread ? current_thread->block->launch->dynamic_shared_bytes : 0;
+}
+
+bool is_shared(const void* generic) {
+    const char* byte = static_cast<const char*>(generic);
+    return current_thread && byte >= current_thread->block->shared && byte < current_thread->block->shared + region;
+}
+
+bool is_global(const void* generic) {
+    const char* byte = static_cast<const char*>(generic);
+    ArenaRange arena = arena_range();
+    GlobalVariable variable;
+    return (byte >= arena.base && byte < arena.base + arena.bytes) || find_global(generic, &variable);
+}
+
+uint32_t shared_window_offset(const void* generic) {
+    if (!is_shared(generic)) return 0;
+    const char* byte = static_cast<const char*>(generic);
+    return window_start + static_cast<uint32_t>(byte - current_thread->block->shared);
+}
+
+void* shared_window_address(uint32_t offset) {
+    if (!current_thread || offset < window_start) return nullptr;
+    return current_thread->block->shared + (offset - window_start);
+}
+
+}  // namespace sim

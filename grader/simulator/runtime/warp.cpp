@@ -1,0 +1,308 @@
+// Warp intrinsics: lanes meet, the last one works out the result for all.
+//
+// Each lane leaves its operand in the warp and waits. The lane that completes the set computes every lane's result
+// before any of them goes on, so a fast lane cannot overwrite what a slow one has yet to read.
+#include "sim/warp.h"
+
+#include "scheduler.h"
+#include "sim/error_codes.h"
+
+#define CALLER __builtin_return_address(0)
+
+namespace sim {
+
+namespace {
+
+// What undefined results look like: a NaN, or a number that stands out.
+constexpr uint64_t undefined_result = ~static_cast<uint64_t>(0);
+
+// Kind and place of an intrinsic in one word, which lanes that meet must have in common.
+uint64_t make_tag(Wait kind, unsigned detail, Site site) {
+    return static_cast<uint64_t>(site.line) << 32 ^ static_cast<uint64_t>(site.counter & 0xffffff) << 8 ^
+           static_cast<uint64_t>(detail) << 4 ^ static_cast<uint64_t>(kind);
+}
+
+Wait tag_kind(uint64_t tag) { return static_cast<Wait>(tag & 15); }
+
+void give_all(Warp& warp, unsigned participants, uint64_t result) {
+    for (unsigned rest = participants; rest; rest &= rest - 1) warp.output[__builtin_ctz(rest)] = result;
+}
+
+void finish_shuffle(Warp& warp, unsigned participants) {
+    if (participants == ~0u) {
+        for (unsigned lane = 0; lane < lanes_per_warp; ++lane) warp.output[lane] = warp.input[warp.argument[lane]];
+        return;
+    }
+    for (unsigned rest = participants; rest; rest &= rest - 1) {
+        unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+        unsigned source = warp.argument[lane];
+        bool active = participants >> source & 1;
+        warp.output[lane] = active ? warp.input[source] : undefined_result;
+        if (!active && warp.block->launch->checks_enabled) {
+            events::sync_error(events::SyncError::shuffle_from_inactive_lane, *warp.block, &warp.threads[lane], nullptr);
+        }
+    }
+}
+
+void finish_vote(Warp& warp, unsigned participants, Vote kind) {
+    unsigned ballot = 0;
+    for (unsigned rest = participants; rest; rest &= rest - 1) {
+        unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+        ballot |= static_cast<unsigned>(warp.input[lane]) << lane;
+    }
+    unsigned result = ballot;
+    if (kind == Vote::all) result = ballot == participants;
+    if (kind == Vote::any) result = ballot != 0;
+    if (kind == Vote::uniform) result = ballot == 0 || ballot == participants;
+    give_all(warp, participants, result);
+}
+
+void finish_match_all(Warp& warp, unsigned participants) {
+    uint64_t value = warp.input[__builtin_ctz(participants)];
+    bool equal = true;
+    for (unsigned rest = participants; rest; rest &= rest - 1) equal = equal && warp.input[__builtin_ctz(rest)] == value;
+    give_all(warp, participants, equal ? participants : 0);
+}
+
+void finish_match_any(Warp& warp, unsigned participants) {
+    for (unsigned left = participants; left;) {
+        uint64_t value = warp.input[__builtin_ctz(left)];
+        unsigned same = 0;
+        for (unsigned rest = left; rest; rest &= rest - 1) {
+            unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+            if (warp.input[lane] == value) same |= 1u << lane;
+        }
+        for (unsigned rest = same; rest; rest &= rest - 1) warp.output[__builtin_ctz(rest)] = same;
+        left &= ~same;
+    }
+}
+
+template <typename T>
+void finish_reduce_as(Warp& warp, unsigned participants, Reduce kind) {
+    T result = static_cast<T>(warp.input[__builtin_ctz(participants)]);
+    for (unsigned rest = participants & (participants - 1); rest; rest &= rest - 1) {
+        T value = static_cast<T>(warp.input[__builtin_ctz(rest)]);
+        switch (kind) {
+            case Reduce::add: result = static_cast<T>(static_cast<uint32_t>(result) + static_cast<uint32_t>(value)); break;
+            case Reduce::min: result = value < result ? value : result; break;
+            case Reduce::max: result = value > result ? value : result; break;
+            case Reduce::bit_and: result = static_cast<T>(result & value); break;
+            case Reduce::bit_or: result = static_cast<T>(result | value); break;
+            case Reduce::bit_xor: result = static_cast<T>(result ^ value); break;
+        }
+    }
+    give_all(warp, participants, static_cast<uint32_t>(result));
+}
+
+void finish_exchange(Warp& warp, unsigned participants) {
+    void* arguments[lanes_per_warp] = {};
+    WarpFinish finish = nullptr;
+    for (unsigned rest = participants; rest; rest &= rest - 1) {
+        unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+        arguments[lane] = reinterpret_cast<void*>(warp.input[lane]);
+        finish = reinterpret_cast<WarpFinish>(warp.output[lane]);
+    }
+    finish(arguments, participants);
+}
+
+void finish(Warp& warp, unsigned participants, uint64_t tag) {
+    unsigned detail = static_cast<unsigned>(tag >> 4 & 15);
+    switch (tag_kind(tag)) {
+        case Wait::shuffle: finish_shuffle(warp, participants); break;
+        case Wait::vote: finish_vote(warp, participants, static_cast<Vote>(detail)); break;
+        case Wait::match:
+            if (detail) finish_match_all(warp, participants);
+            else finish_match_any(warp, participants);
+            break;
+        case Wait::reduce:
+            if (detail & 8) finish_reduce_as<int32_t>(warp, participants, static_cast<Reduce>(detail & 7));
+            else finish_reduce_as<uint32_t>(warp, participants, static_cast<Reduce>(detail));
+            break;
+        case Wait::exchange: finish_exchange(warp, participants); break;
+        default: break;
+    }
+}
+
+// Completes the collective of `mask` if every lane that it names has come, or has exited.
+bool complete(Warp& warp, unsigned mask, uint64_t tag, Thread* last) {
+    unsigned participants = mask & warp.existing & ~warp.exited;
+    if ((warp.at_collective & participants) != participants || participants == 0) return false;
+    uint64_t differences = 0;
+    unsigned other_masks = 0;
+    for (unsigned rest = participants; rest; rest &= rest - 1) {
+        unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+        other_masks |= warp.mask[lane] ^ mask;
+        differences |= warp.tag[lane] ^ tag;
+    }
+    if (other_masks) return false;  // they wait for others first, and may come here later
+    if (differences) {
+        events::sync_error(events::SyncError::collectives_differ, *warp.block, last, nullptr);
+        // Another place of the same kind has a meaning; another kind has none.
+        if (differences & 0xff) kill_launch(cudaErrorLaunchFailure);
+    }
+    finish(warp, participants, tag);
+    if (warp.block->launch->checks_enabled) {
+        if (tag_kind(tag) == Wait::warp_barrier) {
+            events::syncwarp(warp, mask, participants);
+        } else {
+            events::warp_collective(warp, tag_kind(tag), mask, participants);
+        }
+    }
+    warp.at_collective &= ~participants;
+    make_ready(warp, participants);
+    return true;
+}
+
+// Waits for the other lanes. The caller has left its operand in the warp.
+inline void meet(Thread& self, Wait kind, unsigned detail, unsigned mask, Site site, const void* address) {
+    Warp& warp = *self.warp;
+    unsigned lane = self.lane;
+    unsigned bit = 1u << lane;
+    // Lanes may meet at different __syncwarp: it is a barrier, only its mask counts.
+    uint64_t tag = make_tag(kind, detail, kind == Wait::warp_barrier ? Site{0, 0} : site);
+    self.state = State::waiting;
+    self.wait = kind;
+    self.wait_detail = static_cast<uint8_t>(detail);
+    self.wait_mask = mask;
+    self.wait_site = site;
+    self.call_address = address;
+    warp.mask[lane] = mask;
+    warp.tag[lane] = tag;
+    if (__builtin_expect(!(mask & bit), false)) {
+        events::sync_error(events::SyncError::own_lane_not_in_mask, *self.block, &self, nullptr);
+        warp.output[lane] = undefined_result;
+        self.state = State::running;
+        return;
+    }
+    warp.at_collective |= bit;
+    if (complete(warp, mask, tag, &self)) {
+        warp.ready &= ~bit;
+        self.state = State::running;
+    } else {
+        switch_away(self);
+    }
+}
+
+// The lane from which a shuffle reads. As PTX's shfl: offsets count modulo 32, and a source outside the segment of
+// `width` lanes means the lane itself.
+unsigned source_lane(Shuffle kind, unsigned lane, unsigned argument, unsigned width) {
+    unsigned segment = lane & ~(width - 1);
+    unsigned last = segment | (width - 1);
+    unsigned offset = argument & 31;
+    switch (kind) {
+        case Shuffle::index: return segment | (argument & (width - 1));
+        case Shuffle::up: return lane < segment + offset ? lane : lane - offset;
+        case Shuffle::down: return lane + offset > last ? lane : lane + offset;
+        case Shuffle::exclusive_or: return (lane ^ offset) > last ? lane : lane ^ offset;
+    }
+    return lane;
+}
+
+}  // namespace
+
+void warp_barrier(Site site, unsigned mask) {
+    Thread* self = current_thread;
+    if (self) meet(*self, Wait::warp_barrier, 0, mask, site, CALLER);
+}
+
+uint64_t warp_shuffle(Site site, Shuffle kind, unsigned mask, uint64_t value, unsigned argument, unsigned width) {
+    Thread* self = current_thread;
+    if (!self) return value;
+    Warp& warp = *self->warp;
+    unsigned lane = self->lane;
+    if (__builtin_expect(width > 32 || width == 0 || (width & (width - 1)), false)) width = 32;
+    warp.input[lane] = value;
+    warp.argument[lane] = source_lane(kind, lane, argument, width);
+    meet(*self, Wait::shuffle, static_cast<unsigned>(kind), mask, site, CALLER);
+    return warp.output[lane];
+}
+
+unsigned warp_vote(Site site, Vote kind, unsigned mask, bool predicate) {
+    Thread* self = current_thread;
+    if (!self) return predicate;
+    self->warp->input[self->lane] = predicate;
+    meet(*self, Wait::vote, static_cast<unsigned>(kind), mask, site, CALLER);
+    return static_cast<unsigned>(self->warp->output[self->lane]);
+}
+
+unsigned warp_match_any(Site site, unsigned mask, uint64_t value) {
+    Thread* self = current_thread;
+    if (!self) return 1;
+    self->warp->input[self->lane] = value;
+    meet(*self, Wait::match, 0, mask, site, CALLER);
+    return static_cast<unsigned>(self->warp->output[self->lane]);
+}
+
+unsigned warp_match_all(Site site, unsigned mask, uint64_t value, bool* all_equal) {
+    Thread* self = current_thread;
+    if (!self) return *all_equal = true;
+    Warp& warp = *self->warp;
+    warp.input[self->lane] = value;
+    meet(*self, Wait::match, 1, mask, site, CALLER);
+    unsigned equal = static_cast<unsigned>(warp.output[self->lane]);
+    *all_equal = equal != 0;
+    return equal;
+}
+
+uint32_t warp_reduce(Site site, Reduce kind, unsigned mask, uint32_t value, bool is_signed) {
+    Thread* self = current_thread;
+    if (!self) return value;
+    self->warp->input[self->lane] = value;
+    meet(*self, Wait::reduce, static_cast<unsigned>(kind) | (is_signed ? 8 : 0), mask, site, CALLER);
+    return static_cast<uint32_t>(self->warp->output[self->lane]);
+}
+
+void warp_exchange(Site site, const char* name, unsigned mask, void* arguments, WarpFinish finish) {
+    Thread* self = current_thread;
+    if (!self) return;
+    Warp& warp = *self->warp;
+    warp.input[self->lane] = reinterpret_cast<uintptr_t>(arguments);
+    warp.output[self->lane] = reinterpret_cast<uintptr_t>(finish);
+    self->wait_label = name;
+    meet(*self, Wait::exchange, 0, mask, site, CALLER);
+}
+
+// Which lanes run together has no answer here, where each lane runs for itself. The most useful one, and what hardware
+// does as a rule: a lane that asks waits until no other lane of its warp can run; all that then ask at the same place
+// are active together.
+unsigned active_mask() {
+    Thread* self = current_thread;
+    if (!self) return 1;
+    Warp& warp = *self->warp;
+    self->state = State::waiting;
+    self->wait = Wait::active_mask;
+    self->call_address = CALLER;
+    warp.at_active_mask |= 1u << self->lane;
+    switch_away(*self);
+    return static_cast<unsigned>(warp.output[self->lane]);
+}
+
+void resolve_active_mask(Warp& warp) {
+    const void* place = warp.threads[__builtin_ctz(warp.at_active_mask)].call_address;
+    unsigned together = 0;
+    for (unsigned rest = warp.at_active_mask; rest; rest &= rest - 1) {
+        unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+        if (warp.threads[lane].call_address == place) together |= 1u << lane;
+    }
+    for (unsigned rest = together; rest; rest &= rest - 1) warp.output[__builtin_ctz(rest)] = together;
+    warp.at_active_mask &= ~together;
+    make_ready(warp, together);
+}
+
+// A lane has exited: intrinsics that waited only for it are complete.
+void complete_collectives_after_exit(Warp& warp) {
+    for (unsigned rest = warp.at_collective; rest; rest &= rest - 1) {
+        unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+        if (!(warp.at_collective >> lane & 1)) continue;  // an earlier one of this loop has released it
+        complete(warp, warp.mask[lane], warp.tag[lane], &warp.threads[lane]);
+    }
+}
+
+void complete_barriers_after_exit(Block& block);
+
+void complete_after_exit(Block& block, Warp& warp) {
+    if (warp.at_collective) complete_collectives_after_exit(warp);
+    complete_barriers_after_exit(block);
+}
+
+}  // namespace sim
