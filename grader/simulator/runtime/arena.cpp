@@ -72,8 +72,10 @@ size_t index_of(const void* base) {  // of the live span that starts at base, or
     size_t low = 0, high = span_count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (spans[middle].base < base) low = middle + 1;
-        else high = middle;
+        if (spans[middle].base < base)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low < span_count && spans[low].base == base && spans[low].live ? low : span_count;
 }

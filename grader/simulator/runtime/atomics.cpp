@@ -13,63 +13,13 @@
 #include "scheduler.h"
 #include "sim/barrier.h"
 #include "sim/error_codes.h"
+#include "sim/small_float.h"
 
 #define CALLER __builtin_return_address(0)
 
 namespace sim {
 
 namespace {
-
-// --- half and bfloat16 as floats; both convert to float exactly, and back by rounding to nearest even ---
-
-float from_bits(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-uint32_t to_bits(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-struct Half {
-    static float decode(uint16_t h) {
-        uint32_t sign = static_cast<uint32_t>(h & 0x8000) << 16;
-        uint32_t exponent = h >> 10 & 31;
-        uint32_t mantissa = h & 1023;
-        if (exponent == 31) return from_bits(sign | 0x7f800000 | mantissa << 13);
-        // A subnormal half is mantissa * 2^-24.
-        if (exponent == 0) return from_bits(to_bits(static_cast<float>(mantissa) * 0x1p-24f) | sign);
-        return from_bits(sign | (exponent + 112) << 23 | mantissa << 13);
-    }
-
-    static uint16_t encode(float value) {
-        uint32_t bits = to_bits(value);
-        uint16_t sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
-        bits &= 0x7fffffff;
-        if (bits > 0x7f800000) return 0x7fff;                                         // NaN
-        if (bits >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);          // rounds to infinity
-        if (bits < 0x38800000) {                                                      // subnormal or zero
-            // Adding 0.5 leaves the value in units of 2^-24, correctly rounded, in the low bits.
-            uint32_t shifted = to_bits(from_bits(bits) + 0.5f) - 0x3f000000;
-            return static_cast<uint16_t>(sign | shifted);
-        }
-        bits += 0xfff + (bits >> 13 & 1);
-        return static_cast<uint16_t>(sign | (bits - 0x38000000) >> 13);
-    }
-};
-
-struct Bfloat16 {
-    static float decode(uint16_t b) { return from_bits(static_cast<uint32_t>(b) << 16); }
-
-    static uint16_t encode(float value) {
-        uint32_t bits = to_bits(value);
-        if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fff;
-        return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-    }
-};
 
 // --- what an operation makes of the old value ---
 
@@ -78,29 +28,46 @@ T integer_result(AtomicOp op, T old, T operand) {
     using Unsigned = typename std::make_unsigned<T>::type;
     auto a = static_cast<Unsigned>(old), b = static_cast<Unsigned>(operand);
     switch (op) {
-        case AtomicOp::add: return static_cast<T>(a + b);
-        case AtomicOp::sub: return static_cast<T>(a - b);
-        case AtomicOp::min: return operand < old ? operand : old;
-        case AtomicOp::max: return operand > old ? operand : old;
-        case AtomicOp::bit_and: return static_cast<T>(a & b);
-        case AtomicOp::bit_or: return static_cast<T>(a | b);
-        case AtomicOp::bit_xor: return static_cast<T>(a ^ b);
-        case AtomicOp::increment: return a >= b ? T(0) : static_cast<T>(a + 1);
-        case AtomicOp::decrement: return a == 0 || a > b ? operand : static_cast<T>(a - 1);
-        case AtomicOp::load: return old;
-        default: return operand;  // exchange, store
+        case AtomicOp::add:
+            return static_cast<T>(a + b);
+        case AtomicOp::sub:
+            return static_cast<T>(a - b);
+        case AtomicOp::min:
+            return operand < old ? operand : old;
+        case AtomicOp::max:
+            return operand > old ? operand : old;
+        case AtomicOp::bit_and:
+            return static_cast<T>(a & b);
+        case AtomicOp::bit_or:
+            return static_cast<T>(a | b);
+        case AtomicOp::bit_xor:
+            return static_cast<T>(a ^ b);
+        case AtomicOp::increment:
+            return a >= b ? T(0) : static_cast<T>(a + 1);
+        case AtomicOp::decrement:
+            return a == 0 || a > b ? operand : static_cast<T>(a - 1);
+        case AtomicOp::load:
+            return old;
+        default:
+            return operand;  // exchange, store
     }
 }
 
 template <typename T>
 T floating_result(AtomicOp op, T old, T operand) {
     switch (op) {
-        case AtomicOp::add: return old + operand;
-        case AtomicOp::sub: return old - operand;
-        case AtomicOp::min: return fmin(old, operand);  // a NaN loses
-        case AtomicOp::max: return fmax(old, operand);
-        case AtomicOp::load: return old;
-        default: return operand;
+        case AtomicOp::add:
+            return old + operand;
+        case AtomicOp::sub:
+            return old - operand;
+        case AtomicOp::min:
+            return fmin(old, operand);  // a NaN loses
+        case AtomicOp::max:
+            return fmax(old, operand);
+        case AtomicOp::load:
+            return old;
+        default:
+            return operand;
     }
 }
 
@@ -108,7 +75,7 @@ template <typename Format>
 uint16_t small_result(AtomicOp op, uint16_t old, uint16_t operand) {
     if (op == AtomicOp::load) return old;
     if (op == AtomicOp::exchange || op == AtomicOp::store) return operand;
-    return Format::encode(floating_result(op, Format::decode(old), Format::decode(operand)));
+    return Format::from_float(floating_result(op, Format::to_float(old), Format::to_float(operand)));
 }
 
 template <typename Format>
@@ -148,7 +115,8 @@ inline Bits apply(AtomicOp op, void* address, Scope scope, const void* caller, R
     auto* memory = static_cast<Bits*>(address);
     Bits old = __atomic_load_n(memory, __ATOMIC_SEQ_CST);
     Bits wanted = result(old);
-    while (wanted != old && !__atomic_compare_exchange_n(memory, &old, wanted, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    while (wanted != old &&
+           !__atomic_compare_exchange_n(memory, &old, wanted, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
         wanted = result(old);
     }
     end(self, op, address, sizeof(Bits), wanted != old);
@@ -206,22 +174,22 @@ double atomic_f64(AtomicOp op, void* address, double operand, Scope scope) {
 
 uint16_t atomic_f16(AtomicOp op, void* address, uint16_t operand, Scope scope) {
     return apply<uint16_t>(op, address, scope, CALLER,
-                           [=](uint16_t old) { return small_result<Half>(op, old, operand); });
+                           [=](uint16_t old) { return small_result<F16>(op, old, operand); });
 }
 
 uint16_t atomic_bf16(AtomicOp op, void* address, uint16_t operand, Scope scope) {
     return apply<uint16_t>(op, address, scope, CALLER,
-                           [=](uint16_t old) { return small_result<Bfloat16>(op, old, operand); });
+                           [=](uint16_t old) { return small_result<BF16>(op, old, operand); });
 }
 
 uint32_t atomic_f16x2(AtomicOp op, void* address, uint32_t operand, Scope scope) {
     return apply<uint32_t>(op, address, scope, CALLER,
-                           [=](uint32_t old) { return small_pair_result<Half>(op, old, operand); });
+                           [=](uint32_t old) { return small_pair_result<F16>(op, old, operand); });
 }
 
 uint32_t atomic_bf16x2(AtomicOp op, void* address, uint32_t operand, Scope scope) {
     return apply<uint32_t>(op, address, scope, CALLER,
-                           [=](uint32_t old) { return small_pair_result<Bfloat16>(op, old, operand); });
+                           [=](uint32_t old) { return small_pair_result<BF16>(op, old, operand); });
 }
 
 uint16_t compare_and_swap_16(void* address, uint16_t compare, uint16_t value, Scope scope) {

@@ -108,7 +108,8 @@ bool arrive_named(Thread& self, unsigned id, unsigned threads, bool waits) {
     if (waits) barrier.waiting[w] |= bit;
     // Lanes that do not exist come along with the last one of their warp that does.
     bool whole_warp = barrier.participants[w] == self.warp->existing;
-    barrier.arrived += 1 + (whole_warp ? lanes_per_warp - static_cast<unsigned>(__builtin_popcount(self.warp->existing)) : 0);
+    barrier.arrived +=
+        1 + (whole_warp ? lanes_per_warp - static_cast<unsigned>(__builtin_popcount(self.warp->existing)) : 0);
     return barrier.arrived == barrier.expected;
 }
 

@@ -48,7 +48,8 @@ extern "C" void sim_switch_context(void** from, void* to) {
 // is not thrown off by every switch.
 asm(".text\n"
     ".p2align 4\n"
-    ".globl " SYMBOL "\n"
+    ".globl " SYMBOL
+    "\n"
     ".hidden " SYMBOL "\n" SYMBOL
     ":\n"
     "    pushq %rbp\n"
@@ -84,7 +85,8 @@ void* make_context(char* top, void (*entry)()) {
 // AAPCS64: x19..x28, the frame pointer x29, the link register x30 and the low halves of v8..v15 survive a call.
 asm(".text\n"
     ".p2align 4\n"
-    ".globl " SYMBOL "\n"
+    ".globl " SYMBOL
+    "\n"
 #if !defined(__APPLE__)
     ".hidden " SYMBOL "\n"
 #endif

@@ -43,7 +43,7 @@ uintptr_t code_begin = 0, code_end = 0;
 int find_library(dl_phdr_info* info, size_t, void* address) {
     auto wanted = reinterpret_cast<uintptr_t>(address);
     for (int i = 0; i < info->dlpi_phnum; ++i) {
-        const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+        const ElfW(Phdr) & segment = info->dlpi_phdr[i];
         uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
         uintptr_t end = begin + segment.p_memsz;
         if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X) || wanted < begin || wanted >= end) continue;

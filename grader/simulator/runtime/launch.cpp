@@ -61,6 +61,12 @@ void* help(void* argument) {
     return nullptr;
 }
 
+// The blocks of a cooperative launch wait for each other, so one worker must hold them all.
+unsigned worker_count(const Grid& grid) {
+    if (grid.cooperative) return 1;
+    return grid.block_count < settings.workers ? static_cast<unsigned>(grid.block_count) : settings.workers;
+}
+
 void run_workers(Grid& grid) {
     FaultHandlers handlers(grid.body);
     Worker* first = get_worker(0);
@@ -69,12 +75,9 @@ void run_workers(Grid& grid) {
                      cudaErrorMemoryAllocation);
         return;
     }
-    // The blocks of a cooperative launch wait for each other, so one worker must hold them all.
-    unsigned count = grid.cooperative ? 1 : settings.workers;
-    if (count > grid.block_count) count = static_cast<unsigned>(grid.block_count);
     HelperThread helpers[64];
     unsigned started = 0;
-    for (unsigned i = 1; i < count; ++i) {
+    for (unsigned i = 1; i < grid.workers; ++i) {
         HelperThread& helper = helpers[started];
         helper.worker = get_worker(i);
         helper.grid = &grid;
@@ -96,9 +99,12 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     grid.body = body;
     grid.context = context;
     grid.block_count = static_cast<uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
-    grid.shared_limit = shared_limit_of(config.kernel);
+    // A kernel that asked for more dynamic memory than usual may also use more in all.
+    bool asked = shared_limit_of(config.kernel) > limits::shared_without_attribute;
+    grid.shared_limit = asked ? limits::shared_with_attribute : limits::shared_without_attribute;
     grid.residency = resident_blocks(config);
 
+    grid.workers = worker_count(grid);
     events::launch_begin(grid);
     run_workers(grid);
     if (grid.faulted) events::fault(grid, grid.fault);
@@ -205,8 +211,9 @@ int validate(const LaunchConfig& config, const char** why) {
     }
     uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
     if (config.cooperative && blocks > resident_blocks(config)) {
-        *why = "a cooperative launch needs all its blocks on the device at once: ask "
-               "cudaOccupancyMaxActiveBlocksPerMultiprocessor how many fit";
+        *why =
+            "a cooperative launch needs all its blocks on the device at once: ask "
+            "cudaOccupancyMaxActiveBlocksPerMultiprocessor how many fit";
         return cudaErrorCooperativeLaunchTooLarge;
     }
     return 0;

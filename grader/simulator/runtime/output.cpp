@@ -12,7 +12,6 @@
 
 #include "limits.h"
 #include "scheduler.h"
-#include "sim/device.h"
 #include "sim/error_codes.h"
 
 namespace sim {
@@ -23,6 +22,7 @@ pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 char* buffer = nullptr;  // what was printed
 size_t used = 0, capacity = 0;
 bool lost = false;
+bool kept = false;      // somebody calls sim_take_output
 char* taken = nullptr;  // what sim_take_output has handed out
 
 constexpr char lost_note[] = "\n[device printf: the buffer of 1 MB was full, later output is lost]\n";
@@ -75,9 +75,9 @@ void print_line(const char* format, ...) {
     va_end(arguments);
 }
 
-// The program ends: nothing printed may be lost.
+// A program with a main ends: nothing printed may be lost.
 struct AtExit {
-    ~AtExit() { flush_output(); }
+    ~AtExit() { show_output(); }
 } at_exit;
 
 }  // namespace
@@ -98,18 +98,25 @@ const char* take_output() {
     return taken ? taken : "";
 }
 
-void flush_output() {
-    if (used == 0) return;
+void keep_output() { kept = true; }
+
+void show_output() {
+    if (kept || used == 0) return;
     fputs(take_output(), stdout);
     fflush(stdout);
 }
 
-int device_printf(const char* format, ...) {
+}  // namespace sim
+
+extern "C" {
+
+// What printf and assert are in a kernel file: sim/output.h.
+__attribute__((visibility("default"))) int sim_printf(const char* format, ...) {
     va_list arguments;
     va_start(arguments, format);
     int length;
-    if (current_thread) {
-        print(format, arguments, &length);
+    if (sim::current_thread) {
+        sim::print(format, arguments, &length);
     } else {
         length = vprintf(format, arguments);
     }
@@ -117,7 +124,9 @@ int device_printf(const char* format, ...) {
     return length;
 }
 
-void assert_failed(const char* expression, const char* file, unsigned line, const char* function) {
+__attribute__((visibility("default"), noreturn)) void sim_assert_failed(const char* expression, const char* file,
+                                                                        unsigned line, const char* function) {
+    using namespace sim;
     Thread* self = current_thread;
     if (!self) {
         fflush(stdout);
@@ -131,4 +140,4 @@ void assert_failed(const char* expression, const char* file, unsigned line, cons
     raise_fault(events::FaultKind::assertion, cudaErrorAssert, nullptr, __builtin_return_address(0), expression);
 }
 
-}  // namespace sim
+}  // extern "C"

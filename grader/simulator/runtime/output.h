@@ -4,6 +4,7 @@
 namespace sim {
 
 const char* take_output();  // since the last call; valid until the next one
-void flush_output();        // to standard output
+void show_output();         // to standard output, unless somebody takes it
+void keep_output();         // from now on somebody takes it
 
 }  // namespace sim

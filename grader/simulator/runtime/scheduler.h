@@ -54,8 +54,8 @@ struct Worker {
     unsigned resident_count;
     BlockStorage* unused;  // storage of ended blocks, for the next ones
     unsigned slots;
-    unsigned grid_arrived;  // threads at a grid barrier
-    uint64_t live_threads;  // of the resident blocks
+    unsigned grid_arrived;    // threads at a grid barrier
+    uint64_t live_threads;    // of the resident blocks
     BlockStorage idle_block;  // where a worker stands that runs no block
     Warp idle_warp;
     Order order;

@@ -41,8 +41,9 @@ void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
     const char* excess = nullptr;
     int error = cudaErrorInvalidValue;
     if (packed > limits::static_shared) {
-        excess = "the static shared arrays of this kernel take more than 48 KB: nvcc refuses to compile it (use "
-                 "dynamic shared memory)";
+        excess =
+            "the static shared arrays of this kernel take more than 48 KB: nvcc refuses to compile it (use "
+            "dynamic shared memory)";
     } else if (packed + grid.dynamic_shared_bytes > grid.shared_limit) {
         excess = "static and dynamic shared memory together exceed what this kernel may use";
     } else if (end + red_zone > static_region) {

@@ -39,7 +39,8 @@ void finish_shuffle(Warp& warp, unsigned participants) {
         bool active = participants >> source & 1;
         warp.output[lane] = active ? warp.input[source] : undefined_result;
         if (!active && warp.block->launch->checks_enabled) {
-            events::sync_error(events::SyncError::shuffle_from_inactive_lane, *warp.block, &warp.threads[lane], nullptr);
+            events::sync_error(events::SyncError::shuffle_from_inactive_lane, *warp.block, &warp.threads[lane],
+                               nullptr);
         }
     }
 }
@@ -60,7 +61,8 @@ void finish_vote(Warp& warp, unsigned participants, Vote kind) {
 void finish_match_all(Warp& warp, unsigned participants) {
     uint64_t value = warp.input[__builtin_ctz(participants)];
     bool equal = true;
-    for (unsigned rest = participants; rest; rest &= rest - 1) equal = equal && warp.input[__builtin_ctz(rest)] == value;
+    for (unsigned rest = participants; rest; rest &= rest - 1)
+        equal = equal && warp.input[__builtin_ctz(rest)] == value;
     give_all(warp, participants, equal ? participants : 0);
 }
 
@@ -83,12 +85,24 @@ void finish_reduce_as(Warp& warp, unsigned participants, Reduce kind) {
     for (unsigned rest = participants & (participants - 1); rest; rest &= rest - 1) {
         T value = static_cast<T>(warp.input[__builtin_ctz(rest)]);
         switch (kind) {
-            case Reduce::add: result = static_cast<T>(static_cast<uint32_t>(result) + static_cast<uint32_t>(value)); break;
-            case Reduce::min: result = value < result ? value : result; break;
-            case Reduce::max: result = value > result ? value : result; break;
-            case Reduce::bit_and: result = static_cast<T>(result & value); break;
-            case Reduce::bit_or: result = static_cast<T>(result | value); break;
-            case Reduce::bit_xor: result = static_cast<T>(result ^ value); break;
+            case Reduce::add:
+                result = static_cast<T>(static_cast<uint32_t>(result) + static_cast<uint32_t>(value));
+                break;
+            case Reduce::min:
+                result = value < result ? value : result;
+                break;
+            case Reduce::max:
+                result = value > result ? value : result;
+                break;
+            case Reduce::bit_and:
+                result = static_cast<T>(result & value);
+                break;
+            case Reduce::bit_or:
+                result = static_cast<T>(result | value);
+                break;
+            case Reduce::bit_xor:
+                result = static_cast<T>(result ^ value);
+                break;
         }
     }
     give_all(warp, participants, static_cast<uint32_t>(result));
@@ -108,18 +122,29 @@ void finish_exchange(Warp& warp, unsigned participants) {
 void finish(Warp& warp, unsigned participants, uint64_t tag) {
     unsigned detail = static_cast<unsigned>(tag >> 4 & 15);
     switch (tag_kind(tag)) {
-        case Wait::shuffle: finish_shuffle(warp, participants); break;
-        case Wait::vote: finish_vote(warp, participants, static_cast<Vote>(detail)); break;
+        case Wait::shuffle:
+            finish_shuffle(warp, participants);
+            break;
+        case Wait::vote:
+            finish_vote(warp, participants, static_cast<Vote>(detail));
+            break;
         case Wait::match:
-            if (detail) finish_match_all(warp, participants);
-            else finish_match_any(warp, participants);
+            if (detail)
+                finish_match_all(warp, participants);
+            else
+                finish_match_any(warp, participants);
             break;
         case Wait::reduce:
-            if (detail & 8) finish_reduce_as<int32_t>(warp, participants, static_cast<Reduce>(detail & 7));
-            else finish_reduce_as<uint32_t>(warp, participants, static_cast<Reduce>(detail));
+            if (detail & 8)
+                finish_reduce_as<int32_t>(warp, participants, static_cast<Reduce>(detail & 7));
+            else
+                finish_reduce_as<uint32_t>(warp, participants, static_cast<Reduce>(detail));
             break;
-        case Wait::exchange: finish_exchange(warp, participants); break;
-        default: break;
+        case Wait::exchange:
+            finish_exchange(warp, participants);
+            break;
+        default:
+            break;
     }
 }
 
@@ -190,10 +215,14 @@ unsigned source_lane(Shuffle kind, unsigned lane, unsigned argument, unsigned wi
     unsigned last = segment | (width - 1);
     unsigned offset = argument & 31;
     switch (kind) {
-        case Shuffle::index: return segment | (argument & (width - 1));
-        case Shuffle::up: return lane < segment + offset ? lane : lane - offset;
-        case Shuffle::down: return lane + offset > last ? lane : lane + offset;
-        case Shuffle::exclusive_or: return (lane ^ offset) > last ? lane : lane ^ offset;
+        case Shuffle::index:
+            return segment | (argument & (width - 1));
+        case Shuffle::up:
+            return lane < segment + offset ? lane : lane - offset;
+        case Shuffle::down:
+            return lane + offset > last ? lane : lane + offset;
+        case Shuffle::exclusive_or:
+            return (lane ^ offset) > last ? lane : lane ^ offset;
     }
     return lane;
 }

@@ -1,4 +1,4 @@
-// What else a running thread can ask for: clocks, traps, sleeping, printing, and asynchronous copies.
+// What else a running thread can ask for: clocks, traps, sleeping, and asynchronous copies.
 #pragma once
 
 #include <stddef.h>
@@ -11,8 +11,6 @@ long long clock_cycles();  // clock64(): nanoseconds of real time, so only diffe
 uint64_t global_timer();   // %globaltimer
 void nanosleep(unsigned nanoseconds);
 [[noreturn]] void trap();  // __trap()
-int device_printf(const char* format, ...) __attribute__((format(printf, 1, 2)));
-[[noreturn]] void assert_failed(const char* expression, const char* file, unsigned line, const char* function);
 
 // cp.async and __pipeline_memcpy_async. The bytes arrive when the copying thread waits for them, not before: a kernel
 // that forgets the wait reads what was there earlier. `zero_fill` bytes at the end are zeros, not copied.

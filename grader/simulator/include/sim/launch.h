@@ -3,9 +3,8 @@
 
 #include <stddef.h>
 
+#include "driver_types.h"
 #include "sim/dim.h"
-
-typedef struct SimStream* cudaStream_t;
 
 #pragma GCC visibility push(default)
 namespace sim {

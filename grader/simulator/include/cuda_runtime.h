@@ -1,0 +1,27 @@
+// CUDA's runtime header for the simulator: what nvcc gives every .cu file.
+#pragma once
+
+#if !defined(__CUDACC__)
+#define __CUDACC__ 1
+#endif
+// Kernels may use what compute capability 9.0 has.
+#if !defined(__CUDA_ARCH__)
+#define __CUDA_ARCH__ 900
+#endif
+
+#include "sim/output.h"
+
+#include "host_defines.h"
+#include "vector_types.h"
+#include "vector_functions.h"
+#include "sim/identity.h"
+#include "sim/barrier.h"
+#include "sim/warp.h"
+#include "sim/shared.h"
+#include "sim/globals.h"
+#include "sim/launch.h"
+#include "sim/host_api.h"
+#include "sim/cache_hints.h"
+#include "sim/math.h"
+#include "device_atomic_functions.h"
+#include "device_functions.h"

@@ -1,0 +1,88 @@
+// atomicAdd and its relatives for the types that CUDA gives them, with the _block and _system variants.
+#pragma once
+
+#include "sim/atomics.h"
+
+#define SIM_ATOMIC_INLINE inline __attribute__((always_inline))
+
+// One function in three scopes. `Entry` is libsim's entry point for the type.
+#define SIM_ATOMIC(name, op, T, Entry, Carrier)                                                             \
+    SIM_ATOMIC_INLINE T name(T* address, T value) {                                                         \
+        return static_cast<T>(                                                                              \
+            ::sim::Entry(::sim::AtomicOp::op, address, static_cast<Carrier>(value), ::sim::Scope::device)); \
+    }                                                                                                       \
+    SIM_ATOMIC_INLINE T name##_block(T* address, T value) {                                                 \
+        return static_cast<T>(                                                                              \
+            ::sim::Entry(::sim::AtomicOp::op, address, static_cast<Carrier>(value), ::sim::Scope::block));  \
+    }                                                                                                       \
+    SIM_ATOMIC_INLINE T name##_system(T* address, T value) {                                                \
+        return static_cast<T>(                                                                              \
+            ::sim::Entry(::sim::AtomicOp::op, address, static_cast<Carrier>(value), ::sim::Scope::system)); \
+    }
+
+#define SIM_ATOMIC_INT(name, op) SIM_ATOMIC(name, op, int, atomic_i32, int32_t)
+#define SIM_ATOMIC_UNSIGNED(name, op) SIM_ATOMIC(name, op, unsigned int, atomic_u32, uint32_t)
+#define SIM_ATOMIC_LONG(name, op) SIM_ATOMIC(name, op, long long, atomic_i64, int64_t)
+#define SIM_ATOMIC_UNSIGNED_LONG(name, op) SIM_ATOMIC(name, op, unsigned long long, atomic_u64, uint64_t)
+
+SIM_ATOMIC_INT(atomicAdd, add)
+SIM_ATOMIC_UNSIGNED(atomicAdd, add)
+SIM_ATOMIC_UNSIGNED_LONG(atomicAdd, add)
+SIM_ATOMIC(atomicAdd, add, float, atomic_f32, float)
+SIM_ATOMIC(atomicAdd, add, double, atomic_f64, double)
+
+SIM_ATOMIC_INT(atomicSub, sub)
+SIM_ATOMIC_UNSIGNED(atomicSub, sub)
+
+SIM_ATOMIC_INT(atomicExch, exchange)
+SIM_ATOMIC_UNSIGNED(atomicExch, exchange)
+SIM_ATOMIC_UNSIGNED_LONG(atomicExch, exchange)
+SIM_ATOMIC(atomicExch, exchange, float, atomic_f32, float)
+
+SIM_ATOMIC_INT(atomicMin, min)
+SIM_ATOMIC_UNSIGNED(atomicMin, min)
+SIM_ATOMIC_LONG(atomicMin, min)
+SIM_ATOMIC_UNSIGNED_LONG(atomicMin, min)
+
+SIM_ATOMIC_INT(atomicMax, max)
+SIM_ATOMIC_UNSIGNED(atomicMax, max)
+SIM_ATOMIC_LONG(atomicMax, max)
+SIM_ATOMIC_UNSIGNED_LONG(atomicMax, max)
+
+SIM_ATOMIC_UNSIGNED(atomicInc, increment)
+SIM_ATOMIC_UNSIGNED(atomicDec, decrement)
+
+SIM_ATOMIC_INT(atomicAnd, bit_and)
+SIM_ATOMIC_UNSIGNED(atomicAnd, bit_and)
+SIM_ATOMIC_UNSIGNED_LONG(atomicAnd, bit_and)
+SIM_ATOMIC_INT(atomicOr, bit_or)
+SIM_ATOMIC_UNSIGNED(atomicOr, bit_or)
+SIM_ATOMIC_UNSIGNED_LONG(atomicOr, bit_or)
+SIM_ATOMIC_INT(atomicXor, bit_xor)
+SIM_ATOMIC_UNSIGNED(atomicXor, bit_xor)
+SIM_ATOMIC_UNSIGNED_LONG(atomicXor, bit_xor)
+
+#define SIM_ATOMIC_CAS(T, Bits, Entry)                                                                          \
+    SIM_ATOMIC_INLINE T atomicCAS(T* address, T compare, T value) {                                             \
+        return static_cast<T>(                                                                                  \
+            ::sim::Entry(address, static_cast<Bits>(compare), static_cast<Bits>(value), ::sim::Scope::device)); \
+    }                                                                                                           \
+    SIM_ATOMIC_INLINE T atomicCAS_block(T* address, T compare, T value) {                                       \
+        return static_cast<T>(                                                                                  \
+            ::sim::Entry(address, static_cast<Bits>(compare), static_cast<Bits>(value), ::sim::Scope::block));  \
+    }                                                                                                           \
+    SIM_ATOMIC_INLINE T atomicCAS_system(T* address, T compare, T value) {                                      \
+        return static_cast<T>(                                                                                  \
+            ::sim::Entry(address, static_cast<Bits>(compare), static_cast<Bits>(value), ::sim::Scope::system)); \
+    }
+
+SIM_ATOMIC_CAS(unsigned short, uint16_t, compare_and_swap_16)
+SIM_ATOMIC_CAS(int, uint32_t, compare_and_swap_32)
+SIM_ATOMIC_CAS(unsigned int, uint32_t, compare_and_swap_32)
+SIM_ATOMIC_CAS(unsigned long long, uint64_t, compare_and_swap_64)
+
+#undef SIM_ATOMIC_CAS
+#undef SIM_ATOMIC_INT
+#undef SIM_ATOMIC_UNSIGNED
+#undef SIM_ATOMIC_LONG
+#undef SIM_ATOMIC_UNSIGNED_LONG

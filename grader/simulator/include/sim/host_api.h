@@ -1,0 +1,130 @@
+// The C++ side of the runtime API: calls that take a typed pointer, a variable or a kernel.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "cuda_runtime_api.h"
+#include "sim/launch.h"
+
+// Memory. The templates spare a kernel's author the cast to void**, as in CUDA.
+template <typename T>
+inline cudaError_t cudaMalloc(T** pointer, size_t bytes) {
+    return ::sim::allocate_device(reinterpret_cast<void**>(pointer), bytes);
+}
+template <typename T>
+inline cudaError_t cudaMallocPitch(T** pointer, size_t* pitch, size_t width, size_t height) {
+    return ::sim::allocate_pitched(reinterpret_cast<void**>(pointer), pitch, width, height);
+}
+template <typename T>
+inline cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t) {
+    return ::sim::allocate_async(reinterpret_cast<void**>(pointer), bytes);
+}
+template <typename T>
+inline cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cudaMemPool_t, cudaStream_t) {
+    return ::sim::allocate_async(reinterpret_cast<void**>(pointer), bytes);
+}
+template <typename T>
+inline cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned int = cudaMemAttachGlobal) {
+    return ::sim::allocate_managed(reinterpret_cast<void**>(pointer), bytes);
+}
+template <typename T>
+inline cudaError_t cudaMallocHost(T** pointer, size_t bytes, unsigned int = 0) {
+    return ::sim::allocate_host(reinterpret_cast<void**>(pointer), bytes);
+}
+template <typename T>
+inline cudaError_t cudaHostAlloc(T** pointer, size_t bytes, unsigned int) {
+    return ::sim::allocate_host(reinterpret_cast<void**>(pointer), bytes);
+}
+
+// __device__ and __constant__ variables
+template <typename T>
+inline cudaError_t cudaGetSymbolAddress(void** address, const T& symbol) {
+    return ::sim::symbol_address(address, &symbol);
+}
+template <typename T>
+inline cudaError_t cudaGetSymbolSize(size_t* bytes, const T& symbol) {
+    return ::sim::symbol_size(bytes, &symbol);
+}
+template <typename T>
+inline cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, size_t bytes, size_t offset = 0,
+                                      cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+    return ::sim::copy_to_symbol(&symbol, from, bytes, offset, kind);
+}
+template <typename T>
+inline cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void* from, size_t bytes, size_t offset,
+                                           cudaMemcpyKind kind, cudaStream_t = nullptr) {
+    return ::sim::copy_to_symbol(&symbol, from, bytes, offset, kind);
+}
+template <typename T>
+inline cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t offset = 0,
+                                        cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+    return ::sim::copy_from_symbol(to, &symbol, bytes, offset, kind);
+}
+template <typename T>
+inline cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t bytes, size_t offset,
+                                             cudaMemcpyKind kind, cudaStream_t = nullptr) {
+    return ::sim::copy_from_symbol(to, &symbol, bytes, offset, kind);
+}
+
+// Kernels
+template <typename Kernel>
+inline cudaError_t cudaFuncSetAttribute(Kernel* kernel, cudaFuncAttribute attribute, int value) {
+    return ::sim::set_function_attribute(reinterpret_cast<const void*>(kernel), attribute, value);
+}
+template <typename Kernel>
+inline cudaError_t cudaFuncSetCacheConfig(Kernel*, cudaFuncCache) {
+    return cudaSuccess;
+}
+template <typename Kernel>
+inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, Kernel* kernel) {
+    return ::sim::function_attributes(attributes, reinterpret_cast<const void*>(kernel));
+}
+template <typename Kernel>
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel* kernel, int threads,
+                                                                 size_t dynamic_shared_bytes) {
+    return ::sim::occupancy(blocks, reinterpret_cast<const void*>(kernel), threads, dynamic_shared_bytes);
+}
+template <typename Kernel>
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, Kernel* kernel, int threads,
+                                                                          size_t dynamic_shared_bytes, unsigned int) {
+    return ::sim::occupancy(blocks, reinterpret_cast<const void*>(kernel), threads, dynamic_shared_bytes);
+}
+template <typename Kernel>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, Kernel* kernel,
+                                                      size_t dynamic_shared_bytes = 0, int limit = 0) {
+    return ::sim::best_block_size(grid, block, reinterpret_cast<const void*>(kernel), dynamic_shared_bytes, limit);
+}
+
+namespace sim {
+
+// The i-th argument of a launch through an array of pointers.
+template <typename... Parameters, size_t... Index>
+inline void launch_from_pointers(const LaunchConfig& config, const char* name, void (*kernel)(Parameters...),
+                                 void** arguments, std::index_sequence<Index...>) {
+    launch(
+        config, name, [=](auto... values) { kernel(values...); },
+        *static_cast<typename std::decay<Parameters>::type*>(arguments[Index])...);
+    (void)arguments;
+}
+
+template <typename... Parameters>
+inline cudaError_t launch_kernel(const char* name, bool cooperative, void (*kernel)(Parameters...), dim3 grid,
+                                 dim3 block, void** arguments, size_t dynamic_shared_bytes = 0,
+                                 cudaStream_t stream = nullptr) {
+    LaunchConfig config(grid, block, dynamic_shared_bytes, stream);
+    config.of(reinterpret_cast<const void*>(kernel)).cooperative = cooperative;
+    launch_from_pointers(config, name, kernel, arguments, std::index_sequence_for<Parameters...>());
+    return cudaPeekAtLastError();
+}
+
+inline cudaError_t launch_kernel(const char* name, bool cooperative, const void* kernel, dim3 grid, dim3 block,
+                                 void** arguments, size_t dynamic_shared_bytes = 0, cudaStream_t stream = nullptr) {
+    return launch_registered(name, kernel, grid, block, arguments, dynamic_shared_bytes, stream, cooperative);
+}
+
+}  // namespace sim
+
+// Macros, for the name of the kernel.
+#define cudaLaunchKernel(...) ::sim::launch_kernel(#__VA_ARGS__, false, __VA_ARGS__)
+#define cudaLaunchCooperativeKernel(...) ::sim::launch_kernel(#__VA_ARGS__, true, __VA_ARGS__)

@@ -1,0 +1,27 @@
+// printf and assert, wherever they are called.
+//
+// The names keep their declarations from the C library; only the symbols that they stand for change. In host code the
+// functions behind them do what the C library does.
+#pragma once
+
+#include <assert.h>
+#include <stdio.h>
+
+#if defined(__APPLE__)
+#define SIM_SYMBOL(name) __asm__("_" name)
+#else
+#define SIM_SYMBOL(name) __asm__(name)
+#endif
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int printf(const char* format, ...) SIM_SYMBOL("sim_printf");
+
+#if defined(__GLIBC__)
+void __assert_fail(const char* expression, const char* file, unsigned int line, const char* function) __THROW
+    SIM_SYMBOL("sim_assert_failed") __attribute__((__noreturn__));
+#endif
+}
+#pragma GCC visibility pop
+#undef SIM_SYMBOL

@@ -1,0 +1,193 @@
+// The one simulated device: its properties, limits and attributes.
+#include <string.h>
+
+#include "arena.h"
+#include "cuda_runtime_api.h"
+#include "limits.h"
+#include "output.h"
+#include "refuse.h"
+#include "settings.h"
+
+namespace {
+
+using namespace sim;
+
+// Like an H200, where it matters: what differs is said by the name and by the number of multiprocessors.
+constexpr int registers = 65536;
+constexpr int clock_kilohertz = 1980000;
+constexpr int memory_clock_kilohertz = 3201000;
+constexpr int memory_bus_bits = 6016;
+constexpr int l2_bytes = 50 << 20;
+
+int attribute_value(cudaDeviceAttr attribute, bool* known) {
+    *known = true;
+    switch (attribute) {
+        case cudaDevAttrMaxThreadsPerBlock:
+            return limits::block_threads;
+        case cudaDevAttrMaxBlockDimX:
+            return limits::block_x;
+        case cudaDevAttrMaxBlockDimY:
+            return limits::block_y;
+        case cudaDevAttrMaxBlockDimZ:
+            return limits::block_z;
+        case cudaDevAttrMaxGridDimX:
+            return static_cast<int>(limits::grid_x);
+        case cudaDevAttrMaxGridDimY:
+            return static_cast<int>(limits::grid_y);
+        case cudaDevAttrMaxGridDimZ:
+            return static_cast<int>(limits::grid_z);
+        case cudaDevAttrMaxSharedMemoryPerBlock:
+            return static_cast<int>(limits::shared_without_attribute);
+        case cudaDevAttrTotalConstantMemory:
+            return static_cast<int>(limits::constant_memory);
+        case cudaDevAttrWarpSize:
+            return static_cast<int>(lanes_per_warp);
+        case cudaDevAttrMaxRegistersPerBlock:
+            return registers;
+        case cudaDevAttrClockRate:
+            return clock_kilohertz;
+        case cudaDevAttrMultiProcessorCount:
+            return limits::multiprocessors;
+        case cudaDevAttrMemoryClockRate:
+            return memory_clock_kilohertz;
+        case cudaDevAttrGlobalMemoryBusWidth:
+            return memory_bus_bits;
+        case cudaDevAttrL2CacheSize:
+            return l2_bytes;
+        case cudaDevAttrMaxThreadsPerMultiProcessor:
+            return limits::multiprocessor_threads;
+        case cudaDevAttrComputeCapabilityMajor:
+            return 9;
+        case cudaDevAttrComputeCapabilityMinor:
+            return 0;
+        case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+            return static_cast<int>(limits::multiprocessor_shared);
+        case cudaDevAttrMaxRegistersPerMultiprocessor:
+            return registers;
+        case cudaDevAttrCooperativeLaunch:
+            return 1;
+        case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+            return static_cast<int>(limits::shared_with_attribute);
+        case cudaDevAttrMaxBlocksPerMultiprocessor:
+            return limits::multiprocessor_blocks;
+        case cudaDevAttrReservedSharedMemoryPerBlock:
+            return static_cast<int>(limits::reserved_shared);
+        case cudaDevAttrMemoryPoolsSupported:
+            return 1;
+    }
+    *known = false;
+    return 0;
+}
+
+int value_of(cudaDeviceAttr attribute) {
+    bool known;
+    return attribute_value(attribute, &known);
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+    *count = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+    *device = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+    if (device != 0) return refuse("cudaSetDevice", cudaErrorInvalidDevice, "the simulator has one device, number 0");
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+    if (device != 0) {
+        return refuse("cudaGetDeviceProperties", cudaErrorInvalidDevice, "the simulator has one device, number 0");
+    }
+    cudaDeviceProp p;
+    memset(&p, 0, sizeof p);
+    strcpy(p.name, "Simulated GPU (compute capability 9.0)");
+    p.totalGlobalMem = arena::total_bytes();
+    p.sharedMemPerBlock = limits::shared_without_attribute;
+    p.regsPerBlock = registers;
+    p.warpSize = static_cast<int>(lanes_per_warp);
+    p.memPitch = limits::grid_x;
+    p.maxThreadsPerBlock = limits::block_threads;
+    p.maxThreadsDim[0] = limits::block_x;
+    p.maxThreadsDim[1] = limits::block_y;
+    p.maxThreadsDim[2] = limits::block_z;
+    p.maxGridSize[0] = static_cast<int>(limits::grid_x);
+    p.maxGridSize[1] = static_cast<int>(limits::grid_y);
+    p.maxGridSize[2] = static_cast<int>(limits::grid_z);
+    p.clockRate = clock_kilohertz;
+    p.totalConstMem = limits::constant_memory;
+    p.major = value_of(cudaDevAttrComputeCapabilityMajor);
+    p.minor = value_of(cudaDevAttrComputeCapabilityMinor);
+    p.multiProcessorCount = limits::multiprocessors;
+    p.canMapHostMemory = 1;
+    p.concurrentKernels = 1;
+    p.asyncEngineCount = 1;
+    p.unifiedAddressing = 1;
+    p.memoryClockRate = memory_clock_kilohertz;
+    p.memoryBusWidth = memory_bus_bits;
+    p.l2CacheSize = l2_bytes;
+    p.maxThreadsPerMultiProcessor = limits::multiprocessor_threads;
+    p.sharedMemPerMultiprocessor = limits::multiprocessor_shared;
+    p.regsPerMultiprocessor = registers;
+    p.managedMemory = 1;
+    p.concurrentManagedAccess = 1;
+    p.cooperativeLaunch = 1;
+    p.sharedMemPerBlockOptin = limits::shared_with_attribute;
+    p.maxBlocksPerMultiProcessor = limits::multiprocessor_blocks;
+    p.reservedSharedMemPerBlock = limits::reserved_shared;
+    p.memoryPoolsSupported = 1;
+    *properties = p;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+    bool known;
+    *value = attribute_value(attribute, &known);
+    if (device != 0) return refuse("cudaDeviceGetAttribute", cudaErrorInvalidDevice, "the simulator has one device");
+    if (!known) return refuse("cudaDeviceGetAttribute", cudaErrorInvalidValue, "the simulator lacks this attribute");
+    return cudaSuccess;
+}
+
+// Every call has finished when it returns; what is left to do is to show what kernels printed.
+cudaError_t cudaDeviceSynchronize() {
+    show_output();
+    return static_cast<cudaError_t>(peek_last_error());
+}
+
+cudaError_t cudaDeviceReset() {
+    show_output();
+    take_last_error();
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+    // A fiber's stack serves the simulator's own functions too, so it never shrinks.
+    if (limit == cudaLimitStackSize && value > settings.stack_bytes) settings.stack_bytes = value;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
+    *value = limit == cudaLimitStackSize ? settings.stack_bytes : limits::printf_buffer;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
+
+cudaError_t cudaRuntimeGetVersion(int* version) {
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
+
+cudaError_t cudaSetDeviceFlags(unsigned int) { return cudaSuccess; }
+
+}  // extern "C"

@@ -1,0 +1,90 @@
+// cudaGetLastError, and the errors' names and texts.
+#include <stddef.h>
+
+#include "cuda_runtime_api.h"
+#include "last_error.h"
+
+namespace sim {
+
+namespace {
+
+thread_local int last_error = 0;
+
+struct ErrorText {
+    cudaError_t code;
+    const char* name;
+    const char* text;
+};
+
+constexpr ErrorText texts[] = {
+    {cudaSuccess, "cudaSuccess", "no error"},
+    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error"},
+    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
+    {cudaErrorInvalidPitchValue, "cudaErrorInvalidPitchValue", "invalid pitch argument"},
+    {cudaErrorInvalidSymbol, "cudaErrorInvalidSymbol", "invalid device symbol"},
+    {cudaErrorInvalidDevicePointer, "cudaErrorInvalidDevicePointer", "invalid device pointer"},
+    {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"},
+    {cudaErrorInvalidDeviceFunction, "cudaErrorInvalidDeviceFunction", "invalid device function"},
+    {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+    {cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},
+    {cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources", "too many resources requested for launch"},
+    {cudaErrorLaunchTimeout, "cudaErrorLaunchTimeout", "the launch timed out and was terminated"},
+    {cudaErrorAssert, "cudaErrorAssert", "device-side assert triggered"},
+    {cudaErrorHardwareStackError, "cudaErrorHardwareStackError", "hardware stack error"},
+    {cudaErrorIllegalInstruction, "cudaErrorIllegalInstruction", "an illegal instruction was encountered"},
+    {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress", "misaligned address"},
+    {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
+    {cudaErrorCooperativeLaunchTooLarge, "cudaErrorCooperativeLaunchTooLarge", "too many blocks in cooperative launch"},
+    {cudaErrorNotPermitted, "cudaErrorNotPermitted", "operation not permitted"},
+    {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+    {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
+};
+
+const ErrorText* find_text(cudaError_t code) {
+    for (const ErrorText& text : texts) {
+        if (text.code == code) return &text;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+int set_error(int cuda_error) {
+    if (cuda_error) last_error = cuda_error;
+    return cuda_error;
+}
+
+int take_last_error() {
+    int error = last_error;
+    last_error = 0;
+    return error;
+}
+
+int peek_last_error() { return last_error; }
+
+}  // namespace sim
+
+extern "C" {
+
+// On a GPU the error of a fault stays until the process ends. Here the simulated device is as good as new, so that a
+// notebook can go on.
+cudaError_t cudaGetLastError() { return static_cast<cudaError_t>(sim::take_last_error()); }
+
+cudaError_t cudaPeekAtLastError() { return static_cast<cudaError_t>(sim::peek_last_error()); }
+
+const char* cudaGetErrorString(cudaError_t error) {
+    const sim::ErrorText* text = sim::find_text(error);
+    return text ? text->text : "unrecognized error code";
+}
+
+const char* cudaGetErrorName(cudaError_t error) {
+    const sim::ErrorText* text = sim::find_text(error);
+    return text ? text->name : "unrecognized error code";
+}
+
+}  // extern "C"

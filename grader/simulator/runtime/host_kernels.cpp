@@ -1,0 +1,146 @@
+// What is known of kernels by their address: attributes, occupancy, and launches through a pointer.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_runtime_api.h"
+#include "kernels.h"
+#include "limits.h"
+#include "refuse.h"
+#include "sim/launch.h"
+
+namespace sim {
+
+namespace {
+
+struct KernelRecord {
+    const void* kernel;
+    size_t dynamic_limit;  // bytes of dynamic shared memory; 0: not set
+    size_t static_shared;
+};
+
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+KernelRecord* records = nullptr;
+size_t count = 0, capacity = 0;
+
+// The caller holds `lock`. Null when there is none, or no memory for a new one.
+KernelRecord* find(const void* kernel, bool create) {
+    for (size_t i = 0; i < count; ++i) {
+        if (records[i].kernel == kernel) return &records[i];
+    }
+    if (!create) return nullptr;
+    if (count == capacity) {
+        size_t wanted = capacity ? capacity * 2 : 16;
+        void* moved = realloc(records, wanted * sizeof(KernelRecord));
+        if (!moved) return nullptr;
+        records = static_cast<KernelRecord*>(moved);
+        capacity = wanted;
+    }
+    records[count] = {kernel, 0, 0};
+    return &records[count++];
+}
+
+struct Lock {
+    Lock() { pthread_mutex_lock(&lock); }
+    ~Lock() { pthread_mutex_unlock(&lock); }
+};
+
+}  // namespace
+
+size_t shared_limit_of(const void* kernel) {
+    Lock guard;
+    size_t limit = 0;
+    for (size_t i = 0; i < count; ++i) {
+        bool counts = kernel ? records[i].kernel == kernel : true;
+        if (counts && records[i].dynamic_limit > limit) limit = records[i].dynamic_limit;
+    }
+    return limit ? limit : limits::shared_without_attribute;
+}
+
+size_t static_shared_of(const void* kernel) {
+    Lock guard;
+    KernelRecord* record = kernel ? find(kernel, false) : nullptr;
+    return record ? record->static_shared : 0;
+}
+
+void remember_static_shared(const void* kernel, size_t bytes) {
+    if (!kernel || bytes == 0) return;
+    Lock guard;
+    KernelRecord* record = find(kernel, true);
+    if (record) record->static_shared = bytes;
+}
+
+void forget_attributes() {
+    Lock guard;
+    count = 0;
+}
+
+cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+    const char* call = "cudaFuncSetAttribute";
+    if (!kernel) return refuse(call, cudaErrorInvalidDeviceFunction, "no kernel");
+    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) {
+        if (value < -1 || value > 100) return refuse(call, cudaErrorInvalidValue, "the carveout is -1 or a percentage");
+        return cudaSuccess;
+    }
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) {
+        return refuse(call, cudaErrorInvalidValue, "the simulator lacks this attribute");
+    }
+    Lock guard;
+    KernelRecord* record = find(kernel, true);
+    if (!record) return refuse(call, cudaErrorMemoryAllocation, "no memory");
+    if (value < 0 || static_cast<size_t>(value) + record->static_shared > limits::shared_with_attribute) {
+        return refuse(call, cudaErrorInvalidValue, "a block can use at most 227 KB of shared memory in all");
+    }
+    record->dynamic_limit = static_cast<size_t>(value);
+    return cudaSuccess;
+}
+
+cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kernel) {
+    cudaFuncAttributes a;
+    memset(&a, 0, sizeof a);
+    a.sharedSizeBytes = static_shared_of(kernel);
+    a.maxThreadsPerBlock = limits::block_threads;
+    a.maxDynamicSharedSizeBytes = static_cast<int>(shared_limit_of(kernel));
+    a.ptxVersion = a.binaryVersion = 90;
+    *attributes = a;
+    return cudaSuccess;
+}
+
+cudaError_t occupancy(int* blocks, const void* kernel, int threads, size_t dynamic_shared_bytes) {
+    *blocks = 0;
+    if (threads <= 0) return refuse("cudaOccupancy", cudaErrorInvalidValue, "the block has no threads");
+    if (dynamic_shared_bytes > shared_limit_of(kernel)) return cudaSuccess;  // none fits
+    *blocks = static_cast<int>(limits::blocks_per_multiprocessor(static_cast<unsigned>(threads),
+                                                                 dynamic_shared_bytes + static_shared_of(kernel)));
+    return cudaSuccess;
+}
+
+cudaError_t best_block_size(int* grid, int* block, const void* kernel, size_t dynamic_shared_bytes, int limit) {
+    int largest = limit > 0 && limit < static_cast<int>(limits::block_threads) ? limit : limits::block_threads;
+    int best_threads = 0;
+    *block = *grid = 0;
+    for (int threads = largest; threads > 0; threads -= threads % 32 ? threads % 32 : 32) {
+        int blocks = 0;
+        occupancy(&blocks, kernel, threads, dynamic_shared_bytes);
+        if (blocks * threads <= best_threads) continue;
+        best_threads = blocks * threads;
+        *block = threads;
+        *grid = blocks * static_cast<int>(limits::multiprocessors);
+    }
+    return cudaSuccess;
+}
+
+cudaError_t launch_registered(const char* name, const void* kernel, dim3 grid, dim3 block, void** arguments,
+                              size_t dynamic_shared_bytes, cudaStream_t stream, bool cooperative) {
+    RegisteredKernel registered;
+    if (!find_kernel(kernel, &registered)) {
+        return refuse(name, cudaErrorInvalidDeviceFunction,
+                      "the simulator does not know this kernel by its address alone: pass it without a cast");
+    }
+    LaunchConfig config(grid, block, dynamic_shared_bytes, stream);
+    config.of(kernel).cooperative = cooperative;
+    launch(config, registered.name, [=]() { registered.call(kernel, arguments); });
+    return static_cast<cudaError_t>(peek_last_error());
+}
+
+}  // namespace sim
