@@ -2,12 +2,12 @@
 //
 //   q, out: [batch, heads, query_len, head_dim]      k, v: [batch, heads, key_len, head_dim]
 //
-// One block owns a tile of queries. It walks over the keys, 64 at a time, and keeps per query the largest score so far
-// (m), the sum of exp(score - m) so far (l) and the weighted sum of values so far (o). When a tile brings a larger
-// score, what was summed so far is scaled by exp(old m - new m).
+// One block owns 128 queries. It walks over the keys in tiles, and keeps per query the largest score so far (m), the
+// sum of exp(score - m) so far (l) and the weighted sum of values so far (o). When a tile brings a larger score, what
+// was summed so far is scaled by exp(old m - new m).
 //
 // Both products, S = Q K^T and O += P V, are outer products of register tiles: a thread owns 8 queries x 4 or 8 keys of
-// S and 8 queries x 4 or 8 columns of O, so that a value that it fetches from shared memory is used 4 to 8 times.
+// S and 8 queries x 4 to 16 columns of O, so that a value that it fetches from shared memory is used 4 to 16 times.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -15,43 +15,38 @@
 #include <cstdint>
 
 constexpr int kThreads = 128;
-constexpr int kRows = 8;   // queries of one thread
-constexpr int kKeys = 64;  // keys of one tile
+constexpr int kLanes = 8;                            // lanes of a warp that share their queries
+constexpr int kRows = 8;                             // queries of one thread
+constexpr int kQueries = kThreads / kLanes * kRows;  // queries of one block
 
-// What follows from DIM, the number of columns kept: head_dim rounded up to 32, 64 or 128, and filled up with zeros.
+// What follows from DIM, the number of columns kept: head_dim rounded up to 32, 64, 96 or 128, and filled up with
+// zeros.
 template <int DIM>
 struct Shape {
-    static constexpr int kLanes = DIM > 64 ? 16 : 8;            // lanes of a warp that share the same queries
-    static constexpr int kQueries = kThreads / kLanes * kRows;  // queries of one block: 64 or 128
-    static constexpr int kKeysEach = kKeys / kLanes;            // keys of one thread: 4 or 8
-    static constexpr int kColumnsEach = DIM / kLanes;           // output columns of one thread: 4 or 8
-    static constexpr int kChunks = DIM / 4;                     // float4s of a row of q, k or v
-    static constexpr size_t kSharedBytes = sizeof(float) * (kQueries * DIM + 2 * kKeys * DIM + kQueries * kKeys);
+    static constexpr int kKeys = DIM > 64 ? 32 : 64;   // keys of one tile
+    static constexpr int kKeysEach = kKeys / kLanes;   // of one thread
+    static constexpr int kColumnsEach = DIM / kLanes;  // output columns of one thread
+    static constexpr int kChunks = DIM / 4;            // float4s of a row of q, k or v
+    static constexpr int kKeyPitch = kChunks + 1;      // float4s from one row of k to the next
+    static constexpr size_t kSharedBytes =
+        sizeof(float4) * (kQueries * kChunks + kKeys * kKeyPitch + kKeys * kChunks + kQueries * kKeys / 4);
 };
 
-// Rows in shared memory are 32, 64 or 128 floats long, so that the same column of every row lies in the same banks. The
-// lanes that read together read one column of different rows; to keep them out of each other's way, float4 number c of
-// a row is stored at c ^ twist, with a twist that differs between those rows: between neighbouring owners of 8 queries
-// and between neighbouring owners of 4 keys. Rows of v are read along the row and need none.
-struct QueryTwist {
-    __device__ static int of(int row) { return row / kRows % 2 * 4; }
-};
-struct KeyTwist {
-    __device__ static int of(int row) { return row / 4 % 8; }
-};
-struct NoTwist {
-    __device__ static int of(int) { return 0; }
-};
+// Shared memory has 32 banks, and rows of 32, 64 or 128 floats put the same column of every row into the same banks.
+// The lanes that read together read one column of 8 different keys, so rows of k are one float4 longer than they need
+// to be. They also read one column of two queries; every other group of 8 queries has the halves of each 8 float4s
+// swapped.
+__device__ __forceinline__ int twist(int query) { return query / kRows % 2 * 4; }
 
 // Starts copying rows of `source` (its first `valid_rows` exist) into a tile, straight from global to shared memory,
 // WIDTH floats at a time. Rows and columns that do not exist become zeros, and are not read.
-template <int DIM, int ROWS, class Twist, int WIDTH>
+template <int DIM, int ROWS, int PITCH, bool TWISTED, int WIDTH>
 __device__ void copy_units(float4* tile, const float* source, int valid_rows, int head_dim) {
     constexpr int kUnits = DIM / WIDTH;  // of a row
 #pragma unroll WIDTH
     for (int i = 0; i < ROWS * kUnits; i += kThreads) {
-        const int row = (i + threadIdx.x) / kUnits, column = threadIdx.x % kUnits * WIDTH;
-        float4* chunk = &tile[row * (DIM / 4) + (column / 4 ^ Twist::of(row))];
+        const int row = (i + threadIdx.x) / kUnits, column = (i + threadIdx.x) % kUnits * WIDTH;
+        float4* chunk = &tile[row * PITCH + (column / 4 ^ (TWISTED ? twist(row) : 0))];
         const float* from = source + static_cast<size_t>(row) * head_dim + column;
         const size_t missing = row < valid_rows && column < head_dim ? 0 : WIDTH * sizeof(float);
         __pipeline_memcpy_async(reinterpret_cast<float*>(chunk) + column % 4, from, WIDTH * sizeof(float), missing);
@@ -59,12 +54,12 @@ __device__ void copy_units(float4* tile, const float* source, int valid_rows, in
 }
 
 // `vectors`: every row starts at a multiple of 16 bytes.
-template <int DIM, int ROWS, class Twist>
+template <int DIM, int ROWS, int PITCH, bool TWISTED>
 __device__ void copy_tile(float4* tile, const float* source, int valid_rows, int head_dim, bool vectors) {
     if (vectors) {
-        copy_units<DIM, ROWS, Twist, 4>(tile, source, valid_rows, head_dim);
+        copy_units<DIM, ROWS, PITCH, TWISTED, 4>(tile, source, valid_rows, head_dim);
     } else {
-        copy_units<DIM, ROWS, Twist, 1>(tile, source, valid_rows, head_dim);
+        copy_units<DIM, ROWS, PITCH, TWISTED, 1>(tile, source, valid_rows, head_dim);
     }
     __pipeline_commit();
 }
@@ -80,21 +75,21 @@ __global__ void __launch_bounds__(kThreads, 2)
            float* __restrict__ out, int query_len, int key_len, int head_dim, float scale, bool causal, bool vectors) {
     using S = Shape<DIM>;
     extern __shared__ float4 shared[];
-    float4* q_tile = shared;                             // [kQueries][DIM]
-    float4* k_tile = q_tile + S::kQueries * S::kChunks;  // [kKeys][DIM]
-    float4* v_tile = k_tile + kKeys * S::kChunks;        // [kKeys][DIM]
-    float4* p_tile = v_tile + kKeys * S::kChunks;        // [kQueries][kKeys]
+    float4* q_tile = shared;                            // [kQueries][DIM], twisted
+    float4* k_tile = q_tile + kQueries * S::kChunks;    // [kKeys][DIM + 4]
+    float4* v_tile = k_tile + S::kKeys * S::kKeyPitch;  // [kKeys][DIM]
+    float4* p_tile = v_tile + S::kKeys * S::kChunks;    // [kQueries][kKeys], twisted
 
-    // A warp covers 8 x 4 or 16 x 2 register tiles. Lane bit 1 picks the queries and bit 0 the keys: among any four
-    // neighbouring lanes two read the same queries and two the same keys, and the hardware serves such 16-byte loads in
-    // half the passes.
+    // A warp is 4 groups of 8 threads; a group shares 8 queries. Its number comes from lane bits 1 and 4, the thread's
+    // from bits 0, 2 and 3: of any four neighbouring lanes two read the same query and two the same key, and the
+    // hardware serves such 16-byte reads in half the passes.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int tx = (lane & 1) | (lane >> 1 & (S::kLanes / 2 - 1) << 1);
-    const int ty = warp * (32 / S::kLanes) + ((lane >> 1 & 1) | (S::kLanes == 8 ? lane >> 4 << 1 : 0));
+    const int tx = (lane & 1) | (lane >> 1 & 6);
+    const int ty = 4 * warp + ((lane >> 1 & 1) | (lane >> 3 & 2));
 
     // Which queries of which head. Under a causal mask the last queries see the most keys: they start first.
-    const int tiles = (query_len + S::kQueries - 1) / S::kQueries;
-    const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * S::kQueries;
+    const int tiles = (query_len + kQueries - 1) / kQueries;
+    const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * kQueries;
     const size_t head = blockIdx.x / tiles;
     q += (head * query_len + first_query) * head_dim;
     out += (head * query_len + first_query) * head_dim;
@@ -103,7 +98,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 
     // Query i sees keys 0 ... i + offset. No query of the block sees key_end or later.
     const long long offset = static_cast<long long>(key_len) - query_len;
-    const int rows = min(S::kQueries, query_len - first_query);
+    const int rows = min(kQueries, query_len - first_query);
     const int key_end = causal ? static_cast<int>(max(0LL, first_query + rows + offset)) : key_len;
 
     float o[kRows][S::kColumnsEach] = {};
@@ -113,35 +108,33 @@ __global__ void __launch_bounds__(kThreads, 2)
         l[i] = 0;
     }
 
-    copy_tile<DIM, S::kQueries, QueryTwist>(q_tile, q, rows, head_dim, vectors);
-    copy_tile<DIM, kKeys, KeyTwist>(k_tile, k, key_end, head_dim, vectors);
+    copy_tile<DIM, kQueries, S::kChunks, true>(q_tile, q, rows, head_dim, vectors);
+    copy_tile<DIM, S::kKeys, S::kKeyPitch, false>(k_tile, k, key_end, head_dim, vectors);
     wait_for_copies();
     const float log2_scale = scale * 1.4426950408889634f;  // exp(scale * q k) = exp2((log2_scale * q) k)
-    for (int i = threadIdx.x; i < S::kQueries * S::kChunks; i += kThreads) {
+    for (int i = threadIdx.x; i < kQueries * S::kChunks; i += kThreads) {
         const float4 x = q_tile[i];
         q_tile[i] = make_float4(x.x * log2_scale, x.y * log2_scale, x.z * log2_scale, x.w * log2_scale);
     }
 
-    for (int first_key = 0; first_key < key_end; first_key += kKeys) {
+    for (int first_key = 0; first_key < key_end; first_key += S::kKeys) {
         wait_for_copies();  // this tile of k is here, and no thread reads the last tile of v any more
         const size_t key_offset = static_cast<size_t>(first_key) * head_dim;
-        copy_tile<DIM, kKeys, NoTwist>(v_tile, v + key_offset, key_end - first_key, head_dim, vectors);
+        copy_tile<DIM, S::kKeys, S::kChunks, false>(v_tile, v + key_offset, key_end - first_key, head_dim, vectors);
 
-        // S = Q K^T. Thread (ty, tx) owns queries 8 ty ... 8 ty + 7 and keys 4 tx ... 4 tx + 3 (of each group of 4
-        // kLanes).
+        // S = Q K^T. Thread (ty, tx) owns queries 8 ty ... 8 ty + 7 and keys tx, tx + 8, tx + 16, ...
         float s[kRows][S::kKeysEach] = {};
-        for (int chunks = 0; chunks < (head_dim + 15) / 16 * 4; chunks += 4) {
+        for (int chunk = 0; chunk < (head_dim + 15) / 16 * 4; chunk += 4) {
+            const float4* queries = &q_tile[kRows * ty * S::kChunks + (chunk ^ twist(kRows * ty))];
+            const float4* keys = &k_tile[tx * S::kKeyPitch + chunk];
 #pragma unroll
-            for (int c = chunks; c < chunks + 4; ++c) {
+            for (int c = 0; c < 4; ++c) {
                 float4 key[S::kKeysEach];
 #pragma unroll
-                for (int j = 0; j < S::kKeysEach; ++j) {
-                    const int row = j / 4 * 4 * S::kLanes + 4 * tx + j % 4;
-                    key[j] = k_tile[row * S::kChunks + (c ^ KeyTwist::of(4 * tx))];
-                }
+                for (int j = 0; j < S::kKeysEach; ++j) key[j] = keys[j * kLanes * S::kKeyPitch + c];
 #pragma unroll
                 for (int i = 0; i < kRows; ++i) {
-                    const float4 query = q_tile[(kRows * ty + i) * S::kChunks + (c ^ QueryTwist::of(kRows * ty))];
+                    const float4 query = queries[i * S::kChunks + c];
 #pragma unroll
                     for (int j = 0; j < S::kKeysEach; ++j) s[i][j] += query.x * key[j].x;
 #pragma unroll
@@ -155,29 +148,29 @@ __global__ void __launch_bounds__(kThreads, 2)
         }
 
         // Keys that the mask hides, and keys past the last one, do not count. Most tiles have none.
-        if (first_key + kKeys > (causal ? first_query + offset + 1 : key_len)) {
+        if (first_key + S::kKeys > (causal ? first_query + offset + 1 : key_len)) {
 #pragma unroll
             for (int i = 0; i < kRows; ++i) {
                 const long long seen = causal ? first_query + kRows * ty + i + offset + 1 : key_len;
 #pragma unroll
                 for (int j = 0; j < S::kKeysEach; ++j) {
-                    const int key = first_key + j / 4 * 4 * S::kLanes + 4 * tx + j % 4;
+                    const int key = first_key + tx + j * kLanes;
                     if (key >= seen || key >= key_end) s[i][j] = -INFINITY;
                 }
             }
         }
 
-        // The online softmax: new maximum, correction of what was summed so far, P = exp2(S - m).
+        // The online softmax: new maximum, correction of what was summed so far, P = exp2(S - m). Chunk c of a row of P
+        // holds the weights of keys c, c + 8, c + 16 and c + 24 (from chunk 8 on: c + 24 ... c + 48): those of one
+        // thread.
 #pragma unroll
         for (int i = 0; i < kRows; ++i) {
             float new_m = m[i];
 #pragma unroll
             for (int j = 0; j < S::kKeysEach; ++j) new_m = fmaxf(new_m, s[i][j]);
             new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, 1));
-#pragma unroll
-            for (int bit = 4; bit < 2 * S::kLanes; bit *= 2) {
-                new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, bit));
-            }
+            new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, 4));
+            new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, 8));
             const float base = new_m == -INFINITY ? 0.0f : new_m;  // no key seen yet: -inf - -inf would be NaN
             const float correction = exp2f(m[i] - base);
             m[i] = new_m;
@@ -191,31 +184,32 @@ __global__ void __launch_bounds__(kThreads, 2)
             }
 #pragma unroll
             for (int j = 0; j < S::kKeysEach; j += 4) {
-                const int row = kRows * ty + i, chunk = j / 4 * S::kLanes + tx;
-                p_tile[row * (kKeys / 4) + (chunk ^ QueryTwist::of(row))] =
+                const int row = kRows * ty + i, chunk = tx + j / 4 * kLanes;
+                p_tile[row * (S::kKeys / 4) + (chunk ^ twist(row))] =
                     make_float4(s[i][j], s[i][j + 1], s[i][j + 2], s[i][j + 3]);
             }
         }
 
         wait_for_copies();  // v and P are here, and no thread reads this tile of k any more
-        if (first_key + kKeys < key_end) {
-            copy_tile<DIM, kKeys, KeyTwist>(k_tile, k + key_offset + static_cast<size_t>(kKeys) * head_dim,
-                                            key_end - first_key - kKeys, head_dim, vectors);
+        if (first_key + S::kKeys < key_end) {
+            copy_tile<DIM, S::kKeys, S::kKeyPitch, false>(k_tile,
+                                                          k + key_offset + static_cast<size_t>(S::kKeys) * head_dim,
+                                                          key_end - first_key - S::kKeys, head_dim, vectors);
         }
 
-        // O += P V. Thread (ty, tx) owns columns 4 tx ... 4 tx + 3 (of each group of 4 kLanes).
+        // O += P V. Thread (ty, tx) owns columns 4 tx ... 4 tx + 3 of each 32.
 #pragma unroll 2
-        for (int c = 0; c < kKeys / 4; ++c) {
+        for (int chunk = 0; chunk < S::kKeys / 4; ++chunk) {
+            const float4* weights = &p_tile[kRows * ty * (S::kKeys / 4) + (chunk ^ twist(kRows * ty))];
+            const float4* values = &v_tile[(chunk % 8 + chunk / 8 * 32) * S::kChunks + tx];
             float4 p[kRows];
 #pragma unroll
-            for (int i = 0; i < kRows; ++i) {
-                p[i] = p_tile[(kRows * ty + i) * (kKeys / 4) + (c ^ QueryTwist::of(kRows * ty))];
-            }
+            for (int i = 0; i < kRows; ++i) p[i] = weights[i * (S::kKeys / 4)];
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
 #pragma unroll
                 for (int d = 0; d < S::kColumnsEach; d += 4) {
-                    const float4 value = v_tile[(4 * c + j) * S::kChunks + d / 4 * S::kLanes + tx];
+                    const float4 value = values[j * kLanes * S::kChunks + d / 4 * kLanes];
 #pragma unroll
                     for (int i = 0; i < kRows; ++i) {
                         const float weight = j == 0 ? p[i].x : j == 1 ? p[i].y : j == 2 ? p[i].z : p[i].w;
@@ -231,14 +225,15 @@ __global__ void __launch_bounds__(kThreads, 2)
 
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
-        float sum = l[i] + __shfl_xor_sync(0xffffffff, l[i], 1);
-#pragma unroll
-        for (int bit = 4; bit < 2 * S::kLanes; bit *= 2) sum += __shfl_xor_sync(0xffffffff, sum, bit);
+        float sum = l[i];
+        sum += __shfl_xor_sync(0xffffffff, sum, 1);
+        sum += __shfl_xor_sync(0xffffffff, sum, 4);
+        sum += __shfl_xor_sync(0xffffffff, sum, 8);
         const float inverse = sum > 0 ? 1 / sum : 0;  // a query that sees no key gives zeros
         const int row = kRows * ty + i;
 #pragma unroll
         for (int d = 0; d < S::kColumnsEach; ++d) {
-            const int column = d / 4 * 4 * S::kLanes + 4 * tx + d % 4;
+            const int column = d / 4 * 4 * kLanes + 4 * tx + d % 4;
             if (row < rows && column < head_dim) out[static_cast<size_t>(row) * head_dim + column] = o[i][d] * inverse;
         }
     }
@@ -247,20 +242,23 @@ __global__ void __launch_bounds__(kThreads, 2)
 template <int DIM>
 void launch(const float* q, const float* k, const float* v, float* out, int batch, int heads, int query_len,
             int key_len, int head_dim, float scale, bool causal, cudaStream_t stream) {
-    using S = Shape<DIM>;
-    const int tiles = (query_len + S::kQueries - 1) / S::kQueries;
+    constexpr size_t kBytes = Shape<DIM>::kSharedBytes;
+    const int tiles = (query_len + kQueries - 1) / kQueries;
     const auto addresses =
         reinterpret_cast<uintptr_t>(q) | reinterpret_cast<uintptr_t>(k) | reinterpret_cast<uintptr_t>(v);
     const bool vectors = addresses % sizeof(float4) == 0 && head_dim % 4 == 0;
-    cudaFuncSetAttribute(attend<DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::kSharedBytes);
-    attend<DIM><<<batch * heads * tiles, kThreads, S::kSharedBytes, stream>>>(q, k, v, out, query_len, key_len,
-                                                                              head_dim, scale, causal, vectors);
+    cudaFuncSetAttribute(attend<DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+    attend<DIM><<<batch * heads * tiles, kThreads, kBytes, stream>>>(q, k, v, out, query_len, key_len, head_dim, scale,
+                                                                     causal, vectors);
 }
 
 extern "C" void flash_attention(const float* q, const float* k, const float* v, float* out, int batch, int heads,
                                 int query_len, int key_len, int head_dim, float scale, bool causal,
                                 cudaStream_t stream) {
     if (batch == 0 || heads == 0 || query_len == 0 || head_dim == 0) return;
-    const auto launch_for = head_dim <= 32 ? launch<32> : head_dim <= 64 ? launch<64> : launch<128>;
+    const auto launch_for = head_dim <= 32   ? launch<32>
+                            : head_dim <= 64 ? launch<64>
+                            : head_dim <= 96 ? launch<96>
+                                             : launch<128>;
     launch_for(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
 }
