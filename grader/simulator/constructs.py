@@ -75,8 +75,8 @@ def check_includes(source: Source, include_dir: Path | None) -> None:
                 source_line=text,
             )
         if include.name.startswith(_CUDA_FAMILIES) and include_dir and not _present(include_dir, include.name):
-            known = sorted(p.relative_to(include_dir).as_posix() for p in include_dir.rglob("*.*h") if p.is_file())
-            known = [k for k in known if not k.startswith("sim/")]
+            known = sorted(p.relative_to(include_dir).as_posix() for p in include_dir.rglob("*") if p.is_file())
+            known = [k for k in known if not k.startswith(("sim/", "crt/"))]
             raise RewriteError(
                 line,
                 column,

@@ -71,8 +71,11 @@ def _headers_digest(stats: tuple[tuple[Path, int, int], ...]) -> str:
 
 def ensure_library(compiler: Compiler | None = None, cache: BuildCache | None = None) -> Path:
     """The path of libsim.so, built now if the cache does not have it."""
-    cache = cache or open_cache()
-    plan = plan_library(compiler)
+    return build_library(plan_library(compiler), cache or open_cache())
+
+
+def build_library(plan: LibraryPlan, cache: BuildCache) -> Path:
+    """The path of the libsim.so of a plan, built now if the cache does not have it."""
     entry, _ = cache.get(plan.key, functools.partial(_build, plan, cache), "the simulator")
     return entry / "libsim.so"
 

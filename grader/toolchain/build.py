@@ -176,9 +176,7 @@ def build(plan: BuildPlan, compile_into, cache: BuildCache | None = None) -> Bui
     began = time.monotonic()
     cache = cache or open_cache()
     entry, cached = cache.get(plan.key, lambda folder: compile_into(plan, cache, folder), plan.what)
-    libsim = None
-    if plan.libsim:
-        libsim = library.ensure_library(plan.compiler, cache)
+    libsim = library.build_library(plan.libsim, cache) if plan.libsim else None
     return BuiltKernel(plan, entry / KERNEL_LIBRARY, libsim, cached, time.monotonic() - began)
 
 
@@ -287,8 +285,9 @@ def _compile(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunCommand) 
 def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunCommand) -> None:
     (folder / "kernel.cpp").write_text(plan.text, encoding="utf-8")
     includes = [f"-I{path}" for path in plan.include_dirs]
+    assert plan.libsim is not None
     with ThreadPoolExecutor(max_workers=1) as pool:
-        libsim = pool.submit(library.ensure_library, plan.compiler, cache)
+        libsim = pool.submit(library.build_library, plan.libsim, cache)
         argv = (*plan.compiler.command, *plan.flags, *includes, "-c", "kernel.cpp", "-o", "kernel.o")
         _checked(plan, folder, run(Command(argv, folder, plan.include_dirs)))
         libsim_folder = libsim.result().parent

@@ -103,6 +103,7 @@ _INCLUDED = re.compile(r"^(?:In file included|\s+) from (?P<file>[^:\n]+):(?P<li
 _INSTANTIATION = re.compile(r"in instantiation of |requested here|in expansion of macro|expanded from macro")
 _LINKER = re.compile(r"^(?:\S*?(?P<file>[^/\s:(]+)):(?:(?P<line>\d+)|\([^)]*\)): (?P<text>undefined reference to .*)$")
 _PTXAS = re.compile(r"^ptxas (?:(?P<where>.*), line \d+; )?(?P<kind>error|fatal)\s*: (?P<text>.*)$")
+_GENERATED = ("kernel.cpp", "kernel.cu", "main.cpp", "cuda.cu")
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "`": "'"})
 
 
@@ -158,8 +159,9 @@ class _Reader:
             elif linker := _LINKER.match(line):
                 if last:
                     yield last
-                # The linker names the generated file, but its lines are the learner's.
-                last = _Raw("error", self.name if linker["line"] else "", int(linker["line"] or 0), 0, linker["text"])
+                # The linker may name the generated file, but its lines are the learner's.
+                ours = linker["line"] and linker["file"] in (self.name, *_GENERATED)
+                last = _Raw("error", self.name if ours else "", int(linker["line"]) if ours else 0, 0, linker["text"])
             elif ptxas := _PTXAS.match(line):
                 if last:
                     yield last

@@ -35,7 +35,7 @@ _UNDO += ("__CUDA_NO_HALF2_OPERATORS__",)
 def compile_inline(plan: BuildPlan, cache: BuildCache, folder: Path) -> None:
     """Builds ``folder/kernel.so`` from a plan."""
     with ThreadPoolExecutor(max_workers=1) as pool:
-        libsim = pool.submit(library.ensure_library, plan.compiler, cache) if plan.libsim else None
+        libsim = pool.submit(library.build_library, plan.libsim, cache) if plan.libsim else None
         from torch.utils import cpp_extension  # slow to import, and needed only for a build
 
         if libsim:
