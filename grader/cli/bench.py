@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    exercise: Annotated[str | None, typer.Argument(metavar="[EXERCISE]", help="Which exercise.")] = None,
+    exercise: Annotated[str | None, typer.Argument(metavar="EXERCISE", help="Which exercise.")] = None,
     every: Annotated[bool, typer.Option("--all", help="The solutions of every exercise.")] = False,
     file: Annotated[
         Path | None, typer.Option("--file", metavar="F", help="Time this file in place of your own in exercises/.")

@@ -11,7 +11,7 @@ from grader.course import Course
 
 def command(
     exercise: Annotated[
-        str | None, typer.Argument(metavar="[EXERCISE]", help="Where to start; by default the first not passed.")
+        str | None, typer.Argument(metavar="EXERCISE", help="Where to start; by default the first not passed.")
     ] = None,
 ) -> int:
     """Grade at each save, and move on with you.

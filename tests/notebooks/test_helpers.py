@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib
 import pytest
@@ -21,6 +22,7 @@ from grader.notebook import (
     lesson,
     measure_here,
     pattern,
+    requests,
     roofline,
     show_source,
 )
@@ -89,6 +91,21 @@ def test_sectors(request_: Request, sectors: int, ideal: int) -> None:
 )
 def test_wavefronts(request_: Request, wavefronts: int, least: int) -> None:
     assert (request_.wavefronts(), len(request_.phases())) == (wavefronts, least)
+
+
+def test_requests_choose_from_what_was_recorded() -> None:
+    def item(line: int, space: str, warp: int) -> SimpleNamespace:
+        return SimpleNamespace(
+            line=line, space=space, name="x", warp=warp, size=4, write=False, addresses={0: 0, 1: 4 * line}
+        )
+
+    report = SimpleNamespace(trace=[item(3, "global", 0), item(3, "global", 1), item(5, "shared", 0)])
+    assert [request.line for request in requests(report)] == [3, 3, 5]
+    assert requests(report, line=3, warp=1)[0].addresses == {0: 0, 1: 12}
+    assert len(requests(report, space="shared")) == 1
+    with pytest.raises(GraderError, match="no such access") as caught:
+        requests(report, line=4)
+    assert "[3, 5]" in caught.value.hint
 
 
 def test_pictures_say_what_they_show() -> None:
