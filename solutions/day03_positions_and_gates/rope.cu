@@ -27,55 +27,48 @@ struct alignas(V * sizeof(T)) Channels {
     T value[V];
 };
 
-// One block per token. Angles depend on the token and the pair but not on the head: they are made once, in shared
-// memory, and used by every head. Each thread turns V neighbouring pairs at a time. x, out: [tokens, heads, head_dim]
+constexpr int kTokens = 4;  // of one block: their angles are made side by side, so the wait for them is paid once
+
+// Angles depend on the token and the pair but not on the head: a block makes those of its tokens once, in shared
+// memory, and every head uses them. Each thread turns V neighbouring pairs at a time. x, out: [tokens, heads, head_dim]
 // positions: [tokens]   rotary_dim / 2 and head_dim are multiples of V
 template <typename T, int V>
-__global__ void rope_kernel(const T* __restrict__ x, const int* __restrict__ positions, T* __restrict__ out, int heads,
-                            int head_dim, int rotary_dim, double log2_theta) {
-    extern __shared__ float2 turn[];  // [half]: cos, sin
+__global__ void rope_kernel(const T* __restrict__ x, const int* __restrict__ positions, T* __restrict__ out, int tokens,
+                            int heads, int head_dim, int rotary_dim, double log2_theta) {
+    extern __shared__ float2 turn[];  // [kTokens, half]: cos, sin
     using Piece = Channels<T, V>;
     const int half = rotary_dim / 2;
-    const int pieces = half / V;
-    const T* row = x + static_cast<long long>(blockIdx.x) * heads * head_dim;
-    T* result = out + static_cast<long long>(blockIdx.x) * heads * head_dim;
-
-    // The first pieces need no angle to be loaded: they are on their way while the angles are made.
-    Piece first, second;
-    const int mine = threadIdx.x;
-    if (mine < heads * pieces) {
-        const int channel = mine / pieces * head_dim + mine % pieces * V;
-        first = *reinterpret_cast<const Piece*>(row + channel);
-        second = *reinterpret_cast<const Piece*>(row + channel + half);
-    }
-    const int position = positions[blockIdx.x];
-    for (int pair = threadIdx.x; pair < half; pair += blockDim.x) {
-        turn[pair] = angle(position, pair, rotary_dim, log2_theta);
+    const int first_token = blockIdx.x * kTokens;
+    const int count = min(kTokens, tokens - first_token);
+    for (int i = threadIdx.x; i < count * half; i += blockDim.x) {
+        turn[i] = angle(positions[first_token + i / half], i % half, rotary_dim, log2_theta);
     }
     __syncthreads();
 
-    for (int i = mine; i < heads * pieces; i += blockDim.x) {
+    const long long start = static_cast<long long>(first_token) * heads * head_dim;
+    const int pieces = half / V;  // of one head
+    for (int i = threadIdx.x; i < count * heads * pieces; i += blockDim.x) {
         const int pair = i % pieces * V;
-        const int channel = i / pieces * head_dim + pair;  // of the first of the two
-        if (i != mine) {
-            first = *reinterpret_cast<const Piece*>(row + channel);
-            second = *reinterpret_cast<const Piece*>(row + channel + half);
-        }
+        const int head = i / pieces;  // counted through the tokens of the block
+        const long long channel = start + static_cast<long long>(head) * head_dim + pair;
+        const Piece first = *reinterpret_cast<const Piece*>(x + channel);
+        const Piece second = *reinterpret_cast<const Piece*>(x + channel + half);
+        const float2* turns = turn + head / heads * half + pair;
         Piece turned_first, turned_second;
 #pragma unroll
         for (int j = 0; j < V; ++j) {
-            const float2 t = turn[pair + j];
+            const float2 t = turns[j];
             const float a = to_float(first.value[j]), b = to_float(second.value[j]);
             store(&turned_first.value[j], a * t.x - b * t.y);
             store(&turned_second.value[j], b * t.x + a * t.y);
         }
-        *reinterpret_cast<Piece*>(result + channel) = turned_first;
-        *reinterpret_cast<Piece*>(result + channel + half) = turned_second;
+        *reinterpret_cast<Piece*>(out + channel) = turned_first;
+        *reinterpret_cast<Piece*>(out + channel + half) = turned_second;
     }
     const int rest = head_dim - 2 * half;  // channels that do not turn
-    for (int i = threadIdx.x; i < heads * rest; i += blockDim.x) {
-        const int channel = i / rest * head_dim + 2 * half + i % rest;
-        result[channel] = row[channel];
+    for (int i = threadIdx.x; i < count * heads * rest; i += blockDim.x) {
+        const long long channel = start + static_cast<long long>(i / rest) * head_dim + 2 * half + i % rest;
+        out[channel] = x[channel];
     }
 }
 
@@ -83,17 +76,13 @@ template <typename T>
 void rope(const T* x, const int* positions, T* out, int tokens, int heads, int head_dim, int rotary_dim, float theta,
           cudaStream_t stream) {
     if (tokens == 0 || heads == 0 || head_dim == 0) return;
-    const size_t shared_bytes = rotary_dim / 2 * sizeof(float2);
-    const double log2_theta = log2(static_cast<double>(theta));
     constexpr int V = 16 / sizeof(T);
     const uintptr_t bits = reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(out);
-    if (bits % 16 == 0 && rotary_dim / 2 % V == 0 && head_dim % V == 0) {
-        rope_kernel<T, V>
-            <<<tokens, 256, shared_bytes, stream>>>(x, positions, out, heads, head_dim, rotary_dim, log2_theta);
-    } else {
-        rope_kernel<T, 1>
-            <<<tokens, 256, shared_bytes, stream>>>(x, positions, out, heads, head_dim, rotary_dim, log2_theta);
-    }
+    const bool vectors = bits % 16 == 0 && rotary_dim / 2 % V == 0 && head_dim % V == 0;
+    const auto kernel = vectors ? rope_kernel<T, V> : rope_kernel<T, 1>;
+    const size_t shared_bytes = kTokens * (rotary_dim / 2) * sizeof(float2);
+    kernel<<<(tokens + kTokens - 1) / kTokens, 256, shared_bytes, stream>>>(
+        x, positions, out, tokens, heads, head_dim, rotary_dim, log2(static_cast<double>(theta)));
 }
 
 // x, out: [tokens, heads, head_dim]   positions: [tokens]

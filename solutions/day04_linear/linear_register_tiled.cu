@@ -41,7 +41,7 @@ __device__ void fetch_eight(float* to, const float* tile, int k, int i) {
 
 // x: [rows, in_features]   weight: [out_features, in_features]   bias: [out_features]   out: [rows, out_features]
 // vectors: every row of x and weight starts at a multiple of 16 bytes
-__global__ void __launch_bounds__(kThreads, 2)
+__global__ void __launch_bounds__(kThreads)
     linear_kernel(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
                   float* __restrict__ out, int rows, int in_features, int out_features, bool vectors) {
     __shared__ __align__(16) float x_tile[2][kDepth * kRow];
