@@ -7,8 +7,9 @@
 __device__ bool is_known(long long id, long long vocabulary) { return id >= 0 && id < vocabulary; }
 
 // One warp copies one row, so short rows do not leave most of a block idle. A row is `pieces` values of type Piece:
-// uint4 (16 bytes) where everything is aligned, single elements otherwise. table: [vocabulary, pieces]   ids: [tokens]
-// out: [tokens, pieces]
+// uint4 (16 bytes) where everything is aligned, single elements otherwise.
+//
+// table: [vocabulary, pieces]   ids: [tokens]   out: [tokens, pieces]
 template <typename Piece>
 __global__ void copy_rows(const Piece* __restrict__ table, const long long* __restrict__ ids, Piece* __restrict__ out,
                           long long tokens, long long vocabulary, int pieces) {

@@ -4,8 +4,9 @@
 constexpr int kTile = 32;
 
 // Each thread makes one element of a tile of 32 x 32 outputs. Both inputs pass through shared memory 32 columns at a
-// time, so that each value is read from global memory once per tile and not once per output. x: [rows, in_features]
-// weight: [out_features, in_features]   bias: [out_features]   out: [rows, out_features]
+// time, so that each value is read from global memory once per tile and not once per output.
+//
+// x: [rows, in_features]   weight: [out_features, in_features]   bias: [out_features]   out: [rows, out_features]
 __global__ void linear_kernel(const float* __restrict__ x, const float* __restrict__ weight,
                               const float* __restrict__ bias, float* __restrict__ out, int rows, int in_features,
                               int out_features) {
