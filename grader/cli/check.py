@@ -14,7 +14,7 @@ from rich.console import Console
 
 from grader.cli import pristine
 from grader.cli.list_exercises import next_exercise
-from grader.cli.messages import print_note, short_name, shown_path
+from grader.cli.messages import print_note, short_name
 from grader.course import Course, Entry
 from grader.errors import GraderError
 from grader.progress import ProgressFile
@@ -157,13 +157,12 @@ def next_steps(
         if any(stage.lines for stage in verdict.stages) and not verbose:
             steps.append((f"{again} -v", "the source with its counters"))
         return steps
-    path = shown_path(entry.skeleton if own else file, course)
-    steps = [(again, f"when you have changed {Path(path).name}")]
+    steps = [(again, "grades it again")]
     stage = verdict.failed_stage
     if stage is not None and any(not case.passed for case in stage.cases):
         steps.append((f"{again} --seed {verdict.seed}", "the same inputs again"))
     if not verbose and stage is not None and (len(stage.cases) > 1 or stage.lines or len(stage.findings) > 1):
-        steps.append((f"{again} -v", "all that failed, and the source with its counters"))
+        steps.append((f"{again} -v", "the source with its counters" if stage.lines else "everything that failed"))
     if own and entry.hints:
         shown = progress.of(entry.name).hints_shown
         if shown < len(entry.hints):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
@@ -98,15 +99,25 @@ def render_cases(stage: Stage, verbose: bool, ascii_only: bool, findings_follow:
     if others:
         rows.append(Text(""))
         rows.append(Text("  Also failing", style="title"))
-        for case in others[:MOST_CASES_LISTED]:
+        groups = alike(others)
+        for dtypes, case in groups[:MOST_CASES_LISTED]:
             row = Text("  ", no_wrap=True, overflow="ellipsis")
             row.append(mark(case.status, ascii_only) + " ", style="bad")
-            row.append(f"{case.name} ({case.dtype})")
+            row.append(f"{case.name} ({', '.join(dtypes)})")
             row.append("  " + one_line(case), style="quiet")
             rows.append(row)
-        if len(others) > MOST_CASES_LISTED:
-            rows.append(Text(f"    and {len(others) - MOST_CASES_LISTED} more", style="quiet"))
+        if len(groups) > MOST_CASES_LISTED:
+            hidden = sum(len(dtypes) for dtypes, _ in groups[MOST_CASES_LISTED:])
+            rows.append(Text(f"    and {hidden} more", style="quiet"))
     return rows
+
+
+def alike(cases: Sequence[CaseResult]) -> list[tuple[list[str], CaseResult]]:
+    """Cases of one name that fail in the same way, as one: their dtypes and the first of them."""
+    groups: dict[tuple[str, str], tuple[list[str], CaseResult]] = {}
+    for case in cases:
+        groups.setdefault((case.name, one_line(case)), ([], case))[0].append(case.dtype)
+    return list(groups.values())
 
 
 def one_line(case: CaseResult) -> str:
@@ -188,7 +199,7 @@ def render_output(output: OutputResult) -> list[RenderableType]:
             f"{output.norm_tolerance:.2g} is allowed"
         )
     rows: list[RenderableType] = [indented(said, 4)]
-    if output.wrong and output.tolerance:
+    if output.wrong > output.unwritten and output.tolerance and math.isfinite(output.max_error):
         rows.append(
             paragraph(
                 f"the largest error, {words.error(output.max_error)}, is {words.times(output.max_ratio)} what is "
@@ -362,6 +373,8 @@ def _look_at_case(stage: Stage, failing: Sequence[CaseResult]) -> str:
         return f"what the kernel does only for {words.listed(sorted(dtypes_failing))}: the other dtypes pass"
     if not passing:
         return f"the simplest case, '{failing[0].name}': no case passes yet"
+    if 3 * len(passing) < len(names):
+        return f"the simplest case that fails, '{failing[0].name}'"
     if len(names) == 1:
         return f"what is special about '{failing[0].name}': every other case passes"
     return f"what '{failing[0].name}' has that '{sorted(passing)[0]}' (which passes) has not"
