@@ -6,6 +6,7 @@
 
 #include "sim/collective.h"
 #include "sim/device.h"
+#include "sim/output.h"
 
 // Copies 4, 8 or 16 bytes, aligned to their size; the last `zero_fill` of them are zeros and are not read.
 SIM_INLINE void __pipeline_memcpy_async(void* __restrict__ shared, const void* __restrict__ global, size_t bytes,
@@ -14,8 +15,8 @@ SIM_INLINE void __pipeline_memcpy_async(void* __restrict__ shared, const void* _
     bool allowed = (bytes == 4 || bytes == 8 || bytes == 16) && zero_fill <= bytes &&
                    reinterpret_cast<uintptr_t>(shared) % bytes == 0 && reinterpret_cast<uintptr_t>(global) % bytes == 0;
     if (!allowed) {
-        ::sim::assert_failed("__pipeline_memcpy_async: 4, 8 or 16 bytes, both addresses aligned to that size", file,
-                             line, "__pipeline_memcpy_async");
+        __assert_fail("__pipeline_memcpy_async: 4, 8 or 16 bytes, both addresses aligned to that size", file, line,
+                      "__pipeline_memcpy_async");
     }
     ::sim::async_copy(shared, global, bytes, zero_fill);
 }
