@@ -54,20 +54,22 @@ template <int kWidth, typename T>
 __global__ void __launch_bounds__(1024) argmax_kernel(const T* x, int* out, int cols) {
     using Access = Pack<T, kWidth>;
     const T* x_row = x + static_cast<long long>(blockIdx.x) * cols;
-    const int tile = blockDim.x * kPacks * kWidth;
+    const int own = threadIdx.x * kWidth;  // where this thread's first pack begins
+    const int step = blockDim.x * kWidth;  // from one of its packs to the next
 
-    // A row of nothing but -infinity takes no first step below; its answer, column 0, is thread 0's own start.
-    Best mine{-INFINITY, static_cast<int>(threadIdx.x) * kWidth};
-    for (int start = 0; start < cols; start += tile) {
+    // A row of nothing but -infinity takes no step below; its answer, column 0, is thread 0's own start.
+    Best mine{-INFINITY, own};
+#pragma unroll 1
+    for (int start = own; start < cols; start += kPacks * step) {
         Access pack[kPacks];
 #pragma unroll
         for (int p = 0; p < kPacks; ++p) {
-            const int col = start + static_cast<int>(p * blockDim.x + threadIdx.x) * kWidth;
+            const int col = start + p * step;
             if (col < cols) pack[p] = *reinterpret_cast<const Access*>(x_row + col);
         }
 #pragma unroll
         for (int p = 0; p < kPacks; ++p) {
-            const int col = start + static_cast<int>(p * blockDim.x + threadIdx.x) * kWidth;
+            const int col = start + p * step;
             if (col >= cols) break;
 #pragma unroll
             for (int j = 0; j < kWidth; ++j) {
