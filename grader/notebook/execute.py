@@ -16,6 +16,7 @@ from pathlib import Path
 
 import nbformat
 
+import grader
 from grader.errors import GraderError
 from grader.notebook.canonical import canonical_text, canonicalise
 
@@ -55,8 +56,11 @@ def execute(path: Path, cell_seconds: int = CELL_SECONDS) -> float:
 
 
 def kernel_environment() -> dict[str, str]:
-    """The environment of a lesson's Python: what a run prints must not depend on the terminal that started it."""
-    return {**os.environ, "PYTHONHASHSEED": "0", "COLUMNS": "100", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    """The environment of a lesson's Python: this grader, and nothing that depends on the terminal that started it."""
+    home = str(Path(grader.__file__).resolve().parent.parent)
+    path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
+    fixed = {"PYTHONPATH": path, "PYTHONHASHSEED": "0", "COLUMNS": "100", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    return {**os.environ, **fixed}
 
 
 def _failed_cell(notebook: nbformat.NotebookNode) -> str:
