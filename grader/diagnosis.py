@@ -13,6 +13,9 @@ from typing import Any
 MOST_ELEMENTS = 4_000_000
 """Larger outputs are not looked at in all patterns."""
 
+NEARLY = 10.0
+"""Errors of less than so many times what is allowed look like anything: only their place is told."""
+
 
 def diagnose(got: Any, want: Any, wrong: Any, unwritten: Any, allowed: Any) -> str:
     """One sentence on what the error looks like, or an empty text. All tensors have one shape."""
@@ -32,7 +35,9 @@ def diagnose(got: Any, want: Any, wrong: Any, unwritten: Any, allowed: Any) -> s
         place_of_errors,
         rounding,
     ]
-    if want.numel() > MOST_ELEMENTS:
+    if scene.finite and not scene.whole_numbers and scene.ratio < NEARLY:
+        tests = [part_unwritten, place_of_errors, rounding]
+    elif want.numel() > MOST_ELEMENTS:
         tests = [nothing_written, part_unwritten, all_nan, some_not_finite, constant_everywhere, scaled]
     for test in tests:
         sentence = test(scene)
@@ -56,6 +61,7 @@ class Scene:
         self.allowed = allowed.clamp(min=1e-300)
         self.elements = want.numel()
         self.count = int(wrong.sum())
+        self.ratio = float(((self.got - self.want).abs() / self.allowed).max())
         self.finite = bool(torch.isfinite(self.got).all()) and bool(torch.isfinite(self.want).all())
 
     def fits(self, candidate: Any, want: Any = None, slack: float = 3.0, allowed: Any = None) -> bool:
@@ -247,6 +253,8 @@ def rows_exchanged(scene: Scene) -> str:
     torch = scene.torch
     distance = torch.cdist(got, want, compute_mode="donot_use_mm_for_euclid_dist")
     nearest = distance.argmin(dim=1)
+    at_home = ((got - want).abs() <= 3 * scene.rows(scene.allowed)).all(dim=1)
+    nearest = torch.where(at_home, torch.arange(rows), nearest)
     error = (got - want[nearest]).abs()
     moved = nearest != torch.arange(rows)
     fits = (error <= 3 * scene.rows(scene.allowed)[nearest]).all(dim=1)
@@ -301,10 +309,9 @@ def rounding(scene: Scene) -> str:
     if not scene.finite or scene.whole_numbers:
         return ""
     torch = scene.torch
-    ratio = float(((scene.got - scene.want).abs() / scene.allowed).max())
     size = float(torch.linalg.vector_norm(scene.want))
     norm = float(torch.linalg.vector_norm(scene.got - scene.want)) / size if size else math.inf
-    if ratio < 200 and norm < 0.02:
+    if scene.ratio < 200 and norm < 0.02:
         return "nearly right everywhere: is a sum kept in too low a precision, or a fast approximation used?"
     return ""
 

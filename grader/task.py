@@ -110,6 +110,10 @@ class Output:
     """Working memory: allocated, not compared."""
     tolerance: float | None = None
     """Instead of the tolerance of the exercise, for this output alone."""
+    scale: str | Callable[..., Any] = "row"
+    """What errors are measured against: the size of the element's "row", or of the whole "tensor". Where elements are
+    differences of larger numbers (gradients), a function, called as the reference is, that gives the size of what is
+    summed at each element, such as the same sum over absolute values."""
 
 
 @dataclass(frozen=True, init=False)
@@ -340,22 +344,7 @@ class Exercise:
         """Call a reference-like function with the upcast tensors and scalars it names; a dict by output."""
         import torch
 
-        def upcast(tensor: Any) -> Any:
-            if tensor.dtype == torch.bool:
-                return tensor.clone()
-            return tensor.to(torch.float64) if tensor.is_floating_point() else tensor.to(torch.int64)
-
-        arguments: dict[str, Any] = {**call.scalars}
-        wanted = named_arguments(function)
-        for name, tensor in call.tensors.items():
-            if wanted is None or name in wanted:
-                arguments[name] = upcast(tensor)
-        if wanted is not None:
-            missing = wanted.required - set(arguments)
-            if missing:
-                raise GraderError(f"the reference of {self.name or self.title} wants {', '.join(sorted(missing))}")
-            arguments = {name: value for name, value in arguments.items() if name in wanted}
-        result = function(**arguments)
+        result = self._call_by_names(function, call)
         compared = [name for name, spec in self.outputs.items() if not spec.scratch]
         if not isinstance(result, Mapping):
             if isinstance(result, tuple) and len(result) == len(compared):
@@ -377,6 +366,34 @@ class Exercise:
                 value = value.reshape(shape)
             expected[name] = value.to(torch.float64) if value.is_floating_point() else value.to(torch.int64)
         return expected
+
+    def _call_by_names(self, function: Callable[..., Any], call: Call) -> Any:
+        """Call a function with those of the upcast tensors and scalars that it names."""
+        import torch
+
+        def upcast(tensor: Any) -> Any:
+            if tensor.dtype == torch.bool:
+                return tensor.clone()
+            return tensor.to(torch.float64) if tensor.is_floating_point() else tensor.to(torch.int64)
+
+        arguments: dict[str, Any] = {**call.scalars}
+        wanted = named_arguments(function)
+        for name, tensor in call.tensors.items():
+            if wanted is None or name in wanted:
+                arguments[name] = upcast(tensor)
+        if wanted is not None:
+            missing = wanted.required - set(arguments)
+            if missing:
+                raise GraderError(f"the reference of {self.name or self.title} wants {', '.join(sorted(missing))}")
+            arguments = {name: value for name, value in arguments.items() if name in wanted}
+        return function(**arguments)
+
+    def scale_of(self, name: str, call: Call) -> Any:
+        """What errors of an output are measured against: see ``Output.scale``."""
+        scale = self.outputs[name].scale
+        if isinstance(scale, str):
+            return scale
+        return self._call_by_names(scale, call).to(torch_dtype("f64")).expand(call.output_shapes[name])
 
     def least_bytes(self, call: Call) -> float:
         """The bytes that any kernel must move: every input read once, every output written once, or the task's own."""

@@ -3,7 +3,8 @@
 An element is right when ``|actual - expected| <= tolerance * (scale + |expected|)``. The scale is the root mean square of
 the reference in the element's row, so that a number near zero in a row of large ones may be off by what rounding costs
 there, and no more. Rows shorter than ``SHORT_ROW`` use the whole tensor's instead (their own says little), and no row's
-scale is less than a millionth of the tensor's. On top of that the norm of all errors together, relative to the norm of
+scale is less than ``SMALLEST_ROW`` of the tensor's. A task may ask for the whole tensor's scale, or compute one,
+where elements are differences of larger numbers (gradients of attention, which vanish where a query sees one key). On top of that the norm of all errors together, relative to the norm of
 the reference, must be within the tolerance too: rounding errors have different signs and sizes, systematic ones do not.
 
 Why an output of zeros, of one constant, of the mean or of the inputs cannot pass: with a tolerance of at most 0.02 it
@@ -29,6 +30,9 @@ LARGEST = 0.05
 """No task may ask for less precision than this: see above."""
 
 SHORT_ROW = 16
+SMALLEST_ROW = 1e-4
+"""The least scale of a row, relative to the tensor's."""
+
 WORST = 5
 
 
@@ -39,11 +43,13 @@ def compare(
     dtype: str,
     tolerance: float,
     poison: Any = None,
+    scale: Any = "row",
 ) -> OutputResult:
     """Compare an output with the reference.
 
     ``actual``: a CPU tensor in the output's dtype. ``expected``: the reference, float64 or int64, of the same shape.
     ``poison``: what the output held before the call, the same dtype and shape, to tell what was never written.
+    ``scale``: "row" or "tensor", where the size of the reference is taken from; or a float64 tensor with that size.
     """
     import torch
 
@@ -58,7 +64,7 @@ def compare(
     if actual.is_floating_point():
         got = actual.to(torch.float64)
         want = _with_overflow(expected.to(torch.float64), actual.dtype)
-        error, allowed = _errors(got, want, tolerance)
+        error, allowed = _errors(got, want, tolerance, scale)
         wrong = ~(error <= allowed)
         finite = torch.isfinite(want)
         size = float(torch.linalg.vector_norm(torch.where(finite, want, 0.0)))
@@ -143,7 +149,7 @@ def _with_overflow(want: Any, dtype: Any) -> Any:
     return torch.where(torch.isinf(rounded), rounded, want)
 
 
-def _errors(got: Any, want: Any, tolerance: float) -> tuple[Any, Any]:
+def _errors(got: Any, want: Any, tolerance: float, scale_of: Any) -> tuple[Any, Any]:
     """The error at each element (infinite for NaN and for a wrong infinity) and what is allowed there."""
     import torch
 
@@ -152,9 +158,11 @@ def _errors(got: Any, want: Any, tolerance: float) -> tuple[Any, Any]:
     count = finite.sum()
     whole = (square.sum() / count.clamp(min=1)).sqrt()
     scale = whole
-    if want.dim() > 1 and want.shape[-1] >= SHORT_ROW:
+    if not isinstance(scale_of, str):
+        scale = torch.maximum(scale_of.to(torch.float64).abs(), whole * SMALLEST_ROW)
+    elif scale_of == "row" and want.dim() > 1 and want.shape[-1] >= SHORT_ROW:
         per_row = finite.sum(dim=-1, keepdim=True).clamp(min=1)
-        scale = torch.maximum((square.sum(dim=-1, keepdim=True) / per_row).sqrt(), whole * 1e-6)
+        scale = torch.maximum((square.sum(dim=-1, keepdim=True) / per_row).sqrt(), whole * SMALLEST_ROW)
     error = (got - want).abs()
     error = torch.where(got == want, 0.0, error)
     error = torch.where(torch.isnan(error), math.inf, error)

@@ -172,8 +172,9 @@ def judge(
         if tolerance is None:
             tolerance = exercise.tolerance.get(call.dtype, DEFAULT.get(call.dtype, DEFAULT["f32"]))
         poison = None if name in buffers.in_out else buffers.tensor(buffers.poison, name)
+        actual = buffers.tensor(content, name)
         result.outputs.append(
-            compare(name, buffers.tensor(content, name), wanted, call.output_dtypes[name], tolerance, poison)
+            compare(name, actual, wanted, call.output_dtypes[name], tolerance, poison, exercise.scale_of(name, call))
         )
     wrong = [output for output in result.outputs if not output.passed]
     if damage:

@@ -186,7 +186,9 @@ def passes(task: Exercise, call: Call, outputs: dict, expected: dict) -> bool:
         if tolerance is None:
             tolerance = task.tolerance.get(call.dtype, DEFAULT.get(call.dtype, DEFAULT["f32"]))
         target = torch.uint8 if dtype == "bool" else torch_dtype(dtype)
-        if not compare(name, outputs[name].to(target), wanted, dtype, tolerance).passed:
+        if not compare(
+            name, outputs[name].to(target), wanted, dtype, tolerance, scale=task.scale_of(name, call)
+        ).passed:
             return False
     return True
 

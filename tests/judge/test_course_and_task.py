@@ -186,6 +186,18 @@ def test_least_bytes() -> None:
     assert own.operations(own.call(own.cases[0], "f16", 1)) == 10
 
 
+def test_scales_of_outputs() -> None:
+    outputs = {
+        "out": Output("rows columns", scale=lambda x: x.abs().sum()),
+        "count": Output("", dtype="i32", inout=True),
+    }
+    exercise = some_exercise(outputs=outputs)
+    call = exercise.call(exercise.cases[0], "f16", seed=5)
+    scale = exercise.scale_of("out", call)
+    assert scale.shape == (3, 5) and float(scale[1, 2]) == float(call.tensors["x"].double().abs().sum())
+    assert exercise.scale_of("count", call) == "row"
+
+
 def test_shapes() -> None:
     assert shape_of("heads*2 (n + 1) d", {"heads": 3, "n": 4, "d": 8}) == (6, 5, 8)
     assert shape_of("", {}) == ()

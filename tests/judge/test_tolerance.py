@@ -102,11 +102,23 @@ def test_nan_in_the_reference_never_passes() -> None:
 
 def test_each_row_has_its_own_scale() -> None:
     want = reference(2, 64)
-    want[1] *= 1e6
+    want[1] *= 1e3
     got = want.clone()
     got[0] += 0.01
-    result = judged(got, want)
-    assert not result.passed and result.wrong == 64
+    assert judged(got, want).wrong == 64
+    assert compare("out", got.float(), want, "f32", 2e-5, scale="tensor").wrong == 0
+
+
+def test_rows_that_cancel_to_nothing_have_a_scale() -> None:
+    want = reference(8, 64)
+    want[3] = 0
+    got = want.clone()
+    got[3] = 1e-10
+    assert judged(got, want).passed
+    got[3] = 1e-7
+    assert not judged(got, want).passed
+    assert compare("out", got.float(), want, "f32", 2e-5, scale="tensor").passed
+    assert compare("out", got.float(), want, "f32", 2e-5, scale=torch.ones(8, 64).double()).passed
 
 
 def test_whole_numbers_are_exact() -> None:
