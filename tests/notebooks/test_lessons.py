@@ -5,7 +5,6 @@ nbval runs each notebook: cells tagged ``nbval-check-output`` must print what th
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 from nbval.plugin import metadata_tags
 
+from grader.notebook.execute import kernel_environment
 from tests.notebooks.lessons import NAMES, NOTEBOOKS, ROOT, cells, texts
 
 CELL_SECONDS = 120
@@ -42,13 +42,7 @@ def warm_cache() -> None:
 
 @each_lesson
 def test_lesson_runs(path: Path, warm_cache: None) -> None:
-    environment = {
-        **os.environ,
-        "CUDA_VISIBLE_DEVICES": "",
-        "PYTHONHASHSEED": "0",
-        "COLUMNS": "100",
-        "PYTEST_ADDOPTS": "",
-    }
+    environment = {**kernel_environment(), "CUDA_VISIBLE_DEVICES": "", "PYTEST_ADDOPTS": ""}
     command = [
         sys.executable,
         "-m",
