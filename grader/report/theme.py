@@ -44,7 +44,7 @@ def console(file: TextIO | None = None, width: int | None = None, **options: obj
     if hasattr(stream, "reconfigure") and not (stream.encoding or "").lower().startswith("utf"):
         # What a kernel prints may hold any character: a question mark is better than an exception.
         stream.reconfigure(errors="replace")
-    made = Console(file=stream, theme=THEME, highlight=False, width=width, **options)  # type: ignore[arg-type]
+    made = Console(file=stream, theme=THEME, highlight=False, width=width, force_jupyter=False, **options)  # type: ignore[arg-type]
     if width is None:
         made.width = max(40, min(made.width if made.is_terminal else WIDTH, MOST_WIDTH))
     return made
