@@ -40,7 +40,7 @@ def load_kernel(
     plan = plan_kernel(file, device, checks, compiler=compiler, arch=arch)
     if not plan.launchers:
         raise GraderError(
-            f'{file.name} has no launcher: no function marked extern "C"',
+            f'{file.name} has no launcher (no function marked extern "C") and no main',
             'Write one for each kernel: extern "C" void name(..., cudaStream_t stream) { kernel<<<...>>>(...); }',
         )
     built = build(plan, _compile_inline)

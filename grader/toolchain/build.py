@@ -20,8 +20,9 @@ from grader.simulator.rewrite import RewriteError, Rewritten, rewrite
 from grader.toolchain import diagnostics
 from grader.toolchain.cache import BuildCache, digest, open_cache
 from grader.toolchain.compilers import Compiler, cuda_home, find_cxx, find_nvcc
+from grader.toolchain.cuda_errors import PROGRAM_STATUS
 from grader.toolchain.process import Command, Finished, RunCommand, run_command
-from grader.toolchain.prototype import Prototype, PrototypeError, find_launchers
+from grader.toolchain.prototype import Prototype, PrototypeError, find_launchers, find_main
 from grader.toolchain.tokens import Source
 
 KERNEL_LIBRARY = "kernel.so"
@@ -192,8 +193,11 @@ def link_flags(plan: BuildPlan, cache: BuildCache) -> tuple[str, ...]:
 
 
 def _launchers(path: Path, text: str) -> list[Prototype]:
+    """The launchers of a file, and ``main`` if it is a whole program."""
     try:
-        return find_launchers(text)
+        source = Source(text)
+        main = find_main(source)
+        return [*find_launchers(source), *([main[0]] if main else [])]
     except PrototypeError as problem:
         raise PrototypeError(f"{path.name}, {problem.message}", problem.hint) from None
 
@@ -206,7 +210,7 @@ def _plan_cpu(
         rewritten = rewrite(original, library.INCLUDE_DIR)
     except RewriteError as problem:
         raise diagnostics.located(path, problem) from None
-    text = _with_thunks(path, rewritten.text, launchers)
+    text = _with_thunks(path, rewritten.text, original, launchers)
     gcc = cxx.family == "gcc"
     flags = _CPU_FLAGS + (_GCC_FLAGS if gcc else _CLANG_FLAGS)
     if gcc and int(cxx.version.partition(".")[0] or 0) >= 11:
@@ -231,7 +235,7 @@ def _plan_cuda(
     assert nvcc is not None
     if not arch:
         raise GraderError("the architecture of the GPU is not known", "Name it, for example sm_90.")
-    text = _with_thunks(path, original, launchers)
+    text = _with_thunks(path, original, original, launchers)
     flags = ("-std=c++17", "-O3", "-lineinfo", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
     linking = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
     linking += ("-lcudart_static", "-ldl", "-lrt", "-lpthread")
@@ -247,14 +251,23 @@ def arch_flags(arch: str) -> tuple[str, ...]:
     return (f"-gencode=arch=compute_{number},code=sm_{number}",)
 
 
-def _with_thunks(path: Path, text: str, launchers: tuple[Prototype, ...]) -> str:
+def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototype, ...]) -> str:
     """The text that is compiled: messages name the learner's file and lines, and each launcher has an entry point."""
     name = path.name.replace("\\", "\\\\").replace('"', '\\"')
     parts = [f'#line 1 "{name}"\n', text, "" if text.endswith("\n") else "\n", f'#line 1 "{_THUNKS}"\n']
     # A file need not include cuda_runtime.h for itself where nvcc does it.
     parts.append("#include <cuda_runtime.h>\n")
-    parts += [_thunk(launcher) for launcher in launchers]
+    for launcher in launchers:
+        if launcher.name == "main":
+            # C++ forbids calling main, so it has another name here.
+            parts.insert(0, "#define main grader_program\n")
+            parts.append(_program_thunk(original))
+        else:
+            parts.append(_thunk(launcher))
     return "".join(parts)
+
+
+_ENTRY = 'extern "C" __attribute__((visibility("default"), no_sanitize("thread"))) int'
 
 
 def _thunk(launcher: Prototype) -> str:
@@ -265,10 +278,22 @@ def _thunk(launcher: Prototype) -> str:
             f"*static_cast<{parameter.type}{' ' if parameter.kind != 'pointer' else ''}const*>(arguments[{index}])"
         )
     return (
-        f'extern "C" __attribute__((visibility("default"), no_sanitize("thread"))) '
-        f"int {entry_point(launcher)}(void** arguments) {{ (void)arguments; "
+        f"{_ENTRY} {entry_point(launcher)}(void** arguments) {{ (void)arguments; "
         f"try {{ {launcher.name}({', '.join(values)}); }} catch (...) {{ return -1; }} "
         f"return static_cast<int>(cudaGetLastError()); }}\n"
+    )
+
+
+def _program_thunk(original: str) -> str:
+    """The entry point of a whole program: its status is added to ``PROGRAM_STATUS`` when it is not 0."""
+    main = find_main(original)
+    arguments = "1, argv" if main and main[1] else ""
+    return (
+        f"{_ENTRY} {entry_point('main')}(void**) {{ "
+        f'char name[] = "program"; char* argv[] = {{name, nullptr}}; (void)argv; int status = 0; '
+        f"try {{ status = grader_program({arguments}); }} catch (...) {{ return -1; }} "
+        f"int error = static_cast<int>(cudaGetLastError()); "
+        f"return error || !status ? error : {PROGRAM_STATUS} + (status & 255); }}\n"
     )
 
 

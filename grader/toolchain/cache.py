@@ -196,7 +196,7 @@ class BuildCache:
         began = time.monotonic()
         told = False
         while True:
-            if _create(path, mine):
+            if self._create(path, mine):
                 return True
             owner = _read(path)
             if owner is None:
@@ -207,16 +207,30 @@ class BuildCache:
             waited = time.monotonic() - began
             if waited > 1.0 and not told:
                 told = True
-                pid = owner.split()[1] if len(owner.split()) > 1 else "?"
-                self.notice(f"waiting for process {pid}, which is building {what} ...")
+                pid = owner.split()[1]
+                if pid != str(os.getpid()):  # another thread of this process needs no message
+                    self.notice(f"waiting for process {pid}, which is building {what} ...")
             if waited > _WAIT_SECONDS:
                 self.notice(f"still not built after {waited:.0f} s: building {what} here too")
                 return False
             time.sleep(0.02 if waited < 1.0 else 0.1)
 
+    def _create(self, path: Path, text: str) -> bool:
+        """Makes the lock file with its contents, in one step; False when it is there already."""
+        handle, name = tempfile.mkstemp(prefix=f"lock.{os.getpid()}.{_start_time(os.getpid())}.", dir=self._building)
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(text)
+            os.link(name, path)
+            return True
+        except FileExistsError:
+            return False
+        finally:
+            os.unlink(name)
+
     def _clear(self, path: Path, owner: str) -> None:
         """Removes the lock of a dead builder, unless somebody took it over in the meantime."""
-        aside = path.with_name(f"{path.name}.{os.getpid()}.{time.monotonic_ns()}")
+        aside = self._building / f"lock.{os.getpid()}.{_start_time(os.getpid())}.{time.monotonic_ns()}"
         with contextlib.suppress(OSError):
             os.rename(path, aside)
             taken = _read(aside)
@@ -246,8 +260,8 @@ class BuildCache:
         for left in self._building.iterdir():
             words = left.name.split(".")
             if len(words) == 4 and words[1].isdigit() and not _process_lives(int(words[1]), words[2]):
-                shutil.rmtree(left, ignore_errors=True)
-        for lock in self._locks.iterdir():
+                _delete(left)
+        for lock in self._locks.glob("*.lock"):
             owner = _read(lock)
             if owner is not None and not _alive(owner, lock):
                 self._clear(lock, owner)
@@ -289,18 +303,11 @@ def _remove(entry: Path, aside: Path) -> None:
         shutil.rmtree(target, ignore_errors=True)
 
 
-def _create(path: Path, text: str) -> bool:
-    """Makes the lock file with its contents, in one step; False when it is there already."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-        os.link(name, path)
-        return True
-    except FileExistsError:
-        return False
-    finally:
-        os.unlink(name)
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> str | None:

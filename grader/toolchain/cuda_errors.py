@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# A program's own status is returned above all CUDA errors.
+PROGRAM_STATUS = 100_000
+
 _ERRORS = {
     1: ("cudaErrorInvalidValue", "an argument of a CUDA call is out of range"),
     2: ("cudaErrorMemoryAllocation", "out of device memory"),
@@ -32,6 +35,8 @@ _ERRORS = {
 def describe_error(code: int) -> str:
     """A CUDA error code as its name and what it means."""
     if code == -1:
-        return "the launcher threw a C++ exception"
+        return "a C++ exception was thrown"
+    if code >= PROGRAM_STATUS:
+        return f"the program ended with status {code - PROGRAM_STATUS}"
     name, meaning = _ERRORS.get(code, (f"CUDA error {code}", ""))
     return f"{name}: {meaning}" if meaning else name

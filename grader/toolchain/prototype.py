@@ -173,6 +173,19 @@ def find_launchers(text: str | Source) -> list[Prototype]:
     return list(found.values())
 
 
+def find_main(text: str | Source) -> tuple[Prototype, bool] | None:
+    """``int main()`` of a whole program, as a launcher without parameters, and whether it takes argc and argv."""
+    source = text if isinstance(text, Source) else Source(text)
+    tokens = source.tokens
+    for i in range(1, len(tokens) - 2):
+        if tokens[i].text == "main" and tokens[i - 1].text == "int" and tokens[i + 1].text == "(":
+            close = closing(tokens, i + 1)
+            if close is not None and close + 1 < len(tokens) and tokens[close + 1].text == "{":
+                inside = [t.text for t in tokens[i + 2 : close]]
+                return Prototype("main", (), source.line(tokens[i].start), "int"), inside not in ([], ["void"])
+    return None
+
+
 def _function_at(source: Source, tokens: Sequence[Token], start: int, end: int) -> tuple[Prototype | None, int]:
     """Reads one declaration or definition from ``start``; returns it, if it is a function, and where it ends."""
     i = start
