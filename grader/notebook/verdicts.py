@@ -34,12 +34,15 @@ class VerdictPanel(Panel):
 
 
 def placeless(verdict: Verdict) -> Verdict:
-    """The verdict with files named from the course's folder: an output must not name a folder of one machine."""
-    root = str(course_root()) + "/"
+    """The verdict with files named from the course's folder, others by name: an output must not name a folder of one
+    machine."""
+    folders = [course_root(), Path(verdict.file).resolve().parent]
 
     def relative(value: Any) -> Any:
         if isinstance(value, str):
-            return value.replace(root, "")
+            for folder in folders:
+                value = value.replace(f"{folder}/", "")
+            return value
         if isinstance(value, list):
             return [relative(item) for item in value]
         if isinstance(value, dict):
@@ -72,6 +75,10 @@ def show(report: Any, source: str | Path | None = None, whole: bool = False) -> 
     file = str(source) if source is not None else source_view.main_file(lines, findings)
     lines = [line for line in lines if Path(line.file).name == Path(file).name]
     own = [finding for finding in findings if Path(finding.file).name == Path(file).name]
+    for finding in findings:
+        finding.file = Path(finding.file).name
+        if finding.other and finding.other.get("file"):
+            finding.other = {**finding.other, "file": Path(str(finding.other["file"])).name}
     margin = source_view.margin_lines(lines, own)
     rows: list[RenderableType] = []
     if findings:
@@ -94,8 +101,6 @@ def counts(report: Any) -> dict[str, float]:
 
 def as_finding(finding: Any) -> Finding:
     """A finding of the simulator as the verdict's kind."""
-    if isinstance(finding, Finding):
-        return finding
     names = Finding.__dataclass_fields__
     return Finding(**{name: getattr(finding, name) for name in names if hasattr(finding, name)})
 

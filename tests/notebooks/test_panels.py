@@ -1,0 +1,58 @@
+"""Verdicts and reports as lessons show them: text that can be compared, HTML with colours, nothing of one machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from grader.notebook.panel import Panel
+from grader.notebook.verdicts import VerdictPanel, placeless, show
+from tests.notebooks.test_helpers import notebook
+from tests.report import samples
+
+
+def test_a_verdict_is_the_same_each_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "exercises").mkdir()
+    monkeypatch.setenv("GRADER_COURSE", str(tmp_path))
+    first, second = samples.unsafe(), samples.unsafe()
+    second.seconds, second.stages[0].summary, second.stages[0].resources = 7.0, "compiled before", []
+    for verdict in (first, second):
+        verdict.file = str(tmp_path / "exercises" / "x.cu")
+        verdict.stages[2].findings[0].file = verdict.file
+    shown = [VerdictPanel(verdict, verbose=False) for verdict in (first, second)]
+    assert str(shown[0]) == str(shown[1]) and shown[0].html() == shown[1].html()
+    assert str(tmp_path) not in str(shown[0]) and "exercises/x.cu" in str(shown[0])
+    assert not shown[0].passed
+    assert placeless(first).stages[2].findings[0].file == "exercises/x.cu"
+
+
+def test_a_report_shows_findings_and_counters(tmp_path: Path) -> None:
+    source = tmp_path / "kernel.cu"
+    source.write_text("\n".join(f"line {number};" for number in range(1, 20)))
+    finding = SimpleNamespace(**vars(samples.out_of_bounds()))
+    finding.file, finding.line, finding.source_line = str(source), 9, "line 9;"
+    lines = [
+        SimpleNamespace(file=str(source), line=line.line, counters=line.counters) for line in samples.lines(str(source))
+    ]
+    text = str(show(SimpleNamespace(findings=[finding], lines=lines)))
+    assert "memcheck" in text and "32-way bank conflict" in text and "8.0x" in text and "line 5;" in text
+    assert str(tmp_path) not in text
+    assert "No finding" in str(show(SimpleNamespace(findings=[], lines=[])))
+
+
+def test_html_is_one_pre_with_inline_colours() -> None:
+    html = Panel("[bad]wrong[/bad] <tag>").html()
+    assert html.startswith("<pre") and html.endswith("</pre>") and "&lt;tag&gt;" in html and "color:" in html
+
+
+def test_panels_in_a_notebook_print_nothing_on_the_side(tmp_path: Path) -> None:
+    from grader.notebook.execute import execute
+
+    path = notebook(tmp_path / "a.ipynb", "from grader.notebook.panel import Panel\nPanel('[bad]wrong[/bad]')")
+    execute(path)
+    import json
+
+    (output,) = json.loads(path.read_text())["cells"][0]["outputs"]
+    assert output["output_type"] == "execute_result" and set(output["data"]) == {"text/plain", "text/html"}
