@@ -295,6 +295,25 @@ def gradients(q, k, v, dout, scale, causal):
     return {"delta": (out.detach() * dout).sum(-1), "dq": dq, "dk": dk, "dv": dv}
 
 
+def magnitudes(q, k, v, dout, scale, causal):
+    """What is summed at each element of the gradients, in absolute values: where terms cancel, rounding does not."""
+    weights = torch.nan_to_num(torch.softmax(scores_of(q, k, scale, causal), dim=-1), nan=0.0)
+    products = dout.abs() @ v.abs().transpose(-1, -2)
+    delta = (dout.abs() * (weights @ v.abs())).sum(-1)
+    terms = weights * (products + delta[..., None]) * abs(scale)
+    return {
+        "delta": delta,
+        "dq": terms @ k.abs(),
+        "dk": terms.transpose(-1, -2) @ q.abs(),
+        "dv": weights.transpose(-1, -2) @ dout.abs(),
+    }
+
+
+def magnitude_of(name):
+    """``magnitudes`` of one output."""
+    return lambda q, k, v, dout, scale, causal: magnitudes(q, k, v, dout, scale, causal)[name]
+
+
 def torch_gradients(q, k, v, out, dout, lse, scale, causal):
     """torch's memory-efficient backward on the GPU; autograd elsewhere."""
     if not q.is_cuda:
@@ -325,10 +344,10 @@ queries dk and dv are.""",
         "lse": Input("batch heads query_len", computed(lse_of)),
     },
     outputs={
-        "delta": Output("batch heads query_len"),
-        "dq": Output("batch heads query_len head_dim"),
-        "dk": Output("batch heads key_len head_dim"),
-        "dv": Output("batch heads key_len head_dim"),
+        "delta": Output("batch heads query_len", scale=magnitude_of("delta")),
+        "dq": Output("batch heads query_len head_dim", scale=magnitude_of("dq")),
+        "dk": Output("batch heads key_len head_dim", scale=magnitude_of("dk")),
+        "dv": Output("batch heads key_len head_dim", scale=magnitude_of("dv")),
     },
     scalars={"scale": scale_of},
     reference=gradients,
