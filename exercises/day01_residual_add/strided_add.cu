@@ -20,6 +20,7 @@ extern "C" void strided_add(const float* x, const float* y, float* out, int rows
                             long long x_col_stride, long long y_row_stride, long long y_col_stride,
                             cudaStream_t stream) {
     if (rows == 0 || cols == 0) return;
-    strided_add_kernel<<<rows, kThreads, 0, stream>>>(x, y, out, cols, x_row_stride, x_col_stride, y_row_stride,
-                                                      y_col_stride);
+    const int threads = cols < kThreads ? (cols + 31) / 32 * 32 : kThreads;
+    strided_add_kernel<<<rows, threads, 0, stream>>>(x, y, out, cols, x_row_stride, x_col_stride, y_row_stride,
+                                                     y_col_stride);
 }
