@@ -1,21 +1,18 @@
 """Inline PTX: ``asm volatile("mma.sync... ;" : outputs : inputs)`` as calls into ``sim::ptx``.
 
-One PTX instruction becomes one call of a function that has the instruction's name with ``.`` and ``::`` as ``_``; operands
-keep their order. Registers that the text declares become variables, predicates become conditions. The instructions known
-are those of ``include/sim/ptx_instructions.txt``; any other is an error that names it.
+One PTX instruction becomes one call of a function, which :mod:`grader.simulator.ptx_instructions` names; operands keep
+their order. Registers that the text declares become variables, predicates become conditions. An instruction outside its
+tables is an error that names it.
 """
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from grader.simulator.ptx_instructions import EXAMPLES, SPECIAL_REGISTERS, function_for
 from grader.toolchain.tokens import Token, closing, join, split_commas
-
-_INSTRUCTIONS = Path(__file__).parent / "include" / "sim" / "ptx_instructions.txt"
 
 _REGISTER_TYPES = {
     "pred": "bool",
@@ -33,8 +30,6 @@ _REGISTER_TYPES = {
     "f16": "uint16_t",
     "f16x2": "uint32_t",
 }
-
-_HINT = "Use the CUDA intrinsic for it, or an instruction that the simulator knows: {known}."
 
 
 class UnknownPtx(Exception):
@@ -63,23 +58,13 @@ def translate(tokens: Sequence[Token]) -> str:
         for o in inputs
         if o.constraint.isdigit() and int(o.constraint) < len(outputs)
     ]
-    statements += _Ptx(text, [*outputs, *inputs], len(sections) > 1).run()
+    statements += _Ptx(text, [*outputs, *inputs]).run()
     if not statements:
         return '__asm__ volatile("" ::: "memory")'
     if len(statements) == 1 and "{" not in statements[0] and not statements[0].startswith("if "):
         return statements[0]
     lines = "".join(s if s in ("{", "}") else s + "; " for s in statements)
     return f"do {{ {lines}}} while (0)"
-
-
-@functools.lru_cache(maxsize=1)
-def known_instructions() -> frozenset[str]:
-    """The opcodes that ``sim/ptx.h`` defines."""
-    try:
-        lines = _INSTRUCTIONS.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        return frozenset()
-    return frozenset(word for line in lines if (word := line.split("#")[0].strip()))
 
 
 def _sections(tokens: Sequence[Token]) -> list[list[Token]]:
@@ -126,10 +111,9 @@ def _operand(tokens: Sequence[Token]) -> _Operand:
 class _Ptx:
     """Reads the PTX text of one statement."""
 
-    def __init__(self, text: str, operands: Sequence[_Operand], extended: bool) -> None:
+    def __init__(self, text: str, operands: Sequence[_Operand]) -> None:
         self.text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
         self.operands = operands
-        self.extended = extended
         self.registers: set[str] = set()
 
     def run(self) -> list[str]:
@@ -161,26 +145,25 @@ class _Ptx:
         opcode, _, rest = text.partition(" ")
         if opcode.endswith(":") or opcode.startswith((".", "$")):
             raise UnknownPtx(f"'{opcode}' in inline PTX is not simulated", "Labels and directives are not: use C++.")
-        known = known_instructions()
-        if opcode not in known:
-            raise UnknownPtx(f"the PTX instruction {opcode} is not simulated", self._suggestion(opcode, known))
         parts = _split(rest)
-        name = re.sub(r"::|\.", "_", opcode)
+        looked_up = opcode
         if opcode.startswith("mov.b") and parts:
             if parts[0].startswith("{"):
-                name = name.replace("mov_", "unpack_", 1)
+                looked_up = opcode.replace("mov.", "unpack.", 1)
             elif parts[-1].startswith("{"):
-                name = name.replace("mov_", "pack_", 1)
+                looked_up = opcode.replace("mov.", "pack.", 1)
+        name = function_for(looked_up)
+        if name is None:
+            raise UnknownPtx(f"the PTX instruction {opcode} is not simulated", self._suggestion(opcode))
         values = [value for part in parts for value in self._values(part)]
         return [f"{guard}::sim::ptx::{name}({', '.join(values)})"]
 
     @staticmethod
-    def _suggestion(opcode: str, known: frozenset[str]) -> str:
-        family = opcode.split(".")[0]
-        near = sorted(k for k in known if k.split(".")[0] == family)
-        if not near:
+    def _suggestion(opcode: str) -> str:
+        example = EXAMPLES.get(opcode.split(".")[0])
+        if example is None:
             return "Use the CUDA intrinsic for it."
-        return _HINT.format(known=", ".join(near[:6]) + (" ..." if len(near) > 6 else ""))
+        return f"Use the CUDA intrinsic for it, or a form that the simulator knows, such as {example}."
 
     def _declare(self, text: str) -> list[str]:
         match = re.match(r"\.reg\s*\.(\w+)\s+(.*)$", text)
@@ -198,7 +181,7 @@ class _Ptx:
             return [value for part in _split(text[1:-1]) for value in self._values(part)]
         if text.startswith("[") and text.endswith("]"):
             return [self._address(text[1:-1].strip())]
-        return [self._value(text)]
+        return [self._value(part.strip()) for part in text.split("|")]  # shfl's d|p: a result and a predicate
 
     def _address(self, text: str) -> str:
         match = re.fullmatch(r"([^+\s]+)\s*\+\s*(-?\w+)", text)
@@ -225,8 +208,10 @@ class _Ptx:
         name = text.lstrip("%")
         if name in self.registers:
             return f"sim_reg_{name}"
-        if text.startswith("%%") or (text.startswith("%") and not self.extended):
+        if text.startswith("%") and name in SPECIAL_REGISTERS:
             return f"::sim::ptx::sreg_{name.replace('.', '_')}()"
+        if text.startswith("%%"):
+            raise UnknownPtx(f"the special register %{name} is not simulated")
         if match := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", text):
             return f"::sim::ptx::f32(0x{match[1]}u)"
         if match := re.fullmatch(r"0[dD]([0-9a-fA-F]{16})", text):

@@ -1,0 +1,712 @@
+// The PTX instructions that inline assembly may use, as functions.
+//
+// The front end turns each instruction of an asm statement into one call here. grader/simulator/ptx_instructions.py
+// says which instruction becomes which function; operands keep their order:
+//
+//   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(address));
+//   ::sim::ptx::ldmatrix<false>((a), (b), (address));
+//
+// Results come first, by reference, into variables of any type of the right size. Registers have a size but hardly a
+// type in PTX, so a float may be passed where 32 bits are wanted. An address is a generic pointer or its number for
+// global memory, and for shared memory an offset in the block's shared window (__cvta_generic_to_shared).
+//
+// Modifiers that only advise (cache operators, eviction priorities, prefetch sizes) are dropped. ".approx" results are
+// computed in full precision.
+#pragma once
+
+#include "cuda_bf16.h"
+#include "cuda_fp16.h"
+#include "sim/atomics.h"
+#include "sim/barrier.h"
+#include "sim/collective.h"
+#include "sim/device.h"
+#include "sim/math.h"
+#include "sim/shared.h"
+#include "sim/tensor_core.h"
+
+namespace sim {
+namespace ptx {
+
+// ----------------------------------------------------------------------------------------------------------- operands
+
+namespace detail {
+template <typename To, typename From, bool SAME_KIND>
+struct Convert {
+    static SIM_INLINE To from(From value) { return static_cast<To>(value); }
+};
+template <typename To, typename From>
+struct Convert<To, From, false> {
+    static SIM_INLINE To from(From value) {
+        static_assert(sizeof(To) == sizeof(From), "this PTX operand has another size than the instruction wants");
+        return bit_cast<To>(value);
+    }
+};
+template <typename T>
+constexpr bool is_integer = std::is_integral<T>::value || std::is_enum<T>::value;
+}  // namespace detail
+
+// A register read as a T: integers convert, everything else keeps its bits.
+template <typename T>
+struct In {
+    T value;
+    template <typename U>
+    SIM_INLINE In(U operand)
+        : value(detail::Convert<
+                T, U, std::is_same<T, U>::value || (detail::is_integer<T> && detail::is_integer<U>)>::from(operand)) {}
+    SIM_INLINE operator T() const { return value; }
+};
+
+// Writes a T into a register; a wider one is filled with zeros or the sign.
+template <typename T, typename D>
+SIM_INLINE void put(D& destination, T value) {
+    if constexpr (std::is_same<T, D>::value) {
+        destination = value;
+    } else if constexpr (detail::is_integer<T> && detail::is_integer<D>) {
+        static_assert(sizeof(D) >= sizeof(T), "the result of this PTX instruction does not fit its register");
+        destination = static_cast<D>(value);
+    } else {
+        static_assert(sizeof(D) == sizeof(T), "the result of this PTX instruction and its register differ in size");
+        memcpy(static_cast<void*>(&destination), &value, sizeof(T));
+    }
+}
+
+// An operand `_`: the result is not wanted.
+struct Sink {};
+template <typename T>
+SIM_INLINE void put(const Sink&, T) {}
+SIM_INLINE Sink& sink() {
+    static Sink nothing;
+    return nothing;
+}
+
+SIM_INLINE float f32(uint32_t bits) { return bit_cast<float>(bits); }
+SIM_INLINE double f64(uint64_t bits) { return bit_cast<double>(bits); }
+
+// [address + offset], in bytes.
+template <typename T>
+SIM_INLINE T at(T address, long long offset) {
+    return static_cast<T>(address + static_cast<T>(offset));
+}
+template <typename T>
+SIM_INLINE const char* at(const T* address, long long offset) {
+    return reinterpret_cast<const char*>(address) + offset;
+}
+
+// The state spaces, which say what an address means.
+struct Generic {
+    template <typename T>
+    static SIM_INLINE char* pointer(T* address) {
+        return const_cast<char*>(reinterpret_cast<const volatile char*>(address));
+    }
+    template <typename T>
+    static SIM_INLINE std::enable_if_t<std::is_integral<T>::value, char*> pointer(T address) {
+        static_assert(sizeof(T) == 8, "an address in global memory has 64 bits: \"l\"(pointer)");
+        return reinterpret_cast<char*>(static_cast<uintptr_t>(address));
+    }
+};
+struct Global : Generic {};
+struct Shared {
+    template <typename T>
+    static SIM_INLINE char* pointer(T address) {
+        static_assert(std::is_integral<T>::value,
+                      "an address in shared memory is a number: __cvta_generic_to_shared(pointer)");
+        return static_cast<char*>(shared_window_address(static_cast<uint32_t>(address)));
+    }
+};
+
+SIM_INLINE uint64_t two_words(uint32_t first, uint32_t second) { return static_cast<uint64_t>(second) << 32 | first; }
+SIM_INLINE uint32_t first_word(uint64_t both) { return static_cast<uint32_t>(both); }
+SIM_INLINE uint32_t second_word(uint64_t both) { return static_cast<uint32_t>(both >> 32); }
+
+// ------------------------------------------------------------------------------------------------------ tensor cores
+
+// mma.sync with the sums in four registers (f32, s32) and the factors in 4 + 2, 2 + 1 ...
+template <Mma KIND, typename D>
+SIM_INLINE void mma(D& d0, D& d1, D& d2, D& d3, In<uint32_t> a0, In<uint32_t> a1, In<uint32_t> a2, In<uint32_t> a3,
+                    In<uint32_t> b0, In<uint32_t> b1, In<uint32_t> c0, In<uint32_t> c1, In<uint32_t> c2,
+                    In<uint32_t> c3, Site site = SIM_CALLER) {
+    Registers d = ::sim::mma(site, KIND, two_words(a0, a1), two_words(a2, a3), two_words(b0, b1), two_words(c0, c1),
+                             two_words(c2, c3));
+    put(d0, first_word(d.r01));
+    put(d1, second_word(d.r01));
+    put(d2, first_word(d.r23));
+    put(d3, second_word(d.r23));
+}
+template <Mma KIND, typename D>
+SIM_INLINE void mma(D& d0, D& d1, D& d2, D& d3, In<uint32_t> a0, In<uint32_t> a1, In<uint32_t> b0, In<uint32_t> c0,
+                    In<uint32_t> c1, In<uint32_t> c2, In<uint32_t> c3, Site site = SIM_CALLER) {
+    mma<KIND>(d0, d1, d2, d3, a0, a1, 0u, 0u, b0, 0u, c0, c1, c2, c3, site);
+}
+// With the sums in two registers (f16).
+template <Mma KIND, typename D>
+SIM_INLINE void mma(D& d0, D& d1, In<uint32_t> a0, In<uint32_t> a1, In<uint32_t> a2, In<uint32_t> a3, In<uint32_t> b0,
+                    In<uint32_t> b1, In<uint32_t> c0, In<uint32_t> c1, Site site = SIM_CALLER) {
+    Registers d = ::sim::mma(site, KIND, two_words(a0, a1), two_words(a2, a3), two_words(b0, b1), two_words(c0, c1), 0);
+    put(d0, first_word(d.r01));
+    put(d1, second_word(d.r01));
+}
+template <Mma KIND, typename D>
+SIM_INLINE void mma(D& d0, D& d1, In<uint32_t> a0, In<uint32_t> a1, In<uint32_t> b0, In<uint32_t> c0, In<uint32_t> c1,
+                    Site site = SIM_CALLER) {
+    mma<KIND>(d0, d1, a0, a1, 0u, 0u, b0, 0u, c0, c1, site);
+}
+// m8n8k4 of doubles.
+SIM_INLINE void mma_f64(double& d0, double& d1, double a, double b, double c0, double c1, Site site = SIM_CALLER) {
+    Registers d = ::sim::mma(site, Mma::m8n8k4_f64, bit_cast<uint64_t>(a), 0, bit_cast<uint64_t>(b),
+                             bit_cast<uint64_t>(c0), bit_cast<uint64_t>(c1));
+    d0 = bit_cast<double>(d.r01);
+    d1 = bit_cast<double>(d.r23);
+}
+
+// ldmatrix: lanes 0-7 give the addresses of the rows of the first matrix, 8-15 of the second, ... Each of them reads
+// its 16 bytes here.
+template <bool TRANSPOSED, typename A>
+SIM_INLINE Registers read_matrices(int count, A address, Site site) {
+    uint4 row = {0u, 0u, 0u, 0u};
+    if (static_cast<int>(lane_index()) < 8 * count) row = *reinterpret_cast<const uint4*>(Shared::pointer(address));
+    return ::sim::ldmatrix(site, TRANSPOSED, two_words(row.x, row.y), two_words(row.z, row.w));
+}
+template <bool TRANSPOSED, typename D, typename A>
+SIM_INLINE void ldmatrix(D& d0, A address, Site site = SIM_CALLER) {
+    put(d0, first_word(read_matrices<TRANSPOSED>(1, address, site).r01));
+}
+template <bool TRANSPOSED, typename D, typename A>
+SIM_INLINE void ldmatrix(D& d0, D& d1, A address, Site site = SIM_CALLER) {
+    Registers r = read_matrices<TRANSPOSED>(2, address, site);
+    put(d0, first_word(r.r01));
+    put(d1, second_word(r.r01));
+}
+template <bool TRANSPOSED, typename D, typename A>
+SIM_INLINE void ldmatrix(D& d0, D& d1, D& d2, D& d3, A address, Site site = SIM_CALLER) {
+    Registers r = read_matrices<TRANSPOSED>(4, address, site);
+    put(d0, first_word(r.r01));
+    put(d1, second_word(r.r01));
+    put(d2, first_word(r.r23));
+    put(d3, second_word(r.r23));
+}
+
+template <bool TRANSPOSED, typename A>
+SIM_INLINE void write_matrices(int count, A address, uint64_t r01, uint64_t r23, Site site) {
+    Registers row = ::sim::stmatrix(site, TRANSPOSED, r01, r23);
+    if (static_cast<int>(lane_index()) < 8 * count) {
+        *reinterpret_cast<uint4*>(Shared::pointer(address)) =
+            uint4{first_word(row.r01), second_word(row.r01), first_word(row.r23), second_word(row.r23)};
+    }
+}
+template <bool TRANSPOSED, typename A>
+SIM_INLINE void stmatrix(A address, In<uint32_t> r0, Site site = SIM_CALLER) {
+    write_matrices<TRANSPOSED>(1, address, two_words(r0, 0), 0, site);
+}
+template <bool TRANSPOSED, typename A>
+SIM_INLINE void stmatrix(A address, In<uint32_t> r0, In<uint32_t> r1, Site site = SIM_CALLER) {
+    write_matrices<TRANSPOSED>(2, address, two_words(r0, r1), 0, site);
+}
+template <bool TRANSPOSED, typename A>
+SIM_INLINE void stmatrix(A address, In<uint32_t> r0, In<uint32_t> r1, In<uint32_t> r2, In<uint32_t> r3,
+                         Site site = SIM_CALLER) {
+    write_matrices<TRANSPOSED>(4, address, two_words(r0, r1), two_words(r2, r3), site);
+}
+template <typename D>
+SIM_INLINE void movmatrix(D& d, In<uint32_t> a, Site site = SIM_CALLER) {
+    put(d, first_word(::sim::movmatrix(site, two_words(a, 0), 0).r01));
+}
+
+// ------------------------------------------------------------------------------------------------ asynchronous copies
+
+// cp.async: 4, 8 or 16 bytes, of which `source_bytes` are copied and the rest are zeros.
+template <typename S, typename G>
+SIM_INLINE void cp_async(S shared, G global, int bytes, In<uint32_t> source_bytes) {
+    uint32_t copied = source_bytes;
+    size_t zeros = copied < static_cast<uint32_t>(bytes) ? static_cast<size_t>(bytes) - copied : 0;
+    async_copy(Shared::pointer(shared), Global::pointer(global), static_cast<size_t>(bytes), zeros);
+}
+template <typename S, typename G>
+SIM_INLINE void cp_async(S shared, G global, int bytes) {
+    async_copy(Shared::pointer(shared), Global::pointer(global), static_cast<size_t>(bytes), 0);
+}
+SIM_INLINE void cp_async_commit_group() { async_copy_commit(); }
+SIM_INLINE void cp_async_wait_group(int groups) { async_copy_wait(static_cast<unsigned>(groups)); }
+SIM_INLINE void cp_async_wait_all() {
+    async_copy_commit();
+    async_copy_wait(0);
+}
+
+// ----------------------------------------------------------------------------------------------- barriers and fences
+
+SIM_INLINE void bar_sync(In<uint32_t> barrier, Site site = SIM_CALLER) {
+    if (barrier.value == 0) {
+        block_barrier(site);
+    } else {
+        named_barrier_sync(site, barrier, 0);
+    }
+}
+SIM_INLINE void bar_sync(In<uint32_t> barrier, In<uint32_t> threads, Site site = SIM_CALLER) {
+    named_barrier_sync(site, barrier, threads);
+}
+SIM_INLINE void bar_arrive(In<uint32_t> barrier, In<uint32_t> threads, Site site = SIM_CALLER) {
+    named_barrier_arrive(site, barrier, threads);
+}
+SIM_INLINE void bar_warp_sync(In<uint32_t> mask, Site site = SIM_CALLER) { warp_barrier(site, mask); }
+template <Scope SCOPE>
+SIM_INLINE void fence() {
+    ::sim::fence(SCOPE);
+}
+// prefetch, griddepcontrol, fence.proxy ...: they change speed or what this simulator does not have.
+template <typename... Operands>
+SIM_INLINE void no_operation(Operands...) {}
+
+// ---------------------------------------------------------------------------------------------------- loads and stores
+
+template <typename T, int COUNT>
+struct VectorOf {
+    typedef T type __attribute__((vector_size(COUNT * sizeof(T)), may_alias));
+};
+template <typename T>
+struct OneOf {
+    typedef T type __attribute__((may_alias));
+};
+
+template <typename Space, typename T, typename D, typename A>
+SIM_INLINE void load(D& d, A address) {
+    put(d, static_cast<T>(*reinterpret_cast<const typename OneOf<T>::type*>(Space::pointer(address))));
+}
+template <typename Space, typename T, typename D, typename A>
+SIM_INLINE void load(D& d0, D& d1, A address) {
+    typename VectorOf<T, 2>::type all =
+        *reinterpret_cast<const typename VectorOf<T, 2>::type*>(Space::pointer(address));
+    put(d0, static_cast<T>(all[0]));
+    put(d1, static_cast<T>(all[1]));
+}
+template <typename Space, typename T, typename D, typename A>
+SIM_INLINE void load(D& d0, D& d1, D& d2, D& d3, A address) {
+    typename VectorOf<T, 4>::type all =
+        *reinterpret_cast<const typename VectorOf<T, 4>::type*>(Space::pointer(address));
+    put(d0, static_cast<T>(all[0]));
+    put(d1, static_cast<T>(all[1]));
+    put(d2, static_cast<T>(all[2]));
+    put(d3, static_cast<T>(all[3]));
+}
+template <typename Space, typename T, typename D, typename A>
+SIM_INLINE void load_volatile(D& d, A address) {
+    put(d, static_cast<T>(*reinterpret_cast<const volatile T*>(Space::pointer(address))));
+}
+template <typename Space, typename T, typename A>
+SIM_INLINE void store(A address, In<T> value) {
+    *reinterpret_cast<typename OneOf<T>::type*>(Space::pointer(address)) = value;
+}
+template <typename Space, typename T, typename A>
+SIM_INLINE void store(A address, In<T> v0, In<T> v1) {
+    *reinterpret_cast<typename VectorOf<T, 2>::type*>(Space::pointer(address)) =
+        typename VectorOf<T, 2>::type{v0.value, v1.value};
+}
+template <typename Space, typename T, typename A>
+SIM_INLINE void store(A address, In<T> v0, In<T> v1, In<T> v2, In<T> v3) {
+    *reinterpret_cast<typename VectorOf<T, 4>::type*>(Space::pointer(address)) =
+        typename VectorOf<T, 4>::type{v0.value, v1.value, v2.value, v3.value};
+}
+template <typename Space, typename T, typename A>
+SIM_INLINE void store_volatile(A address, In<T> value) {
+    *reinterpret_cast<volatile T*>(Space::pointer(address)) = value;
+}
+
+// ------------------------------------------------------------------------------------------------------------ atomics
+
+SIM_INLINE int32_t atomic(AtomicOp op, void* address, int32_t v, Scope s) { return atomic_i32(op, address, v, s); }
+SIM_INLINE uint32_t atomic(AtomicOp op, void* address, uint32_t v, Scope s) { return atomic_u32(op, address, v, s); }
+SIM_INLINE int64_t atomic(AtomicOp op, void* address, int64_t v, Scope s) { return atomic_i64(op, address, v, s); }
+SIM_INLINE uint64_t atomic(AtomicOp op, void* address, uint64_t v, Scope s) { return atomic_u64(op, address, v, s); }
+SIM_INLINE float atomic(AtomicOp op, void* address, float v, Scope s) { return atomic_f32(op, address, v, s); }
+SIM_INLINE double atomic(AtomicOp op, void* address, double v, Scope s) { return atomic_f64(op, address, v, s); }
+
+template <typename Space, typename T, AtomicOp OP, Scope SCOPE, typename D, typename A>
+SIM_INLINE void atom(D& d, A address, In<T> value) {
+    put(d, atomic(OP, Space::pointer(address), value.value, SCOPE));
+}
+template <typename Space, typename T, AtomicOp OP, Scope SCOPE, typename A>
+SIM_INLINE void red(A address, In<T> value) {
+    atomic(OP, Space::pointer(address), value.value, SCOPE);
+}
+template <typename Space, typename T, Scope SCOPE, typename D, typename A>
+SIM_INLINE void atom_cas(D& d, A address, In<T> compare, In<T> value) {
+    if constexpr (sizeof(T) == 4) {
+        put(d, compare_and_swap_32(Space::pointer(address), compare, value, SCOPE));
+    } else {
+        put(d, static_cast<T>(compare_and_swap_64(Space::pointer(address), compare, value, SCOPE)));
+    }
+}
+// ld.acquire, ld.relaxed, st.release, st.relaxed.
+template <typename Space, typename T, Scope SCOPE, bool ACQUIRE, typename D, typename A>
+SIM_INLINE void load_atomic(D& d, A address) {
+    put(d, atomic(AtomicOp::load, Space::pointer(address), T(), SCOPE));
+    if (ACQUIRE) ::sim::fence(SCOPE);
+}
+template <typename Space, typename T, Scope SCOPE, bool RELEASE, typename A>
+SIM_INLINE void store_atomic(A address, In<T> value) {
+    if (RELEASE) ::sim::fence(SCOPE);
+    atomic(AtomicOp::store, Space::pointer(address), value.value, SCOPE);
+}
+
+// --------------------------------------------------------------------------------------------------- lanes of a warp
+
+// shfl.sync: `clamp` holds the mask of the segment in bits 8-12 and the last lane in bits 0-4. `inside` says whether
+// the source lane was in range.
+template <Shuffle KIND>
+SIM_INLINE bool source_inside(uint32_t argument, uint32_t clamp) {
+    uint32_t lane = lane_index(), segment = clamp >> 8 & 31, offset = argument & 31;
+    uint32_t last = (lane & segment) | (clamp & 31 & ~segment);
+    if (KIND == Shuffle::up) return static_cast<int>(lane - offset) >= static_cast<int>(last);
+    if (KIND == Shuffle::down) return lane + offset <= last;
+    if (KIND == Shuffle::exclusive_or) return (lane ^ offset) <= last;
+    return ((lane & segment) | (offset & ~segment)) <= last;
+}
+template <Shuffle KIND, typename D>
+SIM_INLINE void shfl(D& d, In<uint32_t> value, In<uint32_t> argument, In<uint32_t> clamp, In<uint32_t> mask,
+                     Site site = SIM_CALLER) {
+    uint32_t width = 32 - (clamp.value >> 8 & 31);
+    put(d, static_cast<uint32_t>(warp_shuffle(site, KIND, mask, value.value, argument, width)));
+}
+template <Shuffle KIND, typename D>
+SIM_INLINE void shfl(D& d, bool& inside, In<uint32_t> value, In<uint32_t> argument, In<uint32_t> clamp,
+                     In<uint32_t> mask, Site site = SIM_CALLER) {
+    inside = source_inside<KIND>(argument, clamp);
+    shfl<KIND>(d, value, argument, clamp, mask, site);
+}
+template <Vote KIND, typename T, typename D>
+SIM_INLINE void vote(D& d, bool predicate, In<uint32_t> mask, Site site = SIM_CALLER) {
+    put(d, static_cast<T>(warp_vote(site, KIND, mask, predicate)));
+}
+template <typename D>
+SIM_INLINE void activemask(D& d) {
+    put(d, active_mask());
+}
+template <typename T, typename D>
+SIM_INLINE void match_any(D& d, In<T> value, In<uint32_t> mask, Site site = SIM_CALLER) {
+    put(d, warp_match_any(site, mask, static_cast<uint64_t>(value.value)));
+}
+template <Reduce KIND, typename T, typename D>
+SIM_INLINE void redux(D& d, In<T> value, In<uint32_t> mask, Site site = SIM_CALLER) {
+    put(d, static_cast<T>(warp_reduce(site, KIND, mask, static_cast<uint32_t>(value.value), std::is_signed<T>::value)));
+}
+// elect.sync: the lowest lane of the mask.
+template <typename D>
+SIM_INLINE void elect(D& d, bool& is_elected, In<uint32_t> mask, Site site = SIM_CALLER) {
+    uint32_t lanes = warp_vote(site, Vote::ballot, mask, true);
+    put(d, static_cast<uint32_t>(__builtin_ctz(lanes)));
+    is_elected = lane_index() == static_cast<unsigned>(__builtin_ctz(lanes));
+}
+
+// ------------------------------------------------------------------------------------------------- moves, conversions
+
+template <typename T, typename D>
+SIM_INLINE void mov(D& d, In<T> a) {
+    put(d, a.value);
+}
+// mov.b32 d, {low, high} and the way back; Half is the type of a half.
+template <typename Half, typename Whole, typename D>
+SIM_INLINE void pack(D& d, In<Half> low, In<Half> high) {
+    put(d, static_cast<Whole>(static_cast<Whole>(high.value) << (8 * sizeof(Half)) | low.value));
+}
+template <typename Half, typename Whole, typename D>
+SIM_INLINE void unpack(D& low, D& high, In<Whole> a) {
+    put(low, static_cast<Half>(a.value));
+    put(high, static_cast<Half>(a.value >> (8 * sizeof(Half))));
+}
+template <typename D, typename A>
+SIM_INLINE void cvta_to_shared(D& d, A address) {
+    put(d, static_cast<uint64_t>(shared_window_offset(Generic::pointer(address))));
+}
+template <typename D, typename A>
+SIM_INLINE void cvta_to_global(D& d, A address) {
+    put(d, static_cast<uint64_t>(reinterpret_cast<uintptr_t>(Generic::pointer(address))));
+}
+template <typename D, typename A>
+SIM_INLINE void cvta_shared(D& d, A address) {
+    put(d, static_cast<uint64_t>(reinterpret_cast<uintptr_t>(Shared::pointer(address))));
+}
+
+// cvt between numbers. f16 and bf16 registers hold bits.
+template <Rounding MODE, typename To, typename From, typename D>
+SIM_INLINE void cvt(D& d, In<From> a) {
+    if constexpr (detail::is_integer<To> && detail::is_integer<From>) {
+        put(d, static_cast<To>(a.value));
+    } else if constexpr (detail::is_integer<To>) {
+        put(d, saturating_integer<To>(static_cast<double>(a.value), MODE));
+    } else if constexpr (std::is_same<To, float>::value && detail::is_integer<From>) {
+        put(d, float_from_integer(a.value, MODE));
+    } else if constexpr (std::is_same<To, float>::value) {
+        put(d, round_to_float(static_cast<double>(a.value), MODE));
+    } else {
+        put(d, static_cast<To>(a.value));
+    }
+}
+template <typename Format, Rounding MODE, typename D>
+SIM_INLINE void cvt_to_small(D& d, In<float> a) {
+    put(d, small_from_double<Format>(static_cast<double>(a.value), MODE));
+}
+template <typename Format, typename D>
+SIM_INLINE void cvt_from_small(D& d, In<uint16_t> a) {
+    put(d, Format::to_float(a.value));
+}
+// cvt.rn.f16x2.f32 d, high, low
+template <typename Format, bool RELU, typename D>
+SIM_INLINE void cvt_to_pair(D& d, In<float> high, In<float> low) {
+    uint32_t h = Format::from_float(RELU && high.value < 0 ? 0.0f : high.value);
+    uint32_t l = Format::from_float(RELU && low.value < 0 ? 0.0f : low.value);
+    put(d, h << 16 | l);
+}
+template <typename D>
+SIM_INLINE void cvt_rna_tf32(D& d, In<float> a) {
+    uint32_t bits = bit_cast<uint32_t>(a.value);
+    put(d, (bits & 0x7f800000) == 0x7f800000 ? bits : (bits + 0x1000) & 0xffffe000u);
+}
+
+// --------------------------------------------------------------------------------------------------------- arithmetic
+
+// Functions of one, two or three values of type T, named op_ and the instruction.
+#define SIM_PTX_1(name, expression)               \
+    template <typename T, typename D>             \
+    SIM_INLINE void op_##name(D& d, In<T> in_a) { \
+        T a = in_a;                               \
+        put(d, static_cast<T>(expression));       \
+    }
+#define SIM_PTX_2(name, expression)                           \
+    template <typename T, typename D>                         \
+    SIM_INLINE void op_##name(D& d, In<T> in_a, In<T> in_b) { \
+        T a = in_a, b = in_b;                                 \
+        put(d, static_cast<T>(expression));                   \
+    }
+#define SIM_PTX_3(name, expression)                                       \
+    template <typename T, typename D>                                     \
+    SIM_INLINE void op_##name(D& d, In<T> in_a, In<T> in_b, In<T> in_c) { \
+        T a = in_a, b = in_b, c = in_c;                                   \
+        put(d, static_cast<T>(expression));                               \
+    }
+SIM_PTX_1(ex2, ::exp2f(a))
+SIM_PTX_1(lg2, ::log2f(a))
+SIM_PTX_1(rcp, 1 / a)
+SIM_PTX_1(reciprocal_root, rsqrt_of(a))
+SIM_PTX_1(sqrt, ::sqrt(a))
+SIM_PTX_1(sin, ::sinf(a))
+SIM_PTX_1(cos, ::cosf(a))
+SIM_PTX_1(tanh, ::tanhf(a))
+SIM_PTX_1(abs, a < 0 ? -a : a)
+SIM_PTX_1(neg, -a)
+SIM_PTX_1(not_bits, ~a)
+SIM_PTX_1(brev, __brev(a))
+SIM_PTX_2(add, a + b)
+SIM_PTX_2(sub, a - b)
+SIM_PTX_2(mul, a* b)
+SIM_PTX_2(div, a / b)
+SIM_PTX_2(rem, a % b)
+SIM_PTX_2(min, ::min(a, b))
+SIM_PTX_2(max, ::max(a, b))
+SIM_PTX_2(and_bits, a& b)
+SIM_PTX_2(or_bits, a | b)
+SIM_PTX_2(xor_bits, a ^ b)
+SIM_PTX_3(mad, a* b + c)
+#undef SIM_PTX_1
+#undef SIM_PTX_2
+#undef SIM_PTX_3
+template <typename D>
+SIM_INLINE void fma_f32(D& d, In<float> a, In<float> b, In<float> c) {
+    put(d, ::fmaf(a, b, c));
+}
+template <typename D>
+SIM_INLINE void fma_f64(D& d, In<double> a, In<double> b, In<double> c) {
+    put(d, ::fma(a.value, b.value, c.value));
+}
+SIM_INLINE void not_pred(bool& p, bool a) { p = !a; }
+template <typename D>
+SIM_INLINE void popc(D& d, In<uint32_t> a) {
+    put(d, static_cast<uint32_t>(__popc(a)));
+}
+template <typename D>
+SIM_INLINE void clz(D& d, In<uint32_t> a) {
+    put(d, static_cast<uint32_t>(__clz(static_cast<int>(a.value))));
+}
+// Shifts by the width or more give 0 (or the sign).
+template <typename T, typename D>
+SIM_INLINE void shl(D& d, In<T> a, In<uint32_t> amount) {
+    put(d, amount.value >= 8 * sizeof(T) ? T(0) : static_cast<T>(a.value << amount.value));
+}
+template <typename T, typename D>
+SIM_INLINE void shr(D& d, In<T> a, In<uint32_t> amount) {
+    uint32_t most = 8 * sizeof(T) - 1;
+    T half = static_cast<T>(a.value >> (amount.value > most ? most : amount.value));
+    put(d, amount.value > most && !std::is_signed<T>::value ? T(0) : half);
+}
+template <typename T, typename Wide, typename D>
+SIM_INLINE void mul_wide(D& d, In<T> a, In<T> b) {
+    put(d, static_cast<Wide>(static_cast<Wide>(a.value) * static_cast<Wide>(b.value)));
+}
+template <typename T, typename Wide, typename D>
+SIM_INLINE void mad_wide(D& d, In<T> a, In<T> b, In<Wide> c) {
+    put(d, static_cast<Wide>(static_cast<Wide>(a.value) * static_cast<Wide>(b.value) + c.value));
+}
+template <typename T, typename Wide, typename D>
+SIM_INLINE void mul_hi(D& d, In<T> a, In<T> b) {
+    put(d, static_cast<T>(static_cast<Wide>(a.value) * static_cast<Wide>(b.value) >> (8 * sizeof(T))));
+}
+template <typename T, typename D>
+SIM_INLINE void bfe(D& d, In<T> a, In<uint32_t> position, In<uint32_t> length) {
+    uint32_t start = position.value & 0xff, count = length.value & 0xff;
+    if (count == 0 || start > 31) return put(d, count && std::is_signed<T>::value && a.value < 0 ? T(-1) : T(0));
+    if (start + count > 32) count = 32 - start;
+    uint32_t shifted = static_cast<uint32_t>(a.value) << (32 - start - count);
+    put(d, static_cast<T>(static_cast<T>(shifted) >> (32 - count)));
+}
+template <typename D>
+SIM_INLINE void bfi(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> position, In<uint32_t> length) {
+    uint32_t start = position.value & 0xff, count = length.value & 0xff;
+    uint64_t ones = count >= 32 ? 0xffffffffull : (1ull << count) - 1;
+    uint32_t field = start > 31 ? 0 : static_cast<uint32_t>(ones << start);
+    put(d, (b.value & ~field) | (start > 31 ? 0 : (a.value << start) & field));
+}
+// Bit i of the table is the result where the bits of a, b, c read as the number i.
+template <typename D>
+SIM_INLINE void lop3(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> c, int table) {
+    uint32_t result = 0;
+    for (int i = 0; i < 8; ++i) {
+        if (!(table >> i & 1)) continue;
+        result |= (i & 4 ? a.value : ~a.value) & (i & 2 ? b.value : ~b.value) & (i & 1 ? c.value : ~c.value);
+    }
+    put(d, result);
+}
+template <typename D>
+SIM_INLINE void prmt(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> selector) {
+    put(d, __byte_perm(a, b, selector));
+}
+template <typename D>
+SIM_INLINE void shf_l_wrap(D& d, In<uint32_t> low, In<uint32_t> high, In<uint32_t> amount) {
+    put(d, __funnelshift_l(low, high, amount));
+}
+template <typename D>
+SIM_INLINE void shf_l_clamp(D& d, In<uint32_t> low, In<uint32_t> high, In<uint32_t> amount) {
+    put(d, __funnelshift_lc(low, high, amount));
+}
+template <typename D>
+SIM_INLINE void shf_r_wrap(D& d, In<uint32_t> low, In<uint32_t> high, In<uint32_t> amount) {
+    put(d, __funnelshift_r(low, high, amount));
+}
+template <typename D>
+SIM_INLINE void shf_r_clamp(D& d, In<uint32_t> low, In<uint32_t> high, In<uint32_t> amount) {
+    put(d, __funnelshift_rc(low, high, amount));
+}
+template <typename T, typename D>
+SIM_INLINE void dp4a(D& d, In<T> a, In<T> b, In<T> c) {
+    put(d, __dp4a(a.value, b.value, c.value));
+}
+
+// setp and selp. For floats a comparison with NaN is false, but for neu, ltu, ...: true.
+enum class Compare { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu };
+template <Compare RELATION, typename T>
+SIM_INLINE bool compare(T a, T b) {
+    switch (RELATION) {
+        case Compare::eq:
+            return a == b;
+        case Compare::ne:
+            return a < b || a > b;
+        case Compare::lt:
+            return a < b;
+        case Compare::le:
+            return a <= b;
+        case Compare::gt:
+            return a > b;
+        case Compare::ge:
+            return a >= b;
+        case Compare::equ:
+            return !(a < b || a > b);
+        case Compare::neu:
+            return !(a == b);
+        case Compare::ltu:
+            return !(a >= b);
+        case Compare::leu:
+            return !(a > b);
+        case Compare::gtu:
+            return !(a <= b);
+        default:
+            return !(a < b);
+    }
+}
+template <Compare RELATION, typename T>
+SIM_INLINE void setp(bool& p, In<T> a, In<T> b) {
+    p = compare<RELATION, T>(a, b);
+}
+template <typename T, typename D>
+SIM_INLINE void selp(D& d, In<T> a, In<T> b, bool condition) {
+    put(d, condition ? a.value : b.value);
+}
+
+// Arithmetic of pairs: f16x2 and bf16x2 registers.
+template <typename Pair>
+SIM_INLINE Pair pair_of(uint32_t bits) {
+    Pair pair;
+    pair.x.bits = static_cast<uint16_t>(bits);
+    pair.y.bits = static_cast<uint16_t>(bits >> 16);
+    return pair;
+}
+template <typename Pair>
+SIM_INLINE uint32_t bits_of(Pair pair) {
+    return static_cast<uint32_t>(pair.y.bits) << 16 | pair.x.bits;
+}
+#define SIM_PTX_PAIR_1(name, function)                     \
+    template <typename Pair, typename D>                   \
+    SIM_INLINE void name(D& d, In<uint32_t> a) {           \
+        put(d, bits_of<Pair>(function(pair_of<Pair>(a)))); \
+    }
+#define SIM_PTX_PAIR_2(name, function)                                       \
+    template <typename Pair, typename D>                                     \
+    SIM_INLINE void name(D& d, In<uint32_t> a, In<uint32_t> b) {             \
+        put(d, bits_of<Pair>(function(pair_of<Pair>(a), pair_of<Pair>(b)))); \
+    }
+SIM_PTX_PAIR_1(pair_ex2, h2exp2)
+SIM_PTX_PAIR_1(pair_tanh, h2tanh)
+SIM_PTX_PAIR_1(pair_neg, __hneg2)
+SIM_PTX_PAIR_1(pair_abs, __habs2)
+SIM_PTX_PAIR_2(pair_add, __hadd2)
+SIM_PTX_PAIR_2(pair_sub, __hsub2)
+SIM_PTX_PAIR_2(pair_mul, __hmul2)
+SIM_PTX_PAIR_2(pair_min, __hmin2)
+SIM_PTX_PAIR_2(pair_max, __hmax2)
+#undef SIM_PTX_PAIR_1
+#undef SIM_PTX_PAIR_2
+template <typename Pair, typename D>
+SIM_INLINE void pair_fma(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> c) {
+    put(d, bits_of<Pair>(__hfma2(pair_of<Pair>(a), pair_of<Pair>(b), pair_of<Pair>(c))));
+}
+
+// --------------------------------------------------------------------------------------------------------- the rest
+
+SIM_INLINE void trap() { ::sim::trap(); }
+SIM_INLINE void nanosleep(In<uint32_t> nanoseconds) { ::sim::nanosleep(nanoseconds); }
+
+// Special registers.
+SIM_INLINE uint32_t sreg_laneid() { return lane_index(); }
+SIM_INLINE uint32_t sreg_warpid() { return warp_index(); }
+SIM_INLINE uint32_t sreg_nwarpid() { return 32; }
+SIM_INLINE uint32_t sreg_smid() { return 0; }  // one block after another: all on one multiprocessor
+SIM_INLINE uint32_t sreg_nsmid() { return 1; }
+SIM_INLINE uint32_t sreg_tid_x() { return thread_index().x; }
+SIM_INLINE uint32_t sreg_tid_y() { return thread_index().y; }
+SIM_INLINE uint32_t sreg_tid_z() { return thread_index().z; }
+SIM_INLINE uint32_t sreg_ctaid_x() { return block_index().x; }
+SIM_INLINE uint32_t sreg_ctaid_y() { return block_index().y; }
+SIM_INLINE uint32_t sreg_ctaid_z() { return block_index().z; }
+SIM_INLINE uint32_t sreg_ntid_x() { return block_dimensions().x; }
+SIM_INLINE uint32_t sreg_ntid_y() { return block_dimensions().y; }
+SIM_INLINE uint32_t sreg_ntid_z() { return block_dimensions().z; }
+SIM_INLINE uint32_t sreg_nctaid_x() { return grid_dimensions().x; }
+SIM_INLINE uint32_t sreg_nctaid_y() { return grid_dimensions().y; }
+SIM_INLINE uint32_t sreg_nctaid_z() { return grid_dimensions().z; }
+SIM_INLINE uint32_t sreg_clock() { return static_cast<uint32_t>(clock_cycles()); }
+SIM_INLINE uint64_t sreg_clock64() { return static_cast<uint64_t>(clock_cycles()); }
+SIM_INLINE uint64_t sreg_globaltimer() { return global_timer(); }
+SIM_INLINE uint32_t sreg_lanemask_eq() { return 1u << lane_index(); }
+SIM_INLINE uint32_t sreg_lanemask_lt() { return (1u << lane_index()) - 1; }
+SIM_INLINE uint32_t sreg_lanemask_le() { return (2u << lane_index()) - 1; }
+SIM_INLINE uint32_t sreg_lanemask_gt() { return ~sreg_lanemask_le(); }
+SIM_INLINE uint32_t sreg_lanemask_ge() { return ~sreg_lanemask_lt(); }
+SIM_INLINE uint32_t sreg_dynamic_smem_size() { return static_cast<uint32_t>(dynamic_shared_bytes()); }
+
+}  // namespace ptx
+}  // namespace sim
