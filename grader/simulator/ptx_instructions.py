@@ -50,12 +50,12 @@ _ROUNDINGS = {
 }
 _SCOPES = {"cta": "block", "cluster": "device", "gpu": "device", "gl": "device", "sys": "system"}
 _SPACES = {
-    "global": "Global",
-    "shared": "Shared",
-    "": "Generic",
-    "const": "Generic",
-    "param": "Generic",
-    "local": "Generic",
+    "global": "::sim::ptx::Global",
+    "shared": "::sim::ptx::Shared",
+    "": "::sim::ptx::Generic",
+    "const": "::sim::ptx::Generic",
+    "param": "::sim::ptx::Generic",
+    "local": "::sim::ptx::Generic",
 }
 _ATOMIC = {
     "add": "add",
@@ -324,7 +324,7 @@ EXAMPLES = {
 
 #: The special registers that ``sim/ptx.h`` has, without the percent sign.
 SPECIAL_REGISTERS = frozenset(
-    "laneid warpid nwarpid smid nsmid tid.x tid.y tid.z ctaid.x ctaid.y ctaid.z ntid.x ntid.y ntid.z "
-    "nctaid.x nctaid.y nctaid.z clock clock64 globaltimer lanemask_eq lanemask_lt lanemask_le lanemask_gt lanemask_ge "
-    "dynamic_smem_size".split()
+    [f"{name}.{axis}" for name in ("tid", "ctaid", "ntid", "nctaid") for axis in "xyz"]
+    + [f"lanemask_{relation}" for relation in ("eq", "lt", "le", "gt", "ge")]
+    + ["laneid", "warpid", "nwarpid", "smid", "nsmid", "clock", "clock64", "globaltimer", "dynamic_smem_size"]
 )

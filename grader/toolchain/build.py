@@ -254,11 +254,11 @@ def arch_flags(arch: str) -> tuple[str, ...]:
 def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototype, ...]) -> str:
     """The text that is compiled: messages name the learner's file and lines, and each launcher has an entry point."""
     name = path.name.replace("\\", "\\\\").replace('"', '\\"')
-    parts = [f'#line 1 "{name}"\n', text, "" if text.endswith("\n") else "\n", f'#line 1 "{_THUNKS}"\n']
+    # A file need not include cuda_runtime.h: nvcc does it for every file.
+    parts = ["#include <cuda_runtime.h>\n"]
     if "::sim::ptx::" in text:  # an asm statement was translated
-        parts.insert(0, '#include "sim/ptx.h"\n')
-    # A file need not include cuda_runtime.h for itself where nvcc does it.
-    parts.append("#include <cuda_runtime.h>\n")
+        parts.append('#include "sim/ptx.h"\n')
+    parts += [f'#line 1 "{name}"\n', text, "" if text.endswith("\n") else "\n", f'#line 1 "{_THUNKS}"\n']
     for launcher in launchers:
         if launcher.name == "main":
             # C++ forbids calling main, so it has another name here.

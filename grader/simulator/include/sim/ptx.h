@@ -84,7 +84,7 @@ SIM_INLINE double f64(uint64_t bits) { return bit_cast<double>(bits); }
 
 // [address + offset], in bytes.
 template <typename T>
-SIM_INLINE T at(T address, long long offset) {
+SIM_INLINE std::enable_if_t<std::is_integral<T>::value, T> at(T address, long long offset) {
     return static_cast<T>(address + static_cast<T>(offset));
 }
 template <typename T>
