@@ -67,7 +67,8 @@ def compare(
         error, allowed = _errors(got, want, tolerance, scale)
         wrong = ~(error <= allowed)
         finite = torch.isfinite(want)
-        size = float(torch.linalg.vector_norm(torch.where(finite, want, 0.0)))
+        against = want if isinstance(scale, str) else torch.maximum(want.abs(), scale.to(torch.float64).abs())
+        size = float(torch.linalg.vector_norm(torch.where(finite, against, 0.0)))
         off = float(torch.linalg.vector_norm(torch.where(finite, error, 0.0)))
         result.norm_error = off / size if size > 0 else (0.0 if off == 0 else math.inf)
         if math.isnan(off):

@@ -119,6 +119,8 @@ def test_rows_that_cancel_to_nothing_have_a_scale() -> None:
     assert not judged(got, want).passed
     assert compare("out", got.float(), want, "f32", 2e-5, scale="tensor").passed
     assert compare("out", got.float(), want, "f32", 2e-5, scale=torch.ones(8, 64).double()).passed
+    nothing = torch.zeros(8, 64, dtype=torch.float64)
+    assert compare("out", nothing.float() + 1e-6, nothing, "f32", 2e-5, scale=torch.ones(8, 64).double()).passed
 
 
 def test_whole_numbers_are_exact() -> None:
