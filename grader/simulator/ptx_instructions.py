@@ -320,6 +320,16 @@ EXAMPLES = {
     "red": "red.global.add.f32",
     "shfl": "shfl.sync.bfly.b32",
     "cvt": "cvt.rn.f16x2.f32",
+    "fma": "fma.rn.f32",
+    "add": "add.f32",
+    "mul": "mul.lo.u32",
+    "mad": "mad.lo.u32",
+    "ex2": "ex2.approx.f32",
+    "rcp": "rcp.approx.f32",
+    "mov": "mov.b32",
+    "setp": "setp.ne.b32",
+    "fence": "fence.acq_rel.gpu",
+    "vote": "vote.sync.ballot.b32",
 }
 
 #: The special registers that ``sim/ptx.h`` has, without the percent sign.

@@ -1,10 +1,12 @@
 // The intrinsics that half and bfloat16 share: __hadd, __hfma2, __hlt, hexp, ...
 //
 // CUDA gives both types functions of the same names, so cuda_fp16.h and cuda_bf16.h each include this file, after
-// setting three macros (there is no include guard on purpose):
+// setting these macros (there is no include guard on purpose):
 //   SIM_HALF    the type, __half or __nv_bfloat16
 //   SIM_HALF2   two of them, __half2 or __nv_bfloat162
 //   SIM_FORMAT  its conversions, sim::F16 or sim::BF16 (sim/small_float.h)
+// and the names of what differs: SIM_TO_HALF and SIM_FROM_HALF for conversions of integers, SIM_ATOMIC and SIM_ATOMIC2
+// for libsim's atomics.
 //
 // Every result is the exact one, rounded once to nearest even. Functions of a pair work on each half by itself.
 
@@ -309,6 +311,18 @@ SIM_INLINE signed char SIM_FROM_HALF(char, _rz)(SIM_HALF a) {
 }
 SIM_INLINE unsigned char SIM_FROM_HALF(uchar, _rz)(SIM_HALF a) {
     return ::sim::saturating_integer<unsigned char>(::sim::to_double(a), ::sim::Rounding::zero);
+}
+
+// ------------------------------------------------------------------------------------------------------- atomics
+
+SIM_INLINE SIM_HALF atomicAdd(SIM_HALF* address, SIM_HALF value) {
+    return SIM_FROM_BITS(::sim::SIM_ATOMIC(::sim::AtomicOp::add, address, value.bits));
+}
+// The two halves are added one by one: each is atomic, the pair is not.
+SIM_INLINE SIM_HALF2 atomicAdd(SIM_HALF2* address, SIM_HALF2 value) {
+    uint32_t bits = static_cast<uint32_t>(value.y.bits) << 16 | value.x.bits;
+    uint32_t old = ::sim::SIM_ATOMIC2(::sim::AtomicOp::add, address, bits);
+    return SIM_HALF2(SIM_FROM_BITS(old & 0xffff), SIM_FROM_BITS(old >> 16));
 }
 
 #undef SIM_ROUND
