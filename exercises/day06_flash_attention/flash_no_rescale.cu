@@ -61,7 +61,8 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
     }
 
     if (query >= query_len) return;
-    for (int d = 0; d < DIM; ++d) out[d] = l > 0 ? o[d] / l : 0.0f;  // a query that sees no key gives zeros
+    const float inverse = l > 0 ? 1 / l : 0.0f;  // a query that sees no key gives zeros
+    for (int d = 0; d < DIM; ++d) out[d] = o[d] * inverse;
 }
 
 extern "C" void flash_no_rescale(const float* q, const float* k, const float* v, float* out, int batch, int heads,
