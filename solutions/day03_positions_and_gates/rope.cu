@@ -30,8 +30,9 @@ struct alignas(V * sizeof(T)) Channels {
 constexpr int kTokens = 4;  // of one block: their angles are made side by side, so the wait for them is paid once
 
 // Angles depend on the token and the pair but not on the head: a block makes those of its tokens once, in shared
-// memory, and every head uses them. Each thread turns V neighbouring pairs at a time. x, out: [tokens, heads, head_dim]
-// positions: [tokens]   rotary_dim / 2 and head_dim are multiples of V
+// memory, and every head uses them. Each thread turns V neighbouring pairs at a time.
+//
+// x, out: [tokens, heads, head_dim]   positions: [tokens]   rotary_dim / 2 and head_dim are multiples of V
 template <typename T, int V>
 __global__ void rope_kernel(const T* __restrict__ x, const int* __restrict__ positions, T* __restrict__ out, int tokens,
                             int heads, int head_dim, int rotary_dim, double log2_theta) {
