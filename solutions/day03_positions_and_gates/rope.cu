@@ -27,7 +27,7 @@ struct alignas(V * sizeof(T)) Channels {
     T value[V];
 };
 
-constexpr int kTokens = 4;  // of one block: their angles are made side by side, so the wait for them is paid once
+constexpr int kTokens = 2;  // of one block: their angles are made side by side, so the wait for them is paid once
 
 // Angles depend on the token and the pair but not on the head: a block makes those of its tokens once, in shared
 // memory, and every head uses them. Each thread turns V neighbouring pairs at a time.
