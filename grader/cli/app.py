@@ -105,4 +105,12 @@ def _sentence(message: str) -> str:
 
 def main() -> None:
     """The console script."""
-    sys.exit(run())
+    code = run()
+    if code == INTERRUPTED:
+        # Ending as usual would wait for compilers in other threads; and Python, where the key was pressed inside an
+        # import of torch, would end by the signal and lose the exit code.
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)

@@ -345,9 +345,9 @@ def first_look(verdict: Verdict) -> str:
     for finding in [finding for every in verdict.stages for finding in every.findings]:
         if finding.line:
             return f"{finding.file.rsplit('/', 1)[-1]}:{finding.line}, where {_with_article(finding)} shows"
-    for diagnostic in stage.diagnostics:
-        if diagnostic.severity.startswith(("error", "fatal")) and diagnostic.line:
-            return f"the first error, line {diagnostic.line}; later ones often follow from it"
+    errors = [item for item in stage.diagnostics if item.severity.startswith(("error", "fatal")) and item.line]
+    if len(errors) > 1:
+        return f"the first error, line {errors[0].line}; later ones often follow from it"
     failing = failing_cases(stage)
     if failing:
         return _look_at_case(stage, failing)
