@@ -175,6 +175,9 @@ class _RegionRewriter:
                 return self._shared(i)
             if text in ("asm", "__asm__", "__asm"):
                 return self._asm(i)
+            if text == "__noinline__" and not self._in_attribute(i):
+                # No macro can do this: the standard library has __attribute__((__noinline__)).
+                self._edit(token.start, token.end, "__attribute__((noinline))")
             if text in _LAUNCH_CALLS:
                 self._strip_cast(i)
             return i + 1
@@ -198,6 +201,9 @@ class _RegionRewriter:
         elif text == "<" and is_triple(self.tokens, i, "<"):
             return self._launch(i)
         return i + 1
+
+    def _in_attribute(self, i: int) -> bool:
+        return i >= 3 and [t.text for t in self.tokens[i - 3 : i]] == ["__attribute__", "(", "("]
 
     def _open(self, i: int) -> None:
         scope = self.scopes[-1]

@@ -38,6 +38,8 @@ _CPU_FLAGS = (
     "-fno-semantic-interposition",
     "-fno-strict-aliasing",
     "-fno-stack-protector",  # a smashed stack is a finding, not the end of the process
+    "-fstack-clash-protection",  # a large local array must not step over the guard page
+    "-fno-builtin-printf",
     "-U_FORTIFY_SOURCE",
     "-ffp-contract=off",
     "-fdiagnostics-color=never",
@@ -45,14 +47,15 @@ _CPU_FLAGS = (
 _GCC_FLAGS = ("-fno-gnu-unique", "-fno-tree-vectorize", "-fmax-errors=20")
 _GCC_CHECKED = (
     "-O1",
-    "-fsanitize=thread",
+    "-fsanitize=thread,bounds",
     "--param=tsan-instrument-func-entry-exit=0",
     "--param=tsan-distinguish-volatile=1",
 )
 _CLANG_FLAGS = ("-fno-vectorize", "-fno-slp-vectorize", "-gdwarf-4", "-ferror-limit=20", "-Wno-unknown-attributes")
+_CLANG_FLAGS += ("-Wno-pass-failed",)
 _CLANG_CHECKED = (
     "-O1",
-    "-fsanitize=thread",
+    "-fsanitize=thread,array-bounds",
     "-mllvm",
     "-tsan-instrument-func-entry-exit=0",
     "-mllvm",
@@ -254,18 +257,18 @@ def arch_flags(arch: str) -> tuple[str, ...]:
 def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototype, ...]) -> str:
     """The text that is compiled: messages name the learner's file and lines, and each launcher has an entry point."""
     name = path.name.replace("\\", "\\\\").replace('"', '\\"')
-    # A file need not include cuda_runtime.h: nvcc does it for every file.
+    # Before the first line, as nvcc does; printf and assert are the simulator's from there on.
     parts = ["#include <cuda_runtime.h>\n"]
     if "::sim::ptx::" in text:  # an asm statement was translated
         parts.append('#include "sim/ptx.h"\n')
+    program = any(launcher.name == "main" for launcher in launchers)
+    if program:
+        # C++ forbids calling main, so it has another name here.
+        parts.append("#define main grader_program\n")
     parts += [f'#line 1 "{name}"\n', text, "" if text.endswith("\n") else "\n", f'#line 1 "{_THUNKS}"\n']
-    for launcher in launchers:
-        if launcher.name == "main":
-            # C++ forbids calling main, so it has another name here.
-            parts.insert(0, "#define main grader_program\n")
-            parts.append(_program_thunk(original))
-        else:
-            parts.append(_thunk(launcher))
+    parts += [_thunk(launcher) for launcher in launchers if launcher.name != "main"]
+    if program:
+        parts.append(_program_thunk(original))
     return "".join(parts)
 
 

@@ -108,6 +108,12 @@ def test_the_cast_of_a_cooperative_launch_goes():
     assert text == "cudaLaunchCooperativeKernel((k<int>), 1, 2, a);"
 
 
+def test_noinline_becomes_an_attribute():
+    assert rewrite("__device__ __noinline__ int f();").text == "__device__ __attribute__((noinline)) int f();"
+    code = "__attribute__((__noinline__)) int f();"
+    assert rewrite(code).text == code
+
+
 # -- shared memory -----------------------------------------------------------------------------------------------------
 
 
