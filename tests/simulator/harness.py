@@ -1,0 +1,116 @@
+"""Kernels for the simulator's own tests: built from a file or from text, called with numpy arrays and numbers.
+
+No torch and no grading between the test and libsim: a call returns CUDA's error, what the kernels printed, and the
+report as libsim wrote it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grader.toolchain.build import compile_kernel, entry_point
+
+KERNELS = Path(__file__).parent / "kernels"
+
+_DTYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "int32": "i32", "int64": "i64", "uint16": "bf16"}
+
+
+@dataclass
+class Outcome:
+    """What one call of a launcher came to."""
+
+    error: int
+    output: str
+    report: dict[str, Any]
+
+
+class SimulatedKernel:
+    """A kernel file, loaded. ``kernel("launcher", array, number, ...)`` runs it; arrays are changed in place."""
+
+    def __init__(self, path: Path, checks: bool = False, compiler: str | None = None) -> None:
+        self.built = compile_kernel(path, "cpu", checks=checks, compiler=compiler)
+        self.sim = ctypes.CDLL(str(self.built.libsim))
+        self.sim.sim_tensor_alloc.restype = ctypes.c_void_p
+        self.sim.sim_tensor_alloc.argtypes = [
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_int,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_size_t,
+        ]
+        self.sim.sim_tensor_write.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+        self.sim.sim_tensor_read.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+        self.sim.sim_report.restype = self.sim.sim_take_output.restype = ctypes.c_char_p
+        self.configure(checks=int(checks), workers=1, schedule="forward", watchdog_seconds=10)
+        self._library = ctypes.CDLL(str(self.built.library))
+        self.seconds = 0.0  # of the last call, in the launcher itself
+        self._launchers = {p.name: p for p in self.built.launchers}
+
+    def configure(self, **settings: object) -> None:
+        """Changes settings of the simulator; an unknown one is an error."""
+        for key, value in settings.items():
+            assert self.sim.sim_configure(key.encode(), str(value).encode()) == 0, f"{key}={value} was refused"
+
+    def __call__(self, launcher: str, *arguments: Any) -> Outcome:
+        """Runs a launcher; the stream is filled in."""
+        prototype = self._launchers[launcher]
+        entry = getattr(self._library, entry_point(prototype))
+        self.sim.sim_reset()
+        values: list[Any] = []
+        tensors: list[tuple[int, np.ndarray]] = []
+        given = iter(arguments)
+        for parameter in prototype.parameters:
+            if parameter.kind == "stream":
+                values.append(ctypes.c_void_p(None))
+                continue
+            argument = next(given)
+            if isinstance(argument, np.ndarray):
+                address = self._place(parameter.name, argument)
+                tensors.append((address, argument))
+                values.append(ctypes.c_void_p(address))
+            else:
+                values.append(_scalar(parameter.dtype, argument))
+        addresses = (ctypes.c_void_p * max(1, len(values)))(*(ctypes.addressof(v) for v in values))
+        started = time.perf_counter()
+        error = entry(addresses)
+        self.seconds = time.perf_counter() - started
+        for address, array in tensors:
+            self.sim.sim_tensor_read(address, array.ctypes.data, array.nbytes)
+        report = json.loads(self.sim.sim_report().decode(errors="replace"))
+        output = self.sim.sim_take_output().decode(errors="replace")
+        self.sim.sim_reset()
+        return Outcome(error, output, report)
+
+    def time(self, launcher: str, *arguments: Any) -> float:
+        """The seconds that the launcher itself takes."""
+        outcome = self(launcher, *arguments)
+        assert outcome.error == 0, outcome
+        return self.seconds
+
+    def _place(self, name: str, array: np.ndarray) -> int:
+        assert array.flags.c_contiguous
+        shape = (ctypes.c_int64 * max(1, array.ndim))(*array.shape)
+        dtype = _DTYPES.get(str(array.dtype), "i32").encode()
+        address = self.sim.sim_tensor_alloc(name.encode(), dtype, array.ndim, shape, array.nbytes, 0)
+        assert address, "the arena is full"
+        self.sim.sim_tensor_write(address, array.ctypes.data, array.nbytes)
+        return address
+
+
+def _scalar(dtype: str, value: Any) -> Any:
+    types = {
+        "f32": ctypes.c_float,
+        "f64": ctypes.c_double,
+        "i64": ctypes.c_longlong,
+        "i32": ctypes.c_int,
+        "bool": ctypes.c_bool,
+    }
+    return types.get(dtype, ctypes.c_int)(value)
