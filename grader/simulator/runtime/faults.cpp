@@ -89,6 +89,22 @@ uintptr_t program_counter(const void* context) {
 #endif
 }
 
+uintptr_t stack_pointer(const void* context) {
+    const auto* user = static_cast<const ucontext_t*>(context);
+#if defined(__linux__) && defined(__x86_64__)
+    return static_cast<uintptr_t>(user->uc_mcontext.gregs[REG_RSP]);
+#elif defined(__linux__) && defined(__aarch64__)
+    return user->uc_mcontext.sp;
+#elif defined(__APPLE__) && defined(__x86_64__)
+    return user->uc_mcontext->__ss.__rsp;
+#elif defined(__APPLE__) && defined(__aarch64__)
+    return user->uc_mcontext->__ss.__sp;
+#else
+    (void)user;
+    return ~static_cast<uintptr_t>(0);
+#endif
+}
+
 // A fault that is none of ours: in another thread, or in host code.
 void pass_on(int signal, siginfo_t* info, void* context) {
     for (int i = 0; i < fault_signal_count; ++i) {
@@ -103,7 +119,13 @@ void pass_on(int signal, siginfo_t* info, void* context) {
     }
 }
 
-FaultKind classify(int signal, const siginfo_t* info, const Worker& worker, int* cuda_error) {
+// Into a guard page, or past it by a frame that is larger than the stack.
+bool overflowed(const Worker& worker, const siginfo_t* info, const void* context) {
+    if (worker.fibers.in_guard(info->si_addr)) return true;
+    return current_thread && worker.fiber && stack_pointer(context) < reinterpret_cast<uintptr_t>(worker.fiber->low);
+}
+
+FaultKind classify(int signal, const siginfo_t* info, const void* context, const Worker& worker, int* cuda_error) {
     *cuda_error = cudaErrorIllegalAddress;
     if (signal == SIGFPE) {
         *cuda_error = cudaErrorLaunchFailure;
@@ -113,7 +135,7 @@ FaultKind classify(int signal, const siginfo_t* info, const Worker& worker, int*
         *cuda_error = cudaErrorIllegalInstruction;
         return FaultKind::illegal_instruction;
     }
-    if (worker.fibers.in_guard(info->si_addr)) {
+    if (overflowed(worker, info, context)) {
         *cuda_error = cudaErrorHardwareStackError;
         return FaultKind::stack_overflow;
     }
@@ -143,7 +165,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     Thread* thread = current_thread;
     int cuda_error;
     events::Fault fault = {};
-    fault.kind = classify(signal, info, *worker, &cuda_error);
+    fault.kind = classify(signal, info, context, *worker, &cuda_error);
     fault.thread = thread;
     fault.data = fault.kind == FaultKind::illegal_address ? info->si_addr : nullptr;
     fault.address = place_of(program_counter(context), thread);
@@ -178,6 +200,7 @@ void on_tick(int, siginfo_t*, void* context) {
     worker->seen_switches = worker->switches;
     if (in_kernel && alone) {
         thread->call_address = reinterpret_cast<const void*>(pc);
+        worker->spin_rounds += spin_patience;  // a whole tick of polling is enough to start another block
         spin(*thread);
     }
 }

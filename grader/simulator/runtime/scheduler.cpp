@@ -19,9 +19,6 @@ namespace {
 
 std::atomic<uint64_t> block_serial{0};
 
-// Rounds in which every spinning thread looked in vain, before another block is started to help them.
-constexpr unsigned patience = 8;
-
 uint64_t next_random(Worker& worker) {
     // xorshift64: any sequence will do, as long as the seed repeats it.
     uint64_t x = worker.random_state;
@@ -141,7 +138,7 @@ bool find_runnable_block(Worker& worker) {
         }
         if (worker.resident_count == 0) return start_next_block(worker);
         if (!spinning) deadlock(worker);
-        if (++worker.spin_rounds > patience) {
+        if (++worker.spin_rounds > spin_patience) {
             if (worker.resident_count < grid.residency && start_next_block(worker)) return true;
             // What they wait for may be done by a block of another worker.
             sched_yield();

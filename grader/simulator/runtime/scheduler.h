@@ -82,6 +82,9 @@ inline void make_ready(Warp& warp, unsigned lanes) {
     if (lanes) warp.block->runnable |= 1u << warp.index;
 }
 
+// Rounds in which every spinning thread looked in vain, before another block is started to help them.
+constexpr unsigned spin_patience = 8;
+
 // The running thread polls: lets all others run first, and starts waiting blocks when nobody else can.
 void spin(Thread& self);
 
@@ -96,6 +99,10 @@ void record_fault(Grid& grid, const events::Fault& fault, int cuda_error);
 
 // A thread has exited: barriers and warp intrinsics that waited only for it are complete.
 void complete_after_exit(Block& block, Warp& warp);
+
+// sim::warp_exchange for functions of libsim that exchange on a kernel's behalf: `address` is the kernel's.
+void warp_exchange_from(Site site, const char* name, unsigned mask, void* arguments,
+                        void (*finish)(void* const*, unsigned), const void* address);
 
 // Gives the lanes that wait at __activemask their result, when no other lane of the warp can run.
 void resolve_active_mask(Warp& warp);

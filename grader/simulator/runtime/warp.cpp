@@ -281,14 +281,19 @@ uint32_t warp_reduce(Site site, Reduce kind, unsigned mask, uint32_t value, bool
     return static_cast<uint32_t>(self->warp->output[self->lane]);
 }
 
-void warp_exchange(Site site, const char* name, unsigned mask, void* arguments, WarpFinish finish) {
+void warp_exchange_from(Site site, const char* name, unsigned mask, void* arguments, WarpFinish finish,
+                        const void* address) {
     Thread* self = current_thread;
     if (!self) return;
     Warp& warp = *self->warp;
     warp.input[self->lane] = reinterpret_cast<uintptr_t>(arguments);
     warp.output[self->lane] = reinterpret_cast<uintptr_t>(finish);
     self->wait_label = name;
-    meet(*self, Wait::exchange, 0, mask, site, CALLER);
+    meet(*self, Wait::exchange, 0, mask, site, address);
+}
+
+void warp_exchange(Site site, const char* name, unsigned mask, void* arguments, WarpFinish finish) {
+    warp_exchange_from(site, name, mask, arguments, finish, CALLER);
 }
 
 // Which lanes run together has no answer here, where each lane runs for itself. The most useful one, and what hardware

@@ -1,0 +1,110 @@
+"""Atomic operations: the final values, and that each thread saw a different state of an addition."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+BLOCKS, THREADS = 5, 96
+N = BLOCKS * THREADS
+VALUES = np.arange(N) * 37 % 101 - 20
+
+_INITIAL = np.array([3, 0, 2**30, -(2**30), -1, 0, 0, 0, -5, 0, 1000, 0, 0])
+
+
+def expected_cells(dtype: type, bits: int) -> list[int]:
+    mask = 2**bits - 1
+    values = [int(v) & mask for v in VALUES]
+    signed = np.issubdtype(dtype, np.signedinteger)
+
+    def ordered(numbers: list[int], pick) -> int:
+        if signed:
+            return int(pick([n - 2**bits if n >= 2 ** (bits - 1) else n for n in numbers])) & mask
+        return pick(numbers)
+
+    initial = [int(v) & mask for v in _INITIAL]
+    return [
+        (initial[0] + sum(values)) & mask,
+        values[-1],
+        ordered([initial[2], *values], min),
+        ordered([initial[3], *values], max),
+        functools.reduce(lambda a, b: a & b, [v | 8 for v in values], initial[4]),
+        functools.reduce(lambda a, b: a | b, values, initial[5]),
+        functools.reduce(lambda a, b: a ^ b, values, initial[6]),
+        3 * N & mask,
+        ordered([initial[8], *values], max),
+        N & mask,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("launcher", "dtype"), [("atomics_int", np.int32), ("atomics_unsigned", np.uint32), ("atomics_long", np.uint64)]
+)
+def test_integers(load, schedule, launcher, dtype):
+    kernel = load("atomics")
+    kernel.configure(**schedule)
+    bits = np.dtype(dtype).itemsize * 8
+    carrier = np.int32 if bits == 32 else np.int64
+    cells, old = _INITIAL.astype(carrier), np.zeros(N, dtype=carrier)
+    assert kernel(launcher, cells, old, BLOCKS, THREADS).error == 0
+    got = [int(c) & (2**bits - 1) for c in cells]
+    expected = expected_cells(dtype, bits)
+    if schedule != {"workers": 1, "schedule": "forward"}:
+        got[1] = expected[1]  # who comes last is the schedule's choice
+    assert got[:10] == expected
+    seen = sorted(int(o) for o in old)
+    assert seen[0] <= 3 <= seen[-1]
+    if bits == 32:
+        assert cells[10] == 1000 - 2 * N
+    if launcher == "atomics_unsigned":
+        assert cells[11] == N % 11
+        assert cells[12] == (-N) % 11
+
+
+def test_signed_long_minimum_and_maximum(load):
+    cells = np.zeros(2, dtype=np.int64)
+    assert load("atomics")("atomics_signed_long", cells, BLOCKS, THREADS).error == 0
+    np.testing.assert_array_equal(cells, [int(VALUES.min()) << 33, int(VALUES.max()) << 33])
+
+
+def test_floats(load, schedule):
+    kernel = load("atomics")
+    kernel.configure(**schedule)
+    cells, old = np.zeros(2, dtype=np.float32), np.zeros(N, dtype=np.float32)
+    assert kernel("atomics_float", cells, old, BLOCKS, THREADS).error == 0
+    assert cells[0] == VALUES.sum()
+    assert cells[1] in VALUES
+    doubles = np.zeros(1)
+    assert kernel("atomics_double", doubles, BLOCKS, THREADS).error == 0
+    assert doubles[0] == VALUES.sum()
+
+
+def test_half_rounds_to_nearest_even(load):
+    cells = np.array([0, 0, 0, 0], dtype=np.float16)
+    assert load("atomics")("atomics_half", cells, 1, 1024).error == 0
+    assert load("atomics")("atomics_half", cells, 2, 1024).error == 0
+    # 2048 + 1 is a tie and goes to the even 2048.
+    np.testing.assert_array_equal(cells, [768, 2048, 2048, -1536])
+
+
+def test_bfloat16_rounds_to_nearest_even(load):
+    cells = np.zeros(4, dtype=np.uint16)
+    assert load("atomics")("atomics_bfloat16", cells, 1, 400).error == 0
+    values = (cells.astype(np.uint32) << 16).view(np.float32)
+    np.testing.assert_array_equal(values, [64, 256, 256, -128])
+
+
+def test_compare_and_swap_of_two_bytes(load):
+    cells = np.array([0x00050007], dtype=np.int32)
+    assert load("atomics")("atomics_short", cells, 2, 100).error == 0
+    assert cells[0] == (5 + 200) << 16 | 7
+
+
+def test_shared_memory(load, schedule):
+    kernel = load("atomics")
+    kernel.configure(**schedule)
+    x, bins = np.random.default_rng(0).integers(0, 1 << 20, 5000).astype(np.int32), np.zeros(16, dtype=np.int32)
+    assert kernel("histogram", x, bins, len(x)).error == 0
+    np.testing.assert_array_equal(bins, np.bincount(x & 15, minlength=16))

@@ -1,0 +1,135 @@
+"""Kernels that go wrong: a CUDA error, and a process that is as good as new."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+ILLEGAL_ADDRESS, TIMEOUT, ASSERT, STACK, MISALIGNED, FAILURE = 700, 702, 710, 714, 716, 719
+
+
+@pytest.fixture
+def faults(load):
+    kernel = load("faults")
+    kernel.configure(watchdog_seconds=0.3)
+    yield kernel
+    out = np.zeros(32, dtype=np.int32)
+    assert kernel("fine", out).error == 0, "the next launch must work"
+    np.testing.assert_array_equal(out, range(32))
+
+
+def ints(n: int = 64) -> np.ndarray:
+    return np.zeros(n, dtype=np.int32)
+
+
+@pytest.mark.parametrize("offset", [2**40, -(2**44), 2**55])
+def test_wild_pointers(faults, offset):
+    assert faults("wild", ints(), offset).error in (ILLEGAL_ADDRESS, MISALIGNED)
+
+
+def test_null_pointer(faults):
+    assert faults("null_pointer", ints()).error == ILLEGAL_ADDRESS
+
+
+def test_misaligned_vector(faults):
+    x, out = np.arange(32, dtype=np.float32), np.zeros(1, dtype=np.float32)
+    assert faults("misaligned", x, out, 4).error == 0
+    assert out[0] == 4 + 5 + 6 + 7
+    # Without checks the compiler may split the access, which then harms nobody.
+    assert faults("misaligned", x, out, 3).error in (0, MISALIGNED)
+
+
+def test_misaligned_and_wild_atomics(faults):
+    assert faults("misaligned_atomic", ints()).error == MISALIGNED
+    assert faults("wild_atomic", ints()).error == ILLEGAL_ADDRESS
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the processor may not trap")
+def test_division_by_zero(faults):
+    import platform
+
+    error = faults("divide", np.array([1, 2, 0, 3], dtype=np.int32), ints()).error
+    assert error == (0 if platform.machine() in ("aarch64", "arm64") else FAILURE)
+
+
+def test_recursion_is_fine_until_the_stack_ends(faults):
+    assert faults("recursion", ints(), 50).error == 0
+    assert faults("recursion", ints(), 1_000_000).error == STACK
+
+
+def test_a_local_array_that_is_larger_than_the_stack(faults):
+    assert faults("big_local", ints(), 1 << 20).error == STACK
+
+
+@pytest.mark.parametrize("launcher", ["forever", "stuck", "wait_for_ever", "barrier_for_ever"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_infinite_loops(faults, launcher, workers):
+    faults.configure(workers=workers)
+    started = time.perf_counter()
+    assert faults(launcher, ints()).error == TIMEOUT
+    assert time.perf_counter() - started < 5
+
+
+@pytest.mark.parametrize("launcher", ["barrier_and_warp", "masks_differ"])
+def test_deadlocks_are_seen_at_once(faults, launcher):
+    faults.configure(watchdog_seconds=1000)
+    assert faults(launcher, ints(192)).error == TIMEOUT
+
+
+def test_different_intrinsics_never_meet(faults):
+    assert faults("kinds_differ", ints()).error == FAILURE
+
+
+def test_a_lane_outside_its_own_mask_does_not_hang(faults):
+    assert faults("not_in_mask", ints()).error in (0, FAILURE, TIMEOUT)
+
+
+def test_trap(faults):
+    assert faults("trap", ints()).error == FAILURE
+
+
+def test_assertion_says_where(faults):
+    outcome = faults("assertion", np.array([1, 2, 5, 4, 5, 6, 7, 8], dtype=np.int32))
+    assert outcome.error == ASSERT
+    assert "thread 0\nthread 1\nthread 2\n" in outcome.output
+    assert "thread: [2,0,0] Assertion `x[threadIdx.x] != 5` failed." in outcome.output
+    assert "faults.cu:" in outcome.output
+
+
+def test_exceptions_do_not_leave_a_kernel(faults):
+    assert faults("throws", ints()).error == FAILURE
+
+
+def test_many_faults_in_a_row_leak_nothing(faults):
+    for _ in range(50):
+        assert faults("null_pointer", ints()).error == ILLEGAL_ADDRESS
+        assert faults("barrier_and_warp", ints(192)).error == TIMEOUT
+
+
+def test_the_process_keeps_its_own_signal_handlers(faults):
+    caught = []
+    previous = signal.signal(signal.SIGVTALRM, lambda *_: caught.append(1))
+    try:
+        faults("null_pointer", ints())
+        faults("stuck", ints())
+        signal.raise_signal(signal.SIGVTALRM)
+        assert caught == [1]
+    finally:
+        signal.signal(signal.SIGVTALRM, previous)
+
+
+def test_a_crash_of_the_process_itself_is_still_a_crash():
+    code = """
+import ctypes, numpy as np
+from tests.simulator.harness import KERNELS, SimulatedKernel
+kernel = SimulatedKernel(KERNELS / "faults.cu")
+assert kernel("null_pointer", np.zeros(64, dtype=np.int32)).error == 700
+ctypes.string_at(8)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert done.returncode == -signal.SIGSEGV
