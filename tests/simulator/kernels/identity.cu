@@ -30,12 +30,16 @@ __global__ void __launch_bounds__(256) apply(T* __restrict__ out, const __grid_c
     if (i < n) out[i] = f(out[i]);
 }
 
+// clang-format off
 extern "C" void launch_forms(int* out, int n, cudaStream_t stream) {
     const int threads = n > 64 ? 64 : 32;
-    apply<Add<int, (3 > 2 ? 1 : 2)>, int> < < < (n + threads - 1) / threads, threads, n > 1000 ? 0 : 0,
-        stream >>> (out, Add<int, (3 > 2 ? 1 : 2)>{}, n);
-    apply < < < (n + 31) >> 5, 32 >>> (out, Add<int, 10>{}, n);
+    apply<Add<int, (3 > 2 ? 1 : 2)>, int><<<(n + threads - 1) / threads,
+                                            threads,
+                                            n > 1000 ? 0 : 0,
+                                            stream>>>(out, Add<int, (3 > 2 ? 1 : 2)>{}, n);
+    apply<<<(n + 31) >> 5, 32>>>(out, Add<int, 10>{}, n);
     int offset = 100;
     auto lambda = [=] __device__(int x) { return x + offset; };
     apply<<<dim3((n + 31) / 32), dim3(32)>>>(out, lambda, n);
 }
+// clang-format on
