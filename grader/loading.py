@@ -7,6 +7,7 @@ is, in a few milliseconds.
 from __future__ import annotations
 
 import ctypes
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -147,10 +148,8 @@ class Kernel:
         )
         if output:
             sys.stdout.write(output)
-        if '"findings":[]' not in self._report_text.replace(" ", "") and self._raise_on_finding:
-            findings = self.report.findings
-            if findings:
-                raise KernelFinding("\n".join(str(finding) for finding in findings))
+        if self._raise_on_finding and json.loads(self._report_text).get("findings"):
+            raise KernelFinding("\n\n".join(str(finding) for finding in self.report.findings))
         if error and self._raise_on_finding:
             raise GraderError(f"{launcher.prototype.name}: {describe_error(error)}")
 

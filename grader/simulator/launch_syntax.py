@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from grader.toolchain.tokens import Token, opening
 
+_STATEMENT_WORDS = {"return", "else", "do", "goto", "case", "default", "throw", "if", "while", "for", "switch"}
+
 
 def is_triple(tokens: Sequence[Token], i: int, mark: str) -> bool:
     """Whether three of a mark stand at ``i`` without anything between them."""
@@ -15,6 +17,20 @@ def is_triple(tokens: Sequence[Token], i: int, mark: str) -> bool:
         and all(t.text == mark and t.kind == "mark" for t in group)
         and group[2].end - group[0].start == 3
     )
+
+
+def _is_name(token: Token) -> bool:
+    return token.kind == "word" and token.text not in _STATEMENT_WORDS
+
+
+def _goes_on(tokens: Sequence[Token], k: int) -> bool:
+    """Whether a bracket after token ``k`` belongs to an expression that ends there: ``table[i]``, but not ``if (x) (*f)``."""
+    if k < 0:
+        return False
+    if tokens[k].text == ")":
+        opened = opening(tokens, k)
+        return not (opened and tokens[opened - 1].text in ("if", "while", "for", "switch"))
+    return tokens[k].text == "]" or _is_name(tokens[k])
 
 
 def callee_start(tokens: Sequence[Token], i: int) -> int | None:
@@ -32,12 +48,11 @@ def callee_start(tokens: Sequence[Token], i: int) -> int | None:
             opened = opening(tokens, k)
             if opened is None:
                 return None
-            before = tokens[opened - 1] if opened else None
-            if before is None or not (before.kind == "word" or before.text in (")", "]")) or before.text == "return":
+            if not _goes_on(tokens, opened - 1):
                 return opened
             k = opened - 1
             continue
-        if tokens[k].kind != "word" or text == "return":
+        if tokens[k].kind != "word" or text in _STATEMENT_WORDS:
             return None
         if k and tokens[k - 1].text in ("template", "##"):
             k -= 1
@@ -48,9 +63,7 @@ def callee_start(tokens: Sequence[Token], i: int) -> int | None:
             k -= 2
             continue
         if k and tokens[k - 1].text == "::":
-            if k > 1 and (
-                (tokens[k - 2].kind == "word" and tokens[k - 2].text != "return") or tokens[k - 2].text == ">"
-            ):
+            if k > 1 and (tokens[k - 2].text == ">" or _is_name(tokens[k - 2])):
                 k -= 2
                 continue
             return k - 1

@@ -4,6 +4,7 @@ import pytest
 
 from grader.simulator.rewrite import RewriteError, rewrite
 
+
 def asm(statement: str) -> str:
     head = "__device__ void f() {"
     return rewrite(head + statement + "}").text[len(head) : -1]
@@ -34,15 +35,21 @@ def test_addresses_predicates_and_declared_registers():
 
 
 def test_special_registers_immediates_and_names():
-    assert asm('asm("mov.u32 %0, %%laneid;" : "=r"(l));') == "::sim::ptx::mov<uint32_t>((l), ::sim::ptx::sreg_laneid());"
+    assert (
+        asm('asm("mov.u32 %0, %%laneid;" : "=r"(l));') == "::sim::ptx::mov<uint32_t>((l), ::sim::ptx::sreg_laneid());"
+    )
     assert "::sim::ptx::f32(0x3F800000u)" in asm('asm("fma.rn.f32 %0, 0f3F800000, %1, %1;" : "=f"(d) : "f"(a));')
-    assert asm('asm("mov.u32 %[to], %[from];" : [to] "=r"(a) : [from] "r"(b));') == "::sim::ptx::mov<uint32_t>((a), (b));"
+    assert (
+        asm('asm("mov.u32 %[to], %[from];" : [to] "=r"(a) : [from] "r"(b));') == "::sim::ptx::mov<uint32_t>((a), (b));"
+    )
     assert asm('asm volatile("cp.async.wait_group %0;" :: "n"(N - 1));') == "::sim::ptx::cp_async_wait_group((N-1));"
 
 
 def test_packing_and_unpacking():
     assert "pack<uint16_t, uint32_t>((o), (x), (y))" in asm('asm("mov.b32 %0, {%1, %2};" : "=r"(o) : "h"(x), "h"(y));')
-    assert "unpack<uint16_t, uint32_t>((x), (y), (o))" in asm('asm("mov.b32 {%0, %1}, %2;" : "=h"(x), "=h"(y) : "r"(o));')
+    assert "unpack<uint16_t, uint32_t>((x), (y), (o))" in asm(
+        'asm("mov.b32 {%0, %1}, %2;" : "=h"(x), "=h"(y) : "r"(o));'
+    )
 
 
 def test_tied_inputs_are_copied_first():

@@ -73,6 +73,12 @@ def test_arguments_are_left_as_they_are():
     assert body(text).endswith('f(a, b), P<int, 2>{}, [](int i) { return i > 3; }, "<<<");')
 
 
+@pytest.mark.parametrize("before", ["else", "do", "if (x)", "for (;;)", "return", "case 3:", "a = b;", "x ? 1 :"])
+@pytest.mark.parametrize("callee", ["k", "::n::k<3>", "(*function)", "table[i]"])
+def test_what_stands_before_a_launch_is_left_alone(before, callee):
+    assert body(f"{before} {callee}<<<1, 2>>>(x);").startswith(f"{before} ::sim::launch(")
+
+
 def test_a_launch_over_several_lines_keeps_its_lines():
     code = "k<float,\n  4>\n<<<\n grid, // blocks\n block\n>>>\n(x,\n n);"
     assert body(code).count("\n") == code.count("\n")
