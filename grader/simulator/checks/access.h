@@ -1,0 +1,99 @@
+// What happens at each access to memory. The common case is here, inline; everything unusual is a call.
+#pragma once
+
+#include "checks/requests.h"
+#include "checks/state.h"
+
+#define SIM_ALWAYS_INLINE inline __attribute__((always_inline))
+#define SIM_NOINLINE __attribute__((noinline))
+#define SIM_LIKELY(x) __builtin_expect(!!(x), true)
+#define SIM_UNLIKELY(x) __builtin_expect(!!(x), false)
+
+namespace sim::checks {
+
+// --- lookup.cpp ---
+// Makes the site ready for an access that it does not expect: the address lies elsewhere, another thread is at it, or
+// its log is full. Null when there is nothing more to do: the address is bad, or local.
+AccessSite* prepare(ThreadState& thread, AccessSite* site, uintptr_t address, Access access, unsigned size_log2);
+// The same for an access that does not come from a hook of its size (atomics, asynchronous copies). Logs it, too.
+AccessSite* prepare_and_log(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2,
+                            const void* code);
+
+// --- pending.cpp ---
+// Decides what was left open until after the last access: `address` and `code` of the next one, 0 and null when the
+// thread is about to do something else.
+void settle(ThreadState& thread, uintptr_t address, const void* code);
+// Reports the index out of bounds that is pending, whatever became of the access.
+void report_index(ThreadState& thread);
+
+// --- races.cpp: the orders that one comparison cannot tell ---
+void read_conflict(ThreadState& thread, Cell& cell, const AccessSite& site);
+void add_reader(ThreadState& thread, Cell& cell, const AccessSite& site);
+void write_conflict(ThreadState& thread, Cell& cell, const AccessSite& site, uintptr_t address);
+void atomic_cell(ThreadState& thread, Cell& cell, const AccessSite& site, bool reads, bool block_scope);
+
+SIM_ALWAYS_INLINE void read_cell(ThreadState& thread, Cell& cell, const AccessSite& site) {
+    const Floors& floors = thread.floors[site.window];
+    // Written by someone, and before the last barrier.
+    if (SIM_UNLIKELY(cell.write - floors.low >= floors.span)) read_conflict(thread, cell, site);
+    Stamp reads = cell.reads;
+    if (reads < floors.low + floors.span) {
+        cell.reads = thread.stamp;
+        cell.read_site = site.id;
+    } else if (reads != thread.stamp && (reads & (Stamp(2) << sharing_shift | atomic_bit)) != thread.covered &&
+               (reads & ~Stamp(31)) != thread.warp_covered) {
+        add_reader(thread, cell, site);
+    }
+}
+
+SIM_ALWAYS_INLINE void write_cell(ThreadState& thread, Cell& cell, const AccessSite& site, uintptr_t address) {
+    const Floors& floors = thread.floors[site.window];
+    Stamp floor = floors.low + floors.span;
+    bool write_ordered = cell.write < floor || cell.write == thread.stamp;
+    bool reads_ordered = cell.reads < floor || cell.reads == thread.stamp;
+    if (SIM_UNLIKELY(!(write_ordered & reads_ordered))) write_conflict(thread, cell, site, address);
+    cell.write = thread.stamp;
+    cell.write_site = site.id;
+}
+
+template <bool Write>
+SIM_ALWAYS_INLINE void access_cells(ThreadState& thread, AccessSite& site, uintptr_t address, unsigned size_log2) {
+    uintptr_t offset = address - site.base;
+    Cell* cell = site.cells + (offset >> site.shift);
+    unsigned count = size_log2 > site.shift ? 1u << (size_log2 - site.shift) : 1;
+    for (unsigned i = 0; i < count; ++i) {
+        if (Write)
+            write_cell(thread, cell[i], site, address);
+        else
+            read_cell(thread, cell[i], site);
+    }
+}
+
+// Cells that other workers use too: one access at a time.
+template <bool Write>
+SIM_ALWAYS_INLINE void access_cells_guarded(ThreadState& thread, AccessSite& site, uintptr_t address,
+                                            unsigned size_log2) {
+    Locked locked(the_launch.cell_lock);
+    access_cells<Write>(thread, site, address, size_log2);
+}
+
+// An ordinary read or write of kernel code. `code` is the return address of the hook.
+template <unsigned SizeLog2, bool Write>
+SIM_ALWAYS_INLINE void on_access(ThreadState& thread, uintptr_t address, const void* code) {
+    if (SIM_UNLIKELY(thread.pending)) settle(thread, address, code);
+    AccessSite* site = thread.worker->sites.find(code);
+    constexpr uintptr_t alignment = (uintptr_t(1) << SizeLog2) - 1;
+    if (SIM_UNLIKELY((address - site->base >= site->limit) | ((address & alignment) != 0) | (site->owner != &thread) |
+                     (site->next == site->end))) {
+        site = prepare(thread, site, address, Write ? Access::write : Access::read, SizeLog2);
+        if (!site) return;
+    }
+    *site->next++ = static_cast<uint32_t>((address - site->origin) >> SizeLog2);
+    if (!site->cells) return;
+    if (SIM_UNLIKELY(site->guarded))
+        access_cells_guarded<Write>(thread, *site, address, SizeLog2);
+    else
+        access_cells<Write>(thread, *site, address, SizeLog2);
+}
+
+}  // namespace sim::checks

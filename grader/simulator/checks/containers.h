@@ -1,0 +1,209 @@
+// The few containers that the checks need, for plain values only. Not the standard ones: a kernel's first check builds
+// this library, and <vector>, <string> and <unordered_map> would take most of that time.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+namespace sim::checks {
+
+// A growing array. Elements move when it grows.
+template <typename T>
+class Growable {
+  public:
+    Growable() = default;
+    Growable(const Growable&) = delete;
+    Growable& operator=(const Growable&) = delete;
+    ~Growable() { free(data_); }
+
+    T* begin() { return data_; }
+    T* end() { return data_ + size_; }
+    const T* begin() const { return data_; }
+    const T* end() const { return data_ + size_; }
+    T& operator[](size_t i) { return data_[i]; }
+    const T& operator[](size_t i) const { return data_[i]; }
+    T& back() { return data_[size_ - 1]; }
+    size_t size() const { return size_; }
+    bool empty() const { return size_ == 0; }
+
+    T& push(const T& value) {
+        if (size_ == capacity_) {
+            T copy = value;  // may be an element of this array
+            reserve(capacity_ ? 2 * capacity_ : 8);
+            return data_[size_++] = copy;
+        }
+        return data_[size_++] = value;
+    }
+    void append(const T* values, size_t count) {
+        reserve(size_ + count);
+        memcpy(static_cast<void*>(data_ + size_), values, count * sizeof(T));
+        size_ += count;
+    }
+    void insert(size_t place, const T& value) {
+        push(value);
+        for (size_t i = size_ - 1; i > place; --i) data_[i] = data_[i - 1];
+        data_[place] = value;
+    }
+    void remove(size_t place) {
+        for (size_t i = place + 1; i < size_; ++i) data_[i - 1] = data_[i];
+        --size_;
+    }
+    void remove_unordered(size_t place) { data_[place] = data_[--size_]; }
+    void truncate(size_t size) { size_ = size; }
+    void clear() { size_ = 0; }
+    void reserve(size_t capacity) {
+        if (capacity <= capacity_) return;
+        if (capacity < 2 * capacity_) capacity = 2 * capacity_;
+        T* grown = static_cast<T*>(realloc(static_cast<void*>(data_), capacity * sizeof(T)));
+        if (!grown) abort();
+        data_ = grown;
+        capacity_ = capacity;
+    }
+
+  private:
+    T* data_ = nullptr;
+    size_t size_ = 0;
+    size_t capacity_ = 0;
+};
+
+inline uint64_t mix(uint64_t key) {
+    key ^= key >> 32;
+    key *= 0x9E3779B97F4A7C15u;
+    return key ^ key >> 29;
+}
+
+// From a key other than 0 to a value. Values move when it grows; nothing is ever removed one by one.
+template <typename V>
+class HashMap {
+  public:
+    HashMap() = default;
+    HashMap(const HashMap&) = delete;
+    HashMap& operator=(const HashMap&) = delete;
+    ~HashMap() { free(slots_); }
+
+    V* find(uint64_t key) {
+        if (!capacity_) return nullptr;
+        Slot& slot = slots_[place(key)];
+        return slot.key ? &slot.value : nullptr;
+    }
+    // The value of the key, zero bytes when it is new.
+    V& at(uint64_t key) {
+        if (4 * (size_ + 1) > 3 * capacity_) grow();
+        Slot& slot = slots_[place(key)];
+        if (!slot.key) {
+            slot.key = key;
+            ++size_;
+        }
+        return slot.value;
+    }
+    void clear() {
+        if (size_) memset(static_cast<void*>(slots_), 0, capacity_ * sizeof(Slot));
+        size_ = 0;
+    }
+    size_t size() const { return size_; }
+    template <typename F>
+    void each(F visit) {
+        for (size_t i = 0; i < capacity_; ++i)
+            if (slots_[i].key) visit(slots_[i].key, slots_[i].value);
+    }
+
+  private:
+    struct Slot {
+        uint64_t key;
+        V value;
+    };
+    size_t place(uint64_t key) const {
+        size_t i = mix(key) & (capacity_ - 1);
+        while (slots_[i].key && slots_[i].key != key) i = (i + 1) & (capacity_ - 1);
+        return i;
+    }
+    void grow() {
+        Slot* old = slots_;
+        size_t old_capacity = capacity_;
+        capacity_ = capacity_ ? 2 * capacity_ : 16;
+        slots_ = static_cast<Slot*>(calloc(capacity_, sizeof(Slot)));
+        if (!slots_) abort();
+        for (size_t i = 0; i < old_capacity; ++i)
+            if (old[i].key) slots_[place(old[i].key)] = old[i];
+        free(old);
+    }
+    Slot* slots_ = nullptr;
+    size_t size_ = 0;
+    size_t capacity_ = 0;
+};
+
+// Memory that is given back all at once.
+class Pool {
+  public:
+    Pool() = default;
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+    ~Pool() { clear(); }
+
+    void* take(size_t bytes) {
+        bytes = (bytes + 15) & ~size_t(15);
+        if (bytes > left_) refill(bytes);
+        char* taken = next_;
+        next_ += bytes;
+        left_ -= bytes;
+        return taken;
+    }
+    template <typename T>
+    T* take(size_t count = 1) {
+        return static_cast<T*>(take(count * sizeof(T)));
+    }
+    void clear() {
+        while (chunks_) {
+            Chunk* chunk = chunks_;
+            chunks_ = chunk->previous;
+            free(chunk);
+        }
+        left_ = 0;
+    }
+
+  private:
+    struct alignas(16) Chunk {
+        Chunk* previous;
+    };
+    void refill(size_t bytes) {
+        size_t size = bytes > 60 * 1024 ? bytes : 60 * 1024;
+        Chunk* chunk = static_cast<Chunk*>(malloc(sizeof(Chunk) + size));
+        if (!chunk) abort();
+        chunk->previous = chunks_;
+        chunks_ = chunk;
+        next_ = reinterpret_cast<char*>(chunk + 1);
+        left_ = size;
+    }
+    Chunk* chunks_ = nullptr;
+    char* next_ = nullptr;
+    size_t left_ = 0;
+};
+
+// A lock that is held for nanoseconds.
+class SpinLock {
+  public:
+    void lock() {
+        while (__atomic_exchange_n(&held_, true, __ATOMIC_ACQUIRE))
+            while (__atomic_load_n(&held_, __ATOMIC_RELAXED)) {
+            }
+    }
+    void unlock() { __atomic_store_n(&held_, false, __ATOMIC_RELEASE); }
+
+  private:
+    bool held_ = false;
+};
+
+class Locked {
+  public:
+    explicit Locked(SpinLock& lock) : lock_(lock) { lock_.lock(); }
+    ~Locked() { lock_.unlock(); }
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+
+  private:
+    SpinLock& lock_;
+};
+
+}  // namespace sim::checks

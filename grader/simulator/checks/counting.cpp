@@ -1,0 +1,80 @@
+#include "checks/counting.h"
+
+#include "checks/state.h"
+
+namespace sim::checks {
+
+namespace {
+
+Growable<KernelRecord> kernels;
+uint64_t allocated = 0, most_allocated = 0;
+
+bool is_scratch(const Region& region) {
+    return region.kind == RegionKind::device_allocation || region.kind == RegionKind::async_allocation ||
+           region.kind == RegionKind::managed;
+}
+
+}  // namespace
+
+unsigned kernel_index(const char* name) {
+    for (size_t i = 0; i < kernels.size(); ++i)
+        if (!strncmp(kernels[i].name, name, sizeof kernels[i].name - 1)) return static_cast<unsigned>(i);
+    KernelRecord record = {};
+    strncpy(record.name, name, sizeof record.name - 1);
+    record.sites = static_cast<Growable<SiteCounters>*>(calloc(1, sizeof *record.sites));
+    if (!record.sites) abort();
+    kernels.push(record);
+    return static_cast<unsigned>(kernels.size() - 1);
+}
+
+KernelRecord& kernel(unsigned index) { return kernels[index]; }
+size_t kernel_count() { return kernels.size(); }
+
+void collect(KernelRecord& record) {
+    static KernelRecord* into;
+    into = &record;
+    each_worker([](WorkerState& worker) {
+        worker.sites.each([](AccessSite& site) {
+            if (site.counters.requests == 0) return;
+            SiteCounters counted = {site.id, site.space, site.access, static_cast<uint8_t>(1u << site.size_log2),
+                                    site.counters};
+            site.counters = {};
+            for (SiteCounters& known : *into->sites) {
+                if (known.site != counted.site || known.space != counted.space || known.access != counted.access ||
+                    known.size != counted.size)
+                    continue;
+                known.counters.add(counted.counters);
+                return;
+            }
+            into->sites->push(counted);
+        });
+    });
+}
+
+void forget_kernels() {
+    for (KernelRecord& record : kernels) {
+        record.sites->~Growable();
+        free(record.sites);
+    }
+    kernels.clear();
+}
+
+void count_allocation(const Region& region) {
+    if (!is_scratch(region)) return;
+    allocated += region.bytes;
+    if (allocated > most_allocated) most_allocated = allocated;
+}
+
+void count_release(const Region& region) {
+    if (is_scratch(region)) allocated -= region.bytes;
+}
+
+uint64_t scratch_bytes() {
+    uint64_t sum = most_allocated;
+    each_variable([](Region& region, void* sum) { *static_cast<uint64_t*>(sum) += region.bytes; }, &sum);
+    return sum;
+}
+
+void forget_scratch() { allocated = most_allocated = 0; }
+
+}  // namespace sim::checks

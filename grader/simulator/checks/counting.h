@@ -1,0 +1,46 @@
+// Counters of finished launches, by kernel and site, and what goes with them.
+#pragma once
+
+#include "checks/containers.h"
+#include "checks/counters.h"
+#include "checks/region.h"
+#include "checks/site.h"
+
+namespace sim::checks {
+
+struct SiteCounters {
+    uint16_t site;
+    Space space;
+    Access access;
+    uint8_t size;  // bytes
+    Counters counters;
+};
+
+struct KernelRecord {
+    char name[256];
+    uint32_t grid[3];  // of the last launch
+    uint32_t block[3];
+    uint64_t dynamic_shared_bytes;
+    uint64_t static_shared_bytes;
+    uint64_t launches;
+    uint64_t blocks;
+    uint64_t threads;
+    uint64_t barriers;            // of blocks
+    uint64_t touched_sectors[3];  // distinct 32-byte sectors of each launch, summed: read, written, either
+    Growable<SiteCounters>* sites;
+};
+
+unsigned kernel_index(const char* name);
+KernelRecord& kernel(unsigned index);
+size_t kernel_count();
+// Moves what the sites of all workers have counted into the kernel.
+void collect(KernelRecord& kernel);
+void forget_kernels();
+
+// --- device memory that a program allocates itself ---
+void count_allocation(const Region& region);
+void count_release(const Region& region);
+uint64_t scratch_bytes();  // the most that was allocated at once, and the __device__ variables that kernels used
+void forget_scratch();
+
+}  // namespace sim::checks

@@ -1,0 +1,110 @@
+#include "checks/findings.h"
+
+#include "checks/state.h"
+
+namespace sim::checks {
+
+namespace {
+
+Growable<Finding> findings;
+HashMap<uint32_t> by_key;  // hash of what makes them identical -> index + 1
+SpinLock lock;
+size_t limit = 1000;
+uint64_t dropped = 0;
+
+uint64_t key_of(const Finding& f) {
+    uint64_t key = mix(reinterpret_cast<uintptr_t>(f.kind) ^ static_cast<uint64_t>(f.check) << 56);
+    uint64_t here = mix(reinterpret_cast<uintptr_t>(f.side.address) * 31 + f.side.access);
+    uint64_t there = mix(reinterpret_cast<uintptr_t>(f.other.address) * 31 + f.other.access);
+    // Which side of a race is met first depends on the schedule.
+    key = mix(key + (here ^ there) + (here + there));
+    key = mix(key + (f.place.known ? f.place.id : 0));
+    for (const char* c = f.detail; *c; ++c) key = mix(key + static_cast<unsigned char>(*c));
+    return key ? key : 1;
+}
+
+bool earlier(const Finding& a, const Finding& b) {
+    if (a.launch != b.launch) return a.launch < b.launch;
+    if (a.side.serial != b.side.serial) return a.side.serial < b.side.serial;
+    return a.side.thread < b.side.thread;
+}
+
+void copy_text(char* to, size_t size, const char* from) {
+    strncpy(to, from, size - 1);
+    to[size - 1] = 0;
+}
+
+}  // namespace
+
+Place place_of(const Region* region, uintptr_t address) {
+    Place place = {};
+    if (!region) return place;
+    place.known = true;
+    place.kind = region->kind;
+    place.id = region->id;
+    place.bytes = region->bytes;
+    place.element_bytes = region->element_bytes;
+    place.ndim = region->ndim;
+    for (int i = 0; i < region->ndim; ++i) place.shape[i] = region->shape[i];
+    copy_text(place.name, sizeof place.name, region->name);
+    copy_text(place.dtype, sizeof place.dtype, region->dtype);
+    place.offset = static_cast<int64_t>(address - region->base);
+    return place;
+}
+
+void add_finding(const Finding& finding) {
+    Locked locked(lock);
+    uint32_t& index = by_key.at(key_of(finding));
+    if (index) {
+        Finding& known = findings[index - 1];
+        uint64_t count = known.count + finding.count;
+        uint64_t number = known.number + finding.number;
+        // The example is the earliest, so that it does not depend on the number of workers.
+        if (earlier(finding, known)) known = finding;
+        known.count = count;
+        known.number = number;
+        return;
+    }
+    if (findings.size() >= limit) {
+        ++dropped;
+        index = 0;
+        return;
+    }
+    findings.push(finding);
+    index = static_cast<uint32_t>(findings.size());
+}
+
+Finding finding_at(Check check, const char* kind, const ThreadState& thread, const void* address) {
+    Finding finding = {};
+    finding.check = check;
+    finding.kind = kind;
+    finding.side.address = address;
+    finding.side.has_thread = true;
+    finding.side.serial = thread.block->serial;
+    finding.side.thread = thread.thread->linear;
+    finding.count = 1;
+    finding.launch = the_launch.launch ? the_launch.launch->id : 0;
+    finding.kernel = the_launch.launch ? the_launch.kernel : ~0u;
+    return finding;
+}
+
+size_t finding_count() { return findings.size(); }
+const Finding& finding(size_t i) { return findings[i]; }
+
+void truncate_findings(size_t count) {
+    if (count >= findings.size()) return;
+    findings.truncate(count);
+    by_key.clear();
+    for (size_t i = 0; i < count; ++i) by_key.at(key_of(findings[i])) = static_cast<uint32_t>(i + 1);
+}
+
+void forget_findings() {
+    findings.clear();
+    by_key.clear();
+    dropped = 0;
+}
+
+void set_finding_limit(size_t new_limit) { limit = new_limit; }
+uint64_t dropped_findings() { return dropped; }
+
+}  // namespace sim::checks

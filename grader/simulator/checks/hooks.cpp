@@ -1,0 +1,217 @@
+// The entry points that -fsanitize=thread makes the compiler call before each access to memory.
+//
+// These are the names of libtsan's interface, with our own runtime behind them; libtsan itself is never linked. What
+// identifies an access in the source is the return address of its hook.
+#include "checks/access.h"
+#include "checks/findings.h"
+#include "checks/hooks.h"
+#include "checks/races.h"
+#include "sim/shared.h"
+
+namespace sim::checks {
+
+HostView host_view;
+
+namespace {
+
+// Code of the host: the launchers in a kernel file are instrumented like the kernels.
+SIM_NOINLINE void host_access(uintptr_t address, unsigned bytes, Access access, const void* code) {
+    const Region* region = find_region(address);
+    if (!region) region = nearest_region(address);
+    if (region && (region->kind == RegionKind::managed || region->kind == RegionKind::pinned_host)) return;
+    Finding finding = {};
+    finding.check = Check::memcheck;
+    finding.kind = "host_access";
+    finding.side.address = code;
+    finding.side.access = static_cast<uint8_t>(access);
+    finding.bytes = bytes;
+    finding.place = place_of(region, address);
+    finding.count = 1;
+    finding.kernel = ~0u;
+    add_finding(finding);
+}
+
+template <unsigned SizeLog2, bool Write>
+SIM_ALWAYS_INLINE void hook(const void* data, const void* code) {
+    uintptr_t address = reinterpret_cast<uintptr_t>(data);
+    Thread* thread = current_thread;
+    if (SIM_UNLIKELY(!thread)) {
+        if (address - host_view.arena_base < host_view.arena_bytes)
+            host_access(address, 1u << SizeLog2, Write ? Access::write : Access::read, code);
+        return;
+    }
+    ThreadState* state = state_of(*thread);
+    if (SIM_UNLIKELY(!state)) return;
+    on_access<SizeLog2, Write>(*state, address, code);
+}
+
+// The same out of line, for the rarer entry points.
+template <unsigned SizeLog2, bool Write>
+SIM_NOINLINE void call_hook(const void* data, const void* code) {
+    hook<SizeLog2, Write>(data, code);
+}
+
+// Any number of bytes, in the largest aligned pieces.
+template <bool Write>
+SIM_NOINLINE void hook_range(const void* data, size_t bytes, const void* code) {
+    const char* next = static_cast<const char*>(data);
+    while (bytes > 0) {
+        uintptr_t address = reinterpret_cast<uintptr_t>(next);
+        size_t piece = 16;
+        while (piece > bytes || (address & (piece - 1))) piece /= 2;
+        switch (piece) {
+            case 16:
+                call_hook<4, Write>(next, code);
+                break;
+            case 8:
+                call_hook<3, Write>(next, code);
+                break;
+            case 4:
+                call_hook<2, Write>(next, code);
+                break;
+            case 2:
+                call_hook<1, Write>(next, code);
+                break;
+            default:
+                call_hook<0, Write>(next, code);
+                break;
+        }
+        next += piece;
+        bytes -= piece;
+    }
+}
+
+template <unsigned SizeLog2, bool Write>
+void hook_unaligned(const void* data, const void* code) {
+    if (SIM_LIKELY(!(reinterpret_cast<uintptr_t>(data) & ((uintptr_t(1) << SizeLog2) - 1))))
+        call_hook<SizeLog2, Write>(data, code);
+    else
+        hook_range<Write>(data, size_t(1) << SizeLog2, code);
+}
+
+// In global memory, volatile accesses are how kernels passed flags before there were atomic loads: they do not race
+// with each other, and with fences they order. In shared memory they race like any other access.
+template <unsigned SizeLog2, bool Write>
+void hook_volatile(const void* data, const void* code) {
+    Thread* thread = current_thread;
+    if (!thread || !state_of(*thread)) return call_hook<SizeLog2, Write>(data, code);
+    if (!Write) volatile_read(data);
+    ThreadState& state = *state_of(*thread);
+    uintptr_t address = reinterpret_cast<uintptr_t>(data);
+    if (is_shared(data))
+        call_hook<SizeLog2, Write>(data, code);
+    else
+        unordered_access(state, address, Write ? Access::volatile_write : Access::volatile_read, SizeLog2, code, !Write,
+                         false);
+    if (Write)
+        release(state, data, false);
+    else
+        acquire_later(state, data);
+}
+
+}  // namespace
+
+void unordered_access(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2, const void* code,
+                      bool reads, bool block_scope) {
+    AccessSite* site = prepare_and_log(thread, address, access, size_log2, code);
+    if (!site || !site->cells) return;
+    if (site->guarded) the_launch.cell_lock.lock();
+    Cell* cell = site->cells + ((address - site->base) >> site->shift);
+    unsigned count = size_log2 > site->shift ? 1u << (size_log2 - site->shift) : 1;
+    for (unsigned i = 0; i < count; ++i) atomic_cell(thread, cell[i], *site, reads, block_scope);
+    if (site->guarded) the_launch.cell_lock.unlock();
+}
+
+}  // namespace sim::checks
+
+using namespace sim::checks;
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+#define CODE __builtin_return_address(0)
+
+#define HOOKS(SIZE, LOG2)                                                                                    \
+    EXPORT void __tsan_read##SIZE(void* data) { hook<LOG2, false>(data, CODE); }                             \
+    EXPORT void __tsan_write##SIZE(void* data) { hook<LOG2, true>(data, CODE); }                             \
+    EXPORT void __tsan_volatile_read##SIZE(void* data) { hook_volatile<LOG2, false>(data, CODE); }           \
+    EXPORT void __tsan_volatile_write##SIZE(void* data) { hook_volatile<LOG2, true>(data, CODE); }           \
+    EXPORT void __tsan_read_write##SIZE(void* data) {                                                        \
+        call_hook<LOG2, false>(data, CODE);                                                                  \
+        call_hook<LOG2, true>(data, static_cast<char*>(CODE) - 1);                                           \
+    }                                                                                                        \
+    EXPORT void __tsan_unaligned_read##SIZE(void* data) { hook_unaligned<LOG2, false>(data, CODE); }         \
+    EXPORT void __tsan_unaligned_write##SIZE(void* data) { hook_unaligned<LOG2, true>(data, CODE); }         \
+    EXPORT void __tsan_unaligned_volatile_read##SIZE(void* data) { hook_volatile<LOG2, false>(data, CODE); } \
+    EXPORT void __tsan_unaligned_volatile_write##SIZE(void* data) { hook_volatile<LOG2, true>(data, CODE); }
+
+HOOKS(1, 0)
+HOOKS(2, 1)
+HOOKS(4, 2)
+HOOKS(8, 3)
+HOOKS(16, 4)
+
+EXPORT void __tsan_read_range(void* data, size_t bytes) { hook_range<false>(data, bytes, CODE); }
+EXPORT void __tsan_write_range(void* data, size_t bytes) { hook_range<true>(data, bytes, CODE); }
+
+// Clang calls these in place of the C functions.
+EXPORT void* __tsan_memcpy(void* to, const void* from, size_t bytes) {
+    hook_range<false>(from, bytes, CODE);
+    hook_range<true>(to, bytes, static_cast<char*>(CODE) - 1);
+    return memcpy(to, from, bytes);
+}
+EXPORT void* __tsan_memmove(void* to, const void* from, size_t bytes) {
+    hook_range<false>(from, bytes, CODE);
+    hook_range<true>(to, bytes, static_cast<char*>(CODE) - 1);
+    return memmove(to, from, bytes);
+}
+EXPORT void* __tsan_memset(void* to, int value, size_t bytes) {
+    hook_range<true>(to, bytes, CODE);
+    return memset(to, value, bytes);
+}
+
+EXPORT void __tsan_init() {}
+EXPORT void __tsan_func_entry(void*) {}
+EXPORT void __tsan_func_exit() {}
+EXPORT void __tsan_vptr_read(void*) {}
+EXPORT void __tsan_vptr_update(void*, void*) {}
+EXPORT void __tsan_ignore_thread_begin() {}
+EXPORT void __tsan_ignore_thread_end() {}
+EXPORT void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+EXPORT void __tsan_atomic_signal_fence(int) {}
+
+// The compiler's own atomic operations; CUDA code has no reason to use them, so they are only made to work.
+#define ATOMIC_HOOKS(BITS, T)                                                                                      \
+    EXPORT T __tsan_atomic##BITS##_load(const volatile T* a, int) { return __atomic_load_n(a, __ATOMIC_SEQ_CST); } \
+    EXPORT void __tsan_atomic##BITS##_store(volatile T* a, T v, int) { __atomic_store_n(a, v, __ATOMIC_SEQ_CST); } \
+    EXPORT T __tsan_atomic##BITS##_exchange(volatile T* a, T v, int) {                                             \
+        return __atomic_exchange_n(a, v, __ATOMIC_SEQ_CST);                                                        \
+    }                                                                                                              \
+    EXPORT T __tsan_atomic##BITS##_fetch_add(volatile T* a, T v, int) {                                            \
+        return __atomic_fetch_add(a, v, __ATOMIC_SEQ_CST);                                                         \
+    }                                                                                                              \
+    EXPORT T __tsan_atomic##BITS##_fetch_sub(volatile T* a, T v, int) {                                            \
+        return __atomic_fetch_sub(a, v, __ATOMIC_SEQ_CST);                                                         \
+    }                                                                                                              \
+    EXPORT T __tsan_atomic##BITS##_fetch_and(volatile T* a, T v, int) {                                            \
+        return __atomic_fetch_and(a, v, __ATOMIC_SEQ_CST);                                                         \
+    }                                                                                                              \
+    EXPORT T __tsan_atomic##BITS##_fetch_or(volatile T* a, T v, int) {                                             \
+        return __atomic_fetch_or(a, v, __ATOMIC_SEQ_CST);                                                          \
+    }                                                                                                              \
+    EXPORT T __tsan_atomic##BITS##_fetch_xor(volatile T* a, T v, int) {                                            \
+        return __atomic_fetch_xor(a, v, __ATOMIC_SEQ_CST);                                                         \
+    }                                                                                                              \
+    EXPORT int __tsan_atomic##BITS##_compare_exchange_strong(volatile T* a, T* e, T v, int, int) {                 \
+        return __atomic_compare_exchange_n(a, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
+    }                                                                                                              \
+    EXPORT int __tsan_atomic##BITS##_compare_exchange_weak(volatile T* a, T* e, T v, int, int) {                   \
+        return __atomic_compare_exchange_n(a, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
+    }                                                                                                              \
+    EXPORT T __tsan_atomic##BITS##_compare_exchange_val(volatile T* a, T e, T v, int, int) {                       \
+        __atomic_compare_exchange_n(a, &e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                          \
+        return e;                                                                                                  \
+    }
+
+ATOMIC_HOOKS(8, uint8_t)
+ATOMIC_HOOKS(16, uint16_t)
+ATOMIC_HOOKS(32, uint32_t)
+ATOMIC_HOOKS(64, uint64_t)

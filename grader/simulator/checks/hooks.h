@@ -1,0 +1,19 @@
+// What the hooks share with the events.
+#pragma once
+
+#include "checks/site.h"
+
+namespace sim::checks {
+
+// The arena as host code must not touch it; outside any launch.
+struct HostView {
+    uintptr_t arena_base;
+    size_t arena_bytes;  // 0: no device memory yet
+};
+extern HostView host_view;
+
+// Atomic operations, and volatile accesses to global memory: they do not race with their like.
+void unordered_access(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2, const void* code,
+                      bool reads, bool block_scope);
+
+}  // namespace sim::checks

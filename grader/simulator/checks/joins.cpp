@@ -1,0 +1,273 @@
+// What synchronisation orders: barriers, __syncwarp, fences and atomic variables.
+#include "checks/members.h"
+#include "checks/races.h"
+
+namespace sim::checks {
+
+namespace {
+
+// Collects what fences have published, of threads that meet: after the barrier any of them may pass it on.
+class ReleaseJoin {
+  public:
+    ReleaseJoin(Pool& pool, const BlockState& block) : pool_(pool), block_(block), known_(pool, block.serial) {}
+
+    void add(const ThreadState& thread) {
+        if (!thread.extras) return;
+        const Release* release = thread.extras->released;
+        if (!release) return;
+        any_ = true;
+        known_.add(release->known);
+        if (release->thread != joint) known_.add_lane(release->thread / 32, release->thread % 32, release->time);
+        if (release->barrier_time > barrier_time_) barrier_time_ = release->barrier_time;
+        if (release->warp_time > release->barrier_time) {
+            for (unsigned lane = 0; lane < lanes_per_warp; ++lane)
+                known_.add_lane(release->thread / 32, lane, release->warp_time - 1);
+        }
+    }
+
+    const Release* finish() {
+        if (!any_) return nullptr;
+        Release* release = pool_.take<Release>();
+        *release = {block_.serial, 0, 0, barrier_time_, joint, false, known_.finish()};  // time, warp time
+        return release;
+    }
+
+  private:
+    static constexpr uint16_t joint = 0xffff;  // of no thread in particular: the rows of `known` say whose
+    Pool& pool_;
+    const BlockState& block_;
+    KnownBuilder known_;
+    uint32_t barrier_time_ = 0;
+    bool any_ = false;
+};
+
+void become_exact(BlockState& block) {
+    if (block.exact) return;
+    block.exact = true;
+    for (unsigned i = 0; i < block.block->thread_count; ++i) set_time(block.threads[i], block.threads[i].time());
+}
+
+void learn(ThreadState& thread, const Known* known, const Release* released) {
+    if (!known && !released && !thread.extras) return;
+    ThreadExtras& extras = extras_of(thread);
+    extras.known = known;
+    extras.acquired = nullptr;
+    extras.polled = nullptr;
+    if (released) extras.released = released;
+}
+
+// What the thread read from atomics and volatile variables is in force from here on.
+void add_acquired(KnownBuilder& builder, ThreadState& thread) {
+    if (!thread.extras) return;
+    if (thread.extras->polled) acquire(thread, thread.extras->polled);
+    builder.add(thread.extras->known);
+    builder.add(thread.extras->acquired);
+}
+
+}  // namespace
+
+void block_joined(BlockState& block) {
+    unsigned count = block.block->thread_count;
+    const Known* known = nullptr;
+    const Release* released = nullptr;
+    Pool& pool = block.worker->pool;
+    if (block.extras) {
+        KnownBuilder builder(pool, block.serial);
+        for (unsigned i = 0; i < count; ++i) add_acquired(builder, block.threads[i]);
+        known = builder.finish(false);
+    }
+    if (block.fenced) {
+        ReleaseJoin join(pool, block);
+        for (unsigned i = 0; i < count; ++i) join.add(block.threads[i]);
+        released = join.finish();
+        block.fenced = false;
+    }
+    if (the_launch.exact) block.exact = true;
+    block.barrier_time = ++block.time;
+    for (unsigned i = 0; i < count; ++i) {
+        ThreadState& thread = block.threads[i];
+        if (block.extras) learn(thread, known, released);
+        set_time(thread, block.time);
+        set_floors(thread);
+    }
+    for (unsigned w = 0; w < block.block->warp_count; ++w) block.warps[w].sync_time = block.time;
+}
+
+void some_joined(BlockState& block, unsigned barrier, const unsigned* participants) {
+    become_exact(block);
+    Pool& pool = block.worker->pool;
+    KnownBuilder builder(pool, block.serial);
+    ReleaseJoin join(pool, block);
+    const NamedBarrier* named = barrier ? &block.block->named[barrier] : nullptr;
+    builder.add(block.arrivals[barrier]);
+    block.arrivals[barrier] = nullptr;
+    auto each_waiting = [&](auto visit) {
+        for (unsigned w = 0; w < block.block->warp_count; ++w) {
+            unsigned lanes = participants[w];
+            if (named) lanes &= named->waiting[w];
+            for (; lanes; lanes &= lanes - 1)
+                visit(w, block.threads[w * lanes_per_warp + static_cast<unsigned>(__builtin_ctz(lanes))]);
+        }
+    };
+    each_waiting([&](unsigned warp, ThreadState& thread) {
+        add_acquired(builder, thread);
+        builder.add_lane(warp, thread.lane, thread.time());
+        join.add(thread);
+    });
+    const Known* known = builder.finish();
+    const Release* released = join.finish();
+    ++block.time;
+    each_waiting([&](unsigned, ThreadState& thread) {
+        learn(thread, known, released);
+        set_time(thread, block.time);
+    });
+}
+
+void arrived(ThreadState& thread, unsigned barrier) {
+    BlockState& block = *thread.block;
+    become_exact(block);
+    KnownBuilder builder(block.worker->pool, block.serial);
+    builder.add(block.arrivals[barrier]);
+    if (thread.extras) builder.add(thread.extras->known);
+    builder.add_lane(thread.warp->warp->index, thread.lane, thread.time());
+    block.arrivals[barrier] = builder.finish();
+    set_time(thread, ++block.time);
+}
+
+void warp_joined(WarpState& warp, unsigned participants) {
+    BlockState& block = *warp.block;
+    bool whole = participants == warp.warp->existing;
+    if (!whole) become_exact(block);
+    ThreadState* first = block.threads + warp.warp->index * lanes_per_warp;
+    auto each = [&](auto visit) {
+        for (unsigned rest = participants; rest; rest &= rest - 1) visit(first[__builtin_ctz(rest)]);
+    };
+    const Known* known = nullptr;
+    const Release* released = nullptr;
+    if (!whole || block.extras) {
+        Pool& pool = block.worker->pool;
+        KnownBuilder builder(pool, block.serial);
+        ReleaseJoin join(pool, block);
+        each([&](ThreadState& thread) {
+            add_acquired(builder, thread);
+            if (!whole) builder.add_lane(warp.warp->index, thread.lane, thread.time());
+            if (block.fenced) join.add(thread);
+        });
+        known = builder.finish();
+        released = join.finish();
+    }
+    ++block.time;
+    if (whole) warp.sync_time = block.time;
+    each([&](ThreadState& thread) {
+        if (!whole || block.extras) learn(thread, known, released);
+        set_time(thread, block.time);
+    });
+}
+
+void grid_joined() {
+    the_launch.first_serial += the_launch.blocks;
+    each_worker([](WorkerState& worker) {
+        for (BlockState* block : worker.blocks) {
+            block->serial += the_launch.blocks;
+            block->barrier_time = ++block->time;
+            block->fenced = false;
+            for (WarpState& warp : block->warps) warp.sync_time = block->time;
+            for (unsigned i = 0; i < block->block->thread_count; ++i) {
+                ThreadState& thread = block->threads[i];
+                if (thread.extras) {
+                    thread.extras->known = thread.extras->acquired = nullptr;
+                    thread.extras->released = thread.extras->released_in_block = nullptr;
+                    thread.extras->polled = nullptr;
+                }
+                thread.stamp = make_stamp(block->serial, block->time, thread.thread->linear);
+                set_time(thread, block->time);
+                set_floors(thread);
+            }
+        }
+    });
+}
+
+void fenced(ThreadState& thread, Scope scope) {
+    BlockState& block = *thread.block;
+    if (scope != Scope::block) the_launch.exact = true;
+    become_exact(block);
+    ThreadExtras& extras = extras_of(thread);
+    if (extras.acquired || extras.polled) {
+        KnownBuilder builder(block.worker->pool, block.serial);
+        add_acquired(builder, thread);
+        extras.known = builder.finish();
+        extras.acquired = nullptr;
+        extras.polled = nullptr;
+    }
+    Release* release = block.worker->pool.take<Release>();
+    *release = {block.serial,          thread.time(), thread.warp->sync_time, block.barrier_time, thread.thread->linear,
+                scope == Scope::block, extras.known};
+    extras.released_in_block = release;
+    if (scope != Scope::block) extras.released = release;
+    block.fenced = true;
+    // What comes after the fence is not published by it.
+    set_time(thread, ++block.time);
+}
+
+void acquire(ThreadState& thread, const void* variable) {
+    Locked locked(the_launch.lock);
+    SyncLog** log = the_launch.logs.find(reinterpret_cast<uint64_t>(variable));
+    if (!log) return;
+    ThreadExtras& extras = extras_of(thread);
+    auto has = [&](const Known* known) {
+        for (uint32_t i = 0; known && i < known->log_count; ++i)
+            if (known->logs[i].log == *log && known->logs[i].length >= (*log)->length()) return true;
+        return false;
+    };
+    if (has(extras.known) || has(extras.acquired)) return;
+    KnownBuilder builder(thread.worker->pool, thread.block->serial);
+    builder.add(extras.acquired);
+    builder.add_log(*log, (*log)->length());
+    extras.acquired = builder.finish();
+}
+
+void acquire_later(ThreadState& thread, const void* variable) {
+    acquire(thread, variable);
+    if (the_launch.concurrent) extras_of(thread).polled = variable;
+}
+
+void release(ThreadState& thread, const void* variable, bool block_scope) {
+    if (!thread.extras) return;
+    const ThreadExtras& extras = *thread.extras;
+    // Of the two fences the later one says more; one of the block must not reach further.
+    const Release* release = extras.released;
+    const Release* in_block = extras.released_in_block;
+    if (in_block && (!release || in_block->time > release->time)) {
+        if (release) {
+            Locked locked(the_launch.lock);
+            SyncLog** log = the_launch.logs.find(reinterpret_cast<uint64_t>(variable));
+            if (log) (*log)->append(release);
+        }
+        release = in_block;
+    }
+    if (!release) return;
+    if (block_scope && !release->block_scope) {
+        Release* narrow = thread.worker->pool.take<Release>();
+        *narrow = *release;
+        narrow->block_scope = true;
+        release = narrow;
+    }
+    Locked locked(the_launch.lock);
+    SyncLog*& log = the_launch.logs.at(reinterpret_cast<uint64_t>(variable));
+    if (!log) {
+        log = static_cast<SyncLog*>(calloc(1, sizeof(SyncLog)));
+        if (!log) abort();
+    }
+    log->append(release);
+}
+
+void forget_order() {
+    the_launch.logs.each([](uint64_t, SyncLog*& log) {
+        log->~SyncLog();
+        free(log);
+    });
+    the_launch.logs.clear();
+    forget_members();
+}
+
+}  // namespace sim::checks

@@ -1,0 +1,199 @@
+// memcheck: which memory an address belongs to, and what is wrong with it when it belongs to none.
+#include <link.h>
+
+#include "checks/access.h"
+#include "checks/findings.h"
+#include "runtime/fiber.h"
+#include "sim/error_codes.h"
+#include "sim/shared.h"
+
+namespace sim {
+size_t list_globals(GlobalVariable* list, size_t room);  // runtime/globals.cpp: how many there are
+}
+
+namespace sim::checks {
+
+namespace {
+
+// Where compilers put the tables of constants of a kernel library.
+struct ModuleSegment {
+    uintptr_t base;
+    size_t bytes;
+    bool writable;
+};
+
+bool find_segment(uintptr_t address, ModuleSegment* found) {
+    struct Query {
+        uintptr_t address;
+        ModuleSegment* found;
+    } query = {address, found};
+    return dl_iterate_phdr(
+               [](dl_phdr_info* info, size_t, void* context) {
+                   Query& query = *static_cast<Query*>(context);
+                   for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
+                       const ElfW(Phdr) & header = info->dlpi_phdr[i];
+                       uintptr_t base = info->dlpi_addr + header.p_vaddr;
+                       if (header.p_type != PT_LOAD || query.address - base >= header.p_memsz) continue;
+                       *query.found = {base, header.p_memsz, (header.p_flags & PF_W) != 0};
+                       return 1;
+                   }
+                   return 0;
+               },
+               &query) != 0;
+}
+
+bool is_local(const ThreadState& thread, uintptr_t address) {
+    const Fiber* fiber = thread.thread->fiber;
+    return address - reinterpret_cast<uintptr_t>(fiber->low) < static_cast<size_t>(fiber->top - fiber->low);
+}
+
+// The __device__ or __constant__ variable next to which the address lies.
+Region* missed_variable(uintptr_t address) {
+    constexpr uintptr_t reach = 4096;
+    GlobalVariable list[256];
+    size_t count = list_globals(list, 256);
+    if (count > 256) count = 256;
+    const GlobalVariable* best = nullptr;
+    uintptr_t best_distance = reach;
+    for (size_t i = 0; i < count; ++i) {
+        uintptr_t base = reinterpret_cast<uintptr_t>(list[i].base);
+        uintptr_t distance = address >= base ? address - (base + list[i].bytes) : base - address + 1;
+        if (distance < best_distance) {
+            best = &list[i];
+            best_distance = distance;
+        }
+    }
+    return best ? find_region(reinterpret_cast<uintptr_t>(best->base)) : nullptr;
+}
+
+void report(ThreadState& thread, const AccessSite& site, const char* kind, Access access, unsigned size_log2,
+            uintptr_t address, const Region* region) {
+    Finding finding = finding_at(Check::memcheck, kind, thread, site.address);
+    finding.side.access = static_cast<uint8_t>(access);
+    finding.bytes = 1u << size_log2;
+    finding.data = address;
+    finding.place = place_of(region, address);
+    add_finding(finding);
+}
+
+// The address is in no region. Returns when the launch can go on.
+void bad_address(ThreadState& thread, const AccessSite& site, uintptr_t address, Access access, unsigned size_log2) {
+    if (address < 65536) {
+        report(thread, site, "null_pointer", access, size_log2, address, nullptr);
+        kill_launch(cudaErrorIllegalAddress);
+    }
+    if (is_shared(reinterpret_cast<const void*>(address))) {
+        report(thread, site, "out_of_bounds", access, size_log2, address, nearest_shared(*thread.block, address));
+        return;
+    }
+    ArenaRange arena = arena_range();
+    if (arena.base && address - reinterpret_cast<uintptr_t>(arena.base) < arena.bytes) {
+        const Region* region = nearest_region(address);
+        const char* kind = region && region->freed && region->contains(address, 1) ? "use_after_free" : "out_of_bounds";
+        report(thread, site, kind, access, size_log2, address, region);
+        return;
+    }
+    if (Region* variable = missed_variable(address)) {
+        report(thread, site, "out_of_bounds", access, size_log2, address, variable);
+        if (!is_write(access)) return;
+        kill_launch(cudaErrorIllegalAddress);  // what lies there is the simulator's
+    }
+    report(thread, site, "illegal_address", access, size_log2, address, nullptr);
+    kill_launch(cudaErrorIllegalAddress);
+}
+
+void forget_region(WorkerState& worker, const Region& region) {
+    worker.sites.each([&region](AccessSite& site) {
+        if (site.region == &region) site.limit = 0;
+    });
+}
+
+void make_cells(ThreadState& thread, Region& region, unsigned size_log2) {
+    bool global = region.space != Space::shared;
+    if (global && the_launch.concurrent) {
+        Locked locked(the_launch.cell_lock);
+        track(region);
+        return;
+    }
+    track(region);
+    if (size_log2 >= region.shift) return;
+    refine(region, size_log2);
+    forget_region(*thread.worker, region);
+}
+
+Region* region_at(ThreadState& thread, uintptr_t address) {
+    if (in_shared(*thread.block, address)) return find_shared(*thread.block, address);
+    return find_region(address);
+}
+
+// Points the site at the region of the address. Null when the access is not to be followed any further.
+AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, Access access, unsigned size_log2) {
+    size_t size = size_t(1) << size_log2;
+    if (is_local(thread, address)) return nullptr;
+    Region* region = region_at(thread, address);
+    if (!region || !region->contains(address, size)) {
+        ModuleSegment segment;
+        // Tables of constants; what is there and writable is a variable of the host, or of the simulator.
+        if (!region && !is_write(access) && find_segment(address, &segment) && !missed_variable(address))
+            return nullptr;
+        bad_address(thread, *site, address, access, size_log2);
+        return nullptr;
+    }
+    if (address & (size - 1)) {
+        report(thread, *site, "misaligned", access, size_log2, address, region);
+        kill_launch(cudaErrorMisalignedAddress);
+    }
+    if (region->read_only && (is_write(access) || access == Access::atomic)) {
+        bool constant = region->space == Space::constant;
+        report(thread, *site, constant ? "write_to_constant" : "write_to_const", access, size_log2, address, region);
+    }
+    site = thread.worker->sites.variant(site, region->space, access, size_log2);
+    uintptr_t origin = region->base & ~uintptr_t(31);
+    if (region->space == Space::shared) {
+        origin = thread.block->shared->base;
+    } else {
+        ArenaRange arena = arena_range();
+        if (address - reinterpret_cast<uintptr_t>(arena.base) < arena.bytes)
+            origin = reinterpret_cast<uintptr_t>(arena.base);
+    }
+    if (site->origin != origin) {
+        flush_site(*site);
+        site->origin = origin;
+    }
+    if (!region->read_only) make_cells(thread, *region, size_log2);
+    site->region = region;
+    site->base = region->base;
+    site->limit = region->bytes - size + 1;
+    site->cells = region->cells;
+    site->shift = region->shift;
+    site->window = region->window();
+    site->guarded = the_launch.concurrent && region->space != Space::shared;
+    return site;
+}
+
+}  // namespace
+
+AccessSite* prepare(ThreadState& thread, AccessSite* site, uintptr_t address, Access access, unsigned size_log2) {
+    for (;;) {
+        // In bounds, and so of the right size and kind: a site has bounds only when it has those.
+        if (address - site->base >= site->limit || (address & ((uintptr_t(1) << size_log2) - 1)) ||
+            site->access != access || site->size_log2 != size_log2) {
+            site = point_at(thread, site, address, access, size_log2);
+            if (!site) return nullptr;
+        }
+        if (site->owner != &thread) bind_log(*site, thread);
+        if (site->next != site->end) return site;
+        // Other threads run meanwhile, and may point the site elsewhere.
+        log_full(*site, thread);
+    }
+}
+
+AccessSite* prepare_and_log(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2,
+                            const void* code) {
+    if (thread.pending) settle(thread, address, code);
+    AccessSite* site = prepare(thread, thread.worker->sites.find(code), address, access, size_log2);
+    if (site) *site->next++ = static_cast<uint32_t>((address - site->origin) >> size_log2);
+    return site;
+}
+
+}  // namespace sim::checks

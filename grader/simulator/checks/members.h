@@ -1,0 +1,30 @@
+// Sets of unordered readers (or atomic operations) of one cell, member by member.
+//
+// A cell itself remembers only how far such a set reaches: one lane, one warp, one block, or more. That is enough while
+// only whole-block and whole-warp barriers order things. Once a kernel uses a fence, a named barrier or a partial
+// __syncwarp, a writer may be ordered after some members and not after others, and every one counts.
+#pragma once
+
+#include "checks/state.h"
+
+namespace sim::checks {
+
+struct Member {
+    Stamp stamp;     // of one lane; the time holds for all
+    uint32_t lanes;  // of its warp; 0: the sharing of the stamp says how far it reaches, taken over from a cell
+    uint16_t site;
+};
+
+struct Members {
+    Stamp word;  // the cell's `reads` when this was last right
+    Growable<Member> list;
+};
+
+// The members of the cell's set, or null when the cell's word says it all.
+const Members* members_of(const Cell& cell);
+void add_member(ThreadState& thread, Cell& cell, uint16_t site, bool atomic);
+// Whether a member is not ordered before the thread; then which one.
+bool find_unordered(const ThreadState& thread, const Members& members, Stamp* stamp, uint16_t* site);
+void forget_members();
+
+}  // namespace sim::checks

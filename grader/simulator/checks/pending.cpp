@@ -1,0 +1,106 @@
+// What can only be decided after an access: whether a racing write changed anything, and whether an index out of bounds
+// was of a local array.
+#include "checks/access.h"
+#include "checks/findings.h"
+#include "checks/races.h"
+#include "sim/error_codes.h"
+#include "sim/shared.h"
+
+namespace sim::checks {
+
+namespace {
+
+// The layout that -fsanitize=bounds gives its handler's first argument.
+struct SourceLocation {
+    const char* file;
+    uint32_t line;
+    uint32_t column;
+};
+struct TypeDescriptor {
+    uint16_t kind;  // 0: integer
+    uint16_t info;  // of an integer: bit 0 signed, then log2 of its bits
+    char name[1];
+};
+struct OutOfBoundsData {
+    SourceLocation location;
+    TypeDescriptor* array;
+    TypeDescriptor* index;
+};
+
+long long index_value(const TypeDescriptor& type, uintptr_t value) {
+    unsigned bits = 1u << (type.info >> 1);
+    if (bits > 64) return *reinterpret_cast<long long*>(value);
+    if (bits == 64 || !(type.info & 1)) return static_cast<long long>(value);
+    unsigned unused = 64 - bits;
+    return static_cast<long long>(static_cast<uint64_t>(value) << unused) >> unused;
+}
+
+void settle_write(ThreadState& thread) {
+    PendingWrite& write = thread.extras->write;
+    if (memcmp(write.before, write.address, write.bytes) == 0) return;
+    report_race(thread, write.code_address, Access::write, static_cast<uint32_t>(write.bytes),
+                reinterpret_cast<uintptr_t>(write.address), write.region, write.other, write.other_site, Access::write);
+}
+
+// Arrays in shared and global memory are checked by address, at the access that follows directly. Without one the array
+// is local, and what an index past its end would overwrite is the thread's own stack: the launch ends.
+void settle_index(ThreadState& thread, uintptr_t address, const void* code) {
+    report_index(thread);
+    ptrdiff_t after = static_cast<const char*>(code) - static_cast<const char*>(thread.extras->index.code_address);
+    bool followed = code && after > 0 && after < 512;
+    const void* data = reinterpret_cast<const void*>(address);
+    if (!followed || !(is_shared(data) || is_global(data))) kill_launch(cudaErrorIllegalAddress);
+}
+
+}  // namespace
+
+void settle(ThreadState& thread, uintptr_t address, const void* code) {
+    thread.pending = false;
+    if (!thread.extras) return;
+    ThreadExtras& extras = *thread.extras;
+    if (extras.has_write) {
+        extras.has_write = false;
+        settle_write(thread);
+    }
+    if (extras.has_index) {
+        extras.has_index = false;
+        settle_index(thread, address, code);
+    }
+}
+
+void report_index(ThreadState& thread) {
+    const PendingIndex& index = thread.extras->index;
+    Finding finding = finding_at(Check::memcheck, "index_out_of_bounds", thread, index.code_address);
+    finding.data = static_cast<uint64_t>(index.index);
+    const char* type = index.type;
+    size_t length = strlen(type);
+    if (length > 1 && type[0] == '\'') {  // compilers quote it
+        ++type;
+        length -= 2;
+    }
+    if (length > sizeof finding.detail - 1) length = sizeof finding.detail - 1;
+    memcpy(finding.detail, type, length);
+    add_finding(finding);
+}
+
+void index_out_of_bounds(void* data, uintptr_t index, const void* code) {
+    if (!current_thread || !current_thread->checks) return;
+    ThreadState& thread = *state_of(*current_thread);
+    ThreadExtras& extras = extras_of(thread);
+    if (extras.has_index) return;
+    auto& what = *static_cast<OutOfBoundsData*>(data);
+    extras.index = {code, index_value(*what.index, index), what.array->name};
+    extras.has_index = true;
+    thread.pending = true;
+}
+
+}  // namespace sim::checks
+
+#define HOOK extern "C" __attribute__((visibility("default"))) void
+
+HOOK __ubsan_handle_out_of_bounds(void* data, uintptr_t index) {
+    sim::checks::index_out_of_bounds(data, index, __builtin_return_address(0));
+}
+HOOK __ubsan_handle_out_of_bounds_abort(void* data, uintptr_t index) {
+    sim::checks::index_out_of_bounds(data, index, __builtin_return_address(0));
+}

@@ -1,0 +1,31 @@
+// racecheck: which accesses are ordered, and what synchronisation orders.
+#pragma once
+
+#include "checks/state.h"
+#include "sim/scope.h"
+
+namespace sim::checks {
+
+// Whether one thread's access happened before what `thread` does now. Not for shared memory of other blocks.
+bool ordered(const ThreadState& thread, Stamp access);
+// Whether the serial belongs to this block, now or before a barrier of the grid.
+bool is_own(const BlockState& block, uint32_t serial);
+
+// A race between the thread's access and an earlier one.
+void report_race(const ThreadState& thread, const void* code, Access access, uint32_t bytes, uintptr_t address,
+                 const Region* region, Stamp other, uint16_t other_site, Access other_access);
+
+// --- what orders ---
+void block_joined(BlockState& block);                                                 // all live threads met
+void some_joined(BlockState& block, unsigned barrier, const unsigned* participants);  // at a named barrier
+void arrived(ThreadState& thread, unsigned barrier);       // bar.arrive: releases, does not acquire
+void warp_joined(WarpState& warp, unsigned participants);  // __syncwarp
+void grid_joined();
+void fenced(ThreadState& thread, Scope scope);
+void acquire(ThreadState& thread, const void* variable);
+// The read is about to happen: what it will see may be published a moment later by another worker.
+void acquire_later(ThreadState& thread, const void* variable);
+void release(ThreadState& thread, const void* variable, bool block_scope);
+void forget_order();  // at the end of a launch
+
+}  // namespace sim::checks

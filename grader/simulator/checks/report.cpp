@@ -1,0 +1,419 @@
+#include "checks/report.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "checks/counting.h"
+#include "checks/findings.h"
+#include "checks/requests.h"
+
+namespace sim::checks {
+
+namespace {
+
+bool launch_failed = false;
+
+// Text of JSON, written front to back.
+class Writer {
+  public:
+    void begin() {
+        text_.clear();
+        fresh_ = true;
+    }
+    const char* finish() {
+        text_.push(0);
+        return text_.begin();
+    }
+    void raw(const char* text) {
+        size_t length = strlen(text);
+        text_.append(text, length);
+    }
+    void string(const char* text) {
+        text_.push('"');
+        for (const char* c = text; *c; ++c) {
+            auto byte = static_cast<unsigned char>(*c);
+            if (byte == '"' || byte == '\\') {
+                text_.push('\\');
+                text_.push(*c);
+            } else if (byte < 0x20) {
+                char escaped[8];
+                snprintf(escaped, sizeof escaped, "\\u%04x", byte);
+                raw(escaped);
+            } else {
+                text_.push(*c);
+            }
+        }
+        text_.push('"');
+    }
+    void number(uint64_t value) {
+        char digits[24];
+        snprintf(digits, sizeof digits, "%llu", static_cast<unsigned long long>(value));
+        raw(digits);
+    }
+    void number(int64_t value) {
+        char digits[24];
+        snprintf(digits, sizeof digits, "%lld", static_cast<long long>(value));
+        raw(digits);
+    }
+    void number(double value) {
+        char digits[40];
+        snprintf(digits, sizeof digits, "%.10g", value);
+        raw(digits);
+    }
+
+    // One member of an object: a comma before it, except after the opening brace.
+    void key(const char* name) {
+        comma();
+        string(name);
+        raw(":");
+        fresh_ = true;
+    }
+    template <typename T>
+    void member(const char* name, T value) {
+        key(name);
+        number(value);
+        fresh_ = false;
+    }
+    void text(const char* name, const char* value) {
+        key(name);
+        string(value);
+        fresh_ = false;
+    }
+    void triple(const char* name, const uint32_t values[3]) {
+        open(name, '[');
+        for (unsigned i = 0; i < 3; ++i) item(uint64_t(values[i]));
+        close(']');
+    }
+    template <typename T>
+    void item(T value) {
+        comma();
+        number(value);
+    }
+    void entry(const char* value) {
+        comma();
+        string(value);
+    }
+    void open(char bracket) {
+        comma();
+        text_.push(bracket);
+        fresh_ = true;
+    }
+    void open(const char* name, char bracket) {
+        key(name);
+        text_.push(bracket);
+        fresh_ = true;
+    }
+    void close(char bracket) {
+        text_.push(bracket);
+        fresh_ = false;
+    }
+
+  private:
+    void comma() {
+        if (!fresh_) text_.push(',');
+        fresh_ = false;
+    }
+    Growable<char> text_;
+    bool fresh_ = true;
+};
+
+Writer out;
+bool used_site[65536];
+
+unsigned use_site(const void* address) {
+    unsigned id = address ? site_id(address) : 0;
+    if (id) used_site[id] = true;
+    return id;
+}
+
+const char* name_of(Check check) {
+    switch (check) {
+        case Check::memcheck:
+            return "memcheck";
+        case Check::initcheck:
+            return "initcheck";
+        case Check::racecheck:
+            return "racecheck";
+        case Check::synccheck:
+            return "synccheck";
+        case Check::fault:
+            return "fault";
+    }
+    return "";
+}
+
+const char* name_of(Access access) {
+    switch (access) {
+        case Access::read:
+            return "read";
+        case Access::write:
+            return "write";
+        case Access::volatile_read:
+            return "volatile read";
+        case Access::volatile_write:
+            return "volatile write";
+        case Access::atomic:
+            return "atomic";
+        case Access::async_read:
+            return "async read";
+        case Access::async_write:
+            return "async write";
+    }
+    return "";
+}
+
+const char* name_of(Space space) {
+    switch (space) {
+        case Space::shared:
+            return "shared";
+        case Space::global:
+            return "global";
+        case Space::constant:
+            return "constant";
+    }
+    return "";
+}
+
+const char* name_of(RegionKind kind) {
+    switch (kind) {
+        case RegionKind::tensor:
+            return "tensor";
+        case RegionKind::device_allocation:
+            return "cudaMalloc";
+        case RegionKind::async_allocation:
+            return "cudaMallocAsync";
+        case RegionKind::managed:
+            return "cudaMallocManaged";
+        case RegionKind::pinned_host:
+            return "cudaMallocHost";
+        case RegionKind::device_variable:
+            return "__device__";
+        case RegionKind::constant_variable:
+            return "__constant__";
+        case RegionKind::shared_array:
+            return "__shared__";
+        case RegionKind::dynamic_shared:
+            return "dynamic shared";
+    }
+    return "";
+}
+
+void write_side(const Side& side) {
+    out.member("site", uint64_t(use_site(side.address)));
+    out.text("access", name_of(static_cast<Access>(side.access)));
+    if (!side.has_thread) return;
+    uint32_t block[3], thread[3];
+    if (side.block_known) {
+        out.triple("block", side.block);
+        out.triple("thread", side.index);
+    } else if (name_thread(side.serial, side.thread, block, thread)) {
+        out.triple("block", block);
+        out.triple("thread", thread);
+    }
+}
+
+void write_place(const Place& place) {
+    out.open("memory", '{');
+    out.text("kind", name_of(place.kind));
+    out.text("name", place.name);
+    out.text("dtype", place.dtype);
+    out.open("shape", '[');
+    for (int i = 0; i < place.ndim; ++i) out.item(place.shape[i]);
+    out.close(']');
+    out.member("id", uint64_t(place.id));
+    out.member("bytes", place.bytes);
+    out.member("element_bytes", uint64_t(place.element_bytes));
+    out.member("offset", place.offset);
+    out.close('}');
+}
+
+void write_finding(const Finding& finding) {
+    out.open('{');
+    out.text("check", name_of(finding.check));
+    out.text("kind", finding.kind);
+    if (finding.kernel != ~0u) out.text("kernel", kernel(finding.kernel).name);
+    out.member("count", finding.count);
+    out.member("bytes", uint64_t(finding.bytes));
+    out.member("data", finding.data);
+    out.member("number", finding.number);
+    if (*finding.detail) out.text("detail", finding.detail);
+    write_side(finding.side);
+    if (finding.other.address || finding.other.has_thread) {
+        out.open("other", '{');
+        write_side(finding.other);
+        out.close('}');
+    }
+    if (finding.place.known) write_place(finding.place);
+    out.close('}');
+}
+
+void write_counters(const SiteCounters& counted) {
+    const Counters& c = counted.counters;
+    out.open('{');
+    out.member("site", uint64_t(counted.site));
+    out.text("space", name_of(counted.space));
+    out.text("access", name_of(counted.access));
+    out.member("size", uint64_t(counted.size));
+    out.member("accesses", c.accesses);
+    out.member("requests", c.requests);
+    out.member("bytes", c.bytes);
+    out.member("sectors", c.sectors);
+    out.member("ideal_sectors", c.ideal_sectors);
+    out.member("wavefronts", c.wavefronts);
+    out.member("ideal_wavefronts", c.ideal_wavefronts);
+    out.member("worst_ways", uint64_t(c.worst_ways));
+    out.close('}');
+    used_site[counted.site] = true;
+}
+
+void write_kernel(const KernelRecord& record) {
+    out.open('{');
+    out.text("name", record.name);
+    out.member("launches", record.launches);
+    out.triple("grid", record.grid);
+    out.triple("block", record.block);
+    out.member("dynamic_shared_bytes", record.dynamic_shared_bytes);
+    out.member("static_shared_bytes", record.static_shared_bytes);
+    out.member("blocks", record.blocks);
+    out.member("threads", record.threads);
+    out.member("barriers", record.barriers);
+    out.member("touched_bytes_read", 32 * record.touched_sectors[0]);
+    out.member("touched_bytes_written", 32 * record.touched_sectors[1]);
+    out.member("touched_bytes", 32 * record.touched_sectors[2]);
+    out.open("sites", '[');
+    for (const SiteCounters& counted : *record.sites) write_counters(counted);
+    out.close(']');
+    out.close('}');
+}
+
+void write_trace(const TracedRequest& traced) {
+    out.open('{');
+    out.member("site", uint64_t(traced.site));
+    out.text("access", name_of(traced.access));
+    out.text("space", name_of(traced.space));
+    out.member("size", uint64_t(traced.size));
+    uint32_t block[3], thread[3];
+    if (name_thread(traced.serial, 0, block, thread)) out.triple("block", block);
+    out.member("warp", uint64_t(traced.warp));
+    out.member("number", uint64_t(traced.number));
+    out.text("name", traced.name);
+    out.open("lanes", '[');
+    for (unsigned lane = 0; lane < lanes_per_warp; ++lane)
+        if (traced.lanes >> lane & 1) out.item(uint64_t(lane));
+    out.close(']');
+    out.open("offsets", '[');
+    for (unsigned lane = 0; lane < lanes_per_warp; ++lane)
+        if (traced.lanes >> lane & 1) out.item(traced.offset[lane]);
+    out.close(']');
+    out.close('}');
+}
+
+// Sites as offsets in their libraries, which is what symbolizers take.
+void write_sites() {
+    Growable<const char*> modules;
+    out.open("sites", '[');
+    for (unsigned id = 1; id < 65536; ++id) {
+        if (!used_site[id]) continue;
+        Dl_info info = {};
+        const void* address = site_address(static_cast<uint16_t>(id));
+        if (!dladdr(address, &info) || !info.dli_fname) continue;
+        size_t module = 0;
+        while (module < modules.size() && strcmp(modules[module], info.dli_fname) != 0) ++module;
+        if (module == modules.size()) modules.push(info.dli_fname);
+        out.open('[');
+        out.item(uint64_t(id));
+        out.item(uint64_t(module));
+        out.item(uint64_t(static_cast<const char*>(address) - static_cast<const char*>(info.dli_fbase)));
+        out.close(']');
+    }
+    out.close(']');
+    out.open("modules", '[');
+    for (const char* module : modules) {
+        out.entry(module);
+    }
+    out.close(']');
+}
+
+// --- what is wrong only at the end ---
+
+// Outputs with elements that nobody wrote.
+void find_unwritten(Region& region) {
+    if (!region.expected || region.initialised || region.freed || launch_failed) return;
+    size_t element = region.element_bytes ? region.element_bytes : size_t(1) << region.shift;
+    size_t count = region.bytes / element;
+    uint64_t missing = 0, first = 0;
+    Finding finding = {};
+    char* next = finding.detail;
+    unsigned listed = 0;
+    for (size_t i = 0; i < count; ++i) {
+        if (region.cells) {
+            const Cell& cell = region.cells[i * element >> region.shift];
+            if (cell.write != never || is_atomic(cell.reads)) continue;
+        }
+        if (missing++ == 0) first = i;
+        if (listed++ < 5)
+            next += snprintf(next, static_cast<size_t>(finding.detail + sizeof finding.detail - next), "%s%zu",
+                             listed > 1 ? "," : "", i);
+    }
+    if (!missing) return;
+    finding.check = Check::initcheck;
+    finding.kind = "output_not_written";
+    finding.count = 1;
+    finding.kernel = ~0u;
+    finding.number = missing;
+    finding.place = place_of(&region, region.base + first * element);
+    add_finding(finding);
+}
+
+void find_leak(Region& region) {
+    bool device = region.kind == RegionKind::device_allocation || region.kind == RegionKind::async_allocation;
+    if (!device || region.freed) return;
+    Finding finding = {};
+    finding.check = Check::memcheck;
+    finding.kind = "leak";
+    finding.count = 1;
+    finding.kernel = ~0u;
+    finding.number = region.bytes;
+    finding.side.address = region.allocated_at;
+    finding.place = place_of(&region, region.base);
+    finding.place.id = 0;  // leaks of one place are counted together
+    add_finding(finding);
+}
+
+}  // namespace
+
+const char* write_report() {
+    memset(used_site, 0, sizeof used_site);
+    size_t found = finding_count();
+    each_allocation(
+        [](Region& region, void*) {
+            find_unwritten(region);
+            find_leak(region);
+        },
+        nullptr);
+    out.begin();
+    out.open('{');
+    out.member("version", uint64_t(1));
+    out.open("findings", '[');
+    for (size_t i = 0; i < finding_count(); ++i) write_finding(finding(i));
+    out.close(']');
+    out.member("dropped_findings", dropped_findings());
+    out.open("kernels", '[');
+    for (size_t i = 0; i < kernel_count(); ++i) write_kernel(kernel(static_cast<unsigned>(i)));
+    out.close(']');
+    out.member("scratch_bytes", scratch_bytes());
+    out.open("traces", '[');
+    for (const TracedRequest& traced : traces) write_trace(traced);
+    out.close(']');
+    write_sites();
+    out.close('}');
+    truncate_findings(found);
+    return out.finish();
+}
+
+void forget_report() { launch_failed = false; }
+
+void note_failed_launch() { launch_failed = true; }
+
+}  // namespace sim::checks

@@ -1,0 +1,12 @@
+// The report: findings and counters as JSON, for the Python side to name and to show.
+#pragma once
+
+namespace sim::checks {
+
+// Valid until the next call. See grader/simulator/report.py for what is in it.
+const char* write_report();
+void forget_report();
+// A launch was refused or ended half way: outputs that it left unwritten are no news.
+void note_failed_launch();
+
+}  // namespace sim::checks

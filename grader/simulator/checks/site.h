@@ -1,0 +1,95 @@
+// Sites: the places in kernel code that access memory, each known by the return address of its call into the checks.
+//
+// A worker has its own record of each site, which holds all that the next access from there needs: the bounds of the
+// region that it accessed last, that region's cells, and the log of the warp that is at it.
+#pragma once
+
+#include <stdint.h>
+
+#include "checks/containers.h"
+#include "checks/counters.h"
+#include "checks/region.h"
+
+namespace sim::checks {
+
+struct ThreadState;
+struct WorkerState;
+struct RequestLog;
+
+enum class Access : uint8_t { read, write, volatile_read, volatile_write, atomic, async_read, async_write };
+
+constexpr bool is_write(Access access) {
+    return access == Access::write || access == Access::volatile_write || access == Access::async_write;
+}
+
+struct alignas(64) AccessSite {
+    const void* address;  // the return address
+    // The fast path: is the access inside the region, and who is at it?
+    uintptr_t base;
+    size_t limit;  // offsets below it are in bounds for this access's size; 0 while there is no region
+    Cell* cells;
+    ThreadState* owner;  // whose log entries `next` continues
+    uint32_t* next;
+    uint32_t* end;
+    uintptr_t origin;  // what log entries are relative to
+    uint8_t shift;     // of the region
+    uint8_t size_log2;
+    Window window;
+    bool guarded;  // the cells are shared with other workers
+    uint16_t id;
+    // The rest.
+    Space space;
+    Access access;
+    bool touched;  // in the worker's list of sites with a log
+    Region* region;
+    RequestLog* log;
+    AccessSite* first;    // of the variants of this place: it may access several kinds of memory
+    AccessSite* sibling;  // the next variant
+    Counters counters;
+    uint32_t traced;  // requests recorded so far
+};
+
+// The sites of a worker by return address.
+class SiteTable {
+  public:
+    SiteTable();
+    ~SiteTable();
+    SiteTable(const SiteTable&) = delete;
+    SiteTable& operator=(const SiteTable&) = delete;
+
+    AccessSite* find(const void* address) {
+        Slot& slot = slots_[place(address)];
+        return __builtin_expect(slot.address == address, true) ? slot.site : find_slowly(address);
+    }
+    // The variant of the site for this kind of memory becomes the one that find() returns.
+    AccessSite* variant(AccessSite* site, Space space, Access access, unsigned size_log2);
+    template <typename F>
+    void each(F visit) {
+        for (AccessSite* first : sites_)
+            for (AccessSite* site = first; site; site = site->sibling) visit(*site);
+    }
+    void clear();
+
+  private:
+    struct Slot {
+        const void* address;
+        AccessSite* site;
+    };
+    size_t place(const void* address) const {
+        uintptr_t bits = reinterpret_cast<uintptr_t>(address);
+        return (bits ^ bits >> 12) & (slots - 1);
+    }
+    AccessSite* find_slowly(const void* address);
+
+    static constexpr size_t slots = 4096;
+    Slot* slots_;
+    HashMap<AccessSite*> by_address_;
+    Growable<AccessSite*> sites_;
+};
+
+// Numbers for sites that all workers agree on. 0 is no site.
+uint16_t site_id(const void* address);
+const void* site_address(uint16_t id);
+void forget_site_ids();
+
+}  // namespace sim::checks

@@ -1,0 +1,290 @@
+#include "checks/state.h"
+
+#include <new>
+
+#include "checks/requests.h"
+#include "sim/shared.h"
+
+namespace sim::checks {
+
+LaunchState the_launch;
+
+namespace {
+
+SpinLock workers_lock;
+WorkerState* workers[64];
+unsigned worker_count = 0;
+// Which serials belonged to which launch, to name the blocks of findings and writers.
+struct PastLaunch {
+    uint32_t first_serial;
+    uint32_t blocks;
+    uint32_t grid[3];
+    uint32_t block[3];
+};
+Growable<PastLaunch> past;  // by first serial
+uint32_t next_serial = 1;
+// Left free for barriers of the grid, each of which takes as many numbers as there are blocks.
+constexpr uint32_t serial_reserve = serial_limit / 4;
+
+}  // namespace
+
+WorkerState& worker_of(const Block& block) {
+    Locked locked(workers_lock);
+    for (unsigned i = 0; i < worker_count; ++i)
+        if (workers[i]->worker == block.worker) return *workers[i];
+    void* memory = calloc(1, sizeof(WorkerState));
+    if (!memory || worker_count == 64) abort();
+    WorkerState* state = new (memory) WorkerState();
+    state->worker = block.worker;
+    return *(workers[worker_count++] = state);
+}
+
+void each_worker(void (*visit)(WorkerState&)) {
+    for (unsigned i = 0; i < worker_count; ++i) visit(*workers[i]);
+}
+
+ThreadExtras& extras_of(ThreadState& thread) {
+    if (!thread.extras) {
+        thread.extras = thread.worker->pool.take<ThreadExtras>();
+        memset(static_cast<void*>(thread.extras), 0, sizeof *thread.extras);
+        thread.block->extras = true;
+    }
+    return *thread.extras;
+}
+
+void set_time(ThreadState& thread, uint32_t time) {
+    thread.stamp = with_time(thread.stamp, time < time_limit ? time : time_limit);
+    if (thread.block->exact) {
+        thread.covered = ~Stamp(0);
+        thread.warp_covered = ~Stamp(0);
+    } else {
+        thread.covered = Stamp(2) << sharing_shift;
+        thread.warp_covered = with_sharing(thread.stamp & ~Stamp(31), one_warp);
+    }
+}
+
+void set_floors(ThreadState& thread) {
+    const BlockState& block = *thread.block;
+    Stamp first = floor_of(block.first_serial, 0);
+    Stamp launch = floor_of(the_launch.first_serial, 0);
+    thread.floors[shared_window] = {first, floor_of(block.serial, block.barrier_time) - first};
+    thread.floors[global_window] = {written_before, launch - written_before};
+    thread.floors[initialised_window] = {0, launch};
+}
+
+namespace {
+
+// What a site remembers holds for one launch: tensors come and go, shared arrays move.
+void prepare_worker(WorkerState& worker) {
+    if (worker.launch == the_launch.launch->id) return;
+    worker.launch = the_launch.launch->id;
+    worker.sites.each([](AccessSite& site) { site.limit = 0; });
+    begin_sectors(worker);
+}
+
+SharedMemory& shared_memory_of(WorkerState& worker, const Block& block) {
+    uintptr_t base = reinterpret_cast<uintptr_t>(block.shared);
+    SharedMemory* shared = worker.shared;
+    while (shared && shared->base != base) shared = shared->next;
+    if (!shared) {
+        shared = static_cast<SharedMemory*>(calloc(1, sizeof(SharedMemory)));
+        if (!shared) abort();
+        shared->base = base;
+        shared->next = worker.shared;
+        worker.shared = shared;
+    }
+    return *shared;
+}
+
+}  // namespace
+
+BlockState& begin_block(Block& block) {
+    WorkerState& worker = worker_of(block);
+    prepare_worker(worker);
+    BlockState* state = worker.free_blocks;
+    if (state) {
+        worker.free_blocks = state->next;
+    } else {
+        state = static_cast<BlockState*>(calloc(1, sizeof(BlockState)));
+        if (!state) abort();
+    }
+    if (state->capacity < block.thread_count) {
+        free(state->threads);
+        state->capacity = (block.thread_count + 31) & ~31u;
+        state->threads =
+            static_cast<ThreadState*>(aligned_alloc(alignof(ThreadState), state->capacity * sizeof(ThreadState)));
+        if (!state->threads) abort();
+    }
+    state->block = &block;
+    state->worker = &worker;
+    state->shared = &shared_memory_of(worker, block);
+    state->first_serial = state->serial = the_launch.first_serial + static_cast<uint32_t>(block.linear);
+    state->time = state->barrier_time = 1;  // 0 is before anything that the block does
+    state->extras = state->fenced = state->exit_reported = false;
+    state->exact = the_launch.exact;
+    memset(static_cast<void*>(state->arrivals), 0, sizeof state->arrivals);
+    block.checks = state;
+    for (unsigned w = 0; w < block.warp_count; ++w) {
+        state->warps[w] = {&block.warps[w], state, 1, nullptr};
+        block.warps[w].checks = &state->warps[w];
+    }
+    ThreadState pattern = {};
+    pattern.stamp = make_stamp(state->serial, 1, 0);
+    pattern.block = state;
+    pattern.worker = &worker;
+    set_floors(pattern);
+    for (unsigned i = 0; i < block.thread_count; ++i) {
+        ThreadState& thread = state->threads[i];
+        thread = pattern;
+        thread.stamp |= i;
+        thread.thread = &block.threads[i];
+        thread.warp = &state->warps[i / lanes_per_warp];
+        thread.lane = static_cast<uint8_t>(i % lanes_per_warp);
+        set_time(thread, 1);
+        block.threads[i].checks = &thread;
+    }
+    worker.blocks.push(state);
+    return *state;
+}
+
+void end_block(BlockState& state) {
+    WorkerState& worker = *state.worker;
+    if (state.extras) {
+        for (unsigned i = 0; i < state.block->thread_count; ++i) {
+            ThreadExtras* extras = state.threads[i].extras;
+            if (extras && extras->copies) {
+                extras->copies->~Growable();
+                free(extras->copies);
+            }
+        }
+    }
+    // A later launch may run without checks; its accesses must not be taken for this block's.
+    for (unsigned i = 0; i < state.block->thread_count; ++i) state.block->threads[i].checks = nullptr;
+    for (unsigned w = 0; w < state.block->warp_count; ++w) state.block->warps[w].checks = nullptr;
+    state.block->checks = nullptr;
+    for (size_t i = 0; i < worker.blocks.size(); ++i) {
+        if (worker.blocks[i] != &state) continue;
+        worker.blocks.remove_unordered(i);
+        break;
+    }
+    state.next = worker.free_blocks;
+    worker.free_blocks = &state;
+}
+
+// --- shared memory ---
+
+bool in_shared(const BlockState&, uintptr_t address) { return is_shared(reinterpret_cast<const void*>(address)); }
+
+namespace {
+
+// More than a block's shared memory ever takes, red zones included.
+constexpr size_t shared_extent = size_t(512) << 10;
+
+void fill_region(Region& region, const SharedArray& array, SharedMemory& shared) {
+    region.base = shared.base + array.offset;
+    region.bytes = array.bytes;
+    region.cells = shared.cells + array.offset;  // room for a cell for each byte
+    region.shift = 2;
+    region.space = Space::shared;
+    region.kind = array.slot ? RegionKind::shared_array : RegionKind::dynamic_shared;
+    region.id = array.id;
+    memcpy(region.name, array.name, sizeof array.name);
+}
+
+// The regions of this launch's arrays, as many as are known by now.
+Growable<Region*>& regions_of(BlockState& block) {
+    SharedMemory& shared = *block.shared;
+    if (!shared.cells) shared.cells = map_cells(shared_extent);
+    Locked locked(the_launch.lock);
+    size_t known = shared.launch == the_launch.launch->id ? shared.known : 0;
+    for (; known < the_launch.arrays.size(); ++known) {
+        if (known == shared.regions.size()) {
+            Region* region = static_cast<Region*>(calloc(1, sizeof(Region)));
+            if (!region) abort();
+            shared.regions.push(region);
+        }
+        fill_region(*shared.regions[known], the_launch.arrays[known], shared);
+    }
+    shared.launch = the_launch.launch->id;
+    shared.known = known;
+    return shared.regions;
+}
+
+}  // namespace
+
+Region* find_shared(BlockState& block, uintptr_t address) {
+    Growable<Region*>& regions = regions_of(block);
+    for (size_t i = 0; i < block.shared->known; ++i)
+        if (address - regions[i]->base < regions[i]->bytes) return regions[i];
+    return nullptr;
+}
+
+Region* nearest_shared(BlockState& block, uintptr_t address) {
+    Growable<Region*>& regions = regions_of(block);
+    Region* best = nullptr;
+    uintptr_t best_distance = ~uintptr_t(0);
+    for (size_t i = 0; i < block.shared->known; ++i) {
+        Region* region = regions[i];
+        uintptr_t end = region->base + region->bytes;
+        uintptr_t distance = address >= end ? address - end : region->base - address;
+        if (distance >= best_distance) continue;
+        best = region;
+        best_distance = distance;
+    }
+    return best;
+}
+
+// --- names ---
+
+bool begin_serials(const Launch& launch) {
+    uint64_t blocks = uint64_t(launch.grid.x) * launch.grid.y * launch.grid.z;
+    the_launch.first_serial = next_serial;
+    the_launch.blocks = static_cast<uint32_t>(blocks);
+    if (next_serial + blocks + serial_reserve < serial_limit) {
+        past.push({next_serial,
+                   static_cast<uint32_t>(blocks),
+                   {launch.grid.x, launch.grid.y, launch.grid.z},
+                   {launch.block.x, launch.block.y, launch.block.z}});
+        return true;
+    }
+    if (next_serial == 1) return false;  // too many blocks for one launch
+    // All numbers are used up: what happened so far becomes "long ago", without names.
+    next_serial = 1;
+    past.clear();
+    age_regions();
+    each_worker([](WorkerState& worker) {
+        for (SharedMemory* shared = worker.shared; shared; shared = shared->next) {
+            unmap_cells(shared->cells, shared_extent);
+            shared->cells = nullptr;
+            shared->launch = 0;
+        }
+    });
+    return begin_serials(launch);
+}
+
+void end_serials() { next_serial = the_launch.first_serial + the_launch.blocks; }
+
+void forget_names() { past.clear(); }
+
+bool name_thread(uint32_t serial, unsigned thread, uint32_t block_index[3], uint32_t thread_index[3]) {
+    size_t low = 0, high = past.size();
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (past[middle].first_serial <= serial)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0) return false;
+    const PastLaunch& launch = past[low - 1];
+    uint32_t linear = (serial - launch.first_serial) % launch.blocks;
+    block_index[0] = linear % launch.grid[0];
+    block_index[1] = linear / launch.grid[0] % launch.grid[1];
+    block_index[2] = linear / launch.grid[0] / launch.grid[1];
+    thread_index[0] = thread % launch.block[0];
+    thread_index[1] = thread / launch.block[0] % launch.block[1];
+    thread_index[2] = thread / launch.block[0] / launch.block[1];
+    return true;
+}
+
+}  // namespace sim::checks

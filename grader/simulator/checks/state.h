@@ -1,0 +1,186 @@
+// What the checks keep for each running thread, warp, block and worker, and for the launch as a whole.
+#pragma once
+
+#include "checks/containers.h"
+#include "checks/order.h"
+#include "checks/region.h"
+#include "checks/site.h"
+#include "checks/stamp.h"
+#include "runtime/thread.h"
+
+namespace sim::checks {
+
+struct BlockState;
+struct WarpState;
+struct WorkerState;
+struct RequestLog;
+
+// Records in [low, low + span) are known to be ordered before what the thread does now. Below: never written.
+struct Floors {
+    Stamp low;
+    Stamp span;
+};
+
+// A write to what another thread wrote, unordered. A race, unless both wrote the same value: known after the write.
+struct PendingWrite {
+    const void* address;
+    size_t bytes;
+    char before[16];
+    uint16_t site;
+    const void* code_address;
+    Stamp other;
+    uint16_t other_site;
+    Region* region;
+};
+
+// An index out of bounds that -fsanitize=bounds reported: of a local array, or of an array that is checked by address.
+struct PendingIndex {
+    const void* code_address;
+    long long index;
+    const char* type;
+};
+
+struct AsyncCopy {
+    uintptr_t shared;
+    uint32_t bytes;
+    uint32_t group;
+    const void* code_address;
+};
+
+// What a thread has beyond its stamp; most threads never need it.
+struct ThreadExtras {
+    const Known* known;       // in force
+    const Known* acquired;    // read from atomics, in force after the next fence or barrier
+    const Release* released;  // what a fence of the device published last
+    const Release* released_in_block;
+    const void* polled;  // a volatile read whose writer may publish a moment later (several workers)
+    PendingWrite write;
+    PendingIndex index;
+    Growable<AsyncCopy>* copies;
+    uint32_t copy_group;
+    bool has_write;
+    bool has_index;
+};
+
+struct alignas(64) ThreadState {
+    Stamp stamp;
+    Floors floors[windows];
+    Stamp covered;       // sharing bits of a set of readers to which this thread need not be added
+    Stamp warp_covered;  // the set of several lanes of this warp at this time
+    WorkerState* worker;
+    WarpState* warp;
+    BlockState* block;
+    Thread* thread;
+    ThreadExtras* extras;  // null when there are none
+    uint8_t lane;
+    bool pending;  // extras->has_write or has_index: to be settled before anything else
+
+    uint32_t time() const { return time_of(stamp); }
+};
+
+struct WarpState {
+    Warp* warp;
+    BlockState* block;
+    uint32_t sync_time;  // of the last __syncwarp of all lanes
+    RequestLog* parked;  // logs that had to make room for another warp's
+};
+
+// The shared memory of one block: regions for its arrays, and their cells.
+struct SharedMemory {
+    uintptr_t base;
+    uint64_t launch;  // for which `regions` are right
+    Cell* cells;
+    size_t known;               // regions that are
+    Growable<Region*> regions;  // one for each array of the launch, reused
+    SharedMemory* next;
+};
+
+struct BlockState {
+    Block* block;
+    WorkerState* worker;
+    SharedMemory* shared;
+    ThreadState* threads;
+    unsigned capacity;  // threads
+    WarpState warps[max_warps_per_block];
+    uint32_t first_serial;
+    uint32_t serial;
+    uint32_t time;          // the last one given out
+    uint32_t barrier_time;  // given out at the last barrier of all threads
+    bool extras;            // some thread has some
+    bool exact;             // sets of readers are kept member by member
+    bool fenced;            // a thread has published something since the last barrier
+    bool exit_reported;
+    const Known* arrivals[named_barriers];  // what those know that have arrived and do not wait
+    BlockState* next;
+};
+
+struct RequestScratch;
+
+struct WorkerState {
+    const Worker* worker;
+    SiteTable sites;
+    Growable<AccessSite*> touched;  // sites with log entries
+    RequestLog* free_logs;
+    BlockState* free_blocks;
+    Growable<BlockState*> blocks;  // running
+    SharedMemory* shared;          // of all slots
+    Pool pool;                     // until the launch ends
+    RequestScratch* scratch;
+    uint64_t launch;  // the one that the caches hold for
+};
+
+struct SharedArray {
+    const void* slot;  // null for the dynamic buffer
+    size_t offset;
+    size_t bytes;
+    uint32_t id;
+    char name[64];
+};
+
+struct LaunchState {
+    Launch* launch;
+    uint32_t first_serial;  // of its blocks; grows at a barrier of the grid, by the number of blocks
+    uint32_t blocks;
+    unsigned kernel;  // index into the kernels of the report
+    bool concurrent;  // more than one worker
+    bool exact;       // a fence was executed: sets of readers are kept member by member
+    bool has_dynamic_array;
+    Growable<SharedArray> arrays;
+    SpinLock cell_lock;      // of the cells of global memory, when concurrent
+    SpinLock lock;           // of the rest
+    HashMap<SyncLog*> logs;  // by the address of the atomic variable
+    uint64_t barriers;
+};
+
+extern LaunchState the_launch;
+
+WorkerState& worker_of(const Block& block);
+void each_worker(void (*visit)(WorkerState&));
+
+BlockState& begin_block(Block& block);
+void end_block(BlockState& block);
+
+ThreadExtras& extras_of(ThreadState& thread);
+
+inline ThreadState* state_of(Thread& thread) { return static_cast<ThreadState*>(thread.checks); }
+inline WarpState* state_of(Warp& warp) { return static_cast<WarpState*>(warp.checks); }
+inline BlockState* state_of(Block& block) { return static_cast<BlockState*>(block.checks); }
+
+// Gives the thread a new time and all that is derived from it.
+void set_time(ThreadState& thread, uint32_t time);
+// After a change of block.barrier_time or of the serials.
+void set_floors(ThreadState& thread);
+
+// The region of the block's shared memory that holds the address, or null.
+Region* find_shared(BlockState& block, uintptr_t address);
+Region* nearest_shared(BlockState& block, uintptr_t address);
+bool in_shared(const BlockState& block, uintptr_t address);
+
+// Which block of which launch a serial stands for.
+bool begin_serials(const Launch& launch);  // false when it has more blocks than can be told apart
+void end_serials();
+void forget_names();
+// False when the serial stands for no block.
+bool name_thread(uint32_t serial, unsigned thread, uint32_t block_index[3], uint32_t thread_index[3]);
+
+}  // namespace sim::checks

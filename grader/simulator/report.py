@@ -1,0 +1,468 @@
+"""What the simulator found and counted while kernels ran, named after the learner's source.
+
+``Report.from_json`` reads the text that libsim writes (``checks/report.cpp``), in which places are offsets in the kernel
+library, and finds the source lines.
+
+Totals (all for the launches of one report):
+
+====================== ==============================================================================================
+launches               kernels launched
+global_bytes           bytes that warps moved from and to global memory: the distinct bytes of each request, summed.
+                       A byte that several lanes read together counts once; one that is read again later counts again
+global_read_bytes      its part that was read
+global_written_bytes   its part that was written, atomic operations included
+touched_bytes          32 times the distinct sectors of global memory that each launch touched: what DRAM must move
+                       even if caches were perfect. Also touched_bytes_read, touched_bytes_written
+requests               accesses of warps to global memory (loads, stores and atomics)
+sectors                32-byte sectors that these requests touched
+ideal_sectors, ideal   sectors that they would touch if each warp's accesses lay side by side
+shared_requests        accesses of warps to shared memory
+shared_bytes           distinct bytes of those requests, summed
+shared_wavefronts      passes that shared memory needed for them
+ideal_wavefronts       passes that it would need without bank conflicts (also as ideal_shared_wavefronts)
+bank_conflict_ways     of the worst source line: wavefronts for each ideal wavefront; 1 means no conflict
+constant_bytes         distinct bytes of each request to constant memory, summed
+atomics                atomic operations by threads
+barriers               barriers of blocks
+scratch_bytes          the most device memory that launchers had allocated at once, and the ``__device__`` variables
+                       that kernels used
+====================== ==============================================================================================
+
+Floating-point operations are not counted: arithmetic in registers leaves no trace that the simulator could see.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grader.simulator import finding_text
+from grader.simulator.symbolize import UNKNOWN, Location, Symbolizer, symbolizer
+
+
+@dataclass
+class Side:
+    """One thread's part in a finding."""
+
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    source_line: str = ""
+    access: str = ""
+    """read, write, atomic, volatile read..., or empty."""
+    block: list[int] | None = None
+    thread: list[int] | None = None
+
+    @property
+    def place(self) -> str:
+        """``flash_attention.cu:31``."""
+        return f"{Path(self.file).name}:{self.line}" if self.line else Path(self.file).name
+
+    @property
+    def who(self) -> str:
+        """``block (3, 0, 0) thread (17, 0, 0)``."""
+        return finding_text.who(self.block, self.thread)
+
+
+@dataclass
+class Finding:
+    """Something that is wrong, at one place. The same thing at the same place is counted, not repeated."""
+
+    check: str
+    """memcheck, initcheck, racecheck, synccheck, or fault."""
+    kind: str
+    message: str = ""
+    """One line: what, where, and which thread was the first."""
+    advice: str = ""
+    """What to do about it, in a sentence or two."""
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    source_line: str = ""
+    access: str = ""
+    bytes: int = 0
+    block: list[int] | None = None
+    thread: list[int] | None = None
+    kernel: str = ""
+    tensor: str = ""
+    """The tensor, variable or shared array that it is about."""
+    element: list[int] | None = None
+    """The element of it, where it is a tensor and the access lies inside."""
+    count: int = 1
+    other: dict[str, Any] | None = None
+    """For a race, the other side: file, line, column, source_line, access, block, thread, message."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def text(self) -> str:
+        """The whole finding over several lines: source line, caret, the other side, and what to do."""
+        return finding_text.whole(self)
+
+
+@dataclass
+class LineCounters:
+    """What was counted on one source line."""
+
+    file: str
+    line: int
+    source: str = ""
+    accesses: int = 0
+    """By threads."""
+    requests: int = 0
+    """By warps, to global memory."""
+    shared_requests: int = 0
+    constant_requests: int = 0
+    sectors: int = 0
+    ideal_sectors: int = 0
+    shared_wavefronts: int = 0
+    ideal_shared_wavefronts: int = 0
+    global_read_bytes: int = 0
+    global_written_bytes: int = 0
+    shared_bytes: int = 0
+    constant_bytes: int = 0
+    atomics: int = 0
+    """Atomic operations by threads."""
+    worst_ways: int = 0
+    """Bank-conflict ways of the worst single request."""
+
+    @property
+    def lanes_per_request(self) -> float:
+        """How many lanes of a warp took part on average: below 32, threads of a warp went different ways."""
+        requests = self.requests + self.shared_requests + self.constant_requests
+        return self.accesses / requests if requests else 0.0
+
+    @property
+    def bank_conflict_ways(self) -> float:
+        """Wavefronts for each ideal one; 1 means no conflict, 0 no shared memory."""
+        return self.shared_wavefronts / self.ideal_shared_wavefronts if self.ideal_shared_wavefronts else 0.0
+
+    @property
+    def counters(self) -> dict[str, float]:
+        """All that is not zero, by name."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        for name in ("file", "line", "source"):
+            del values[name]
+        values["lanes_per_request"] = round(self.lanes_per_request, 2)
+        values["bank_conflict_ways"] = round(self.bank_conflict_ways, 2)
+        return {name: value for name, value in values.items() if value}
+
+
+@dataclass
+class KernelCounters:
+    """What was counted in all launches of one kernel."""
+
+    name: str
+    launches: int = 0
+    grid: list[int] = field(default_factory=list)
+    """Of the last launch."""
+    block: list[int] = field(default_factory=list)
+    static_shared_bytes: int = 0
+    dynamic_shared_bytes: int = 0
+    lines: list[LineCounters] = field(default_factory=list)
+    totals: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class TracedRequest:
+    """One access of a warp, with the address of every lane that took part."""
+
+    file: str
+    line: int
+    space: str
+    """global, shared or constant."""
+    write: bool
+    name: str
+    """The tensor, variable or shared array."""
+    kernel: str
+    block: list[int]
+    warp: int
+    index: int
+    """Which execution of this access by this warp."""
+    size: int
+    """Bytes for each lane."""
+    addresses: dict[int, int]
+    """For each lane the byte offset: from the tensor's first element; in shared memory from the block's first byte."""
+
+
+@dataclass
+class Report:
+    """What the simulator found and counted."""
+
+    findings: list[Finding] = field(default_factory=list)
+    lines: list[LineCounters] = field(default_factory=list)
+    kernels: list[KernelCounters] = field(default_factory=list)
+    totals: dict[str, float] = field(default_factory=dict)
+    trace: list[TracedRequest] = field(default_factory=list)
+    """Recorded requests, when the simulator was asked for them (``sim_configure("trace", "4")``)."""
+    dropped_findings: int = 0
+    """Findings beyond the limit that were not kept."""
+
+    @classmethod
+    def from_json(cls, text: str, library: Path | str, source: Path | str | None = None) -> Report:
+        """The report in libsim's JSON. ``library`` is the kernel library, ``source`` the learner's file."""
+        data = json.loads(text or "{}")
+        return _Reader(data, Path(library), Path(source) if source is not None else None).read()
+
+    def requests(self, line: int) -> list[TracedRequest]:
+        """The recorded requests of a source line."""
+        return [request for request in self.trace if request.line == line]
+
+
+class _Reader:
+    """Turns libsim's JSON into a report."""
+
+    def __init__(self, data: dict[str, Any], library: Path, source: Path | None) -> None:
+        self.data = data
+        self.symbols: Symbolizer = symbolizer(library, source)
+        self.offsets = self._offsets(library)
+        self.locations = self.symbols.locate(self.offsets.values())
+
+    def _offsets(self, library: Path) -> dict[int, int]:
+        """Where each site lies in the kernel library; sites elsewhere are left out."""
+        names = [Path(name) for name in self.data.get("modules", [])]
+        modules = [name.resolve() == library.resolve() for name in names]
+        if not any(modules):  # in a jail, or before it was moved into the cache, the library has another name
+            modules = [not name.name.startswith("lib") for name in names]
+        return {site: offset for site, module, offset in self.data.get("sites", []) if modules[module]}
+
+    def read(self) -> Report:
+        kernels = [self._kernel(kernel) for kernel in self.data.get("kernels", [])]
+        totals = _sum_totals(kernels)
+        totals["scratch_bytes"] = self.data.get("scratch_bytes", 0)
+        lines = _merge_lines(line for kernel in kernels for line in kernel.lines)
+        totals["bank_conflict_ways"] = max((line.bank_conflict_ways for line in lines), default=0.0)
+        return Report(
+            findings=self._findings(),
+            lines=[line for line in lines if line.line],
+            kernels=kernels,
+            totals=totals,
+            trace=[self._traced(traced) for traced in self.data.get("traces", [])],
+            dropped_findings=self.data.get("dropped_findings", 0),
+        )
+
+    # -- counters --
+
+    def _location(self, site: int) -> Location:
+        offset = self.offsets.get(site)
+        return self.locations[offset] if offset is not None else UNKNOWN
+
+    def _kernel(self, data: dict[str, Any]) -> KernelCounters:
+        counted = []
+        for site in data["sites"]:
+            place = self._location(site["site"])
+            line = LineCounters(place.file, place.line, self._source_line(place))
+            line.accesses = site["accesses"]
+            write = "write" in site["access"]
+            if site["space"] == "global":
+                line.requests, line.sectors, line.ideal_sectors = (
+                    site["requests"],
+                    site["sectors"],
+                    site["ideal_sectors"],
+                )
+                if write or site["access"] == "atomic":
+                    line.global_written_bytes = site["bytes"]
+                else:
+                    line.global_read_bytes = site["bytes"]
+            elif site["space"] == "shared":
+                line.shared_requests, line.shared_bytes = site["requests"], site["bytes"]
+                # Atomics serialise in a way of their own; they are no bank conflicts.
+                if site["access"] != "atomic":
+                    line.shared_wavefronts = site["wavefronts"]
+                    line.ideal_shared_wavefronts = site["ideal_wavefronts"]
+                    line.worst_ways = site["worst_ways"]
+            else:
+                line.constant_requests, line.constant_bytes = site["requests"], site["bytes"]
+            if site["access"] == "atomic":
+                line.atomics = site["accesses"]
+            counted.append(line)
+        lines = _merge_lines(counted)
+        kernel = KernelCounters(
+            data["name"],
+            data["launches"],
+            data["grid"],
+            data["block"],
+            data["static_shared_bytes"],
+            data["dynamic_shared_bytes"],
+            lines,
+        )
+        kernel.totals = _line_totals(lines)
+        kernel.totals["launches"] = data["launches"]
+        for name in ("barriers", "touched_bytes", "touched_bytes_read", "touched_bytes_written"):
+            kernel.totals[name] = data[name]
+        return kernel
+
+    def _traced(self, data: dict[str, Any]) -> TracedRequest:
+        place = self._location(data["site"])
+        return TracedRequest(
+            file=place.file,
+            line=place.line,
+            space=data["space"],
+            write="write" in data["access"],
+            name=data["name"],
+            kernel=data.get("kernel", ""),
+            block=data.get("block", []),
+            warp=data["warp"],
+            index=data["number"],
+            size=data["size"],
+            addresses=dict(zip(data["lanes"], data["offsets"])),
+        )
+
+    # -- findings --
+
+    def _findings(self) -> list[Finding]:
+        merged: dict[tuple[Any, ...], Finding] = {}
+        for data in self.data.get("findings", []):
+            finding = self._finding(data)
+            key = _identity(finding)
+            if key in merged:
+                merged[key].count += finding.count
+            else:
+                merged[key] = finding
+        findings = list(merged.values())
+        # A race often shows as a read of what was not yet written, too: one fault, one finding.
+        races = {(f.tensor, place) for f in findings if f.check == "racecheck" for place in _places(f)}
+        findings = [f for f in findings if f.kind != "uninitialised_read" or (f.tensor, (f.file, f.line)) not in races]
+        # An index out of an array's bounds that also leaves the memory is told by memory, with the distance.
+        outside = {(f.file, f.line) for f in findings if f.kind == "out_of_bounds"}
+        return [f for f in findings if f.kind != "index_out_of_bounds" or (f.file, f.line) not in outside]
+
+    def _side(self, data: dict[str, Any]) -> Side:
+        offset = self.offsets.get(data.get("site", 0))
+        place = self.symbols.with_column(offset) if offset is not None else UNKNOWN
+        return Side(
+            place.file,
+            place.line,
+            place.column,
+            self._source_line(place),
+            data.get("access", ""),
+            data.get("block"),
+            data.get("thread"),
+        )
+
+    def _finding(self, data: dict[str, Any]) -> Finding:
+        side = self._side(data)
+        other = self._side(data["other"]) if "other" in data else None
+        if other and data["check"] == "racecheck" and (other.file, other.line) < (side.file, side.line):
+            # Which side came first is chance; the order of the source is not.
+            side, other = other, side
+        memory = data.get("memory")
+        detail = data.get("detail", "")
+        for site in self.offsets:
+            marker = f"{{site {site}}}"
+            if marker in detail:
+                place = self._location(site)
+                detail = detail.replace(marker, f"{Path(place.file).name}:{place.line}" if place.line else "?")
+        told = finding_text.describe(data["check"], data["kind"], side, other, memory, data, detail)
+        finding = Finding(
+            check=data["check"],
+            kind=data["kind"],
+            message=told.message,
+            advice=told.advice,
+            file=side.file,
+            line=side.line,
+            column=side.column,
+            source_line=side.source_line,
+            access=side.access,
+            bytes=data.get("bytes", 0),
+            block=side.block,
+            thread=side.thread,
+            kernel=data.get("kernel", ""),
+            tensor=memory["name"] or memory["kind"] if memory else "",
+            element=finding_text.element_of(memory) if memory else None,
+            count=data.get("count", 1),
+        )
+        if other and (other.line or other.block is not None):
+            finding.other = {**dataclasses.asdict(other), "message": told.other}
+        return finding
+
+    def _source_line(self, place: Location) -> str:
+        lines = _source_lines(place.file)
+        return lines[place.line - 1] if 0 < place.line <= len(lines) else ""
+
+
+@functools.lru_cache(maxsize=16)
+def _lines_of_version(file: str, stamp: tuple[int, int]) -> Sequence[str]:
+    return Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def _source_lines(file: str) -> Sequence[str]:
+    try:
+        stat = Path(file).stat()
+        return _lines_of_version(file, (stat.st_mtime_ns, stat.st_size)) if file else ()
+    except OSError:
+        return ()
+
+
+def _places(finding: Finding) -> list[tuple[str, int]]:
+    places = [(finding.file, finding.line)]
+    if finding.other:
+        places.append((finding.other["file"], finding.other["line"]))
+    return places
+
+
+def _identity(finding: Finding) -> tuple[Any, ...]:
+    """What makes two findings the same one. Of a race, the order of the two sides does not matter."""
+    if finding.check == "racecheck":
+        return (finding.check, frozenset(_places(finding)), finding.tensor)
+    # Without a line there is only what it says.
+    told = "" if finding.line else finding.message
+    return (finding.check, finding.kind, finding.file, finding.line, finding.tensor, finding.access, told)
+
+
+_NO_SUM = ("file", "line", "source", "worst_ways")
+
+
+def _merge_lines(lines: Iterable[LineCounters]) -> list[LineCounters]:
+    """One entry for each source line, in the order of the file."""
+    merged: dict[tuple[str, int], LineCounters] = {}
+    for line in lines:
+        known = merged.setdefault((line.file, line.line), LineCounters(line.file, line.line, line.source))
+        for item in dataclasses.fields(LineCounters):
+            if item.name not in _NO_SUM:
+                setattr(known, item.name, getattr(known, item.name) + getattr(line, item.name))
+        known.worst_ways = max(known.worst_ways, line.worst_ways)
+    return sorted(merged.values(), key=lambda line: (line.file, line.line))
+
+
+def _line_totals(lines: Sequence[LineCounters]) -> dict[str, float]:
+    def total(name: str) -> int:
+        return sum(getattr(line, name) for line in lines)
+
+    totals: dict[str, float] = {
+        name: total(name)
+        for name in (
+            "requests",
+            "sectors",
+            "ideal_sectors",
+            "shared_requests",
+            "shared_wavefronts",
+            "ideal_shared_wavefronts",
+            "global_read_bytes",
+            "global_written_bytes",
+            "shared_bytes",
+            "constant_bytes",
+            "atomics",
+        )
+    }
+    totals["global_bytes"] = totals["global_read_bytes"] + totals["global_written_bytes"]
+    totals["ideal"] = totals["ideal_sectors"]
+    totals["ideal_wavefronts"] = totals["ideal_shared_wavefronts"]
+    totals["bank_conflict_ways"] = max((line.bank_conflict_ways for line in lines), default=0.0)
+    return totals
+
+
+def _sum_totals(kernels: Sequence[KernelCounters]) -> dict[str, float]:
+    totals = _line_totals([])
+    for name in ("launches", "barriers", "touched_bytes", "touched_bytes_read", "touched_bytes_written"):
+        totals[name] = 0
+    for kernel in kernels:
+        for name, value in kernel.totals.items():
+            totals[name] = totals.get(name, 0) + value
+    return totals

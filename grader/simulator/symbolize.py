@@ -1,0 +1,178 @@
+"""From places in a kernel library to places in the learner's file.
+
+The simulator knows an access by the address to which its check returns. ``addr2line`` tells the source line of all of
+them in one call; columns, for the carets of findings, are read from the debug information itself.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_INCLUDE_DIR = str(Path(__file__).parent / "include")
+
+
+@dataclass(frozen=True)
+class Location:
+    """A place in a source file; ``line`` 0 when it is unknown. ``column`` is filled in by :func:`with_column`."""
+
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    depth: int = 0
+    """How many inlined functions lie between the instruction and this place."""
+
+
+UNKNOWN = Location()
+
+
+class Symbolizer:
+    """The places of one kernel library. ``source`` is the kernel file: frames in it are preferred to any other."""
+
+    def __init__(self, library: Path | str, source: Path | str | None = None) -> None:
+        self.library = Path(library)
+        self.source = Path(source) if source is not None else None
+        self._known: dict[int, Location] = {}
+        self._columns: dict[int, int] = {}
+
+    def locate(self, offsets: Iterable[int]) -> dict[int, Location]:
+        """The places of return addresses, given as offsets in the library."""
+        wanted = sorted({offset for offset in offsets if offset not in self._known})
+        if wanted:
+            for offset, frames in zip(wanted, _addr2line(self.library, [offset - 1 for offset in wanted])):
+                self._known[offset] = self._choose(frames)
+        return self._known
+
+    def with_column(self, offset: int) -> Location:
+        """The place of a return address with its column, where the debug information has one."""
+        location = self.locate([offset])[offset]
+        if offset not in self._columns and location.line:
+            try:
+                self._columns[offset] = _debug_info(self.library).column(offset - 1, location.depth)
+            except Exception:  # no column is no harm: the line is known, and debug information has many shapes
+                self._columns[offset] = 0
+        return Location(location.file, location.line, self._columns.get(offset, 0), location.depth)
+
+    def _choose(self, frames: Sequence[tuple[str, int]]) -> Location:
+        """The innermost frame in the kernel file; else the innermost that is none of the simulator's headers."""
+        if self.source is not None:
+            for depth, (file, line) in enumerate(frames):
+                if line and os.path.basename(file) == self.source.name:
+                    return Location(str(self.source), line, 0, depth)
+        for depth, (file, line) in enumerate(frames):
+            if line and not file.startswith((_INCLUDE_DIR, "/usr/")) and file != "launchers":
+                return Location(file, line, 0, depth)
+        return UNKNOWN
+
+
+@functools.lru_cache(maxsize=64)
+def symbolizer(library: Path, source: Path | None = None) -> Symbolizer:
+    """The symbolizer of a library, with what it has looked up before. Libraries in the build cache never change."""
+    return Symbolizer(library, source)
+
+
+def _addr2line(library: Path, addresses: Sequence[int]) -> list[list[tuple[str, int]]]:
+    """For each address the frames, innermost first, as file and line. Empty ones where nothing can be told."""
+    tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
+    if tool is None or not library.exists():
+        return [[] for _ in addresses]
+    text = "".join(f"{address:#x}\n" for address in addresses)
+    done = subprocess.run(
+        [tool, "-a", "-i", "-e", str(library)], input=text, capture_output=True, text=True, check=False
+    )
+    frames: list[list[tuple[str, int]]] = []
+    for line in done.stdout.splitlines():
+        if line.startswith("0x"):
+            frames.append([])
+        elif frames:
+            frames[-1].append(_file_and_line(line))
+    frames += [[] for _ in range(len(addresses) - len(frames))]
+    return frames
+
+
+def _file_and_line(text: str) -> tuple[str, int]:
+    """``dir/name.cu:31 (discriminator 2)`` taken apart; line 0 where it says ``?``."""
+    file, _, line = text.partition(" (")[0].rpartition(":")
+    return file, int(line) if line.isdigit() else 0
+
+
+class _DebugInfo:
+    """The columns in a library's debug information."""
+
+    def __init__(self, library: Path) -> None:
+        from elftools.elf.elffile import ELFFile
+
+        with open(library, "rb") as stream:
+            elf = ELFFile(stream)
+            dwarf = elf.get_dwarf_info()
+            self._rows: list[tuple[int, int]] = []  # address and column, by address
+            self._inlined: list[tuple[int, int, int, int]] = []  # low, high, depth, column of the call
+            for unit in dwarf.iter_CUs():
+                self._read_lines(dwarf, unit)
+                self._read_inlined(dwarf, unit)
+        self._rows.sort()
+
+    def _read_lines(self, dwarf, unit) -> None:
+        program = dwarf.line_program_for_CU(unit)
+        if program is None:
+            return
+        for entry in program.get_entries():
+            if entry.state is not None and not entry.state.end_sequence:
+                self._rows.append((entry.state.address, entry.state.column))
+
+    def _read_inlined(self, dwarf, unit) -> None:
+        ranges = dwarf.range_lists()
+        base = 0
+        top = unit.get_top_DIE()
+        if "DW_AT_low_pc" in top.attributes:
+            base = top.attributes["DW_AT_low_pc"].value
+
+        def visit(die, depth: int) -> None:
+            if die.tag == "DW_TAG_inlined_subroutine":
+                depth += 1
+                column = die.attributes["DW_AT_call_column"].value if "DW_AT_call_column" in die.attributes else 0
+                for low, high in _ranges_of(die, unit, ranges, base):
+                    self._inlined.append((low, high, depth, column))
+            for child in die.iter_children():
+                visit(child, depth)
+
+        visit(top, 0)
+
+    def column(self, address: int, depth: int) -> int:
+        """The column of an instruction, or of the call that was inlined ``depth`` levels above it."""
+        if depth == 0:
+            row = bisect.bisect_right(self._rows, (address, 1 << 30)) - 1
+            return self._rows[row][1] if row >= 0 else 0
+        calls = sorted((d, column) for low, high, d, column in self._inlined if low <= address < high)
+        # The deepest call is the innermost: frame 1 is where it was called from.
+        return calls[len(calls) - depth][1] if depth <= len(calls) else 0
+
+
+def _ranges_of(die, unit, ranges, base: int) -> list[tuple[int, int]]:
+    attributes = die.attributes
+    if "DW_AT_low_pc" in attributes and "DW_AT_high_pc" in attributes:
+        low = attributes["DW_AT_low_pc"].value
+        high = attributes["DW_AT_high_pc"]
+        return [(low, high.value if high.form == "DW_FORM_addr" else low + high.value)]
+    if "DW_AT_ranges" not in attributes or ranges is None:
+        return []
+    found = []
+    for entry in ranges.get_range_list_at_offset(attributes["DW_AT_ranges"].value, unit):
+        if hasattr(entry, "base_address"):
+            base = entry.base_address
+        elif getattr(entry, "is_absolute", False):
+            found.append((entry.begin_offset, entry.end_offset))
+        else:
+            found.append((base + entry.begin_offset, base + entry.end_offset))
+    return found
+
+
+@functools.lru_cache(maxsize=16)
+def _debug_info(library: Path) -> _DebugInfo:
+    return _DebugInfo(library)
