@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import grader
 from grader.course import Course, Entry
@@ -24,8 +25,9 @@ from grader.judge.builds import Builder, Built
 from grader.judge.cases import Crew, Run, plan
 from grader.judge.correct import judge_correct
 from grader.judge.efficient import judge_efficient
+from grader.judge.resources import Resources, launches_of
 from grader.judge.safe import judge_safe
-from grader.judge.simulated import attach_findings, read_report
+from grader.judge.simulated import attach_findings
 from grader.runner.client import Child, LoadFailed
 from grader.task import Exercise
 from grader.verdict import FAILED, PASSED, SKIPPED, STAGES, Stage, Verdict
@@ -41,6 +43,7 @@ def run_check(
     seed: int | None,
     stages: Sequence[str] | None,
     on_progress: Callable[[Progress], None] | None,
+    resources: bool = False,
 ) -> Verdict:
     """See ``grader.judge.check``."""
     started = time.monotonic()
@@ -67,8 +70,11 @@ def run_check(
     verdict.stages.append(stage)
     report(Progress("builds", "finished", status=stage.status))
     if built is not None:
+        compiled = Resources(path) if resources else None
         check = _Check(task, path, built, device, verdict.seed, wanted, report)
         verdict.stages += check.run()
+        if compiled is not None:
+            stage.resources = compiled.collect(launches_of(check.reports))
     done = {stage.name for stage in verdict.stages}
     for name in STAGES:
         if name not in done:
@@ -97,6 +103,8 @@ class _Check:
     ) -> None:
         self.task, self.file, self.built, self.device, self.seed = task, file, built, device, seed
         self.stages, self.report = stages, report
+        self.reports: list[Any] = []
+        """What the simulator reported, by run."""
 
     def run(self) -> list[Stage]:
         """All of them that are wanted, each with its time."""
@@ -108,8 +116,7 @@ class _Check:
             counted = plan(self.task, [(case, d) for d in case.dtypes or self.task.dtypes], self.seed, counted=True)
         self.report(Progress("correct", "started", total=len(runs)))
         self._run_cases(runs, counted)
-        for run in [*runs, *counted]:
-            attach_findings(run, self.built.kernel, self.file)
+        self.reports = [attach_findings(run, self.built.kernel, self.file) for run in [*runs, *counted]]
         correct = judge_correct(runs)
         correct.seconds = time.monotonic() - began
         self.report(Progress("correct", "finished", status=correct.status))
@@ -120,8 +127,7 @@ class _Check:
                 stages.append(safe)
                 self.report(Progress("safe", "finished", status=safe.status))
             if counted and correct.passed and safe.passed:
-                reports = [read_report(run, self.built.kernel, self.file) for run in counted]
-                efficient = judge_efficient(self.task, counted, reports)
+                efficient = judge_efficient(self.task, counted, self.reports[len(runs) :])
                 stages.append(efficient)
                 self.report(Progress("efficient", "finished", status=efficient.status))
         elif "fast" in self.stages and correct.passed:

@@ -1,0 +1,76 @@
+"""What the real compiler makes of each kernel, where nvcc is found: registers, spills, shared memory, occupancy.
+
+It is shown with *builds* and fails nothing. nvcc takes about a second, so it runs beside the cases, and only when asked
+for. The block size that occupancy depends on is that of the launches which the simulator saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from grader.errors import GraderError
+from grader.toolchain.compilers import find_nvcc
+from grader.toolchain.occupancy import DEFAULT_GPU, find_gpu
+from grader.toolchain.resources import KernelResources as Compiled
+from grader.toolchain.resources import kernel_resources
+from grader.verdict import KernelResources
+
+
+class Resources:
+    """The work in a thread; ``collect`` waits for it."""
+
+    def __init__(self, file: Path, gpu: str = DEFAULT_GPU) -> None:
+        self.gpu = find_gpu(gpu)
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="resources")
+        self._work: Future[list[Compiled]] = self._pool.submit(self._compile, file)
+
+    def _compile(self, file: Path) -> list[Compiled]:
+        if find_nvcc(required=False) is None:
+            return []
+        try:
+            return kernel_resources(file, self.gpu.arch)
+        except GraderError:
+            return []  # what only nvcc refuses shows when a GPU is asked for
+
+    def collect(self, launches: Mapping[str, tuple[int, int]]) -> list[KernelResources]:
+        """The resources of each kernel; ``launches`` has threads per block and dynamic shared bytes by kernel name."""
+        found = self._work.result()
+        self._pool.shutdown(wait=False)
+        by_name = {plain_name(name): value for name, value in launches.items()}
+        return [self._one(kernel, by_name.get(plain_name(kernel.name))) for kernel in found]
+
+    def _one(self, kernel: Compiled, launch: tuple[int, int] | None) -> KernelResources:
+        result = KernelResources(
+            kernel=kernel.name,
+            architecture=kernel.arch,
+            registers=kernel.registers,
+            spill_bytes=kernel.spill_stores + kernel.spill_loads,
+            static_shared_bytes=kernel.static_shared,
+            gpu=self.gpu.name,
+        )
+        if launch is not None:
+            result.threads, result.dynamic_shared_bytes = launch
+            occupancy = kernel.occupancy(self.gpu, *launch)
+            result.occupancy = occupancy.fraction
+            result.limited_by = " and ".join(occupancy.limited_by)
+        return result
+
+
+def plain_name(kernel: str) -> str:
+    """A kernel's name without namespaces and template arguments."""
+    return kernel.partition("<")[0].rpartition("::")[2].strip()
+
+
+def launches_of(reports: list[Any]) -> dict[str, tuple[int, int]]:
+    """Threads per block and dynamic shared bytes of each kernel: those of its largest launch."""
+    launches: dict[str, tuple[int, int]] = {}
+    for report in reports:
+        for kernel in getattr(report, "kernels", None) or []:
+            threads = int(getattr(kernel, "threads_per_block", 0) or 0)
+            shared = int(getattr(kernel, "dynamic_shared", 0) or 0)
+            if threads and (threads, shared) > launches.get(kernel.name, (0, 0)):
+                launches[kernel.name] = (threads, shared)
+    return launches
