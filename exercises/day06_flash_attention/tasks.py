@@ -359,6 +359,12 @@ queries dk and dv are.""",
         Case("causal, more keys than queries", **sizes(query_len=5, key_len=71, causal=True)),
         Case("causal, queries that see no key", **sizes(query_len=80, key_len=31, head_dim=32, causal=True)),
         Case("head_dim 80", **sizes(query_len=17, key_len=21, head_dim=80)),
+        Case("head_dim 5", **sizes(heads=2, query_len=19, key_len=23, head_dim=5)),
+        Case(
+            "pointers that are not 16-byte aligned",
+            offsets={"q": 1, "v": 2, "dout": 3},
+            **sizes(query_len=9, key_len=7),
+        ),
         Case("head_dim 128", **sizes(query_len=21, key_len=17, head_dim=128)),
         Case("large scores do not overflow", inputs={"q": normal(scale=20.0)}, **sizes(query_len=17, key_len=33)),
         Case(

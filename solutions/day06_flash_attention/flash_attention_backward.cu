@@ -12,6 +12,7 @@
 #include <cuda_runtime.h>
 
 #include <cmath>
+#include <cstdint>
 
 constexpr int kTile = 64;  // rows of a tile, of queries or of keys
 constexpr int kSide = 16;  // threads along the owned rows, and along the other rows or the columns
@@ -23,14 +24,26 @@ struct Sizes {
     int query_len, key_len, head_dim;
     float scale;
     bool causal;
+    bool vectors;  // every row starts at a multiple of 16 bytes
 };
 
 // Copies up to 64 rows into a tile; what does not exist becomes zero.
 template <int DIM>
-__device__ void load_rows(float (*tile)[DIM + 4], const float* rows, int count, int head_dim) {
-    for (int i = threadIdx.x; i < kTile * DIM; i += kThreads) {
-        const int row = i / DIM, column = i % DIM;
-        tile[row][column] = row < count && column < head_dim ? rows[static_cast<size_t>(row) * head_dim + column] : 0;
+__device__ void load_rows(float (*tile)[DIM + 4], const float* rows, int count, const Sizes& n) {
+    if (n.vectors) {
+#pragma unroll 4
+        for (int i = threadIdx.x; i < kTile * DIM / 4; i += kThreads) {
+            const int row = i / (DIM / 4), column = i % (DIM / 4) * 4;
+            const bool exists = row < count && column < n.head_dim;
+            const auto* from = reinterpret_cast<const float4*>(rows + static_cast<size_t>(row) * n.head_dim + column);
+            *reinterpret_cast<float4*>(&tile[row][column]) = exists ? *from : make_float4(0, 0, 0, 0);
+        }
+    } else {
+        for (int i = threadIdx.x; i < kTile * DIM; i += kThreads) {
+            const int row = i / DIM, column = i % DIM;
+            const bool exists = row < count && column < n.head_dim;
+            tile[row][column] = exists ? rows[static_cast<size_t>(row) * n.head_dim + column] : 0.0f;
+        }
     }
 }
 
@@ -152,8 +165,8 @@ __global__ void __launch_bounds__(kThreads)
     const size_t head = blockIdx.x / key_tiles;
     const int keys = min(kTile, n.key_len - first_key);
     const size_t key_start = (head * n.key_len + first_key) * n.head_dim;
-    load_rows<DIM>(tiles.own, k + key_start, keys, n.head_dim);
-    load_rows<DIM>(tiles.own_gradient, v + key_start, keys, n.head_dim);
+    load_rows<DIM>(tiles.own, k + key_start, keys, n);
+    load_rows<DIM>(tiles.own_gradient, v + key_start, keys, n);
 
     float dk_sums[kEach][DIM / kSide] = {}, dv_sums[kEach][DIM / kSide] = {};
     // Causal: query i sees keys up to i + key_len - query_len, so key j is seen from query j - key_len + query_len on.
@@ -163,8 +176,8 @@ __global__ void __launch_bounds__(kThreads)
         const int queries = min(kTile, n.query_len - first_query);
         const size_t row = head * n.query_len + first_query;
         __syncthreads();  // everyone is done with the tile before
-        load_rows<DIM>(tiles.other, q + row * n.head_dim, queries, n.head_dim);
-        load_rows<DIM>(tiles.other_gradient, dout + row * n.head_dim, queries, n.head_dim);
+        load_rows<DIM>(tiles.other, q + row * n.head_dim, queries, n);
+        load_rows<DIM>(tiles.other_gradient, dout + row * n.head_dim, queries, n);
         load_statistics(tiles, lse + row, delta + row, queries);
         __syncthreads();
 
@@ -203,8 +216,8 @@ __global__ void __launch_bounds__(kThreads)
     const size_t head = blockIdx.x / query_tiles;
     const int queries = min(kTile, n.query_len - first_query);
     const size_t row = head * n.query_len + first_query;
-    load_rows<DIM>(tiles.own, q + row * n.head_dim, queries, n.head_dim);
-    load_rows<DIM>(tiles.own_gradient, dout + row * n.head_dim, queries, n.head_dim);
+    load_rows<DIM>(tiles.own, q + row * n.head_dim, queries, n);
+    load_rows<DIM>(tiles.own_gradient, dout + row * n.head_dim, queries, n);
     load_statistics(tiles, lse + row, delta + row, queries);
 
     float dq_sums[kEach][DIM / kSide] = {};
@@ -214,8 +227,8 @@ __global__ void __launch_bounds__(kThreads)
         const int keys = min(kTile, n.key_len - first_key);
         const size_t key_start = (head * n.key_len + first_key) * n.head_dim;
         __syncthreads();
-        load_rows<DIM>(tiles.other, k + key_start, keys, n.head_dim);
-        load_rows<DIM>(tiles.other_gradient, v + key_start, keys, n.head_dim);
+        load_rows<DIM>(tiles.other, k + key_start, keys, n);
+        load_rows<DIM>(tiles.other_gradient, v + key_start, keys, n);
         __syncthreads();
 
         float s[kEach][kEach], dp[kEach][kEach];
@@ -261,6 +274,9 @@ extern "C" void flash_attention_backward(const float* q, const float* k, const f
     if (batch == 0 || heads == 0 || head_dim == 0) return;
     if (rows > 0) sum_products<<<(rows + 7) / 8, 256, 0, stream>>>(dout, out, delta, rows, head_dim);
     const auto launch_for = head_dim <= 32 ? launch<32> : head_dim <= 64 ? launch<64> : launch<128>;
-    const Sizes sizes{query_len, key_len, head_dim, scale, causal};
+    const auto addresses = reinterpret_cast<uintptr_t>(q) | reinterpret_cast<uintptr_t>(k) |
+                           reinterpret_cast<uintptr_t>(v) | reinterpret_cast<uintptr_t>(dout);
+    const bool vectors = addresses % sizeof(float4) == 0 && head_dim % 4 == 0;
+    const Sizes sizes{query_len, key_len, head_dim, scale, causal, vectors};
     launch_for(q, k, v, dout, lse, delta, dq, dk, dv, batch * heads, sizes, stream);
 }
