@@ -48,7 +48,7 @@ def test_kernels_launch_kernels(load):
 
 
 def test_a_program_with_a_main():
-    code = f"""
+    code = """
 import ctypes
 from tests.simulator.harness import KERNELS
 from grader.toolchain.build import compile_kernel

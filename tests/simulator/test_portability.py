@@ -1,0 +1,65 @@
+"""The parts that depend on the processor: the same program, natively, without our own assembly, and on arm64."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from grader.simulator.library import INCLUDE_DIR
+from grader.simulator.rewrite import rewrite
+from grader.toolchain.compilers import find_cxx
+from tests.simulator.harness import KERNELS
+
+RUNTIME = INCLUDE_DIR.parent / "runtime"
+
+_SETTINGS = """
+extern "C" int sim_configure(const char*, const char*);
+static int settings = sim_configure("watchdog_seconds", "0.3");
+"""
+
+
+def build_program(folder: Path, command: tuple[str, ...], *flags: str) -> Path:
+    """self_test.cu with the whole runtime, as one program."""
+    source, settings, program = folder / "self_test.cpp", folder / "settings.cpp", folder / "self_test"
+    source.write_text(rewrite((KERNELS / "self_test.cu").read_text(), INCLUDE_DIR).text)
+    settings.write_text(_SETTINGS)
+    runtime = sorted(str(path) for path in RUNTIME.glob("*.cpp"))
+    common = ("-std=c++17", "-O1", "-fno-finite-loops", "-fno-builtin-printf", "-fno-strict-aliasing")
+    include = (f"-I{INCLUDE_DIR}", f"-I{INCLUDE_DIR.parent}", f"-I{RUNTIME}", "-include", "cuda_runtime.h")
+    files = (*runtime, str(source), str(settings))
+    done = subprocess.run(
+        [*command, *common, *flags, *include, *files, "-o", str(program), "-lpthread"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+def check(*command: str, address_space: int | None = None) -> None:
+    def limit() -> None:
+        if address_space:
+            resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, preexec_fn=limit)
+    assert (done.returncode, done.stdout) == (0, "all is well\n"), done
+
+
+@pytest.mark.parametrize("flags", [(), ("-DSIM_UCONTEXT",)], ids=["assembly", "ucontext"])
+def test_this_machine(tmp_path, flags):
+    program = str(build_program(tmp_path, find_cxx().command, *flags))
+    check(program)
+    # As the runner of a submission lives: little address space.
+    check(program, address_space=1 << 30)
+    check(program, address_space=400 << 20)
+
+
+def test_arm64(tmp_path):
+    compiler, emulator = shutil.which("aarch64-linux-gnu-g++"), shutil.which("qemu-aarch64-static")
+    if not compiler or not emulator:
+        pytest.skip(
+            "needs aarch64-linux-gnu-g++ and qemu-aarch64-static (apt install g++-aarch64-linux-gnu qemu-user-static)"
+        )
+    check(emulator, str(build_program(tmp_path, (compiler,), "-static")))
