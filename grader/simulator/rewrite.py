@@ -265,7 +265,7 @@ class _RegionRewriter:
         gap = self._newlines(tokens[end + 2].end, tokens[paren].start)
         comma = ", " if close > paren + 1 else ""
         head = f"::sim::launch({newlines}::sim::LaunchConfig({configuration}){address}, {name}, "
-        head += f"[=](auto... sim_args) {{ {callee}(sim_args...); }}{gap}{comma}"
+        head += f'[=](auto... sim_args) __attribute__((no_sanitize("thread"))) {{ {callee}(sim_args...); }}{gap}{comma}'
         self._edit(tokens[first].start, tokens[paren].end, head)
         # The arguments themselves stay as they are, up to the ")" that now closes sim::launch.
         return paren + 1
