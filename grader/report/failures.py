@@ -130,7 +130,7 @@ def one_line(case: CaseResult) -> str:
                 return f"{output.wrong:,} of {output.elements:,} wrong"
             return "all errors together too large"
     if case.findings:
-        return case.findings[0].kind or case.findings[0].message
+        return case.findings[0].kind.replace("_", " ") or case.findings[0].message
     return words_of_problem(case.problem) or next(iter(case.text.strip().splitlines()), "")
 
 
@@ -160,14 +160,16 @@ def render_case(case: CaseResult, ascii_only: bool, findings_follow: bool = Fals
     for output in wrong:
         rows.append(Text(""))
         rows.extend(render_output(output))
-    if not wrong and case.text:
+    told_below = bool(case.findings) and findings_follow
+    if not wrong and case.text and not (told_below and case.problem == "finding"):
         rows.append(Text(""))
         rows.append(paragraph(case.text, indent=4))
     if not wrong and not case.text and case.problem:
         rows.append(paragraph(words_of_problem(case.problem), indent=4))
-    if case.findings and findings_follow:
+    if told_below:
+        ended = " and stopped the launch" if case.problem == "finding" else ""
         rows.append(Text(""))
-        rows.append(paragraph("The simulator saw a fault in this case: see Safe, below.", style="warn", indent=4))
+        rows.append(paragraph(f"The simulator saw a fault in this case{ended}: see Safe, below.", "warn", indent=4))
     for finding in [] if findings_follow else case.findings[:1]:
         rows.append(Text(""))
         rows.append(indented(Group(*render_finding(finding, ascii_only))))
@@ -277,8 +279,17 @@ def render_finding(finding: Finding, ascii_only: bool) -> list[RenderableType]:
                 excerpt(int(other.get("line", 0)), str(other["source_line"]), int(other.get("column", 0)), ascii_only)
             )
         rows.append(
-            _where(str(other.get("file", "")), int(other.get("line", 0)), other.get("block"), other.get("thread"), "")
+            _where(
+                str(other.get("file", "")),
+                int(other.get("line", 0)),
+                other.get("block"),
+                other.get("thread"),
+                finding.message,
+            )
         )
+    advice = getattr(finding, "advice", "")
+    if advice:
+        rows.append(paragraph(advice, indent=4))
     tail = []
     if finding.count > 1:
         tail.append(f"{finding.count:,} times")
@@ -304,33 +315,46 @@ def _where(
 # --- efficient ---
 
 
-def render_bars(bars: Sequence[BarResult], ascii_only: bool, verbose: bool = False) -> list[RenderableType]:
-    """Each bar with its limit and its value; for a missed one, what to look at first."""
+def render_bars(bars: Sequence[BarResult], ascii_only: bool) -> list[RenderableType]:
+    """Each bar with its limit and its value, missed ones first with the counters behind them."""
     rows: list[RenderableType] = []
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     table.add_column(justify="right", no_wrap=True)
     table.add_column(no_wrap=True, style="quiet")
-    for bar in sorted(bars, key=lambda item: item.passed):
-        style = "good" if bar.passed else "bad"
+    strictest = worst_bars(bars)
+    for bar in strictest:
         limit = f"at most {bar.at_most:g}" if bar.at_most is not None else f"at least {bar.at_least or 0:g}"
-        status = "passed" if bar.passed else "failed"
+        dtype = getattr(bar, "dtype", "")
         table.add_row(
-            Text(mark(status, ascii_only), style=style),
-            bar.expression,
+            Text(mark("passed" if bar.passed else "failed", ascii_only), style="good" if bar.passed else "bad"),
+            bar.expression + (f" ({dtype})" if dtype and not bar.passed else ""),
             Text(f"{bar.value:.4g}", style="" if bar.passed else "bad"),
             limit,
         )
     rows.append(indented(table))
-    for bar in bars:
-        if not bar.passed:
-            if bar.values:
-                counters = ", ".join(f"{name} {item:,.6g}" for name, item in bar.values.items())
-                rows.append(paragraph(counters, style="quiet", indent=4))
-            if bar.text and verbose:
-                rows.append(paragraph(bar.text, indent=4))
+    for bar in strictest:
+        if not bar.passed and bar.values:
+            counters = ", ".join(f"{name} {_whole(item)}" for name, item in bar.values.items())
+            rows.append(paragraph(counters, style="quiet", indent=5))
     return rows
+
+
+def worst_bars(bars: Sequence[BarResult]) -> list[BarResult]:
+    """Of bars that are judged for several dtypes the one that comes out worst; missed ones first."""
+    worst: dict[tuple[str, float | None, float | None], BarResult] = {}
+    for bar in bars:
+        key = (bar.expression, bar.at_most, bar.at_least)
+        known = worst.get(key)
+        further = known is None or (bar.value > known.value if bar.at_most is not None else bar.value < known.value)
+        if known is None or (known.passed and not bar.passed) or (known.passed == bar.passed and further):
+            worst[key] = bar
+    return sorted(worst.values(), key=lambda bar: bar.passed)
+
+
+def _whole(number: float) -> str:
+    return f"{number:,.0f}" if number == int(number) else f"{number:,.6g}"
 
 
 def first_look(verdict: Verdict) -> str:

@@ -37,6 +37,7 @@ def html_page(verdict: Verdict) -> str:
         marks=MARKS,
         failing_cases=failing_cases,
         one_line=failures.one_line,
+        worst_bars=failures.worst_bars,
         caret=caret,
     )
     return environment.get_template("verdict.html.j2").render(

@@ -107,7 +107,8 @@ def render_worst(margin: dict[int, MarginLine], file: str, most: int = 3) -> Ren
     rows = []
     for line in lines:
         rows.append(Text.assemble(("  ", ""), (f"{file}:{line.line}", "title"), ("  " + advice(line), "")))
-        rows.append(Text("      " + line.source.strip(), style="code", no_wrap=True, overflow="ellipsis"))
+        if line.source.strip():
+            rows.append(Text("      " + line.source.strip(), style="code", no_wrap=True, overflow="ellipsis"))
     return Group(*rows)
 
 

@@ -136,7 +136,7 @@ def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
     if failed and stage.findings:
         rows += failures.render_findings(stage.findings, verbose, ascii_only)
     if stage.bars and (failed or verbose):
-        rows += failures.render_bars(stage.bars, ascii_only, verbose)
+        rows += failures.render_bars(stage.bars, ascii_only)
     if failed and stage.text and not rows:
         rows.append(paragraph(stage.text))
     if stage.lines and (failed or verbose):

@@ -1,0 +1,103 @@
+"""Every mistake a user can make ends in one clear message and the right exit code: the whole command, nothing faked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXERCISE = "day01_residual_add/residual_add"
+SOLUTION = ROOT / "solutions" / f"{EXERCISE}.cu"
+
+
+def check(file: Path, *options: str, **environment: str) -> tuple[int, str]:
+    """``grader check`` on a file: the exit code, and all that was printed with white space made single blanks."""
+    command = [sys.executable, "-m", "grader", "check", EXERCISE, "--file", str(file), *options]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, **environment}, timeout=120, check=False
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+def changed(tmp_path: Path, find: str, replace: str) -> Path:
+    """The solution with one change."""
+    source = SOLUTION.read_text()
+    assert find in source
+    path = tmp_path / "residual_add.cu"
+    path.write_text(source.replace(find, replace, 1))
+    return path
+
+
+def test_syntax_error(tmp_path: Path) -> None:
+    path = changed(tmp_path, 'extern "C"', 'int broken = ;\nextern "C"')
+    line = path.read_text().splitlines().index("int broken = ;") + 1
+    code, said = check(path)
+    assert code == 1 and "expected" in said and f"residual_add.cu:{line}:14" in said and "int broken = ;" in said
+
+
+def test_wrong_prototype(tmp_path: Path) -> None:
+    path = changed(
+        tmp_path, "float* out, long long n, cudaStream_t stream) {", "float* out, int n, cudaStream_t stream) {"
+    )
+    code, said = check(path)
+    assert code == 1 and "const float* residual, float* out, long long n, cudaStream_t stream" in said
+
+
+def test_no_launcher(tmp_path: Path) -> None:
+    path = tmp_path / "empty.cu"
+    path.write_text("// nothing here\n")
+    code, said = check(path)
+    assert code == 1 and "residual_add_f32" in said
+
+
+def test_unsupported_construct(tmp_path: Path) -> None:
+    path = tmp_path / "residual_add.cu"
+    path.write_text(SOLUTION.read_text() + '\n__global__ void t() { asm volatile("frobnicate.b32 %0;" :: "r"(1)); }\n')
+    code, said = check(path)
+    assert code == 1 and "frobnicate.b32" in said
+
+
+def test_missing_header(tmp_path: Path) -> None:
+    path = tmp_path / "residual_add.cu"
+    path.write_text("#include <cublas_v2.h>\n" + SOLUTION.read_text())
+    code, said = check(path)
+    assert code == 1 and "cublas_v2.h" in said
+
+
+def test_no_compiler() -> None:
+    code, said = check(SOLUTION, GRADER_CXX="/nowhere/g++")
+    assert code == 2 and "/nowhere/g++" in said and "Install" in said
+
+
+def test_no_gpu() -> None:
+    code, said = check(SOLUTION, "--device", "cuda", CUDA_VISIBLE_DEVICES="")
+    assert code == 2 and "GPU" in said and "--device cpu" in said
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    code, said = check(SOLUTION, GRADER_CACHE=str(blocked / "cache"))
+    assert code == 0 and "cannot be written" in said
+
+
+@pytest.mark.parametrize("after", [0.3, 1.0])
+def test_interrupted_and_then_run_again(tmp_path: Path, after: float) -> None:
+    path = tmp_path / "residual_add.cu"
+    path.write_text(SOLUTION.read_text() + f"\n// {after}\n")
+    command = [sys.executable, "-m", "grader", "check", EXERCISE, "--file", str(path)]
+    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(after)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=30)
+    assert "Traceback" not in err
+    assert (child.returncode, err.strip()) in ((130, "interrupted"), (0, "")), out + err
+    code, said = check(path)
+    assert code == 0 and "Passed" in said
