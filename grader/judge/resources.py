@@ -6,6 +6,7 @@ for. The block size that occupancy depends on is that of the launches which the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -68,9 +69,8 @@ def launches_of(reports: list[Any]) -> dict[str, tuple[int, int]]:
     """Threads per block and dynamic shared bytes of each kernel: those of its largest launch."""
     launches: dict[str, tuple[int, int]] = {}
     for report in reports:
-        for kernel in getattr(report, "kernels", None) or []:
-            threads = int(getattr(kernel, "threads_per_block", 0) or 0)
-            shared = int(getattr(kernel, "dynamic_shared", 0) or 0)
-            if threads and (threads, shared) > launches.get(kernel.name, (0, 0)):
+        for kernel in report.kernels if report is not None else []:
+            threads, shared = math.prod(kernel.block), kernel.dynamic_shared_bytes
+            if (threads, shared) > launches.get(kernel.name, (0, 0)):
                 launches[kernel.name] = (threads, shared)
     return launches

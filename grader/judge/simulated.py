@@ -45,7 +45,7 @@ def lines_of(report: Any) -> list[SourceLine]:
     lines = []
     for line in report.lines:
         counters = {name: float(value) for name, value in line.counters.items()}
-        lines.append(SourceLine(line.file, line.line, getattr(line, "source", "") or "", counters))
+        lines.append(SourceLine(line.file, line.line, line.source, counters))
     return sorted(lines, key=lambda line: (line.file, line.line))
 
 

@@ -19,6 +19,7 @@ struct Simulator {
     const char* (*take_output)();
     void (*reset)();
     void (*expect_output)(void*);
+    void (*readonly)(void*);
     int (*writer)(const void*, unsigned*);
     const char* (*error_name)(int);
     const char* (*error_string)(int);
@@ -42,6 +43,7 @@ bool load_simulator(const char* path, Text& reply) {
     resolve(library, "cudaGetErrorName", simulator.error_name);
     resolve(library, "cudaGetErrorString", simulator.error_string);
     resolve(library, "sim_writer", simulator.writer);
+    resolve(library, "sim_tensor_readonly", simulator.readonly);
     bool whole =
         resolve(library, "sim_tensor_alloc", simulator.tensor_alloc) &&
         resolve(library, "sim_tensor_write", simulator.tensor_write) &&
@@ -65,6 +67,7 @@ bool place(Call& call, ArgumentSet& set, Text& reply) {
         }
         if (a.kind == ArgumentKind::input) {
             simulator.tensor_write(a.device, call.input + a.place, a.bytes);
+            if (simulator.readonly != nullptr) simulator.readonly(a.device);
         } else if (a.starts_written) {
             simulator.tensor_write(a.device, call.output + a.place, a.bytes);
         } else {
