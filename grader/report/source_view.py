@@ -18,6 +18,8 @@ from grader.verdict import Finding, SourceLine
 
 CONTEXT = 2
 """Lines kept around one that has counters or a finding."""
+PAIR = 13
+"""Characters of a counter and its ratio in the margin."""
 
 
 @dataclass
@@ -120,34 +122,72 @@ def render_source(
     ascii_only: bool = False,
 ) -> RenderableType:
     """The source with its margin. ``whole`` keeps lines that are far from any counter."""
-    counted_sectors = any(line.sectors for line in margin.values())
-    counted_shared = any(line.wavefronts for line in margin.values())
-    bar = "|" if ascii_only else "│"
-    head = Text(style="quiet")
-    left = ""
-    if counted_sectors:
-        left += f"{'global':>13}"
-    if counted_shared:
-        left += f"{'shared':>13}"
-    if left:
-        head.append(left + "\n")
-        head.append((f"{'sectors':>7}{'waste':>6}" if counted_sectors else "") or "")
-        head.append(f"{'waves':>7}{'ways':>6}" if counted_shared else "")
-        head.append(f" {'line':>4} {bar}")
-    rows: list[RenderableType] = [head] if left else []
-    shown = _shown_lines(len(source), margin, whole)
-    margin_width = 13 * counted_sectors + 13 * counted_shared
-    previous = 0
-    for number in shown:
-        if number > previous + 1:
-            rows.append(Text(" " * margin_width + f" {'...':>4} {bar}", style="quiet"))
-        previous = number
-        rows.append(_source_row(number, source[number - 1], margin.get(number), counted_sectors, counted_shared, bar))
-        for column, message in margin[number].carets if number in margin else ():
-            rows.append(_caret_row(source[number - 1], column, message, margin_width, bar, width))
-    if previous < len(source):
-        rows.append(Text(" " * margin_width + f" {'...':>4} {bar}", style="quiet"))
-    return Group(*rows)
+    return _Drawing(source, margin, width, ascii_only).draw(_shown_lines(len(source), margin, whole))
+
+
+class _Drawing:
+    """One drawing of a source: which columns its margin has, and how its text is indented."""
+
+    def __init__(self, source: Sequence[str], margin: dict[int, MarginLine], width: int, ascii_only: bool) -> None:
+        self.source, self.margin = source, margin
+        self.sectors = any(line.sectors for line in margin.values())
+        self.shared = any(line.wavefronts for line in margin.values())
+        self.bar = "|" if ascii_only else "│"
+        self.margin_width = PAIR * (self.sectors + self.shared)
+        room = width - self.margin_width - len(" 1234 | ")
+        # Kernels nest deeply. Where counted lines would be cut, all are indented half as far.
+        self.halved = any(
+            len(source[number - 1].expandtabs(4).rstrip()) > room for number in margin if number <= len(source)
+        )
+
+    def draw(self, shown: Sequence[int]) -> RenderableType:
+        """The lines of those numbers, with folds between them and carets below them."""
+        rows: list[RenderableType] = self._head()
+        previous = 0
+        for number in shown:
+            if number > previous + 1:
+                rows.append(self._fold())
+            previous = number
+            line = self.margin.get(number)
+            rows.append(self._line(number, line))
+            rows += [self._caret(number, column, message) for column, message in (line.carets if line else ())]
+        if previous < len(self.source):
+            rows.append(self._fold())
+        return Group(*rows)
+
+    def _head(self) -> list[RenderableType]:
+        if not self.margin_width:
+            return []
+        above = f"{'global':>{PAIR}}" * self.sectors + f"{'shared':>{PAIR}}" * self.shared
+        below = f"{'sectors':>7}{'waste':>6}" * self.sectors + f"{'waves':>7}{'ways':>6}" * self.shared
+        return [Text(above, style="quiet"), Text(f"{below} {'line':>4} {self.bar}", style="quiet")]
+
+    def _fold(self) -> Text:
+        return Text(" " * self.margin_width + f" {'...':>4} {self.bar}", style="quiet")
+
+    def _line(self, number: int, line: MarginLine | None) -> Text:
+        row = Text(no_wrap=True, overflow="ellipsis")
+        empty = Text(" " * PAIR)
+        if self.sectors:
+            row.append_text(_pair(line.sectors, line.sector_ratio) if line and line.sectors else empty)
+        if self.shared:
+            row.append_text(_pair(line.wavefronts, line.ways) if line and line.wavefronts else empty)
+        row.append(f" {number:>4} {self.bar} ", style="quiet")
+        text = self.source[number - 1].expandtabs(4).rstrip()
+        row.append(text[self._cut(text) :], style="code" if line and line.counted else "quiet")
+        return row
+
+    def _caret(self, number: int, column: int, message: str) -> Text:
+        source = self.source[number - 1]
+        row = Text(" " * self.margin_width + f" {'':>4} {self.bar} ", style="quiet", no_wrap=True, overflow="ellipsis")
+        row.append(" " * max(0, caret_offset(source, column) - self._cut(source.expandtabs(4))))
+        row.append("^ ", style="caret")
+        row.append(message.splitlines()[0] if message else "", style="bad")
+        return row
+
+    def _cut(self, text: str) -> int:
+        """How many leading blanks a line loses."""
+        return (len(text) - len(text.lstrip())) // 2 if self.halved else 0
 
 
 def _shown_lines(total: int, margin: dict[int, MarginLine], whole: bool) -> list[int]:
@@ -160,33 +200,12 @@ def _shown_lines(total: int, margin: dict[int, MarginLine], whole: bool) -> list
     return [number for number in range(1, total + 1) if number in near or {number - 1, number + 1} <= near]
 
 
-def _source_row(number: int, source: str, line: MarginLine | None, sectors: bool, shared: bool, bar: str) -> Text:
-    row = Text(no_wrap=True, overflow="ellipsis")
-    if sectors:
-        row.append_text(_pair(line.sectors, line.sector_ratio) if line and line.sectors else Text(" " * 13))
-    if shared:
-        row.append_text(_pair(line.wavefronts, line.ways) if line and line.wavefronts else Text(" " * 13))
-    row.append(f" {number:>4} {bar} ", style="quiet")
-    row.append(source.expandtabs(4).rstrip(), style="code" if line and line.counted else "quiet")
-    return row
-
-
 def _pair(amount: float, ratio: float) -> Text:
     """A counter and how many times the ideal it is: quiet when there is nothing to gain."""
     style = "quiet" if ratio < 1.05 else ("warn" if ratio < 2 else "bad")
     text = Text(f"{words.short(amount):>7}", style="quiet" if ratio < 1.05 else "")
     text.append(f"{ratio:>5.1f}x" if ratio < 999.95 else f"{ratio:>5.0f}x", style=style)
     return text
-
-
-def _caret_row(source: str, column: int, message: str, margin_width: int, bar: str, width: int) -> Text:
-    row = Text(" " * margin_width + f" {'':>4} ", style="quiet")
-    row.append(f"{bar} ", style="quiet")
-    row.append(" " * caret_offset(source, column), style="code")
-    row.append("^ ", style="caret")
-    row.append(message.splitlines()[0] if message else "", style="bad")
-    row.no_wrap, row.overflow = True, "ellipsis"
-    return row
 
 
 def caret_offset(source: str, column: int) -> int:
