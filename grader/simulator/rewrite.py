@@ -33,6 +33,8 @@ from grader.toolchain.tokens import Source, Token, closing, join, split_commas
 
 __all__ = ["Edit", "RewriteError", "Rewritten", "rewrite"]
 
+# The lambda that calls a kernel only passes arguments on: no access of the kernel.
+_UNCHECKED = '__attribute__((no_sanitize("thread")))'
 _LAUNCH_CALLS = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel"}
 
 
@@ -83,7 +85,6 @@ class _Scope:
     """An open brace: what it belongs to, and where the declaration in progress started."""
 
     kind: str  # namespace, class, function, block, initialiser
-    device: bool = False
     start: int = 0
     parens: int = 0
 
@@ -208,12 +209,11 @@ class _RegionRewriter:
     def _open(self, i: int) -> None:
         scope = self.scopes[-1]
         if scope.kind not in ("namespace", "class"):
-            self.scopes.append(_Scope("block", scope.device, i + 1))
+            self.scopes.append(_Scope("block", i + 1))
             return
         declaration = self.tokens[scope.start : i]
         kind = kind_of_brace(declaration)
-        device = any(t.text in ("__global__", "__device__") for t in declaration)
-        self.scopes.append(_Scope(kind, device, i + 1))
+        self.scopes.append(_Scope(kind, i + 1))
         if kind == "function" and self.dynamic_arrays:
             self._declare_dynamic_arrays(declaration, i)
 
@@ -236,13 +236,6 @@ class _RegionRewriter:
         end = configuration_end(tokens, i + 3)
         if end is None:
             raise error_at(self.source, tokens[i], "the launch has no '>>>(' after its '<<<'")
-        if self.scopes[-1].device:
-            raise error_at(
-                self.source,
-                tokens[i],
-                "a kernel launched from a kernel (dynamic parallelism) is not simulated",
-                "Launch it from the launcher, on the host.",
-            )
         paren = end + 3
         close = closing(tokens, paren)
         if close is None:
@@ -265,7 +258,7 @@ class _RegionRewriter:
         gap = self._newlines(tokens[end + 2].end, tokens[paren].start)
         comma = ", " if close > paren + 1 else ""
         head = f"::sim::launch({newlines}::sim::LaunchConfig({configuration}){address}, {name}, "
-        head += f'[=](auto... sim_args) __attribute__((no_sanitize("thread"))) {{ {callee}(sim_args...); }}{gap}{comma}'
+        head += f"[=](auto... sim_args) {_UNCHECKED} {{ {callee}(sim_args...); }}{gap}{comma}"
         self._edit(tokens[first].start, tokens[paren].end, head)
         # The arguments themselves stay as they are, up to the ")" that now closes sim::launch.
         return paren + 1

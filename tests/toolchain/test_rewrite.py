@@ -236,7 +236,6 @@ def test_branches_of_the_preprocessor_open_a_brace_twice():
 @pytest.mark.parametrize(
     ("code", "line", "says"),
     [
-        ("__global__ void k() {}\n__global__ void j() {\n k<<<1, 2>>>(); }", 3, "dynamic parallelism"),
         ("\ntexture<float, 1> t;", 2, "texture"),
         ("void f() {\n\n tex1Dfetch(t, 3); }", 3, "texture"),
         ('void f() {\n asm("wgmma.mma_async 1;"); }', 2, "wgmma.mma_async"),
