@@ -52,7 +52,7 @@ embedding = Exercise(
         Case("no tokens", tokens=0, vocabulary=4, hidden=8),
         Case("random sizes", tokens=between(1, 90), vocabulary=between(2, 300), hidden=between(1, 200)),
     ],
-    efficient=Case("a prompt of 64 tokens", dtypes=("f16",), tokens=64, vocabulary=64, hidden=1024),
+    efficient=Case("a prompt of 16 tokens", dtypes=("f16",), tokens=16, vocabulary=32, hidden=4096),
     # The rows that are asked for are read, not the whole table; duplicates are read again.
     minimum_bytes=lambda d: d["tokens"] * (2 * d["hidden"] * d["item"] + 8),
     bars=[
