@@ -65,7 +65,7 @@ def command(
     pristine.keep_copies(course)
     to_stdout = json_out is not None and str(json_out) == "-"
     console = theme.console(sys.stderr if to_stdout else sys.stdout)
-    verdict = grade(entry, file, device.value, seed, console)
+    verdict = grade(entry, file, device.value, seed, console, resources=verbose)
     own = is_own_file(entry, file)
     if own:
         record(course, entry, verdict)
@@ -85,12 +85,17 @@ def command(
     return verdict.exit_code
 
 
-def grade(entry: Entry, file: Path | None, device: str, seed: int | None, console: Console) -> Verdict:
-    """Run the check, and show what it is doing while a person waits."""
+def grade(
+    entry: Entry, file: Path | None, device: str, seed: int | None, console: Console, resources: bool = False
+) -> Verdict:
+    """Run the check, and show what it is doing while a person waits.
+
+    ``resources``: also what nvcc says of registers and occupancy, where it is installed.
+    """
     from grader.judge import check
 
     with working(console, entry.variable) as on_progress:
-        return check(entry, file, device=device, seed=seed, on_progress=on_progress)
+        return check(entry, file, device=device, seed=seed, on_progress=on_progress, resources=resources)
 
 
 @contextlib.contextmanager

@@ -87,6 +87,8 @@ def show(report: Any, source: str | Path | None = None, whole: bool = False) -> 
     if worst is not None:
         rows += [Text("The lines that cost most", style="title"), worst, Text("")]
     text = source_view.read_source(file) if file else None
+    if text is None and margin:
+        text = [margin[number].source if number in margin else "" for number in range(1, max(margin) + 1)]
     if text is not None and margin:
         rows.append(source_view.render_source(text, margin, WIDTH, whole))
     if not rows:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -52,13 +52,15 @@ def test_list_outside_a_course(grader, tmp_path, monkeypatch) -> None:  # type: 
 def test_list_is_quick_and_loads_no_torch() -> None:
     root = Path(__file__).resolve().parents[2]
     code = "import sys; from grader.cli.app import run; run(['list']); sys.exit('torch' in sys.modules)"
-    best = 9.0
+    spent = []
     for _ in range(3):
-        start = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
-        best = min(best, time.perf_counter() - start)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert done.returncode == 0, done.stderr
-    assert best < 0.75, f"grader list took {best:.2f} s; 0.5 s is wanted on an idle machine"
+        spent.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
+    # Processor time, not the clock: other tests may be running.
+    assert min(spent) < 0.5
 
 
 # --- check ---
