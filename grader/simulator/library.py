@@ -41,7 +41,13 @@ class LibraryPlan:
     headers: str  # hash of all headers
     key: str
 
+    @property
+    def file_name(self) -> str:
+        """A name of its own: the loader takes two libraries of one name in one process for the same."""
+        return f"libsim-{self.key[:12]}.so"
+
     def folder(self, cache: BuildCache) -> Path:
+        """Where the library is, or will be."""
         return cache.path(self.key)
 
 
@@ -70,21 +76,21 @@ def _headers_digest(stats: tuple[tuple[Path, int, int], ...]) -> str:
 
 
 def ensure_library(compiler: Compiler | None = None, cache: BuildCache | None = None) -> Path:
-    """The path of libsim.so, built now if the cache does not have it."""
+    """The path of libsim, built now if the cache does not have it."""
     return build_library(plan_library(compiler), cache or open_cache())
 
 
 def build_library(plan: LibraryPlan, cache: BuildCache) -> Path:
-    """The path of the libsim.so of a plan, built now if the cache does not have it."""
+    """The path of the libsim of a plan, built now if the cache does not have it."""
     entry, _ = cache.get(plan.key, functools.partial(_build, plan, cache), "the simulator")
-    return entry / "libsim.so"
+    return entry / plan.file_name
 
 
 def _build(plan: LibraryPlan, cache: BuildCache, folder: Path) -> None:
     with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2)) as pool:
         objects = list(pool.map(functools.partial(_object, plan, cache), _largest_first(plan.sources)))
-    link = [*plan.compiler.command, "-shared", "-o", "libsim.so", *sorted(map(str, objects))]
-    link += ["-Wl,-soname,libsim.so", "-pthread", "-ldl"]
+    link = [*plan.compiler.command, "-shared", "-o", plan.file_name, *sorted(map(str, objects))]
+    link += [f"-Wl,-soname,{plan.file_name}", "-pthread", "-ldl"]
     _run(plan, tuple(link), folder)
     # Needed no more; kept until here so that an interrupted build goes on where it was.
     for object_file in objects:

@@ -189,7 +189,8 @@ def link_flags(plan: BuildPlan, cache: BuildCache) -> tuple[str, ...]:
     if plan.libsim is None:
         return plan.link_flags
     folder = plan.libsim.folder(cache)
-    return (*plan.link_flags, f"-L{folder}", "-Wl,--no-as-needed", "-lsim", "-Wl,--as-needed", f"-Wl,-rpath,{folder}")
+    libsim = ("-Wl,--no-as-needed", f"-l:{plan.libsim.file_name}", "-Wl,--as-needed")
+    return (*plan.link_flags, f"-L{folder}", *libsim, f"-Wl,-rpath,{folder}")
 
 
 # -- plans -----------------------------------------------------------------------------------------------------------
