@@ -58,7 +58,7 @@ def plan_library(compiler: Compiler | None = None) -> LibraryPlan:
     headers = headers_digest()
     flags = (*_FLAGS, f"-I{INCLUDE_DIR}", f"-I{_HERE}")
     contents = [part for path in sources for part in (path.name, path.read_bytes())]
-    key = digest(["libsim", compiler.identity, *_FLAGS, headers, *contents])
+    key = digest(["libsim 2", compiler.identity, *_FLAGS, headers, *contents])
     return LibraryPlan(compiler, sources, flags, headers, key)
 
 
