@@ -85,8 +85,8 @@ def test_half_rounds_to_nearest_even(load):
     cells = np.array([0, 0, 0, 0], dtype=np.float16)
     assert load("atomics")("atomics_half", cells, 1, 1024).error == 0
     assert load("atomics")("atomics_half", cells, 2, 1024).error == 0
-    # 2048 + 1 is a tie and goes to the even 2048.
-    np.testing.assert_array_equal(cells, [768, 2048, 2048, -1536])
+    # 512 + 0.25, 2048 + 1 and 1024 + 0.5 lie halfway between two halves and go back to the even one.
+    np.testing.assert_array_equal(cells, [512, 2048, 2048, -1024])
 
 
 def test_bfloat16_rounds_to_nearest_even(load):

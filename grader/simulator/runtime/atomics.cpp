@@ -5,10 +5,7 @@
 // thread lets others run.
 #include "sim/atomics.h"
 
-#include <math.h>
 #include <string.h>
-
-#include <type_traits>
 
 #include "scheduler.h"
 #include "sim/barrier.h"
@@ -21,60 +18,72 @@ namespace sim {
 
 namespace {
 
-// --- what an operation makes of the old value ---
+// --- what an operation makes of the old value, on the bits of each type ---
 
-template <typename T>
-T integer_result(AtomicOp op, T old, T operand) {
-    using Unsigned = typename std::make_unsigned<T>::type;
-    auto a = static_cast<Unsigned>(old), b = static_cast<Unsigned>(operand);
+template <typename To, typename From>
+To as(From from) {
+    To to;
+    static_assert(sizeof to == sizeof from, "same size");
+    memcpy(&to, &from, sizeof to);
+    return to;
+}
+
+template <typename T, typename Bits>
+Bits integer_result(AtomicOp op, Bits old_bits, Bits operand_bits) {
+    auto old = static_cast<T>(old_bits), operand = static_cast<T>(operand_bits);
     switch (op) {
         case AtomicOp::add:
-            return static_cast<T>(a + b);
+            return old_bits + operand_bits;
         case AtomicOp::sub:
-            return static_cast<T>(a - b);
+            return old_bits - operand_bits;
         case AtomicOp::min:
-            return operand < old ? operand : old;
+            return operand < old ? operand_bits : old_bits;
         case AtomicOp::max:
-            return operand > old ? operand : old;
+            return operand > old ? operand_bits : old_bits;
         case AtomicOp::bit_and:
-            return static_cast<T>(a & b);
+            return old_bits & operand_bits;
         case AtomicOp::bit_or:
-            return static_cast<T>(a | b);
+            return old_bits | operand_bits;
         case AtomicOp::bit_xor:
-            return static_cast<T>(a ^ b);
+            return old_bits ^ operand_bits;
         case AtomicOp::increment:
-            return a >= b ? T(0) : static_cast<T>(a + 1);
+            return old_bits >= operand_bits ? 0 : old_bits + 1;
         case AtomicOp::decrement:
-            return a == 0 || a > b ? operand : static_cast<T>(a - 1);
+            return old_bits == 0 || old_bits > operand_bits ? operand_bits : old_bits - 1;
         case AtomicOp::load:
-            return old;
+            return old_bits;
         default:
-            return operand;  // exchange, store
+            return operand_bits;  // exchange, store
     }
 }
 
+// __builtin_fmin: <math.h> would take longer to compile than this file.
 template <typename T>
 T floating_result(AtomicOp op, T old, T operand) {
     switch (op) {
-        case AtomicOp::add:
-            return old + operand;
         case AtomicOp::sub:
             return old - operand;
         case AtomicOp::min:
-            return fmin(old, operand);  // a NaN loses
+            return __builtin_fmin(old, operand);  // a NaN loses
         case AtomicOp::max:
-            return fmax(old, operand);
-        case AtomicOp::load:
-            return old;
+            return __builtin_fmax(old, operand);
         default:
-            return operand;
+            return old + operand;
     }
+}
+
+// Whether the operation only moves bits, which must not pass through a conversion.
+bool moves(AtomicOp op) { return op == AtomicOp::exchange || op == AtomicOp::store || op == AtomicOp::load; }
+
+template <typename T, typename Bits>
+Bits float_result(AtomicOp op, Bits old, Bits operand) {
+    if (moves(op)) return op == AtomicOp::load ? old : operand;
+    return as<Bits>(floating_result(op, as<T>(old), as<T>(operand)));
 }
 
 template <typename Format>
 uint16_t small_result(AtomicOp op, uint16_t old, uint16_t operand) {
-    if (op == AtomicOp::load) return old;
-    if (op == AtomicOp::exchange || op == AtomicOp::store) return operand;
+    if (moves(op)) return op == AtomicOp::load ? old : operand;
     return Format::from_float(floating_result(op, Format::to_float(old), Format::to_float(operand)));
 }
 
@@ -85,7 +94,7 @@ uint32_t small_pair_result(AtomicOp op, uint32_t old, uint32_t operand) {
     return low | high << 16;
 }
 
-// --- the operation itself, on the bits ---
+// --- the operation itself ---
 
 // What comes before: bounds and races for the checks, alignment as the hardware demands.
 void begin(Thread* self, AtomicOp op, void* address, size_t bytes, Scope scope, const void* caller) {
@@ -108,23 +117,24 @@ void end(Thread* self, AtomicOp op, const void* address, size_t bytes, bool chan
     }
 }
 
-template <typename Bits, typename Result>
-inline Bits apply(AtomicOp op, void* address, Scope scope, const void* caller, Result result) {
+template <typename Bits>
+Bits apply(AtomicOp op, void* address, Bits operand, Scope scope, Bits (*result)(AtomicOp, Bits, Bits),
+           const void* caller) {
     Thread* self = current_thread;
     begin(self, op, address, sizeof(Bits), scope, caller);
     auto* memory = static_cast<Bits*>(address);
     Bits old = __atomic_load_n(memory, __ATOMIC_SEQ_CST);
-    Bits wanted = result(old);
+    Bits wanted = result(op, old, operand);
     while (wanted != old &&
            !__atomic_compare_exchange_n(memory, &old, wanted, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-        wanted = result(old);
+        wanted = result(op, old, operand);
     }
     end(self, op, address, sizeof(Bits), wanted != old);
     return old;
 }
 
 template <typename Bits>
-inline Bits compare_and_swap(void* address, Bits compare, Bits value, Scope scope, const void* caller) {
+Bits compare_and_swap(void* address, Bits compare, Bits value, Scope scope, const void* caller) {
     Thread* self = current_thread;
     begin(self, AtomicOp::compare_and_swap, address, sizeof(Bits), scope, caller);
     Bits old = compare;
@@ -134,62 +144,48 @@ inline Bits compare_and_swap(void* address, Bits compare, Bits value, Scope scop
     return old;
 }
 
-template <typename T, typename Bits>
-T as(Bits bits) {
-    T value;
-    static_assert(sizeof value == sizeof bits, "same size");
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 }  // namespace
 
 int32_t atomic_i32(AtomicOp op, void* address, int32_t operand, Scope scope) {
-    return apply<int32_t>(op, address, scope, CALLER, [=](int32_t old) { return integer_result(op, old, operand); });
+    auto bits = static_cast<uint32_t>(operand);
+    return static_cast<int32_t>(apply<uint32_t>(op, address, bits, scope, integer_result<int32_t>, CALLER));
 }
 
 uint32_t atomic_u32(AtomicOp op, void* address, uint32_t operand, Scope scope) {
-    return apply<uint32_t>(op, address, scope, CALLER, [=](uint32_t old) { return integer_result(op, old, operand); });
+    return apply<uint32_t>(op, address, operand, scope, integer_result<uint32_t>, CALLER);
 }
 
 int64_t atomic_i64(AtomicOp op, void* address, int64_t operand, Scope scope) {
-    return apply<int64_t>(op, address, scope, CALLER, [=](int64_t old) { return integer_result(op, old, operand); });
+    auto bits = static_cast<uint64_t>(operand);
+    return static_cast<int64_t>(apply<uint64_t>(op, address, bits, scope, integer_result<int64_t>, CALLER));
 }
 
 uint64_t atomic_u64(AtomicOp op, void* address, uint64_t operand, Scope scope) {
-    return apply<uint64_t>(op, address, scope, CALLER, [=](uint64_t old) { return integer_result(op, old, operand); });
+    return apply<uint64_t>(op, address, operand, scope, integer_result<uint64_t>, CALLER);
 }
 
 float atomic_f32(AtomicOp op, void* address, float operand, Scope scope) {
-    return as<float>(apply<uint32_t>(op, address, scope, CALLER, [=](uint32_t old) {
-        return as<uint32_t>(floating_result(op, as<float>(old), operand));
-    }));
+    return as<float>(apply<uint32_t>(op, address, as<uint32_t>(operand), scope, float_result<float>, CALLER));
 }
 
 double atomic_f64(AtomicOp op, void* address, double operand, Scope scope) {
-    return as<double>(apply<uint64_t>(op, address, scope, CALLER, [=](uint64_t old) {
-        return as<uint64_t>(floating_result(op, as<double>(old), operand));
-    }));
+    return as<double>(apply<uint64_t>(op, address, as<uint64_t>(operand), scope, float_result<double>, CALLER));
 }
 
 uint16_t atomic_f16(AtomicOp op, void* address, uint16_t operand, Scope scope) {
-    return apply<uint16_t>(op, address, scope, CALLER,
-                           [=](uint16_t old) { return small_result<F16>(op, old, operand); });
+    return apply<uint16_t>(op, address, operand, scope, small_result<F16>, CALLER);
 }
 
 uint16_t atomic_bf16(AtomicOp op, void* address, uint16_t operand, Scope scope) {
-    return apply<uint16_t>(op, address, scope, CALLER,
-                           [=](uint16_t old) { return small_result<BF16>(op, old, operand); });
+    return apply<uint16_t>(op, address, operand, scope, small_result<BF16>, CALLER);
 }
 
 uint32_t atomic_f16x2(AtomicOp op, void* address, uint32_t operand, Scope scope) {
-    return apply<uint32_t>(op, address, scope, CALLER,
-                           [=](uint32_t old) { return small_pair_result<F16>(op, old, operand); });
+    return apply<uint32_t>(op, address, operand, scope, small_pair_result<F16>, CALLER);
 }
 
 uint32_t atomic_bf16x2(AtomicOp op, void* address, uint32_t operand, Scope scope) {
-    return apply<uint32_t>(op, address, scope, CALLER,
-                           [=](uint32_t old) { return small_pair_result<BF16>(op, old, operand); });
+    return apply<uint32_t>(op, address, operand, scope, small_pair_result<BF16>, CALLER);
 }
 
 uint16_t compare_and_swap_16(void* address, uint16_t compare, uint16_t value, Scope scope) {
