@@ -100,16 +100,16 @@ typedef __nv_bfloat162 nv_bfloat162;
 #define SIM_FORMAT ::sim::BF16
 #define SIM_TO_HALF(word, mode) __##word##2bfloat16##mode
 #define SIM_FROM_HALF(word, mode) __bfloat162##word##mode
-#define SIM_ATOMIC atomic_bf16
-#define SIM_ATOMIC2 atomic_bf16x2
+#define SIM_ATOMIC_HALF atomic_bf16
+#define SIM_ATOMIC_HALF2 atomic_bf16x2
 #include "sim/half_functions.h"
 #undef SIM_HALF
 #undef SIM_HALF2
 #undef SIM_FORMAT
 #undef SIM_TO_HALF
 #undef SIM_FROM_HALF
-#undef SIM_ATOMIC
-#undef SIM_ATOMIC2
+#undef SIM_ATOMIC_HALF
+#undef SIM_ATOMIC_HALF2
 
 // --------------------------------------------------------------------------------------- conversions and packing
 

@@ -110,16 +110,16 @@ typedef __half2 __nv_half2;
 #define SIM_FORMAT ::sim::F16
 #define SIM_TO_HALF(word, mode) __##word##2half##mode
 #define SIM_FROM_HALF(word, mode) __half2##word##mode
-#define SIM_ATOMIC atomic_f16
-#define SIM_ATOMIC2 atomic_f16x2
+#define SIM_ATOMIC_HALF atomic_f16
+#define SIM_ATOMIC_HALF2 atomic_f16x2
 #include "sim/half_functions.h"
 #undef SIM_HALF
 #undef SIM_HALF2
 #undef SIM_FORMAT
 #undef SIM_TO_HALF
 #undef SIM_FROM_HALF
-#undef SIM_ATOMIC
-#undef SIM_ATOMIC2
+#undef SIM_ATOMIC_HALF
+#undef SIM_ATOMIC_HALF2
 
 // --------------------------------------------------------------------------------------- conversions and packing
 

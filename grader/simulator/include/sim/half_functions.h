@@ -5,7 +5,7 @@
 //   SIM_HALF    the type, __half or __nv_bfloat16
 //   SIM_HALF2   two of them, __half2 or __nv_bfloat162
 //   SIM_FORMAT  its conversions, sim::F16 or sim::BF16 (sim/small_float.h)
-// and the names of what differs: SIM_TO_HALF and SIM_FROM_HALF for conversions of integers, SIM_ATOMIC and SIM_ATOMIC2
+// and the names of what differs: SIM_TO_HALF and SIM_FROM_HALF for conversions of integers, SIM_ATOMIC_HALF and SIM_ATOMIC_HALF2
 // for libsim's atomics.
 //
 // Every result is the exact one, rounded once to nearest even. Functions of a pair work on each half by itself.
@@ -316,12 +316,12 @@ SIM_INLINE unsigned char SIM_FROM_HALF(uchar, _rz)(SIM_HALF a) {
 // ------------------------------------------------------------------------------------------------------- atomics
 
 SIM_INLINE SIM_HALF atomicAdd(SIM_HALF* address, SIM_HALF value) {
-    return SIM_FROM_BITS(::sim::SIM_ATOMIC(::sim::AtomicOp::add, address, value.bits));
+    return SIM_FROM_BITS(::sim::SIM_ATOMIC_HALF(::sim::AtomicOp::add, address, value.bits));
 }
 // The two halves are added one by one: each is atomic, the pair is not.
 SIM_INLINE SIM_HALF2 atomicAdd(SIM_HALF2* address, SIM_HALF2 value) {
     uint32_t bits = static_cast<uint32_t>(value.y.bits) << 16 | value.x.bits;
-    uint32_t old = ::sim::SIM_ATOMIC2(::sim::AtomicOp::add, address, bits);
+    uint32_t old = ::sim::SIM_ATOMIC_HALF2(::sim::AtomicOp::add, address, bits);
     return SIM_HALF2(SIM_FROM_BITS(old & 0xffff), SIM_FROM_BITS(old >> 16));
 }
 
