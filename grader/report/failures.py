@@ -225,11 +225,11 @@ def worst_table(elements: Sequence[WorstElement]) -> Table:
     written = any(item.block is not None or item.unwritten for item in elements)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet", expand=False)
     table.add_column("worst at", no_wrap=True)
-    table.add_column("expected", justify="right", no_wrap=True)
-    table.add_column("got", justify="right", no_wrap=True)
-    table.add_column("error", justify="right", no_wrap=True)
+    for title in ("expected", "got", "error"):
+        table.add_column(title, justify="right", no_wrap=True)
     if written:
-        table.add_column("written by", overflow="fold")
+        table.add_column("by block", no_wrap=True, style="quiet")
+        table.add_column("thread", no_wrap=True, style="quiet")
     for item in elements:
         row: list[RenderableType] = [
             words.position(item.index),
@@ -238,7 +238,7 @@ def worst_table(elements: Sequence[WorstElement]) -> Table:
             Text("-" if item.unwritten else words.error(item.error)),
         ]
         if written:
-            row.append(Text("nobody" if item.unwritten else words.place(item.block, item.thread), style="quiet"))
+            row += ["nobody" if item.unwritten else words.triple(item.block), words.triple(item.thread)]
         table.add_row(*row)
     return table
 
@@ -397,8 +397,27 @@ def _look_at_case(stage: Stage, failing: Sequence[CaseResult]) -> str:
         return f"what the kernel does only for {words.listed(sorted(dtypes_failing))}: the other dtypes pass"
     if not passing:
         return f"the simplest case, '{failing[0].name}': no case passes yet"
-    if 3 * len(passing) < len(names):
-        return f"the simplest case that fails, '{failing[0].name}'"
     if len(names) == 1:
         return f"what is special about '{failing[0].name}': every other case passes"
-    return f"what '{failing[0].name}' has that '{sorted(passing)[0]}' (which passes) has not"
+    neighbour = _passing_neighbour(stage, failing[0])
+    if neighbour:
+        return f"what '{failing[0].name}' has that '{neighbour}' (which passes) has not"
+    return f"the simplest case that fails, '{failing[0].name}'"
+
+
+def _passing_neighbour(stage: Stage, failing: CaseResult) -> str:
+    """The passing case that stands nearest to a failing one in the task, where simple cases come first.
+
+    Cases with an empty tensor say nothing: a kernel that does nothing passes them.
+    """
+    at = stage.cases.index(failing)
+    every = [
+        (abs(number - at), case.name)
+        for number, case in enumerate(stage.cases)
+        if case.passed and case.dtype == failing.dtype and not _is_empty(case)
+    ]
+    return min(every)[1] if every else ""
+
+
+def _is_empty(case: CaseResult) -> bool:
+    return any(size == 0 for size in case.dims.values() if not isinstance(size, bool))

@@ -93,6 +93,11 @@ def position(index: Sequence[int]) -> str:
     return "[" + ", ".join(str(item) for item in index) + "]"
 
 
+def triple(numbers: Sequence[int] | None) -> str:
+    """``3, 0, 0``: the index of a block or a thread."""
+    return "" if numbers is None else ", ".join(str(number) for number in numbers)
+
+
 def place(block: Sequence[int] | None, thread: Sequence[int] | None) -> str:
     """``block (3, 0, 0) thread (17, 0, 0)``, or what of it is known."""
     parts = []

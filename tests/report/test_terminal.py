@@ -36,7 +36,7 @@ def test_a_wrong_output_shows_the_first_case_in_full() -> None:
     assert "query_len=65" in text and "causal=false" in text
     assert "4,096 of 8,320 elements wrong (49.2 %), 64 of them never written" in text
     assert "looks like: each row is off by a factor of its own" in text
-    assert text.count("block (0, 1, 0) thread") == 4 and "nobody" in text
+    assert text.count("0, 1, 0 6") == 4 and "nobody" in text
     assert "Also failing" in text and "random sizes (f32) took too long" in text
     assert "Look first at what 'two key blocks' has" in text
     assert text.index("two key blocks (f32)") < text.index("Also failing")
@@ -117,3 +117,17 @@ def test_brackets_in_a_kernels_output_are_no_markup() -> None:
 def test_long_commands_are_not_cut() -> None:
     command = "grader check " + "x" * 100
     assert command in terminal.as_text(samples.wrong(), next_steps=[(command, "again"), ("y", "z")])
+
+
+def test_a_failing_case_is_compared_with_its_nearest_passing_neighbour() -> None:
+    cases = [
+        CaseResult("nothing", "f32", "passed", {"n": 0}),
+        CaseResult("one", "f32", "passed", {"n": 1, "causal": False}),
+        CaseResult("two", "f32", "failed", {"n": 2}, "crash"),
+        CaseResult("three", "f32", "failed", {"n": 3}, "crash"),
+        CaseResult("four", "f32", "failed", {"n": 4}, "crash"),
+    ]
+    verdict = samples.verdict(samples.builds(), Stage("correct", "failed", cases=cases))
+    assert "what 'two' has that 'one' (which passes) has not" in flat(terminal.as_text(verdict))
+    del cases[1]
+    assert "the simplest case that fails, 'two'" in flat(terminal.as_text(verdict))
