@@ -2,6 +2,12 @@
 
 from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of
 
+WIDE = Bar(
+    "global_bytes / requests",
+    at_least=250,
+    look="A warp's request moves 32 elements unless each thread moves a pack: 16 bytes for each make 512.",
+)
+
 
 def sum_of_two(x, residual):
     """The residual connection around one branch of a layer."""
@@ -46,6 +52,7 @@ residual_add = Exercise(
     bars=[
         Bar("global_bytes / minimum", at_most=1.02, look="Is an element read or written twice?"),
         Bar("sectors / ideal", at_most=1.02, look="Do neighbouring threads touch neighbouring addresses?"),
+        WIDE,
         Bar("launches", at_most=1, look="One kernel does it all."),
         Bar("scratch_bytes", at_most=0, look="No memory of your own is needed."),
     ],
@@ -120,6 +127,7 @@ parallel_residual = Exercise(
             "global_bytes / minimum", at_most=1.02, look="Three reads and one write per element: is there a fifth trip?"
         ),
         Bar("sectors / ideal", at_most=1.02, look="Do neighbouring threads touch neighbouring addresses?"),
+        WIDE,
         Bar("launches", at_most=1, look="Two launches write a sum and read it again."),
         Bar("scratch_bytes", at_most=0, look="The intermediate sum belongs in a register."),
     ],
