@@ -148,7 +148,6 @@ linear_register_tiled = Exercise(
             look="wavefronts of shared memory for each multiply-add of a warp: two loads for one product gives 2",
         ),
         Bar("global_bytes / minimum", at_most=3.2, look="a tile of 64 x 64 outputs or more"),
-        Bar("bank_conflict_ways", at_most=1.6),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
