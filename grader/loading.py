@@ -136,7 +136,7 @@ class Kernel:
                 raise GraderError(f"{self.file.name} has no report: {why}")
             from grader.simulator.report import Report
 
-            self._report = Report.from_json(self._report_text, self._built.library)
+            self._report = Report.from_json(self._report_text, self._built.library, source=self.file)
         return self._report
 
     def _call_simulated(self, launcher: Launcher, arguments: list[Argument]) -> None:

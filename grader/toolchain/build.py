@@ -33,6 +33,7 @@ _THUNKS = "launchers"  # what compilers call the generated part, should it ever 
 _CPU_FLAGS = (
     "-std=c++17",
     "-g1",
+    "-gdwarf-4",  # version 5 as g++ writes it leads addr2line to the generated file
     "-fPIC",
     "-fvisibility=hidden",
     "-fno-semantic-interposition",
@@ -51,7 +52,7 @@ _GCC_CHECKED = (
     "--param=tsan-instrument-func-entry-exit=0",
     "--param=tsan-distinguish-volatile=1",
 )
-_CLANG_FLAGS = ("-fno-vectorize", "-fno-slp-vectorize", "-gdwarf-4", "-ferror-limit=20", "-Wno-unknown-attributes")
+_CLANG_FLAGS = ("-fno-vectorize", "-fno-slp-vectorize", "-ferror-limit=20", "-Wno-unknown-attributes")
 _CLANG_FLAGS += ("-Wno-pass-failed",)
 _CLANG_CHECKED = (
     "-O1",
