@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from grader.simulator.report import Report
 
 
+# Requests of each access that the simulator keeps, for pictures of which thread touches what.
+_TRACED = "8"
+
+
 def load_kernel(
     path: str | Path,
     device: str = "cpu",
@@ -142,7 +146,7 @@ class Kernel:
     def _call_simulated(self, launcher: Launcher, arguments: list[Argument]) -> None:
         plan = self._built.plan
         self._report = self._report_text = None
-        self._simulator.configure(checks="1" if plan.checks else "0")
+        self._simulator.configure(checks="1" if plan.checks else "0", trace=_TRACED)
         error, self._report_text, output = self._simulator.call(
             launcher.entry, arguments, launcher.prototype.takes_stream
         )

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from grader import load_kernel
-from grader.errors import BuildError, GraderError
+from grader.errors import BuildError, GraderError, KernelFinding
 from grader.loading import find_kernel_file
 
 ROOT = Path(__file__).parents[2]
@@ -258,3 +258,44 @@ def test_launchers_are_listed(kernel):
 def test_no_report_before_the_first_call(file):
     with pytest.raises(GraderError, match="nothing was called yet"):
         load_kernel(file, checks=False).report  # noqa: B018
+
+
+# -- checks ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory):
+    path = tmp_path_factory.mktemp("kernels") / "add.cu"
+    path.write_text(SOURCE.replace("if (i < n)", "if (i <= n)"))
+    return path
+
+
+def test_a_finding_is_raised_and_kept(checked):
+    kernel = load_kernel(checked)
+    x, out = torch.ones(100), torch.zeros(100)
+    with pytest.raises(KernelFinding, match=r"0 bytes past the end of \w+\[100\] \(float32\) at add\.cu:3"):
+        kernel.add(x, x, out, 100)
+    assert {finding.line for finding in kernel.report.findings} == {3}
+    assert "out[i] = x[i] + y[i];" in kernel.report.findings[0].text
+
+
+def test_a_finding_may_be_left_in_the_report(checked):
+    kernel = load_kernel(checked, raise_on_finding=False)
+    x, out = torch.ones(100), torch.zeros(100)
+    kernel.add(x, x, out, 100)
+    assert kernel.report.findings and (out == 2).all()
+
+
+def test_the_report_counts_the_last_call(file):
+    kernel = load_kernel(file)
+    x, out = torch.ones(256), torch.zeros(256)
+    for n in (256, 128):
+        kernel.add(x, x, out, n)
+        assert kernel.report.totals["launches"] == 1
+        assert sum(line.requests for line in kernel.report.lines if line.line == 3) == 3 * n / 32
+        assert {item.name for item in kernel.report.requests(3)} == {"x", "out"}
+
+
+def test_without_checks_nothing_is_counted(kernel):
+    kernel.add(torch.ones(4), torch.ones(4), torch.ones(4), 4)
+    assert kernel.report.findings == [] and kernel.report.lines == []
