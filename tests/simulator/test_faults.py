@@ -29,7 +29,7 @@ def ints(n: int = 64) -> np.ndarray:
 
 @pytest.mark.parametrize("offset", [2**40, -(2**44), 2**55])
 def test_wild_pointers(faults, offset):
-    assert faults("wild", ints(), offset).error in (ILLEGAL_ADDRESS, MISALIGNED)
+    assert faults("wild", ints(), offset).error == ILLEGAL_ADDRESS
 
 
 def test_null_pointer(faults):

@@ -74,9 +74,10 @@ enum class FaultKind : uint8_t {
 struct Fault {
     FaultKind kind;
     Thread* thread;       // may be null for an infinite loop
-    const void* data;     // the address that was accessed, where there is one
+    const void* data;     // the address that was accessed
     const void* address;  // of the instruction, or the return address of a call into the simulator
     const char* detail;   // a sentence, or null
+    bool data_known;      // else the processor did not say which address: one that no pointer can have, or misaligned
 };
 // On the host's stack: the launch is over. launch_end follows.
 void fault(Launch& launch, const Fault& fault);

@@ -31,7 +31,7 @@ constexpr int tick_signal = SIGVTALRM;
 constexpr long tick_nanoseconds = 4000000;
 constexpr size_t handler_stack_bytes = 64 << 10;
 // A thread that is deep in a library function when its launch is stopped gets so many ticks to come back.
-constexpr unsigned patience_ticks = 100;
+constexpr unsigned patience_ticks = 50;
 
 struct sigaction previous[fault_signal_count];
 struct sigaction previous_tick;
@@ -119,6 +119,19 @@ void pass_on(int signal, siginfo_t* info, void* context) {
     }
 }
 
+#if defined(__x86_64__)
+// Whether this instruction is of the packed SSE or AVX kind, which wants its operand aligned: prefixes, then 0F or a VEX
+// prefix; F2 and F3 mark the scalar ones.
+bool demands_alignment(const unsigned char* code) {
+    for (;; ++code) {
+        if (*code == 0xf2 || *code == 0xf3) return false;
+        bool prefix = *code == 0x66 || *code == 0x2e || *code == 0x3e || (*code & 0xf0) == 0x40;
+        if (!prefix) break;
+    }
+    return *code == 0x0f || *code == 0xc5 || *code == 0xc4;
+}
+#endif
+
 // Into a guard page, or past it by a frame that is larger than the stack.
 bool overflowed(const Worker& worker, const siginfo_t* info, const void* context) {
     if (worker.fibers.in_guard(info->si_addr)) return true;
@@ -141,8 +154,11 @@ FaultKind classify(int signal, const siginfo_t* info, const void* context, const
     }
     bool misaligned = signal == SIGBUS && info->si_code == BUS_ADRALN;
 #if defined(__linux__) && defined(__x86_64__)
-    // A 16-byte access off its boundary is a general protection fault, which Linux reports without an address.
-    misaligned = misaligned || (signal == SIGSEGV && info->si_code == SI_KERNEL);
+    // A 16-byte access off its boundary is a general protection fault, which Linux reports without an address. So is an
+    // address that no 48-bit pointer can have.
+    if (signal == SIGSEGV && info->si_code == SI_KERNEL) {
+        misaligned = demands_alignment(reinterpret_cast<const unsigned char*>(program_counter(context)));
+    }
 #endif
     if (misaligned) {
         *cuda_error = cudaErrorMisalignedAddress;
@@ -151,9 +167,38 @@ FaultKind classify(int signal, const siginfo_t* info, const void* context, const
     return FaultKind::illegal_address;
 }
 
-// The place to blame: in the kernel if the fault is there, else where the kernel called from last.
-const void* place_of(uintptr_t pc, const Thread* thread) {
-    return in_kernel_code(pc) || !thread ? reinterpret_cast<const void*>(pc) : thread->call_address;
+// Whether a word on the stack is an address behind a call in the kernel's code.
+bool is_return_address(uintptr_t word) {
+    if (word < 8 || !in_kernel_code(word - 8) || !in_kernel_code(word)) return false;
+#if defined(__x86_64__)
+    const auto* code = reinterpret_cast<const unsigned char*>(word);
+    return code[-5] == 0xe8 || (code[-6] == 0xff && code[-5] == 0x15) ||
+           (code[-2] == 0xff && (code[-1] & 0x38) == 0x10) || (code[-3] == 0xff && (code[-2] & 0x38) == 0x10);
+#elif defined(__aarch64__)
+    unsigned instruction;
+    memcpy(&instruction, reinterpret_cast<const void*>(word - 4), sizeof instruction);
+    return (instruction & 0xfc000000) == 0x94000000 || (instruction & 0xfffffc1f) == 0xd63f0000;  // bl, blr
+#else
+    return true;
+#endif
+}
+
+// The place to blame: in the kernel's own code. In a function that the kernel has called, the first return address on
+// the stack that leads back to the kernel; failing that, where the thread last called the simulator.
+const void* place_of(const void* context, const Worker& worker) {
+    uintptr_t pc = program_counter(context);
+    const Thread* thread = current_thread;
+    if (in_kernel_code(pc) || !thread || !worker.fiber) return reinterpret_cast<const void*>(pc);
+    uintptr_t low = reinterpret_cast<uintptr_t>(worker.fiber->low);
+    uintptr_t top = reinterpret_cast<uintptr_t>(worker.fiber->top);
+    uintptr_t stack = (stack_pointer(context) + 7) & ~static_cast<uintptr_t>(7);
+    if (stack >= low) {
+        for (; stack < top; stack += sizeof(uintptr_t)) {
+            uintptr_t word = *reinterpret_cast<const uintptr_t*>(stack);
+            if (is_return_address(word)) return reinterpret_cast<const void*>(word);
+        }
+    }
+    return thread->call_address;
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
@@ -168,7 +213,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     fault.kind = classify(signal, info, context, *worker, &cuda_error);
     fault.thread = thread;
     fault.data = fault.kind == FaultKind::illegal_address ? info->si_addr : nullptr;
-    fault.address = place_of(program_counter(context), thread);
+    fault.address = place_of(context, *worker);
+    fault.data_known = fault.data != nullptr || info->si_code == SEGV_MAPERR || info->si_code == SEGV_ACCERR;
     record_fault(*worker->grid, fault, cuda_error);
     siglongjmp(worker->landing, 1);
 }
@@ -184,11 +230,11 @@ void on_tick(int, siginfo_t*, void* context) {
     bool progress = worker->blocks_ended != worker->seen_blocks_ended;
     worker->seen_blocks_ended = worker->blocks_ended;
     worker->idle_ticks = progress ? 0 : worker->idle_ticks + 1;
-    if (static_cast<double>(worker->idle_ticks) * tick_nanoseconds * 1e-9 > settings.watchdog_seconds) {
+    if (worker->idle_ticks * 1e-9 * tick_nanoseconds > settings.watchdog_seconds) {
         events::Fault fault = {};
         fault.kind = FaultKind::infinite_loop;
         fault.thread = thread;
-        fault.address = place_of(pc, thread);
+        fault.address = place_of(context, *worker);
         record_fault(grid, fault, cudaErrorLaunchTimeout);
     }
     if (grid.stop.load(std::memory_order_relaxed)) {

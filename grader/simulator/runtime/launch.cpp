@@ -71,7 +71,7 @@ void run_workers(Grid& grid) {
     FaultHandlers handlers(grid.body);
     Worker* first = get_worker(0);
     if (!first) {
-        record_fault(grid, {events::FaultKind::out_of_memory, nullptr, nullptr, nullptr, nullptr},
+        record_fault(grid, {events::FaultKind::out_of_memory, nullptr, nullptr, nullptr, nullptr, false},
                      cudaErrorMemoryAllocation);
         return;
     }

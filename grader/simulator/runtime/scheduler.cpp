@@ -66,8 +66,12 @@ bool start_next_block(Worker& worker) {
 
     BlockStorage* block = take_storage(worker);
     if (!block) {
-        events::Fault fault = {events::FaultKind::out_of_memory, nullptr, nullptr, nullptr,
-                               "the simulator could not get memory for another thread block"};
+        events::Fault fault = {events::FaultKind::out_of_memory,
+                               nullptr,
+                               nullptr,
+                               nullptr,
+                               "the simulator could not get memory for another thread block",
+                               false};
         record_fault(grid, fault, cudaErrorMemoryAllocation);
         return false;
     }
@@ -208,6 +212,7 @@ void run_thread(Worker& worker, Thread& thread) {
     thread.fiber = worker.fiber;
     thread.state = State::running;
     thread.wait = Wait::none;
+    thread.call_address = nullptr;
     thread.polled = nullptr;
     thread.async_copies = nullptr;
     current_thread = &thread;
@@ -305,7 +310,7 @@ void record_fault(Grid& grid, const events::Fault& fault, int cuda_error) {
 
 void raise_fault(events::FaultKind kind, int cuda_error, const void* data, const void* address, const char* detail) {
     Worker& worker = *current_worker;
-    record_fault(*worker.grid, {kind, current_thread, data, address, detail}, cuda_error);
+    record_fault(*worker.grid, {kind, current_thread, data, address, detail, data != nullptr}, cuda_error);
     leave_grid(worker);
 }
 
@@ -329,8 +334,12 @@ void run_blocks(Worker& worker, Grid& grid) {
         if (worker.fiber && ready) {
             sim_switch_context(&worker.host_context, make_context(worker.fiber->top, fiber_entry));
         } else {
-            events::Fault fault = {events::FaultKind::out_of_memory, nullptr, nullptr, nullptr,
-                                   "the simulator could not get memory for the threads of this launch"};
+            events::Fault fault = {events::FaultKind::out_of_memory,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr,
+                                   "the simulator could not get memory for the threads of this launch",
+                                   false};
             record_fault(grid, fault, cudaErrorMemoryAllocation);
         }
     }
