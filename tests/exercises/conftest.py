@@ -27,7 +27,8 @@ class Wrong:
 
     entry: Entry
     name: str
-    stage: str
+    stage: str | list[str]
+    """Where it must fail; a list where that may depend on chance, as with a race that may or may not spoil the output."""
     says: str
     find: str = ""
     replace: str = ""
