@@ -11,12 +11,12 @@ LANE = np.arange(32)
 
 def run(kernel, launcher, *arguments):
     outcome = kernel(launcher, *arguments)
-    assert outcome.error == 0, outcome
+    assert outcome.error == 0 and not outcome.report["findings"], outcome
 
 
-@pytest.fixture
-def kernel(load, schedule):
-    loaded = load("cooperative_groups")
+@pytest.fixture(params=[False, True], ids=["plain", "checked"])
+def kernel(load, schedule, request):
+    loaded = load("cooperative_groups", checks=request.param)
     loaded.configure(**schedule)
     return loaded
 

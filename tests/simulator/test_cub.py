@@ -10,12 +10,12 @@ RNG = np.random.default_rng(13)
 
 def run(kernel, launcher, *arguments):
     outcome = kernel(launcher, *arguments)
-    assert outcome.error == 0, outcome
+    assert outcome.error == 0 and not outcome.report["findings"], outcome
 
 
-@pytest.fixture
-def kernel(load, schedule):
-    loaded = load("cub")
+@pytest.fixture(params=[False, True], ids=["plain", "checked"])
+def kernel(load, schedule, request):
+    loaded = load("cub", checks=request.param)
     loaded.configure(**schedule)
     return loaded
 

@@ -14,9 +14,15 @@ GROUP, PAIR = LANE // 4, LANE % 4
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
+@pytest.fixture(params=[False, True], ids=["plain", "checked"])
+def kernel(load, request):
+    return load("ptx", checks=request.param)
+
+
 def run(kernel, launcher, *arguments):
+    """Runs a launcher; these kernels are right, so the checks must find nothing."""
     outcome = kernel(launcher, *arguments)
-    assert outcome.error == 0, outcome
+    assert outcome.error == 0 and not outcome.report["findings"], outcome
 
 
 # ------------------------------------------------------------------------------------------------------- tensor cores
@@ -58,60 +64,60 @@ def bfloat16_bits(x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("kind", "k", "name"), [(0, 16, "f16"), (1, 16, "bf16"), (2, 8, "tf32"), (3, 8, "f16, k = 8")])
-def test_products_with_float_sums(load, kind, k, name):
+def test_products_with_float_sums(kernel, kind, k, name):
     a, b, c = (RNG.integers(-8, 9, shape).astype(np.float32) / 4 for shape in ((16, k), (k, 8), (16, 8)))
     per_register = 1 if kind == 2 else 2
     convert = {1: bfloat16_bits, 2: lambda x: x.astype(np.float32)}.get(kind, lambda x: x.astype(np.float16))
     ra, rb = as_words(convert(factor_a(a, per_register)), 4), as_words(convert(factor_b(b, per_register)), 2)
     d = np.zeros((32, 4), dtype=np.float32)
-    run(load("ptx"), "multiply_floats", ra, rb, np.ascontiguousarray(sums(c)), d, kind)
+    run(kernel, "multiply_floats", ra, rb, np.ascontiguousarray(sums(c)), d, kind)
     np.testing.assert_array_equal(d, sums(a @ b + c))
 
 
-def test_tf32_ignores_the_low_bits(load):
+def test_tf32_ignores_the_low_bits(kernel):
     a, b = np.full((16, 8), 1 + 2.0**-12), np.ones((8, 8))
     d = np.zeros((32, 4), dtype=np.float32)
     words = [as_words(factor_a(a, 1).astype(np.float32), 4), as_words(factor_b(b, 1).astype(np.float32), 2)]
-    run(load("ptx"), "multiply_floats", *words, np.zeros((32, 4), dtype=np.float32), d, 2)
+    run(kernel, "multiply_floats", *words, np.zeros((32, 4), dtype=np.float32), d, 2)
     assert (d == 8).all()
 
 
-def test_products_with_half_sums(load):
+def test_products_with_half_sums(kernel):
     a, b, c = (RNG.standard_normal(shape).astype(np.float16) for shape in ((16, 16), (16, 8), (16, 8)))
     d = np.zeros((32, 2), dtype=np.int32)
     rc = np.ascontiguousarray(sums(c)).view(np.int32)
-    run(load("ptx"), "multiply_halves", as_words(factor_a(a, 2), 4), as_words(factor_b(b, 2), 2), rc, d)
+    run(kernel, "multiply_halves", as_words(factor_a(a, 2), 4), as_words(factor_b(b, 2), 2), rc, d)
     exact = a.astype(np.float64) @ b.astype(np.float64) + c.astype(np.float64)
     np.testing.assert_array_equal(d.view(np.float16), sums(exact.astype(np.float16)))
 
 
 @pytest.mark.parametrize("is_signed", [0, 1])
-def test_products_of_bytes(load, is_signed):
+def test_products_of_bytes(kernel, is_signed):
     dtype = np.int8 if is_signed else np.uint8
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     a, b = RNG.integers(low, high + 1, (16, 32)), RNG.integers(low, high + 1, (32, 8))
     c = RNG.integers(-1000, 1000, (16, 8), dtype=np.int32)
     d = np.zeros((32, 4), dtype=np.int32)
     words = as_words(factor_a(a.astype(dtype), 4), 4), as_words(factor_b(b.astype(dtype), 4), 2)
-    run(load("ptx"), "multiply_integers", *words, np.ascontiguousarray(sums(c)), d, is_signed)
+    run(kernel, "multiply_integers", *words, np.ascontiguousarray(sums(c)), d, is_signed)
     np.testing.assert_array_equal(d, sums(a @ b + c))
 
 
-def test_products_of_doubles(load):
+def test_products_of_doubles(kernel):
     a, b, c = RNG.standard_normal((8, 4)), RNG.standard_normal((4, 8)), RNG.standard_normal((8, 8))
     d = np.zeros((32, 2))
     rc = np.ascontiguousarray(sums(np.vstack([c, c]))[:, :2])
     arguments = np.ascontiguousarray(a[GROUP, PAIR]), np.ascontiguousarray(b[PAIR, GROUP])
-    run(load("ptx"), "multiply_doubles", *arguments, rc, d)
-    np.testing.assert_allclose(d, sums(np.vstack([a @ b + c] * 2))[:, :2], rtol=1e-14)
+    run(kernel, "multiply_doubles", *arguments, rc, d)
+    np.testing.assert_allclose(d, sums(np.vstack([a @ b + c] * 2))[:, :2], rtol=1e-12, atol=1e-13)
 
 
-def test_matrices_move_between_memory_and_lanes(load):
+def test_matrices_move_between_memory_and_lanes(kernel):
     tiles = np.arange(256, dtype=np.int16).reshape(4, 8, 8)
     loaded, transposed = np.zeros((2, 32, 4), dtype=np.int32)
     two, one, moved = np.zeros((32, 2), dtype=np.int32), np.zeros(32, dtype=np.int32), np.zeros(32, dtype=np.int32)
     stored, stored_transposed = np.zeros((2, 4, 8, 8), dtype=np.int16)
-    run(load("ptx"), "move_matrices", tiles, loaded, transposed, two, one, stored, stored_transposed, moved)
+    run(kernel, "move_matrices", tiles, loaded, transposed, two, one, stored, stored_transposed, moved)
 
     def pairs(matrices: np.ndarray) -> np.ndarray:
         """Each lane's pair of each 8x8 matrix."""
@@ -132,31 +138,31 @@ def test_matrices_move_between_memory_and_lanes(load):
 
 
 @pytest.mark.parametrize("last_bytes", [512, 500, 12, 0])
-def test_asynchronous_copies_fill_with_zeros(load, last_bytes):
+def test_asynchronous_copies_fill_with_zeros(kernel, last_bytes):
     tiles = 5
     x = RNG.standard_normal((tiles, 128)).astype(np.float32)
     out = np.zeros(32, dtype=np.float32)
-    run(load("ptx"), "sum_tiles", x, out, tiles, last_bytes)
+    run(kernel, "sum_tiles", x, out, tiles, last_bytes)
     kept = x.copy()
     kept[-1, last_bytes // 4 :] = 0
     np.testing.assert_allclose(out, np.roll(kept.reshape(tiles, 32, 4).sum((0, 2)), -1), rtol=1e-5, atol=1e-5)
 
 
-def test_small_asynchronous_copies(load):
+def test_small_asynchronous_copies(kernel):
     x = RNG.standard_normal(96).astype(np.float32)
     out = np.zeros(96, dtype=np.float32)
-    run(load("ptx"), "copy_small", x, out)
+    run(kernel, "copy_small", x, out)
     np.testing.assert_array_equal(out, np.concatenate([x[31::-1], x[32:]]))
 
 
-def test_loads_stores_atomics(load):
+def test_loads_stores_atomics(kernel):
     x = RNG.standard_normal((32, 4)).astype(np.float32)
     out = np.zeros(65, dtype=np.float32)
     words = RNG.integers(0, 2**31, 69).astype(np.int32)
     before = words.copy()
     words[64:69] = before[64:69] = [10, 0, 7, 0, 0]
     shorts = np.zeros(32, dtype=np.int16)
-    run(load("ptx"), "load_and_store", x, out, words, shorts)
+    run(kernel, "load_and_store", x, out, words, shorts)
     np.testing.assert_array_equal(out[:64].reshape(32, 2), x[:, [1, 0]])
     assert out[64] == 16
     np.testing.assert_array_equal(words[32:64], before[:32] >> 8 & 255)
@@ -167,11 +173,11 @@ def test_loads_stores_atomics(load):
 # --------------------------------------------------------------------------------------------------------- arithmetic
 
 
-def test_words(load):
+def test_words(kernel):
     n = 64
     a, b, c = RNG.integers(0, 2**32, (3, n), dtype=np.uint32)
     out = np.zeros((16, n), dtype=np.int32)
-    run(load("ptx"), "compute_words", *(v.view(np.int32) for v in (a, b, c)), out, n)
+    run(kernel, "compute_words", *(v.view(np.int32) for v in (a, b, c)), out, n)
     x, y, z = (v.astype(object) for v in (a, b, c))
 
     def signed(v):
@@ -203,11 +209,11 @@ def test_words(load):
         np.testing.assert_array_equal(row, np.array([int(w) & 0xFFFFFFFF for w in want], dtype=np.uint32))
 
 
-def test_floats(load):
+def test_floats(kernel):
     n = 128
     x, y = RNG.standard_normal((2, n)).astype(np.float32)
     out, packed = np.zeros((9, n), dtype=np.float32), np.zeros((6, n), dtype=np.int32)
-    run(load("ptx"), "compute_floats", x, y, out, packed, n)
+    run(kernel, "compute_floats", x, y, out, packed, n)
     wide = x.astype(np.float64)
     close = [(0, np.exp2(wide)), (1, 1 / wide), (2, 1 / np.abs(wide)), (3, np.tanh(wide)), (6, np.log2(wide * wide))]
     for row, expected in close:
@@ -228,9 +234,9 @@ def test_floats(load):
     np.testing.assert_array_equal(packed[5].view(np.float16), (pairs + 1).astype(np.float16))
 
 
-def test_lanes_talk(load):
+def test_lanes_talk(kernel):
     out = np.zeros((6, 32), dtype=np.int32)
-    run(load("ptx"), "talk", out)
+    run(kernel, "talk", out)
     np.testing.assert_array_equal(out[0], (LANE ^ 3) * 10)
     np.testing.assert_array_equal(out[1], np.where(LANE < 16, LANE + 16 + 100, LANE))
     assert (out[2].view(np.uint32) == 0xAAAAAAAA).all() and (out[3] == 496).all()
@@ -238,9 +244,9 @@ def test_lanes_talk(load):
     assert (out[5] == 32).all()
 
 
-def test_named_barriers(load):
+def test_named_barriers(kernel):
     out = np.zeros(64, dtype=np.float32)
-    run(load("ptx"), "hand_over", out)
+    run(kernel, "hand_over", out)
     np.testing.assert_array_equal(out, 2.0 * np.arange(63, -1, -1))
 
 

@@ -9,9 +9,15 @@ RNG = np.random.default_rng(5)
 SHAPES = [(16, 16, 16), (32, 8, 16), (8, 32, 16)]
 
 
+@pytest.fixture(params=[False, True], ids=["plain", "checked"])
+def kernel(load, request):
+    return load("wmma", checks=request.param)
+
+
 def run(kernel, launcher, *arguments):
+    """Runs a launcher; these kernels are right, so the checks must find nothing."""
     outcome = kernel(launcher, *arguments)
-    assert outcome.error == 0, outcome
+    assert outcome.error == 0 and not outcome.report["findings"], outcome
     return outcome
 
 
@@ -42,7 +48,7 @@ CASES = [
 @pytest.mark.parametrize("shared", [False, True], ids=["global", "shared"])
 @pytest.mark.parametrize("layouts", range(8))
 @pytest.mark.parametrize(("launcher", "shape", "dtype", "sum_type"), CASES, ids=[c[0] for c in CASES])
-def test_products(load, launcher, shape, dtype, sum_type, layouts, shared):
+def test_products(kernel, launcher, shape, dtype, sum_type, layouts, shared):
     m, n, k = shape
     a_by_row, b_by_row, sums_by_row = not layouts & 1, not layouts & 2, bool(layouts & 4)
     a, b, c = (bfloat16(RNG.standard_normal(s)) for s in ((m, k), (k, n), (m, n)))
@@ -53,7 +59,7 @@ def test_products(load, launcher, shape, dtype, sum_type, layouts, shared):
         stored(b, ldb, b_by_row, dtype),
         stored(c, ldc, sums_by_row, sum_type),
     )
-    run(load("wmma"), launcher, *arguments, out, lda, ldb, ldc, layouts, shared)
+    run(kernel, launcher, *arguments, out, lda, ldb, ldc, layouts, shared)
     expected = a.astype(np.float64) @ b.astype(np.float64) + c
     lines = expected if sums_by_row else expected.T
     rows, columns = lines.shape
@@ -62,11 +68,11 @@ def test_products(load, launcher, shape, dtype, sum_type, layouts, shared):
     assert (out[rows:] == 555).all() and (out[:, columns:] == 555).all()
 
 
-def test_who_holds_which_element(load):
+def test_who_holds_which_element(kernel):
     numbers = np.arange(256, dtype=np.float32)
     a, b = np.zeros((2, 32, 16), dtype=np.float32)
     sums, counts = np.zeros((32, 8), dtype=np.float32), np.zeros(7, dtype=np.float32)
-    run(load("wmma"), "who_owns", numbers.astype(np.float16), numbers, a, b, sums, counts)
+    run(kernel, "who_owns", numbers.astype(np.float16), numbers, a, b, sums, counts)
     assert counts.tolist() == [16, 8, 16, 4, 16, 4, 8]
     lane = np.arange(32)[:, None]
     group, pair = lane // 4, 2 * (lane % 4) + np.array([0, 1])
@@ -79,15 +85,15 @@ def test_who_holds_which_element(load):
     np.testing.assert_array_equal(b, np.hstack([by_column, by_column]))
 
 
-def test_epilogue_through_the_elements(load):
+def test_epilogue_through_the_elements(kernel):
     a, b = RNG.standard_normal((2, 16, 16)).astype(np.float16)
     out = np.zeros((16, 16), dtype=np.float16)
-    run(load("wmma"), "scale_and_clamp", a, b, out)
+    run(kernel, "scale_and_clamp", a, b, out)
     expected = np.maximum((a.astype(np.float64) @ b.T.astype(np.float64) + 1) / 2, 0)
     np.testing.assert_allclose(out, expected, atol=2e-3, rtol=1e-3)
 
 
-def test_sums_are_truncated_not_rounded(load):
+def test_sums_are_truncated_not_rounded(kernel):
     """1 + 2^-24 + 2^-24 + ... of one product: the tensor core drops what does not fit a float."""
     a = np.zeros((16, 16), dtype=np.float16)
     a[:, 0], a[:, 1] = 1, 2.0**-12
@@ -97,15 +103,15 @@ def test_sums_are_truncated_not_rounded(load):
     big = np.zeros((32, 16), dtype=np.float16)
     big_a, big_b = big.copy(), big.copy()
     big_a[:16], big_b[:16] = a, b
-    run(load("wmma"), "f16_16x16x16", big_a, big_b, zero, out, 16, 16, 16, 4, False)
+    run(kernel, "f16_16x16x16", big_a, big_b, zero, out, 16, 16, 16, 4, False)
     assert (out[:16] == 1.0).all()  # to nearest it would be 1 + 2^-23
 
 
-def test_tf32_rounds_to_ten_bits(load):
+def test_tf32_rounds_to_ten_bits(kernel):
     x = np.concatenate([RNG.standard_normal(500), [np.inf, -np.inf, np.nan, 0.0, 1 + 2.0**-11, 1 + 2.0**-12]])
     x = x.astype(np.float32)
     out = np.empty_like(x)
-    run(load("wmma"), "round_tf32", x, out, x.size)
+    run(kernel, "round_tf32", x, out, x.size)
     bits = x[:500].view(np.uint32)
     np.testing.assert_array_equal(out[:500].view(np.uint32), (bits + 0x1000) & np.uint32(0xFFFFE000))
     np.testing.assert_array_equal(
