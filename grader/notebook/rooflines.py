@@ -46,9 +46,17 @@ def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool 
             ax.plot([x, x], [y, roof], color=colour, lw=1, ls=":")
             name = f"{name} ({100 * y / roof:.0f} %)"
         ax.plot(x, y, "o", color=colour, ms=7, zorder=3)
-        # Labels alternate in height, so that kernels of one intensity can both be read.
+        # On the slope a label stands to the right of its point. Under the flat roof labels alternate in height.
+        flat = x >= ridge
+        place = (0, -16 - 13 * (number % 2)) if flat else (9, -4)
         ax.annotate(
-            name, (x, y), xytext=(8, -13 - 13 * (number % 2)), textcoords="offset points", color=colour, fontsize=9
+            name,
+            (x, y),
+            xytext=place,
+            textcoords="offset points",
+            color=colour,
+            fontsize=9,
+            ha="center" if flat else "left",
         )
     ax.set_xscale("log")
     ax.set_yscale("log")

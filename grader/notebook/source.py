@@ -8,13 +8,17 @@ from typing import Any
 
 from grader.errors import GraderError
 
+_PRE = (
+    "background:#f6f7f8;color:#24292f;padding:0.7em 1em;line-height:1.4;overflow-x:auto;"
+    "font-family:ui-monospace,Menlo,Consolas,monospace;font-size:0.9em"
+)
+
 
 class Listing:
     """Source text. Notebooks show it highlighted; ``str`` gives the text."""
 
-    def __init__(self, text: str, language: str = "cpp") -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.language = language
 
     def __str__(self) -> str:
         return self.text
@@ -22,7 +26,16 @@ class Listing:
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": self.text, "text/markdown": f"```{self.language}\n{self.text}\n```"}
+        return {"text/plain": self.text, "text/html": self.html()}
+
+    def html(self) -> str:
+        """The text with colours of its own, so that it can be read on light and on dark pages."""
+        from pygments import highlight
+        from pygments.formatters import HtmlFormatter
+        from pygments.lexers import CudaLexer
+
+        formatter = HtmlFormatter(noclasses=True, style="friendly", nobackground=True, nowrap=True)
+        return f'<pre style="{_PRE}">{highlight(self.text, CudaLexer(), formatter).rstrip()}</pre>'
 
 
 def show_source(file: str | Path, *names: str) -> Listing:

@@ -251,3 +251,11 @@ def test_execute_leaves_a_failing_notebook_alone(tmp_path: Path) -> None:
     with pytest.raises(GraderError, match=r"code cell 2 \('1 / 0'\) fails"):
         execute(path)
     assert path.read_text() == before
+
+
+def test_a_listing_is_html_in_a_fixed_font(tmp_path: Path) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text(KERNEL)
+    bundle = show_source(path, "add")._repr_mimebundle_()
+    assert bundle["text/html"].startswith("<pre") and "monospace" in bundle["text/html"]
+    assert "&lt;&lt;&lt;" in bundle["text/html"] and bundle["text/plain"].startswith('extern "C"')
