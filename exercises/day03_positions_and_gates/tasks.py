@@ -114,7 +114,7 @@ rope = Exercise(
     points=15,
     summary="""Rotate the first rotary_dim channels of each head of x [tokens, heads, head_dim] by the angle
     positions[t] * theta^(-2 i / rotary_dim): channel i is paired with channel i + rotary_dim / 2 (rotate-half). The other
-    channels are copied. Angles must be right to 1e-6 at position 131072, where a float32 product is off by a hundredth of a
+    channels are copied. Angles must be right to 1e-6 at position 131072, where a float32 product is off by thousandths of a
     radian. With no tokens there is nothing to do.""",
     launchers="""void rope_{dtype}(const {T}* x, const int* positions, {T}* out, int tokens, int heads, int head_dim,
                                    int rotary_dim, float theta, cudaStream_t stream)""",
