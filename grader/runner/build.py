@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.toolchain.build import arch_flags
-from grader.toolchain.cache import digest, digest_folder, open_cache
+from grader.toolchain.cache import BuildCache, digest, digest_folder, open_cache
 from grader.toolchain.compilers import find_cxx, find_nvcc
 from grader.toolchain.process import Command, run_command
 
@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parent / "source"
 _COMMON = ("runner.cpp", "wire.cpp")
 
 
-def build_runner(device: str = "cpu", arch: str | None = None) -> Path:
+def build_runner(device: str = "cpu", arch: str | None = None, cache: BuildCache | None = None) -> Path:
     """The runner's executable, from the cache where it is there."""
     if device == "cuda":
         compiler = find_nvcc()
@@ -36,5 +36,5 @@ def build_runner(device: str = "cpu", arch: str | None = None) -> Path:
                 "`grader doctor` says what this machine has.",
             )
 
-    entry, _ = open_cache().get(key, build, "the runner")
+    entry, _ = (cache or open_cache()).get(key, build, "the runner")
     return entry / "runner"

@@ -65,6 +65,11 @@ def cache_folder() -> Path:
     return Path(base).expanduser() / "llm-kernels" if base else Path("~/.cache/llm-kernels").expanduser()
 
 
+def installed_folder() -> Path:
+    """Where the parts of the grader itself are kept that were built when it was installed: beside the Python in use."""
+    return Path(sys.prefix) / "share" / "llm-kernels"
+
+
 _chosen: dict[Path, BuildCache] = {}
 
 
@@ -84,7 +89,7 @@ def open_cache(notice: Notice = default_notice) -> BuildCache:
                 "Set GRADER_CACHE to a folder that you can write.",
             )
         notice(f"note: {wanted} cannot be written ({problem}); built kernels are kept in {folder} instead")
-    _chosen[wanted] = BuildCache(folder, notice)
+    _chosen[wanted] = BuildCache(folder, notice, installed_folder())
     return _chosen[wanted]
 
 
@@ -107,17 +112,20 @@ def _not_ours(folder: Path) -> str:
 
 
 class BuildCache:
-    """A folder of finished builds."""
+    """A folder of finished builds. What ``installed`` has is taken from there; it is never written here."""
 
-    def __init__(self, folder: Path, notice: Notice = default_notice) -> None:
+    def __init__(self, folder: Path, notice: Notice = default_notice, installed: Path | None = None) -> None:
         self.folder = folder
         self.notice = notice
+        self._installed = installed / _LAYOUT / "entries" if installed else None
         self._entries = folder / _LAYOUT / "entries"
         self._locks = folder / _LAYOUT / "locks"
         self._building = folder / _LAYOUT / "building"
 
     def path(self, key: str) -> Path:
         """Where the entry of a key is, or will be: libraries may be linked against it before it is built."""
+        if self._installed and (self._installed / key).is_dir():
+            return self._installed / key
         return self._entries / key
 
     def find(self, key: str) -> Path | None:

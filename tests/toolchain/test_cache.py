@@ -227,6 +227,15 @@ def test_a_limit_that_is_no_number(cache, monkeypatch):
         cache.get(KEY, write, "x")
 
 
+def test_what_was_installed_is_taken_from_there(tmp_path):
+    installed = BuildCache(tmp_path / "installed")
+    entry, _ = installed.get(KEY, write, "x")
+    cache = BuildCache(tmp_path / "cache", installed=tmp_path / "installed")
+    assert cache.get(KEY, never, "x") == (entry, True) and cache.path(KEY) == entry
+    other, cached = cache.get(digest(["b"]), write, "x")
+    assert not cached and other.is_relative_to(tmp_path / "cache")
+
+
 def test_clear_and_size(cache):
     fill(cache, "a", 0)
     fill(cache, "b", 0)

@@ -1,0 +1,30 @@
+"""``python -m grader.install``: builds the grader's own C++ parts ahead, so that the first verdict need not wait for them.
+
+They go beside the Python in use (a virtual environment). Without this, or when the sources or the compiler change, they are
+built on first use, into the build cache.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from grader.errors import GraderError
+from grader.runner.build import build_runner
+from grader.simulator.library import ensure_library
+from grader.toolchain import cache
+
+
+def main() -> int:
+    """Builds the simulator and the runner; a machine where this fails is told so, and goes on without."""
+    folder = cache.installed_folder()
+    try:
+        ahead = cache.BuildCache(folder)
+        ensure_library(cache=ahead)
+        build_runner(cache=ahead)
+    except GraderError as problem:
+        print(f"note: nothing was built ahead: {problem}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
