@@ -48,7 +48,7 @@ def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool 
         ax.plot(x, y, "o", color=colour, ms=7, zorder=3)
         # On the slope a label stands to the right of its point. Under the flat roof labels alternate in height.
         flat = x >= ridge
-        place = (0, -16 - 13 * (number % 2)) if flat else (9, -4)
+        place = (0, -16 - 14 * (number % 3)) if flat else (9, -4)
         ax.annotate(
             name,
             (x, y),

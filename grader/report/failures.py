@@ -15,7 +15,7 @@ from grader.report.source_view import caret_offset
 from grader.report.theme import mark
 from grader.verdict import BarResult, CaseResult, Diagnostic, Finding, OutputResult, Stage, Verdict, WorstElement
 
-MOST_CASES_LISTED = 8
+MOST_CASES_LISTED = 10
 MOST_FINDINGS = 3
 
 
