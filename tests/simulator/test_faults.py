@@ -105,6 +105,13 @@ def test_exceptions_do_not_leave_a_kernel(faults):
     assert faults("throws", ints()).error == FAILURE
 
 
+def test_after_a_fault_nothing_works_until_a_reset(faults):
+    out, errors = np.full(64, -1, dtype=np.int32), np.full(5, -1, dtype=np.int32)
+    assert faults("fault_then_fine", out, errors).error == FAILURE
+    np.testing.assert_array_equal(errors, [9, 0, FAILURE, FAILURE, FAILURE])
+    np.testing.assert_array_equal(out[:32], -1)
+
+
 def test_many_faults_in_a_row_leak_nothing(faults):
     for _ in range(50):
         assert faults("null_pointer", ints()).error == ILLEGAL_ADDRESS

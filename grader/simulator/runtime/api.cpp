@@ -52,7 +52,7 @@ void sim_reset(void) {
     arena::release_all();
     forget_attributes();
     take_output();
-    take_last_error();
+    forget_fault();
 }
 
 int sim_writer(const void* device, unsigned writer[6]) { return events::writer(device, writer); }

@@ -12,6 +12,9 @@ namespace {
 
 constexpr size_t fibers_per_chunk = 32;  // a warp's worth: one mapping instead of 32
 
+// Only a cooperative launch has more threads suspended at once.
+constexpr size_t kept_fibers = 4096;
+
 size_t page_bytes() {
     static const size_t bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     return bytes;
@@ -37,6 +40,13 @@ Fiber* FiberPool::take() {
 }
 
 void FiberPool::give_all() {
+    while (count_ > kept_fibers) {
+        Chunk* newest = chunks_;
+        chunks_ = newest->next;
+        munmap(newest->base, newest->bytes);
+        free(newest);
+        count_ -= fibers_per_chunk;
+    }
     free_ = nullptr;
     for (Chunk* chunk = chunks_; chunk; chunk = chunk->next) {
         for (size_t i = fibers_per_chunk; i-- > 0;) give(&chunk->fibers[i]);

@@ -28,7 +28,9 @@ class FiberPool {
         fiber->next = free_;
         free_ = fiber;
     }
-    void give_all();  // after a launch that was ended: whatever was suspended is forgotten
+    // After a launch: all stacks are free again, also those of threads that were suspended when it was ended. Those
+    // beyond what an ordinary block needs are unmapped.
+    void give_all();
 
     // Whether `address` lies in the guard page of one of these stacks.
     bool in_guard(const void* address) const;

@@ -9,6 +9,7 @@ namespace sim {
 namespace {
 
 thread_local int last_error = 0;
+int fault_error = 0;  // of all host threads
 
 struct ErrorText {
     cudaError_t code;
@@ -60,19 +61,29 @@ int set_error(int cuda_error) {
 }
 
 int take_last_error() {
-    int error = last_error;
+    int error = peek_last_error();
     last_error = 0;
     return error;
 }
 
-int peek_last_error() { return last_error; }
+int peek_last_error() {
+    int fault = current_fault();
+    return fault ? fault : last_error;
+}
+
+void set_fault(int cuda_error) { __atomic_store_n(&fault_error, cuda_error, __ATOMIC_RELAXED); }
+
+int current_fault() { return __atomic_load_n(&fault_error, __ATOMIC_RELAXED); }
+
+void forget_fault() {
+    set_fault(0);
+    last_error = 0;
+}
 
 }  // namespace sim
 
 extern "C" {
 
-// On a GPU the error of a fault stays until the process ends. Here the simulated device is as good as new, so that a
-// notebook can go on.
 cudaError_t cudaGetLastError() { return static_cast<cudaError_t>(sim::take_last_error()); }
 
 cudaError_t cudaPeekAtLastError() { return static_cast<cudaError_t>(sim::peek_last_error()); }

@@ -19,6 +19,8 @@ using events::MemoryKind;
 
 constexpr size_t pitch_multiple = 512;
 
+cudaError_t fault() { return static_cast<cudaError_t>(current_fault()); }
+
 bool in_arena(const void* pointer) {
     ArenaRange arena = arena_range();
     const char* byte = static_cast<const char*>(pointer);
@@ -38,6 +40,7 @@ bool is_device(const void* pointer, size_t bytes) {
 cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t bytes, const void* caller) {
     if (!pointer) return refuse(call, cudaErrorInvalidValue, "no place to put the pointer");
     *pointer = nullptr;
+    if (current_fault()) return fault();
     if (bytes == 0) return cudaSuccess;
     char* base = arena::allocate(bytes, 0);
     if (!base) return refuse(call, cudaErrorMemoryAllocation, "the simulated device has no room for so many bytes");
@@ -47,6 +50,7 @@ cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t b
 }
 
 cudaError_t release(const char* call, void* pointer, const void* caller) {
+    if (current_fault()) return fault();
     if (!pointer) return cudaSuccess;
     size_t bytes;
     if (!arena::release(pointer, &bytes)) {
@@ -72,6 +76,7 @@ const char* wrong_side(const void* to, const void* from, size_t bytes, cudaMemcp
 }
 
 cudaError_t copy(const char* call, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+    if (current_fault()) return fault();
     if (bytes == 0) return cudaSuccess;
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
         return refuse(call, cudaErrorInvalidMemcpyDirection, "no such direction");
@@ -86,6 +91,7 @@ cudaError_t copy(const char* call, void* to, const void* from, size_t bytes, cud
 }
 
 cudaError_t fill(const char* call, void* pointer, int value, size_t bytes) {
+    if (current_fault()) return fault();
     if (bytes == 0) return cudaSuccess;
     if (!is_device(pointer, bytes)) {
         return refuse(call, cudaErrorInvalidValue, "the pointer is not device memory of that many bytes");

@@ -115,6 +115,7 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
 
 // Refuses or runs. The caller holds `launching`.
 void attempt(const LaunchConfig& config, const char* name, void (*body)(void*), void* context) {
+    if (current_fault()) return;
     const char* why = nullptr;
     int error = validate(config, &why);
     if (error) {
@@ -127,7 +128,7 @@ void attempt(const LaunchConfig& config, const char* name, void (*body)(void*), 
         launch.error = error;
         events::refused(&launch, name, error, why);
     } else {
-        error = run(config, name, body, context);
+        set_fault(run(config, name, body, context));
     }
     set_error(error);
 }

@@ -130,3 +130,16 @@ extern "C" void configuration(int* out, int gx, int gy, int gz, int bx, int by, 
                               cudaStream_t stream) {
     fine_kernel<<<dim3(gx, gy, gz), dim3(bx, by, bz), shared, stream>>>(out);
 }
+
+// What a launcher does after a fault fails too, whether it asks for the error or not.
+extern "C" void fault_then_fine(int* out, int* errors, cudaStream_t stream) {
+    int* scratch = nullptr;
+    fine_kernel<<<1, 2000, 0, stream>>>(out);  // refused: that is no fault
+    errors[0] = cudaGetLastError();
+    errors[1] = cudaGetLastError();
+    trap_kernel<<<1, 8, 0, stream>>>(out + 32);
+    errors[2] = cudaGetLastError();
+    errors[3] = cudaMalloc(&scratch, 64);
+    fine_kernel<<<1, 32, 0, stream>>>(out);
+    errors[4] = cudaDeviceSynchronize();
+}
