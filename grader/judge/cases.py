@@ -22,6 +22,8 @@ from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, OutputResult
 
 MOST_TIMEOUTS = 2
 MOST_CRASHES = 4
+LONG = 2.5
+"""Seconds after which a failed launch counts as one that did not end: the simulator's watchdog stopped it."""
 
 
 @dataclass
@@ -79,7 +81,8 @@ class Crew:
                 else:
                     run_case(self.exercise, run, child)
                 with self._lock:
-                    self._timeouts += run.result.problem == "timeout"
+                    slow = run.result.problem == "launch" and run.result.seconds > LONG
+                    self._timeouts += run.result.problem == "timeout" or slow
                     self._crashes += run.result.problem in ("crash", "exit", "output")
                     self.on_result(run)
         except BaseException as error:  # handed to the thread that called run()

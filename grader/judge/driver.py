@@ -32,7 +32,7 @@ from grader.runner.client import Child, LoadFailed
 from grader.task import Exercise
 from grader.verdict import FAILED, PASSED, SKIPPED, STAGES, Stage, Verdict
 
-SETTINGS = {"checks": "1", "watchdog_seconds": "5"}
+SETTINGS = {"checks": "1", "watchdog_seconds": "3"}
 """The simulator's settings in a check."""
 
 

@@ -1,0 +1,247 @@
+"""A whole check on the simulator: which stage says what, for kernels that are right and wrong in every way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import grader.verdict as v
+from grader.errors import GraderError
+from grader.judge import Progress, check
+from grader.report.terminal import as_text
+from grader.task import Bar, Case, Exercise, Input, Output, between, normal
+
+HEAD = "#include <cuda_runtime.h>\n"
+KERNEL = """__global__ void twice_kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    BODY
+}
+"""
+LAUNCHER = """extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    if (n > 0) twice_kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
+}
+"""
+RIGHT = "if (i < n) out[i] = 2.0f * x[i];"
+
+
+def exercise(**changes) -> Exercise:
+    description = dict(
+        title="Twice",
+        summary="out = 2 x",
+        launchers="void twice(const float* x, float* out, int n, cudaStream_t stream)",
+        inputs={"x": Input("n", normal(mean=1.0))},
+        outputs={"out": Output("n")},
+        reference=lambda x: 2 * x,
+        cases=[Case("empty", n=0), Case("one", n=1), Case("some", n=100), Case("any", n=between(65, 200))],
+        efficient=Case("counted", n=1024),
+        bars=[Bar("global_bytes / minimum", at_most=1.1), Bar("launches", at_most=1)],
+        hints=["", "", ""],
+        timeout=5.0,
+        name="day00_tests/twice",
+    )
+    return Exercise(**{**description, **changes})
+
+
+@pytest.fixture
+def judged(tmp_path: Path):
+    """Check a kernel body, or a whole file."""
+
+    def run(body: str = RIGHT, whole: str | None = None, launcher: str = LAUNCHER, **arguments) -> v.Verdict:
+        file = tmp_path / "twice.cu"
+        file.write_text(whole if whole is not None else HEAD + KERNEL.replace("BODY", body) + launcher)
+        task = arguments.pop("task", None) or exercise()
+        return check(task, file, **arguments)
+
+    return run
+
+
+def statuses(verdict: v.Verdict) -> str:
+    return " ".join(f"{stage.name}={stage.status}" for stage in verdict.stages)
+
+
+def test_a_right_kernel(judged) -> None:
+    verdict = judged()
+    assert verdict.passed and verdict.exit_code == 0, as_text(verdict)
+    assert statuses(verdict) == "builds=passed correct=passed safe=passed efficient=passed fast=skipped"
+    assert verdict.score == verdict.points == 10
+    assert verdict.stage("efficient").totals["launches"] == 1
+    assert verdict.stage("efficient").lines[0].source.strip() == RIGHT
+    schema = json.loads((Path(v.__file__).parent / "results.schema.json").read_text())
+    jsonschema.validate(json.loads(verdict.to_json()), schema)
+
+
+def test_a_syntax_error(judged) -> None:
+    verdict = judged("out[i] = 2.0f * y[i];")
+    assert statuses(verdict) == "builds=failed correct=skipped safe=skipped efficient=skipped fast=skipped"
+    stage = verdict.stage("builds")
+    assert stage.diagnostics[0].line == 4 and "y" in stage.diagnostics[0].message
+    assert verdict.exit_code == 1 and verdict.stage("safe").summary == "not run, as builds failed"
+
+
+@pytest.mark.parametrize(
+    ("launcher", "says"),
+    [
+        (LAUNCHER.replace("int n,", "float n,"), "expected 'int n'"),
+        (LAUNCHER.replace("twice(", "two("), "no launcher twice"),
+        (LAUNCHER.replace("int n, ", ""), "expected"),
+    ],
+)
+def test_a_wrong_launcher(judged, launcher: str, says: str) -> None:
+    verdict = judged(
+        launcher=launcher.replace("x, out, n)", "x, out, 5)").replace("if (n > 0)", "").replace("(n + 63) / 64", "1")
+    )
+    assert verdict.stage("builds").status == v.FAILED
+    assert says in verdict.stage("builds").text
+    assert "void twice(const float* x, float* out, int n, cudaStream_t stream)" in verdict.stage("builds").text
+
+
+def test_a_wrong_result_names_the_writer(judged) -> None:
+    verdict = judged("if (i < n) out[i] = 3.0f * x[i];")
+    assert statuses(verdict).startswith("builds=passed correct=failed safe=skipped efficient=skipped")
+    case = next(c for c in verdict.stage("correct").cases if c.name == "some")
+    assert case.problem == "wrong" and "every element is 1.5 times" in case.text
+    worst = case.outputs[0].worst[0]
+    assert worst.block[0] * 64 + worst.thread[0] == worst.index[0]
+    assert verdict.stage("correct").cases[0].status == v.PASSED, "the empty case"
+
+
+def test_an_unwritten_tail(judged) -> None:
+    verdict = judged("if (i < n - 1) out[i] = 2.0f * x[i];")
+    case = verdict.stage("correct").cases[2]
+    assert case.problem == "unwritten" and "the last element of 100 was never written" in case.text.replace(
+        "were", "was"
+    )
+
+
+def test_a_read_past_the_end_is_unsafe(judged) -> None:
+    verdict = judged("if (i < n) out[i] = 2.0f * x[i] + (x[i + 1] > 1e30f ? 1.0f : 0.0f);")
+    assert verdict.failed_stage.name in ("correct", "safe")
+    finding = verdict.stage("safe").findings[0]
+    assert finding.check == "memcheck" and finding.line == 4 and "past the end of x" in finding.message
+
+
+def test_a_write_past_the_end(judged) -> None:
+    verdict = judged("out[i] = 2.0f;")
+    assert not verdict.passed
+    assert any("past the end of out" in f.message for f in verdict.stage("safe").findings)
+
+
+def test_a_race_is_unsafe_though_the_result_is_right(judged) -> None:
+    body = """__shared__ float s[64];
+    s[threadIdx.x / 2] = i < n ? 1.0f : 0.0f;
+    if (i < n) out[i] = 2.0f * x[i];"""
+    verdict = judged(body)
+    assert statuses(verdict).startswith("builds=passed correct=passed safe=failed efficient=skipped"), as_text(verdict)
+    assert verdict.stage("safe").findings[0].check == "racecheck"
+
+
+def test_wasted_traffic_misses_a_bar(judged) -> None:
+    verdict = judged("if (i < n) out[i] = 2.0f * x[i] + 0.0f * x[n - 1 - i];")
+    assert statuses(verdict).startswith("builds=passed correct=passed safe=passed efficient=failed"), as_text(verdict)
+    missed = [bar for bar in verdict.stage("efficient").bars if not bar.passed]
+    assert [bar.expression for bar in missed] == ["global_bytes / minimum"]
+
+
+def test_an_endless_loop(judged) -> None:
+    verdict = judged(
+        "while (x[0] == x[0]) { if (i > 1000000) break; } " + RIGHT, task=exercise(cases=[Case("c", n=3)], timeout=20)
+    )
+    assert not verdict.passed
+    assert "loop" in as_text(verdict).lower() or "finish" in as_text(verdict).lower()
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem", "says"),
+    [
+        ("exit(0);", "exit", "exit code 0"),
+        ("*(volatile int*)8 = 1;", "crash", "SIGSEGV"),
+        ("abort();", "crash", "SIGABRT"),
+        ("while (true) { volatile int k = 0; (void)k; }", "timeout", "did not finish"),
+        ('for (;;) printf("again and again and again and again and again\\n");', None, ""),
+    ],
+)
+def test_host_code_that_misbehaves(judged, statement: str, problem: str | None, says: str) -> None:
+    launcher = "#include <cstdio>\n#include <cstdlib>\n" + LAUNCHER.replace(
+        "if (n > 0)", f"if (n > 0) {{ {statement} }}\n    if (n > 0)"
+    )
+    verdict = judged(launcher=launcher, task=exercise(cases=[Case("c", n=3)], timeout=1.0))
+    case = verdict.stage("correct").cases[0]
+    assert case.status == v.FAILED
+    if problem:
+        assert case.problem == problem and says in case.text
+
+
+def test_a_launch_that_cuda_refuses(judged) -> None:
+    verdict = judged(launcher=LAUNCHER.replace("64, 0, stream", "2048, 0, stream"))
+    case = verdict.stage("correct").cases[1]
+    assert case.problem in ("launch", "finding") and "the block is too large" in case.text
+
+
+def test_printf_is_kept(judged) -> None:
+    verdict = judged('if (i == 0) printf("hello from %d\\n", n); ' + RIGHT)
+    assert "hello from 100" in verdict.stage("correct").cases[2].printed
+
+
+def test_after_crashes_the_rest_is_not_run(judged) -> None:
+    cases = [Case(f"case {n}", n=n) for n in range(1, 10)]
+    launcher = "#include <cstdlib>\n" + LAUNCHER.replace("if (n > 0)", "abort();\n    if (n > 0)")
+    verdict = judged(launcher=launcher, task=exercise(cases=cases))
+    results = verdict.stage("correct").cases
+    assert [c.status for c in results[:4]] == [v.FAILED] * 4
+    assert results[-1].status == v.SKIPPED and "not run" in results[-1].text
+
+
+def test_the_seed_reproduces_inputs_and_sizes(judged) -> None:
+    wrong = "if (i < n) out[i] = x[i];"
+    one, two, other = judged(wrong, seed=11), judged(wrong, seed=11), judged(wrong)
+    assert one.seed == 11 and other.seed != 11
+
+    def shown(verdict: v.Verdict) -> list:
+        return [
+            (c.dims, [(w.expected, w.actual) for o in c.outputs for w in o.worst])
+            for c in verdict.stage("correct").cases
+        ]
+
+    assert shown(one) == shown(two) != shown(other)
+
+
+def test_chosen_stages(judged) -> None:
+    verdict = judged(stages=["builds", "correct"])
+    assert statuses(verdict) == "builds=passed correct=passed safe=skipped efficient=skipped fast=skipped"
+    assert verdict.stage("safe").summary == "not asked for"
+    with pytest.raises(GraderError, match="unknown stage 'quick'"):
+        judged(stages=["quick"])
+
+
+def test_progress_is_reported(judged) -> None:
+    seen: list[Progress] = []
+    judged(on_progress=seen.append)
+    assert [(p.stage, p.event) for p in seen if p.event != "case"] == [
+        ("builds", "started"),
+        ("builds", "finished"),
+        ("correct", "started"),
+        ("correct", "finished"),
+        ("safe", "finished"),
+        ("efficient", "finished"),
+    ]
+    assert sorted(p.done for p in seen if p.event == "case") == [1, 2, 3, 4]
+
+
+def test_what_the_grader_cannot_do(judged, tmp_path: Path) -> None:
+    with pytest.raises(GraderError, match="no file"):
+        check(exercise(), tmp_path / "missing.cu")
+    with pytest.raises(GraderError, match="is a folder"):
+        check(exercise(), tmp_path)
+    with pytest.raises(GraderError, match="unknown device"):
+        judged(device="tpu")
+    with pytest.raises(GraderError, match="reference of day00_tests/twice fails in case"):
+        judged(task=exercise(reference=lambda x: x + x.new_zeros(7), cases=[Case("some", n=100)]))
+
+
+def test_a_kernel_that_cannot_be_loaded(judged) -> None:
+    whole = HEAD + "void missing_function();\n" + KERNEL.replace("BODY", RIGHT)
+    verdict = judged(whole=whole + LAUNCHER.replace("if (n > 0)", "missing_function();\n    if (n > 0)"))
+    assert not verdict.passed and "missing_function" in as_text(verdict)
