@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from grader.simulator.report import Report
 
 
+_AFTER_A_FAULT = (
+    "After a fault the GPU is of no use to this process: restart it. "
+    "The simulator (device='cpu') names the line of a fault."
+)
 # Requests of each access that the simulator keeps, for pictures of which thread touches what.
 _TRACED = "8"
 
@@ -32,13 +36,15 @@ def load_kernel(
     checks: bool = True,
     raise_on_finding: bool = True,
     compiler: str | None = None,
+    sync: bool = False,
 ) -> Kernel:
     """Builds a kernel file, if need be, and loads it.
 
     ``path`` is relative to the working folder (a notebook's own), or to the root of the course. ``device`` is "cpu" for
     the simulated GPU or "cuda" for a real one. With ``checks`` the simulator looks for faults and counts accesses; a
     fault raises :class:`~grader.errors.KernelFinding` unless ``raise_on_finding`` is false. ``compiler`` names another
-    C++ compiler than the usual one.
+    C++ compiler than the usual one. With ``sync`` a call on a real GPU waits until the kernels have ended, so that a fault
+    is reported by the call that caused it.
     """
     file = find_kernel_file(path)
     arch = _gpu_architecture() if device == "cuda" else None
@@ -49,7 +55,7 @@ def load_kernel(
             'Write one for each kernel: extern "C" void name(..., cudaStream_t stream) { kernel<<<...>>>(...); }',
         )
     built = build(plan, _compile_inline)
-    return Kernel(built, raise_on_finding)
+    return Kernel(built, raise_on_finding, sync)
 
 
 def _compile_inline(plan: BuildPlan, cache: Any, folder: Path) -> None:
@@ -76,9 +82,10 @@ def find_kernel_file(path: str | Path) -> Path:
 class Kernel:
     """A loaded kernel file. Its launchers are attributes: ``kernel.relu(x, out, n)``."""
 
-    def __init__(self, built: BuiltKernel, raise_on_finding: bool = True) -> None:
+    def __init__(self, built: BuiltKernel, raise_on_finding: bool = True, sync: bool = False) -> None:
         self._built = built
         self._raise_on_finding = raise_on_finding
+        self._sync = sync
         self._report_text: str | None = None
         self._report: Report | None = None
         if built.libsim:
@@ -171,14 +178,15 @@ class Kernel:
             if launcher.prototype.takes_stream:
                 values.append(ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
             error = call_entry(launcher.entry, values)
+            if self._sync and not error:
+                try:
+                    torch.cuda.synchronize()
+                except RuntimeError as problem:
+                    first = str(problem).strip().splitlines()[0]
+                    raise GraderError(f"{launcher.prototype.name}: {first}", _AFTER_A_FAULT) from None
         if error:
-            raise GraderError(
-                f"{launcher.prototype.name}: {describe_error(error)}",
-                "After a fault the GPU is of no use to this process: restart it. "
-                "The simulator (device='cpu') names the line of a fault."
-                if 700 <= error < 720 and error not in (701, 702)
-                else "",
-            )
+            stuck = 700 <= error < 720 and error not in (701, 702)
+            raise GraderError(f"{launcher.prototype.name}: {describe_error(error)}", _AFTER_A_FAULT if stuck else "")
 
 
 class Launcher:

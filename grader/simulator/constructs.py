@@ -66,6 +66,14 @@ def check_includes(source: Source, include_dir: Path | None) -> None:
                     "A kernel file is plain CUDA C++ and is linked against nothing: write what you need in the kernel.",
                     source_line=text,
                 )
+        if include.name.startswith("/") or ".." in include.name.split("/"):
+            raise RewriteError(
+                line,
+                column,
+                f"#include {include.header}: a kernel file may name headers only, not paths",
+                "Include CUDA's headers and those of the C++ standard library by their names.",
+                source_line=text,
+            )
         if include.header.startswith('"') and not _present(include_dir, include.name):
             raise RewriteError(
                 line,

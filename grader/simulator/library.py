@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,14 +91,6 @@ def _build(plan: LibraryPlan, cache: BuildCache, folder: Path) -> None:
     link = [*plan.compiler.command, "-shared", "-o", plan.file_name, *sorted(map(str, objects))]
     link += [f"-Wl,-soname,{plan.file_name}", "-pthread", "-ldl"]
     _run(plan, tuple(link), folder)
-    # Needed no more; kept until here so that an interrupted build goes on where it was.
-    for object_file in objects:
-        shutil.rmtree(object_file.parent, ignore_errors=True) if _is_release() else None
-
-
-def _is_release() -> bool:
-    """Whether objects are thrown away after linking; a checkout keeps them, for quick rebuilds after an edit."""
-    return not (_HERE.parent.parent / ".git").exists()
 
 
 def _largest_first(sources: tuple[Path, ...]) -> list[Path]:

@@ -129,7 +129,7 @@ def entry_point(launcher: Prototype | str) -> str:
 def read_kernel_file(path: Path) -> str:
     """The text of a kernel file."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise GraderError(f"there is no file {path}") from None
     except IsADirectoryError:

@@ -218,6 +218,13 @@ def test_a_program_that_fails_says_so(tmp_path):
         kernel.main()
 
 
+def test_a_byte_order_mark_and_windows_lines(tmp_path):
+    path = tmp_path / "windows.cu"
+    path.write_bytes(b"\xef\xbb\xbf" + GOOD.replace("*= 2", "*= two").replace("\n", "\r\n").encode())
+    with pytest.raises(BuildError, match=r"windows\.cu:3:24: error"):
+        compile_kernel(path, checks=False)
+
+
 def test_names_with_quotes_and_blanks(tmp_path):
     path = tmp_path / 'a "b" c.cu'
     path.write_text(GOOD.replace("*= 2", "*= two"))

@@ -242,6 +242,8 @@ def test_branches_of_the_preprocessor_open_a_brace_twice():
         ("#include <cmath>\n#include <thrust/sort.h>\n", 2, "Thrust"),
         ("#include <torch/extension.h>\n", 1, "PyTorch"),
         ('#include "mine.cuh"\n', 1, "stands alone"),
+        ("#include </etc/hostname>\n", 1, "not paths"),
+        ('#include "../solutions/relu.cu"\n', 1, "not paths"),
         ("void f() {\n k<<<1>>>(); }", 2, "1 value"),
         ("void f() {\n k<<<1, 2, 3, 4, 5>>>(); }", 2, "5 values"),
         ("void f() {\n k<<<>>>(); }", 2, "no grid"),
