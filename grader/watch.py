@@ -77,7 +77,9 @@ def watch(course: Course, start: Entry | None) -> int:
             return session.run()
     except KeyboardInterrupt:
         session.print_goodbye()
-        return 0
+        sys.stdout.flush()
+        # A check may be running: ending as usual would wait for its threads.
+        os._exit(0)
     finally:
         stop.set()
 

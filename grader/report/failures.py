@@ -249,14 +249,26 @@ def worst_table(elements: Sequence[WorstElement]) -> Table:
 def render_findings(findings: Sequence[Finding], verbose: bool, ascii_only: bool) -> list[RenderableType]:
     """Findings in full, the first few unless ``verbose``."""
     rows: list[RenderableType] = []
-    shown = findings if verbose else findings[:MOST_FINDINGS]
-    for finding in shown:
+    groups = same_kind(findings)
+    shown = groups if verbose else groups[:MOST_FINDINGS]
+    for group in shown:
         if rows:
             rows.append(Text(""))
-        rows.extend(render_finding(finding, ascii_only))
-    if len(findings) > len(shown):
-        rows.append(Text(f"  and {words.count(len(findings) - len(shown), 'more finding')}", style="quiet"))
+        rows.extend(render_finding(group[0], ascii_only))
+        if len(group) > 1:
+            rows.append(Text(f"    and alike in {words.count(len(group) - 1, 'other case')}", style="quiet"))
+    if len(groups) > len(shown):
+        rows.append(Text(f"  and {words.count(len(groups) - len(shown), 'more finding')}", style="quiet"))
     return rows
+
+
+def same_kind(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings in groups: one for each place; those that have none (an output that stays unwritten) by their kind."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for number, finding in enumerate(findings):
+        key = (number,) if finding.line else (finding.check, finding.kind, finding.file)
+        groups.setdefault(key, []).append(finding)
+    return list(groups.values())
 
 
 def render_finding(finding: Finding, ascii_only: bool) -> list[RenderableType]:
