@@ -1,6 +1,7 @@
 """How fast the simulator runs without checks: three kernels whose work is of different kinds.
 
-``python -m tests.simulator.benchmark`` prints the median of several runs of each on one core, with its goal.
+``python -m tests.simulator.benchmark`` prints the median of several runs of each on one core, with its goal: processor
+time, which a busy machine does not falsify, and the time on the clock.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import numpy as np
 from tests.simulator.harness import KERNELS, SimulatedKernel
 
 
-def measure(checks: bool, repetitions: int, workers: int) -> list[tuple[str, float, float]]:
-    """Name, median in milliseconds and goal of each kernel."""
+def measure(checks: bool, repetitions: int, workers: int) -> list[tuple[str, float, float, float]]:
+    """Name, median of the processor's and of the clock's milliseconds, and goal of each kernel."""
     random = np.random.default_rng(1)
 
     def normal(*shape: int) -> np.ndarray:
@@ -33,8 +34,13 @@ def measure(checks: bool, repetitions: int, workers: int) -> list[tuple[str, flo
     for name, launcher, arguments, goal in runs:
         kernel = SimulatedKernel(KERNELS / f"{launcher}.cu", checks=checks)
         kernel.configure(workers=workers)
-        times = [kernel.time(launcher, *arguments) for _ in range(repetitions + 1)]
-        results.append((name, statistics.median(times[1:]) * 1e3, goal))
+        cpu, clock = [], []
+        for _ in range(repetitions + 1):
+            outcome = kernel(launcher, *arguments)
+            assert outcome.error == 0, outcome
+            cpu.append(kernel.cpu_seconds * 1e3)
+            clock.append(kernel.seconds * 1e3)
+        results.append((name, statistics.median(cpu[1:]), statistics.median(clock[1:]), goal))
     return results
 
 
@@ -46,9 +52,10 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
     started = time.time()
-    for name, milliseconds, goal in measure(options.checks, options.repetitions, options.workers):
-        verdict = "" if options.checks else f"   goal {goal:.0f} ms: {'met' if milliseconds <= goal else 'MISSED'}"
-        print(f"{name:<40}{milliseconds:8.1f} ms{verdict}")
+    for name, cpu, clock, goal in measure(options.checks, options.repetitions, options.workers):
+        judged = not options.checks and options.workers == 1
+        verdict = f"   goal {goal:.0f} ms: {'met' if cpu <= goal else 'MISSED'}" if judged else ""
+        print(f"{name:<40}{cpu:8.1f} ms{clock:8.1f} ms on the clock{verdict}")
     print(f"({time.time() - started:.1f} s in all)")
 
 

@@ -51,7 +51,7 @@ class SimulatedKernel:
         self.sim.sim_report.restype = self.sim.sim_take_output.restype = ctypes.c_char_p
         self.configure(checks=int(checks), workers=1, schedule="forward", watchdog_seconds=10)
         self._library = ctypes.CDLL(str(self.built.library))
-        self.seconds = 0.0  # of the last call, in the launcher itself
+        self.seconds = self.cpu_seconds = 0.0  # of the last call, in the launcher itself
         self._launchers = {p.name: p for p in self.built.launchers}
 
     def configure(self, **settings: object) -> None:
@@ -79,21 +79,15 @@ class SimulatedKernel:
             else:
                 values.append(_scalar(parameter.dtype, argument))
         addresses = (ctypes.c_void_p * max(1, len(values)))(*(ctypes.addressof(v) for v in values))
-        started = time.perf_counter()
+        started, cpu_started = time.perf_counter(), time.thread_time()
         error = entry(addresses)
-        self.seconds = time.perf_counter() - started
+        self.seconds, self.cpu_seconds = time.perf_counter() - started, time.thread_time() - cpu_started
         for address, array in tensors:
             self.sim.sim_tensor_read(address, array.ctypes.data, array.nbytes)
         report = json.loads(self.sim.sim_report().decode(errors="replace"))
         output = self.sim.sim_take_output().decode(errors="replace")
         self.sim.sim_reset()
         return Outcome(error, output, report)
-
-    def time(self, launcher: str, *arguments: Any) -> float:
-        """The seconds that the launcher itself takes."""
-        outcome = self(launcher, *arguments)
-        assert outcome.error == 0, outcome
-        return self.seconds
 
     def _place(self, name: str, array: np.ndarray) -> int:
         assert array.flags.c_contiguous
