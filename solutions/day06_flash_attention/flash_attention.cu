@@ -2,12 +2,12 @@
 //
 //   q, out: [batch, heads, query_len, head_dim]      k, v: [batch, heads, key_len, head_dim]
 //
-// One block owns 128 queries. It walks over the keys in tiles, and keeps per query the largest score so far (m), the
-// sum of exp(score - m) so far (l) and the weighted sum of values so far (o). When a tile brings a larger score, what
-// was summed so far is scaled by exp(old m - new m).
+// One block owns 64 or 128 queries. It walks over the keys in tiles, and keeps per query the largest score so far (m), the
+// sum of exp(score - m) so far (l) and the weighted sum of values so far (o). When a tile brings a larger score, what was
+// summed so far is scaled by exp(old m - new m).
 //
-// Both products, S = Q K^T and O += P V, are outer products of register tiles: a thread owns 8 queries x 4 or 8 keys of
-// S and 8 queries x 4 to 16 columns of O, so that a value that it fetches from shared memory is used 4 to 16 times.
+// Both products, S = Q K^T and O += P V, are outer products of register tiles: a thread owns 8 queries x 4 or 8 keys of S
+// and 8 queries x 4 to 12 columns of O, so that a value that it fetches from shared memory is used 4 to 12 times.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -15,19 +15,19 @@
 #include <cstdint>
 
 constexpr int kThreads = 128;
-constexpr int kLanes = 8;                            // lanes of a warp that share their queries
-constexpr int kRows = 8;                             // queries of one thread
-constexpr int kQueries = kThreads / kLanes * kRows;  // queries of one block
+constexpr int kRows = 8;  // queries of one thread
 
-// What follows from DIM, the number of columns kept: head_dim rounded up to 32, 64, 96 or 128, and filled up with
-// zeros.
+// What follows from DIM, the number of columns kept: head_dim rounded up to 32, 64, 96 or 128, and filled up with zeros.
+// Two blocks fit on a multiprocessor: each has at most 256 registers a thread and 113 KB of shared memory.
 template <int DIM>
 struct Shape {
-    static constexpr int kKeys = DIM > 64 ? 32 : 64;   // keys of one tile
-    static constexpr int kKeysEach = kKeys / kLanes;   // of one thread
-    static constexpr int kColumnsEach = DIM / kLanes;  // output columns of one thread
-    static constexpr int kChunks = DIM / 4;            // float4s of a row of q, k or v
-    static constexpr int kKeyPitch = kChunks + 1;      // float4s from one row of k to the next
+    static constexpr int kLanes = DIM > 96 ? 16 : 8;            // lanes of a warp that share their queries
+    static constexpr int kQueries = kThreads / kLanes * kRows;  // queries of one block
+    static constexpr int kKeys = DIM == 96 ? 32 : 64;           // keys of one tile
+    static constexpr int kKeysEach = kKeys / kLanes;            // of one thread
+    static constexpr int kColumnsEach = DIM / kLanes;           // output columns of one thread
+    static constexpr int kChunks = DIM / 4;                     // float4s of a row of q, k or v
+    static constexpr int kKeyPitch = kChunks + 1;               // float4s from one row of k to the next
     static constexpr size_t kSharedBytes =
         sizeof(float4) * (kQueries * kChunks + kKeys * kKeyPitch + kKeys * kChunks + kQueries * kKeys / 4);
 };
@@ -75,21 +75,21 @@ __global__ void __launch_bounds__(kThreads, 2)
            float* __restrict__ out, int query_len, int key_len, int head_dim, float scale, bool causal, bool vectors) {
     using S = Shape<DIM>;
     extern __shared__ float4 shared[];
-    float4* q_tile = shared;                            // [kQueries][DIM], twisted
-    float4* k_tile = q_tile + kQueries * S::kChunks;    // [kKeys][DIM + 4]
-    float4* v_tile = k_tile + S::kKeys * S::kKeyPitch;  // [kKeys][DIM]
-    float4* p_tile = v_tile + S::kKeys * S::kChunks;    // [kQueries][kKeys], twisted
+    float4* q_tile = shared;                             // [kQueries][DIM], twisted
+    float4* k_tile = q_tile + S::kQueries * S::kChunks;  // [kKeys][DIM + 4]
+    float4* v_tile = k_tile + S::kKeys * S::kKeyPitch;   // [kKeys][DIM]
+    float4* p_tile = v_tile + S::kKeys * S::kChunks;     // [kQueries][kKeys], twisted
 
-    // A warp is 4 groups of 8 threads; a group shares 8 queries. Its number comes from lane bits 1 and 4, the thread's
-    // from bits 0, 2 and 3: of any four neighbouring lanes two read the same query and two the same key, and the
-    // hardware serves such 16-byte reads in half the passes.
+    // The lanes of a warp form groups of 8 or 16; a group shares 8 queries. Lane bit 1 is the lowest bit of the group's number
+    // and bit 0 that of the place in the group: of any four neighbouring lanes two read the same query and two the same key,
+    // and the hardware serves such 16-byte reads in half the passes.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int tx = (lane & 1) | (lane >> 1 & 6);
-    const int ty = 4 * warp + ((lane >> 1 & 1) | (lane >> 3 & 2));
+    const int tx = (lane & 1) | (lane >> 1 & (S::kLanes - 2));
+    const int ty = warp * (32 / S::kLanes) + ((lane >> 1 & 1) | (S::kLanes == 8 ? lane >> 3 & 2 : 0));
 
     // Which queries of which head. Under a causal mask the last queries see the most keys: they start first.
-    const int tiles = (query_len + kQueries - 1) / kQueries;
-    const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * kQueries;
+    const int tiles = (query_len + S::kQueries - 1) / S::kQueries;
+    const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * S::kQueries;
     const size_t head = blockIdx.x / tiles;
     q += (head * query_len + first_query) * head_dim;
     out += (head * query_len + first_query) * head_dim;
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 
     // Query i sees keys 0 ... i + offset. No query of the block sees key_end or later.
     const long long offset = static_cast<long long>(key_len) - query_len;
-    const int rows = min(kQueries, query_len - first_query);
+    const int rows = min(S::kQueries, query_len - first_query);
     const int key_end = causal ? static_cast<int>(max(0LL, first_query + rows + offset)) : key_len;
 
     float o[kRows][S::kColumnsEach] = {};
@@ -108,11 +108,11 @@ __global__ void __launch_bounds__(kThreads, 2)
         l[i] = 0;
     }
 
-    copy_tile<DIM, kQueries, S::kChunks, true>(q_tile, q, rows, head_dim, vectors);
+    copy_tile<DIM, S::kQueries, S::kChunks, true>(q_tile, q, rows, head_dim, vectors);
     copy_tile<DIM, S::kKeys, S::kKeyPitch, false>(k_tile, k, key_end, head_dim, vectors);
     wait_for_copies();
     const float log2_scale = scale * 1.4426950408889634f;  // exp(scale * q k) = exp2((log2_scale * q) k)
-    for (int i = threadIdx.x; i < kQueries * S::kChunks; i += kThreads) {
+    for (int i = threadIdx.x; i < S::kQueries * S::kChunks; i += kThreads) {
         const float4 x = q_tile[i];
         q_tile[i] = make_float4(x.x * log2_scale, x.y * log2_scale, x.z * log2_scale, x.w * log2_scale);
     }
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kThreads, 2)
         const size_t key_offset = static_cast<size_t>(first_key) * head_dim;
         copy_tile<DIM, S::kKeys, S::kChunks, false>(v_tile, v + key_offset, key_end - first_key, head_dim, vectors);
 
-        // S = Q K^T. Thread (ty, tx) owns queries 8 ty ... 8 ty + 7 and keys tx, tx + 8, tx + 16, ...
+        // S = Q K^T. Thread (ty, tx) owns queries 8 ty ... 8 ty + 7 and keys tx, tx + kLanes, tx + 2 kLanes, ...
         float s[kRows][S::kKeysEach] = {};
         for (int chunk = 0; chunk < (head_dim + 15) / 16 * 4; chunk += 4) {
             const float4* queries = &q_tile[kRows * ty * S::kChunks + (chunk ^ twist(kRows * ty))];
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(kThreads, 2)
             for (int c = 0; c < 4; ++c) {
                 float4 key[S::kKeysEach];
 #pragma unroll
-                for (int j = 0; j < S::kKeysEach; ++j) key[j] = keys[j * kLanes * S::kKeyPitch + c];
+                for (int j = 0; j < S::kKeysEach; ++j) key[j] = keys[j * S::kLanes * S::kKeyPitch + c];
 #pragma unroll
                 for (int i = 0; i < kRows; ++i) {
                     const float4 query = queries[i * S::kChunks + c];
@@ -154,23 +154,24 @@ __global__ void __launch_bounds__(kThreads, 2)
                 const long long seen = causal ? first_query + kRows * ty + i + offset + 1 : key_len;
 #pragma unroll
                 for (int j = 0; j < S::kKeysEach; ++j) {
-                    const int key = first_key + tx + j * kLanes;
+                    const int key = first_key + tx + j * S::kLanes;
                     if (key >= seen || key >= key_end) s[i][j] = -INFINITY;
                 }
             }
         }
 
-        // The online softmax: new maximum, correction of what was summed so far, P = exp2(S - m). Chunk c of a row of P
-        // holds the weights of keys c, c + 8, c + 16 and c + 24 (from chunk 8 on: c + 24 ... c + 48): those of one
-        // thread.
+        // The online softmax: new maximum, correction of what was summed so far, P = exp2(S - m). Chunk tx of a row of P holds
+        // the weights of the thread's keys tx, tx + kLanes, tx + 2 kLanes and tx + 3 kLanes, chunk tx + kLanes of its next four.
 #pragma unroll
         for (int i = 0; i < kRows; ++i) {
             float new_m = m[i];
 #pragma unroll
             for (int j = 0; j < S::kKeysEach; ++j) new_m = fmaxf(new_m, s[i][j]);
             new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, 1));
-            new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, 4));
-            new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, 8));
+#pragma unroll
+            for (int bit = 4; bit < 2 * S::kLanes; bit *= 2) {
+                new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, bit));
+            }
             const float base = new_m == -INFINITY ? 0.0f : new_m;  // no key seen yet: -inf - -inf would be NaN
             const float correction = exp2f(m[i] - base);
             m[i] = new_m;
@@ -184,7 +185,7 @@ __global__ void __launch_bounds__(kThreads, 2)
             }
 #pragma unroll
             for (int j = 0; j < S::kKeysEach; j += 4) {
-                const int row = kRows * ty + i, chunk = tx + j / 4 * kLanes;
+                const int row = kRows * ty + i, chunk = tx + j / 4 * S::kLanes;
                 p_tile[row * (S::kKeys / 4) + (chunk ^ twist(row))] =
                     make_float4(s[i][j], s[i][j + 1], s[i][j + 2], s[i][j + 3]);
             }
@@ -201,7 +202,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 #pragma unroll 2
         for (int chunk = 0; chunk < S::kKeys / 4; ++chunk) {
             const float4* weights = &p_tile[kRows * ty * (S::kKeys / 4) + (chunk ^ twist(kRows * ty))];
-            const float4* values = &v_tile[(chunk % 8 + chunk / 8 * 32) * S::kChunks + tx];
+            const float4* values = &v_tile[(chunk % S::kLanes + chunk / S::kLanes * 4 * S::kLanes) * S::kChunks + tx];
             float4 p[kRows];
 #pragma unroll
             for (int i = 0; i < kRows; ++i) p[i] = weights[i * (S::kKeys / 4)];
@@ -209,7 +210,7 @@ __global__ void __launch_bounds__(kThreads, 2)
             for (int j = 0; j < 4; ++j) {
 #pragma unroll
                 for (int d = 0; d < S::kColumnsEach; d += 4) {
-                    const float4 value = values[j * kLanes * S::kChunks + d / 4 * kLanes];
+                    const float4 value = values[j * S::kLanes * S::kChunks + d / 4 * S::kLanes];
 #pragma unroll
                     for (int i = 0; i < kRows; ++i) {
                         const float weight = j == 0 ? p[i].x : j == 1 ? p[i].y : j == 2 ? p[i].z : p[i].w;
@@ -227,13 +228,13 @@ __global__ void __launch_bounds__(kThreads, 2)
     for (int i = 0; i < kRows; ++i) {
         float sum = l[i];
         sum += __shfl_xor_sync(0xffffffff, sum, 1);
-        sum += __shfl_xor_sync(0xffffffff, sum, 4);
-        sum += __shfl_xor_sync(0xffffffff, sum, 8);
+#pragma unroll
+        for (int bit = 4; bit < 2 * S::kLanes; bit *= 2) sum += __shfl_xor_sync(0xffffffff, sum, bit);
         const float inverse = sum > 0 ? 1 / sum : 0;  // a query that sees no key gives zeros
         const int row = kRows * ty + i;
 #pragma unroll
         for (int d = 0; d < S::kColumnsEach; ++d) {
-            const int column = d / 4 * 4 * kLanes + 4 * tx + d % 4;
+            const int column = d / 4 * 4 * S::kLanes + 4 * tx + d % 4;
             if (row < rows && column < head_dim) out[static_cast<size_t>(row) * head_dim + column] = o[i][d] * inverse;
         }
     }
@@ -242,14 +243,14 @@ __global__ void __launch_bounds__(kThreads, 2)
 template <int DIM>
 void launch(const float* q, const float* k, const float* v, float* out, int batch, int heads, int query_len,
             int key_len, int head_dim, float scale, bool causal, cudaStream_t stream) {
-    constexpr size_t kBytes = Shape<DIM>::kSharedBytes;
-    const int tiles = (query_len + kQueries - 1) / kQueries;
+    using S = Shape<DIM>;
+    const int tiles = (query_len + S::kQueries - 1) / S::kQueries;
     const auto addresses =
         reinterpret_cast<uintptr_t>(q) | reinterpret_cast<uintptr_t>(k) | reinterpret_cast<uintptr_t>(v);
     const bool vectors = addresses % sizeof(float4) == 0 && head_dim % 4 == 0;
-    cudaFuncSetAttribute(attend<DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
-    attend<DIM><<<batch * heads * tiles, kThreads, kBytes, stream>>>(q, k, v, out, query_len, key_len, head_dim, scale,
-                                                                     causal, vectors);
+    cudaFuncSetAttribute(attend<DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::kSharedBytes);
+    attend<DIM><<<batch * heads * tiles, kThreads, S::kSharedBytes, stream>>>(q, k, v, out, query_len, key_len,
+                                                                              head_dim, scale, causal, vectors);
 }
 
 extern "C" void flash_attention(const float* q, const float* k, const float* v, float* out, int batch, int heads,
