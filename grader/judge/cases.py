@@ -36,9 +36,10 @@ class Run:
     result: CaseResult
     report: str = ""
     """The simulator's JSON."""
+    simulated: Any = None
+    """The same, read: a ``grader.simulator.report.Report``."""
     minimum_bytes: float = 0.0
     operations: float | None = None
-    stopped_by_finding: bool = False
     counted: bool = False
     """A case of the stage *efficient*: its output is compared too."""
 
@@ -49,7 +50,10 @@ class Crew:
 
     exercise: Exercise
     new_child: Callable[[], Child]
+    on_run: Callable[[Run], None] = lambda run: None
+    """Called after each case, by its thread, at the same time as by others."""
     on_result: Callable[[Run], None] = lambda run: None
+    """Called after that, one at a time."""
     helpers: int = field(default_factory=lambda: max(1, min(2, os.cpu_count() or 1)))
 
     def run(self, runs: Sequence[Run]) -> None:
@@ -80,8 +84,9 @@ class Crew:
                     run.result.status, run.result.problem, run.result.text = SKIPPED, "", reason
                 else:
                     run_case(self.exercise, run, child)
+                    self.on_run(run)
                 with self._lock:
-                    slow = run.result.problem == "launch" and run.result.seconds > LONG
+                    slow = run.result.problem in ("launch", "finding") and run.result.seconds > LONG
                     self._timeouts += run.result.problem == "timeout" or slow
                     self._crashes += run.result.problem in ("crash", "exit", "output")
                     self.on_result(run)

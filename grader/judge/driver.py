@@ -116,7 +116,7 @@ class _Check:
             counted = plan(self.task, [(case, d) for d in case.dtypes or self.task.dtypes], self.seed, counted=True)
         self.report(Progress("correct", "started", total=len(runs)))
         self._run_cases(runs, counted)
-        self.reports = [attach_findings(run, self.built.kernel, self.file) for run in [*runs, *counted]]
+        self.reports = [run.simulated for run in [*runs, *counted]]
         correct = judge_correct(runs)
         correct.seconds = time.monotonic() - began
         self.report(Progress("correct", "finished", status=correct.status))
@@ -127,7 +127,7 @@ class _Check:
                 stages.append(safe)
                 self.report(Progress("safe", "finished", status=safe.status))
             if counted and correct.passed and safe.passed:
-                efficient = judge_efficient(self.task, counted, self.reports[len(runs) :])
+                efficient = judge_efficient(self.task, counted)
                 stages.append(efficient)
                 self.report(Progress("efficient", "finished", status=efficient.status))
         elif "fast" in self.stages and correct.passed:
@@ -154,12 +154,16 @@ class _Check:
         torch.set_num_threads(1)
         helpers = {} if self.device == "cpu" else {"helpers": 1}
         try:
-            Crew(self.task, self._child, count, **helpers).run([*runs, *counted])
+            Crew(self.task, self._child, self._read, count, **helpers).run([*runs, *counted])
         except LoadFailed as error:
             for run in runs:
                 run.result.status, run.result.problem, run.result.text = FAILED, "launch", str(error)
         finally:
             torch.set_num_threads(threads)
+
+    def _read(self, run: Run) -> None:
+        if self.device == "cpu":
+            attach_findings(run, self.built.kernel, self.file)
 
     def _child(self) -> Child:
         kernel = self.built.kernel

@@ -28,10 +28,11 @@ from grader.verdict import FAILED, PASSED, BarResult, Stage
 _FUNCTIONS = {"min": min, "max": max, "abs": abs}
 
 
-def judge_efficient(exercise: Exercise, runs: Sequence[Run], reports: Sequence[Any]) -> Stage:
-    """The stage from the counted runs and the simulator's reports on them."""
+def judge_efficient(exercise: Exercise, runs: Sequence[Run]) -> Stage:
+    """The stage from the counted runs."""
     stage = Stage("efficient")
-    for run, report in zip(runs, reports):
+    for run in runs:
+        report = run.simulated
         if report is None or not run.result.passed:
             stage.status = FAILED
             stage.summary = f"the case {run.case.name!r} ({run.dtype}) fails"

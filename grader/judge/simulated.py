@@ -19,15 +19,15 @@ def read_report(run: Run, kernel: BuiltKernel, source: Path) -> Any:
     return Report.from_json(run.report, library=kernel.library, source=source)
 
 
-def attach_findings(run: Run, kernel: BuiltKernel, source: Path) -> Any:
-    """Put the findings of a run into its result; a run that failed says what the simulator saw. Gives the report."""
-    if '"findings"' not in run.report:
-        return None
-    report = read_report(run, kernel, source)
+def attach_findings(run: Run, kernel: BuiltKernel, source: Path) -> None:
+    """Put the findings of a run into its result; a run that failed says what the simulator saw."""
+    run.simulated = report = read_report(run, kernel, source)
+    if report is None:
+        return
     result = run.result
     result.findings = [_finding(found, run) for found in report.findings]
     if not result.findings or result.passed:
-        return report
+        return
     seen = "\n".join(finding.text or finding.message for finding in result.findings[:2])
     more = len(result.findings) - 2
     if more > 0:
@@ -37,7 +37,6 @@ def attach_findings(run: Run, kernel: BuiltKernel, source: Path) -> Any:
         result.text = f"The launch was stopped by a fault:\n{indent(seen)}"
     else:
         result.text += f"\nThe simulator saw:\n{indent(seen)}"
-    return report
 
 
 def lines_of(report: Any) -> list[SourceLine]:
