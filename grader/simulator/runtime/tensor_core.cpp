@@ -1,8 +1,11 @@
 // Tensor cores: the last lane of a warp to arrive gathers the fragments of all, computes, and hands out the results.
 #include "sim/tensor_core.h"
 
+#include "scheduler.h"
 #include "sim/small_float.h"
 #include "sim/warp.h"
+
+#define CALLER __builtin_return_address(0)
 
 namespace sim {
 
@@ -225,8 +228,9 @@ void redistribute(void* const arguments[lanes], unsigned participants) {
     }
 }
 
-Registers meet(Site site, const char* name, Operands& operands, WarpFinish finish) {
-    warp_exchange(site, name, ~0u, &operands, finish);
+// `caller` is where the kernel called: findings name that place.
+Registers meet(Site site, const char* name, Operands& operands, WarpFinish finish, const void* caller) {
+    warp_exchange_from(site, name, ~0u, &operands, finish, caller);
     return Registers{join(operands.d), join(operands.d + 2)};
 }
 
@@ -239,7 +243,7 @@ Registers mma(Site site, Mma kind, uint64_t a01, uint64_t a23, uint64_t b01, uin
     split(b01, operands.b);
     split(c01, operands.c);
     split(c23, operands.c + 2);
-    return meet(site, "mma.sync", operands, multiplication(kind));
+    return meet(site, "mma.sync", operands, multiplication(kind), CALLER);
 }
 
 Registers ldmatrix(Site site, bool transposed, uint64_t row01, uint64_t row23) {
@@ -247,7 +251,8 @@ Registers ldmatrix(Site site, bool transposed, uint64_t row01, uint64_t row23) {
     split(row01, operands.a);
     split(row23, operands.a + 2);
     return meet(site, "ldmatrix", operands,
-                transposed ? redistribute<Form::row, Form::transposed_pairs> : redistribute<Form::row, Form::pairs>);
+                transposed ? redistribute<Form::row, Form::transposed_pairs> : redistribute<Form::row, Form::pairs>,
+                CALLER);
 }
 
 Registers stmatrix(Site site, bool transposed, uint64_t r01, uint64_t r23) {
@@ -255,14 +260,15 @@ Registers stmatrix(Site site, bool transposed, uint64_t r01, uint64_t r23) {
     split(r01, operands.a);
     split(r23, operands.a + 2);
     return meet(site, "stmatrix", operands,
-                transposed ? redistribute<Form::transposed_pairs, Form::row> : redistribute<Form::pairs, Form::row>);
+                transposed ? redistribute<Form::transposed_pairs, Form::row> : redistribute<Form::pairs, Form::row>,
+                CALLER);
 }
 
 Registers movmatrix(Site site, uint64_t r01, uint64_t r23) {
     Operands operands = {};
     split(r01, operands.a);
     split(r23, operands.a + 2);
-    return meet(site, "movmatrix", operands, redistribute<Form::pairs, Form::transposed_pairs>);
+    return meet(site, "movmatrix", operands, redistribute<Form::pairs, Form::transposed_pairs>, CALLER);
 }
 
 }  // namespace sim
