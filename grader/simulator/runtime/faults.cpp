@@ -237,7 +237,7 @@ void on_tick(int, siginfo_t*, void* context) {
         fault.address = place_of(context, *worker);
         record_fault(grid, fault, cudaErrorLaunchTimeout);
     }
-    if (grid.stop.load(std::memory_order_relaxed)) {
+    if (grid.stop.is_raised()) {
         if (in_kernel || ++worker->stop_ticks > patience_ticks) siglongjmp(worker->landing, 1);
         return;
     }

@@ -17,7 +17,7 @@ thread_local Worker* current_worker = nullptr;
 
 namespace {
 
-std::atomic<uint64_t> block_serial{0};
+Counter block_serial;
 
 uint64_t next_random(Worker& worker) {
     // xorshift64: any sequence will do, as long as the seed repeats it.
@@ -59,8 +59,8 @@ inline unsigned choose_warp(Worker& worker, unsigned runnable, unsigned index) {
 
 bool start_next_block(Worker& worker) {
     Grid& grid = *worker.grid;
-    if (grid.stop.load(std::memory_order_relaxed)) return false;
-    uint64_t number = grid.next_block.fetch_add(1, std::memory_order_relaxed);
+    if (grid.stop.is_raised()) return false;
+    uint64_t number = grid.next_block.next();
     if (number >= grid.block_count) return false;
     uint64_t linear = worker.order == Order::reverse ? grid.block_count - 1 - number : number;
 
@@ -80,7 +80,7 @@ bool start_next_block(Worker& worker) {
     block->index.x = static_cast<unsigned>(linear % grid.grid.x);
     block->index.y = static_cast<unsigned>(linear / grid.grid.x % grid.grid.y);
     block->index.z = static_cast<unsigned>(linear / grid.grid.x / grid.grid.y);
-    block->serial = block_serial.fetch_add(1, std::memory_order_relaxed) + 1;
+    block->serial = block_serial.next() + 1;
     block->live = block->thread_count;
     block->runnable = block->warp_count == 32 ? ~0u : (1u << block->warp_count) - 1;
     block->spinning = 0;
@@ -130,7 +130,7 @@ void end_block(Worker& worker, BlockStorage* block) {
 bool find_runnable_block(Worker& worker) {
     Grid& grid = *worker.grid;
     for (;;) {
-        if (grid.stop.load(std::memory_order_relaxed)) return false;
+        if (grid.stop.is_raised()) return false;
         bool spinning = false;
         for (BlockStorage* block = worker.resident; block; block = block->next) {
             if (block->runnable) {
@@ -280,7 +280,7 @@ void switch_away(Thread& self) {
 
 void spin(Thread& self) {
     Worker& worker = *current_worker;
-    if (worker.grid->stop.load(std::memory_order_relaxed)) leave_grid(worker);
+    if (worker.grid->stop.is_raised()) leave_grid(worker);
     self.state = State::spinning;
     self.polled = nullptr;
     self.warp->spinning |= 1u << self.lane;
@@ -297,12 +297,12 @@ void let_others_run() {
 void kill_launch(int cuda_error) {
     Worker& worker = *current_worker;
     Grid& grid = *worker.grid;
-    if (!grid.stop.exchange(true)) grid.error = cuda_error;
+    if (grid.stop.raise()) grid.error = cuda_error;
     leave_grid(worker);
 }
 
 void record_fault(Grid& grid, const events::Fault& fault, int cuda_error) {
-    if (grid.stop.exchange(true)) return;
+    if (!grid.stop.raise()) return;
     grid.fault = fault;
     grid.faulted = true;
     grid.error = cuda_error;

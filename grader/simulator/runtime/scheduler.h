@@ -8,10 +8,9 @@
 #include <signal.h>
 #include <stdint.h>
 
-#include <atomic>
-
 #include "events.h"
 #include "fiber.h"
+#include "shared_counter.h"
 #include "thread.h"
 
 namespace sim {
@@ -25,9 +24,9 @@ struct Grid : Launch {
     uint64_t block_count;
     uint64_t shared_limit;  // static + dynamic bytes that this kernel may use
     size_t static_extent;   // of the static arrays with their red zones
-    std::atomic<uint64_t> next_block;
-    std::atomic<bool> stop;  // a thread failed: everybody leaves
-    bool faulted;            // `fault` is valid
+    Counter next_block;
+    Flag stop;     // a thread failed: everybody leaves
+    bool faulted;  // `fault` is valid
     events::Fault fault;
     uint64_t residency;  // blocks that the device can hold at once
 };
