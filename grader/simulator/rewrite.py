@@ -103,9 +103,9 @@ class _Region:
         return "\\\n" if self.macro else "\n"
 
 
-def rewrite(text: str, include_dir: Path | None = None) -> Rewritten:
+def rewrite(text: str | Source, include_dir: Path | None = None) -> Rewritten:
     """Turns CUDA into C++ for the simulator. ``include_dir`` is where the simulator's headers are (for better errors)."""
-    source = Source(text)
+    source = text if isinstance(text, Source) else Source(text)
     check_includes(source, include_dir)
     check_words(source)
     kernels = find_kernels(source)
@@ -115,7 +115,7 @@ def rewrite(text: str, include_dir: Path | None = None) -> Rewritten:
     for region in regions:
         _RegionRewriter(source, region, kernels).run()
         edits.extend(region.edits)
-    return _apply(text, edits)
+    return _apply(source.text, edits)
 
 
 def _apply(text: str, edits: list[Edit]) -> Rewritten:

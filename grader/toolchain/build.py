@@ -152,9 +152,10 @@ def plan_kernel(
     """Reads and translates a kernel file; runs no compiler. Raises RewriteError or PrototypeError."""
     path = Path(path)
     original = read_kernel_file(path) if text is None else text
-    launchers = tuple(_launchers(path, original))
+    source = Source(original)
+    launchers = tuple(_launchers(path, source))
     if device == "cpu":
-        return _plan_cpu(path, original, launchers, checks, compiler)
+        return _plan_cpu(path, source, launchers, checks, compiler)
     if device == "cuda":
         return _plan_cuda(path, original, launchers, compiler, arch)
     raise GraderError(f"there is no device '{device}'", "Use 'cpu' (the simulated GPU) or 'cuda'.")
@@ -197,10 +198,9 @@ def link_flags(plan: BuildPlan, cache: BuildCache) -> tuple[str, ...]:
 # -- plans -----------------------------------------------------------------------------------------------------------
 
 
-def _launchers(path: Path, text: str) -> list[Prototype]:
+def _launchers(path: Path, source: Source) -> list[Prototype]:
     """The launchers of a file, and ``main`` if it is a whole program."""
     try:
-        source = Source(text)
         main = find_main(source)
         return [*find_launchers(source), *([main[0]] if main else [])]
     except PrototypeError as problem:
@@ -208,14 +208,14 @@ def _launchers(path: Path, text: str) -> list[Prototype]:
 
 
 def _plan_cpu(
-    path: Path, original: str, launchers: tuple[Prototype, ...], checks: bool, compiler: str | Compiler | None
+    path: Path, source: Source, launchers: tuple[Prototype, ...], checks: bool, compiler: str | Compiler | None
 ) -> BuildPlan:
     cxx = compiler if isinstance(compiler, Compiler) else find_cxx(compiler)
     try:
-        rewritten = rewrite(original, library.INCLUDE_DIR)
+        rewritten = rewrite(source, library.INCLUDE_DIR)
     except RewriteError as problem:
         raise diagnostics.located(path, problem) from None
-    text = _with_thunks(path, rewritten.text, original, launchers)
+    text = _with_thunks(path, rewritten.text, source.text, launchers)
     gcc = cxx.family == "gcc"
     flags = _CPU_FLAGS + (_GCC_FLAGS if gcc else _CLANG_FLAGS)
     if gcc and int(cxx.version.partition(".")[0] or 0) >= 11:
@@ -229,7 +229,7 @@ def _plan_cpu(
     key = digest(["kernel", text, *flags, cxx.identity, libsim.key, *linking])
     include = (library.INCLUDE_DIR,)
     return BuildPlan(
-        path, "cpu", checks, original, text, launchers, cxx, flags, include, linking, key, rewritten, libsim
+        path, "cpu", checks, source.text, text, launchers, cxx, flags, include, linking, key, rewritten, libsim
     )
 
 
@@ -352,8 +352,3 @@ def _checked(plan: BuildPlan, folder: Path, done: Finished) -> None:
 def compile_error(plan: BuildPlan, output: str) -> BuildError:
     """What a compiler printed, as an error at the learner's lines."""
     return diagnostics.explain(output, plan.file, plan.original, plan.rewritten, plan.compiler)
-
-
-def describe_source(path: Path) -> Source:
-    """The tokens of a kernel file."""
-    return Source(read_kernel_file(path))
