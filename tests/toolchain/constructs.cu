@@ -94,11 +94,7 @@ void launch_from_template(T* x, int n) {
 extern "C" void run_scale(float* x, int n, cudaStream_t stream) {
     launch_from_template(x, n);
     scale<<<dim3((n + 31) >> 5),  // enough blocks
-            dim3(32),
-            0,
-            stream>>>
-        (x,
-         n);
+            dim3(32), 0, stream>>>(x, n);
     LAUNCH(scale, float, x, n);
     auto function = scale<float, (2 > 1)>;
     function<<<1, 1>>>(x, 1);

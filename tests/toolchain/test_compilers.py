@@ -2,10 +2,11 @@
 
 import os
 import stat
+import sys
 
 import pytest
 
-from grader.toolchain.compilers import NoCompiler, available_cxx, find_cxx, find_nvcc
+from grader.toolchain.compilers import NoCompiler, _nvcc_candidates, available_cxx, find_cxx, find_nvcc
 
 
 @pytest.fixture
@@ -87,3 +88,13 @@ def test_an_nvcc_override(clean, tmp_path):
     clean.setenv("GRADER_NVCC", script(tmp_path / "nvcc", 'echo "Cuda compilation tools, release 12.4, V12.4.1"'))
     compiler = find_nvcc()
     assert compiler is not None and compiler.version == "12.4" and str(compiler) == "nvcc 12.4"
+
+
+def test_nvcc_from_the_pip_packages(clean, tmp_path):
+    folder = tmp_path / "site" / "nvidia" / "cu13" / "bin"
+    folder.mkdir(parents=True)
+    fake = script(folder / "nvcc", 'echo "Cuda compilation tools, release 13.5, V13.5.37"')
+    clean.setenv("PATH", "/usr/bin:/bin")
+    clean.syspath_prepend(str(tmp_path / "site"))
+    clean.delitem(sys.modules, "nvidia", raising=False)
+    assert fake in _nvcc_candidates()
