@@ -294,7 +294,8 @@ def _time_one(task: Exercise, case: Case, dtype: str, child: Child, machine: Mac
         timing.runs = len(microseconds)
         for name, value in percentiles(microseconds).items():
             setattr(timing, name, value)
-        outputs = {name: buffers.tensor(buffers.snapshot(), name) for name in call.output_shapes}
+        content = buffers.snapshot()
+        outputs = {name: buffers.tensor(content, name) for name in call.output_shapes}
     if task.torch_baseline is not None:
         _time_torch(task, call, timing, sets, flush, compiled, outputs)
     roofline(timing, machine)

@@ -11,7 +11,6 @@ import datetime
 import hashlib
 import platform
 import secrets
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -58,9 +57,9 @@ def run_check(
         seed=secrets.randbits(48) if seed is None else seed,
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         isolation_note="Own process, own user's rights: not a jail. Do not run code that you do not trust.",
-        command="grader " + " ".join(sys.argv[1:]) if sys.argv[0].endswith("grader") else "",
         source_sha256=_hash(path),
     )
+    verdict.command = f"grader check {entry.name} --file {path} --device {device} --seed {verdict.seed}"
     report = on_progress or (lambda progress: None)
     report(Progress("builds", "started"))
     builder = Builder(path, device)

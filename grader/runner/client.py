@@ -111,10 +111,12 @@ class Child:
         """
         assert self._socket and self._process
         process, sock = self._process, self._socket
-        ended = os.pidfd_open(process.pid)
         poll = select.poll()
         poll.register(sock, select.POLLIN)
-        poll.register(ended, select.POLLIN)
+        ended = -1
+        with contextlib.suppress(OSError):  # where the system lacks it, the closed socket tells
+            ended = os.pidfd_open(process.pid)
+            poll.register(ended, select.POLLIN)
         answer = b""
         late = False
         try:
@@ -131,7 +133,8 @@ class Child:
                     late = True
                     break
         finally:
-            os.close(ended)
+            if ended >= 0:
+                os.close(ended)
         reply = Reply(seconds=time.monotonic() - self._sent, cpu_seconds=self._cpu_used())
         if answer:
             reply.text = answer.decode(errors="replace")
