@@ -62,9 +62,9 @@ residual_add = Exercise(
     hints=[
         "Make one element per thread right first, with its guard. Then ask: how many threads does a pack of 16 bytes "
         "save?",
-        "A struct of 16 / sizeof(T) elements with alignas(16) is read by one 128-bit load, if its address is a "
-        "multiple of 16. Let thread i add pack i, and let a few threads add, one by one, what is before the first "
-        "such address and after the last whole pack.",
+        "A uint4 is 16 bytes: one load through a const uint4* reads 16 / sizeof(T) elements, if its address is a multiple of 16. "
+        "Let thread i add pack i, and let a few threads add, one by one, what is before the first such address and after "
+        "the last whole pack.",
         "In the launcher: past = address % 16 of each pointer. If the three differ, start the kernel with packs of "
         "one element. If they agree, head = min(n, (16 - past) % 16 / sizeof(T)), packs = (n - head) / width, and "
         "the tail begins at head + packs * width. Start at least one block, and index with long long.",
