@@ -33,7 +33,7 @@ def test_wild_pointers(faults, offset):
 
 
 def test_null_pointer(faults):
-    assert faults("null_pointer", ints()).error == ILLEGAL_ADDRESS
+    assert faults("null_pointer", ints(), 0).error == ILLEGAL_ADDRESS
 
 
 def test_misaligned_vector(faults):
@@ -114,7 +114,7 @@ def test_after_a_fault_nothing_works_until_a_reset(faults):
 
 def test_many_faults_in_a_row_leak_nothing(faults):
     for _ in range(50):
-        assert faults("null_pointer", ints()).error == ILLEGAL_ADDRESS
+        assert faults("null_pointer", ints(), 0).error == ILLEGAL_ADDRESS
         assert faults("barrier_and_warp", ints(192)).error == TIMEOUT
 
 
@@ -122,7 +122,7 @@ def test_the_process_keeps_its_own_signal_handlers(faults):
     caught = []
     previous = signal.signal(signal.SIGVTALRM, lambda *_: caught.append(1))
     try:
-        faults("null_pointer", ints())
+        faults("null_pointer", ints(), 0)
         faults("stuck", ints())
         signal.raise_signal(signal.SIGVTALRM)
         assert caught == [1]
@@ -135,7 +135,7 @@ def test_a_crash_of_the_process_itself_is_still_a_crash():
 import ctypes, numpy as np
 from tests.simulator.harness import KERNELS, SimulatedKernel
 kernel = SimulatedKernel(KERNELS / "faults.cu")
-assert kernel("null_pointer", np.zeros(64, dtype=np.int32)).error == 700
+assert kernel("null_pointer", np.zeros(64, dtype=np.int32), 0).error == 700
 ctypes.string_at(8)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)

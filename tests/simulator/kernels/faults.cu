@@ -10,7 +10,10 @@ extern "C" void wild(int* out, long long offset, cudaStream_t stream) {
 }
 
 __global__ void null_kernel(const int* nothing, int* out) { out[0] = nothing[threadIdx.x]; }
-extern "C" void null_pointer(int* out, cudaStream_t stream) { null_kernel<<<1, 32, 0, stream>>>(nullptr, out); }
+// Not a constant null, which a compiler may take as a promise that this never runs.
+extern "C" void null_pointer(int* out, long long address, cudaStream_t stream) {
+    null_kernel<<<1, 32, 0, stream>>>((const int*)address, out);
+}
 
 __global__ void misaligned_kernel(const float* x, float* out, int offset) {
     const float4 four = *(const float4*)(x + offset);
