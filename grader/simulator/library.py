@@ -113,5 +113,5 @@ def _run(plan: LibraryPlan, argv: tuple[str, ...], folder: Path) -> None:
     if done.returncode != 0:
         raise BuildError(
             f"the simulator does not build with {plan.compiler}:\n{done.output.strip()}",
-            "A C++17 compiler is needed: g++ 9 or clang++ 10, or newer.",
+            "A C++17 compiler is needed: g++ 10 or clang++ 12, or newer.",
         )

@@ -151,14 +151,14 @@ class _RegionRewriter:
         i = 0
         while i < len(self.tokens):
             if not self.region.macro:
-                self._follow_branches(self.tokens[i].start)
+                self._follow_branches(i)
             i = self._step(i)
 
     # -- where we are --------------------------------------------------------------------------------------------
 
-    def _follow_branches(self, position: int) -> None:
+    def _follow_branches(self, i: int) -> None:
         """``#if`` branches open the same braces twice; each branch starts from the scopes before the ``#if``."""
-        while self.branches and self.branches[0].start < position:
+        while self.branches and self.branches[0].start < self.tokens[i].start:
             name = self.branches.pop(0).name
             if name.startswith("if"):
                 self.saved.append([_Scope(**vars(s)) for s in self.scopes])
@@ -166,7 +166,24 @@ class _RegionRewriter:
                 if self.saved:
                     self.saved.pop()
             elif self.saved:
+                ended = self.scopes[-1].start > self.saved[-1][-1].start
                 self.scopes = [_Scope(**vars(s)) for s in self.saved[-1]]
+                if ended:  # a statement ended in the branch before, so a new one begins here
+                    self.scopes[-1].start = i
+
+    def _refuse_directives(self, start: int, end: int, what: str) -> None:
+        """A construct that is replaced as a whole cannot have preprocessor lines in it."""
+        if self.region.macro:
+            return
+        for directive in self.source.directives:
+            if start < directive.start < end:
+                token = Token("mark", "#", directive.start, directive.end)
+                raise error_at(
+                    self.source,
+                    token,
+                    f"#{directive.name} inside {what} is not simulated",
+                    "Write the whole statement in each branch.",
+                )
 
     def _step(self, i: int) -> int:
         token, scope = self.tokens[i], self.scopes[-1]
@@ -339,6 +356,7 @@ class _RegionRewriter:
         declaration = list(tokens[start:end])
         if not declaration:
             raise error_at(self.source, tokens[i], "a __shared__ declaration with nothing in it")
+        self._refuse_directives(declaration[0].start, declaration[-1].end, "a __shared__ declaration")
         dynamic = any(t.text == "extern" for t in declaration)
         if scope.kind in ("namespace", "class") and not dynamic:
             raise error_at(
@@ -427,6 +445,7 @@ class _RegionRewriter:
         close = closing(tokens, paren)
         if close is None:
             raise error_at(self.source, tokens[i], "an asm statement with no closing ')'")
+        self._refuse_directives(tokens[i].start, tokens[close].end, "an asm statement")
         try:
             call = ptx_asm.translate(tokens[paren + 1 : close])
         except ptx_asm.UnknownPtx as problem:

@@ -35,6 +35,8 @@ class Simulator:
         lib.sim_tensor_write.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
         lib.sim_tensor_read.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
         lib.sim_tensor_write.restype = lib.sim_tensor_read.restype = None
+        lib.sim_tensor_readonly.argtypes = [ctypes.c_void_p]
+        lib.sim_tensor_readonly.restype = None
         lib.sim_configure.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
         lib.sim_report.restype = lib.sim_take_output.restype = ctypes.c_char_p
         lib.sim_reset.restype = None
@@ -97,6 +99,10 @@ class Simulator:
             device = self._place(argument)
             ranges.append((start, size, device, argument))
             placed[id(tensor)] = device
+        written = {placed[id(a.tensor)] for a in arguments if a.tensor is not None and not a.parameter.const}
+        for _, _, device, _ in ranges:
+            if device not in written:
+                self._lib.sim_tensor_readonly(device)
         return placed
 
     def _place(self, argument: Argument) -> int:

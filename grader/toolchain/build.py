@@ -41,6 +41,8 @@ _CPU_FLAGS = (
     "-fno-stack-protector",  # a smashed stack is a finding, not the end of the process
     "-fstack-clash-protection",  # a large local array must not step over the guard page
     "-fno-builtin-printf",
+    "-fno-finite-loops",  # a loop that waits for another thread stays
+    "-fno-optimize-sibling-calls",  # a barrier at the end of a kernel keeps its line
     "-U_FORTIFY_SOURCE",
     "-ffp-contract=off",
     "-fdiagnostics-color=never",
@@ -48,6 +50,7 @@ _CPU_FLAGS = (
 _GCC_FLAGS = ("-fno-gnu-unique", "-fno-tree-vectorize", "-fmax-errors=20")
 _GCC_CHECKED = (
     "-O1",
+    "-fno-tree-sra",  # a structure is read at once, as a GPU does, and not member by member
     "-fsanitize=thread,bounds",
     "--param=tsan-instrument-func-entry-exit=0",
     "--param=tsan-distinguish-volatile=1",

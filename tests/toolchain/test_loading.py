@@ -299,3 +299,12 @@ def test_the_report_counts_the_last_call(file):
 def test_without_checks_nothing_is_counted(kernel):
     kernel.add(torch.ones(4), torch.ones(4), torch.ones(4), 4)
     assert kernel.report.findings == [] and kernel.report.lines == []
+
+
+def test_an_input_is_not_to_be_written(tmp_path):
+    path = tmp_path / "add.cu"
+    path.write_text(SOURCE.replace("out[i] = x[i]", "out[i] = const_cast<float*>(x)[i] = x[i]"))
+    kernel = load_kernel(path)
+    x, out = torch.ones(8), torch.zeros(8)
+    with pytest.raises(KernelFinding, match=r"x\[0\]"):
+        kernel.add(x, torch.ones(8), out, 8)

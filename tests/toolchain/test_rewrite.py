@@ -230,6 +230,22 @@ def test_branches_of_the_preprocessor_open_a_brace_twice():
     assert "RegisterGlobal sim_global_x" in rewrite(text).text
 
 
+def test_shared_arrays_in_branches_of_the_preprocessor():
+    text = "__global__ void k() {\n#ifdef A\n    __shared__ float a[3];\n#else\n    __shared__ float a[4];\n#endif\n}\n"
+    done = rewrite(text).text
+    assert '    auto& a = ::sim::shared_array<float[3]>("a", SIM_SITE);\n#else\n' in done
+    assert '    auto& a = ::sim::shared_array<float[4]>("a", SIM_SITE);\n#endif\n' in done
+
+
+def test_a_launch_with_branches_of_the_preprocessor_in_it():
+    text = "void f() { k<<<1,\n#ifdef A\n 32\n#else\n 64\n#endif\n>>>(x,\n#if B\n y\n#else\n z\n#endif\n); }"
+    done = rewrite(text).text
+    assert "LaunchConfig(1,\n#ifdef A\n 32\n#else\n 64\n#endif\n)" in done
+    assert [line for line in done.split("\n") if line.startswith("#")] == [
+        line for line in text.split("\n") if line.startswith("#")
+    ]
+
+
 # -- what cannot be simulated ------------------------------------------------------------------------------------------
 
 
@@ -251,6 +267,7 @@ def test_branches_of_the_preprocessor_open_a_brace_twice():
         ("void f() {\n <<<1, 2>>>(); }", 2, "without the name"),
         ("__global__ void k() {\n __shared__ int n = 3; }", 2, "initialiser"),
         ("__shared__ int n;", 1, "outside a kernel"),
+        ("__global__ void k() {\n __shared__ float a\n#if A\n [3]\n#else\n [4]\n#endif\n; }", 3, "#if inside"),
         ("void f() {\n cudaLaunchKernelEx(&c, k, x); }", 2, "cudaLaunchKernelEx"),
     ],
 )
