@@ -1,0 +1,157 @@
+"""Times and memory of the day's kernels, and of torch's own attention, on the GPU of this machine.
+
+    python lessons/day06_flash_attention/measure.py            prints a table
+    python lessons/day06_flash_attention/measure.py --record   also writes attention_gpu.json, which the lesson plots
+
+One batch of 16 heads, head_dim 64, no mask, as many keys as queries. Everything is float32 but for the last two rows: torch's
+FlashAttention-2 and cuDNN take 16-bit numbers only, and are there to show what tensor cores are worth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+from grader import load_kernel  # noqa: E402  (the course need not be installed)
+
+LENGTHS = [1024, 2048, 4096, 8192]
+HEADS, HEAD_DIM = 16, 64
+REPEATS = 9
+VERSIONS = {
+    "1: three passes": "attention_1_three_passes.cu",
+    "2: one pass": "attention_2_one_pass.cu",
+    "3: tiles": "attention_3_tiles.cu",
+    "4: register tiles": "attention_4_register_tiles.cu",
+}
+TORCH = {
+    "torch, unfused": (SDPBackend.MATH, torch.float32),
+    "torch, memory-efficient": (SDPBackend.EFFICIENT_ATTENTION, torch.float32),
+    "torch, FlashAttention-2 (bf16)": (SDPBackend.FLASH_ATTENTION, torch.bfloat16),
+    "torch, cuDNN (bf16)": (SDPBackend.CUDNN_ATTENTION, torch.bfloat16),
+}
+
+Run = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+"""q, k, v, each [1, heads, length, head_dim] -> out of the same shape. Allocates what it needs."""
+
+
+def version(file: str) -> Run:
+    """One of the lesson's kernels."""
+    kernel = load_kernel(HERE / file, device="cuda")
+
+    def run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        length = q.shape[2]
+        out = torch.empty_like(q)
+        table = [torch.empty(HEADS, length, length, device=q.device)] if "three_passes" in file else []
+        kernel.attention(q, k, v, *table, out, HEADS, length, length, HEAD_DIM, HEAD_DIM**-0.5, False)
+        return out
+
+    return run
+
+
+def solution() -> Run:
+    """The solution of the exercise flash_attention."""
+    kernel = load_kernel(HERE.parents[1] / "solutions" / HERE.name / "flash_attention.cu", device="cuda")
+
+    def run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        length = q.shape[2]
+        out = torch.empty_like(q)
+        kernel.flash_attention(q, k, v, out, 1, HEADS, length, length, HEAD_DIM, HEAD_DIM**-0.5, False)
+        return out
+
+    return run
+
+
+def torch_attention(backend: SDPBackend, dtype: torch.dtype) -> Run:
+    """One of torch's attentions."""
+
+    def run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        with sdpa_kernel(backend):
+            return scaled_dot_product_attention(q.to(dtype), k.to(dtype), v.to(dtype))
+
+    return run
+
+
+def microseconds(run: Run, inputs: list[torch.Tensor]) -> float:
+    """The median time of a call, by the GPU's events."""
+    run(*inputs)
+    times = []
+    for _ in range(REPEATS):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        run(*inputs)
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end) * 1e3)
+    return statistics.median(times)
+
+
+def peak_bytes(run: Run, inputs: list[torch.Tensor]) -> int:
+    """The most memory that a call needs on top of its inputs, its output included."""
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    run(*inputs)
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before
+
+
+def measure() -> dict[str, dict[str, list[float]]]:
+    """Times in microseconds and memory in bytes, by name, for each length."""
+    runs = {name: (version(file), torch.float32) for name, file in VERSIONS.items()}
+    runs["the solution"] = (solution(), torch.float32)
+    runs |= {name: (torch_attention(*which), which[1]) for name, which in TORCH.items()}
+    found: dict[str, dict[str, list[float]]] = {name: {"us": [], "bytes": []} for name in runs}
+    for length in LENGTHS:
+        whole = [torch.randn(1, HEADS, length, HEAD_DIM, device="cuda") for _ in range(3)]
+        expected = runs["torch, memory-efficient"][0](*whole)
+        for name, (run, dtype) in runs.items():
+            inputs = [tensor.to(dtype) for tensor in whole]
+            error = (run(*inputs).float() - expected).abs().max().item()
+            if not error < (1e-3 if dtype == torch.float32 else 3e-2):
+                raise SystemExit(f"{name} is wrong by {error:.1g} at {length} queries: no times of wrong kernels")
+            found[name]["us"].append(round(microseconds(run, inputs), 1))
+            found[name]["bytes"].append(peak_bytes(run, inputs))
+    return found
+
+
+def main() -> None:
+    """Measure, print, and record if asked to."""
+    parser = argparse.ArgumentParser(description="times and memory of attention on this machine's GPU")
+    parser.add_argument("--record", action="store_true", help="write attention_gpu.json for the lesson")
+    record = parser.parse_args().record
+    if not torch.cuda.is_available():
+        raise SystemExit("There is no GPU here. The lesson shows what was recorded on one.")
+    found = measure()
+    print(f"{'microseconds':32s}" + "".join(f"{length:>10d}" for length in LENGTHS))
+    for name, values in found.items():
+        print(f"{name:32s}" + "".join(f"{us:10.0f}" for us in values["us"]))
+    if record:
+        result = {
+            "version": 1,
+            "gpu": torch.cuda.get_device_name(),
+            "torch": torch.__version__,
+            "date": datetime.date.today().isoformat(),
+            "command": f"python lessons/{HERE.name}/measure.py --record",
+            "shape": {"batch": 1, "heads": HEADS, "head_dim": HEAD_DIM},
+            "lengths": LENGTHS,
+            "kernels": found,
+        }
+        path = HERE / "attention_gpu.json"
+        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        print(f"recorded in {path.relative_to(HERE.parents[1])}")
+
+
+if __name__ == "__main__":
+    main()
