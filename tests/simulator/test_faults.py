@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -140,3 +142,13 @@ ctypes.string_at(8)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
     assert done.returncode == -signal.SIGSEGV
+
+
+def test_an_interrupt_ends_the_launch(faults):
+    faults.configure(watchdog_seconds=1000)
+    started = time.perf_counter()
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        faults("forever", ints())
+    assert time.perf_counter() - started < 10

@@ -59,3 +59,9 @@ raise SystemExit(ctypes.CDLL(str(built.library)).grader_call_main(None))
     assert done.returncode == 0, done
     assert (KERNELS / "program.cu").exists()
     assert done.stdout == "host 1\ndevice 7\nhost 2: sum 4950\ndevice 8\n", done.stdout
+
+
+def test_clocks(load):
+    out = np.zeros(64, dtype=np.int32)
+    assert load("runtime_api")("clocks", out).error == 0
+    np.testing.assert_array_equal(out, 1)

@@ -6,7 +6,7 @@
 
 #include "sim/collective.h"
 #include "sim/device.h"
-#include "sim/output.h"
+#include "sim/c_library.h"
 
 // Copies 4, 8 or 16 bytes, aligned to their size; the last `zero_fill` of them are zeros and are not read.
 SIM_INLINE void __pipeline_memcpy_async(void* __restrict__ shared, const void* __restrict__ global, size_t bytes,

@@ -9,7 +9,7 @@
 #define __CUDA_ARCH__ 900
 #endif
 
-#include "sim/output.h"
+#include "sim/c_library.h"
 
 #include "host_defines.h"
 #include "vector_types.h"

@@ -6,8 +6,7 @@
 
 #define SIM_DEVICE_INLINE inline __attribute__((always_inline))
 
-// Macros, because the C library has a clock() of its own and device code must not get that one.
-#define clock64() ::sim::clock_cycles()
+SIM_DEVICE_INLINE long long clock64() { return ::sim::clock_cycles(); }
 SIM_DEVICE_INLINE void __nanosleep(unsigned int nanoseconds) { ::sim::nanosleep(nanoseconds); }
 SIM_DEVICE_INLINE void __trap() { ::sim::trap(); }
 SIM_DEVICE_INLINE void __brkpt() {}

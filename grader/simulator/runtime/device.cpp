@@ -54,3 +54,8 @@ void trap() {
 }
 
 }  // namespace sim
+
+// What clock() is in a kernel file: sim/c_library.h.
+extern "C" __attribute__((visibility("default"))) clock_t sim_clock() {
+    return sim::current_thread ? static_cast<clock_t>(sim::clock_cycles()) : clock();
+}

@@ -35,6 +35,8 @@ constexpr unsigned patience_ticks = 50;
 
 struct sigaction previous[fault_signal_count];
 struct sigaction previous_tick;
+struct sigaction previous_interrupt;
+Grid* running_grid = nullptr;
 
 // The library that holds the kernel: only there is a thread interrupted, never within libsim or the C library.
 uintptr_t code_begin = 0, code_end = 0;
@@ -251,10 +253,27 @@ void on_tick(int, siginfo_t*, void* context) {
     }
 }
 
+// Ctrl-C in a notebook: the process's own handler has its say (Python's makes a note), and the launch ends at the next
+// tick, so that Python gets to read the note.
+void on_interrupt(int signal, siginfo_t* info, void* context) {
+    if (previous_interrupt.sa_flags & SA_SIGINFO) {
+        previous_interrupt.sa_sigaction(signal, info, context);
+    } else {
+        previous_interrupt.sa_handler(signal);
+    }
+    Grid* grid = running_grid;
+    if (grid && grid->stop.raise()) grid->error = cudaErrorLaunchFailure;
+}
+
+bool has_handler(const struct sigaction& action) {
+    return (action.sa_flags & SA_SIGINFO) || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+}
+
 }  // namespace
 
-FaultHandlers::FaultHandlers(void (*kernel_code)(void*)) {
-    find_code(reinterpret_cast<void*>(kernel_code));
+FaultHandlers::FaultHandlers(Grid& grid) {
+    find_code(reinterpret_cast<void*>(grid.body));
+    running_grid = &grid;
     struct sigaction action;
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
@@ -266,9 +285,16 @@ FaultHandlers::FaultHandlers(void (*kernel_code)(void*)) {
     action.sa_sigaction = on_tick;
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
     sigaction(tick_signal, &action, &previous_tick);
+    sigaction(SIGINT, nullptr, &previous_interrupt);
+    if (!has_handler(previous_interrupt)) return;  // then it ends the process, as it should
+    action.sa_sigaction = on_interrupt;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    sigaction(SIGINT, &action, nullptr);
 }
 
 FaultHandlers::~FaultHandlers() {
+    running_grid = nullptr;
+    if (has_handler(previous_interrupt)) sigaction(SIGINT, &previous_interrupt, nullptr);
     sigaction(tick_signal, &previous_tick, nullptr);
     for (int i = 0; i < fault_signal_count; ++i) sigaction(fault_signals[i], &previous[i], nullptr);
 }

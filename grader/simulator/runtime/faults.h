@@ -11,7 +11,7 @@ namespace sim {
 // Signal handlers for the duration of a launch; the process gets its own back afterwards.
 class FaultHandlers {
   public:
-    explicit FaultHandlers(void (*kernel_code)(void*));  // a function of the library that holds the kernel
+    explicit FaultHandlers(Grid& grid);
     ~FaultHandlers();
     FaultHandlers(const FaultHandlers&) = delete;
     FaultHandlers& operator=(const FaultHandlers&) = delete;

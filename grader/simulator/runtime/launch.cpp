@@ -68,7 +68,7 @@ unsigned worker_count(const Grid& grid) {
 }
 
 void run_workers(Grid& grid) {
-    FaultHandlers handlers(grid.body);
+    FaultHandlers handlers(grid);
     Worker* first = get_worker(0);
     if (!first) {
         record_fault(grid, {events::FaultKind::out_of_memory, nullptr, nullptr, nullptr, nullptr, false},

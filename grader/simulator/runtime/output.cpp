@@ -110,7 +110,7 @@ void show_output() {
 
 extern "C" {
 
-// What printf and assert are in a kernel file: sim/output.h.
+// What printf and assert are in a kernel file: sim/c_library.h.
 __attribute__((visibility("default"))) int sim_printf(const char* format, ...) {
     va_list arguments;
     va_start(arguments, format);

@@ -146,3 +146,16 @@ extern "C" void by_address(float a, const float* x, float* y, int n, cudaStream_
     auto chosen = n > 5 ? add_kernel<float, 10> : add_kernel<float, 20>;
     chosen<<<(n + 31) / 32, 32, 0, stream>>>(y, n);
 }
+
+// Clocks go forward, and go on while a thread waits.
+__global__ void clocks_kernel(int* out) {
+    const long long start = clock64();
+    const clock_t coarse = clock();
+    unsigned long long before, after;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(before));
+    while (clock64() - start < 100000) __nanosleep(100);
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(after));
+    out[threadIdx.x] = clock64() > start && clock() > coarse && after > before;
+}
+
+extern "C" void clocks(int* out, cudaStream_t stream) { clocks_kernel<<<1, 64, 0, stream>>>(out); }

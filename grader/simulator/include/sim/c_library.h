@@ -1,4 +1,4 @@
-// printf and assert, wherever they are called.
+// printf, assert and clock, wherever they are called.
 //
 // The names keep their declarations from the C library; only the symbols that they stand for change. In host code the
 // functions behind them do what the C library does.
@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <time.h>
 
 #if defined(__APPLE__)
 #define SIM_SYMBOL(name) __asm__("_" name)
@@ -17,6 +18,9 @@
 extern "C" {
 
 int printf(const char* format, ...) SIM_SYMBOL("sim_printf");
+#if defined(__GLIBC__)
+clock_t clock(void) __THROW SIM_SYMBOL("sim_clock");
+#endif
 
 #if defined(__GLIBC__)
 void __assert_fail(const char* expression, const char* file, unsigned int line, const char* function) __THROW
