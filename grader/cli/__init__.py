@@ -5,6 +5,24 @@
 
 from __future__ import annotations
 
-from grader.cli.app import main
+import os
+import sys
 
-__all__ = ["main"]
+
+def main() -> None:
+    """The console script."""
+    try:
+        # Here, not above: an interrupt that comes while modules are loaded shall end as quietly as a later one.
+        from grader.cli.app import INTERRUPTED, run
+
+        code = run()
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        os._exit(130)
+    if code == INTERRUPTED:
+        # Ending as usual would wait for compilers in other threads; and Python, where the key was pressed inside an
+        # import of torch, would end by the signal and lose the exit code.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)

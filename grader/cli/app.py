@@ -101,16 +101,3 @@ def _sentence(message: str) -> str:
     """Typer's message, as ours begin: small, and without a full stop."""
     message = message.strip().rstrip(".").replace("Value error, ", "")
     return message[:1].lower() + message[1:]
-
-
-def main() -> None:
-    """The console script."""
-    code = run()
-    if code == INTERRUPTED:
-        # Ending as usual would wait for compilers in other threads; and Python, where the key was pressed inside an
-        # import of torch, would end by the signal and lose the exit code.
-        with contextlib.suppress(OSError):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
