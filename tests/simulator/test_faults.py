@@ -74,7 +74,7 @@ def test_infinite_loops(faults, launcher, workers):
     faults.configure(workers=workers)
     started = time.perf_counter()
     assert faults(launcher, ints()).error == TIMEOUT
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < 60, "far less on a machine that is not busy"
 
 
 @pytest.mark.parametrize("launcher", ["barrier_and_warp", "masks_differ"])
@@ -151,4 +151,4 @@ def test_an_interrupt_ends_the_launch(faults):
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         faults("forever", ints())
-    assert time.perf_counter() - started < 10
+    assert time.perf_counter() - started < 60

@@ -144,8 +144,7 @@ bool find_runnable_block(Worker& worker) {
         if (!spinning) deadlock(worker);
         if (++worker.spin_rounds > spin_patience) {
             if (worker.resident_count < grid.residency && start_next_block(worker)) return true;
-            // What they wait for may be done by a block of another worker.
-            sched_yield();
+            if (grid.workers > 1) sched_yield();  // what they wait for may be done by a block of another worker
         }
         for (BlockStorage* block = worker.resident; block; block = block->next) {
             for (unsigned warps = block->spinning; warps; warps &= warps - 1) {
