@@ -20,6 +20,7 @@ setup: .venv/.installed
 	@echo "Setting up .venv; this downloads the packages once."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e '.[test]'
+	$(BIN)/python -m grader.install
 	@touch $@
 
 demo: setup

@@ -14,6 +14,10 @@ class GraderError(Exception):
     def __str__(self) -> str:
         return f"{self.message}\n{self.hint}" if self.hint else self.message
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows in place of a traceback (IPython asks for it by this name)."""
+        return str(self).splitlines()
+
 
 class BuildError(GraderError):
     """The kernel does not compile. ``message`` is the compiler's own text, at the learner's lines."""
