@@ -36,6 +36,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -336,6 +337,8 @@ class _Reader:
     def _side(self, data: dict[str, Any]) -> Side:
         offset = self.offsets.get(data.get("site", 0))
         place = self.symbols.with_column(offset) if offset is not None else UNKNOWN
+        if not place.line and data.get("line"):  # compilers merge calls and forget their lines
+            place = Location(self.symbols.file_name, data["line"])
         return Side(
             place.file,
             place.line,
@@ -352,13 +355,13 @@ class _Reader:
         if other and data["check"] == "racecheck" and (other.file, other.line) < (side.file, side.line):
             # Which side came first is chance; the order of the source is not.
             side, other = other, side
+        if other and other.place == side.place and "line" in data and "line" in data["other"]:
+            # One merged call for two barriers: the source says which lines they are on.
+            for this, line in ((side, data["line"]), (other, data["other"]["line"])):
+                this.line, this.column = line, 0
+                this.source_line = self._source_line(Location(this.file, line))
         memory = data.get("memory")
-        detail = data.get("detail", "")
-        for site in self.offsets:
-            marker = f"{{site {site}}}"
-            if marker in detail:
-                place = self._location(site)
-                detail = detail.replace(marker, f"{Path(place.file).name}:{place.line}" if place.line else "?")
+        detail = self._name_sites(data.get("detail", ""))
         told = finding_text.describe(data["check"], data["kind"], side, other, memory, data, detail)
         finding = Finding(
             check=data["check"],
@@ -381,6 +384,16 @@ class _Reader:
         if other and (other.line or other.block is not None):
             finding.other = {**dataclasses.asdict(other), "message": told.other}
         return finding
+
+    def _name_sites(self, text: str) -> str:
+        """``{site 7 line 31}`` becomes ``flash_attention.cu:31``."""
+
+        def name(match: re.Match[str]) -> str:
+            place = self._location(int(match[1]))
+            file = Path(place.file or self.symbols.file_name).name
+            return f"{file}:{place.line or match[2]}"
+
+        return re.sub(r"\{site (\d+) line (\d+)\}", name, text)
 
     def _source_line(self, place: Location) -> str:
         lines = _source_lines(place.file)

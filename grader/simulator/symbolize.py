@@ -41,6 +41,11 @@ class Symbolizer:
         self._known: dict[int, Location] = {}
         self._columns: dict[int, int] = {}
 
+    @property
+    def file_name(self) -> str:
+        """The kernel file, as locations name it."""
+        return str(self.source) if self.source is not None else ""
+
     def locate(self, offsets: Iterable[int]) -> dict[int, Location]:
         """The places of return addresses, given as offsets in the library."""
         wanted = sorted({offset for offset in offsets if offset not in self._known})

@@ -64,6 +64,8 @@ _CLANG_CHECKED = (
     "-tsan-instrument-func-entry-exit=0",
     "-mllvm",
     "-tsan-distinguish-volatile=1",
+    "-mllvm",
+    "-tsan-instrument-read-before-write=1",  # else the read of x[i] += 1 is left out
 )
 _PLAIN = ("-O2",)
 

@@ -9,6 +9,7 @@
 #include "checks/hooks.h"
 #include "checks/races.h"
 #include "checks/report.h"
+#include "runtime/fiber.h"
 
 namespace sim::events {
 
@@ -68,6 +69,7 @@ void check_exits(BlockState& block, const unsigned* participants) {
     if (present == block.block->thread_count || !first) return;
     block.exit_reported = true;
     Finding finding = finding_for(Check::synccheck, "barrier_after_exit", first, first->call_address);
+    finding.side.line = first->wait_site.line;
     finding.number = block.block->thread_count - present;
     finding.bytes = block.block->thread_count;
     add_finding(finding);
@@ -311,6 +313,7 @@ void describe_waits(const Block& block, Finding& finding) {
         uint8_t detail;
         const char* label;
         const void* address;
+        unsigned line;
         unsigned count;
         unsigned first;
     } places[8];
@@ -324,7 +327,8 @@ void describe_waits(const Block& block, Finding& finding) {
         if (p == 8) continue;
         if (p == count) {
             const char* label = thread.wait == Wait::exchange ? thread.wait_label : nullptr;
-            places[count++] = {thread.wait, thread.wait_detail, label, thread.call_address, 0, i};
+            places[count++] = {
+                thread.wait, thread.wait_detail, label, thread.call_address, thread.wait_site.line, 0, i};
         }
         ++places[p].count;
     }
@@ -332,13 +336,13 @@ void describe_waits(const Block& block, Finding& finding) {
     char* end = finding.detail + sizeof finding.detail;
     for (unsigned p = 0; p < count && next < end - 1; ++p) {
         const char* name = places[p].label ? places[p].label : wait_name(places[p].wait, places[p].detail);
-        next += snprintf(next, static_cast<size_t>(end - next), "%s%u thread%s (first: %u) at %s, {site %u}",
+        next += snprintf(next, static_cast<size_t>(end - next), "%s%u thread%s (first: %u) at %s, {site %u line %u}",
                          p ? "; " : "", places[p].count, places[p].count == 1 ? "" : "s", places[p].first, name,
-                         site_id(places[p].address));
+                         site_id(places[p].address), places[p].line);
     }
     if (exited && next < end - 1) snprintf(next, static_cast<size_t>(end - next), "; %u exited", exited);
-    if (count) finding.side.address = places[0].address;
-    if (count > 1) finding.other.address = places[1].address;
+    if (count) finding.side.address = places[0].address, finding.side.line = places[0].line;
+    if (count > 1) finding.other.address = places[1].address, finding.other.line = places[1].line;
 }
 
 }  // namespace
@@ -370,6 +374,7 @@ void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail
     }
     const Thread* example = thread ? thread : &block.threads[0];
     Finding finding = finding_for(Check::synccheck, name, example, example->call_address);
+    finding.side.line = example->wait_site.line;
     set_detail(finding, detail);
     if (kind == SyncError::deadlock) describe_waits(block, finding);
     const Thread* other = nullptr;
@@ -386,12 +391,41 @@ void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail
     if (other) {
         Finding there = finding_for(Check::synccheck, name, other, other->call_address);
         finding.other = there.side;
+        finding.other.line = other->wait_site.line;
         snprintf(finding.detail, sizeof finding.detail, "%s and %s",
                  thread->wait == Wait::exchange ? thread->wait_label : wait_name(thread->wait, thread->wait_detail),
                  other->wait == Wait::exchange ? other->wait_label : wait_name(other->wait, other->wait_detail));
     }
     add_finding(finding);
 }
+
+namespace {
+
+// Whether the address is that of an instruction which a signal interrupted.
+bool is_exact(const Fault& fault) {
+    switch (fault.kind) {
+        case FaultKind::illegal_address:
+        case FaultKind::misaligned_address:
+        case FaultKind::stack_overflow:
+        case FaultKind::infinite_loop:
+        case FaultKind::division_by_zero:
+        case FaultKind::illegal_instruction:
+            return fault.address && !(fault.thread && fault.address == fault.thread->call_address);
+        default:
+            return false;
+    }
+}
+
+// The return address of a hook nearest to the end of the thread's stack.
+const void* access_on_stack(const Thread& thread) {
+    auto* word = reinterpret_cast<const void* const*>(thread.fiber->low);
+    auto* end = reinterpret_cast<const void* const*>(thread.fiber->top);
+    for (unsigned looked = 0; word < end && looked < 4096; ++word, ++looked)
+        if (*word && is_site(*word)) return *word;
+    return nullptr;
+}
+
+}  // namespace
 
 void fault(Launch& launch, const Fault& fault) {
     Check check = Check::fault;
@@ -442,7 +476,14 @@ void fault(Launch& launch, const Fault& fault) {
         state->pending = false;
         return;
     }
-    Finding finding = finding_for(check, name, fault.thread, fault.address);
+    const void* address = fault.address;
+    // A return address points behind its call, that of a faulting instruction at it; readers expect the former.
+    if (is_exact(fault)) address = static_cast<const char*>(address) + 1;
+    if (fault.kind == FaultKind::stack_overflow && fault.thread) {
+        // Where exactly the stack ended is chance, and may be within a check: better the last access before.
+        if (const void* access = access_on_stack(*fault.thread)) address = access;
+    }
+    Finding finding = finding_for(check, name, fault.thread, address);
     finding.data = reinterpret_cast<uint64_t>(fault.data);
     finding.launch = launch.id;
     if (fault.kind == FaultKind::illegal_address && finding.data < 65536) finding.kind = "null_pointer";

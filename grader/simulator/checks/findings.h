@@ -30,6 +30,7 @@ struct Side {
     bool has_thread;
     uint32_t serial;   // of the block; 0 when unknown
     uint32_t thread;   // in it, x fastest
+    uint32_t line;     // as the source says itself, for barriers and warp intrinsics; 0 when unknown
     bool block_known;  // without a serial, from the runtime itself
     uint32_t block[3];
     uint32_t index[3];

@@ -95,7 +95,10 @@ template <unsigned SizeLog2, bool Write>
 void hook_volatile(const void* data, const void* code) {
     Thread* thread = current_thread;
     if (!thread || !state_of(*thread)) return call_hook<SizeLog2, Write>(data, code);
-    if (!Write) volatile_read(data);
+    if (!Write) {
+        thread->call_address = code;  // what a loop that polls for ever is blamed on
+        volatile_read(data);
+    }
     ThreadState& state = *state_of(*thread);
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
     if (is_shared(data))

@@ -241,7 +241,7 @@ void release(ThreadState& thread, const void* variable, bool block_scope) {
         if (release) {
             Locked locked(the_launch.lock);
             SyncLog** log = the_launch.logs.find(reinterpret_cast<uint64_t>(variable));
-            if (log) (*log)->append(release);
+            if (log) (*log)->append(release, thread.thread->linear, thread.time());
         }
         release = in_block;
     }
@@ -258,7 +258,13 @@ void release(ThreadState& thread, const void* variable, bool block_scope) {
         log = static_cast<SyncLog*>(calloc(1, sizeof(SyncLog)));
         if (!log) abort();
     }
-    log->append(release);
+    log->append(release, thread.thread->linear, thread.time());
+}
+
+const SyncLog* log_of(const void* variable) {
+    Locked locked(the_launch.lock);
+    SyncLog** log = the_launch.logs.find(reinterpret_cast<uint64_t>(variable));
+    return log ? *log : nullptr;
 }
 
 void forget_order() {

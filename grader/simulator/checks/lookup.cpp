@@ -76,6 +76,17 @@ void report(ThreadState& thread, const AccessSite& site, const char* kind, Acces
     add_finding(finding);
 }
 
+// Of a write that sticks out of its memory, the part inside happens.
+void write_inside(ThreadState& thread, Region& region, uintptr_t address, size_t size) {
+    if (region.read_only || region.freed || address >= region.base + region.bytes || address + size <= region.base)
+        return;
+    track(region);
+    uintptr_t first = address > region.base ? address : region.base;
+    uintptr_t end = address + size < region.base + region.bytes ? address + size : region.base + region.bytes;
+    for (uintptr_t byte = first; byte < end; ++byte)
+        region.cells[(byte - region.base) >> region.shift].write = thread.stamp;
+}
+
 // The address is in no region. Returns when the launch can go on.
 void bad_address(ThreadState& thread, const AccessSite& site, uintptr_t address, Access access, unsigned size_log2) {
     if (address < 65536) {
@@ -83,14 +94,17 @@ void bad_address(ThreadState& thread, const AccessSite& site, uintptr_t address,
         kill_launch(cudaErrorIllegalAddress);
     }
     if (is_shared(reinterpret_cast<const void*>(address))) {
-        report(thread, site, "out_of_bounds", access, size_log2, address, nearest_shared(*thread.block, address));
+        Region* region = nearest_shared(*thread.block, address);
+        report(thread, site, "out_of_bounds", access, size_log2, address, region);
+        if (region && is_write(access)) write_inside(thread, *region, address, size_t(1) << size_log2);
         return;
     }
     ArenaRange arena = arena_range();
     if (arena.base && address - reinterpret_cast<uintptr_t>(arena.base) < arena.bytes) {
-        const Region* region = nearest_region(address);
+        Region* region = nearest_region(address);
         const char* kind = region && region->freed && region->contains(address, 1) ? "use_after_free" : "out_of_bounds";
         report(thread, site, kind, access, size_log2, address, region);
+        if (region && is_write(access)) write_inside(thread, *region, address, size_t(1) << size_log2);
         return;
     }
     if (Region* variable = missed_variable(address)) {

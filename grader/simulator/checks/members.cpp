@@ -76,19 +76,20 @@ void add_member(ThreadState& thread, Cell& cell, uint16_t site, bool atomic) {
     members->word = cell.reads;
 }
 
-bool find_unordered(const ThreadState& thread, const Members& members, Stamp* stamp, uint16_t* site) {
+bool find_unordered(const ThreadState& thread, const Members& members, const void* variable, Stamp* stamp,
+                    uint16_t* site) {
     for (const Member& member : members.list) {
         *site = member.site;
         if (!member.lanes) {
             *stamp = member.stamp;
-            if (!ordered(thread, with_sharing(member.stamp, one_lane))) return true;
+            if (!ordered(thread, with_sharing(member.stamp, one_lane), variable)) return true;
             continue;
         }
         unsigned first = warp_of(member.stamp) * lanes_per_warp;
         for (uint32_t rest = member.lanes; rest; rest &= rest - 1) {
             unsigned other = first + static_cast<unsigned>(__builtin_ctz(rest));
             *stamp = with_sharing(with_thread(member.stamp, other), one_lane);
-            if (!ordered(thread, *stamp)) return true;
+            if (!ordered(thread, *stamp, variable)) return true;
         }
     }
     return false;

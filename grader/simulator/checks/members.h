@@ -24,7 +24,9 @@ struct Members {
 const Members* members_of(const Cell& cell);
 void add_member(ThreadState& thread, Cell& cell, uint16_t site, bool atomic);
 // Whether a member is not ordered before the thread; then which one.
-bool find_unordered(const ThreadState& thread, const Members& members, Stamp* stamp, uint16_t* site);
+// `variable`: as for ordered().
+bool find_unordered(const ThreadState& thread, const Members& members, const void* variable, Stamp* stamp,
+                    uint16_t* site);
 void forget_members();
 
 }  // namespace sim::checks

@@ -2,10 +2,13 @@
 
 namespace sim::checks {
 
-void SyncLog::append(const Release* release) {
-    if (!entries_.empty() && entries_.back().release == release) return;
+void SyncLog::append(const Release* release, unsigned thread, uint32_t time) {
+    if (!entries_.empty()) {
+        const Entry& last = entries_.back();
+        if (last.release == release && last.thread == thread && last.time == time) return;
+    }
     uint32_t& last = last_of_block_.at(release->serial);
-    entries_.push({release, last});
+    entries_.push({release, thread, time, last});
     last = length();
     const Known* known = release->known;
     if (!known) return;
@@ -62,8 +65,8 @@ const Known* KnownBuilder::finish(bool keep_rows) {
 // Breadth first through what is known, what the releases in known logs knew, and so on: the answer is mostly near.
 class Search {
   public:
-    Search(uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block)
-        : serial_(serial), thread_(thread), time_(time), from_block_(from_block) {}
+    Search(uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block, const SyncLog* own_log)
+        : serial_(serial), thread_(thread), time_(time), from_block_(from_block), own_log_(own_log) {}
 
     bool run(const Known* start) {
         if (visit(start)) return true;
@@ -91,7 +94,7 @@ class Search {
             for (uint32_t entry = *last; entry > 0; entry = log.entries_[entry - 1].previous) {
                 if (entry > prefix.length) continue;
                 if (entry <= seen) break;
-                if (says(*log.entries_[entry - 1].release)) return true;
+                if (says(log.entries_[entry - 1], &log == own_log_)) return true;
             }
         }
         for (const SyncLog::Foreign& foreign : log.foreign_) {
@@ -104,8 +107,10 @@ class Search {
 
     bool reaches(const Release& release) const { return !release.block_scope || release.serial == from_block_; }
 
-    bool says(const Release& release) const {
+    bool says(const SyncLog::Entry& entry, bool own_log) const {
+        const Release& release = *entry.release;
         if (!reaches(release)) return false;
+        if (own_log && thread_ == entry.thread && time_ <= entry.time) return true;
         if (time_ < release.barrier_time) return true;
         if (thread_ == release.thread) return time_ <= release.time;
         return thread_ / 32 == release.thread / 32u && time_ < release.warp_time;
@@ -115,13 +120,15 @@ class Search {
     unsigned thread_;
     uint32_t time_;
     uint32_t from_block_;
+    const SyncLog* own_log_;
     Growable<const Known*> open_;
     HashMap<uint32_t> seen_;
 };
 
-bool covers(const Known* known, uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block) {
+bool covers(const Known* known, uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block,
+            const SyncLog* log) {
     if (!known || time == time_pending) return false;
-    return Search(serial, thread, time, from_block).run(known);
+    return Search(serial, thread, time, from_block, log).run(known);
 }
 
 }  // namespace sim::checks

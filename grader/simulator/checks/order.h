@@ -30,13 +30,16 @@ struct Release {
 
 class SyncLog {
   public:
-    void append(const Release* release);
+    // `thread` and `time` are those of the atomic operation itself: who sees the release is ordered after that, too.
+    void append(const Release* release, unsigned thread, uint32_t time);
     uint32_t length() const { return static_cast<uint32_t>(entries_.size()); }
 
   private:
     friend class Search;
     struct Entry {
         const Release* release;
+        uint32_t thread;
+        uint32_t time;
         uint32_t previous;  // entry of the same block, plus 1; 0 when there is none
     };
     Growable<Entry> entries_;
@@ -90,7 +93,9 @@ class KnownBuilder {
     WarpTimes rows_[32];
 };
 
-// Whether `known` covers what `thread` of the block `serial` did at `time`. `from_block`: who asks.
-bool covers(const Known* known, uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block);
+// Whether `known` covers what `thread` of the block `serial` did at `time`. `from_block`: who asks. `log`: when that was
+// an atomic operation, the log of its variable.
+bool covers(const Known* known, uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block,
+            const SyncLog* log = nullptr);
 
 }  // namespace sim::checks

@@ -35,11 +35,14 @@ long long index_value(const TypeDescriptor& type, uintptr_t value) {
     return static_cast<long long>(static_cast<uint64_t>(value) << unused) >> unused;
 }
 
-void settle_write(ThreadState& thread) {
+// Returns whether the question stays open. A structure is copied with both its hooks first, that of the write and that
+// of the read, and only then moved: at the next access the write may not have happened yet.
+bool settle_write(ThreadState& thread, bool final) {
     PendingWrite& write = thread.extras->write;
-    if (memcmp(write.before, write.address, write.bytes) == 0) return;
+    if (memcmp(write.before, write.address, write.bytes) == 0) return !final && ++write.looks < 2;
     report_race(thread, write.code_address, Access::write, static_cast<uint32_t>(write.bytes),
                 reinterpret_cast<uintptr_t>(write.address), write.region, write.other, write.other_site, Access::write);
+    return false;
 }
 
 // Arrays in shared and global memory are checked by address, at the access that follows directly. Without one the array
@@ -59,8 +62,8 @@ void settle(ThreadState& thread, uintptr_t address, const void* code) {
     if (!thread.extras) return;
     ThreadExtras& extras = *thread.extras;
     if (extras.has_write) {
-        extras.has_write = false;
-        settle_write(thread);
+        extras.has_write = settle_write(thread, code == nullptr);
+        thread.pending = extras.has_write;
     }
     if (extras.has_index) {
         extras.has_index = false;

@@ -9,8 +9,14 @@ namespace sim::checks {
 
 namespace {
 
-bool knows(const ThreadState& thread, uint32_t serial, unsigned other, uint32_t time) {
-    return thread.extras && covers(thread.extras->known, serial, other, time, thread.block->serial);
+bool knows(const ThreadState& thread, uint32_t serial, unsigned other, uint32_t time, const void* variable) {
+    if (!thread.extras || !thread.extras->known) return false;
+    const SyncLog* log = variable ? log_of(variable) : nullptr;
+    return covers(thread.extras->known, serial, other, time, thread.block->serial, log);
+}
+
+uintptr_t address_of(const Cell& cell, const AccessSite& site) {
+    return site.base + (static_cast<uintptr_t>(&cell - site.cells) << site.shift);
 }
 
 // What a set of readers (or atomic operations) looks like to a thread that conflicts with it.
@@ -21,7 +27,7 @@ struct Conflict {
 };
 
 // A set of which only the extent is known: every lane of the warp, or every thread of the block, may be a member.
-bool all_known(const ThreadState& thread, Stamp set) {
+bool all_known(const ThreadState& thread, Stamp set, const void* variable) {
     uint32_t serial = serial_of(set), time = time_of(set);
     unsigned first = 0, last = 0;
     if (sharing_of(set) == one_warp) {
@@ -35,22 +41,23 @@ bool all_known(const ThreadState& thread, Stamp set) {
     if (last > thread.block->block->thread_count) last = thread.block->block->thread_count;
     for (unsigned other = first; other < last; ++other) {
         if (serial == thread.block->serial && other == thread.thread->linear) continue;
-        if (!knows(thread, serial, other, time)) return false;
+        if (!knows(thread, serial, other, time, variable)) return false;
     }
     return true;
 }
 
-Conflict conflict_with_set(const ThreadState& thread, const Cell& cell) {
+Conflict conflict_with_set(const ThreadState& thread, const Cell& cell, const AccessSite& site) {
     const BlockState& block = *thread.block;
     Stamp set = cell.reads;
     Conflict conflict = {false, set, cell.read_site};
     if (set == never) return conflict;
+    const void* variable = is_atomic(set) ? reinterpret_cast<const void*>(address_of(cell, site)) : nullptr;
     if (const Members* members = members_of(cell)) {
-        conflict.unordered = find_unordered(thread, *members, &conflict.stamp, &conflict.site);
+        conflict.unordered = find_unordered(thread, *members, variable, &conflict.stamp, &conflict.site);
         return conflict;
     }
     if (sharing_of(set) == one_lane) {
-        conflict.unordered = !ordered(thread, set);
+        conflict.unordered = !ordered(thread, set, variable);
         return conflict;
     }
     uint32_t serial = serial_of(set), time = time_of(set);
@@ -60,7 +67,7 @@ Conflict conflict_with_set(const ThreadState& thread, const Cell& cell) {
         bool same_warp = sharing_of(set) == one_warp && warp_of(set) == thread.warp->warp->index;
         if (same_warp && time < thread.warp->sync_time) return conflict;
     }
-    if (all_known(thread, set)) return conflict;
+    if (all_known(thread, set, variable)) return conflict;
     conflict.unordered = true;
     // The first member stands for all, unless it is the thread itself.
     if (serial == block.serial && thread_of(set) == thread.thread->linear) {
@@ -78,16 +85,14 @@ void report_uninitialised(ThreadState& thread, const AccessSite& site, const Cel
     Finding finding = finding_at(Check::initcheck, "uninitialised_read", thread, site.address);
     finding.side.access = static_cast<uint8_t>(site.access);
     finding.bytes = 1u << site.size_log2;
-    uintptr_t address = site.base + (static_cast<uintptr_t>(&cell - site.cells) << site.shift);
-    finding.place = place_of(site.region, address);
+    finding.place = place_of(site.region, address_of(cell, site));
     add_finding(finding);
 }
 
 void report_cell_race(const ThreadState& thread, const Cell& cell, const AccessSite& site, Access access, Stamp other,
                       uint16_t other_site, Access other_access) {
-    uintptr_t address = site.base + (static_cast<uintptr_t>(&cell - site.cells) << site.shift);
-    report_race(thread, site.address, access, 1u << site.size_log2, address, site.region, other, other_site,
-                other_access);
+    report_race(thread, site.address, access, 1u << site.size_log2, address_of(cell, site), site.region, other,
+                other_site, other_access);
 }
 
 // Adds the thread to the set of readers or of atomic operations, which has unordered members already.
@@ -150,7 +155,7 @@ bool is_own(const BlockState& block, uint32_t serial) {
     return serial >= block.first_serial && (serial - block.first_serial) % blocks == 0;
 }
 
-bool ordered(const ThreadState& thread, Stamp access) {
+bool ordered(const ThreadState& thread, Stamp access, const void* variable) {
     uint32_t serial = serial_of(access), time = time_of(access);
     if (serial < the_launch.first_serial) return true;
     if (time == time_pending) return false;
@@ -160,7 +165,7 @@ bool ordered(const ThreadState& thread, Stamp access) {
         if (other == thread.thread->linear || time < block.barrier_time) return true;
         if (other / lanes_per_warp == thread.warp->warp->index && time < thread.warp->sync_time) return true;
     }
-    return knows(thread, serial, other, time);
+    return knows(thread, serial, other, time, variable);
 }
 
 void report_race(const ThreadState& thread, const void* code, Access access, uint32_t bytes, uintptr_t address,
@@ -196,7 +201,7 @@ void add_reader(ThreadState& thread, Cell& cell, const AccessSite& site) {
     if (stale(thread, site, set)) {
         become_set(thread, cell, site.id, false);
     } else if (is_atomic(set)) {
-        Conflict conflict = conflict_with_set(thread, cell);
+        Conflict conflict = conflict_with_set(thread, cell, site);
         if (conflict.unordered)
             report_cell_race(thread, cell, site, site.access, conflict.stamp, conflict.site, Access::atomic);
         become_set(thread, cell, site.id, false);
@@ -217,23 +222,23 @@ void write_conflict(ThreadState& thread, Cell& cell, const AccessSite& site, uin
         } else if (!ordered(thread, write)) {
             // No race if it writes what is there already; that shows only afterwards.
             ThreadExtras& extras = extras_of(thread);
-            if (!extras.has_write) {
-                PendingWrite& pending = extras.write;
-                pending.bytes = size_t(1) << site.size_log2;
-                pending.address = reinterpret_cast<const void*>(address);
-                memcpy(pending.before, pending.address, pending.bytes);
-                pending.site = site.id;
-                pending.code_address = site.address;
-                pending.other = write;
-                pending.other_site = cell.write_site;
-                pending.region = site.region;
-                extras.has_write = true;
-                thread.pending = true;
-            }
+            if (extras.has_write) settle(thread, 0, nullptr);
+            PendingWrite& pending = extras.write;
+            pending.looks = 0;
+            pending.bytes = size_t(1) << site.size_log2;
+            pending.address = reinterpret_cast<const void*>(address);
+            memcpy(pending.before, pending.address, pending.bytes);
+            pending.site = site.id;
+            pending.code_address = site.address;
+            pending.other = write;
+            pending.other_site = cell.write_site;
+            pending.region = site.region;
+            extras.has_write = true;
+            thread.pending = true;
         }
     }
     if (cell.reads != never && cell.reads != thread.stamp && !stale(thread, site, cell.reads)) {
-        Conflict conflict = conflict_with_set(thread, cell);
+        Conflict conflict = conflict_with_set(thread, cell, site);
         if (conflict.unordered) {
             Access other = is_atomic(cell.reads) ? Access::atomic : Access::read;
             report_cell_race(thread, cell, site, site.access, conflict.stamp, conflict.site, other);
@@ -258,14 +263,14 @@ void atomic_cell(ThreadState& thread, Cell& cell, const AccessSite& site, bool r
     if (set < floors.low + floors.span || stale(thread, site, set)) {
         become_set(thread, cell, site.id, true);
     } else if (!is_atomic(set)) {
-        Conflict conflict = conflict_with_set(thread, cell);
+        Conflict conflict = conflict_with_set(thread, cell, site);
         if (conflict.unordered)
             report_cell_race(thread, cell, site, site.access, conflict.stamp, conflict.site, Access::read);
         become_set(thread, cell, site.id, true);
     } else {
         bool other_scope = block_scope || (cell.other & cell_block_scope);
         if (other_scope && serial_of(set) != thread.block->serial) {
-            Conflict conflict = conflict_with_set(thread, cell);
+            Conflict conflict = conflict_with_set(thread, cell, site);
             if (conflict.unordered)
                 report_cell_race(thread, cell, site, site.access, conflict.stamp, conflict.site, Access::atomic);
         }

@@ -7,7 +7,8 @@
 namespace sim::checks {
 
 // Whether one thread's access happened before what `thread` does now. Not for shared memory of other blocks.
-bool ordered(const ThreadState& thread, Stamp access);
+// `variable`: when the access was an atomic operation, what it was on.
+bool ordered(const ThreadState& thread, Stamp access, const void* variable = nullptr);
 // Whether the serial belongs to this block, now or before a barrier of the grid.
 bool is_own(const BlockState& block, uint32_t serial);
 
@@ -26,6 +27,8 @@ void acquire(ThreadState& thread, const void* variable);
 // The read is about to happen: what it will see may be published a moment later by another worker.
 void acquire_later(ThreadState& thread, const void* variable);
 void release(ThreadState& thread, const void* variable, bool block_scope);
+// The log of the releases through this variable, or null.
+const SyncLog* log_of(const void* variable);
 void forget_order();  // at the end of a launch
 
 }  // namespace sim::checks

@@ -98,6 +98,11 @@ void SiteTable::clear() {
     memset(static_cast<void*>(slots_), 0, slots * sizeof(Slot));
 }
 
+bool is_site(const void* address) {
+    Locked locked(lock);
+    return ids.find(reinterpret_cast<uint64_t>(address)) != nullptr;
+}
+
 void forget_site_ids() {
     Locked locked(lock);
     ids.clear();

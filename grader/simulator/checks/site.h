@@ -90,6 +90,7 @@ class SiteTable {
 // Numbers for sites that all workers agree on. 0 is no site.
 uint16_t site_id(const void* address);
 const void* site_address(uint16_t id);
+bool is_site(const void* address);
 void forget_site_ids();
 
 }  // namespace sim::checks

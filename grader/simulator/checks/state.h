@@ -25,6 +25,7 @@ struct Floors {
 struct PendingWrite {
     const void* address;
     size_t bytes;
+    unsigned looks;
     char before[16];
     uint16_t site;
     const void* code_address;

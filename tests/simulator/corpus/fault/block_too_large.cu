@@ -1,0 +1,17 @@
+// More than 1024 threads in a block: the launch is refused, and nothing runs.
+// finding: refused
+// n = 2048
+#include <cuda_runtime.h>
+
+__global__ void copy(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = x[i];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+#ifdef CLEAN
+    copy<<<(n + 1023) / 1024, 1024, 0, stream>>>(x, out, n);
+#else
+    copy<<<1, n, 0, stream>>>(x, out, n);
+#endif
+}

@@ -1,0 +1,15 @@
+// += on an output that starts with garbage.
+#include <cuda_runtime.h>
+
+__global__ void accumulate(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+#ifdef CLEAN
+    out[i] = 0;
+#endif
+    for (int j = 0; j < 4; ++j) out[i] += x[i];  // finding: uninitialised_read
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    accumulate<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,14 @@
+// atomicAdd to an output that was never set to zero.
+#include <cuda_runtime.h>
+
+__global__ void scatter(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicAdd(&out[n - 1 - i], x[i]);  // finding: uninitialised_read
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+#ifdef CLEAN
+    cudaMemsetAsync(out, 0, n * sizeof(float), stream);
+#endif
+    scatter<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,16 @@
+// n / 128 blocks: the ragged end is nobody's.
+// finding: output_not_written
+#include <cuda_runtime.h>
+
+__global__ void copy(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = x[i];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+#ifdef CLEAN
+    copy<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+#else
+    copy<<<n / 128, 128, 0, stream>>>(x, out, n);
+#endif
+}

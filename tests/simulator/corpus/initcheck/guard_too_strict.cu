@@ -1,0 +1,16 @@
+// The last element is left out.
+// finding: output_not_written
+#include <cuda_runtime.h>
+
+__global__ void copy(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+#ifdef CLEAN
+    if (i < n) out[i] = x[i];
+#else
+    if (i < n - 1) out[i] = x[i];
+#endif
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    copy<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}

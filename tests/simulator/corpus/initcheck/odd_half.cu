@@ -1,0 +1,17 @@
+// Pairs of halves, and an odd number of them: the last one has no partner and is forgotten.
+// n = 1001
+// finding: output_not_written
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+__global__ void copy(const __half* x, __half* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n / 2) reinterpret_cast<__half2*>(out)[i] = reinterpret_cast<const __half2*>(x)[i];
+#ifdef CLEAN
+    if (i == 0 && n % 2) out[n - 1] = x[n - 1];
+#endif
+}
+
+extern "C" void run(const __half* x, __half* out, int n, cudaStream_t stream) {
+    copy<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,19 @@
+// Past the end of the input the tile keeps what was there: zeros are missing.
+#include <cuda_runtime.h>
+
+__global__ void sum(const float* x, float* out, int n) {
+    __shared__ float tile[128];
+    const int i = blockIdx.x * 128 + threadIdx.x;
+    if (i < n) tile[threadIdx.x] = x[i];
+#ifdef CLEAN
+    else tile[threadIdx.x] = 0;
+#endif
+    __syncthreads();
+    float total = 0;
+    for (int j = 0; j < 128; ++j) total += tile[j];  // finding: uninitialised_read
+    if (i < n) out[i] = total;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    sum<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}

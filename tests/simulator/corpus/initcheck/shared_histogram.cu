@@ -1,0 +1,18 @@
+// Counters in shared memory that start with whatever the last block left there.
+#include <cuda_runtime.h>
+
+__global__ void histogram(const float* x, float* out, int n) {
+    __shared__ int bins[32];
+#ifdef CLEAN
+    if (threadIdx.x < 32) bins[threadIdx.x] = 0;
+    __syncthreads();
+#endif
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicAdd(&bins[i % 32], x[i] > 0 ? 1 : 2);  // finding: uninitialised_read
+    __syncthreads();
+    if (i < n) out[i] = bins[i % 32];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    histogram<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}

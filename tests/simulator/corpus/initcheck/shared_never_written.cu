@@ -1,0 +1,16 @@
+// Reads a shared array that nobody has filled.
+#include <cuda_runtime.h>
+
+__global__ void add(const float* x, float* out, int n) {
+    __shared__ float bias[128];
+    const int i = blockIdx.x * 128 + threadIdx.x;
+#ifdef CLEAN
+    bias[threadIdx.x] = 1;
+    __syncthreads();
+#endif
+    if (i < n) out[i] = x[i] + bias[threadIdx.x];  // finding: uninitialised_read
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    add<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,18 @@
+// A tree reduction over 96 threads as if they were 128: it adds elements that nobody wrote.
+#include <cuda_runtime.h>
+
+__global__ void sum(const float* x, float* out, int n) {
+    __shared__ float partial[128];
+    partial[threadIdx.x] = threadIdx.x < n ? x[threadIdx.x] : 0.0f;
+#ifdef CLEAN
+    if (threadIdx.x < 32) partial[threadIdx.x + 96] = 0;
+#endif
+    __syncthreads();
+    for (int step = 64; step > 0; step /= 2) {
+        if (threadIdx.x < step) partial[threadIdx.x] += partial[threadIdx.x + step];  // finding: uninitialised_read
+        __syncthreads();
+    }
+    for (int i = threadIdx.x; i < n; i += 96) out[i] = partial[0];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sum<<<1, 96, 0, stream>>>(x, out, n); }

@@ -1,0 +1,17 @@
+// A difference with the left neighbour: the first element has none.
+#include <cuda_runtime.h>
+
+__global__ void difference(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+#ifdef CLEAN
+    const float left = i > 0 ? x[i - 1] : 0.0f;
+#else
+    const float left = x[i - 1];  // finding: out_of_bounds
+#endif
+    out[i] = x[i] - left;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    difference<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}

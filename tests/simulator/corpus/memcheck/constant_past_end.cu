@@ -1,0 +1,20 @@
+// A table in constant memory with 16 entries, asked for the 17th.
+#include <cuda_runtime.h>
+
+__constant__ float table[16];
+
+__global__ void look_up(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+#ifdef CLEAN
+    const int entry = i % 16;
+#else
+    const int entry = i % 17;
+#endif
+    const float* place = table + entry;
+    out[i] = x[i] + *place;  // finding: out_of_bounds
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    look_up<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}

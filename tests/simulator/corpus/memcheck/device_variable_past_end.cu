@@ -1,0 +1,20 @@
+// A counter for each of 4 kinds, and a fifth kind.
+#include <cuda_runtime.h>
+
+__device__ int counts[4];
+
+__global__ void count(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+#ifdef CLEAN
+    const int kind = i % 4;
+#else
+    const int kind = i % 5;
+#endif
+    int* counter = counts + kind;
+    out[i] = x[i] + *counter;  // finding: out_of_bounds
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    count<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,19 @@
+// The launch counts elements where it must count bytes.
+#include <cuda_runtime.h>
+
+__global__ void reverse(const float* x, float* out, int n) {
+    extern __shared__ float tile[];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    tile[threadIdx.x] = i < n ? x[i] : 0.0f;  // finding: out_of_bounds
+    __syncthreads();
+    if (i < n) out[i] = tile[blockDim.x - 1 - threadIdx.x];  // finding: out_of_bounds
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+#ifdef CLEAN
+    const size_t bytes = 128 * sizeof(float);
+#else
+    const size_t bytes = 128;
+#endif
+    reverse<<<(n + 127) / 128, 128, bytes, stream>>>(x, out, n);
+}

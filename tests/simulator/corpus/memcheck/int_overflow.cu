@@ -1,0 +1,17 @@
+// row * pitch does not fit into 32 bits: for the last rows it wraps around and becomes negative.
+#include <cuda_runtime.h>
+
+__global__ void copy(const float* x, float* out, int n, int pitch) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+#ifdef CLEAN
+    const long long place = static_cast<long long>(i) * pitch / pitch;
+#else
+    const int place = static_cast<int>(static_cast<unsigned>(i) * pitch) / pitch;
+#endif
+    out[i] = x[place];  // finding: out_of_bounds
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    copy<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n, 3000000);
+}

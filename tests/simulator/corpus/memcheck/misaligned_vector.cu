@@ -1,0 +1,20 @@
+// A float4 needs an address that is a multiple of 16; the second element is not at one.
+#include <cuda_runtime.h>
+
+__global__ void shift(const float* x, float* out, int n) {
+    const int i = 4 * (blockIdx.x * blockDim.x + threadIdx.x);
+    if (i + 4 >= n) {
+        for (int j = i; j < n; ++j) out[j] = x[j];
+        return;
+    }
+#ifdef CLEAN
+    const float4 four = *reinterpret_cast<const float4*>(x + i);
+#else
+    const float4 four = *reinterpret_cast<const float4*>(x + i + 1);  // finding: misaligned
+#endif
+    *reinterpret_cast<float4*>(out + i) = four;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    shift<<<(n + 511) / 512, 128, 0, stream>>>(x, out, n);
+}

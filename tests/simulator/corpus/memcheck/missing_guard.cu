@@ -1,0 +1,14 @@
+// The last block has more threads than there are elements left, and nothing stops them.
+#include <cuda_runtime.h>
+
+__global__ void scale(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+#ifdef CLEAN
+    if (i >= n) return;
+#endif
+    out[i] = 2 * x[i];  // finding: out_of_bounds
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    scale<<<(n + 255) / 256, 256, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,16 @@
+// An optional bias that is used without asking whether it is there.
+#include <cuda_runtime.h>
+
+__global__ void add_bias(const float* x, const float* bias, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+#ifdef CLEAN
+    out[i] = x[i] + (bias ? bias[i] : 0.0f);
+#else
+    out[i] = x[i] + bias[i];  // finding: null_pointer
+#endif
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    add_bias<<<(n + 127) / 128, 128, 0, stream>>>(x, nullptr, out, n);
+}

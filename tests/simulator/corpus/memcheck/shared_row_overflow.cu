@@ -1,0 +1,20 @@
+// A column index past the end of a row: still inside the tile, but in the next row.
+#include <cuda_runtime.h>
+
+__global__ void transpose(const float* x, float* out, int n) {
+    __shared__ float tile[8][32];
+    const int row = threadIdx.x / 32, column = threadIdx.x % 32;
+    const int i = blockIdx.x * 256 + threadIdx.x;
+    tile[row][column] = i < n ? x[i] : 0.0f;
+    __syncthreads();
+#ifdef CLEAN
+    const float value = tile[threadIdx.x % 8][threadIdx.x / 8];
+#else
+    const float value = tile[threadIdx.x % 7][threadIdx.x / 7];  // finding: index_out_of_bounds
+#endif
+    if (i < n) out[i] = value;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    transpose<<<(n + 255) / 256, 256, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,20 @@
+// Four elements at a time, and a length that is no multiple of four: the last load sticks out.
+// n = 1002
+#include <cuda_runtime.h>
+
+__global__ void copy(const float* x, float* out, int n) {
+    const int i = 4 * (blockIdx.x * blockDim.x + threadIdx.x);
+    if (i >= n) return;
+#ifdef CLEAN
+    if (i + 4 > n) {
+        for (int j = i; j < n; ++j) out[j] = x[j];
+        return;
+    }
+#endif
+    const float4 four = *reinterpret_cast<const float4*>(x + i);  // finding: out_of_bounds
+    *reinterpret_cast<float4*>(out + i) = four;                   // finding: out_of_bounds
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    copy<<<(n + 511) / 512, 128, 0, stream>>>(x, out, n);
+}

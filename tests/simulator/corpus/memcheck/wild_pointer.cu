@@ -1,0 +1,16 @@
+// A row pitch in bytes used as one in elements, and more: far outside of all memory.
+#include <cuda_runtime.h>
+
+__global__ void gather(const float* x, float* out, int n, long long pitch) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = x[i * pitch];  // finding: illegal_address
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+#ifdef CLEAN
+    const long long pitch = 1;
+#else
+    const long long pitch = 1ll << 40;
+#endif
+    gather<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n, pitch);
+}

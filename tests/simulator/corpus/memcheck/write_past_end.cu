@@ -1,0 +1,15 @@
+// Reads are guarded, the write is not.
+#include <cuda_runtime.h>
+
+__global__ void scale(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const float value = i < n ? x[i] : 0.0f;
+#ifdef CLEAN
+    if (i < n)
+#endif
+        out[i] = value;  // finding: out_of_bounds
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    scale<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}

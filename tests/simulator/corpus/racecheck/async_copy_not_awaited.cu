@@ -1,0 +1,19 @@
+// The tile is read before the asynchronous copy into it was waited for.
+// n = 128
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+__global__ void stage(const float* x, float* out, int n) {
+    __shared__ float tile[128];
+    tile[threadIdx.x] = 0;
+    __syncthreads();
+    __pipeline_memcpy_async(&tile[threadIdx.x], &x[threadIdx.x], sizeof(float));  // finding: copy_not_awaited
+    __pipeline_commit();
+#ifdef CLEAN
+    __pipeline_wait_prior(0);
+#endif
+    __syncthreads();
+    out[threadIdx.x] = tile[threadIdx.x];  // finding: copy_not_awaited
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { stage<<<1, 128, 0, stream>>>(x, out, n); }

@@ -1,0 +1,23 @@
+// The next tile is fetched into the buffer that others still read: the second barrier is missing.
+// n = 512
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+__global__ void stream_tiles(const float* x, float* out, int n) {
+    __shared__ float tile[128];
+    const int t = threadIdx.x;
+    for (int first = 0; first < n; first += 128) {
+        __pipeline_memcpy_async(&tile[t], &x[first + t], sizeof(float));  // finding: within_block within_warp
+        __pipeline_commit();
+        __pipeline_wait_prior(0);
+        __syncthreads();
+        out[first + t] = tile[127 - t];  // finding: within_block within_warp
+#ifdef CLEAN
+        __syncthreads();
+#endif
+    }
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    stream_tiles<<<1, 128, 0, stream>>>(x, out, n);
+}

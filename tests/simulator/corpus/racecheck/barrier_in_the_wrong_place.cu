@@ -1,0 +1,20 @@
+// There is a barrier, but after the read that needs it.
+#include <cuda_runtime.h>
+
+__global__ void reverse(const float* x, float* out, int n) {
+    __shared__ float tile[128];
+    const int i = blockIdx.x * 128 + threadIdx.x;
+    tile[threadIdx.x] = i < n ? x[i] : 0.0f;  // finding: within_block within_warp
+#ifdef CLEAN
+    __syncthreads();
+#endif
+    const float value = tile[127 - threadIdx.x];  // finding: within_block within_warp
+#ifndef CLEAN
+    __syncthreads();
+#endif
+    if (i < n) out[i] = value;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    reverse<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,17 @@
+// Thread 0 leaves a total for everyone, who do not wait for it.
+#include <cuda_runtime.h>
+
+__global__ void scale(const float* x, float* out, int n) {
+    __shared__ float total;
+    if (threadIdx.x == 0) {
+        float sum = 0;
+        for (int i = 0; i < n; ++i) sum += x[i];
+        total = sum;  // finding: within_block within_warp
+    }
+#ifdef CLEAN
+    __syncthreads();
+#endif
+    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = x[i] / total;  // finding: within_block within_warp
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { scale<<<1, 128, 0, stream>>>(x, out, n); }

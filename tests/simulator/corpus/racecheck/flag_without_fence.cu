@@ -1,0 +1,28 @@
+// One block hands a value to the next through a volatile flag: the value must be published before the flag.
+// n = 64
+#include <cuda_runtime.h>
+
+__device__ volatile int ready[64];
+
+__global__ void chain(const float* x, float* out, int n) {
+    const int b = blockIdx.x;
+    float before = 0;
+    if (b > 0) {
+        while (ready[b - 1] == 0) {
+        }
+        __threadfence();
+        before = out[b - 1];  // finding: between_blocks
+    }
+    out[b] = before + x[b];  // finding: between_blocks
+#ifdef CLEAN
+    __threadfence();
+#endif
+    ready[b] = 1;
+}
+
+__global__ void clear() { ready[threadIdx.x] = 0; }
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    clear<<<1, 64, 0, stream>>>();
+    chain<<<n, 1, 0, stream>>>(x, out, n);
+}

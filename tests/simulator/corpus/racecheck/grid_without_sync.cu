@@ -1,0 +1,25 @@
+// A cooperative kernel in two phases: the second needs what all blocks did in the first.
+// n = 1024
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+namespace cg = cooperative_groups;
+
+__global__ void reverse(const float* x, float* out, float* scratch, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    scratch[i] = x[i];  // finding: between_blocks
+#ifdef CLEAN
+    cg::this_grid().sync();
+#else
+    __syncthreads();
+#endif
+    out[i] = scratch[n - 1 - i];  // finding: between_blocks
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    float* scratch = nullptr;
+    cudaMallocAsync(&scratch, n * sizeof(float), stream);
+    void* arguments[] = {&x, &out, &scratch, &n};
+    cudaLaunchCooperativeKernel(reverse, dim3(n / 256), dim3(256), arguments, 0, stream);
+    cudaFreeAsync(scratch, stream);
+}

@@ -1,0 +1,22 @@
+// Smooths in place: a thread reads its neighbours while they write.
+#include <cuda_runtime.h>
+
+__global__ void copy(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = x[i];
+}
+
+__global__ void smooth(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < 1 || i >= n - 1) return;
+#ifdef CLEAN
+    out[i] = (x[i - 1] + x[i] + x[i + 1]) / 3;
+#else
+    out[i] = (out[i - 1] + out[i] + out[i + 1]) / 3;  // finding: between_blocks within_block within_warp
+#endif
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    copy<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+    smooth<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}

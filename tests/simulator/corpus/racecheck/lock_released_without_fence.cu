@@ -1,0 +1,25 @@
+// A lock that is opened before what it protects has been published.
+#include <cuda_runtime.h>
+
+__device__ int lock;
+
+__global__ void clear(float* out, int n) {
+    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0;
+}
+
+__global__ void count(const float* x, float* out, int n) {
+    if (threadIdx.x != 0) return;
+    while (atomicCAS(&lock, 0, 1) != 0) {
+    }
+    __threadfence();
+    out[0] = out[0] + x[blockIdx.x];  // finding: between_blocks
+#ifdef CLEAN
+    __threadfence();
+#endif
+    atomicExch(&lock, 0);
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    clear<<<1, 128, 0, stream>>>(out, n);
+    count<<<20, 32, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,18 @@
+// The tile of the next turn overwrites the one that others still read.
+#include <cuda_runtime.h>
+
+__global__ void sums(const float* x, float* out, int n) {
+    __shared__ float tile[64];
+    float total = 0;
+    for (int first = 0; first < n; first += 64) {
+        tile[threadIdx.x] = first + threadIdx.x < n ? x[first + threadIdx.x] : 0.0f;  // finding: within_block within_warp
+        __syncthreads();
+        for (int j = 0; j < 64; ++j) total += tile[j];  // finding: within_block within_warp
+#ifdef CLEAN
+        __syncthreads();
+#endif
+    }
+    for (int i = threadIdx.x; i < n; i += 64) out[i] = total;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sums<<<1, 64, 0, stream>>>(x, out, n); }

@@ -1,0 +1,34 @@
+// Warp 0 fills a tile, warp 1 reads it. Two named barriers say "full" and "empty"; without the second the producer
+// overwrites what is still being read.
+// n = 512
+#include <cuda_runtime.h>
+
+__device__ void wait(int barrier) { asm volatile("bar.sync %0, 64;" ::"r"(barrier) : "memory"); }
+__device__ void tell(int barrier) { asm volatile("bar.arrive %0, 64;" ::"r"(barrier) : "memory"); }
+
+__global__ void hand_over(const float* x, float* out, int n) {
+    __shared__ float tile[32];
+    const int lane = threadIdx.x % 32;
+    for (int first = 0; first < n; first += 32) {
+        if (threadIdx.x < 32) {
+#ifdef CLEAN
+            if (first > 0) wait(2);
+            tile[lane] = x[first + lane];
+            tell(1);
+#else
+            tile[lane] = x[first + lane];  // finding: within_block
+            wait(1);
+#endif
+        } else {
+            wait(1);
+            out[first + lane] = tile[31 - lane];  // finding: within_block
+#ifdef CLEAN
+            if (first + 32 < n) tell(2);
+#endif
+        }
+    }
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    hand_over<<<1, 64, 0, stream>>>(x, out, n);
+}

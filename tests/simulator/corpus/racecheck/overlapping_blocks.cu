@@ -1,0 +1,19 @@
+// The tiles of the blocks overlap by one row, and both blocks write different values to it.
+// n = 1024
+#include <cuda_runtime.h>
+
+__global__ void tiles(const float* x, float* out, int n) {
+#ifdef CLEAN
+    const int i = blockIdx.x * 128 + threadIdx.x;
+#else
+    const int i = blockIdx.x * 124 + threadIdx.x;
+#endif
+    out[i] = x[i] + blockIdx.x;  // finding: between_blocks
+#ifndef CLEAN
+    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < 28) out[996 + threadIdx.x] = 0;
+#endif
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    tiles<<<8, 128, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,16 @@
+// atomicAdd makes the sum right, but not complete at the moment when it is read.
+#include <cuda_runtime.h>
+
+__global__ void sum(const float* x, float* out, int n) {
+    __shared__ float total;
+    if (threadIdx.x == 0) total = 0;
+    __syncthreads();
+    for (int i = threadIdx.x; i < n; i += blockDim.x) atomicAdd(&total, x[i]);  // finding: within_block within_warp
+#ifdef CLEAN
+    __syncthreads();
+#endif
+    const float seen = total;  // finding: within_block within_warp
+    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = seen;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sum<<<1, 128, 0, stream>>>(x, out, n); }

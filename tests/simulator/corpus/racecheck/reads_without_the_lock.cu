@@ -1,0 +1,39 @@
+// Writers take the lock, a reader does not.
+#include <cuda_runtime.h>
+
+__device__ int lock;
+
+__global__ void clear(float* out, int n) {
+    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0;
+}
+
+__device__ void take() {
+    while (atomicCAS(&lock, 0, 1) != 0) {
+    }
+    __threadfence();
+}
+
+__device__ void give() {
+    __threadfence();
+    atomicExch(&lock, 0);
+}
+
+__global__ void count(const float* x, float* out, int n) {
+    if (threadIdx.x != 0) return;
+    take();
+    out[0] += x[blockIdx.x];  // finding: between_blocks
+    give();
+#ifdef CLEAN
+    take();
+    const float seen = out[0];
+    give();
+#else
+    const float seen = out[0];  // finding: between_blocks
+#endif
+    out[1 + blockIdx.x] = seen;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    clear<<<1, 128, 0, stream>>>(out, n);
+    count<<<20, 32, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,16 @@
+// A shuffle lets lanes meet, but it orders no memory.
+// n = 32
+#include <cuda_runtime.h>
+
+__global__ void rotate(const float* x, float* out, int n) {
+    __shared__ float tile[32];
+    const int lane = threadIdx.x;
+    tile[lane] = x[lane];  // finding: within_warp
+    const float first = __shfl_sync(0xffffffffu, x[lane], 0);
+#ifdef CLEAN
+    __syncwarp();
+#endif
+    out[lane] = first + tile[(lane + 1) % 32];  // finding: within_warp
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { rotate<<<1, 32, 0, stream>>>(x, out, n); }

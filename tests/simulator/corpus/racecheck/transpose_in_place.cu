@@ -1,0 +1,23 @@
+// Swaps x[i][j] and x[j][i] in place, once from each side.
+// n = 1024
+#include <cuda_runtime.h>
+
+__global__ void transpose(const float* x, float* out, int n) {
+    const int row = blockIdx.x, column = threadIdx.x;
+    out[row * 32 + column] = x[row * 32 + column];
+}
+
+__global__ void swap(float* out) {
+    const int row = blockIdx.x, column = threadIdx.x;
+#ifdef CLEAN
+    if (row >= column) return;
+#endif
+    const float value = out[row * 32 + column];  // finding: between_blocks
+    out[row * 32 + column] = out[column * 32 + row];  // finding: between_blocks
+    out[column * 32 + row] = value;  // finding: between_blocks
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    transpose<<<32, 32, 0, stream>>>(x, out, n);
+    swap<<<32, 32, 0, stream>>>(out);
+}

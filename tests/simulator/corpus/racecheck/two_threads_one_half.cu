@@ -1,0 +1,22 @@
+// Two halves share a 4-byte word, which is no race. Two threads that write the same half are one.
+// n = 256
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+__global__ void pack(const __half* x, __half* out, int n) {
+    __shared__ __half tile[256];
+    const int t = threadIdx.x;
+#ifdef CLEAN
+    tile[t] = x[t];
+#else
+    tile[t ^ (t == 7)] = x[t];  // finding: within_warp
+#endif
+    __syncthreads();
+#ifndef CLEAN
+    if (t == 0) tile[7] = x[7];
+    __syncthreads();
+#endif
+    out[t] = tile[255 - t];
+}
+
+extern "C" void run(const __half* x, __half* out, int n, cudaStream_t stream) { pack<<<1, 256, 0, stream>>>(x, out, n); }

@@ -1,0 +1,25 @@
+// volatile keeps values out of registers; it makes no lane wait for another.
+// n = 32
+#include <cuda_runtime.h>
+
+__global__ void sum(const float* x, float* out, int n) {
+    __shared__ float partial[64];
+    partial[threadIdx.x] = x[threadIdx.x];
+    partial[threadIdx.x + 32] = 0;
+    __syncwarp();
+    volatile float* v = partial;
+    for (int step = 16; step > 0; step /= 2) {
+#ifdef CLEAN
+        const float other = v[threadIdx.x + step];
+        __syncwarp();
+        v[threadIdx.x] = v[threadIdx.x] + other;
+        __syncwarp();
+#else
+        v[threadIdx.x] = v[threadIdx.x] + v[threadIdx.x + step];  // finding: within_warp
+#endif
+    }
+    __syncwarp();
+    out[threadIdx.x] = partial[0];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sum<<<1, 32, 0, stream>>>(x, out, n); }

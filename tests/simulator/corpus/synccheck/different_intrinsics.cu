@@ -1,0 +1,21 @@
+// Lanes of one mask at two different intrinsics.
+// n = 32
+#include <cuda_runtime.h>
+
+__global__ void mixed(const float* x, float* out, int n) {
+    float value = x[threadIdx.x];
+#ifdef CLEAN
+    const unsigned positive = __ballot_sync(0xffffffffu, value > 0);
+    const float first = __shfl_sync(0xffffffffu, value, 0);
+    value = threadIdx.x < 16 ? positive : first;
+#else
+    if (threadIdx.x < 16) {
+        value = __ballot_sync(0xffffffffu, value > 0);  // finding: collectives_differ
+    } else {
+        value = __shfl_sync(0xffffffffu, value, 0);  // finding: collectives_differ
+    }
+#endif
+    out[threadIdx.x] = value;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { mixed<<<1, 32, 0, stream>>>(x, out, n); }

@@ -1,0 +1,21 @@
+// A named barrier for 64 threads to which only 32 come.
+// n = 64
+#include <cuda_runtime.h>
+
+__global__ void hand_over(const float* x, float* out, int n) {
+    __shared__ float tile[64];
+    tile[threadIdx.x] = x[threadIdx.x];
+    if (threadIdx.x < 32) {
+#ifdef CLEAN
+        asm volatile("bar.sync 1, 32;" ::: "memory");
+#else
+        asm volatile("bar.sync 1, 64;" ::: "memory");  // finding: deadlock
+#endif
+    }
+    __syncthreads();  // finding: deadlock
+    out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    hand_over<<<1, 64, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,15 @@
+// Named barriers count whole warps: 40 is no number of threads for one.
+// n = 64
+#include <cuda_runtime.h>
+
+__global__ void wait(const float* x, float* out, int n) {
+#ifdef CLEAN
+    const int threads = 64;
+#else
+    const int threads = 40;
+#endif
+    asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");  // finding: barrier_threads_invalid
+    out[threadIdx.x] = x[threadIdx.x];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { wait<<<1, 64, 0, stream>>>(x, out, n); }

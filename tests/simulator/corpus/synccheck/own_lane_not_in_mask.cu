@@ -1,0 +1,16 @@
+// The upper half of the warp calls with a mask that names the lower half.
+// n = 32
+#include <cuda_runtime.h>
+
+__global__ void half_sum(const float* x, float* out, int n) {
+    float value = x[threadIdx.x];
+#ifdef CLEAN
+    const unsigned mask = threadIdx.x < 16 ? 0x0000ffffu : 0xffff0000u;
+#else
+    const unsigned mask = 0x0000ffffu;
+#endif
+    value += __shfl_xor_sync(mask, value, 1);  // finding: own_lane_not_in_mask
+    out[threadIdx.x] = value;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { half_sum<<<1, 32, 0, stream>>>(x, out, n); }

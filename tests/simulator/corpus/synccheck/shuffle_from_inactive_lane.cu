@@ -1,0 +1,20 @@
+// 24 lanes take part; the uppermost of them read from lanes that do not.
+// n = 24
+#include <cuda_runtime.h>
+
+__global__ void sum(const float* x, float* out, int n) {
+#ifdef CLEAN
+    float value = threadIdx.x < n ? x[threadIdx.x] : 0.0f;
+    for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
+    if (threadIdx.x < n) out[threadIdx.x] = value;
+#else
+    if (threadIdx.x >= n) return;
+    float value = x[threadIdx.x];
+    for (int step = 16; step > 0; step /= 2) {
+        value += __shfl_xor_sync(0x00ffffffu, value, step);  // finding: shuffle_from_inactive_lane
+    }
+    out[threadIdx.x] = value;
+#endif
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sum<<<1, 32, 0, stream>>>(x, out, n); }

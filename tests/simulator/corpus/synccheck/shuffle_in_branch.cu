@@ -1,0 +1,17 @@
+// Only 16 lanes come to a shuffle whose mask names all 32, the others wait at the barrier: nobody can go on.
+// n = 32
+#include <cuda_runtime.h>
+
+__global__ void half_sum(const float* x, float* out, int n) {
+    float value = x[threadIdx.x];
+#ifdef CLEAN
+    const float other = __shfl_xor_sync(0xffffffffu, value, 1);
+    if (threadIdx.x < 16) value += other;
+#else
+    if (threadIdx.x < 16) value += __shfl_xor_sync(0xffffffffu, value, 1);  // finding: deadlock
+#endif
+    __syncthreads();  // finding: deadlock
+    out[threadIdx.x] = value;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { half_sum<<<1, 32, 0, stream>>>(x, out, n); }

@@ -1,0 +1,19 @@
+// __syncwarp() without a mask waits for all 32 lanes; the odd ones are at the barrier.
+// n = 32
+#include <cuda_runtime.h>
+
+__global__ void odd_even(const float* x, float* out, int n) {
+    __shared__ float tile[32];
+    tile[threadIdx.x] = x[threadIdx.x];
+    if (threadIdx.x % 2 == 0) {
+#ifdef CLEAN
+        __syncwarp(0x55555555u);
+#else
+        __syncwarp();  // finding: deadlock
+#endif
+    }
+    __syncthreads();  // finding: deadlock
+    out[threadIdx.x] = tile[31 - threadIdx.x];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { odd_even<<<1, 32, 0, stream>>>(x, out, n); }

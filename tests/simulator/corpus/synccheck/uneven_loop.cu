@@ -1,0 +1,24 @@
+// A barrier in a loop that not all threads run equally often.
+// n = 200
+#include <cuda_runtime.h>
+
+__global__ void sums(const float* x, float* out, int n) {
+    __shared__ float tile[128];
+    float total = 0;
+#ifdef CLEAN
+    for (int first = 0; first < n; first += 128) {
+        const int i = first + threadIdx.x;
+        tile[threadIdx.x] = i < n ? x[i] : 0.0f;
+#else
+    for (int i = threadIdx.x; i < n; i += 128) {
+        tile[threadIdx.x] = x[i];
+#endif
+        __syncthreads();  // finding: barrier_sites_differ
+        total += tile[threadIdx.x ^ 1];
+        __syncthreads();  // finding: barrier_after_exit
+    }
+    __syncthreads();  // finding: barrier_sites_differ
+    for (int i = threadIdx.x; i < n; i += 128) out[i] = total;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sums<<<1, 128, 0, stream>>>(x, out, n); }

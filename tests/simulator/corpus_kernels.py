@@ -1,0 +1,151 @@
+"""The corpus: kernels with one fault each, and their clean twins.
+
+A file in ``corpus/`` holds both: with ``CLEAN`` defined the fault is mended. Its launcher is always
+``run(const T* x, T* out, int n, cudaStream_t stream)`` with n elements in x and out; a comment ``// n = 96`` near the
+top sets n, else it is 1000. Every line at which the simulator must report something is marked:
+
+    out[i] = 2 * x[i];  // finding: out_of_bounds
+
+A comment line of its own near the top marks a finding that has no line. A race is marked at both of its accesses; where
+a fault shows as one of several kinds (a race within a warp or between warps, say) the mark names all of them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from grader.simulator.report import Finding, Report
+from grader.toolchain.build import BuiltKernel, compile_kernel, entry_point
+
+CORPUS = Path(__file__).parent / "corpus"
+_MARK = re.compile(r"// finding: ([a-z_ ]+)")
+_SIZES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32}
+_NAMES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32"}
+
+
+@dataclass
+class CorpusFile:
+    """One file of the corpus."""
+
+    path: Path
+    n: int = 1000
+    marks: dict[int, set[str]] = field(default_factory=dict)
+    """For each marked line the kinds of finding that it may get; line 0 for those without a line."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.path.parent.name}/{self.path.stem}"
+
+    @classmethod
+    def read(cls, path: Path) -> CorpusFile:
+        corpus_file = cls(path)
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if match := re.match(r"// n = (\d+)", line):
+                corpus_file.n = int(match[1])
+            if match := _MARK.search(line):
+                corpus_file.marks[0 if line.startswith("//") else number] = set(match[1].split())
+        return corpus_file
+
+    def text(self, clean: bool) -> str:
+        """The source; the first line, a comment, makes room for the definition that selects the twin."""
+        text = self.path.read_text()
+        first, _, rest = text.partition("\n")
+        assert first.startswith("//"), f"{self.name} must begin with a comment"
+        return f"#define CLEAN 1\n{rest}" if clean else text
+
+    def build(self, clean: bool, compiler: str | None = None) -> BuiltKernel:
+        return compile_kernel(self.path, "cpu", checks=True, text=self.text(clean), compiler=compiler)
+
+
+def corpus_files() -> list[CorpusFile]:
+    return [CorpusFile.read(path) for path in sorted(CORPUS.rglob("*.cu"))]
+
+
+@dataclass
+class Simulation:
+    """libsim in this process, as the runner uses it: outputs unwritten, inputs read-only."""
+
+    libsim: Path
+
+    @cached_property
+    def sim(self) -> ctypes.CDLL:
+        sim = ctypes.CDLL(str(self.libsim))
+        sim.sim_tensor_alloc.restype = ctypes.c_void_p
+        sim.sim_tensor_alloc.argtypes = [
+            ctypes.c_char_p,
+            ctypes.c_char_p,
+            ctypes.c_int,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_size_t,
+        ]
+        sim.sim_tensor_write.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+        sim.sim_tensor_read.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+        sim.sim_expect_output.argtypes = sim.sim_tensor_readonly.argtypes = [ctypes.c_void_p]
+        sim.sim_writer.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        sim.sim_report.restype = ctypes.c_char_p
+        return sim
+
+    def run(
+        self, kernel: BuiltKernel, n: int, launcher: str = "run", source: Path | None = None, **settings: object
+    ) -> tuple[int, Report, np.ndarray]:
+        """Calls the launcher; returns CUDA's error, the report and the output."""
+        defaults = {"workers": 1, "schedule": "forward", "watchdog_seconds": 0.3, "trace": 0, "checks": 1}
+        for key, value in {**defaults, **settings}.items():
+            assert self.sim.sim_configure(key.encode(), str(value).encode()) == 0, f"{key}={value} was refused"
+        prototype = next(p for p in kernel.launchers if p.name == launcher)
+        library = ctypes.CDLL(str(kernel.library))
+        self.sim.sim_reset()
+        values: list[ctypes._SimpleCData] = []
+        out, out_address = np.empty(0), 0
+        for parameter in prototype.parameters:
+            if parameter.kind == "stream":
+                values.append(ctypes.c_void_p(None))
+            elif parameter.kind == "scalar":
+                values.append(ctypes.c_int(n))
+            else:
+                array = np.arange(1, n + 1).astype(_SIZES[parameter.dtype])
+                shape = (ctypes.c_int64 * 1)(n)
+                name, dtype = parameter.name.encode(), _NAMES[parameter.dtype].encode()
+                address = self.sim.sim_tensor_alloc(name, dtype, 1, shape, array.nbytes, 0)
+                if parameter.const:
+                    self.sim.sim_tensor_write(address, array.ctypes.data, array.nbytes)
+                    self.sim.sim_tensor_readonly(address)
+                else:
+                    self.sim.sim_expect_output(address)
+                    out, out_address = array, address
+                values.append(ctypes.c_void_p(address))
+        arguments = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+        error = getattr(library, entry_point(launcher))(arguments)
+        report = Report.from_json(self.sim.sim_report().decode(errors="replace"), kernel.library, source or kernel.file)
+        self.sim.sim_tensor_read(out_address, out.ctypes.data, out.nbytes)
+        self.sim.sim_reset()
+        return error, report, out
+
+
+def places(finding: Finding) -> list[int]:
+    """The lines of a finding: two for a race, 0 where it has none."""
+    lines = [finding.line]
+    if finding.other and finding.other["line"]:
+        lines.append(finding.other["line"])
+    return lines
+
+
+def disagreements(corpus_file: CorpusFile, findings: list[Finding]) -> list[str]:
+    """What the findings and the marks of a faulty kernel do not agree on."""
+    wrong = []
+    for finding in findings:
+        for line in places(finding):
+            if finding.kind not in corpus_file.marks.get(line, ()):
+                wrong.append(f"{finding.kind} at line {line} is not marked:\n{finding.text}")
+    found = {(line, finding.kind) for finding in findings for line in places(finding)}
+    for line, kinds in corpus_file.marks.items():
+        if not any((line, kind) in found for kind in kinds):
+            wrong.append(f"no {' or '.join(sorted(kinds))} at line {line}")
+    return wrong
