@@ -33,13 +33,13 @@ def test_bad_settings_are_refused(load, key, value):
 def test_larger_stacks(load):
     kernel = load("faults")
     x = np.zeros(64, dtype=np.int32)
-    assert kernel("recursion", x, 2000).error != 0
+    assert kernel("recursion", x, 5000).error != 0
     kernel.configure(stack_kilobytes=4096)
     try:
-        assert kernel("recursion", x, 2000).error == 0
+        assert kernel("recursion", x, 5000).error == 0
     finally:
-        kernel.configure(stack_kilobytes=128)
-    assert kernel("recursion", x, 2000).error != 0
+        kernel.configure(stack_kilobytes=0)
+    assert kernel("recursion", x, 5000).error != 0
 
 
 def test_tensors_are_aligned_apart_and_poisoned(load):

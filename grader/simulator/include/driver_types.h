@@ -20,6 +20,7 @@ typedef struct CUmemPoolHandle_st* cudaMemPool_t;
 #define cudaHostAllocPortable 0x01
 #define cudaHostAllocMapped 0x02
 #define cudaMemAttachGlobal 0x01
+#define cudaCpuDeviceId (-1)
 #define cudaDeviceScheduleAuto 0x00
 #define cudaOccupancyDefault 0x00
 
@@ -128,6 +129,22 @@ struct cudaDeviceProp {
     int maxBlocksPerMultiProcessor;
     size_t reservedSharedMemPerBlock;
     int memoryPoolsSupported;
+};
+
+enum cudaMemLocationType { cudaMemLocationTypeInvalid = 0, cudaMemLocationTypeDevice = 1, cudaMemLocationTypeHost = 2 };
+
+struct cudaMemLocation {
+    cudaMemLocationType type;
+    int id;
+};
+
+enum cudaMemoryAdvise {
+    cudaMemAdviseSetReadMostly = 1,
+    cudaMemAdviseUnsetReadMostly = 2,
+    cudaMemAdviseSetPreferredLocation = 3,
+    cudaMemAdviseUnsetPreferredLocation = 4,
+    cudaMemAdviseSetAccessedBy = 5,
+    cudaMemAdviseUnsetAccessedBy = 6
 };
 
 enum cudaMemoryType {

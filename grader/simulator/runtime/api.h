@@ -32,7 +32,7 @@ SIM_EXPORT void sim_tensor_readonly(void* device);
 //   watchdog_seconds   number     a launch in which no block ends for so long is an infinite loop (default 10)
 //   schedule           forward | reverse | random:SEED     order in which ready threads run
 //   arena_megabytes    number     size of device memory; only before the first allocation
-//   stack_kilobytes    number     stack of one CUDA thread (default 128)
+//   stack_kilobytes    number     stack of one CUDA thread; 0: 576, or 128 with less than 4 GB of address space (default 0)
 //   any other key is offered to the checks (max_findings, ...)
 SIM_EXPORT int sim_configure(const char* key, const char* value);
 

@@ -170,12 +170,12 @@ cudaError_t cudaDeviceReset() {
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
     // A fiber's stack serves the simulator's own functions too, so it never shrinks.
-    if (limit == cudaLimitStackSize && value > settings.stack_bytes) settings.stack_bytes = value;
+    if (limit == cudaLimitStackSize && value > stack_bytes()) settings.stack_bytes = value;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-    *value = limit == cudaLimitStackSize ? settings.stack_bytes : limits::printf_buffer;
+    *value = limit == cudaLimitStackSize ? stack_bytes() : limits::printf_buffer;
     return cudaSuccess;
 }
 

@@ -44,7 +44,7 @@ Worker* get_worker(unsigned number) {
 void work(Worker& worker, Grid& grid) {
     worker.order = settings.order;
     worker.random_state = settings.seed;
-    worker.fibers.set_stack_bytes(settings.stack_bytes);
+    worker.fibers.set_stack_bytes(stack_bytes());
     WorkerSignals signals(worker);
     run_blocks(worker, grid);
 }

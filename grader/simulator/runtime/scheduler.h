@@ -49,7 +49,7 @@ struct Worker {
     bool next_is_new;  // next_thread chose a thread that has not started
     Block* block;      // being run
     Warp* warp;
-    BlockStorage* resident;  // a ring would do: few, and walked only when a block cannot go on
+    BlockStorage* resident;  // a list: they are few, and it is walked only when a block cannot go on
     unsigned resident_count;
     BlockStorage* unused;  // storage of ended blocks, for the next ones
     unsigned slots;

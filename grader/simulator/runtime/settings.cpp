@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "arena.h"
 #include "events.h"
@@ -11,6 +12,16 @@
 namespace sim {
 
 Settings settings;
+
+size_t stack_bytes() {
+    if (settings.stack_bytes) return settings.stack_bytes;
+    // A CUDA thread may have 512 KB of local memory. Only address space is taken for it, but with 1024 threads to a
+    // block that is half a gigabyte, too much for a process that is short of it.
+    constexpr size_t full = (512 + 64) << 10, small = 128 << 10;
+    rlimit limit;
+    bool scarce = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < (static_cast<rlim_t>(4) << 30);
+    return scarce ? small : full;
+}
 
 namespace {
 
@@ -60,7 +71,7 @@ int configure(const char* key, const char* value) {
     } else if (strcmp(key, "arena_megabytes") == 0) {
         good = parse(value, 1, 1 << 24, &number) && arena::set_megabytes(static_cast<size_t>(number));
     } else if (strcmp(key, "stack_kilobytes") == 0) {
-        good = parse(value, 16, 1 << 20, &number);
+        good = parse(value, 0, 1 << 20, &number) && (number == 0 || number >= 16);
         if (good) settings.stack_bytes = static_cast<size_t>(number) << 10;
     } else {
         return events::configure(key, value);

@@ -14,10 +14,12 @@ struct Settings {
     double watchdog_seconds = 10;
     Order order = Order::forward;
     uint64_t seed = 1;
-    size_t stack_bytes = 128 << 10;
+    size_t stack_bytes = 0;  // of one CUDA thread; 0: as fits the process
 };
 
 extern Settings settings;
+
+size_t stack_bytes();
 
 int configure(const char* key, const char* value);  // 0, or -1 for an unknown key or a bad value
 

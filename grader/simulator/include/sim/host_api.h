@@ -37,6 +37,17 @@ inline cudaError_t cudaHostAlloc(T** pointer, size_t bytes, unsigned int) {
     return ::sim::allocate_host(reinterpret_cast<void**>(pointer), bytes);
 }
 
+// Hints about managed memory: there is nowhere to move it. The place is a device number, or since CUDA 13 a location.
+template <typename Place>
+inline cudaError_t cudaMemPrefetchAsync(const void*, size_t, Place, unsigned int, cudaStream_t = nullptr) {
+    return cudaSuccess;
+}
+inline cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t = nullptr) { return cudaSuccess; }
+template <typename Place>
+inline cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, Place) {
+    return cudaSuccess;
+}
+
 // __device__ and __constant__ variables
 template <typename T>
 inline cudaError_t cudaGetSymbolAddress(void** address, const T& symbol) {
