@@ -37,6 +37,16 @@ def rising(shape, generator):
     return steps * 3 + 0.3 * torch.randn(shape, generator=generator)
 
 
+def falling(shape, generator):
+    """Keys that suit the queries of ``steep`` worse and worse: from tile to tile the scores fall by more than 88."""
+    return -rising(shape, generator)
+
+
+def steep(shape, generator):
+    """Long queries that all look in about the same direction."""
+    return 10 * one_direction(shape, generator)
+
+
 def one_direction(shape, generator):
     """Queries that all look in about the same direction."""
     return 1 + 0.3 * torch.randn(shape, generator=generator)
@@ -112,6 +122,7 @@ With no keys at all, every output is zero; with no queries there is nothing to d
             "pointers that are not 16-byte aligned", offsets={"q": 1, "k": 2, "v": 3}, **sizes(query_len=9, key_len=70)
         ),
         Case("a scale of its own", **sizes(query_len=40, key_len=50, head_dim=32, scale=0.4)),
+        Case("scores that fall steeply", inputs={"q": steep, "k": falling}, **sizes(query_len=33, key_len=130)),
         Case("large scores do not overflow", inputs={"q": normal(scale=50.0)}, **sizes(query_len=33, key_len=90)),
         Case(
             "all scores far below zero",
@@ -242,6 +253,7 @@ flash_attention.""",
         Case("two tiles of keys", **sizes(heads=2, query_len=40, key_len=64, head_dim=32)),
         Case("lengths that no tile divides", **sizes(query_len=65, key_len=99)),
         Case("scores that rise", inputs={"q": one_direction, "k": rising}, **sizes(query_len=33, key_len=130)),
+        Case("scores that fall steeply", inputs={"q": steep, "k": falling}, **sizes(query_len=33, key_len=130)),
         Case("causal", **sizes(batch=2, query_len=70, key_len=70, head_dim=32, causal=True)),
         Case("causal, queries that see no key", **sizes(query_len=80, key_len=41, head_dim=32, causal=True)),
         Case("large scores do not overflow", inputs={"q": normal(scale=50.0)}, **sizes(query_len=20, key_len=90)),
