@@ -51,7 +51,8 @@ class Symbolizer:
         wanted = sorted({offset for offset in offsets if offset not in self._known})
         if wanted:
             for offset, frames in zip(wanted, _addr2line(self.library, [offset - 1 for offset in wanted])):
-                self._known[offset] = self._choose(frames)
+                place = self._choose(frames)
+                self._known[offset] = place if place.line or not frames else self._nearby(offset - 1)
         return self._known
 
     def with_column(self, offset: int) -> Location:
@@ -63,6 +64,15 @@ class Symbolizer:
             except Exception:  # no column is no harm: the line is known, and debug information has many shapes
                 self._columns[offset] = 0
         return Location(location.file, location.line, self._columns.get(offset, 0), location.depth)
+
+    def _nearby(self, address: int) -> Location:
+        """Optimised code has instructions of line 0, which belong to no line or to several: the line just before."""
+        try:
+            name, line = _debug_info(self.library).line_before(address)
+        except Exception:  # debug information has many shapes
+            return UNKNOWN
+        known = self.source is not None and name == self.source.name
+        return Location(str(self.source), line) if known else UNKNOWN
 
     def _choose(self, frames: Sequence[tuple[str, int]]) -> Location:
         """The innermost frame in the kernel file; else the innermost that is none of the simulator's headers."""
@@ -117,19 +127,29 @@ class _DebugInfo:
             elf = ELFFile(stream)
             dwarf = elf.get_dwarf_info()
             self._rows: list[tuple[int, int]] = []  # address and column, by address
+            self._lines: list[tuple[int, int, str]] = []  # address, line (not 0) and file name, by address
             self._inlined: list[tuple[int, int, int, int]] = []  # low, high, depth, column of the call
             for unit in dwarf.iter_CUs():
                 self._read_lines(dwarf, unit)
                 self._read_inlined(dwarf, unit)
         self._rows.sort()
+        self._lines.sort()
 
     def _read_lines(self, dwarf, unit) -> None:
         program = dwarf.line_program_for_CU(unit)
         if program is None:
             return
+        files = program.header["file_entry"]
+        first = 0 if program.header["version"] >= 5 else 1
         for entry in program.get_entries():
-            if entry.state is not None and not entry.state.end_sequence:
-                self._rows.append((entry.state.address, entry.state.column))
+            state = entry.state
+            if state is None or state.end_sequence:
+                continue
+            self._rows.append((state.address, state.column))
+            if state.line and first <= state.file < len(files) + first:
+                self._lines.append(
+                    (state.address, state.line, os.path.basename(files[state.file - first].name.decode()))
+                )
 
     def _read_inlined(self, dwarf, unit) -> None:
         ranges = dwarf.range_lists()
@@ -148,6 +168,11 @@ class _DebugInfo:
                 visit(child, depth)
 
         visit(top, 0)
+
+    def line_before(self, address: int) -> tuple[str, int]:
+        """File name and line of the last instruction up to the address that has a line."""
+        row = bisect.bisect_right(self._lines, (address, 1 << 30, "")) - 1
+        return (self._lines[row][2], self._lines[row][1]) if row >= 0 else ("", 0)
 
     def column(self, address: int, depth: int) -> int:
         """The column of an instruction, or of the call that was inlined ``depth`` levels above it."""

@@ -1,6 +1,7 @@
 // The events that the runtime reports, handed to the checks that need them.
 #include "runtime/events.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 
 #include "checks/access.h"
@@ -416,13 +417,23 @@ bool is_exact(const Fault& fault) {
     }
 }
 
-// The return address of a hook nearest to the end of the thread's stack.
-const void* access_on_stack(const Thread& thread) {
-    auto* word = reinterpret_cast<const void* const*>(thread.fiber->low);
-    auto* end = reinterpret_cast<const void* const*>(thread.fiber->top);
-    for (unsigned looked = 0; word < end && looked < 4096; ++word, ++looked)
-        if (*word && is_site(*word)) return *word;
-    return nullptr;
+bool same_library(const void* a, const void* b) {
+    Dl_info of_a, of_b;
+    return dladdr(a, &of_a) && dladdr(b, &of_b) && of_a.dli_fbase == of_b.dli_fbase;
+}
+
+// Where the stack ended exactly is chance: within a check, or in code that belongs to no line. What is nearest to the
+// end of the stack tells more: the last access, or else the last call in the kernel's library.
+const void* last_place_on_stack(const Fault& fault) {
+    auto* word = reinterpret_cast<const void* const*>(fault.thread->fiber->low);
+    auto* end = reinterpret_cast<const void* const*>(fault.thread->fiber->top);
+    const void* call = nullptr;
+    for (unsigned looked = 0; word < end && looked < 4096; ++word, ++looked) {
+        if (!*word) continue;
+        if (is_site(*word)) return *word;
+        if (!call && same_library(*word, fault.address)) call = *word;
+    }
+    return call;
 }
 
 }  // namespace
@@ -480,8 +491,7 @@ void fault(Launch& launch, const Fault& fault) {
     // A return address points behind its call, that of a faulting instruction at it; readers expect the former.
     if (is_exact(fault)) address = static_cast<const char*>(address) + 1;
     if (fault.kind == FaultKind::stack_overflow && fault.thread) {
-        // Where exactly the stack ended is chance, and may be within a check: better the last access before.
-        if (const void* access = access_on_stack(*fault.thread)) address = access;
+        if (const void* place = last_place_on_stack(fault)) address = place;
     }
     Finding finding = finding_for(check, name, fault.thread, address);
     finding.data = reinterpret_cast<uint64_t>(fault.data);

@@ -1,13 +1,13 @@
 // A recursion whose end is never reached.
 #include <cuda_runtime.h>
 
-__device__ float sum_from(const float* x, int i, int left) {
-    return left == 0 ? x[i] : x[i] + sum_from(x, i, left - 1) * sum_from(x, i, left / 2);  // finding: stack_overflow
-}
+// clang-format off
+__device__ float sum(const float* x, int n) { return n == 0 ? *x : *x + sum(x, n - 1) * sum(x, n / 2); }  // finding: stack_overflow
+// clang-format on
 
 __global__ void recurse(const float* x, float* out, int n, int levels) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = sum_from(x, i, levels);
+    if (i < n) out[i] = sum(x + i, levels);
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
