@@ -91,7 +91,7 @@ _MMA = {
 # Pieces of patterns.
 _SPACE = r"(?:\.(?P<space>global|shared|const|param|local)(?:::(?:cta|cluster))?)?"
 _CACHE = r"(?:\.(?:ca|cg|cs|lu|cv|wb|wt|nc))*"
-_ADVICE = r"(?:\.L1::\w+)?(?:\.L2::(?:cache_hint|evict_\w+|64B|128B|256B))*"
+_ADVICE = r"(?:\.L1::\w+)?(?:\.L2::(?:evict_\w+|64B|128B|256B))*"
 _SCOPE = r"(?:\.(?P<scope>cta|cluster|gpu|sys))?"
 _ORDER = r"(?:\.(?:relaxed|acquire|release|acq_rel))?"
 _FTZ = r"(?:\.ftz)?"

@@ -14,6 +14,7 @@ NAMES = [
     "cooperative_groups",
     "cub",
     "cuda_barrier",
+    "expressions",
     "half",
     "math",
     "ptx",
