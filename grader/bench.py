@@ -40,6 +40,7 @@ from grader.toolchain.prototype import parse_prototype, require_launcher
 from grader.verdict import Timing
 
 RECORD_VERSION = 1
+GPU = "cuda"
 GPU_CLOCK = "GPU"
 HOST_CLOCK = "host time of the simulator, not a GPU's time"
 
@@ -269,7 +270,7 @@ def _on_gpu(
     machine.compiler = str(kernel.plan.compiler)
     runner = build_runner("cuda", arch)
     timings = []
-    with Child(runner, kernel.library) as child:
+    with Child(runner, kernel.library, kernel.libsim) as child:
         for case in task.bench:
             if sizes is not None and case.name not in sizes:
                 continue
@@ -307,8 +308,8 @@ def draw_on_gpu(task: Exercise, case: Case, dtype: str, seed: int) -> Call:
     import torch
 
     try:
-        with torch.device("cuda"):
-            return task.call(case, dtype, seed, device="cuda")
+        with torch.device(GPU):
+            return task.call(case, dtype, seed, device=GPU)
     except (RuntimeError, TypeError):
         return task.call(case, dtype, seed)
 
@@ -356,7 +357,7 @@ def _time_torch(
     copies = []
     for _ in range(sets):
         arguments: dict[str, Any] = dict(call.scalars)
-        arguments.update({name: tensor.to("cuda", copy=True) for name, tensor in call.tensors.items()})
+        arguments.update({name: tensor.to(GPU, copy=True) for name, tensor in call.tensors.items()})
         copies.append({name: value for name, value in arguments.items() if wanted is None or name in wanted})
     try:
         result = baseline(**{n: v.clone() if hasattr(v, "clone") else v for n, v in copies[0].items()})
@@ -391,7 +392,7 @@ def _difference(task: Exercise, call: Call, outputs: dict[str, Any], result: Any
     for name, tensor in theirs.items():
         if name not in outputs or not torch.is_tensor(tensor) or tensor.numel() != outputs[name].numel():
             continue
-        mine = outputs[name].to("cuda").reshape(-1).float()
+        mine = outputs[name].to(GPU).reshape(-1).float()
         other = tensor.reshape(-1).float()
         off = float(torch.linalg.vector_norm(mine - other) / torch.linalg.vector_norm(other).clamp(min=1e-30))
         if not off <= limit:

@@ -99,6 +99,87 @@ def test_a_kernel_that_cannot_be_timed(libraries: tuple[Path, Path], launcher: s
         b.time_in_child(task, call, buffers, child, 3, 1, 0)
 
 
+TASKS = """
+import torch
+from grader.task import Bench, Case, Exercise, Input, Output, normal
+
+twice = Exercise(
+    title="Twice",
+    summary="Double it.",
+    launchers="void twice(const float* x, float* out, int n, cudaStream_t stream)",
+    inputs={"x": Input("n", normal(mean=1.0))},
+    outputs={"out": Output("n")},
+    reference=lambda x: 2 * x,
+    cases=[Case("one", n=1)],
+    bench=[Bench("small", n=100), Bench("large", n=5000)],
+    flops=lambda d: d["n"],
+    torch_baseline=lambda x: 2 * x,
+    hints=["a", "b", "c"],
+)
+"""
+KERNEL = """#include <cuda_runtime.h>
+__global__ void kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 2.0f * x[i];
+}
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    kernel<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}
+"""
+
+
+@pytest.fixture
+def entry(tmp_path: Path) -> Entry:
+    """A course with one exercise, solved."""
+    folder = tmp_path / "exercises" / "day01_x"
+    folder.mkdir(parents=True)
+    (folder / "tasks.py").write_text(TASKS)
+    (folder / "twice.cu").write_text(KERNEL)
+    return Entry(tmp_path, "day01_x", "twice")
+
+
+@pytest.fixture
+def pretended_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator in place of the GPU, so that all but the clock is as it would be."""
+    compile_kernel, build_runner = b.compile_kernel, b.build_runner
+    monkeypatch.setattr(b, "GPU", "cpu")
+    monkeypatch.setattr(b, "gpu_architecture", lambda: "sm_90")
+    monkeypatch.setattr(b, "compile_kernel", lambda path, *_, **__: compile_kernel(path, "cpu", checks=False))
+    monkeypatch.setattr(b, "build_runner", lambda *_: build_runner("cpu"))
+    machine = b.Machine("pretended", l2_bytes=16384, copy_gigabytes_per_second=1000.0)
+    monkeypatch.setattr(b, "measure_machine", lambda: machine)
+
+    def time_calls(functions, runs: int = 0, flush_bytes: int = 0) -> list[float]:
+        for function in functions:
+            function()
+        return [3.0] * (runs or 20)
+
+    monkeypatch.setattr(b, "time_on_gpu", time_calls)
+
+
+def test_a_whole_bench(entry: Entry, pretended_gpu: None) -> None:
+    said: list[str] = []
+    report = b.bench(entry, on_progress=said.append, compiled=False)
+    assert [(t.name, t.dtype) for t in report.timings] == [("small", "f32"), ("large", "f32")]
+    assert said == ["building", "small (f32)", "large (f32)"]
+    for timing in report.timings:
+        assert timing.runs >= b.FEWEST_RUNS and 0 < timing.p50_us <= timing.p99_us
+        assert timing.bytes == 8 * timing.dims["n"] and timing.torch_eager_us == 3.0 and timing.torch_compile_us is None
+        assert timing.percent_of_roofline and timing.torch_ratio and timing.note == ""
+    assert b.bench(entry, sizes=["large"], compiled=False).timings[0].name == "large"
+    assert json.loads(b.record(report, entry).read_text())["exercises"]["twice"]["device"] == "cuda"
+
+
+def test_a_fast_but_wrong_kernel_is_pointed_out(entry: Entry, pretended_gpu: None) -> None:
+    entry.skeleton.write_text(KERNEL.replace("2.0f", "3.0f"))
+    assert "differs from torch's by 0.5" in b.bench(entry, compiled=False).timings[0].note
+
+
+def test_the_simulator_is_timed_honestly(entry: Entry) -> None:
+    timing = b.bench(entry, device="cpu").timings[0]
+    assert "not a GPU" in timing.clock and timing.note and timing.percent_of_roofline is None
+
+
 def test_without_a_gpu_there_is_one_clear_message() -> None:
     import torch
 
