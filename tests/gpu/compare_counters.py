@@ -1,0 +1,148 @@
+"""Compare the simulator's counters with Nsight Compute's, kernel by kernel, and record the comparison.
+
+``python -m tests.gpu.compare_counters --out FILE.json [NAME...]`` on a machine with a GPU, nvcc, ncu and g++. Each call is
+run on the simulator and, under ``ncu``, on the GPU, with the same inputs; what a call's kernels count is summed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import io
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from tests.gpu.counted import Counted, counted
+
+METRICS = {
+    "requests": [
+        "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+        "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    ],
+    "sectors": [
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    ],
+    "shared_wavefronts": ["l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"],
+}
+"""What the simulator counts, and the metrics of ncu that are summed for it."""
+
+ALLOWED = {"requests": 0.01, "sectors": 0.01, "shared_wavefronts": 0.05}
+"""The relative difference that counts as agreement."""
+
+
+def kernels_for(items: list[Counted], device: str) -> dict[Path, Any]:
+    """Every file, built once."""
+    from grader.loading import load_kernel
+
+    files = sorted({item.file for item in items})
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(files, pool.map(lambda file: load_kernel(file, device=device), files)))
+
+
+def on_the_simulator(items: list[Counted]) -> list[dict[str, float]]:
+    """The totals of each call."""
+    kernels = kernels_for(items, "cpu")
+    totals = []
+    for item in items:
+        item.call(kernels[item.file], "cpu")
+        totals.append(dict(kernels[item.file].report.totals))
+    return totals
+
+
+def on_the_gpu(names: list[str]) -> list[dict[str, float]]:
+    """One row per kernel launch, in order, as ncu reports them."""
+    metrics = ",".join(metric for group in METRICS.values() for metric in group)
+    command = ["ncu", "--target-processes", "application-only", "--clock-control", "none", "--csv", "--page", "raw"]
+    command += ["--print-units", "base", "--metrics", metrics]
+    command += [sys.executable, "-m", "tests.gpu.compare_counters", "--target", *names]
+    done = subprocess.run(command, capture_output=True, text=True)
+    start = done.stdout.find('"ID"')
+    if start < 0:
+        raise SystemExit(f"ncu gave no table:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+    rows = list(csv.DictReader(io.StringIO(done.stdout[start:])))
+    launches = []
+    for row in rows[1:]:  # the first row holds the units
+        values = {
+            name: sum(float(row[metric].replace(",", "") or 0) for metric in group) for name, group in METRICS.items()
+        }
+        launches.append({"kernel": row["Kernel Name"], **values})
+    return launches
+
+
+def compare(items: list[Counted], simulated: list[dict[str, float]], launches: list[dict[str, Any]]) -> list[dict]:
+    """Both sides of each call beside each other."""
+    rows, next_launch = [], 0
+    for item, totals in zip(items, simulated):
+        count = int(totals["launches"])
+        mine = launches[next_launch : next_launch + count]
+        next_launch += count
+        row: dict[str, Any] = {"name": item.name, "kernels": [launch["kernel"] for launch in mine]}
+        for name, allowed in ALLOWED.items():
+            ours, theirs = float(totals.get(name, 0)), sum(launch[name] for launch in mine)
+            off = abs(ours - theirs) / theirs if theirs else float(ours != 0)
+            row[name] = {"simulator": ours, "ncu": theirs, "difference": off, "agrees": off <= allowed}
+        rows.append(row)
+    if next_launch != len(launches):
+        raise SystemExit(f"ncu saw {len(launches)} launches, the simulator {next_launch}")
+    return rows
+
+
+def versions() -> dict[str, str]:
+    """The GPU and the programs that were used."""
+    import torch
+
+    def first(command: list[str], marker: str = "") -> str:
+        text = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+        return next((line.strip() for line in text if marker in line), "")
+
+    return {
+        "gpu": torch.cuda.get_device_name(),
+        "driver": first(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]),
+        "ncu": first(["ncu", "--version"], "Version"),
+        "nvcc": first(["nvcc", "--version"], "release"),
+        "g++": first(["g++", "--version"]),
+        "date": datetime.date.today().isoformat(),
+        "command": "python -m tests.gpu.compare_counters --out FILE.json",
+    }
+
+
+def main() -> int:
+    """Run both sides, print the table, record it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="parts of names; all when none is given")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--target", action="store_true", help="be the program that ncu watches")
+    arguments = parser.parse_args()
+    items = list(counted(arguments.names))
+    if arguments.target:
+        import torch
+
+        kernels = kernels_for(items, "cuda")
+        for item in items:
+            item.call(kernels[item.file], "cuda")
+            torch.cuda.synchronize()
+        return 0
+    kernels_for(items, "cuda")  # so that ncu need not watch the compiler
+    rows = compare(items, on_the_simulator(items), on_the_gpu(arguments.names))
+    for row in rows:
+        cells = [
+            f"{row[name]['simulator']:9.0f} {row[name]['ncu']:9.0f} {'' if row[name]['agrees'] else '!':1}"
+            for name in ALLOWED
+        ]
+        print(f"{row['name'][:52]:52} {'  '.join(cells)}")
+    agreed = {name: sum(row[name]["agrees"] for row in rows) for name in ALLOWED}
+    print(f"{len(rows)} calls; agree: {agreed}")
+    if arguments.out:
+        arguments.out.write_text(json.dumps({**versions(), "rows": rows}, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""The kernels whose counters are compared with Nsight Compute's, each with a fixed input.
+
+They are the solutions on the case that their exercise is counted on, in every dtype of that case, what learners start
+from where it is wasteful, and the transposes and products of day 4's lesson, which collide in every way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.course import Course, course_root
+from grader.task import torch_dtype
+from tests.gpu.launch_solutions import on_gpu
+
+SEED = 1
+DAY4 = {
+    "transpose.cu": [f"transpose_{version}" for version in (1, 2, 3)],
+    "linear.cu": [f"linear_{version}" for version in (1, 2, 3, 4)],
+    "linear_wmma.cu": ["linear_wmma"],
+}
+
+
+@dataclass
+class Counted:
+    """One call: the file, its launcher, and its arguments on the CPU."""
+
+    name: str
+    file: Path
+    launcher: str
+    arguments: list[Any]
+    offsets: list[int]
+
+    def call(self, kernel: Any, device: str) -> None:
+        """Call it with the arguments on ``device``; outputs are allocated by whoever made the arguments."""
+        arguments = [
+            on_gpu(value, offset) if device == "cuda" and hasattr(value, "numel") else value
+            for value, offset in zip(self.arguments, self.offsets)
+        ]
+        getattr(kernel, self.launcher)(*arguments)
+
+
+def counted(names: list[str]) -> Iterator[Counted]:
+    """The calls whose name contains one of ``names``, all when there are none."""
+    for item in (*_exercises(), *_lesson()):
+        if not names or any(part in item.name for part in names):
+            yield item
+
+
+def _exercises() -> Iterator[Counted]:
+    import torch
+
+    for entry in Course().exercises:
+        exercise = entry.load()
+        case = exercise.efficient
+        if case is None:
+            continue
+        files = (
+            {"": entry.solution, " (as given)": entry.skeleton} if entry.kind == "optimise" else {"": entry.solution}
+        )
+        for dtype in case.dtypes or exercise.dtypes:
+            call = exercise.call(case, dtype, exercise.case_seed(SEED, case, dtype))
+            tensors = dict(call.tensors)
+            for name, shape in call.output_shapes.items():
+                if name not in tensors:
+                    tensors[name] = torch.zeros(shape, dtype=torch_dtype(call.output_dtypes[name]))
+            parameters = [p for p in exercise.parameters(dtype) if not p.is_stream]
+            for what, file in files.items():
+                yield Counted(
+                    f"{entry.name} {dtype}{what}",
+                    file,
+                    exercise.launcher(dtype),
+                    [tensors[p.name] if p.is_pointer else call.scalars[p.name] for p in parameters],
+                    [case.offsets.get(p.name, 0) for p in parameters],
+                )
+
+
+def _lesson() -> Iterator[Counted]:
+    import torch
+
+    generator = torch.Generator().manual_seed(SEED)
+    x, weight = torch.randn(128, 64, generator=generator), torch.randn(96, 64, generator=generator)
+    bias, out = torch.randn(96, generator=generator), torch.zeros(128, 96)
+    for file, launchers in DAY4.items():
+        for launcher in launchers:
+            arguments: list[Any] = [x, weight, bias, out, 128, 64, 96]
+            if file == "transpose.cu":
+                arguments = [x, torch.zeros(64, 128), 128, 64]
+            elif file == "linear_wmma.cu":
+                arguments = [x.half(), weight.half(), out, 128, 64, 96]
+            path = course_root() / "lessons" / "day04_linear" / file
+            yield Counted(f"lesson day04_linear/{launcher}", path, launcher, arguments, [0] * len(arguments))
