@@ -1,0 +1,112 @@
+"""Compare the simulator's findings with compute-sanitizer's, over the corpus of faulty kernels, and record the comparison.
+
+``python -m tests.gpu.compare_findings --out FILE.json [NAME...]`` on a machine with a GPU and the CUDA toolkit. Each faulty
+kernel and its clean twin run under the four tools; what the simulator reports for them is marked in the corpus' files and
+checked by ``tests/simulator/test_corpus.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from tests.gpu.compare_counters import versions
+from tests.simulator.corpus_kernels import CorpusFile, corpus_files
+
+MAIN = Path(__file__).with_name("corpus_main.cu")
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+ELEMENTS = {"float*": "float", "__half*": "__half", "__nv_bfloat16*": "__nv_bfloat16", "int*": "int"}
+
+
+def build(item: CorpusFile, clean: bool, folder: Path) -> Path | str:
+    """The program around one kernel, or what the compiler said."""
+    source = folder / f"{item.path.stem}.cu"
+    source.write_text(item.text(clean))
+    element = re.search(r"run\(const (\w+\*)", source.read_text())
+    name = ELEMENTS.get(element[1] if element else "", "float")
+    program = source.with_suffix("")
+    command = ["nvcc", "-std=c++17", "-lineinfo", "-gencode=arch=compute_90,code=sm_90", f'-DCORPUS="{source}"']
+    command += [f"-DELEMENT={name}", f"-DCOUNT={item.n}", "-o", str(program), str(MAIN)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return program if done.returncode == 0 else (done.stdout + done.stderr)[:2000]
+
+
+def watch(program: Path, source: str, tool: str) -> dict[str, Any]:
+    """What one tool says of one program: its errors, with the lines of the kernel's file that it names."""
+    command = ["compute-sanitizer", "--tool", tool, "--print-limit", "1000", str(program)]
+    if tool == "memcheck":
+        command[3:3] = ["--leak-check", "full"]
+    if tool == "initcheck":
+        command[3:3] = ["--initcheck-address-space", "all"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        return {"errors": 0, "lines": [], "says": ["did not end within 60 s"]}
+    text = done.stdout + done.stderr
+    if "unknown option" in text.lower() or "unrecognised option" in text.lower():
+        command = [part for part in command if part not in ("--initcheck-address-space", "all")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        text = done.stdout + done.stderr
+    summary = re.search(r"(?:ERROR SUMMARY|RACECHECK SUMMARY): (\d+)", text)
+    lines = sorted({int(line) for line in re.findall(rf"{re.escape(source)}:(\d+)", text)})
+    says = [line.removeprefix("=========").strip() for line in text.splitlines() if line.startswith("=========")]
+    headlines = [
+        s for s in says if re.match(r"(Invalid|Error|Warning|Uninit|Barrier|Program hit|Leaked|Race|Unused)", s)
+    ]
+    return {"errors": int(summary[1]) if summary else 0, "lines": lines, "says": sorted(set(headlines))[:6]}
+
+
+def compare(item: CorpusFile) -> dict[str, Any]:
+    """Both twins under all tools."""
+    row: dict[str, Any] = {
+        "name": item.name,
+        "simulator": {str(line): sorted(kinds) for line, kinds in sorted(item.marks.items())},
+    }
+    for twin, clean in (("faulty", False), ("clean", True)):
+        with tempfile.TemporaryDirectory() as folder:
+            program = build(item, clean, Path(folder))
+            if isinstance(program, str):
+                row[twin] = {"build": program}
+                continue
+            row[twin] = {tool: watch(program, f"{item.path.stem}.cu", tool) for tool in TOOLS}
+    found = [tool for tool in TOOLS if row["faulty"].get(tool, {}).get("errors")]
+    theirs = {line for tool in found for line in row["faulty"][tool]["lines"]}
+    ours = set(item.marks)
+    row["found_by"] = found
+    row["same_lines"] = bool(theirs & ours)
+    row["only_theirs"] = sorted(theirs - ours)
+    row["twin_silent"] = not any(row["clean"].get(tool, {}).get("errors") for tool in TOOLS)
+    return row
+
+
+def main() -> int:
+    """Run the corpus, print the table, record it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="parts of names; all when none is given")
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    items = [item for item in corpus_files() if not arguments.names or any(n in item.name for n in arguments.names)]
+    with ThreadPoolExecutor(min(12, os.cpu_count() or 1)) as pool:
+        rows = list(pool.map(compare, items))
+    for row in rows:
+        ours = ", ".join(f"{'/'.join(kinds)}@{line}" for line, kinds in row["simulator"].items())
+        theirs = ", ".join(f"{tool}@{row['faulty'][tool]['lines']}" for tool in row["found_by"]) or "nothing"
+        print(f"{row['name']:48} {ours:44} {theirs}{'' if row['twin_silent'] else '  (twin not silent)'}")
+    found = sum(bool(row["found_by"]) for row in rows)
+    print(f"{len(rows)} faulty kernels: the simulator finds all, compute-sanitizer {found}")
+    if arguments.out:
+        command = "python -m tests.gpu.compare_findings --out FILE.json"
+        arguments.out.write_text(json.dumps({**versions(), "command": command, "rows": rows}, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

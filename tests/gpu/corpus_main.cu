@@ -1,0 +1,25 @@
+// The main program around one kernel of the corpus, so that compute-sanitizer watches that kernel alone.
+//
+// Compiled together with the corpus file: -DCORPUS=\"file.cu\" -DELEMENT=float -DCOUNT=1000
+#include CORPUS
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <vector>
+
+int main() {
+    alarm(20);  // a kernel that never ends is ended with its process
+    std::vector<unsigned char> host(COUNT * sizeof(ELEMENT), 1);
+    ELEMENT *x = nullptr, *out = nullptr;
+    cudaMalloc(&x, host.size());
+    cudaMalloc(&out, host.size());
+    cudaMemcpy(x, host.data(), host.size(), cudaMemcpyHostToDevice);
+    run(x, out, COUNT, nullptr);
+    const cudaError_t launch = cudaGetLastError();
+    const cudaError_t wait = cudaDeviceSynchronize();
+    std::printf("launch: %s, run: %s\n", cudaGetErrorName(launch), cudaGetErrorName(wait));
+    if (wait == cudaSuccess)
+        cudaMemcpy(host.data(), out, host.size(), cudaMemcpyDeviceToHost);  // every element is read
+    return 0;
+}
