@@ -68,7 +68,7 @@ def run_check(
     stage, built = builder.finish(task)
     verdict.stages.append(stage)
     report(Progress("builds", "finished", status=stage.status))
-    if built is not None:
+    if built is not None and set(wanted) != {"builds"}:
         compiled = Resources(path) if resources else None
         check = _Check(task, path, built, device, verdict.seed, wanted, report)
         verdict.stages += check.run()

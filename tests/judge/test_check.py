@@ -209,6 +209,7 @@ def test_the_seed_reproduces_inputs_and_sizes(judged) -> None:
 
 
 def test_chosen_stages(judged) -> None:
+    assert statuses(judged(stages=["builds"])).startswith("builds=passed correct=skipped")
     verdict = judged(stages=["builds", "correct"])
     assert statuses(verdict) == "builds=passed correct=passed safe=skipped efficient=skipped fast=skipped"
     assert verdict.stage("safe").summary == "not asked for"
