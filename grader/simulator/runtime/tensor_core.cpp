@@ -39,13 +39,13 @@ float truncate_to_float(double value) {
 struct HalfElements {
     static constexpr unsigned per_register = 2;
     static double get(uint32_t word, unsigned i) {
-        return static_cast<double>(F16::to_float(static_cast<uint16_t>(word >> (16 * i))));
+        return static_cast<double>(F16::decode(static_cast<uint16_t>(word >> (16 * i))));
     }
 };
 struct Bfloat16Elements {
     static constexpr unsigned per_register = 2;
     static double get(uint32_t word, unsigned i) {
-        return static_cast<double>(BF16::to_float(static_cast<uint16_t>(word >> (16 * i))));
+        return static_cast<double>(BF16::decode(static_cast<uint16_t>(word >> (16 * i))));
     }
 };
 struct Tf32Elements {

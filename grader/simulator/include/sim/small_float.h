@@ -11,6 +11,9 @@
 #include <cstring>
 
 #define SIM_INLINE __attribute__((always_inline)) inline
+// A function that is called, not copied to where it is used: kernels may use hundreds of conversions, and g++ takes
+// milliseconds for each copy. They take and return values, so there is nothing in them that the checks should see.
+#define SIM_OUTLINE __attribute__((noinline, const, unused)) static
 #define SIM_JOIN(a, b) SIM_JOIN_EXPANDED(a, b)
 #define SIM_JOIN_EXPANDED(a, b) a##b
 
@@ -27,90 +30,101 @@ SIM_INLINE To bit_cast(From from) {
 // The rounding modes of PTX: to nearest even, toward zero, toward minus infinity, toward plus infinity.
 enum class Rounding { nearest, zero, down, up };
 
+// All ones where a condition holds: selects without branches, which keeps kernels with many conversions quick to compile.
+SIM_INLINE uint32_t mask_if(bool condition) { return -static_cast<uint32_t>(condition); }
+
 // double -> float that keeps the value's inexactness visible in the last bit ("round to odd"). A second rounding, to
 // 16 bits, then gives what one rounding of the double would have given.
 SIM_INLINE float round_to_odd(double value) {
     float rounded = static_cast<float>(value);
-    if (static_cast<double>(rounded) != value && value == value) {
-        uint32_t bits = bit_cast<uint32_t>(rounded);
-        if ((bits & 1) == 0) {
-            double magnitude = value < 0 ? -value : value;
-            double rounded_magnitude = static_cast<double>(bit_cast<float>(bits & 0x7fffffff));
-            bits += rounded_magnitude > magnitude ? -1 : 1;
-            rounded = bit_cast<float>(bits);
-        }
-    }
-    return rounded;
+    double back = static_cast<double>(rounded);
+    uint32_t bits = bit_cast<uint32_t>(rounded);
+    uint32_t inexact_and_even = mask_if((back < value) | (back > value)) & ~-(bits & 1);
+    bool too_large = (back > value) == (value > 0);  // in magnitude
+    bits += inexact_and_even & (1 - 2 * static_cast<uint32_t>(too_large));
+    return bit_cast<float>(bits);
 }
 
-// The sum of two doubles, rounded to odd, for the same reason.
+// The sum of two numbers, rounded to odd, for the same reason: the error of a sum is exact (Knuth's two-sum), or NaN
+// when the sum is not finite.
 SIM_INLINE double add_to_odd(double a, double b) {
-    double sum = a + b;
-    double b_part = sum - a;
-    double error = (a - (sum - b_part)) + (b - b_part);  // exact (Knuth's two-sum), or NaN when the sum is not finite
-    if (error != 0 && error == error) {
-        uint64_t bits = bit_cast<uint64_t>(sum);
-        if ((bits & 1) == 0) {
-            bits += (error > 0) == (sum > 0) ? 1 : -1;
-            sum = bit_cast<double>(bits);
-        }
-    }
-    return sum;
+    double sum = a + b, b_part = sum - a;
+    double error = (a - (sum - b_part)) + (b - b_part);
+    uint64_t bits = bit_cast<uint64_t>(sum);
+    uint64_t inexact_and_even = -static_cast<uint64_t>((error < 0) | (error > 0)) & ~-(bits & 1);
+    bits += inexact_and_even & (1 - 2 * static_cast<uint64_t>((error > 0) != (sum > 0)));
+    return bit_cast<double>(bits);
+}
+SIM_INLINE float add_to_odd(float a, float b) {
+    float sum = a + b, b_part = sum - a;
+    float error = (a - (sum - b_part)) + (b - b_part);
+    uint32_t bits = bit_cast<uint32_t>(sum);
+    uint32_t inexact_and_even = mask_if((error < 0) | (error > 0)) & ~-(bits & 1);
+    bits += inexact_and_even & (1 - 2 * static_cast<uint32_t>((error > 0) != (sum > 0)));
+    return bit_cast<float>(bits);
 }
 
 struct F16 {
     static constexpr bool product_fits_float = true;  // 22 bits, exponents -48 to 31
     static constexpr uint16_t nan = 0x7fff, infinity = 0x7c00, largest = 0x7bff, one = 0x3c00;
 
-    static SIM_INLINE float to_float(uint16_t half) {
+    static SIM_INLINE float decode(uint16_t half) {
+        // As a float the same bits are 2^112 times too small, subnormals included.
         uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
-        uint32_t exponent = (half >> 10) & 0x1f, mantissa = half & 0x3ff;
-        if (exponent == 0) {  // zero or subnormal: a multiple of 2^-24
-            float magnitude = static_cast<float>(static_cast<int>(mantissa)) * 5.9604644775390625e-8f;
-            return bit_cast<float>(bit_cast<uint32_t>(magnitude) | sign);
-        }
-        if (exponent == 0x1f) return bit_cast<float>(mantissa ? 0x7fffffffu : sign | 0x7f800000u);
-        return bit_cast<float>(sign | (exponent + (127 - 15)) << 23 | mantissa << 13);
+        uint32_t magnitude = static_cast<uint32_t>(half & 0x7fff) << 13;
+        uint32_t bits = bit_cast<uint32_t>(bit_cast<float>(magnitude) * 5.192296858534828e33f);
+        bits |= mask_if((half & 0x7c00) == 0x7c00) & 0x7f800000;
+        uint32_t is_nan = mask_if(magnitude > (0x7c00u << 13));
+        return bit_cast<float>((bits | sign | is_nan) & ~(is_nan & 0x80000000));
     }
 
-    static SIM_INLINE uint16_t from_float(float value) {
+    static SIM_INLINE uint16_t encode(float value) {
         uint32_t bits = bit_cast<uint32_t>(value);
         uint32_t sign = (bits >> 16) & 0x8000;
         bits &= 0x7fffffff;
-        if (bits >= 0x47800000) return bits > 0x7f800000 ? nan : sign | infinity;  // 65536 and more
-        if (bits < 0x38800000) {
-            // Below 2^-14 the result is a multiple of 2^-24, which is the last bit of a float near 0.5: the addition
-            // rounds for us, to nearest even.
-            return sign | (bit_cast<uint32_t>(bit_cast<float>(bits) + 0.5f) - 0x3f000000);
-        }
-        uint32_t odd = (bits >> 13) & 1;
-        return sign | ((bits - ((127 - 15) << 23) + 0xfff + odd) >> 13);  // may carry into infinity, as it should
+        // Up to infinity, rounded to even by adding just less than half a unit. May carry, into infinity too.
+        uint32_t normal = (bits - ((127u - 15) << 23) + 0xfff + ((bits >> 13) & 1)) >> 13;
+        // Below 2^-14 the result is a multiple of 2^-24, which is the last bit of a float near 0.5: an addition rounds
+        // for us.
+        uint32_t small = bit_cast<uint32_t>(bit_cast<float>(bits) + 0.5f) - 0x3f000000;
+        uint32_t is_small = mask_if(bits < 0x38800000), is_large = mask_if(bits >= 0x47800000);
+        uint32_t is_nan = mask_if(bits > 0x7f800000);
+        uint32_t result = (small & is_small) | (normal & ~is_small);
+        result = (result & ~is_large) | (infinity & is_large) | sign;
+        return static_cast<uint16_t>((result & ~is_nan) | (nan & is_nan));
     }
+
+    SIM_OUTLINE float to_float(uint16_t half) { return decode(half); }
+    SIM_OUTLINE uint16_t from_float(float value) { return encode(value); }
 };
 
 struct BF16 {
     static constexpr bool product_fits_float = false;  // its exponent can lie below a float's
     static constexpr uint16_t nan = 0x7fff, infinity = 0x7f80, largest = 0x7f7f, one = 0x3f80;
 
-    static SIM_INLINE float to_float(uint16_t bits) { return bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+    static SIM_INLINE float decode(uint16_t bits) { return bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
-    static SIM_INLINE uint16_t from_float(float value) {
+    static SIM_INLINE uint16_t encode(float value) {
         uint32_t bits = bit_cast<uint32_t>(value);
-        if ((bits & 0x7fffffff) > 0x7f800000) return nan;
-        return (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+        uint32_t is_nan = mask_if((bits & 0x7fffffff) > 0x7f800000);
+        uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+        return static_cast<uint16_t>((rounded & ~is_nan) | (nan & is_nan));
     }
+
+    static SIM_INLINE float to_float(uint16_t bits) { return decode(bits); }
+    static SIM_INLINE uint16_t from_float(float value) { return encode(value); }
 };
 
 template <typename Format>
 SIM_INLINE uint16_t small_from_double(double value) {
-    return Format::from_float(round_to_odd(value));
+    return Format::encode(round_to_odd(value));
 }
 
 // Rounding other than to nearest: round to nearest, then step back by one unit if that went the wrong way.
 template <typename Format>
 inline uint16_t small_from_double(double value, Rounding mode) {
     uint16_t bits = small_from_double<Format>(value);
-    double rounded = static_cast<double>(Format::to_float(bits));
+    double rounded = static_cast<double>(Format::decode(bits));
     if (mode == Rounding::nearest || value != value || rounded == value) return bits;
     bool negative = bits & 0x8000;
     bool is_above = rounded > value;
