@@ -73,14 +73,13 @@ def element_of(memory: dict[str, Any]) -> list[int] | None:
 
 
 def position(memory: dict[str, Any], access_bytes: int) -> str:
-    """``x[2, 5] of x[4, 64] (float32)``, ``byte 132 of the shared array tile (4,096 bytes)``."""
+    """``x[2, 5] of x[4, 64] (float32)``, ``element 33 (byte 132) of the shared array tile (4,096 bytes)``."""
     element = element_of(memory)
     if element is not None:
         return f"{memory['name']}[{', '.join(map(str, element))}] of {memory_name(memory)}"
     offset = memory["offset"]
     if access_bytes in (2, 4, 8, 16) and offset % access_bytes == 0:
-        unit = offset // access_bytes
-        return f"byte {offset:,} (element {unit:,} of {access_bytes} bytes) of {memory_name(memory)}"
+        return f"element {offset // access_bytes:,} (byte {offset:,}) of {memory_name(memory)}"
     return f"byte {offset:,} of {memory_name(memory)}"
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -52,19 +53,29 @@ class CorpusFile:
                 corpus_file.marks[0 if line.startswith("//") else number] = set(match[1].split())
         return corpus_file
 
-    def text(self, clean: bool) -> str:
-        """The source; the first line, a comment, makes room for the definition that selects the twin."""
-        text = self.path.read_text()
-        first, _, rest = text.partition("\n")
-        assert first.startswith("//"), f"{self.name} must begin with a comment"
-        return f"#define CLEAN 1\n{rest}" if clean else text
+    def launcher(self, clean: bool) -> str:
+        """The name under which ``build_corpus`` has this file's launcher."""
+        return f"{'clean' if clean else 'faulty'}_{self.path.parent.name}_{self.path.stem}"
 
-    def build(self, clean: bool, compiler: str | None = None) -> BuiltKernel:
-        return compile_kernel(self.path, "cpu", checks=True, text=self.text(clean), compiler=compiler)
+    def as_namespace(self, clean: bool) -> str:
+        """The file without its includes, in a namespace of its own and with a launcher of its own name."""
+        body = re.sub(r"(?m)^#include .*$", "", self.path.read_text())
+        body, count = re.subn(r'extern "C" void run\(', f'extern "C" void {self.launcher(clean)}(', body)
+        assert count == 1, f"{self.name} must have one launcher, run"
+        switch = "#define CLEAN 1\n" if clean else "#undef CLEAN\n"
+        name = self.launcher(clean)
+        return f'{switch}namespace corpus_{name} {{\n#line 1 "{self.path.name}"\n{body}\n}}\nusing corpus_{name}::{name};\n'
 
 
-def corpus_files() -> list[CorpusFile]:
-    return [CorpusFile.read(path) for path in sorted(CORPUS.rglob("*.cu"))]
+def corpus_files(folder: Path = CORPUS) -> list[CorpusFile]:
+    return [CorpusFile.read(path) for path in sorted(folder.rglob("*.cu"))]
+
+
+def build_corpus(files: Sequence[CorpusFile], compiler: str | None = None) -> BuiltKernel:
+    """One library with both twins of all files: much sooner built than each by itself."""
+    includes = {line for f in files for line in f.path.read_text().splitlines() if line.startswith("#include")}
+    text = "\n".join(sorted(includes)) + "\n" + "".join(f.as_namespace(clean) for f in files for clean in (False, True))
+    return compile_kernel(files[0].path.parent / "corpus.cu", "cpu", checks=True, text=text, compiler=compiler)
 
 
 @dataclass

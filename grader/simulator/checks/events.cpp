@@ -219,7 +219,7 @@ void atomic_done(Thread& thread, const void* data, size_t, AtomicOp op, bool cha
     ThreadState& state = *state_of(thread);
     // Any operation that stores goes on with what earlier ones released; only a failed exchange stores nothing.
     bool stores = op != AtomicOp::load && (changed || op != AtomicOp::compare_and_swap);
-    if (stores) checks::release(state, data, false);
+    if (stores) checks::release(state, data);
     if (the_launch.concurrent) atomic_lock.unlock();
 }
 
@@ -566,7 +566,7 @@ int configure(const char* key, const char* value) {
     if (!strcmp(key, "max_findings")) {
         set_finding_limit(number);
     } else if (!strcmp(key, "trace")) {
-        trace_limit = static_cast<unsigned>(number);
+        trace_limit = number < 255 ? static_cast<unsigned>(number) : 255;
     } else {
         return -1;
     }

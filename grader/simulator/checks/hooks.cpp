@@ -107,7 +107,7 @@ void hook_volatile(const void* data, const void* code) {
         unordered_access(state, address, Write ? Access::volatile_write : Access::volatile_read, SizeLog2, code, !Write,
                          false);
     if (Write)
-        release(state, data, false);
+        release(state, data);
     else
         acquire_later(state, data);
 }

@@ -28,7 +28,7 @@ class ReleaseJoin {
     const Release* finish() {
         if (!any_) return nullptr;
         Release* release = pool_.take<Release>();
-        *release = {block_.serial, 0, 0, barrier_time_, joint, false, known_.finish()};  // time, warp time
+        *release = {block_.serial, block_.time, 0, barrier_time_, joint, false, known_.finish()};
         return release;
     }
 
@@ -202,8 +202,12 @@ void fenced(ThreadState& thread, Scope scope) {
     Release* release = block.worker->pool.take<Release>();
     *release = {block.serial,          thread.time(), thread.warp->sync_time, block.barrier_time, thread.thread->linear,
                 scope == Scope::block, extras.known};
-    extras.released_in_block = release;
-    if (scope != Scope::block) extras.released = release;
+    if (scope == Scope::block) {
+        extras.released_in_block = release;
+    } else {
+        extras.released = release;
+        extras.released_in_block = nullptr;
+    }
     block.fenced = true;
     // What comes after the fence is not published by it.
     set_time(thread, ++block.time);
@@ -231,34 +235,19 @@ void acquire_later(ThreadState& thread, const void* variable) {
     if (the_launch.concurrent) extras_of(thread).polled = variable;
 }
 
-void release(ThreadState& thread, const void* variable, bool block_scope) {
+void release(ThreadState& thread, const void* variable) {
     if (!thread.extras) return;
-    const ThreadExtras& extras = *thread.extras;
-    // Of the two fences the later one says more; one of the block must not reach further.
-    const Release* release = extras.released;
-    const Release* in_block = extras.released_in_block;
-    if (in_block && (!release || in_block->time > release->time)) {
-        if (release) {
-            Locked locked(the_launch.lock);
-            SyncLog** log = the_launch.logs.find(reinterpret_cast<uint64_t>(variable));
-            if (log) (*log)->append(release, thread.thread->linear, thread.time());
-        }
-        release = in_block;
-    }
-    if (!release) return;
-    if (block_scope && !release->block_scope) {
-        Release* narrow = thread.worker->pool.take<Release>();
-        *narrow = *release;
-        narrow->block_scope = true;
-        release = narrow;
-    }
+    const Release* reaching_all = thread.extras->released;
+    const Release* reaching_block = thread.extras->released_in_block;
+    if (!reaching_all && !reaching_block) return;
     Locked locked(the_launch.lock);
     SyncLog*& log = the_launch.logs.at(reinterpret_cast<uint64_t>(variable));
     if (!log) {
         log = static_cast<SyncLog*>(calloc(1, sizeof(SyncLog)));
         if (!log) abort();
     }
-    log->append(release, thread.thread->linear, thread.time());
+    if (reaching_all) log->append(reaching_all, thread.thread->linear, thread.time());
+    if (reaching_block) log->append(reaching_block, thread.thread->linear, thread.time());
 }
 
 const SyncLog* log_of(const void* variable) {

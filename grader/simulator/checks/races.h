@@ -26,7 +26,7 @@ void fenced(ThreadState& thread, Scope scope);
 void acquire(ThreadState& thread, const void* variable);
 // The read is about to happen: what it will see may be published a moment later by another worker.
 void acquire_later(ThreadState& thread, const void* variable);
-void release(ThreadState& thread, const void* variable, bool block_scope);
+void release(ThreadState& thread, const void* variable);
 // The log of the releases through this variable, or null.
 const SyncLog* log_of(const void* variable);
 void forget_order();  // at the end of a launch

@@ -299,6 +299,7 @@ void write_trace(const TracedRequest& traced) {
     out.member("warp", uint64_t(traced.warp));
     out.member("number", uint64_t(traced.number));
     out.text("name", traced.name);
+    out.text("kernel", kernel(traced.kernel).name);
     out.open("lanes", '[');
     for (unsigned lane = 0; lane < lanes_per_warp; ++lane)
         if (traced.lanes >> lane & 1) out.item(uint64_t(lane));

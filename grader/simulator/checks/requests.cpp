@@ -262,16 +262,21 @@ class Analysis {
     bool arena_;
 };
 
-void record(const AccessSite& site, const RequestLog& log, const Request& request, uint32_t number) {
+// Keeps the first requests of each warp of the launch's first block.
+void record(AccessSite& site, const RequestLog& log, const Request& request) {
+    unsigned warp = log.warp->warp->index;
+    if (log.warp->block->block->linear != 0 || site.traced[warp] >= trace_limit) return;
     TracedRequest traced = {};
     traced.site = site.id;
     traced.size = static_cast<uint8_t>(1u << site.size_log2);
     traced.access = site.access;
     traced.space = site.space;
+    traced.kernel = the_launch.kernel;
     traced.serial = log.warp->block->first_serial;
-    traced.warp = log.warp->warp->index;
-    traced.number = number;
-    uintptr_t base = site.region ? site.region->base : site.origin;
+    traced.warp = warp;
+    traced.number = site.traced[warp]++;
+    // Offsets in shared memory count from the block's first byte, so that they tell the bank.
+    uintptr_t base = site.region && site.space != Space::shared ? site.region->base : site.origin;
     if (site.region) memcpy(traced.name, site.region->name, sizeof traced.name);
     for (unsigned i = 0; i < request.count; ++i) {
         traced.lanes |= 1u << request.lane[i];
@@ -320,7 +325,7 @@ void count_log(AccessSite& site, RequestLog& log) {
         request.step = request.count > 1 ? static_cast<int32_t>(request.entry[1] - request.entry[0]) : 0;
         request.even = k < shortest ? even[k] : request.count == 1;
         analysis.count(request);
-        if (__builtin_expect(site.traced < trace_limit, false)) record(site, log, request, site.traced++);
+        if (__builtin_expect(trace_limit > 0, false)) record(site, log, request);
     }
 }
 

@@ -49,6 +49,7 @@ struct TracedRequest {
     uint8_t size;
     Access access;
     Space space;
+    unsigned kernel;
     uint32_t serial;  // of the block
     uint32_t warp;
     uint32_t number;                 // which execution by this warp
@@ -56,7 +57,7 @@ struct TracedRequest {
     char name[64];                   // of the memory
     int64_t offset[lanes_per_warp];  // from its start
 };
-extern unsigned trace_limit;  // requests to record for each site
+extern unsigned trace_limit;  // requests to record for each site and warp
 extern Growable<TracedRequest> traces;
 
 }  // namespace sim::checks

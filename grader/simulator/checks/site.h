@@ -46,7 +46,7 @@ struct alignas(64) AccessSite {
     AccessSite* first;    // of the variants of this place: it may access several kinds of memory
     AccessSite* sibling;  // the next variant
     Counters counters;
-    uint32_t traced;  // requests recorded so far
+    uint8_t traced[32];  // requests recorded so far, by warp of the launch's first block
 };
 
 // The sites of a worker by return address.

@@ -78,7 +78,10 @@ namespace {
 void prepare_worker(WorkerState& worker) {
     if (worker.launch == the_launch.launch->id) return;
     worker.launch = the_launch.launch->id;
-    worker.sites.each([](AccessSite& site) { site.limit = 0; });
+    worker.sites.each([](AccessSite& site) {
+        site.limit = 0;
+        memset(site.traced, 0, sizeof site.traced);
+    });
     begin_sectors(worker);
 }
 

@@ -50,11 +50,11 @@ struct AsyncCopy {
 
 // What a thread has beyond its stamp; most threads never need it.
 struct ThreadExtras {
-    const Known* known;       // in force
-    const Known* acquired;    // read from atomics, in force after the next fence or barrier
-    const Release* released;  // what a fence of the device published last
-    const Release* released_in_block;
-    const void* polled;  // a volatile read whose writer may publish a moment later (several workers)
+    const Known* known;                // in force
+    const Known* acquired;             // read from atomics, in force after the next fence or barrier
+    const Release* released;           // what a fence of the device published last
+    const Release* released_in_block;  // what a later fence of the block did
+    const void* polled;                // a volatile read whose writer may publish a moment later (several workers)
     PendingWrite write;
     PendingIndex index;
     Growable<AsyncCopy>* copies;

@@ -1,7 +1,7 @@
 // A counter for each of 4 kinds, and a fifth kind.
 #include <cuda_runtime.h>
 
-__device__ int counts[4];
+__device__ __align__(64) int counts[4];
 
 __global__ void count(const float* x, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,0 +1,23 @@
+// Asynchronous copies into two buffers in turn, with the wait and both barriers.
+// n = 1024
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+__global__ void stream_tiles(const float* x, float* out, int n) {
+    __shared__ float tile[2][128];
+    const int t = threadIdx.x, count = n / 128;
+    __pipeline_memcpy_async(&tile[0][t], &x[t], sizeof(float));
+    __pipeline_commit();
+    for (int i = 0; i < count; ++i) {
+        if (i + 1 < count) __pipeline_memcpy_async(&tile[(i + 1) % 2][t], &x[(i + 1) * 128 + t], sizeof(float));
+        __pipeline_commit();
+        __pipeline_wait_prior(1);
+        __syncthreads();
+        out[i * 128 + t] = tile[i % 2][127 - t];
+        __syncthreads();
+    }
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    stream_tiles<<<1, 128, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,31 @@
+// All threads add to a few sums; the last block, which knows that all are done, reads them.
+// n = 1024
+#include <cuda_runtime.h>
+
+__device__ unsigned finished;
+__device__ float sums[8];
+
+__global__ void clear() {
+    sums[threadIdx.x] = 0;
+    if (threadIdx.x == 0) finished = 0;
+}
+
+__global__ void add(const float* x, float* out, int n) {
+    __shared__ bool last;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    atomicAdd(&sums[i % 8], x[i]);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicAdd(&finished, 1) == gridDim.x - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    if (!last) return;
+    for (int j = threadIdx.x; j < n; j += blockDim.x) out[j] = sums[j % 8];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    clear<<<1, 8, 0, stream>>>();
+    add<<<n / 128, 128, 0, stream>>>(x, out, n);
+}

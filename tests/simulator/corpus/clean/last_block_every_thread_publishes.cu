@@ -1,0 +1,22 @@
+// Each thread writes and publishes a partial result; the barrier joins them before thread 0 counts the block as done.
+// n = 1024
+#include <cuda_runtime.h>
+
+__device__ unsigned finished;
+__device__ float partial[1024];
+
+__global__ void sum(const float* x, float* out, int n) {
+    __shared__ bool last;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    partial[i] = 2 * x[i];
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicInc(&finished, gridDim.x - 1) == gridDim.x - 1;
+    __syncthreads();
+    if (!last) return;
+    for (int j = threadIdx.x; j < n; j += blockDim.x) out[j] = partial[n - 1 - j];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    sum<<<n / 128, 128, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,29 @@
+// One lane takes a lock for its warp; __syncwarp() hands it on to the others and back.
+// n = 512
+#include <cuda_runtime.h>
+
+__device__ int lock;
+__device__ float table[32];
+
+__global__ void clear() { table[threadIdx.x] = 0; }
+
+__global__ void add(const float* x, float* out, int n) {
+    const int lane = threadIdx.x % 32;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (lane == 0) {
+        while (atomicCAS(&lock, 0, 1) != 0) {
+        }
+        __threadfence();
+    }
+    __syncwarp();
+    table[lane] += x[i];
+    out[i] = table[lane];
+    __threadfence();
+    __syncwarp();
+    if (lane == 0) atomicExch(&lock, 0);
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    clear<<<1, 32, 0, stream>>>();
+    add<<<n / 64, 64, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,73 @@
+"""The checks against the corpus: every fault is found at its line, and no clean twin is accused of anything.
+
+The verdict must not depend on the order in which threads run, on the number of workers, or on the compiler.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.simulator.corpus_kernels import CORPUS, CorpusFile, Simulation, build_corpus, corpus_files, disagreements
+
+FOLDERS = sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir())
+FILES = {folder: corpus_files(CORPUS / folder) for folder in FOLDERS}
+EVERY = [pytest.param(f, id=f.name) for folder in FOLDERS for f in FILES[folder]]
+COMPILERS = [
+    pytest.param("g++", marks=pytest.mark.skipif(not shutil.which("g++"), reason="no g++")),
+    pytest.param("clang++", marks=pytest.mark.skipif(not shutil.which("clang++"), reason="no clang++")),
+]
+SCHEDULES = [{"schedule": "reverse"}, {"workers": 2}] + [{"schedule": f"random:{seed}"} for seed in range(6)]
+
+
+@functools.cache
+def library(folder: str, compiler: str | None = None):
+    """The kernels of one folder of the corpus, built once."""
+    return build_corpus(FILES[folder], compiler)
+
+
+@functools.cache
+def simulation(libsim: Path) -> Simulation:
+    return Simulation(libsim)
+
+
+def check(corpus_file: CorpusFile, compiler: str | None = None, **settings: object) -> None:
+    """Runs both twins and compares what is found with the marks."""
+    kernel = library(corpus_file.path.parent.name, compiler)
+    sim = simulation(kernel.libsim)
+    error, report, _ = sim.run(kernel, corpus_file.n, corpus_file.launcher(clean=True), corpus_file.path, **settings)
+    assert not report.findings, "the clean twin is accused:\n" + "\n".join(f.text for f in report.findings)
+    assert error == 0
+    if corpus_file.marks:
+        _, report, _ = sim.run(kernel, corpus_file.n, corpus_file.launcher(clean=False), corpus_file.path, **settings)
+        wrong = disagreements(corpus_file, report.findings)
+        assert not wrong, "\n".join(wrong)
+
+
+def test_the_corpus_is_large_enough():
+    faulty = [f for files in FILES.values() for f in files if f.marks]
+    assert len(faulty) >= 50
+    for folder in ("memcheck", "initcheck", "racecheck", "synccheck"):
+        assert sum(f.path.parent.name == folder for f in faulty) >= 8
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("corpus_file", EVERY)
+def test_faults_are_found_and_twins_are_silent(corpus_file, compiler):
+    check(corpus_file, compiler)
+
+
+@pytest.mark.parametrize("corpus_file", EVERY)
+def test_the_verdict_does_not_depend_on_the_schedule(corpus_file):
+    for settings in SCHEDULES:
+        check(corpus_file, **settings)
+
+
+@pytest.mark.parametrize("corpus_file", EVERY)
+def test_the_verdict_is_the_same_every_time(corpus_file):
+    patience = 0.05 if any("infinite_loop" in kinds for kinds in corpus_file.marks.values()) else 0.3
+    for turn in range(20):
+        check(corpus_file, workers=1 + turn % 2, watchdog_seconds=patience)
