@@ -22,19 +22,43 @@ from tests.gpu.counted import Counted, counted
 
 METRICS = {
     "requests": [
-        "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
-        "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+        "l1tex__t_requests_pipe_lsu_mem_global_op_ld",
+        "l1tex__t_requests_pipe_lsu_mem_global_op_st",
     ],
     "sectors": [
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld",
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_st",
     ],
-    "shared_wavefronts": ["l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"],
+    "shared_requests": [
+        "smsp__inst_executed_op_shared_ld",
+        "smsp__inst_executed_op_shared_st",
+        "smsp__inst_executed_op_ldsm",
+        "smsp__inst_executed_op_ldgsts",
+    ],
+    "shared_wavefronts": [
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld",
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st",
+    ],
 }
-"""What the simulator counts, and the metrics of ncu that are summed for it."""
+"""What the simulator counts, and the metrics of ncu that are summed for it (as far as this GPU has them).
 
-ALLOWED = {"requests": 0.01, "sectors": 0.01, "shared_wavefronts": 0.05}
-"""The relative difference that counts as agreement."""
+``mem_shared`` without an operation is no measure of a kernel's own accesses: it is above zero in kernels that have none.
+"""
+
+ALLOWED = {"requests": 0.01, "sectors": 0.01, "shared_requests": 0.01, "shared_wavefronts": 0.05}
+"""The relative difference that counts as agreement. The wavefronts can only agree where the compilers made the same
+shared-memory instructions: nvcc joins neighbouring loads of an unrolled loop into one of 16 bytes, g++ does not."""
+
+
+def known_metrics() -> list[str]:
+    """Those of METRICS that this GPU has."""
+    text = subprocess.run(["ncu", "--query-metrics"], capture_output=True, text=True).stdout
+    names = {line.split()[0] for line in text.splitlines() if line.strip()}
+    wanted = [metric for group in METRICS.values() for metric in group]
+    missing = [metric for metric in wanted if metric not in names]
+    if missing:
+        print(f"this GPU has no metric {', '.join(missing)}")
+    return [metric for metric in wanted if metric not in missing]
 
 
 def kernels_for(items: list[Counted], device: str) -> dict[Path, Any]:
@@ -58,7 +82,8 @@ def on_the_simulator(items: list[Counted]) -> list[dict[str, float]]:
 
 def on_the_gpu(names: list[str]) -> list[dict[str, float]]:
     """One row per kernel launch, in order, as ncu reports them."""
-    metrics = ",".join(metric for group in METRICS.values() for metric in group)
+    known = known_metrics()
+    metrics = ",".join(f"{metric}.sum" for metric in known)
     command = ["ncu", "--target-processes", "application-only", "--clock-control", "none", "--csv", "--page", "raw"]
     command += ["--print-units", "base", "--metrics", metrics]
     command += [sys.executable, "-m", "tests.gpu.compare_counters", "--target", *names]
@@ -70,9 +95,11 @@ def on_the_gpu(names: list[str]) -> list[dict[str, float]]:
     launches = []
     for row in rows[1:]:  # the first row holds the units
         values = {
-            name: sum(float(row[metric].replace(",", "") or 0) for metric in group) for name, group in METRICS.items()
+            name: sum(float(row[f"{metric}.sum"].replace(",", "") or 0) for metric in group if metric in known)
+            for name, group in METRICS.items()
         }
-        launches.append({"kernel": row["Kernel Name"], **values})
+        each = {metric: float(row[f"{metric}.sum"].replace(",", "") or 0) for metric in known}
+        launches.append({"kernel": row["Kernel Name"], **values, "metrics": each})
     return launches
 
 
@@ -83,7 +110,11 @@ def compare(items: list[Counted], simulated: list[dict[str, float]], launches: l
         count = int(totals["launches"])
         mine = launches[next_launch : next_launch + count]
         next_launch += count
-        row: dict[str, Any] = {"name": item.name, "kernels": [launch["kernel"] for launch in mine]}
+        row: dict[str, Any] = {
+            "name": item.name,
+            "kernels": [launch["kernel"] for launch in mine],
+            "metrics": {metric: sum(launch["metrics"][metric] for launch in mine) for metric in mine[0]["metrics"]},
+        }
         for name, allowed in ALLOWED.items():
             ours, theirs = float(totals.get(name, 0)), sum(launch[name] for launch in mine)
             off = abs(ours - theirs) / theirs if theirs else float(ours != 0)

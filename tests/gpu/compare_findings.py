@@ -76,7 +76,9 @@ def compare(item: CorpusFile) -> dict[str, Any]:
             if isinstance(program, str):
                 row[twin] = {"build": program}
                 continue
-            row[twin] = {tool: watch(program, f"{item.path.stem}.cu", tool) for tool in TOOLS}
+            # The clean twin is shown to the tools that found something in the faulty one.
+            tools = [tool for tool in TOOLS if not clean or row["faulty"].get(tool, {}).get("errors")]
+            row[twin] = {tool: watch(program, f"{item.path.stem}.cu", tool) for tool in tools}
     found = [tool for tool in TOOLS if row["faulty"].get(tool, {}).get("errors")]
     theirs = {line for tool in found for line in row["faulty"][tool]["lines"]}
     ours = set(item.marks)
@@ -87,6 +89,15 @@ def compare(item: CorpusFile) -> dict[str, Any]:
     return row
 
 
+def as_text(row: dict[str, Any]) -> str:
+    """One line of the table."""
+    ours = ", ".join(f"{'/'.join(kinds)}@{line}" for line, kinds in row["simulator"].items())
+    theirs = ", ".join(f"{tool}@{row['faulty'][tool]['lines']}" for tool in row["found_by"]) or "nothing"
+    if "build" in row["faulty"]:
+        theirs = "does not build with nvcc"
+    return f"{row['name']:48} {ours:44} {theirs}{'' if row['twin_silent'] else '  (twin not silent)'}"
+
+
 def main() -> int:
     """Run the corpus, print the table, record it."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -95,11 +106,10 @@ def main() -> int:
     arguments = parser.parse_args()
     items = [item for item in corpus_files() if not arguments.names or any(n in item.name for n in arguments.names)]
     with ThreadPoolExecutor(min(12, os.cpu_count() or 1)) as pool:
-        rows = list(pool.map(compare, items))
-    for row in rows:
-        ours = ", ".join(f"{'/'.join(kinds)}@{line}" for line, kinds in row["simulator"].items())
-        theirs = ", ".join(f"{tool}@{row['faulty'][tool]['lines']}" for tool in row["found_by"]) or "nothing"
-        print(f"{row['name']:48} {ours:44} {theirs}{'' if row['twin_silent'] else '  (twin not silent)'}")
+        rows = []
+        for row in pool.map(compare, items):
+            rows.append(row)
+            print(as_text(row), flush=True)
     found = sum(bool(row["found_by"]) for row in rows)
     print(f"{len(rows)} faulty kernels: the simulator finds all, compute-sanitizer {found}")
     if arguments.out:
