@@ -50,17 +50,6 @@ ALLOWED = {"requests": 0.01, "sectors": 0.01, "shared_requests": 0.01, "shared_w
 shared-memory instructions: nvcc joins neighbouring loads of an unrolled loop into one of 16 bytes, g++ does not."""
 
 
-def known_metrics() -> list[str]:
-    """Those of METRICS that this GPU has."""
-    text = subprocess.run(["ncu", "--query-metrics"], capture_output=True, text=True).stdout
-    names = {line.split()[0] for line in text.splitlines() if line.strip()}
-    wanted = [metric for group in METRICS.values() for metric in group]
-    missing = [metric for metric in wanted if metric not in names]
-    if missing:
-        print(f"this GPU has no metric {', '.join(missing)}")
-    return [metric for metric in wanted if metric not in missing]
-
-
 def kernels_for(items: list[Counted], device: str) -> dict[Path, Any]:
     """Every file, built once."""
     from grader.loading import load_kernel
@@ -80,14 +69,23 @@ def on_the_simulator(items: list[Counted]) -> list[dict[str, float]]:
     return totals
 
 
+def ncu_command(metrics: list[str], names: list[str]) -> list[str]:
+    """ncu around this program as its own target."""
+    command = ["ncu", "--target-processes", "application-only", "--clock-control", "none", "--csv", "--page", "raw"]
+    command += ["--print-units", "base", "--metrics", ",".join(f"{metric}.sum" for metric in metrics)]
+    return [*command, sys.executable, "-m", "tests.gpu.compare_counters", "--target", *names]
+
+
 def on_the_gpu(names: list[str]) -> list[dict[str, float]]:
     """One row per kernel launch, in order, as ncu reports them."""
-    known = known_metrics()
-    metrics = ",".join(f"{metric}.sum" for metric in known)
-    command = ["ncu", "--target-processes", "application-only", "--clock-control", "none", "--csv", "--page", "raw"]
-    command += ["--print-units", "base", "--metrics", metrics]
-    command += [sys.executable, "-m", "tests.gpu.compare_counters", "--target", *names]
-    done = subprocess.run(command, capture_output=True, text=True)
+    known = [metric for group in METRICS.values() for metric in group]
+    while True:
+        done = subprocess.run(ncu_command(known, names), capture_output=True, text=True)
+        missing = [metric for metric in known if f"Failed to find metric {metric}" in done.stdout + done.stderr]
+        if not missing:
+            break
+        print(f"this GPU has no metric {', '.join(missing)}", flush=True)
+        known = [metric for metric in known if metric not in missing]
     start = done.stdout.find('"ID"')
     if start < 0:
         raise SystemExit(f"ncu gave no table:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")

@@ -28,13 +28,12 @@ ELEMENTS = {"float*": "float", "__half*": "__half", "__nv_bfloat16*": "__nv_bflo
 
 def build(item: CorpusFile, clean: bool, folder: Path) -> Path | str:
     """The program around one kernel, or what the compiler said."""
-    source = folder / f"{item.path.stem}.cu"
-    source.write_text(item.text(clean))
-    element = re.search(r"run\(const (\w+\*)", source.read_text())
+    element = re.search(r"run\(const (\w+\*)", item.path.read_text())
     name = ELEMENTS.get(element[1] if element else "", "float")
-    program = source.with_suffix("")
-    command = ["nvcc", "-std=c++17", "-lineinfo", "-gencode=arch=compute_90,code=sm_90", f'-DCORPUS="{source}"']
-    command += [f"-DELEMENT={name}", f"-DCOUNT={item.n}", "-o", str(program), str(MAIN)]
+    program = folder / item.path.stem
+    command = ["nvcc", "-std=c++17", "-lineinfo", "-gencode=arch=compute_90,code=sm_90", f'-DCORPUS="{item.path}"']
+    command += [f"-DCORPUS_ELEMENT={name}", f"-DCORPUS_COUNT={item.n}", *(["-DCLEAN=1"] if clean else [])]
+    command += ["-o", str(program), str(MAIN)]
     done = subprocess.run(command, capture_output=True, text=True)
     return program if done.returncode == 0 else (done.stdout + done.stderr)[:2000]
 

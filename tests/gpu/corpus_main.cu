@@ -10,12 +10,12 @@
 
 int main() {
     alarm(10);  // a kernel that never ends is ended with its process
-    std::vector<unsigned char> host(COUNT * sizeof(ELEMENT), 1);
-    ELEMENT *x = nullptr, *out = nullptr;
+    std::vector<unsigned char> host(CORPUS_COUNT * sizeof(CORPUS_ELEMENT), 1);
+    CORPUS_ELEMENT *x = nullptr, *out = nullptr;
     cudaMalloc(&x, host.size());
     cudaMalloc(&out, host.size());
     cudaMemcpy(x, host.data(), host.size(), cudaMemcpyHostToDevice);
-    run(x, out, COUNT, nullptr);
+    run(x, out, CORPUS_COUNT, nullptr);
     const cudaError_t launch = cudaGetLastError();
     const cudaError_t wait = cudaDeviceSynchronize();
     std::printf("launch: %s, run: %s\n", cudaGetErrorName(launch), cudaGetErrorName(wait));
