@@ -1,0 +1,29 @@
+// cuda::pipeline with two stages of one thread's own copies, and a barrier for what others copied.
+// n = 1024
+#include <cuda/pipeline>
+#include <cuda_runtime.h>
+
+__global__ void stream_tiles(const float* x, float* out, int n) {
+    __shared__ float tile[2][128];
+    auto pipe = cuda::make_pipeline();
+    const int t = threadIdx.x, count = n / 128;
+    pipe.producer_acquire();
+    cuda::memcpy_async(&tile[0][t], &x[t], sizeof(float), pipe);
+    pipe.producer_commit();
+    for (int i = 0; i < count; ++i) {
+        if (i + 1 < count) {
+            pipe.producer_acquire();
+            cuda::memcpy_async(&tile[(i + 1) % 2][t], &x[(i + 1) * 128 + t], sizeof(float), pipe);
+            pipe.producer_commit();
+        }
+        pipe.consumer_wait();
+        __syncthreads();
+        out[i * 128 + t] = tile[i % 2][127 - t];
+        __syncthreads();
+        pipe.consumer_release();
+    }
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    stream_tiles<<<1, 128, 0, stream>>>(x, out, n);
+}

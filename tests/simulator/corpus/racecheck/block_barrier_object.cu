@@ -1,0 +1,22 @@
+// cuda::barrier: arriving publishes what a thread did; only waiting lets it see what the others did.
+// n = 256
+#include <cuda/barrier>
+#include <cuda_runtime.h>
+
+using Barrier = cuda::barrier<cuda::thread_scope_block>;
+
+__global__ void rotate(const float* x, float* out, int n) {
+    __shared__ float tile[256];
+    __shared__ Barrier barrier;
+    if (threadIdx.x == 0) init(&barrier, blockDim.x);
+    __syncthreads();
+    tile[threadIdx.x] = x[threadIdx.x];  // finding: within_block within_warp
+#ifdef CLEAN
+    barrier.arrive_and_wait();
+#else
+    [[maybe_unused]] auto token = barrier.arrive();
+#endif
+    out[threadIdx.x] = tile[(threadIdx.x + 64) % 256];  // finding: within_block within_warp
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { rotate<<<1, 256, 0, stream>>>(x, out, n); }

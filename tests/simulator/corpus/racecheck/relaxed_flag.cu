@@ -1,0 +1,34 @@
+// A flag that is set and read with relaxed order: it says nothing about the data.
+// n = 64
+#include <cuda/atomic>
+#include <cuda_runtime.h>
+
+#ifdef CLEAN
+constexpr auto kSet = cuda::std::memory_order_release;
+constexpr auto kRead = cuda::std::memory_order_acquire;
+#else
+constexpr auto kSet = cuda::std::memory_order_relaxed;
+constexpr auto kRead = cuda::std::memory_order_relaxed;
+#endif
+
+__device__ int flags[64];
+
+__global__ void clear() { flags[threadIdx.x] = 0; }
+
+__global__ void chain(const float* x, float* out, int n) {
+    const int b = blockIdx.x;
+    float before = 0;
+    if (b > 0) {
+        cuda::atomic_ref<int, cuda::thread_scope_device> flag(flags[b - 1]);
+        while (flag.load(kRead) == 0) {
+        }
+        before = out[b - 1];  // finding: between_blocks
+    }
+    out[b] = before + x[b];  // finding: between_blocks
+    cuda::atomic_ref<int, cuda::thread_scope_device>(flags[b]).store(1, kSet);
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    clear<<<1, 64, 0, stream>>>();
+    chain<<<n, 1, 0, stream>>>(x, out, n);
+}

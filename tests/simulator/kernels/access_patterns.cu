@@ -1,0 +1,276 @@
+// One access pattern for each kernel, so that tests can compare what is counted with what one works out on paper.
+// All launch one block of 32 threads unless the comment says otherwise; x and out have n floats.
+#include <cuda_fp16.h>
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+__global__ void coalesced_kernel(const float* x, float* out, int n) {
+    out[threadIdx.x] = x[threadIdx.x];  // 4 sectors each
+}
+extern "C" void coalesced(const float* x, float* out, int n, cudaStream_t stream) {
+    coalesced_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void strided_kernel(const float* x, float* out, int n) {
+    out[threadIdx.x] = x[threadIdx.x * 32];  // load: 32 sectors where 4 would do
+}
+extern "C" void strided(const float* x, float* out, int n, cudaStream_t stream) {
+    strided_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void stride_two_kernel(const float* x, float* out, int n) {
+    out[threadIdx.x] = x[threadIdx.x * 2];  // load: 8 sectors
+}
+extern "C" void stride_two(const float* x, float* out, int n, cudaStream_t stream) {
+    stride_two_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void reversed_kernel(const float* x, float* out, int n) {
+    out[31 - threadIdx.x] = x[31 - threadIdx.x];  // 4 sectors: the order of the lanes does not matter
+}
+extern "C" void reversed(const float* x, float* out, int n, cudaStream_t stream) {
+    reversed_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void scattered_kernel(const float* x, float* out, int n) {
+    out[threadIdx.x] = x[threadIdx.x * threadIdx.x % 32 * 8];  // load: as many sectors as there are squares modulo 32
+}
+extern "C" void scattered(const float* x, float* out, int n, cudaStream_t stream) {
+    scattered_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void uniform_kernel(const float* x, float* out, int n) {
+    out[threadIdx.x] = x[5];  // load: 1 sector, 4 bytes
+}
+extern "C" void uniform(const float* x, float* out, int n, cudaStream_t stream) {
+    uniform_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void shifted_kernel(const float* x, float* out, int n) {
+    out[threadIdx.x] = x[threadIdx.x + 1];  // load: 5 sectors
+}
+extern "C" void shifted(const float* x, float* out, int n, cudaStream_t stream) {
+    shifted_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void vectors_kernel(const float* x, float* out, int n) {
+    const float4 four = reinterpret_cast<const float4*>(x)[threadIdx.x];  // 16 sectors
+    reinterpret_cast<float4*>(out)[threadIdx.x] = four;                   // 16 sectors
+}
+extern "C" void vectors(const float* x, float* out, int n, cudaStream_t stream) {
+    vectors_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void halves_kernel(const __half* x, __half* out, int n) {
+    out[threadIdx.x] = x[threadIdx.x];  // 2 sectors each
+}
+extern "C" void halves(const __half* x, __half* out, int n, cudaStream_t stream) {
+    halves_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void guarded_kernel(const float* x, float* out, int n) {
+    if (threadIdx.x < 10) out[threadIdx.x] = x[threadIdx.x];  // 10 lanes: 2 sectors
+}
+extern "C" void guarded(const float* x, float* out, int n, cudaStream_t stream) {
+    guarded_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void branches_kernel(const float* x, float* out, int n) {
+    if (threadIdx.x % 2) {
+        out[threadIdx.x] = x[threadIdx.x];  // 16 lanes
+    } else {
+        out[threadIdx.x] = -x[threadIdx.x];  // 16 lanes
+    }
+}
+extern "C" void branches(const float* x, float* out, int n, cudaStream_t stream) {
+    branches_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void loop_kernel(const float* x, float* out, int n) {
+    float sum = 0;
+    for (int i = threadIdx.x; i < n; i += 32) sum += x[i];  // n / 32 requests
+    out[threadIdx.x] = sum;
+}
+extern "C" void loop(const float* x, float* out, int n, cudaStream_t stream) {
+    loop_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void transpose_32_kernel(const float* x, float* out, int n) {
+    __shared__ float tile[32][32];
+    for (int row = 0; row < 32; ++row) tile[row][threadIdx.x] = x[row * 32 + threadIdx.x];  // no conflict
+    __syncthreads();
+    for (int row = 0; row < 32; ++row) out[row * 32 + threadIdx.x] = tile[threadIdx.x][row];  // 32-way
+}
+extern "C" void transpose_32(const float* x, float* out, int n, cudaStream_t stream) {
+    transpose_32_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void transpose_33_kernel(const float* x, float* out, int n) {
+    __shared__ float tile[32][33];
+    for (int row = 0; row < 32; ++row) tile[row][threadIdx.x] = x[row * 32 + threadIdx.x];  // no conflict
+    __syncthreads();
+    for (int row = 0; row < 32; ++row) out[row * 32 + threadIdx.x] = tile[threadIdx.x][row];  // no conflict
+}
+extern "C" void transpose_33(const float* x, float* out, int n, cudaStream_t stream) {
+    transpose_33_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+template <int STRIDE>
+__global__ void shared_stride_kernel(const float* x, float* out, int n) {
+    __shared__ float tile[32 * STRIDE];
+    for (int i = threadIdx.x; i < 32 * STRIDE; i += 32) tile[i] = x[i];
+    __syncthreads();
+    out[threadIdx.x] = tile[threadIdx.x * STRIDE];  // gcd(STRIDE, 32) ways
+}
+extern "C" void shared_stride_1(const float* x, float* out, int n, cudaStream_t stream) {
+    shared_stride_kernel<1><<<1, 32, 0, stream>>>(x, out, n);
+}
+extern "C" void shared_stride_2(const float* x, float* out, int n, cudaStream_t stream) {
+    shared_stride_kernel<2><<<1, 32, 0, stream>>>(x, out, n);
+}
+extern "C" void shared_stride_3(const float* x, float* out, int n, cudaStream_t stream) {
+    shared_stride_kernel<3><<<1, 32, 0, stream>>>(x, out, n);
+}
+extern "C" void shared_stride_4(const float* x, float* out, int n, cudaStream_t stream) {
+    shared_stride_kernel<4><<<1, 32, 0, stream>>>(x, out, n);
+}
+extern "C" void shared_stride_8(const float* x, float* out, int n, cudaStream_t stream) {
+    shared_stride_kernel<8><<<1, 32, 0, stream>>>(x, out, n);
+}
+extern "C" void shared_stride_16(const float* x, float* out, int n, cudaStream_t stream) {
+    shared_stride_kernel<16><<<1, 32, 0, stream>>>(x, out, n);
+}
+extern "C" void shared_stride_17(const float* x, float* out, int n, cudaStream_t stream) {
+    shared_stride_kernel<17><<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void shared_broadcast_kernel(const float* x, float* out, int n) {
+    __shared__ float tile[32];
+    tile[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = tile[7] + tile[threadIdx.x / 8];  // no conflict: all lanes of a bank want the same word
+}
+extern "C" void shared_broadcast(const float* x, float* out, int n, cudaStream_t stream) {
+    shared_broadcast_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void shared_float4_kernel(const float* x, float* out, int n) {
+    __shared__ float4 tile[32];
+    tile[threadIdx.x] = reinterpret_cast<const float4*>(x)[threadIdx.x];  // 4 wavefronts, and 4 are ideal
+    __syncthreads();
+    reinterpret_cast<float4*>(out)[threadIdx.x] = tile[31 - threadIdx.x];  // the same
+}
+extern "C" void shared_float4(const float* x, float* out, int n, cudaStream_t stream) {
+    shared_float4_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void shared_float2_kernel(const float* x, float* out, int n) {
+    __shared__ float2 tile[32];
+    tile[threadIdx.x] = reinterpret_cast<const float2*>(x)[threadIdx.x];  // 2 wavefronts, and 2 are ideal
+    __syncthreads();
+    reinterpret_cast<float2*>(out)[threadIdx.x] = tile[threadIdx.x];
+}
+extern "C" void shared_float2(const float* x, float* out, int n, cudaStream_t stream) {
+    shared_float2_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void shared_float4_column_kernel(const float* x, float* out, int n) {
+    __shared__ float4 tile[32][8];
+    for (int row = 0; row < 32; ++row)
+        if (threadIdx.x < 8) tile[row][threadIdx.x] = reinterpret_cast<const float4*>(x)[row * 8 + threadIdx.x];
+    __syncthreads();
+    reinterpret_cast<float4*>(out)[threadIdx.x] = tile[threadIdx.x][0];  // 8 ways in each quarter of the warp: 32
+}
+extern "C" void shared_float4_column(const float* x, float* out, int n, cudaStream_t stream) {
+    shared_float4_column_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void shared_halves_kernel(const __half* x, __half* out, int n) {
+    __shared__ __half tile[64];
+    tile[threadIdx.x] = x[threadIdx.x];  // two lanes share a word: 1 wavefront
+    tile[threadIdx.x + 32] = x[threadIdx.x + 32];
+    __syncthreads();
+    out[threadIdx.x] = tile[threadIdx.x * 2];  // 32 words: 1 wavefront
+}
+extern "C" void shared_halves(const __half* x, __half* out, int n, cudaStream_t stream) {
+    shared_halves_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void atomics_kernel(const float* x, float* out, int n) {
+    atomicAdd(&out[threadIdx.x % 8], x[threadIdx.x]);  // one request to one sector
+}
+extern "C" void atomics(const float* x, float* out, int n, cudaStream_t stream) {
+    atomics_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void many_blocks_kernel(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = x[i] + x[0];  // every byte once, and x[0] once for each warp
+}
+extern "C" void many_blocks(const float* x, float* out, int n, cudaStream_t stream) {
+    many_blocks_kernel<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}
+
+__global__ void long_loop_kernel(const float* x, float* out, int n) {
+    __shared__ float tile[32];
+    tile[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    float sum = 0;
+    for (int i = 0; i < 5000; ++i) sum += tile[(threadIdx.x + i) % 32];  // 5000 requests, whoever runs first
+    out[threadIdx.x] = sum;
+}
+extern "C" void long_loop(const float* x, float* out, int n, cudaStream_t stream) {
+    long_loop_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void warps_kernel(const float* x, float* out, int n) {
+    __shared__ float tile[256];
+    tile[threadIdx.x] = x[threadIdx.x];  // 8 warps: 8 requests
+    __syncthreads();
+    float sum = tile[threadIdx.x ^ 1];
+    for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+    out[threadIdx.x] = sum;
+}
+extern "C" void warps(const float* x, float* out, int n, cudaStream_t stream) {
+    warps_kernel<<<1, 256, 0, stream>>>(x, out, n);
+}
+
+__global__ void async_copies_kernel(const float* x, float* out, int n) {
+    __shared__ float4 tile[32];
+    __pipeline_memcpy_async(&tile[threadIdx.x], &reinterpret_cast<const float4*>(x)[threadIdx.x], 16);  // 16 sectors
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    out[threadIdx.x] = tile[threadIdx.x].x;
+}
+extern "C" void async_copies(const float* x, float* out, int n, cudaStream_t stream) {
+    async_copies_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__constant__ float table[32];
+
+__global__ void constants_kernel(const float* x, float* out, int n) {
+    out[threadIdx.x] = table[3] + x[threadIdx.x];  // constant memory: one word for all lanes
+}
+extern "C" void constants(const float* x, float* out, int n, cudaStream_t stream) {
+    constants_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void scratch_kernel(const float* x, float* scratch, int n) {
+    if (threadIdx.x < n) scratch[threadIdx.x] = x[threadIdx.x];
+}
+__device__ float kept[100];
+__global__ void keep_kernel(float* out) { out[threadIdx.x] = kept[threadIdx.x]; }
+
+extern "C" void scratch(const float* x, float* out, int n, cudaStream_t stream) {
+    float *a = nullptr, *b = nullptr;
+    cudaMallocAsync(&a, 1000, stream);
+    scratch_kernel<<<1, 32, 0, stream>>>(x, a, 32);
+    cudaFreeAsync(a, stream);
+    cudaMallocAsync(&a, 600, stream);
+    cudaMallocAsync(&b, 700, stream);  // 1300 at once
+    scratch_kernel<<<1, 32, 0, stream>>>(x, b, 32);
+    cudaFreeAsync(a, stream);
+    cudaFreeAsync(b, stream);
+    keep_kernel<<<1, 32, 0, stream>>>(out);  // and 400 in a variable
+}

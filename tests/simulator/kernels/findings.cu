@@ -1,0 +1,65 @@
+// Faults whose reports tests read word by word.
+#include <cuda_runtime.h>
+
+__global__ void past_end_kernel(const float* k, float* out, int rows, int columns) {
+    const int row = blockIdx.x;
+    out[row * columns + threadIdx.x] = k[(row + 1) * columns + threadIdx.x];
+}
+
+extern "C" void past_end(const float* k, float* out, int rows, int columns, cudaStream_t stream) {
+    past_end_kernel<<<rows, columns, 0, stream>>>(k, out, rows, columns);
+}
+
+__global__ void unordered_kernel(float* out, int count) {
+    __shared__ float tile[64];
+    tile[threadIdx.x] = 1;
+    if (threadIdx.x < count) out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+
+extern "C" void unordered(float* out, int count, cudaStream_t stream) {
+    unordered_kernel<<<1, 64, 0, stream>>>(out, count);
+}
+
+__global__ void checkered_kernel(float* out, int columns) {
+    if ((blockIdx.x + threadIdx.x) % 2 == 0) out[blockIdx.x * columns + threadIdx.x] = 1;
+}
+
+extern "C" void checkered(float* out, int rows, int columns, cudaStream_t stream) {
+    checkered_kernel<<<rows, columns, 0, stream>>>(out, columns);
+}
+
+__global__ void unrolled_kernel(const float* k, float* out, int count) {
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sum += k[count + i + threadIdx.x];
+    out[threadIdx.x] = sum;
+}
+
+extern "C" void unrolled(const float* k, float* out, int count, cudaStream_t stream) {
+    unrolled_kernel<<<1, 32, 0, stream>>>(k, out, count);
+}
+
+__global__ void many_lines_kernel(float* out, int count) {
+    out[count + threadIdx.x] = 1;
+    out[count + 32 + threadIdx.x] = 2;
+    out[count + 64 + threadIdx.x] = 3;
+    out[threadIdx.x] = 4;
+}
+
+extern "C" void many_lines(float* out, int count, cudaStream_t stream) {
+    many_lines_kernel<<<1, 32, 0, stream>>>(out, count);
+}
+
+__global__ void writers_kernel(float* out, int columns) {
+    const int row = blockIdx.y * blockDim.y + threadIdx.y;
+    const int column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (column % 2) {
+        out[row * columns + column] = 1;
+    } else {
+        atomicExch(&out[row * columns + column], 2.0f);
+    }
+}
+
+extern "C" void writers(float* out, int rows, int columns, cudaStream_t stream) {
+    writers_kernel<<<dim3(columns / 8, rows / 2), dim3(8, 2), 0, stream>>>(out, columns);
+}

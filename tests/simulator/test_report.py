@@ -1,0 +1,187 @@
+"""Reports: what a finding says, where it points, and what is counted together."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grader.simulator.report import Report
+from grader.toolchain.build import BuiltKernel, compile_kernel, entry_point
+from tests.simulator.corpus_kernels import Simulation
+from tests.simulator.harness import KERNELS
+
+SOURCE = KERNELS / "findings.cu"
+LINES = SOURCE.read_text().splitlines()
+
+
+@cache
+def built() -> tuple[BuiltKernel, Simulation]:
+    kernel = compile_kernel(SOURCE, "cpu", checks=True)
+    return kernel, Simulation(kernel.libsim)
+
+
+def line_of(text: str) -> int:
+    return next(number for number, line in enumerate(LINES, 1) if text in line)
+
+
+class Run:
+    """One call with tensors of any shape; ``address`` has where each lies while ``inspect`` runs."""
+
+    def __init__(self, launcher: str, *arguments: Any, inspect: Any = None, **settings: object) -> None:
+        kernel, simulation = built()
+        sim = simulation.sim
+        defaults = {"workers": 1, "schedule": "forward", "trace": 0, "checks": 1, "max_findings": 1000}
+        for key, value in {**defaults, **settings}.items():
+            assert sim.sim_configure(key.encode(), str(value).encode()) == 0
+        sim.sim_reset()
+        prototype = next(p for p in kernel.launchers if p.name == launcher)
+        library = ctypes.CDLL(str(kernel.library))
+        values: list[Any] = []
+        self.address: dict[str, int] = {}
+        given = iter(arguments)
+        for parameter in prototype.parameters:
+            if parameter.kind == "stream":
+                values.append(ctypes.c_void_p(None))
+                continue
+            argument = next(given)
+            if isinstance(argument, tuple):
+                array = np.zeros(argument, dtype=np.float32)
+                shape = (ctypes.c_int64 * array.ndim)(*argument)
+                address = sim.sim_tensor_alloc(parameter.name.encode(), b"float32", array.ndim, shape, array.nbytes, 0)
+                if parameter.const:
+                    sim.sim_tensor_write(address, array.ctypes.data, array.nbytes)
+                    sim.sim_tensor_readonly(address)
+                else:
+                    sim.sim_expect_output(address)
+                self.address[parameter.name] = address
+                values.append(ctypes.c_void_p(address))
+            else:
+                values.append(ctypes.c_int(argument))
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+        self.error = getattr(library, entry_point(launcher))(pointers)
+        self.text = sim.sim_report().decode()
+        self.report = Report.from_json(self.text, kernel.library, SOURCE)
+        self.writers = {
+            name: [self._writer(sim, start + 4 * i) for i in range(inspect or 0)]
+            for name, start in self.address.items()
+        }
+        sim.sim_reset()
+
+    @staticmethod
+    def _writer(sim: ctypes.CDLL, address: int) -> list[int] | None:
+        who = (ctypes.c_uint * 6)()
+        return list(who) if sim.sim_writer(address, who) else None
+
+
+def test_an_access_past_the_end_says_by_how_much_of_what_and_who():
+    run = Run("past_end", (2, 4, 5), (2, 4, 5), 8, 5)
+    (finding,) = run.report.findings
+    line = line_of("k[(row + 1)")
+    assert finding.message == (
+        f"4-byte read, 0 bytes past the end of k[2, 4, 5] (float32) at findings.cu:{line}, "
+        "block (7, 0, 0) thread (0, 0, 0)"
+    )
+    assert (finding.check, finding.kind, finding.count) == ("memcheck", "out_of_bounds", 5)
+    assert (finding.block, finding.thread, finding.tensor) == ([7, 0, 0], [0, 0, 0], "k")
+    assert finding.source_line == LINES[line - 1]
+
+
+def test_the_caret_points_at_the_access():
+    (finding,) = Run("past_end", (2, 4, 5), (2, 4, 5), 8, 5).report.findings
+    access = LINES[finding.line - 1].index("k[(row")
+    assert access < finding.column <= len(LINES[finding.line - 1])
+    number, caret = finding.text.splitlines()[1:3]
+    assert number.index("|") == caret.index("|")
+    assert number[caret.index("^")] == LINES[finding.line - 1][finding.column - 1]
+
+
+def test_the_whole_finding_is_readable():
+    (finding,) = Run("past_end", (2, 4, 5), (2, 4, 5), 8, 5).report.findings
+    rows = finding.text.splitlines()
+    assert rows[0] == f"memcheck: {finding.message}"
+    assert LINES[finding.line - 1].strip() in rows[1]
+    assert "seen 5 times" in rows[3]
+    assert "guard" in rows[4]
+
+
+def test_a_race_names_both_sides():
+    (finding,) = Run("unordered", (64,), 64).report.findings
+    write, read = line_of("tile[threadIdx.x] = 1"), line_of("tile[63 - threadIdx.x]")
+    assert (finding.check, finding.line, finding.access) == ("racecheck", write, "write")
+    assert finding.other is not None
+    assert (finding.other["line"], finding.other["access"]) == (read, "read")
+    assert finding.other["source_line"] == LINES[read - 1]
+    assert finding.other["thread"] != finding.thread
+    assert "the shared array tile (256 bytes)" in finding.message
+    for row in (LINES[write - 1].strip(), LINES[read - 1].strip(), "__syncthreads()"):
+        assert row in finding.text
+
+
+def test_a_race_hides_the_uninitialised_read_on_its_line():
+    for schedule in ("forward", "reverse", "random:1"):
+        findings = Run("unordered", (64,), 64, schedule=schedule).report.findings
+        assert [finding.check for finding in findings] == ["racecheck"]
+
+
+def test_elements_that_nobody_wrote_are_counted_and_named():
+    (finding,) = Run("checkered", (4, 6), 4, 6).report.findings
+    assert finding.kind == "output_not_written"
+    assert finding.message == (
+        "12 of 24 elements of out[4, 6] (float32) were never written: [0, 1], [0, 3], [0, 5], [1, 0], [1, 2], ..."
+    )
+
+
+def test_copies_of_an_unrolled_access_are_one_finding():
+    (finding,) = Run("unrolled", (35,), (32,), 32).report.findings
+    assert finding.count == 32 * 4 - 3 - 2 - 1
+    assert finding.line == line_of("sum += k[count")
+
+
+def test_the_number_of_findings_is_limited():
+    run = Run("many_lines", (32,), 32, max_findings=2)
+    assert len(run.report.findings) == 2
+    assert run.report.dropped_findings == 32
+    assert len(Run("many_lines", (32,), 32).report.findings) == 3
+
+
+def test_the_writer_of_each_element_is_known():
+    run = Run("writers", (4, 16), 4, 16, inspect=64)
+    for i, who in enumerate(run.writers["out"]):
+        row, column = divmod(i, 16)
+        assert who == [column // 8, row // 2, 0, column % 8, row % 2, 0]
+
+
+def test_the_same_run_gives_the_same_report():
+    first = Run("unordered", (64,), 64).text
+    assert all(Run("unordered", (64,), 64).text == first for _ in range(5))
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"version": 1, "findings": []}'])
+def test_a_report_of_nothing(text):
+    kernel, _ = built()
+    report = Report.from_json(text, kernel.library)
+    assert not report.findings and not report.lines
+    assert report.totals["launches"] == report.totals["global_bytes"] == report.totals["bank_conflict_ways"] == 0
+
+
+def test_without_the_source_there_are_still_lines():
+    run = Run("past_end", (2, 4, 5), (2, 4, 5), 8, 5)
+    kernel, _ = built()
+    (finding,) = Report.from_json(run.text, kernel.library).findings
+    assert (finding.line, finding.source_line) == (line_of("k[(row + 1)"), "")
+
+
+def test_the_json_is_json_whatever_names_hold():
+    run = Run("past_end", (2, 4, 5), (2, 4, 5), 8, 5)
+    assert json.loads(run.text)["version"] == 1
+
+
+def test_checks_can_be_switched_off():
+    run = Run("past_end", (2, 4, 5), (2, 4, 5), 8, 5, checks=0)
+    assert run.error == 0
+    assert not [finding for finding in run.report.findings if finding.kind != "output_not_written"]
