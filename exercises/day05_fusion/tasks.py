@@ -1,0 +1,313 @@
+"""What each exercise of day 5 must do: three pairs of kernels, each to become one."""
+
+import torch
+
+from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of, uniform
+
+ONE_LAUNCH = Bar("launches", at_most=1, look="both steps belong in one kernel")
+NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="what lies between the steps must not be stored in global memory")
+
+# ---------------------------------------------------------------------------------------------------- rms_norm_linear
+
+
+def normed_product(x, norm_weight, weight, eps):
+    """RMSNorm of the rows of x, then the linear layer."""
+    mean_square = (x * x).sum(dim=-1, keepdim=True) / max(x.shape[-1], 1)
+    return x * torch.rsqrt(mean_square + eps) * norm_weight @ weight.T
+
+
+def torch_normed_product(x, norm_weight, weight, eps):
+    """The two steps in torch."""
+    return torch.nn.functional.linear(torch.nn.functional.rms_norm(x, (x.shape[-1],), norm_weight, eps), weight)
+
+
+rms_norm_linear = Exercise(
+    title="RMSNorm and linear in one kernel",
+    kind="implement",
+    points=20,
+    summary="""out = (x / sqrt(mean(x^2) + eps) * norm_weight) weight^T for x [rows, in_features] and weight
+    [out_features, in_features], in one kernel that reads each row of x once for each tile of outputs and stores nothing but
+    out. f16 and bf16 with sums in f32; squares and products of x may be too large for its dtype. Any sizes; with no
+    in_features every output is 0, with no rows or no out_features there is nothing to do.""",
+    launchers="""void rms_norm_linear_{dtype}(const {T}* x, const {T}* norm_weight, const {T}* weight, {T}* out, int rows,
+                 int in_features, int out_features, float eps, cudaStream_t stream)""",
+    dtypes=("f16", "bf16"),
+    inputs={
+        "x": Input("rows in_features", normal(mean=0.3)),
+        "norm_weight": Input("in_features", normal(mean=1.0, scale=0.5)),
+        "weight": Input("out_features in_features", normal(scale=0.5, channel_offset=0.5)),
+    },
+    outputs={"out": Output("rows out_features")},
+    scalars={"eps": lambda d: d.get("eps", 1e-5)},
+    reference=normed_product,
+    trivial=[
+        lambda x, weight: x @ weight.T,
+        lambda x, weight, eps: normed_product(x, torch.ones_like(x[:1]), weight, eps),
+    ],
+    cases=[
+        Case("one of everything", rows=1, in_features=1, out_features=1),
+        Case("one row", rows=1, in_features=129, out_features=67),
+        Case("one feature in", rows=37, in_features=1, out_features=35),
+        Case("one feature out", rows=37, in_features=40, out_features=1),
+        Case("whole tiles", rows=128, in_features=64, out_features=128),
+        Case("one more than a tile", rows=129, in_features=65, out_features=33),
+        Case("one less than a tile", rows=31, in_features=63, out_features=127),
+        Case("a long row", rows=5, in_features=1000, out_features=24),
+        Case(
+            "large x: its squares and products overflow f16",
+            inputs={"x": uniform(-40000.0, 40000.0), "norm_weight": normal(mean=4.0)},
+            rows=19,
+            in_features=200,
+            out_features=40,
+        ),
+        Case("small x: eps counts", inputs={"x": normal(scale=2e-3)}, rows=23, in_features=72, out_features=40),
+        Case("an eps of its own", inputs={"x": normal(scale=0.5)}, rows=9, in_features=80, out_features=17, eps=0.25),
+        Case("norm_weight not 16-byte aligned", offsets={"norm_weight": 1}, rows=9, in_features=64, out_features=16),
+        Case("no rows", rows=0, in_features=8, out_features=8),
+        Case("no features in: zeros", rows=5, in_features=0, out_features=9),
+        Case("random sizes", rows=between(1, 140), in_features=between(1, 140), out_features=between(1, 140)),
+    ],
+    efficient=Case("256 x 256 -> 64", dtypes=("f16",), rows=256, in_features=256, out_features=64),
+    bars=[
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.7,
+            look="x is most of the bytes: sum its squares while its tiles are in shared memory for the product",
+        ),
+        Bar("sectors / ideal", at_most=1.1, look="neighbouring threads should copy neighbouring columns"),
+        Bar("bank_conflict_ways", at_most=2.1, look="pad the rows of the tiles by 16 bytes"),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 2.0 * d["rows"] * d["in_features"] * d["out_features"],
+    bench=[
+        Bench("narrow", rows=32768, in_features=4096, out_features=128),
+        Bench("wide", rows=4096, in_features=4096, out_features=4096),
+    ],
+    torch_baseline=torch_normed_product,
+    hints=[
+        "The norm multiplies a row by one number, and a product is linear in its rows. Must that number be known before the "
+        "product begins?",
+        "Make the product of x as it is, and sum the squares of each row's pieces as they lie in shared memory for the "
+        "product. The sums of a row, times its factor, are the outputs. norm_weight is a number per column: multiply it into "
+        "the tile of weight (x times norm_weight might overflow before the factor makes it small).",
+        "Start from day 4's linear_wmma. After __pipeline_wait_prior a thread sees the 16 bytes that it copied itself: there, "
+        "before the barrier, it adds their squares to `float squares[rows of mine]` and multiplies its pieces of weight with "
+        "__hmul2. After the last stage the 8 threads of a row join by __shfl_xor_sync, and one stores "
+        "rsqrtf(squares / in_features + eps) to shared memory.",
+    ],
+)
+
+# ------------------------------------------------------------------------------------------------------ linear_swiglu
+
+
+def gated_product(x, gate_weight, up_weight):
+    """silu(x gate_weight^T) * (x up_weight^T)."""
+    return torch.nn.functional.silu(x @ gate_weight.T) * (x @ up_weight.T)
+
+
+linear_swiglu = Exercise(
+    title="Gate, up and SwiGLU in one kernel",
+    kind="implement",
+    points=20,
+    summary="""out = silu(x gate_weight^T) * (x up_weight^T), with silu(g) = g / (1 + exp(-g)), for x [rows, in_features] and
+    both weights [hidden, in_features]: the first half of the MLP of Qwen2 and Llama. One kernel that reads a tile of x once
+    for both products and writes neither of them. f16 and bf16 with sums in f32, rounded once. Any sizes; with no in_features
+    every output is 0, with no rows or hidden features there is nothing to do.""",
+    launchers="""void linear_swiglu_{dtype}(const {T}* x, const {T}* gate_weight, const {T}* up_weight, {T}* out, int rows,
+                 int in_features, int hidden, cudaStream_t stream)""",
+    dtypes=("f16", "bf16"),
+    inputs={
+        "x": Input("rows in_features", normal(mean=0.3)),
+        "gate_weight": Input("hidden in_features", normal(scale=0.3)),
+        "up_weight": Input("hidden in_features", normal(scale=0.5, channel_offset=0.5)),
+    },
+    outputs={"out": Output("rows hidden")},
+    reference=gated_product,
+    trivial=[
+        lambda x, up_weight: x @ up_weight.T,
+        lambda x, gate_weight: torch.nn.functional.silu(x @ gate_weight.T),
+        lambda x, gate_weight, up_weight: gated_product(x, up_weight, gate_weight),
+    ],
+    cases=[
+        Case("one of everything", rows=1, in_features=1, hidden=1),
+        Case("one row", rows=1, in_features=129, hidden=67),
+        Case("one feature in", rows=37, in_features=1, hidden=35),
+        Case("one feature out", rows=37, in_features=40, hidden=1),
+        Case("whole tiles", rows=128, in_features=64, hidden=64),
+        Case("one more than a tile", rows=129, in_features=65, hidden=65),
+        Case("one less than a tile", rows=31, in_features=63, hidden=127),
+        Case("a long row", rows=5, in_features=600, hidden=24),
+        Case(
+            "large gates, far below and far above zero",
+            inputs={"gate_weight": normal(scale=12.0)},
+            rows=33,
+            in_features=64,
+            hidden=40,
+        ),
+        Case(
+            "gate and up overflow f16, their product does not",
+            dtypes=("f16",),
+            inputs={"x": uniform(100.0, 200.0), "gate_weight": uniform(-8.0, -4.0), "up_weight": uniform(2.0, 4.0)},
+            rows=9,
+            in_features=150,
+            hidden=24,
+        ),
+        Case("out not 16-byte aligned", offsets={"out": 1}, rows=9, in_features=64, hidden=16),
+        Case("no rows", rows=0, in_features=8, hidden=8),
+        Case("no features in: zeros", rows=5, in_features=0, hidden=9),
+        Case("random sizes", rows=between(1, 140), in_features=between(1, 140), hidden=between(1, 140)),
+    ],
+    efficient=Case("128 x 128 -> 128", dtypes=("f16",), rows=128, in_features=128, hidden=128),
+    bars=[
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.9,
+            look="read a tile of x once for gate and up; keep both sums in registers until they are one output",
+        ),
+        Bar("sectors / ideal", at_most=1.1, look="neighbouring threads should copy neighbouring columns"),
+        Bar("bank_conflict_ways", at_most=2.1, look="pad the rows of the tiles by 16 bytes"),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 4.0 * d["rows"] * d["in_features"] * d["hidden"],
+    bench=[
+        Bench("small model", rows=32768, in_features=256, hidden=1024),
+        Bench("wide", rows=4096, in_features=4096, hidden=11008),
+    ],
+    torch_baseline=lambda x, gate_weight, up_weight: torch.nn.functional.silu(x @ gate_weight.T) * (x @ up_weight.T),
+    hints=[
+        "Two products share x. If one block makes both for the same outputs, which of x, gate and up need to pass through "
+        "global memory?",
+        "Start from day 4's linear_wmma. A tile of x, then 64 rows of gate_weight and 64 rows of up_weight in the same stage. "
+        "Two sets of accumulators, one for each product, at the same places.",
+        "Two WMMA fragments of the same type hold the same places in the same elements: `gate.x[e] = gate.x[e] / "
+        "(1 + __expf(-gate.x[e])) * up.x[e]` for all e < gate.num_elements, then store_matrix_sync the one fragment to shared "
+        "memory and write out rows of it.",
+    ],
+)
+
+# ----------------------------------------------------------------------------------------------------- scores_softmax
+
+
+def hidden_pairs(query_len, key_len):
+    """[query_len, key_len], true where a causal mask hides the key: query i sees the keys up to i + key_len - query_len."""
+    return torch.ones(query_len, key_len, dtype=torch.bool).triu(key_len - query_len + 1)
+
+
+def attention_weights(q, k, scale, causal):
+    """softmax(scale * q k^T); zeros for a query that sees no key."""
+    scores = q @ k.transpose(-1, -2) * scale
+    if causal:
+        scores = scores.masked_fill(hidden_pairs(q.shape[-2], k.shape[-2]).to(q.device), -torch.inf)
+    return torch.nan_to_num(torch.softmax(scores, dim=-1), nan=0.0)
+
+
+def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, **more):
+    """The sizes of a case."""
+    return dict(
+        batch=batch, heads=heads, query_len=query_len, key_len=key_len, head_dim=head_dim, causal=causal, **more
+    )
+
+
+def rising(shape, generator):
+    """Keys that suit the queries of ``one_direction`` better and better: the maximum moves with every tile."""
+    return torch.linspace(-1, 1, shape[-2])[:, None] + 0.1 * torch.randn(shape, generator=generator)
+
+
+def one_direction(shape, generator):
+    """Queries that all look in about the same direction."""
+    return 1 + 0.3 * torch.randn(shape, generator=generator)
+
+
+scores_softmax = Exercise(
+    title="Scores and softmax in one kernel",
+    kind="implement",
+    points=30,
+    summary="""out = softmax(scale * q k^T) for every batch and head, in one kernel that writes each weight once and reads none:
+    the keys are walked twice, for the maximum and the sum, and then to write. f16 with f32 scores, head_dim up to 128, any
+    number of keys. With `causal`, query i sees the keys up to i + key_len - query_len; hidden keys, and queries that see no
+    key, get zeros. With no queries or no keys there is nothing to do.""",
+    launchers="""void scores_softmax(const __half* q, const __half* k, __half* out, int batch, int heads, int query_len,
+                 int key_len, int head_dim, float scale, bool causal, cudaStream_t stream)""",
+    dtypes=("f16",),
+    inputs={
+        "q": Input("batch heads query_len head_dim", normal(scale=1.5)),
+        "k": Input("batch heads key_len head_dim", normal()),
+    },
+    outputs={"out": Output("batch heads query_len key_len")},
+    scalars={"scale": lambda d: d.get("scale", d["head_dim"] ** -0.5)},
+    reference=attention_weights,
+    tolerance={"f16": 5e-3},  # scores of a hundred carry a rounding error of 1e-5 of f32; small weights are subnormal
+    cases=[
+        Case("one query, one key", **sizes()),
+        Case("two queries, three keys", **sizes(query_len=2, key_len=3, head_dim=32)),
+        Case(
+            "scores that rise from key to key",
+            inputs={"q": one_direction, "k": rising},
+            **sizes(query_len=34, key_len=200),
+        ),
+        Case("lengths that no tile divides", **sizes(query_len=129, key_len=127)),
+        Case("batches and heads", **sizes(batch=2, heads=3, query_len=19, key_len=37, head_dim=32)),
+        Case("more keys than shared memory could hold scores of", **sizes(query_len=3, key_len=4099, head_dim=16)),
+        Case("causal, as many keys as queries", **sizes(heads=2, query_len=131, key_len=131, causal=True)),
+        Case("causal, more keys than queries", **sizes(batch=2, query_len=5, key_len=136, causal=True)),
+        Case("causal, queries that see no key", **sizes(query_len=150, key_len=72, head_dim=32, causal=True)),
+        Case("head_dim 128", **sizes(query_len=40, key_len=72, head_dim=128)),
+        Case("head_dim 80", **sizes(heads=2, query_len=33, key_len=64, head_dim=80)),
+        Case("head_dim 5", **sizes(heads=2, query_len=35, key_len=66, head_dim=5)),
+        Case("pointers that are not 16-byte aligned", offsets={"q": 1, "k": 2}, **sizes(query_len=9, key_len=72)),
+        Case("out not 16-byte aligned", offsets={"out": 1}, **sizes(query_len=9, key_len=72)),
+        Case("a scale of its own", **sizes(query_len=40, key_len=56, head_dim=32, scale=0.4)),
+        Case("large scores do not overflow", inputs={"q": normal(scale=50.0)}, **sizes(query_len=33, key_len=96)),
+        Case(
+            "all scores far below zero",
+            inputs={"q": normal(mean=8.0), "k": normal(mean=-8.0)},
+            **sizes(query_len=33, key_len=96),
+        ),
+        Case(
+            "random sizes",
+            batch=between(1, 2),
+            heads=between(1, 2),
+            query_len=between(1, 100),
+            key_len=between(1, 150),
+            head_dim=one_of(32, 64, 80, 128),
+            causal=one_of(False, True),
+        ),
+        Case("no keys", **sizes(query_len=5, key_len=0, head_dim=32)),
+    ],
+    efficient=Case("256 queries, 512 keys, head_dim 8", **sizes(query_len=256, key_len=512, head_dim=8)),
+    bars=[
+        Bar(
+            "global_written_bytes / (item * query_len * key_len)",
+            at_most=1.0,
+            look="nothing but the finished weights is written, and each once",
+        ),
+        Bar(
+            "global_read_bytes / (item * query_len * key_len)",
+            at_most=0.8,
+            look="reading a weight back costs as much as writing it: make the scores again from q and k instead, with at "
+            "least 32 queries to share each tile of keys",
+        ),
+        Bar("sectors / ideal", at_most=1.3, look="do neighbouring threads write neighbouring weights?"),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 4.0 * d["batch"] * d["heads"] * d["query_len"] * d["key_len"] * d["head_dim"],
+    bench=[
+        Bench("N 4096, D 64", **sizes(2, 16, 4096, 4096, 64)),
+        Bench("N 4096, D 64, causal", **sizes(2, 16, 4096, 4096, 64, True)),
+        Bench("N 2048, D 128", **sizes(8, 16, 2048, 2048, 128)),
+    ],
+    torch_baseline=attention_weights,
+    hints=[
+        "A weight needs the maximum and the sum of its whole row, and the row may be longer than anything a block can hold. "
+        "What is cheaper than writing the scores and reading them back?",
+        "Walk over the keys twice. First, for each row, a running maximum and a running sum (day 2's online softmax). Then "
+        "make each tile of scores again, and write exp(score - maximum) / sum. A thread needs the others' parts of its row "
+        "only between the two walks.",
+        "mma.sync.m16n8k16 has a documented layout: lane 4 g + t holds the sums of rows g and g + 8, columns 2 t and 2 t + 1. "
+        "With 16 queries or more to a warp a row belongs to four lanes: two __shfl_xor_sync, by 1 and 2, join them. (With "
+        "WMMA, store each tile of scores to shared memory and let neighbouring threads share a row.)",
+    ],
+)

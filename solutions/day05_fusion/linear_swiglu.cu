@@ -1,0 +1,210 @@
+// Gate, up and SwiGLU in one kernel, f16 or bf16 in, f32 sums: out = silu(x gate_weight^T) * (x up_weight^T).
+//
+// A block makes 128 x 64 outputs. Its tile of weights is 64 rows of gate_weight above 64 rows of up_weight, so that a tile
+// of x, once in shared memory, serves both products; and each warp makes the same columns of both, so that gate and up of
+// one output meet in the registers of one lane, as floats that were never rounded.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+#include <mma.h>
+
+#include <cstdint>
+
+namespace wmma = nvcuda::wmma;
+
+constexpr int kTileRows = 128;  // a block makes kTileRows x kTileFeatures outputs
+constexpr int kTileFeatures = 64;
+
+constexpr int kDepth = 64;     // columns of x and of the weights in one stage
+constexpr int kStages = 3;     // stages on their way or in use
+constexpr int kWarpRows = 64;  // a warp makes 64 x 32 gates, and the 64 x 32 ups that belong to them
+constexpr int kWarpFeatures = 32;
+constexpr int kWarpsAcross = kTileFeatures / kWarpFeatures;
+constexpr int kThreads = 32 * kWarpsAcross * (kTileRows / kWarpRows);
+constexpr int kVector = 8;              // elements of 16 bytes
+constexpr int kRow = kDepth + kVector;  // a row in shared memory is 144 bytes: no bank conflicts
+constexpr int kStage = (kTileRows + 2 * kTileFeatures) * kRow;  // elements of one stage: x, gate_weight, up_weight
+constexpr int kOutRow = kTileFeatures + 4;                      // floats of a row of outputs
+constexpr size_t kSharedBytes = sizeof(short) * kStages * kStage;
+static_assert(kSharedBytes >= sizeof(float) * kTileRows * kOutRow,
+              "the outputs pass through the same memory at the end");
+
+__device__ void put(__half* p, float x) { *p = __float2half(x); }
+__device__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
+
+// For a gate below -88, exp(-gate) is infinity and the quotient 0, as it should be.
+__device__ float gated(float gate, float up) { return gate / (1.0f + __expf(-gate)) * up; }
+
+// What one thread copies of a tile of ROWS rows: 16 bytes of every kRowsAtOnce-th row. The addresses are made once.
+template <typename T, int ROWS>
+struct Copier {
+    static constexpr int kLanes = kDepth / kVector;  // threads that share a row
+    static constexpr int kRowsAtOnce = kThreads / kLanes;
+    const T* from;      // of the first row
+    long long step;     // elements from one of this thread's rows to the next
+    int rows, columns;  // that are left, from the first row and this thread's column on
+    int to;             // in the tile
+
+    __device__ Copier(const T* matrix, int row0, int all_rows, int cols) {
+        const int row = threadIdx.x / kLanes, col = threadIdx.x % kLanes * kVector;
+        from = matrix + static_cast<long long>(row0 + row) * cols + col;
+        step = static_cast<long long>(kRowsAtOnce) * cols;
+        rows = all_rows - row0 - row;
+        columns = cols - col;
+        to = row * kRow + col;
+    }
+
+    // Starts to copy the next kDepth columns; zeros where there are none.
+    template <bool VECTORS>
+    __device__ void copy(T* tile) {
+#pragma unroll
+        for (int i = 0; i < ROWS / kRowsAtOnce; ++i) {
+            const T* source = from + i * step;
+            T* target = tile + to + i * kRowsAtOnce * kRow;
+            const bool row_there = i * kRowsAtOnce < rows;
+            if constexpr (VECTORS) {
+                __pipeline_memcpy_async(target, source, 16, row_there && columns > 0 ? 0 : 16);
+            } else {
+                for (int j = 0; j < kVector; ++j) target[j] = row_there && j < columns ? source[j] : T(0.0f);
+            }
+        }
+        from += kDepth;
+        columns -= kDepth;
+    }
+};
+
+// x: [rows, in_features]   gate_weight, up_weight: [hidden, in_features]   out: [rows, hidden]
+// VECTORS: every row of every tensor starts at a multiple of 16 bytes
+template <typename T, bool VECTORS>
+__global__ void __launch_bounds__(kThreads, 2)
+    linear_swiglu_kernel(const T* __restrict__ x, const T* __restrict__ gate_weight, const T* __restrict__ up_weight,
+                         T* __restrict__ out, int rows, int in_features, int hidden) {
+    extern __shared__ __align__(128) unsigned char shared[];
+    T* stages = reinterpret_cast<T*>(shared);           // [kStages][x, gate, up][...][kRow]
+    float* outputs = reinterpret_cast<float*>(shared);  // [kTileRows][kOutRow], after the last stage
+    const int tiles_across = (hidden + kTileFeatures - 1) / kTileFeatures;
+    const int row0 = static_cast<int>(blockIdx.x / tiles_across) * kTileRows;
+    const int feature0 = static_cast<int>(blockIdx.x % tiles_across) * kTileFeatures;
+    const int warp = threadIdx.x / 32;
+    const int warp_row = warp / kWarpsAcross * kWarpRows, warp_feature = warp % kWarpsAcross * kWarpFeatures;
+    const int rounds = (in_features + kDepth - 1) / kDepth;
+
+    Copier<T, kTileRows> x_copier(x, row0, rows, in_features);
+    Copier<T, kTileFeatures> gate_copier(gate_weight, feature0, hidden, in_features);
+    Copier<T, kTileFeatures> up_copier(up_weight, feature0, hidden, in_features);
+    auto copy_stage = [&](int round) {
+        if (round < rounds) {
+            T* stage = stages + round % kStages * kStage;
+            x_copier.template copy<VECTORS>(stage);
+            gate_copier.template copy<VECTORS>(stage + kTileRows * kRow);
+            up_copier.template copy<VECTORS>(stage + (kTileRows + kTileFeatures) * kRow);
+        }
+        __pipeline_commit();  // an empty group keeps the count of groups right at the end
+    };
+
+    constexpr int kDown = kWarpRows / 16, kAcross = kWarpFeatures / 16;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> gate[kDown][kAcross], up[kDown][kAcross];
+#pragma unroll
+    for (int i = 0; i < kDown; ++i) {
+#pragma unroll
+        for (int j = 0; j < kAcross; ++j) {
+            wmma::fill_fragment(gate[i][j], 0.0f);
+            wmma::fill_fragment(up[i][j], 0.0f);
+        }
+    }
+    for (int round = 0; round < kStages - 1; ++round) copy_stage(round);
+
+    for (int round = 0; round < rounds; ++round) {
+        __pipeline_wait_prior(kStages - 2);  // this round's stage has arrived, for this thread's copies ...
+        __syncthreads();                     // ... and for all; and the stage that is overwritten next has been used
+        copy_stage(round + kStages - 1);
+        const T* x_tile = stages + round % kStages * kStage;
+        const T* gate_tile = x_tile + kTileRows * kRow;
+        const T* up_tile = gate_tile + kTileFeatures * kRow;
+#pragma unroll
+        for (int k = 0; k < kDepth; k += 16) {
+            wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major> a[kDown];
+            wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::col_major> g[kAcross], u[kAcross];
+#pragma unroll
+            for (int i = 0; i < kDown; ++i) {
+                wmma::load_matrix_sync(a[i], x_tile + (warp_row + i * 16) * kRow + k, kRow);
+            }
+#pragma unroll
+            for (int j = 0; j < kAcross; ++j) {
+                wmma::load_matrix_sync(g[j], gate_tile + (warp_feature + j * 16) * kRow + k, kRow);
+                wmma::load_matrix_sync(u[j], up_tile + (warp_feature + j * 16) * kRow + k, kRow);
+            }
+#pragma unroll
+            for (int i = 0; i < kDown; ++i) {
+#pragma unroll
+                for (int j = 0; j < kAcross; ++j) {
+                    wmma::mma_sync(gate[i][j], a[i], g[j], gate[i][j]);
+                    wmma::mma_sync(up[i][j], a[i], u[j], up[i][j]);
+                }
+            }
+        }
+    }
+
+    // Two fragments of one type hold the same places in the same elements, wherever these are: gate and up can be joined
+    // here. Only to write them in order do the outputs pass through shared memory.
+    __pipeline_wait_prior(0);
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kDown; ++i) {
+#pragma unroll
+        for (int j = 0; j < kAcross; ++j) {
+#pragma unroll
+            for (int e = 0; e < gate[i][j].num_elements; ++e) gate[i][j].x[e] = gated(gate[i][j].x[e], up[i][j].x[e]);
+            wmma::store_matrix_sync(outputs + (warp_row + i * 16) * kOutRow + warp_feature + j * 16, gate[i][j],
+                                    kOutRow, wmma::mem_row_major);
+        }
+    }
+    __syncthreads();
+    constexpr int kPieces = kTileFeatures / kVector;  // of a row
+    for (int i = threadIdx.x; i < kTileRows * kPieces; i += kThreads) {
+        const int row = row0 + i / kPieces, feature = feature0 + i % kPieces * kVector;
+        const float4* packs = reinterpret_cast<const float4*>(outputs + i / kPieces * kOutRow + i % kPieces * kVector);
+        const float4 low = packs[0], high = packs[1];
+        const float from[kVector] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+        if (row >= rows || feature >= hidden) continue;
+        T* to = out + static_cast<long long>(row) * hidden + feature;
+        if constexpr (VECTORS) {
+            uint4 bits;
+#pragma unroll
+            for (int j = 0; j < kVector; ++j) put(reinterpret_cast<T*>(&bits) + j, from[j]);
+            *reinterpret_cast<uint4*>(to) = bits;
+        } else {
+#pragma unroll
+            for (int j = 0; j < kVector; ++j) {
+                if (feature + j < hidden) put(to + j, from[j]);
+            }
+        }
+    }
+}
+
+template <typename T>
+void linear_swiglu(const T* x, const T* gate_weight, const T* up_weight, T* out, int rows, int in_features, int hidden,
+                   cudaStream_t stream) {
+    if (rows == 0 || hidden == 0) return;
+    const long long tiles = (rows + kTileRows - 1LL) / kTileRows * ((hidden + kTileFeatures - 1LL) / kTileFeatures);
+    const uintptr_t bits = reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(gate_weight) |
+                           reinterpret_cast<uintptr_t>(up_weight) | reinterpret_cast<uintptr_t>(out) |
+                           in_features * sizeof(T) | hidden * sizeof(T);
+    const auto kernel = bits % 16 == 0 ? linear_swiglu_kernel<T, true> : linear_swiglu_kernel<T, false>;
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+    kernel<<<static_cast<unsigned>(tiles), kThreads, kSharedBytes, stream>>>(x, gate_weight, up_weight, out, rows,
+                                                                             in_features, hidden);
+}
+
+// x: [rows, in_features]   gate_weight, up_weight: [hidden, in_features]   out: [rows, hidden]
+extern "C" void linear_swiglu_f16(const __half* x, const __half* gate_weight, const __half* up_weight, __half* out,
+                                  int rows, int in_features, int hidden, cudaStream_t stream) {
+    linear_swiglu(x, gate_weight, up_weight, out, rows, in_features, hidden, stream);
+}
+
+extern "C" void linear_swiglu_bf16(const __nv_bfloat16* x, const __nv_bfloat16* gate_weight,
+                                   const __nv_bfloat16* up_weight, __nv_bfloat16* out, int rows, int in_features,
+                                   int hidden, cudaStream_t stream) {
+    linear_swiglu(x, gate_weight, up_weight, out, rows, in_features, hidden, stream);
+}
