@@ -193,6 +193,8 @@ class Call:
     output_shapes: dict[str, tuple[int, ...]]
     output_dtypes: dict[str, str]
     tensor_dtypes: dict[str, str]
+    scratch: frozenset[str] = frozenset()
+    """Outputs that are working memory: they need not be written."""
 
 
 @dataclass
@@ -334,6 +336,7 @@ class Exercise:
             output_shapes={name: shape_of(spec.shape, values) for name, spec in self.outputs.items()},
             output_dtypes={name: spec.dtype or dtype for name, spec in self.outputs.items()},
             tensor_dtypes=dtypes,
+            scratch=frozenset(name for name, spec in self.outputs.items() if spec.scratch),
         )
 
     def expected(self, call: Call) -> dict[str, Any]:

@@ -7,7 +7,7 @@ A bar is an expression over these names. All are numbers of one call of the laun
     item                   bytes of one element of the case's dtype
     sizes of the case      by their own names
     and every entry of the simulator's totals (see grader/simulator/report.py), such as global_bytes, sectors, ideal,
-    requests, bank_conflict_ways, launches, scratch_bytes, shared_bytes, atomics, barriers, flops
+    requests, bank_conflict_ways, launches, scratch_bytes, shared_bytes, atomics, barriers, blocks
 
 with ``+ - * / // % ** < > ==``, ``min``, ``max`` and parentheses. Where a case has several dtypes each must meet the bars.
 """

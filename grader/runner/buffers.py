@@ -114,6 +114,8 @@ class Buffers:
                 kind = "in" if parameter.name in self.inputs else "out"
                 if parameter.name in self.in_out:
                     kind = "inout"
+                elif parameter.name in call.scratch:
+                    kind = "scratch"
                 sizes = " ".join(map(str, [len(place.shape), *place.shape]))
                 name = f"{kind} {parameter.name} {place.dtype} {place.start} {place.bytes} {place.shift} {sizes}"
                 lines.append(name)

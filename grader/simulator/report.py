@@ -24,6 +24,7 @@ bank_conflict_ways     of the worst source line: wavefronts for each ideal wavef
 constant_bytes         distinct bytes of each request to constant memory, summed
 atomics                atomic operations by threads
 barriers               barriers of blocks
+blocks                 blocks of the kernel with the most, all its launches together
 scratch_bytes          the most device memory that launchers had allocated at once, and the ``__device__`` variables
                        that kernels used
 ====================== ==============================================================================================
@@ -237,6 +238,7 @@ class _Reader:
         kernels = [self._kernel(kernel) for kernel in self.data.get("kernels", [])]
         totals = _sum_totals(kernels)
         totals["scratch_bytes"] = self.data.get("scratch_bytes", 0)
+        totals["blocks"] = max((kernel.get("blocks", 0) for kernel in self.data.get("kernels", [])), default=0)
         lines = _merge_lines(line for kernel in kernels for line in kernel.lines)
         totals["bank_conflict_ways"] = max((line.bank_conflict_ways for line in lines), default=0.0)
         return Report(

@@ -11,6 +11,7 @@
 //     in NAME DTYPE PLACE BYTES SHIFT NDIM SIZES...
 //     out NAME DTYPE PLACE BYTES SHIFT NDIM SIZES...
 //     inout NAME ...                         an output that the kernel may read, as it starts with values
+//     scratch NAME ...                       working memory: an output that need not be written
 //     value BYTES_IN_HEX
 //     stream
 //   time LAUNCHER WARMUP RUNS FLUSH          files: as call. reply: as call; the report holds the times
@@ -38,6 +39,7 @@ struct Argument {
     size_t bytes;
     size_t shift;
     bool starts_written;  // an in-out tensor
+    bool scratch;         // working memory: need not be written
     int dimensions;
     int64_t shape[MAX_DIMENSIONS];
     void* device;             // the tensor's address on the device

@@ -103,9 +103,11 @@ bool read_arguments(char* lines, Call& call) {
         } else if (strncmp(line, "in ", 3) == 0) {
             argument.kind = ArgumentKind::input;
             good = read_tensor(line + 3, argument) && argument.place + argument.bytes <= call.input_bytes;
-        } else if (strncmp(line, "out ", 4) == 0 || strncmp(line, "inout ", 6) == 0) {
+        } else if (strncmp(line, "out ", 4) == 0 || strncmp(line, "inout ", 6) == 0 ||
+                   strncmp(line, "scratch ", 8) == 0) {
             argument.kind = ArgumentKind::output;
             argument.starts_written = line[0] == 'i';
+            argument.scratch = line[0] == 's';
             good = read_tensor(strchr(line, ' ') + 1, argument) && argument.place >= GUARD_BYTES &&
                    argument.place + argument.bytes + GUARD_BYTES <= call.output_bytes;
         } else {

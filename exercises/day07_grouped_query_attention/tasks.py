@@ -1,0 +1,366 @@
+"""What each exercise of day 7 must do.
+
+Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, kv_heads, key_len, head_dim];
+query head h uses key/value head h // (heads // kv_heads). In decoding there is one query per sequence, and the keys are
+those of a cache with room for max_len of them, of which the first lengths[b] exist.
+"""
+
+import torch
+
+from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, constant, integers, normal, one_of
+
+
+def shared_by_group(x, heads):
+    """[batch, kv_heads, ...] -> [batch, heads, ...]: each key/value head as often as query heads share it."""
+    return x.repeat_interleave(heads // x.shape[1], dim=1)
+
+
+def hidden(query_len, key_len):
+    """[query_len, key_len], true where a causal mask hides the key."""
+    return torch.ones(query_len, key_len, dtype=torch.bool).triu(key_len - query_len + 1)
+
+
+def attention(q, k, v, scale, causal):
+    """softmax(scale * q k^T) v with shared key/value heads; zeros for a query that sees no key."""
+    k, v = (shared_by_group(x, q.shape[1]) for x in (k, v))
+    scores = q @ k.transpose(-1, -2) * scale
+    if causal:
+        scores = scores.masked_fill(hidden(q.shape[-2], k.shape[-2]), -torch.inf)
+    return torch.nan_to_num(torch.softmax(scores, dim=-1), nan=0.0) @ v
+
+
+def decode(q, k, v, lengths, scale):
+    """Attention of one query per sequence to the first lengths[b] keys; zeros where there are none."""
+    out = torch.zeros_like(q)
+    for b, length in enumerate(lengths.tolist()):
+        one = attention(q[b, None, :, None], k[b, None, :, :length], v[b, None, :, :length], scale, causal=False)
+        out[b] = one[0, :, 0]
+    return out
+
+
+def scale_of(dims):
+    """1 / sqrt(head_dim), unless the case says otherwise."""
+    return dims.get("scale", dims["head_dim"] ** -0.5)
+
+
+def heads_of(dims):
+    """The query heads: given, or so many for each key/value head."""
+    return dims.get("heads", dims["kv_heads"] * dims.get("group", 1))
+
+
+def cached(values):
+    """A cache [batch, kv_heads, max_len, head_dim] whose unused end is NaN: nobody may use it."""
+
+    def draw(shape, dims, generator, inputs):
+        cache = values(shape, dims, generator)
+        unused = torch.arange(shape[2]) >= inputs["lengths"][:, None]
+        return cache.masked_fill(unused[:, None, :, None], torch.nan)
+
+    return draw
+
+
+def every_length(shape, dims):
+    """Lengths 0, 1, 2, ... up to max_len."""
+    return torch.arange(shape[0]) % (dims["max_len"] + 1)
+
+
+def rising(shape, generator):
+    """Keys that suit the queries of ``one_direction`` better and better: the maximum moves with every step."""
+    steps = torch.linspace(-1, 1, shape[-2])[:, None]
+    return steps * 3 + 0.3 * torch.randn(shape, generator=generator)
+
+
+def rising_cache(shape, dims, generator):
+    """The same, to be wrapped by ``cached``."""
+    return rising(shape, generator)
+
+
+def one_direction(shape, generator):
+    """Queries that all look in about the same direction."""
+    return 1 + 0.3 * torch.randn(shape, generator=generator)
+
+
+def pairs(d):
+    """How many (query, key) pairs are not masked, for one head."""
+    n, m = d["query_len"], d["key_len"]
+    return sum(max(0, min(m, i + 1 + m - n)) for i in range(n)) if d["causal"] else n * m
+
+
+def torch_attention(q, k, v, scale, causal):
+    """torch's fused attention (as many queries as keys when causal)."""
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale, enable_gqa=True)
+
+
+def torch_decode(q, k, v, scale):
+    """torch's fused attention, cuDNN's where it is there; the caches are full."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    backends = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]
+    with sdpa_kernel(backends if q.is_cuda else [SDPBackend.MATH], set_priority=q.is_cuda):
+        attend = torch.nn.functional.scaled_dot_product_attention
+        return attend(q[:, :, None], k, v, scale=scale, enable_gqa=True)[:, :, 0]
+
+
+QKV = {
+    "q": Input("batch heads query_len head_dim", normal(scale=2.0)),
+    "k": Input("batch kv_heads key_len head_dim", normal()),
+    "v": Input("batch kv_heads key_len head_dim", normal(channel_offset=1.0)),
+}
+TOLERANCE = {"f32": 1e-4, "f16": 3e-3, "bf16": 1.6e-2}  # f32: scores of a hundred carry a rounding error of 1e-5
+
+
+def sizes(batch=1, heads=1, kv_heads=1, query_len=1, key_len=1, head_dim=64, causal=False, **more):
+    """The sizes of a case."""
+    return dict(
+        batch=batch,
+        heads=heads,
+        kv_heads=kv_heads,
+        query_len=query_len,
+        key_len=key_len,
+        head_dim=head_dim,
+        causal=causal,
+        **more,
+    )
+
+
+gqa_prefill = Exercise(
+    title="Grouped-query attention, prefill",
+    kind="implement",
+    points=8,
+    summary="""\
+out = softmax(scale * q k^T) v, where heads query heads share kv_heads key/value heads: query head h uses head
+h / (heads / kv_heads). f32, f16 and bf16 in and out; scores, softmax and sums in float. One kernel without working memory, in
+which the query heads of a group share each tile of keys, also when there are few queries. head_dim is 32, 64, 80, 96 or 128,
+all tensors are 16-byte aligned, lengths are any. With `causal`, query i sees the keys up to i + key_len - query_len; a query that
+sees no key gives zeros. With no keys at all every output is zero; with no queries there is nothing to do.""",
+    launchers="void gqa_prefill_{dtype}(const {T}* q, const {T}* k, const {T}* v, {T}* out, int batch, int heads, "
+    "int kv_heads, int query_len, int key_len, int head_dim, float scale, bool causal, cudaStream_t stream)",
+    dtypes=("f32", "f16", "bf16"),
+    inputs=QKV,
+    outputs={"out": Output("batch heads query_len head_dim")},
+    scalars={"scale": scale_of, "heads": heads_of},
+    reference=attention,
+    tolerance=TOLERANCE,
+    cases=[
+        Case("one query, one key", **sizes()),
+        Case("groups of 4", **sizes(1, 8, 2, 5, 13, 32)),
+        Case("every head its own key/value head", dtypes=["f16"], **sizes(2, 3, 3, 9, 17, 32)),
+        Case("one key/value head for all", dtypes=["bf16"], **sizes(2, 5, 1, 9, 34, 32)),
+        Case("groups of 7, batches", dtypes=["f16"], **sizes(2, 14, 2, 10, 11, 32)),
+        Case("lengths that no tile divides", dtypes=["f32"], **sizes(1, 2, 1, 67, 65)),
+        Case("causal, as many keys as queries", **sizes(1, 4, 2, 37, 37, 32, True)),
+        Case("causal, more keys than queries", dtypes=["bf16"], **sizes(2, 4, 2, 3, 71, 64, True)),
+        Case("causal, queries that see no key", dtypes=["f16"], **sizes(1, 6, 2, 50, 21, 32, True)),
+        Case("head_dim 80", dtypes=["f16"], **sizes(1, 4, 2, 7, 33, 80)),
+        Case("head_dim 96", dtypes=["bf16"], **sizes(1, 4, 2, 9, 19, 96, True)),
+        Case("head_dim 128", dtypes=["f32", "f16"], **sizes(1, 4, 2, 9, 35, 128)),
+        Case("a scale of its own", dtypes=["f32"], **sizes(1, 2, 1, 8, 30, 32, scale=0.4)),
+        Case(
+            "scores that rise from key to key",
+            dtypes=["f32"],
+            inputs={"q": one_direction, "k": rising},
+            **sizes(1, 2, 1, 8, 130, 32),
+        ),
+        Case("large scores do not overflow", dtypes=["f16"], inputs={"q": normal(scale=50.0)}, **sizes(1, 2, 1, 9, 70)),
+        Case(
+            "random sizes",
+            batch=between(1, 2),
+            kv_heads=between(1, 2),
+            group=between(1, 5),
+            query_len=between(1, 40),
+            key_len=between(1, 60),
+            head_dim=one_of(32, 64, 80, 96, 128),
+            causal=one_of(False, True),
+        ),
+        Case("no keys", dtypes=["f32"], **sizes(1, 2, 1, 5, 0, 32)),
+    ],
+    efficient=Case("8 queries, 256 keys, groups of 8", dtypes=["f16"], **sizes(1, 16, 2, 8, 256)),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.3, look="How many heads share each tile of k and v?"),
+        Bar("sectors / ideal", at_most=1.3, look="Do neighbouring threads read neighbouring elements?"),
+        Bar("launches", at_most=1, look="Scores, softmax and weighted sum belong in one kernel."),
+        Bar("scratch_bytes", at_most=0, look="The scores must not be stored in global memory."),
+    ],
+    flops=lambda d: 4 * d["batch"] * heads_of(d) * pairs(d) * d["head_dim"],
+    bench=[
+        Bench("32 of 8 heads, N 2048, causal", dtypes=["f16", "bf16"], **sizes(4, 32, 8, 2048, 2048, 128, True)),
+        Bench("28 of 4 heads, N 1024, causal", **sizes(4, 28, 4, 1024, 1024, 128, True)),
+        Bench("32 of 8 heads, 16 queries, 8192 keys", dtypes=["bf16"], **sizes(4, 32, 8, 16, 8192, 128)),
+    ],
+    torch_baseline=torch_attention,
+    hints=[
+        "Start from day 6's tiles. What must change for a group? Only where a row of queries comes from and where it goes: "
+        "k and v do not care who asks.",
+        "All query heads of a group look at the same keys, so put them into one tile of rows: row r of key/value head g "
+        "is query r / group of head g * group + r % group. Its mask depends on the query alone. A block walks over the keys "
+        "once for all its rows.",
+        "rows = query_len * group; grid = (rows + 63) / 64 tiles for each of batch * kv_heads. Row r: query = r / group, "
+        "head = kv_head * group + r % group, address ((b * heads + head) * query_len + query) * head_dim. Convert to float "
+        "when a tile is copied to shared memory (16 bytes at a time), and visible keys end at query + key_len - query_len + 1.",
+    ],
+)
+
+
+def decoding(batch=1, heads=1, kv_heads=1, max_len=1, head_dim=64, splits=4, **more):
+    """The sizes of a case."""
+    return dict(batch=batch, heads=heads, kv_heads=kv_heads, max_len=max_len, head_dim=head_dim, splits=splits, **more)
+
+
+FULL = {"lengths": constant("max_len")}
+
+gqa_decode = Exercise(
+    title="Grouped-query attention, decode",
+    kind="implement",
+    points=10,
+    summary="""\
+One query per sequence against its KV cache: out[b, h] = softmax(scale * q[b, h] k^T) v over the first lengths[b] keys of
+key/value head h / (heads / kv_heads); what is behind them in the cache must not be used. The keys of a sequence are split into
+(at most) `splits` parts for different blocks, and a second kernel combines their maxima, sums and weighted sums, which travel
+through the working memory partial_out and partial_stats. Each key and value is fetched once for all query heads of its group.
+f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all tensors are 16-byte aligned; the cache may have more than
+2^31 elements. A sequence of length 0 gives zeros; with no sequences there is nothing to do.""",
+    launchers="void gqa_decode_{dtype}(const {T}* q, const {T}* k, const {T}* v, const int* lengths, {T}* out, "
+    "float* partial_out, float* partial_stats, int batch, int heads, int kv_heads, int max_len, int head_dim, "
+    "int splits, float scale, cudaStream_t stream)",
+    dtypes=("f32", "f16", "bf16"),
+    inputs={
+        "lengths": Input("batch", integers(0, "max_len + 1"), dtype="i32"),
+        "q": Input("batch heads head_dim", normal(scale=2.0)),
+        "k": Input("batch kv_heads max_len head_dim", cached(normal())),
+        "v": Input("batch kv_heads max_len head_dim", cached(normal(channel_offset=1.0, mean=0.5))),
+    },
+    outputs={
+        "out": Output("batch heads head_dim"),
+        "partial_out": Output("batch heads splits head_dim", dtype="f32", scratch=True),
+        "partial_stats": Output("batch heads splits 2", dtype="f32", scratch=True),
+    },
+    scalars={"scale": scale_of, "heads": heads_of},
+    reference=decode,
+    tolerance=TOLERANCE,
+    cases=[
+        Case("one key", inputs=FULL, **decoding()),
+        Case("groups of 4", inputs=FULL, **decoding(1, 8, 2, 150)),
+        Case(
+            "scores that rise from key to key",
+            dtypes=["f32"],
+            inputs={**FULL, "q": one_direction, "k": cached(rising_cache)},
+            **decoding(1, 2, 1, 300, 32),
+        ),
+        Case("lengths from 0", dtypes=["f16"], inputs={"lengths": every_length}, **decoding(6, 2, 1, 4, 32, 2)),
+        Case("lengths about 128", dtypes=["bf16"], inputs=FULL, **decoding(1, 4, 2, 129, 64, 2)),
+        Case("each sequence its own length", dtypes=["f32", "bf16"], **decoding(5, 4, 2, 200, 32, 3)),
+        Case("one part", dtypes=["f16", "f32"], **decoding(3, 4, 2, 90, 64, 1)),
+        Case("more parts than keys", dtypes=["f16"], **decoding(3, 4, 1, 9, 64, 16)),
+        Case("many parts", dtypes=["bf16"], inputs=FULL, **decoding(1, 4, 1, 530, 32, 8)),
+        Case("groups of 7", dtypes=["f16"], inputs=FULL, **decoding(2, 14, 2, 70, 64)),
+        Case("groups of 1 and head_dim 80", dtypes=["f16", "f32"], inputs=FULL, **decoding(1, 2, 2, 99, 80)),
+        Case("groups of 12", dtypes=["bf16"], inputs=FULL, **decoding(1, 12, 1, 67, 64)),
+        Case("groups of 5, head_dim 96", dtypes=["bf16"], inputs=FULL, **decoding(1, 5, 1, 40, 96)),
+        Case("head_dim 128", inputs=FULL, **decoding(1, 4, 1, 131, 128)),
+        Case("a scale of its own", dtypes=["f32"], inputs=FULL, **decoding(1, 2, 1, 50, 32, scale=0.4)),
+        Case(
+            "large scores do not overflow",
+            dtypes=["f16"],
+            inputs={**FULL, "q": normal(scale=50.0)},
+            **decoding(1, 2, 1, 150, 64),
+        ),
+        Case(
+            "all scores far below zero",
+            dtypes=["bf16"],
+            inputs={**FULL, "q": normal(mean=4.0), "k": cached(normal(mean=-4.0))},
+            **decoding(1, 2, 1, 90, 64),
+        ),
+        Case(
+            "random sizes",
+            batch=between(1, 3),
+            kv_heads=between(1, 2),
+            group=between(1, 8),
+            max_len=between(1, 140),
+            head_dim=one_of(32, 64, 80, 96, 128),
+            splits=between(1, 5),
+        ),
+    ],
+    efficient=Case("1024 keys, groups of 4", dtypes=["f16"], inputs=FULL, **decoding(1, 8, 2, 1024, 64, 4)),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.15, look="Is each key fetched once for all query heads of its group?"),
+        Bar("sectors / ideal", at_most=1.1, look="Do the lanes of a warp read whole rows of k and v?"),
+        Bar("launches", at_most=2, look="One kernel for the parts, one that combines them."),
+        Bar("blocks", at_least=8, look="Too few blocks: split the keys, or most of a GPU stands still."),
+        Bar("scratch_bytes", at_most=0, look="The caller gives the working memory."),
+    ],
+    flops=lambda d: 4 * d["batch"] * heads_of(d) * d["max_len"] * d["head_dim"],
+    bench=[
+        Bench("64 sequences, 4096 keys", inputs=FULL, dtypes=["f16", "bf16"], **decoding(64, 32, 8, 4096, 128, 8)),
+        Bench("256 sequences, 2048 keys", inputs=FULL, dtypes=["bf16"], **decoding(256, 32, 8, 2048, 128, 4)),
+        Bench("1 sequence, 32768 keys", inputs=FULL, dtypes=["bf16"], **decoding(1, 32, 8, 32768, 128, 128)),
+        Bench("16 sequences, 4096 keys, f32", inputs=FULL, dtypes=["f32"], **decoding(16, 32, 8, 4096, 128, 16)),
+    ],
+    torch_baseline=torch_decode,
+    hints=[
+        "First one block for each (sequence, key/value head) and one part: walk over the keys, keep m, l and o for every "
+        "query head of the group. Which lanes hold which columns, and how does a score become known to all of them?",
+        "A part is attention over fewer keys, left unfinished: m, l and o without the division. Two unfinished results "
+        "become one as two tiles do: bring both to the larger m, add l and o. So a part stores (m, l, o), and the second "
+        "kernel adds them with the weights exp(m_part - m).",
+        "Let 16 lanes hold a row of 128 half-precision numbers, 16 bytes a lane: for each key unpack 8 numbers once, multiply "
+        "with the queries of all heads of the group, sum over the 16 lanes by __shfl_xor_sync, update m, l, o. Teams of "
+        "lanes take different keys, and are combined through shared memory at the end of the part. Use "
+        "keys_per_part = max(64, ceil(length / splits)) in both kernels, so that both know which parts exist.",
+    ],
+)
+
+gqa_not_softmax = Exercise(
+    title="Grouped-query attention that is not softmax",
+    kind="debug",
+    points=4,
+    summary="""\
+Two faults that were found together in a published kernel: the weights of the keys are no softmax, and the results do not
+arrive. Find both; the second one from the report's findings. f32, head_dim up to 128, any lengths; shapes, mask and empty input
+as in gqa_prefill.""",
+    launchers="void gqa_not_softmax(const float* q, const float* k, const float* v, float* out, int batch, int heads, "
+    "int kv_heads, int query_len, int key_len, int head_dim, float scale, bool causal, cudaStream_t stream)",
+    inputs=QKV,
+    outputs={"out": Output("batch heads query_len head_dim")},
+    scalars={"scale": scale_of, "heads": heads_of},
+    reference=attention,
+    tolerance={"f32": 1e-4},
+    cases=[
+        Case("one query, one key", **sizes()),
+        Case("one sequence", **sizes(1, 4, 2, 3, 17, 32)),
+        Case("two sequences", **sizes(2, 4, 2, 3, 17, 32)),
+        Case("three sequences, groups of 3", **sizes(3, 6, 2, 2, 5, 80)),
+        Case("causal", **sizes(2, 4, 1, 13, 13, 32, True)),
+        Case("causal, more keys than queries", **sizes(2, 4, 2, 3, 127, 32, True)),
+        Case("causal, queries that see no key", **sizes(2, 2, 1, 9, 4, 32, True)),
+        Case("large scores do not overflow", inputs={"q": normal(scale=50.0)}, **sizes(1, 2, 1, 3, 70)),
+        Case("scores that rise", inputs={"q": one_direction, "k": rising}, **sizes(1, 2, 1, 3, 130, 32)),
+        Case(
+            "random sizes",
+            batch=between(1, 3),
+            kv_heads=between(1, 2),
+            group=between(1, 4),
+            query_len=between(1, 9),
+            key_len=between(1, 40),
+            head_dim=between(1, 128),
+            causal=one_of(False, True),
+        ),
+        Case("no keys", **sizes(1, 2, 1, 3, 0, 32)),
+    ],
+    efficient=Case("counted", **sizes(2, 4, 2, 4, 64, 64)),
+    bars=[
+        Bar("sectors / ideal", at_most=1.5, look="Do neighbouring threads read neighbouring floats?"),
+        Bar("launches", at_most=1),
+        Bar("scratch_bytes", at_most=0),
+    ],
+    flops=lambda d: 4 * d["batch"] * heads_of(d) * pairs(d) * d["head_dim"],
+    torch_baseline=torch_attention,
+    hints=[
+        "There are two faults. Take the case with one sequence, one query and one key: softmax over one key is 1, so out "
+        "must be v. What does the kernel give, and where does it write it?",
+        "The finding names the line that writes past the end of out. In an address every size must have its index beside it: "
+        "which of the factors is a size that should be an index?",
+        "The sequence is b, not batch, in the output's address. And tanh squashes a score, it does not compare scores: keep "
+        "the running m, l and o of day 6, with new_m = fmaxf(m, score), c = expf(m - new_m), p = expf(score - new_m), and "
+        "divide by l at the end, if it is not 0.",
+    ],
+)

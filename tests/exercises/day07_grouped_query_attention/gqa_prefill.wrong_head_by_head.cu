@@ -1,0 +1,112 @@
+// Wrong: right results, but every query head fetches the keys and values of its group for itself.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cmath>
+
+constexpr int kWarps = 16;
+constexpr int kEach = 4;  // rows of a warp
+constexpr int kKeys = 32;
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+template <typename T, int DIM>
+__global__ void attend(const T* q, const T* k, const T* v, T* out, int heads, int kv_heads, int query_len, int key_len,
+                       int head_dim, float scale, bool causal) {
+    constexpr int kPitch = DIM + 4 / sizeof(T);  // one word more: neighbouring rows lie in different banks
+    __shared__ T k_tile[kKeys * kPitch];
+    __shared__ T v_tile[kKeys * kPitch];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = heads / kv_heads;
+    const long long rows = query_len;
+    const long long first_row = static_cast<long long>(blockIdx.x) * kWarps * kEach;
+    const size_t head = blockIdx.y, kv_head = head / group;  // counted through the batch
+    auto place = [&](long long row) { return (head * query_len + row) * head_dim; };
+
+    float query[kEach][DIM / 32] = {}, o[kEach][DIM / 32] = {}, m[kEach], l[kEach];
+    for (int i = 0; i < kEach; ++i) {
+        const long long row = first_row + warp * kEach + i;
+        for (int c = 0; c < DIM / 32; ++c) {
+            const int d = lane + 32 * c;
+            if (row < rows && d < head_dim) query[i][c] = static_cast<float>(q[place(row) + d]) * scale;
+        }
+        m[i] = -INFINITY;
+        l[i] = 0;
+    }
+    for (int first = 0; first < key_len; first += kKeys) {
+        __syncthreads();
+        for (int i = threadIdx.x; i < kKeys * head_dim; i += blockDim.x) {
+            const int key = i / head_dim, d = i % head_dim;
+            const size_t at = (kv_head * key_len + first + key) * head_dim + d;
+            const bool there = first + key < key_len;
+            k_tile[key * kPitch + d] = there ? k[at] : static_cast<T>(0.0f);
+            v_tile[key * kPitch + d] = there ? v[at] : static_cast<T>(0.0f);
+        }
+        __syncthreads();
+        for (int i = 0; i < kEach; ++i) {
+            const long long row = first_row + warp * kEach + i;
+            if (row >= rows) break;
+            const int visible = causal ? row + key_len - query_len + 1 : key_len;
+            float score = 0;
+            for (int c = 0; c < DIM / 32; ++c) {
+                for (int d = 32 * c; d < min(32 * c + 32, head_dim); ++d) {
+                    score +=
+                        __shfl_sync(kAllLanes, query[i][c], d % 32) * static_cast<float>(k_tile[lane * kPitch + d]);
+                }
+            }
+            if (first + lane >= visible || first + lane >= key_len) score = -INFINITY;
+            float new_m = fmaxf(m[i], score);
+            for (int reach = 16; reach > 0; reach /= 2) new_m = fmaxf(new_m, __shfl_xor_sync(kAllLanes, new_m, reach));
+            if (new_m == -INFINITY) continue;
+            const float correction = expf(m[i] - new_m), p = expf(score - new_m);
+            m[i] = new_m;
+            l[i] = l[i] * correction + p;
+            for (int c = 0; c < DIM / 32; ++c) o[i][c] *= correction;
+            for (int key = 0; key < kKeys; ++key) {
+                const float weight = __shfl_sync(kAllLanes, p, key);
+                for (int c = 0; c < DIM / 32; ++c) {
+                    const int d = lane + 32 * c;
+                    if (d < head_dim) o[i][c] += weight * static_cast<float>(v_tile[key * kPitch + d]);
+                }
+            }
+        }
+    }
+    for (int i = 0; i < kEach; ++i) {
+        const long long row = first_row + warp * kEach + i;
+        if (row >= rows) break;
+        float sum = l[i];
+        for (int reach = 16; reach > 0; reach /= 2) sum += __shfl_xor_sync(kAllLanes, sum, reach);
+        for (int c = 0; c < DIM / 32; ++c) {
+            const int d = lane + 32 * c;
+            if (d < head_dim) out[place(row) + d] = static_cast<T>(sum > 0 ? o[i][c] / sum : 0.0f);
+        }
+    }
+}
+
+template <typename T>
+void gqa_prefill(const T* q, const T* k, const T* v, T* out, int batch, int heads, int kv_heads, int query_len,
+                 int key_len, int head_dim, float scale, bool causal, cudaStream_t stream) {
+    if (batch == 0 || heads == 0 || query_len == 0 || head_dim == 0) return;
+    const long long rows = query_len;
+    const dim3 grid((rows + kWarps * kEach - 1) / (kWarps * kEach), batch * heads);
+    const auto kernel = head_dim <= 64 ? attend<T, 64> : attend<T, 128>;
+    kernel<<<grid, 32 * kWarps, 0, stream>>>(q, k, v, out, heads, kv_heads, query_len, key_len, head_dim, scale,
+                                             causal);
+}
+
+extern "C" void gqa_prefill_f32(const float* q, const float* k, const float* v, float* out, int batch, int heads,
+                                int kv_heads, int query_len, int key_len, int head_dim, float scale, bool causal,
+                                cudaStream_t stream) {
+    gqa_prefill(q, k, v, out, batch, heads, kv_heads, query_len, key_len, head_dim, scale, causal, stream);
+}
+
+extern "C" void gqa_prefill_f16(const __half* q, const __half* k, const __half* v, __half* out, int batch, int heads,
+                                int kv_heads, int query_len, int key_len, int head_dim, float scale, bool causal,
+                                cudaStream_t stream) {
+    gqa_prefill(q, k, v, out, batch, heads, kv_heads, query_len, key_len, head_dim, scale, causal, stream);
+}
+
+extern "C" void gqa_prefill_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
+                                 __nv_bfloat16* out, int batch, int heads, int kv_heads, int query_len, int key_len,
+                                 int head_dim, float scale, bool causal, cudaStream_t stream) {
+    gqa_prefill(q, k, v, out, batch, heads, kv_heads, query_len, key_len, head_dim, scale, causal, stream);
+}
