@@ -9,18 +9,22 @@ from __future__ import annotations
 import sys
 
 from grader.errors import GraderError
+from grader.jail.canary import build_canary
+from grader.jail.compiling import build_compile
 from grader.runner.build import build_runner
 from grader.simulator.library import ensure_library
 from grader.toolchain import cache
 
 
 def main() -> int:
-    """Builds the simulator and the runner; a machine where this fails is told so, and goes on without."""
+    """Builds the simulator, the runner and what belongs to the jail; a machine where this fails is told so, and goes on without."""
     folder = cache.installed_folder()
     try:
         ahead = cache.BuildCache(folder)
         ensure_library(cache=ahead)
         build_runner(cache=ahead)
+        build_canary(cache=ahead)
+        build_compile(cache=ahead)
     except GraderError as problem:
         print(f"note: nothing was built ahead: {problem}", file=sys.stderr)
     return 0

@@ -240,8 +240,8 @@ class Verdict:
     seconds: float = 0.0
     started: str = ""
     """Date and time in UTC, ISO 8601."""
-    isolation: str = "process"
-    """What stood between the kernel and the grader; see the notes with it."""
+    isolation: str = "none"
+    """The jail that the kernel was compiled and run in: bwrap, landlock, or none."""
     isolation_note: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     command: str = ""

@@ -180,18 +180,15 @@ def _torch_without_cuda() -> bool:
 
 
 def jail() -> Examined:
-    """What stands between a kernel and the rest of the machine."""
-    tier, note = jail_tier()
-    return Examined("jail", OPTIONAL if tier == "none" else GOOD, tier if tier != "none" else "none yet", note)
+    """What stands between a kernel and the rest of the machine, found out by trying to get out."""
+    from grader.jail import tiers
 
-
-def jail_tier() -> tuple[str, str]:
-    """The tier of isolation in force and a sentence about it.
-
-    There is no jail yet: kernels run in a process of their own, which a crash or a hang cannot leave, but with the
-    user's rights. Whoever adds one answers here.
-    """
-    return "none", "Kernels run in a process of their own, but with your rights: grade only files that you trust."
+    try:
+        held = tiers.in_force()
+    except GraderError as error:
+        return Examined("jail", OPTIONAL, error.message, error.hint or "")
+    status = GOOD if held.tier == "bwrap" else OPTIONAL
+    return Examined("jail", status, tiers.TITLES[held.tier], held.explanation.strip())
 
 
 def build_cache() -> Examined:

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import BuildError, GraderError
+from grader.jail import compiling, tiers
 from grader.runner.build import build_runner
 from grader.task import Exercise
 from grader.toolchain.build import BuiltKernel, compile_kernel
+from grader.toolchain.process import RunCommand
 from grader.toolchain.prototype import PrototypeError, parse_prototype, require_launcher
 from grader.verdict import FAILED, PASSED, Diagnostic, Stage
 
@@ -33,12 +35,17 @@ class Builder:
         self.device = device
         self.started = time.monotonic()
         self.finished = self.started
-        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="build")
+        self._pool = ThreadPoolExecutor(max_workers=3, thread_name_prefix="build")
         arch = gpu_architecture() if device == "cuda" else None
+        self.jail: Future[tiers.InForce] = self._pool.submit(tiers.in_force if device == "cpu" else tiers.without)
+        """What the kernel is compiled and run in."""
         self._kernel: Future[BuiltKernel] = self._pool.submit(
-            self._timed, lambda: compile_kernel(file, device, checks=device == "cpu", arch=arch)
+            self._timed, lambda: compile_kernel(file, device, device == "cpu", arch=arch, run=self._run_compiler())
         )
         self._runner: Future[Path] = self._pool.submit(lambda: build_runner(device, arch))
+
+    def _run_compiler(self) -> RunCommand:
+        return compiling.run_in(self.jail.result().jail)
 
     def _timed(self, build: Callable[[], BuiltKernel]) -> BuiltKernel:
         try:

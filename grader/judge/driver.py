@@ -19,6 +19,7 @@ from typing import Any
 import grader
 from grader.course import Course, Entry
 from grader.errors import GraderError
+from grader.jail.running import Jail
 from grader.judge import Progress
 from grader.judge.builds import Builder, Built
 from grader.judge.cases import Crew, Run, plan
@@ -56,7 +57,6 @@ def run_check(
         device=device,
         seed=secrets.randbits(48) if seed is None else seed,
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        isolation_note="Own process, own user's rights: not a jail. Do not run code that you do not trust.",
         source_sha256=_hash(path),
     )
     verdict.command = f"grader check {entry.name} --file {path} --device {device} --seed {verdict.seed}"
@@ -65,12 +65,14 @@ def run_check(
     builder = Builder(path, device)
     task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
     verdict.title, verdict.kind, verdict.points = task.title, task.kind, task.points
+    held = builder.jail.result()
+    verdict.isolation, verdict.isolation_note = held.tier, held.note
     stage, built = builder.finish(task)
     verdict.stages.append(stage)
     report(Progress("builds", "finished", status=stage.status))
     if built is not None and set(wanted) != {"builds"}:
         compiled = Resources(path) if resources else None
-        check = _Check(task, path, built, device, verdict.seed, wanted, report)
+        check = _Check(task, path, built, device, verdict.seed, wanted, report, held.jail)
         verdict.stages += check.run()
         if compiled is not None:
             stage.resources = compiled.collect(launches_of(check.reports))
@@ -99,7 +101,9 @@ class _Check:
         seed: int,
         stages: Sequence[str],
         report: Callable[[Progress], None],
+        jail: Jail,
     ) -> None:
+        self.jail = jail
         self.task, self.file, self.built, self.device, self.seed = task, file, built, device, seed
         self.stages, self.report = stages, report
         self.reports: list[Any] = []
@@ -167,7 +171,7 @@ class _Check:
     def _child(self) -> Child:
         kernel = self.built.kernel
         settings = SETTINGS if self.device == "cpu" else {}
-        return Child(self.built.runner, kernel.library, kernel.libsim, settings)
+        return Child(self.built.runner, kernel.library, kernel.libsim, settings, jail=self.jail)
 
 
 def _file(entry: Entry | Exercise, file: str | Path | None) -> Path:

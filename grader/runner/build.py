@@ -11,7 +11,11 @@ from grader.toolchain.compilers import find_cxx, find_nvcc
 from grader.toolchain.process import Command, run_command
 
 SOURCE = Path(__file__).parent / "source"
+CONFINE = Path(__file__).parent.parent / "jail" / "source"
 _COMMON = ("runner.cpp", "wire.cpp")
+_CONFINE = ("limits.cpp", "landlock.cpp", "system_calls.cpp")
+_LIBRARIES = ("-Wl,--no-as-needed", "-lstdc++", "-lm", "-lgcc_s", "-ldl", "-lpthread")
+"""What kernels may need, so that a jail knows it by looking at the runner."""
 
 
 def build_runner(device: str = "cpu", arch: str | None = None, cache: BuildCache | None = None) -> Path:
@@ -25,11 +29,12 @@ def build_runner(device: str = "cpu", arch: str | None = None, cache: BuildCache
         compiler = find_cxx()
         flags = ("-std=c++17", "-O1")
         sources = (*_COMMON, "device_simulator.cpp")
-    key = digest(["runner", device, compiler.identity, *flags, digest_folder([SOURCE])])
+    key = digest(["runner", device, compiler.identity, *flags, digest_folder([SOURCE, CONFINE])])
 
     def build(folder: Path) -> None:
-        files = [str(SOURCE / name) for name in sources]
-        done = run_command(Command((*compiler.command, *flags, *files, "-o", "runner", "-ldl"), folder, (SOURCE,)))
+        files = [str(SOURCE / name) for name in sources] + [str(CONFINE / name) for name in _CONFINE]
+        libraries = _LIBRARIES if device == "cpu" else ("-ldl",)
+        done = run_command(Command((*compiler.command, *flags, *files, "-o", "runner", *libraries), folder))
         if done.returncode != 0:
             raise GraderError(
                 f"the program that runs kernels does not build with {compiler}:\n{done.output.strip()}",

@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -15,9 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.errors import GraderError
+from grader.jail.running import NO_JAIL, Jail
 
 SIMULATOR_MEGABYTES = 8192
 """Address space of a child on the simulator, most of it reserved and never touched."""
+
+MOST_MEMORY = 3 << 30
+"""Bytes that a child in a jail may really use."""
 
 MOST_PRINTED = 4000
 """Characters of a kernel's own output that are shown."""
@@ -70,11 +75,15 @@ class Child:
     """None: a GPU."""
     settings: Mapping[str, str] = field(default_factory=dict)
     cpu_seconds: int = 300
+    jail: Jail = NO_JAIL
+    standard_input: int = subprocess.DEVNULL
 
     _process: subprocess.Popen[bytes] | None = None
     _socket: socket.socket | None = None
     _printed: int = -1
     _seen: int = 0
+    _pid: int = 0
+    """The runner's own process: in a jail it is not the one that was started."""
 
     @property
     def alive(self) -> bool:
@@ -118,7 +127,7 @@ class Child:
             ended = os.pidfd_open(process.pid)
             poll.register(ended, select.POLLIN)
         answer = b""
-        late = False
+        late = large = False
         try:
             while True:
                 ready = {file for file, _ in poll.poll(100)}
@@ -127,6 +136,9 @@ class Child:
                         answer = sock.recv(1 << 20, socket.MSG_DONTWAIT)
                     break
                 if ended in ready:
+                    break
+                if self.jail.tier != "none" and self._memory_used() > MOST_MEMORY:
+                    large = True
                     break
                 wall = time.monotonic() - self._sent
                 if wall > timeout and (self._cpu_used() > timeout or wall > 3 * timeout):
@@ -138,14 +150,19 @@ class Child:
         reply = Reply(seconds=time.monotonic() - self._sent, cpu_seconds=self._cpu_used())
         if answer:
             reply.text = answer.decode(errors="replace")
-            reply.printed = self._new_output()
+            reply.printed = self.new_output()
+            return reply
+        if large:
+            reply.problem = "oom"
+            reply.text = f"it used more than {MOST_MEMORY >> 30} GB of memory and was stopped"
+            self.stop()
             return reply
         if late:
             reply.problem = "timeout"
             reply.text = (
                 f"it did not finish within {timeout:g} s and was stopped: an endless loop, a deadlock, or far too slow"
             )
-            reply.printed = self._new_output()
+            reply.printed = self.new_output()
             self.stop()
             return reply
         try:
@@ -154,7 +171,9 @@ class Child:
             reply.problem, reply.text = "exit", "it closed its connection instead of returning from the launcher"
             self.stop()
             return reply
-        reply.printed = self._new_output()
+        reply.printed = self.new_output()
+        if self.jail.tier == "bwrap" and 128 < status < 128 + signal.NSIG:
+            status = 128 - status  # how bubblewrap hands on a signal
         if status < 0:
             number = signal.Signals(-status) if -status in list(signal.Signals) else None
             fallback = ("crash", f"it was ended by signal {-status}")
@@ -165,25 +184,30 @@ class Child:
         self.stop()
         return reply
 
-    def start(self) -> None:
-        """Start the process and load the kernel into it."""
+    def start(self) -> str:
+        """Start the process and load the kernel into it; gives what was printed meanwhile."""
         self.stop()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
         self._printed = os.memfd_create("grader-printed", os.MFD_CLOEXEC)
         self._seen = 0
-        megabytes = SIMULATOR_MEGABYTES if self.libsim else 0
-        arguments = [str(self.program), str(theirs.fileno()), str(megabytes), str(self.cpu_seconds)]
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        megabytes = 0 if self.libsim is None and self.jail.tier == "none" else SIMULATOR_MEGABYTES
+        arguments = [str(theirs.fileno()), str(megabytes), str(self.cpu_seconds)]
+        files = [self.kernel, *([self.libsim] if self.libsim else [])]
+        start = self.jail.start(self.program, arguments, files)
+        options = {"env": {}, **start.options}
+        options["env"] = {**options["env"], **self._environment()}
         try:
             self._process = subprocess.Popen(
-                arguments,
-                stdin=subprocess.DEVNULL,
+                start.argv,
+                stdin=self.standard_input,
                 stdout=self._printed,
                 stderr=self._printed,
                 pass_fds=[theirs.fileno()],
-                env=self._environment(),
                 cwd="/",
                 start_new_session=True,
+                **options,
             )
         except OSError as error:
             ours.close()
@@ -191,19 +215,41 @@ class Child:
         finally:
             theirs.close()
         self._socket = ours
-        lines = ["load"]
-        if self.libsim:
-            lines.append(f"libsim {self.libsim}")
-        lines += [f"set {key} {value}" for key, value in self.settings.items()]
-        lines.append(f"kernel {self.kernel}")
+        self._pid = self._process.pid
         self._sent = time.monotonic()
         self._cpu_before = 0.0
-        ours.send("\n".join(lines).encode())
+        self._wait_until_ready()
+        lines = ["load"]
+        if self.libsim:
+            lines.append(f"libsim {start.paths[self.libsim]}")
+        lines += [f"set {key} {value}" for key, value in self.settings.items()]
+        lines.append(f"kernel {start.paths[self.kernel]}")
+        self._sent = time.monotonic()
+        with contextlib.suppress(OSError):  # it is gone: receive() says how
+            ours.send("\n".join(lines).encode())
         reply = self.receive(60.0)
         if reply.problem:
             raise LoadFailed(f"loading the kernel failed: {reply.text}", reply.printed)
         if reply.text != "ok":
             raise LoadFailed(f"the kernel cannot be loaded: {reply.text.removeprefix('error ')}", reply.printed)
+        return reply.printed
+
+    def _wait_until_ready(self) -> None:
+        """The child says that it is confined, before it meets the kernel, and the system says which process it is."""
+        assert self._socket
+        self._socket.settimeout(30.0)
+        words, attached = b"", []
+        with contextlib.suppress(OSError):
+            words, attached, _, _ = self._socket.recvmsg(1024, socket.CMSG_SPACE(12))
+        self._socket.settimeout(None)
+        for level, kind, content in attached:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                self._pid = struct.unpack("3i", content)[0]
+        if words != b"ready":
+            printed = self.new_output()
+            said = words.decode(errors="replace") or " ".join(printed.split()) or "it ended at once"
+            self.stop()
+            raise LoadFailed(f"the runner does not start: {said}", "")
 
     def stop(self) -> None:
         """End the process, and those that it may have started."""
@@ -213,6 +259,7 @@ class Child:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=5)
             self._process = None
+        self._pid = 0
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -232,14 +279,21 @@ class Child:
         if self._process is None:
             return 0.0
         try:
-            return time.clock_gettime_ns(((~self._process.pid) << 3) | 2) * 1e-9
+            return time.clock_gettime_ns(((~self._pid) << 3) | 2) * 1e-9
         except OSError:
             return 0.0
+
+    def _memory_used(self) -> int:
+        try:
+            with open(f"/proc/{self._pid}/statm", "rb") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+        except (OSError, IndexError, ValueError):
+            return 0
 
     def _cpu_used(self) -> float:
         return max(0.0, self._cpu_clock() - self._cpu_before)
 
-    def _new_output(self) -> str:
+    def new_output(self) -> str:
         """What was printed since the last time: control characters removed, cut when long."""
         if self._printed < 0:
             return ""

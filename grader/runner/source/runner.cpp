@@ -1,45 +1,36 @@
 // The child process: takes requests from the parent, runs a kernel, hands back bytes.
 //
-// usage: runner SOCKET MEGABYTES CPU_SECONDS
+// usage: runner SOCKET MEGABYTES CPU_SECONDS none|bwrap|landlock [PATH...]
 //
-// It starts with nothing but a socket, limits itself, and only then loads the kernel, so that even the constructors of
-// a submission run within the limits. See protocol.h for the requests.
+// It starts with nothing but a socket, confines itself, says "ready", and only then loads the kernel, so that even the
+// constructors of a submission are confined. "landlock": of all files only the PATHs can be read from then on; "bwrap":
+// it was started in a file system that has nothing else. See protocol.h for the requests.
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../jail/source/confine.h"
 #include "device.h"
 #include "protocol.h"
 #include "wire.h"
 
 namespace {
 
-void limit(int resource, rlim_t value) {
-    rlimit both{value, value};
-    setrlimit(static_cast<__rlimit_resource>(resource), &both);
-}
-
-// No core files, little output, few files; address space and processor time as the parent says (0: no limit).
-void limit_self(const char* megabytes, const char* cpu_seconds) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_DUMPABLE, 0);
-    limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_FSIZE, 16u << 20);
-    rlim_t space = strtoull(megabytes, nullptr, 10) << 20;
-    if (space != 0) {
-        limit(RLIMIT_AS, space);
-        limit(RLIMIT_NOFILE, 64);
-    }
-    rlim_t seconds = strtoull(cpu_seconds, nullptr, 10);
-    if (seconds != 0) limit(RLIMIT_CPU, seconds);
+// What the parent asks for: limits, files, system calls. Says what is missing, or nothing.
+const char* confine_self(char** arguments, int count) {
+    const char* tier = arguments[4];
+    size_t megabytes = strtoull(arguments[2], nullptr, 10);
+    size_t files = megabytes != 0 ? 64 : 0;
+    confine::limit({megabytes, static_cast<size_t>(strtoull(arguments[3], nullptr, 10)), 16, files, 0});
+    if (strcmp(tier, "none") == 0) return nullptr;
+    if (strcmp(tier, "landlock") == 0 && !confine::only_files(arguments + 5, count - 5, nullptr, 0))
+        return "the system has no Landlock";
+    return confine::only_computing() ? nullptr : "the system has no seccomp";
 }
 
 // The next line of a text, without its end; null after the last. The text is taken apart.
@@ -172,13 +163,17 @@ void answer_writer(char* line, Text& reply) {
 }  // namespace
 
 int main(int count, char** arguments) {
-    if (count != 4) {
-        fputs("usage: runner SOCKET MEGABYTES CPU_SECONDS\n", stderr);
+    if (count < 5) {
+        fputs("usage: runner SOCKET MEGABYTES CPU_SECONDS none|bwrap|landlock [PATH...]\n", stderr);
         return 2;
     }
     int socket = atoi(arguments[1]);
     fcntl(socket, F_SETFD, FD_CLOEXEC);
-    limit_self(arguments[2], arguments[3]);
+    if (const char* missing = confine_self(arguments, count)) {
+        send_text(socket, missing, strlen(missing));
+        return 2;
+    }
+    send_text(socket, "ready", 5);
 
     Packet packet;
     while (receive_packet(socket, packet)) {

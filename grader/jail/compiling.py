@@ -1,0 +1,173 @@
+"""A compiler in a jail: source text can ask it to read any file, and to use up any machine.
+
+The compiler works in a scratch folder; what it leaves there is copied into the build's folder by the grader.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+from grader.course import course_root
+from grader.errors import GraderError
+from grader.jail.running import BWRAP_BASE, Jail, bubblewrap, no_more_namespaces
+from grader.jail.staging import as_nobody, reachable, scratch_folder
+from grader.runner.build import CONFINE
+from grader.toolchain.cache import BuildCache, digest, open_cache
+from grader.toolchain.compilers import find_cxx
+from grader.toolchain.process import ENGLISH, Command, Finished, RunCommand, run_command
+
+SECONDS = 60.0
+MEGABYTES = 2048
+PROCESSES = 32
+OUTPUT_LIMIT = 64 * 1024
+LARGEST_RESULT = 64 << 20
+_SYSTEM = tuple(map(Path, ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/opt")))
+_SETTINGS = (Path("/etc/alternatives"), Path("/etc/ld.so.cache"))
+
+
+def run_in(jail: Jail) -> RunCommand:
+    """What runs compilers in a jail of this tier."""
+    return run_command if jail.tier == "none" else functools.partial(_run, jail)
+
+
+def _run(jail: Jail, command: Command) -> Finished:
+    began = time.monotonic()
+    scratch = scratch_folder()
+    try:
+        _copy(command.folder, scratch)
+        argv, options = _bwrap(command, scratch) if jail.tier == "bwrap" else _landlock(command, scratch)
+        status, output = _wait(Path(command.argv[0]).name, argv, options)
+        _copy(scratch, command.folder)
+        return Finished(status, output, time.monotonic() - began)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _wait(name: str, argv: list[str], options: dict[str, object]) -> tuple[int, str]:
+    """Run it until it ends or its time is over; what it prints goes to a file in memory, of which the start is kept."""
+    printed = os.memfd_create("messages", os.MFD_CLOEXEC)
+    try:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, start_new_session=True, **options
+        )
+        try:
+            status = process.wait(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.wait()
+            status = 1
+            os.pwrite(printed, f"error: {name} was stopped: it compiled for {SECONDS:.0f} s\n".encode(), 0)
+        output = os.pread(printed, OUTPUT_LIMIT, 0).decode(errors="replace")
+        if status != 0 and "error" not in output:
+            output += (
+                f"error: {name} was stopped (status {status}): it used more than {MEGABYTES} MB or {SECONDS:.0f} s\n"
+            )
+        return status, output
+    except OSError as error:
+        raise GraderError(f"the compiler cannot be started in a jail: {error.strerror}") from error
+    finally:
+        os.close(printed)
+
+
+def _limits(folder: Path, processes: int) -> list[str]:
+    return [str(folder), str(MEGABYTES), str(int(SECONDS)), str(processes)]
+
+
+def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, object]]:
+    """The system's files, what the command reads, and the scratch folder in place of its own."""
+    program = build_compile()
+    argv = [bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
+    for path in _SYSTEM:
+        if path.is_symlink():
+            argv += ["--symlink", os.readlink(path), str(path)]
+        elif path.is_dir():
+            argv += ["--ro-bind", str(path), str(path)]
+    for path in _SETTINGS:
+        argv += ["--ro-bind-try", str(path), str(path)]
+    argv += ["--size", str(256 << 20), "--tmpfs", "/tmp", "--dev-bind", "/dev/null", "/dev/null"]
+    argv += ["--setenv", "PATH", os.environ.get("PATH", "/usr/bin:/bin")]
+    for name, value in ENGLISH.items():
+        argv += ["--setenv", name, value]
+    for path in _hidden():
+        argv += ["--tmpfs", str(path)]
+    for path in _reads(command):
+        argv += ["--ro-bind", str(reachable(path)), str(path)]
+    argv += ["--ro-bind", str(reachable(program)), str(program), "--bind", str(scratch), str(command.folder)]
+    argv += ["--remount-ro", "/", "--", str(program), *_limits(command.folder, PROCESSES), "--", *command.argv]
+    return argv, {"env": {}, "cwd": "/", **as_nobody()}
+
+
+def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, object]]:
+    """The same files, at the places where they are."""
+    places = {str(path): str(reachable(path)) for path in _reads(command)}
+    places[str(command.folder)] = str(scratch)
+    words = []
+    for word in command.argv:
+        for path, place in places.items():
+            word = word.replace(path, place)
+        words.append(word)
+    visible = [str(path) for path in (*_SYSTEM, *_SETTINGS, Path("/dev/null"))] + list(places.values())
+    temporary = scratch / "tmp"
+    temporary.mkdir()
+    temporary.chmod(0o777)
+    environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TMPDIR": str(temporary), **ENGLISH}
+    program = str(reachable(build_compile()))
+    # The limit on processes counts all of a user: only for one that has no others.
+    limits = _limits(scratch, PROCESSES if os.geteuid() == 0 else 0)
+    return [program, *limits, *visible, "--", *words], {"env": environment, "cwd": "/", **as_nobody()}
+
+
+def _reads(command: Command) -> list[Path]:
+    """What the command reads beside the system's files; a compiler from elsewhere brings its folder."""
+    compiler = Path(command.argv[0]).resolve()
+    reads = [path for path in command.reads if path.exists()]
+    if not any(compiler.is_relative_to(folder) for folder in _SYSTEM):
+        reads.append(compiler.parent.parent)
+    return reads
+
+
+def _hidden() -> list[Path]:
+    """Folders of the course that would be visible because it lies among the system's files."""
+    root = course_root()
+    folders = [root / name for name in ("solutions", "exercises", "tests") if (root / name).is_dir()]
+    return [folder for folder in folders if any(folder.is_relative_to(system) for system in _SYSTEM)]
+
+
+def _copy(source: Path, target: Path) -> None:
+    """The regular files of a folder, no links, none too large."""
+    for entry in os.scandir(source):
+        status = entry.stat(follow_symlinks=False)
+        if not stat.S_ISREG(status.st_mode):
+            continue
+        if status.st_size > LARGEST_RESULT:
+            raise GraderError(f"the compiler wrote {entry.name} of {status.st_size >> 20} MB")
+        file = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW)
+        with os.fdopen(file, "rb") as reading, open(target / entry.name, "wb") as writing:
+            shutil.copyfileobj(reading, writing, 1 << 20)
+        os.chmod(target / entry.name, 0o755 if status.st_mode & 0o100 else 0o644)
+
+
+@functools.cache
+def _compile_program(cache: BuildCache) -> Path:
+    compiler = find_cxx()
+    sources = [str(CONFINE / f"{name}.cpp") for name in ("compile", "limits", "landlock", "system_calls")]
+    key = digest(["compile", compiler.identity, *(Path(source).read_bytes() for source in sources)])
+
+    def build(folder: Path) -> None:
+        done = run_command(Command((*compiler.command, "-std=c++17", "-O1", *sources, "-o", "compile"), folder))
+        if done.returncode != 0:
+            raise GraderError(f"the program that confines compilers does not build:\n{done.output.strip()}")
+
+    entry, _ = cache.get(key, build, "the jail for compilers")
+    return entry / "compile"
+
+
+def build_compile(cache: BuildCache | None = None) -> Path:
+    """The program that confines itself and becomes a compiler, from the cache where it is there."""
+    return _compile_program(cache or open_cache())

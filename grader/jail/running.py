@@ -1,0 +1,93 @@
+"""How a runner is started in a jail of some tier."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grader.errors import GraderError
+from grader.jail.staging import as_nobody, reachable
+
+BWRAP_BASE = [
+    "--unshare-all",
+    "--unshare-user",
+    "--die-with-parent",
+    "--new-session",
+    "--clearenv",
+    "--cap-drop",
+    "ALL",
+    "--hostname",
+    "jail",
+]
+
+
+@dataclass(frozen=True)
+class Start:
+    """What to start, and where the child finds the files."""
+
+    argv: list[str]
+    options: dict[str, Any]
+    """For ``subprocess.Popen``."""
+    paths: dict[Path, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Jail:
+    """One tier: bwrap, landlock or none."""
+
+    tier: str = "none"
+
+    def start(self, program: Path, arguments: Sequence[str], files: Sequence[Path]) -> Start:
+        """The runner with its arguments; of all files it sees only these, and its libraries."""
+        if self.tier == "none":
+            return Start([str(program), *arguments, "none"], {"env": {}}, {file: file for file in files})
+        staged = {file: reachable(file) for file in (program, *files)}
+        libraries = shared_libraries(program)
+        search = ":".join(dict.fromkeys(str(library.parent) for library in libraries))
+        if self.tier == "landlock":
+            visible = [str(path) for path in (*staged.values(), *libraries)]
+            argv = [str(staged[program]), *arguments, "landlock", *visible]
+            return Start(argv, {"env": {"LD_LIBRARY_PATH": search}, **as_nobody()}, staged)
+        argv = [bubblewrap(), *BWRAP_BASE, *no_more_namespaces(), "--setenv", "LD_LIBRARY_PATH", search]
+        for file, source in [*staged.items(), *((library, library) for library in libraries)]:
+            argv += ["--ro-bind", str(source), str(file)]
+        argv += ["--remount-ro", "/", "--chdir", "/", "--", str(program), *arguments, "bwrap"]
+        return Start(argv, {"env": {}, **as_nobody()}, {file: file for file in files})
+
+
+NO_JAIL = Jail()
+
+
+@functools.cache
+def shared_libraries(program: Path) -> tuple[Path, ...]:
+    """The libraries of a program of our own, and the loader."""
+    try:
+        done = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False, timeout=20)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise GraderError(f"the libraries of the runner cannot be listed: {error}") from error
+    found = [Path(path) for path in re.findall(r"(?:=>\s*|^\s*)(/\S+) \(0x", done.stdout, re.MULTILINE)]
+    if done.returncode != 0 or not found:
+        raise GraderError(f"the libraries of the runner cannot be listed: {done.stderr.strip()}")
+    return tuple(found)
+
+
+def bubblewrap() -> str:
+    """The program bwrap."""
+    program = shutil.which("bwrap", path=os.environ.get("PATH", "") + ":/usr/bin:/bin")
+    if program is None:
+        raise GraderError("bubblewrap is not installed", "Debian, Ubuntu: apt install bubblewrap.")
+    return program
+
+
+@functools.cache
+def no_more_namespaces() -> tuple[str, ...]:
+    """bwrap's option against user namespaces inside the jail, where it has it (from version 0.8 on)."""
+    text = subprocess.run([bubblewrap(), "--help"], capture_output=True, text=True, check=False).stdout
+    return ("--disable-userns",) if "--disable-userns" in text else ()

@@ -1,0 +1,33 @@
+// Limits on what a process may use.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "confine.h"
+
+namespace {
+
+void set(int resource, rlim_t value) {
+    if (value == 0) return;
+    rlimit both{value, value};
+    setrlimit(static_cast<__rlimit_resource>(resource), &both);
+}
+
+}  // namespace
+
+namespace confine {
+
+void limit(const Limits& limits) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_DUMPABLE, 0);  // nobody of the same user may trace it or look into its memory
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    rlimit none{0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    set(RLIMIT_AS, static_cast<rlim_t>(limits.megabytes) << 20);
+    set(RLIMIT_CPU, limits.cpu_seconds);
+    set(RLIMIT_FSIZE, static_cast<rlim_t>(limits.file_megabytes) << 20);
+    set(RLIMIT_NOFILE, limits.files);
+    set(RLIMIT_NPROC, limits.processes);
+}
+
+}  // namespace confine

@@ -1,0 +1,209 @@
+// Which system calls are left (seccomp): a small program that the kernel runs before each of them.
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "confine.h"
+
+namespace {
+
+#if defined(__x86_64__)
+constexpr unsigned machine = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr unsigned machine = AUDIT_ARCH_AARCH64;
+#else
+constexpr unsigned machine = 0;  // not known: no filter
+#endif
+
+class Filter {
+  public:
+    Filter() {
+        load(offsetof(seccomp_data, arch));
+        add(BPF_JMP | BPF_JEQ | BPF_K, machine, 1, 0);
+        result(SECCOMP_RET_KILL_PROCESS);
+        load(offsetof(seccomp_data, nr));
+#if defined(__x86_64__)
+        add(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1);  // x32: the same calls by other numbers
+        result(refused);
+#endif
+    }
+
+    void allow(int call) { on(call, SECCOMP_RET_ALLOW); }
+    void refuse(int call, int error = EPERM) { on(call, SECCOMP_RET_ERRNO | static_cast<unsigned>(error)); }
+
+    // The call is allowed if, of argument `index`, the bits of `mask` are `value`.
+    void allow_if(int call, int index, unsigned mask, unsigned value) {
+        add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 5);
+        load(offsetof(seccomp_data, args) + sizeof(uint64_t) * static_cast<unsigned>(index));  // its lower half
+        add(BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
+        add(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+        result(SECCOMP_RET_ALLOW);
+        result(refused);
+    }
+
+    bool install(bool allow_others) {
+        result(allow_others ? SECCOMP_RET_ALLOW : refused);
+        sock_fprog program{static_cast<unsigned short>(size_), code_};
+        return machine != 0 && size_ < capacity && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+               prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+    }
+
+  private:
+    static constexpr unsigned refused = SECCOMP_RET_ERRNO | EPERM;
+    static constexpr int capacity = 400;
+    sock_filter code_[capacity];
+    int size_ = 0;
+
+    void add(int code, unsigned value, int yes, int no) {
+        if (size_ < capacity)
+            code_[size_++] = {static_cast<__u16>(code), static_cast<__u8>(yes), static_cast<__u8>(no), value};
+    }
+    void load(size_t offset) { add(BPF_LD | BPF_W | BPF_ABS, static_cast<unsigned>(offset), 0, 0); }
+    void result(unsigned what) { add(BPF_RET | BPF_K, what, 0, 0); }
+    void on(int call, unsigned what) {
+        add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 1);
+        result(what);
+    }
+};
+
+}  // namespace
+
+namespace confine {
+
+bool only_computing() {
+    Filter filter;
+    constexpr int harmless[] = {
+        // memory
+        SYS_mmap,
+        SYS_munmap,
+        SYS_mprotect,
+        SYS_mremap,
+        SYS_madvise,
+        SYS_brk,
+        // files that are open already; openat is below
+        SYS_read,
+        SYS_write,
+        SYS_readv,
+        SYS_writev,
+        SYS_pread64,
+        SYS_lseek,
+        SYS_close,
+        SYS_fstat,
+        SYS_newfstatat,
+        SYS_recvmsg,
+        SYS_sendto,
+        // time
+        SYS_clock_gettime,
+        SYS_clock_getres,
+        SYS_gettimeofday,
+        SYS_nanosleep,
+        SYS_clock_nanosleep,
+        SYS_timer_create,
+        SYS_timer_settime,
+        SYS_timer_gettime,
+        SYS_timer_delete,
+        SYS_setitimer,
+        // its own signals and threads of execution
+        SYS_rt_sigaction,
+        SYS_rt_sigprocmask,
+        SYS_rt_sigreturn,
+        SYS_sigaltstack,
+        SYS_futex,
+        SYS_sched_yield,
+        SYS_restart_syscall,
+        SYS_exit,
+        SYS_exit_group,
+        SYS_set_robust_list,
+        SYS_getrandom,
+        // what it is
+        SYS_getpid,
+        SYS_gettid,
+        SYS_getuid,
+        SYS_geteuid,
+        SYS_getgid,
+        SYS_getegid,
+        SYS_uname,
+        SYS_sysinfo,
+        SYS_sched_getaffinity,
+        SYS_getrusage,
+#ifdef SYS_getrlimit
+        SYS_getrlimit,
+#endif
+#ifdef SYS_arch_prctl
+        SYS_arch_prctl,
+#endif
+#ifdef SYS_rseq
+        SYS_rseq,
+#endif
+    };
+    for (int call : harmless) filter.allow(call);
+    constexpr unsigned writing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
+    filter.allow_if(SYS_openat, 2, writing, 0);
+    filter.allow_if(SYS_tgkill, 0, 0xffffffff, static_cast<unsigned>(getpid()));  // raise() and abort()
+    filter.allow_if(SYS_prlimit64, 0, 0xffffffff, 0);  // only its own limits, which can only fall
+    filter.allow_if(SYS_fcntl, 1, ~7u, 0);             // no F_SETOWN, which could signal others
+    return filter.install(false);
+}
+
+bool no_reaching_out() {
+    Filter filter;
+    constexpr int reaching[] = {
+        SYS_socket,
+        SYS_socketpair,
+        SYS_connect,
+        SYS_bind,
+        SYS_ptrace,
+        SYS_process_vm_readv,
+        SYS_process_vm_writev,
+        SYS_kill,
+        SYS_tgkill,
+        SYS_tkill,
+        SYS_rt_sigqueueinfo,
+        SYS_mount,
+        SYS_umount2,
+        SYS_pivot_root,
+        SYS_chroot,
+        SYS_unshare,
+        SYS_setns,
+        SYS_bpf,
+        SYS_perf_event_open,
+        SYS_userfaultfd,
+        SYS_keyctl,
+        SYS_add_key,
+        SYS_request_key,
+        SYS_init_module,
+        SYS_finit_module,
+        SYS_kexec_load,
+        SYS_reboot,
+        SYS_swapon,
+        SYS_swapoff,
+        SYS_setpriority,
+        SYS_shmget,
+        SYS_msgget,
+        SYS_semget,
+#ifdef SYS_pidfd_open
+        SYS_pidfd_open,
+        SYS_pidfd_send_signal,
+#endif
+#ifdef SYS_io_uring_setup
+        SYS_io_uring_setup,
+#endif
+#ifdef SYS_pidfd_getfd
+        SYS_pidfd_getfd,
+#endif
+    };
+    for (int call : reaching) filter.refuse(call);
+    return filter.install(true);
+}
+
+}  // namespace confine

@@ -1,0 +1,75 @@
+"""As root: copies of files in a place that the unprivileged user of the jail can reach.
+
+Root's own files are often below a folder that nobody else may enter, such as /root.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import shutil
+import stat
+import tempfile
+import threading
+from pathlib import Path
+
+NOBODY = 65534
+"""The user and the group that root becomes."""
+
+_PREFIX = "grader-jail-"
+_lock = threading.Lock()
+_copies: dict[tuple[Path, int], Path] = {}
+
+
+def as_nobody() -> dict[str, object]:
+    """Options for ``subprocess.Popen`` that give up root's rights; nothing for everybody else."""
+    return {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+def reachable(path: Path) -> Path:
+    """The path itself if the jail's user can read it, else that of a copy."""
+    if os.geteuid() != 0 or _open_to_all(path):
+        return path
+    with _lock:
+        key = (path, path.stat().st_mtime_ns)
+        if key not in _copies:
+            target = Path(tempfile.mkdtemp(dir=_folder())) / path.name
+            if path.is_dir():
+                shutil.copytree(path, target)
+            else:
+                shutil.copyfile(path, target)
+                os.chmod(target, 0o755)
+            os.chmod(target.parent, 0o755)
+            _copies[key] = target
+        return _copies[key]
+
+
+def scratch_folder() -> Path:
+    """An empty folder that the jail's user can write, to be removed by the caller."""
+    folder = Path(tempfile.mkdtemp(prefix="work-", dir=_folder()))
+    if os.geteuid() == 0:
+        os.chown(folder, NOBODY, NOBODY)
+    return folder
+
+
+def _open_to_all(path: Path) -> bool:
+    """Whether everybody may read a file or folder, judged by its own rights and those of the folders above."""
+    path = Path(os.path.realpath(path))
+    mode = path.stat().st_mode
+    wanted = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
+    return mode & wanted == wanted and all(folder.stat().st_mode & stat.S_IXOTH for folder in path.parents)
+
+
+@functools.cache
+def _folder() -> Path:
+    """A folder of this process below the temporary one, removed at its end; those of dead processes go too."""
+    base = Path(tempfile.gettempdir())
+    for left in base.glob(f"{_PREFIX}*"):
+        pid = left.name.removeprefix(_PREFIX).partition(".")[0]
+        if pid.isdigit() and not Path(f"/proc/{pid}").exists() and left.lstat().st_uid == os.geteuid():
+            shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}.", dir=base))
+    os.chmod(folder, 0o711)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
