@@ -1,0 +1,82 @@
+// Attention for f16 and bf16: one thread per query, tiles of 32 keys in shared memory.
+//
+//   q, out: [batch, heads, query_len, DIM]      k, v: [batch, heads, key_len, DIM]      DIM: 32 or 64
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cmath>
+
+constexpr int kQueries = 64;  // of one block: one thread each
+constexpr int kKeys = 32;     // of one tile
+
+__device__ __forceinline__ void put(__half* p, float x) { *p = __float2half(x); }
+__device__ __forceinline__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
+
+template <typename T, int DIM>
+__global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len, int key_len, float scale,
+                       bool causal) {
+    __shared__ T k_tile[kKeys][DIM];
+    __shared__ T v_tile[kKeys][DIM];
+
+    const int first_query = blockIdx.x * kQueries;
+    const int query = first_query + threadIdx.x;
+    const size_t head = blockIdx.y;
+    q += (head * query_len + query) * DIM;
+    out += (head * query_len + query) * DIM;
+    k += head * key_len * DIM;
+    v += head * key_len * DIM;
+
+    T q_row[DIM], o[DIM];
+    for (int d = 0; d < DIM; ++d) {
+        q_row[d] = query < query_len ? q[d] : T(0.0f);
+        o[d] = T(0.0f);
+    }
+    T scaling;
+    put(&scaling, scale);
+
+    const int visible = causal ? query + key_len - query_len + 1 : key_len;  // this query sees keys 0 ... visible - 1
+    const int block_visible = causal ? min(first_query + kQueries, query_len) + key_len - query_len : key_len;
+    for (int first_key = 0; first_key < block_visible; first_key += kKeys) {
+        __syncthreads();  // everyone is done with the tile before
+        for (int i = threadIdx.x; i < kKeys * DIM; i += kQueries) {
+            const int row = i / DIM, column = i % DIM;
+            const bool exists = first_key + row < key_len;
+            k_tile[row][column] = exists ? k[static_cast<size_t>(first_key + row) * DIM + column] : T(0.0f);
+            v_tile[row][column] = exists ? v[static_cast<size_t>(first_key + row) * DIM + column] : T(0.0f);
+        }
+        __syncthreads();  // the tile is here
+
+        for (int j = 0; j < kKeys; ++j) {
+            if (first_key + j >= visible) break;
+            T score = T(0.0f);
+            for (int d = 0; d < DIM; ++d) score = __hfma(q_row[d], k_tile[j][d], score);
+            score = __hmul(score, scaling);
+            for (int d = 0; d < DIM; ++d) o[d] = __hfma(score, v_tile[j][d], o[d]);
+        }
+    }
+
+    if (query >= query_len) return;
+    for (int d = 0; d < DIM; ++d) out[d] = o[d];
+}
+
+template <typename T>
+void half_accumulate(const T* q, const T* k, const T* v, T* out, int batch, int heads, int query_len, int key_len,
+                     int head_dim, float scale, bool causal, cudaStream_t stream) {
+    if (batch == 0 || heads == 0 || query_len == 0) return;
+    const dim3 grid((query_len + kQueries - 1) / kQueries, batch * heads);
+    const auto kernel = head_dim == 32 ? attend<T, 32> : attend<T, 64>;
+    kernel<<<grid, kQueries, 0, stream>>>(q, k, v, out, query_len, key_len, scale, causal);
+}
+
+extern "C" void half_accumulate_f16(const __half* q, const __half* k, const __half* v, __half* out, int batch,
+                                    int heads, int query_len, int key_len, int head_dim, float scale, bool causal,
+                                    cudaStream_t stream) {
+    half_accumulate(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
+}
+
+extern "C" void half_accumulate_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
+                                     __nv_bfloat16* out, int batch, int heads, int query_len, int key_len, int head_dim,
+                                     float scale, bool causal, cudaStream_t stream) {
+    half_accumulate(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
+}

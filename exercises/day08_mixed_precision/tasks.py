@@ -1,0 +1,288 @@
+"""What each exercise of day 8 must do.
+
+Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, heads, key_len, head_dim], all
+of them f16 or bf16. Under a causal mask the queries are the last ones: query i sees the keys up to i + key_len - query_len.
+"""
+
+import torch
+
+from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of
+
+
+def hidden(query_len, key_len):
+    """[query_len, key_len], true where a causal mask hides the key."""
+    return torch.ones(query_len, key_len, dtype=torch.bool).triu(key_len - query_len + 1)
+
+
+def attention(q, k, v, scale, causal):
+    """softmax(scale * q k^T) v; zeros for a query that sees no key."""
+    scores = q @ k.transpose(-1, -2) * scale
+    if causal:
+        scores = scores.masked_fill(hidden(q.shape[-2], k.shape[-2]), -torch.inf)
+    return torch.nan_to_num(torch.softmax(scores, dim=-1), nan=0.0) @ v
+
+
+def without_softmax(q, k, v, scale, causal):
+    """What a kernel gives that takes the scores themselves for weights."""
+    scores = q @ k.transpose(-1, -2) * scale
+    return (scores.masked_fill(hidden(q.shape[-2], k.shape[-2]), 0.0) if causal else scores) @ v
+
+
+def scale_of(dims):
+    """1 / sqrt(head_dim), unless the case says otherwise."""
+    return dims.get("scale", dims["head_dim"] ** -0.5)
+
+
+def rising(shape, generator):
+    """Keys that suit the queries of ``one_direction`` better and better: the maximum moves with every tile."""
+    steps = torch.linspace(-1, 1, shape[-2])[:, None]
+    return steps * 3 + 0.3 * torch.randn(shape, generator=generator)
+
+
+def one_direction(shape, generator):
+    """Queries that all look in about the same direction."""
+    return 1 + 0.3 * torch.randn(shape, generator=generator)
+
+
+def pairs(d):
+    """How many (query, key) pairs are not masked, for one head."""
+    n, m = d["query_len"], d["key_len"]
+    return sum(max(0, min(m, i + 1 + m - n)) for i in range(n)) if d["causal"] else n * m
+
+
+def torch_attention(q, k, v, scale, causal):
+    """torch's FlashAttention-2."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION if q.is_cuda else SDPBackend.MATH):
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
+
+
+QKV = {
+    "q": Input("batch heads query_len head_dim", normal(scale=2.0)),
+    "k": Input("batch heads key_len head_dim", normal()),
+    "v": Input("batch heads key_len head_dim", normal(channel_offset=1.0)),
+}
+OUT = {"out": Output("batch heads query_len head_dim")}
+PROTOTYPE = (
+    "void {name}_{{dtype}}(const {{T}}* q, const {{T}}* k, const {{T}}* v, {{T}}* out, int batch, int heads, int query_len, "
+    "int key_len, int head_dim, float scale, bool causal, cudaStream_t stream)"
+)
+BELOW_ZERO = {"q": normal(mean=2.0), "k": normal(mean=-2.0)}
+EQUAL_WEIGHTS = {"q": normal(scale=0.01), "v": normal(mean=300.0, channel_offset=100.0)}
+ONE_LAUNCH = Bar("launches", at_most=1, look="Scores, softmax and weighted sum belong in one kernel.")
+NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="The scores must not be stored in global memory.")
+
+
+def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, **more):
+    """The sizes of a case."""
+    return dict(
+        batch=batch, heads=heads, query_len=query_len, key_len=key_len, head_dim=head_dim, causal=causal, **more
+    )
+
+
+mixed_precision_attention = Exercise(
+    title="Attention in mixed precision, on tensor cores",
+    kind="implement",
+    points=20,
+    summary="""\
+out = softmax(scale * q k^T) v for f16 and bf16, both products on tensor cores through nvcuda::wmma with sums in f32;
+maximum, exponentials and sum of each row in f32; the weights rounded once for the second product, the output once at the
+end. One kernel, no working memory. head_dim is 32, 64, 80, 96 or 128; any lengths. With `causal`, query i sees the keys up to
+i + key_len - query_len; a query that sees no key gives zeros. With no keys at all, every output is zero; with no queries
+there is nothing to do. (On a GPU: at least 0.6 times torch's FlashAttention-2.)""",
+    launchers=PROTOTYPE.format(name="mixed_precision_attention"),
+    dtypes=("f16", "bf16"),
+    inputs=QKV,
+    outputs=OUT,
+    scalars={"scale": scale_of},
+    reference=attention,
+    trivial=[without_softmax],
+    cases=[
+        Case("one query, one key", **sizes()),
+        Case("two queries, three keys", **sizes(query_len=2, key_len=3, head_dim=32)),
+        Case("lengths that no tile divides", **sizes(query_len=129, key_len=67)),
+        Case("batches and heads", **sizes(batch=2, heads=2, query_len=19, key_len=37, head_dim=32)),
+        Case(
+            "scores that rise from key to key",
+            inputs={"q": one_direction, "k": rising},
+            **sizes(query_len=34, key_len=150),
+        ),
+        Case("one query, many keys", dtypes=["bf16"], **sizes(heads=2, key_len=257)),
+        Case(
+            "causal, as many keys as queries", dtypes=["f16"], **sizes(heads=2, query_len=131, key_len=131, causal=True)
+        ),
+        Case("causal, more keys than queries", **sizes(batch=2, query_len=5, key_len=101, causal=True)),
+        Case(
+            "causal, queries that see no key",
+            dtypes=["bf16"],
+            **sizes(heads=2, query_len=150, key_len=71, head_dim=32, causal=True),
+        ),
+        Case("head_dim 80", dtypes=["f16"], **sizes(heads=2, query_len=33, key_len=65, head_dim=80)),
+        Case("head_dim 96", dtypes=["bf16"], **sizes(query_len=65, key_len=33, head_dim=96, causal=True)),
+        Case("head_dim 128", **sizes(query_len=67, key_len=70, head_dim=128)),
+        Case(
+            "pointers that are not 16-byte aligned",
+            offsets={"q": 1, "k": 2, "v": 3, "out": 1},
+            **sizes(query_len=9, key_len=70),
+        ),
+        Case("a scale of its own", dtypes=["f16"], **sizes(query_len=40, key_len=50, head_dim=32, scale=0.4)),
+        Case("large scores do not overflow", inputs={"q": normal(scale=50.0)}, **sizes(query_len=33, key_len=90)),
+        Case("all scores far below zero", inputs=BELOW_ZERO, **sizes(query_len=33, key_len=90)),
+        Case("sums beyond 65504", dtypes=["f16"], inputs=EQUAL_WEIGHTS, **sizes(query_len=3, key_len=300)),
+        Case(
+            "products beyond 65504, before the scale",
+            dtypes=["f16"],
+            inputs={"q": normal(mean=32.0), "k": normal(mean=32.0)},
+            **sizes(query_len=20, key_len=40, head_dim=128, scale=0.002),
+        ),
+        Case(
+            "random sizes",
+            batch=between(1, 2),
+            heads=between(1, 2),
+            query_len=between(1, 100),
+            key_len=between(1, 100),
+            head_dim=one_of(32, 64, 80, 96, 128),
+            causal=one_of(False, True),
+        ),
+        Case("no keys", dtypes=["f16"], **sizes(query_len=5, key_len=0, head_dim=32)),
+    ],
+    efficient=Case("256 queries, 256 keys", dtypes=["f16"], **sizes(query_len=256, key_len=256, head_dim=128)),
+    bars=[
+        Bar("global_bytes / minimum", at_most=2.7, look="How many queries share each tile of k and v? At least 64."),
+        Bar("sectors / ideal", at_most=1.2, look="Do neighbouring threads read neighbouring elements?"),
+        Bar(
+            "shared_wavefronts / (flops_needed / 64)",
+            at_most=0.26,
+            look="Passes of shared memory for each multiply-add of a warp: a fragment that is loaded must be used several times.",
+        ),
+        Bar("bank_conflict_ways", at_most=4, look="Pad the rows of the tiles by 16 bytes."),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 4 * d["batch"] * d["heads"] * pairs(d) * d["head_dim"],
+    bench=[
+        Bench("N 1024, D 64", **sizes(4, 16, 1024, 1024, 64)),
+        Bench("N 4096, D 64", **sizes(4, 16, 4096, 4096, 64)),
+        Bench("N 4096, D 128", **sizes(4, 16, 4096, 4096, 128)),
+        Bench("N 4096, D 128, causal", **sizes(4, 16, 4096, 4096, 128, True)),
+    ],
+    torch_baseline=torch_attention,
+    hints=[
+        "Take day 6 apart: two matrix products with an online softmax between them. Give each warp 16 or 32 queries, and "
+        "get S = Q K^T right first: k is [key, column], the product wants column x key. Which layout says that?",
+        "Which lane holds which element of an accumulator is not specified, so rows cannot be summed in fragments. Store S "
+        "to shared memory as float, let each lane (or two) own a row: maximum, exponentials and sum in f32, weights rounded "
+        "to T and stored as a row-major matrix_a for O += P V.",
+        "O must be corrected by row, too. Write each row's factor to shared memory and load it as an accumulator whose columns "
+        "are all the same: load_matrix_sync(f, factors, 0, wmma::mem_col_major); then o.x[e] *= f.x[e], since fragments of one "
+        "type are laid out alike. The same trick divides by the sums at the end.",
+    ],
+)
+
+PLAIN_CASES = [
+    Case("one query, one key", **sizes()),
+    Case("a few keys", **sizes(heads=2, query_len=5, key_len=7, head_dim=32)),
+    Case("lengths that no tile divides", **sizes(query_len=65, key_len=99, head_dim=32)),
+    Case("causal", **sizes(batch=2, query_len=70, key_len=70, head_dim=32, causal=True)),
+    Case("causal, queries that see no key", **sizes(query_len=80, key_len=41, head_dim=32, causal=True)),
+]
+RANDOM = Case(
+    "random sizes",
+    batch=between(1, 2),
+    heads=between(1, 2),
+    query_len=between(1, 80),
+    key_len=between(5, 100),
+    head_dim=one_of(32, 64),
+    causal=one_of(False, True),
+)
+
+half_accumulate = Exercise(
+    title="Attention with sums in half",
+    kind="debug",
+    points=4,
+    summary="""\
+A published kernel for f16, much as it was: everything that it sums, it sums in the type of its inputs, and it takes the scores
+themselves for weights. Make it attention: softmax, and f32 wherever something is summed, with one rounding at the end. head_dim
+is 32 or 64; mask and empty input as in mixed_precision_attention.""",
+    launchers=PROTOTYPE.format(name="half_accumulate"),
+    dtypes=("f16", "bf16"),
+    inputs=QKV,
+    outputs=OUT,
+    scalars={"scale": scale_of},
+    reference=attention,
+    trivial=[without_softmax],
+    cases=[
+        *PLAIN_CASES,
+        Case("scores that rise", inputs={"q": one_direction, "k": rising}, **sizes(query_len=33, key_len=130)),
+        Case("large scores do not overflow", inputs={"q": normal(scale=50.0)}, **sizes(query_len=20, key_len=90)),
+        Case("sums beyond 65504", dtypes=["f16"], inputs=EQUAL_WEIGHTS, **sizes(query_len=3, key_len=300)),
+        Case("a sum of 400 small weights", inputs={"q": normal(scale=0.01)}, **sizes(query_len=3, key_len=400)),
+        RANDOM,
+        Case("no keys", **sizes(query_len=5, key_len=0, head_dim=32)),
+    ],
+    efficient=Case("64 queries, 128 keys", dtypes=["f16"], **sizes(query_len=64, key_len=128, head_dim=32)),
+    bars=[ONE_LAUNCH, NO_SCRATCH],
+    flops=lambda d: 4 * d["batch"] * d["heads"] * pairs(d) * d["head_dim"],
+    torch_baseline=torch_attention,
+    hints=[
+        "There are two things to find, and each case fails by one or both. What would the output of `one query, one key` be "
+        "in any attention, and what is it here? And what does 65504 mean for f16?",
+        "Weights must be positive and sum to 1: softmax, in its online form, as on day 6. And o, the score and the sum of "
+        "weights are sums of many terms: in f16 they overflow or stop growing. Only products' inputs may be short.",
+        "float q_row[DIM], o[DIM], m = -INFINITY, l = 0. Per tile: float scores, new_m, base (0 if new_m is -INFINITY), "
+        "correction = expf(m - base) for l and o, then p = expf(s[j] - base), l += p, o[d] += p * value. At the end "
+        "put(out + d, l > 0 ? o[d] / l : 0).",
+    ],
+)
+
+online_overflow = Exercise(
+    title="The exponent taken before the maximum",
+    kind="debug",
+    points=4,
+    summary="""\
+A flash attention for f16 and bf16 that is right on the inputs it was tried with. In exact arithmetic it always is. Find which
+numbers leave the range of their type, upwards or downwards, and take the steps in the other order. head_dim is 32 or 64; mask
+and empty input as in mixed_precision_attention.""",
+    launchers=PROTOTYPE.format(name="online_overflow"),
+    dtypes=("f16", "bf16"),
+    inputs=QKV,
+    outputs=OUT,
+    scalars={"scale": scale_of},
+    reference=attention,
+    trivial=[without_softmax],
+    cases=[
+        *PLAIN_CASES,
+        Case(
+            "scores around 15: exp(15) is beyond f16",
+            inputs={"q": normal(mean=1.4, scale=0.5), "k": normal(mean=1.4, scale=0.5)},
+            **sizes(query_len=20, key_len=90),
+        ),
+        Case(
+            "scores around -24: exp(-24) is 0 in f16",
+            inputs={"q": normal(mean=1.75, scale=0.5), "k": normal(mean=-1.75, scale=0.5)},
+            **sizes(query_len=20, key_len=90),
+        ),
+        Case("large scores do not overflow", inputs={"q": normal(scale=50.0)}, **sizes(query_len=20, key_len=90)),
+        Case(
+            "all scores far below zero",
+            inputs={"q": normal(mean=4.0), "k": normal(mean=-4.0)},
+            **sizes(query_len=20, key_len=80),
+        ),
+        Case("scores that rise", inputs={"q": one_direction, "k": rising}, **sizes(query_len=33, key_len=130)),
+        RANDOM,
+        Case("no keys", **sizes(query_len=5, key_len=0, head_dim=32)),
+    ],
+    efficient=Case("64 queries, 128 keys", dtypes=["f16"], **sizes(query_len=64, key_len=128, head_dim=32)),
+    bars=[ONE_LAUNCH, NO_SCRATCH],
+    flops=lambda d: 4 * d["batch"] * d["heads"] * pairs(d) * d["head_dim"],
+    torch_baseline=torch_attention,
+    hints=[
+        "Compare f16 and bf16: which cases fail for one and pass for the other? What is the largest number of each, and its "
+        "logarithm?",
+        "exp(score) * exp(-base) equals exp(score - base) on paper. But exp(score) is rounded to f16 on the way, whose range "
+        "ends at 65504 = exp(11.09), and whose smallest number is exp(-16.6).",
+        "Subtract before the exponential: put(&p[j], expf(s[j] - base)). The largest weight is then exactly 1, for every row. "
+        "`shrink` is no longer needed.",
+    ],
+)
