@@ -1,0 +1,197 @@
+"""Day 5's fused kernels against the kernels that they replace, on this machine's GPU.
+
+``python -m tests.gpu.fusion [--record]`` times both sides at each size, measures the bytes that they move (DRAM and L2, by
+Nsight Compute) beside those that the simulator counts, and prints a table. With ``--record`` it also writes
+lessons/day05_fusion/fusion_h200.json, which the lesson shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import io
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+LESSON = Path(__file__).resolve().parents[2] / "lessons" / "day05_fusion"
+sys.path.insert(0, str(LESSON))
+
+import pairs  # noqa: E402  (of the lesson)
+import torch  # noqa: E402
+
+METRICS = {
+    "dram": "dram__bytes.sum",
+    "dram_read": "dram__bytes_read.sum",
+    "dram_write": "dram__bytes_write.sum",
+    "l2": "lts__t_bytes.sum",
+    "l2_from_l1_sectors": "lts__t_sectors_srcunit_tex.sum",
+}
+"""Our names, and Nsight Compute's. The last one counts the 32-byte sectors that multiprocessors asked the L2 cache for."""
+
+REPEATS = 15
+
+
+def timed(run: Callable[[], None]) -> float:
+    """Microseconds of one run, the median of several, each from a cold L2 cache. Launched as a CUDA graph: the kernels
+    follow each other as fast as a GPU can start them, whatever Python costs."""
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        run()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    flush = torch.empty(64 * 2**20, dtype=torch.int32, device="cuda")  # five times the L2 cache
+    measured = []
+    for repeat in range(REPEATS + 3):
+        flush.fill_(repeat)
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        graph.replay()
+        end.record()
+        torch.cuda.synchronize()
+        measured.append(start.elapsed_time(end) * 1e3)
+    return statistics.median(measured[3:])
+
+
+def profiled(number: int, side: str, timeout: float) -> dict[str, float]:
+    """What Nsight Compute measures in one run of one side, summed over its kernels; empty where it cannot."""
+    ncu = shutil.which("ncu") or "/usr/local/cuda/bin/ncu"
+    command = [ncu, "--target-processes", "application-only", "--clock-control", "none", "--cache-control", "none"]
+    command += ["--profile-from-start", "off", "--csv", "--page", "raw", "--print-units", "base"]
+    command += ["--metrics", ",".join(METRICS.values())]
+    command += [sys.executable, "-m", "tests.gpu.fusion", "--once", str(number), side]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        print(f"ncu: {problem}", flush=True)
+        return {}
+    lines = [line for line in done.stdout.splitlines() if line.startswith('"')]
+    totals = dict.fromkeys(METRICS, 0.0)
+    kernels = 0
+    for row in csv.DictReader(io.StringIO("\n".join(lines))):
+        if not row.get("ID", "").strip():  # the line of units
+            continue
+        kernels += 1
+        for name, metric in METRICS.items():
+            totals[name] += float((row.get(metric) or "0").replace(",", ""))
+    if not kernels:
+        print(f"ncu said nothing: {(done.stdout + done.stderr)[-800:]}", flush=True)
+        return {}
+    return {"kernels": kernels, **totals}
+
+
+def all_sizes() -> list[tuple[str, str, dict[str, Any]]]:
+    """The small sizes, which the simulator counts too, then the large ones."""
+    return [(name, "small", sizes) for name, sizes in pairs.SMALL.items()] + pairs.LARGE
+
+
+def once(number: int, side: str) -> None:
+    """What Nsight Compute watches: one run of one side, and nothing else."""
+    name, _, sizes = all_sizes()[number]
+    pair = pairs.PAIRS[name](pairs.Machine("cuda"), **sizes)
+    run = pair.fused if side == "fused" else pair.unfused
+    run()
+    torch.cuda.synchronize()
+    torch.empty(64 * 2**20, dtype=torch.int32, device="cuda").fill_(1)  # the L2 cache holds nothing of ours
+    torch.cuda.synchronize()
+    torch.cuda.cudart().cudaProfilerStart()
+    run()
+    torch.cuda.synchronize()
+    torch.cuda.cudart().cudaProfilerStop()
+
+
+def simulated(name: str, sizes: dict[str, Any]) -> dict[str, dict[str, int]]:
+    """What the simulator counts on both sides."""
+    machine = pairs.Machine("cpu")
+    pair = pairs.PAIRS[name](machine, **sizes)
+    counts = {}
+    for side, run in (("fused", pair.fused), ("unfused", pair.unfused)):
+        machine.reset()
+        run()
+        counts[side] = dict(machine.totals)
+    return counts
+
+
+def measure(number: int, with_ncu: bool, timeout: float) -> dict[str, Any]:
+    """One size: times, errors and bytes of both sides."""
+    name, title, sizes = all_sizes()[number]
+    pair = pairs.PAIRS[name](pairs.Machine("cuda"), **sizes)
+    result: dict[str, Any] = {"name": name, "title": title, "sizes": sizes}
+    result["fused_us"], result["unfused_us"] = timed(pair.fused), timed(pair.unfused)
+    result["fused_error"], result["unfused_error"] = pair.errors()
+    result["fused_least_bytes"], result["unfused_least_bytes"] = pair.least_bytes
+    del pair
+    torch.cuda.empty_cache()
+    if with_ncu:
+        result["measured"] = {side: profiled(number, side, timeout) for side in ("fused", "unfused")}
+    if title == "small":
+        result["counted"] = simulated(name, sizes)
+    return result
+
+
+def line_of(result: dict[str, Any]) -> str:
+    """One size on one line."""
+    saved, speed = pairs.GOALS[result["name"]]
+    measured = result.get("measured") or {}
+    text = (
+        f"{result['name'] + ', ' + result['title']:32} {result['unfused_us']:9.1f} us -> {result['fused_us']:9.1f} us"
+    )
+    text += f"  {result['unfused_us'] / result['fused_us']:5.2f}x"
+    text += f"  error {result['unfused_error']:.1e} -> {result['fused_error']:.1e}"
+    less = 1 - result["fused_least_bytes"] / result["unfused_least_bytes"]
+    text += f"  bytes by formula -{less:.0%}"
+    for kind in ("dram", "l2"):
+        if measured.get("fused") and measured.get("unfused"):
+            text += f", {kind} -{1 - measured['fused'][kind] / measured['unfused'][kind]:.0%}"
+    if result["title"] in pairs.PROMISED:
+        text += f"  (goal: -{saved:.0%}, {speed}x)"
+    return text
+
+
+def main() -> int:
+    """All sizes, one line each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record", action="store_true", help="write what the lesson shows")
+    parser.add_argument("--no-ncu", action="store_true", help="times only")
+    parser.add_argument("--timeout", type=float, default=60.0, help="seconds for one run of ncu")
+    parser.add_argument("--once", nargs=2, metavar=("NUMBER", "SIDE"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if not torch.cuda.is_available():
+        print("There is no GPU here. The lesson counts the same kernels on the simulator.")
+        return 2
+    if arguments.once:
+        once(int(arguments.once[0]), arguments.once[1])
+        return 0
+    results = []
+    for number in range(len(all_sizes())):
+        results.append(measure(number, not arguments.no_ncu, arguments.timeout))
+        print(line_of(results[-1]), flush=True)
+    if arguments.record:
+        report = {
+            "version": 1,
+            "gpu": torch.cuda.get_device_name(),
+            "torch": torch.__version__,
+            "date": datetime.date.today().isoformat(),
+            "command": "python -m tests.gpu.fusion --record",
+            "results": results,
+        }
+        (LESSON / "fusion_h200.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    missed = [
+        result
+        for result in results
+        if result["title"] in pairs.PROMISED
+        and result["unfused_us"] / result["fused_us"] < pairs.GOALS[result["name"]][1]
+    ]
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
