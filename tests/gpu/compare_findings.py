@@ -46,9 +46,9 @@ def watch(program: Path, source: str, tool: str) -> dict[str, Any]:
     if tool == "initcheck":
         command[3:3] = ["--initcheck-address-space", "all"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=25)
     except subprocess.TimeoutExpired:
-        return {"errors": 0, "lines": [], "says": ["did not end within 60 s"]}
+        return {"errors": 0, "lines": [], "says": ["did not end within 25 s"]}
     text = done.stdout + done.stderr
     if "unknown option" in text.lower() or "unrecognised option" in text.lower():
         command = [part for part in command if part not in ("--initcheck-address-space", "all")]

@@ -1,6 +1,6 @@
 // The main program around one kernel of the corpus, so that compute-sanitizer watches that kernel alone.
 //
-// Compiled together with the corpus file: -DCORPUS=\"file.cu\" -DELEMENT=float -DCOUNT=1000
+// Compiled together with the corpus file: -DCORPUS=\"file.cu\" -DCORPUS_ELEMENT=float -DCORPUS_COUNT=1000
 #include CORPUS
 
 #include <unistd.h>
