@@ -10,6 +10,7 @@ PIP_FLAGS ?=
 BIN := .venv/bin
 SOURCES = $(shell find grader lessons exercises solutions tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.cpp')
 DEMO := day06_flash_attention/flash_attention
+BROKEN := day06_flash_attention/flash_no_rescale
 
 .PHONY: setup demo test lab format lint notebooks
 setup: .venv/.installed
@@ -24,8 +25,10 @@ setup: .venv/.installed
 	@touch $@
 
 demo: setup
-	-$(BIN)/grader check $(DEMO) --file solutions/$(DEMO).cu
-	-$(BIN)/grader check day06_flash_attention/flash_no_rescale
+	@echo "A right flash attention, the course's solution:"
+	@$(BIN)/grader check $(DEMO) --file solutions/$(DEMO).cu
+	@echo "A broken one, an exercise: its running sum is not rescaled. Find out where!"
+	@$(BIN)/grader check $(BROKEN); test $$? -eq 1
 
 test: setup lint
 	$(BIN)/python -m pytest tests
