@@ -3,6 +3,7 @@
 
 #include "checks/requests.h"
 #include "checks/state.h"
+#include "runtime/fiber.h"
 
 #define SIM_ALWAYS_INLINE inline __attribute__((always_inline))
 #define SIM_NOINLINE __attribute__((noinline))
@@ -10,6 +11,12 @@
 #define SIM_UNLIKELY(x) __builtin_expect(!!(x), false)
 
 namespace sim::checks {
+
+// Whether the address is on the thread's own stack: local variables are nobody else's business.
+SIM_ALWAYS_INLINE bool is_local(const ThreadState& thread, uintptr_t address) {
+    const Fiber& fiber = *thread.thread->fiber;
+    return address - reinterpret_cast<uintptr_t>(fiber.low) < static_cast<size_t>(fiber.top - fiber.low);
+}
 
 // --- lookup.cpp ---
 // Makes the site ready for an access that it does not expect: the address lies elsewhere, another thread is at it, or
@@ -85,6 +92,7 @@ SIM_ALWAYS_INLINE void on_access(ThreadState& thread, uintptr_t address, const v
     constexpr uintptr_t alignment = (uintptr_t(1) << SizeLog2) - 1;
     if (SIM_UNLIKELY((address - site->base >= site->limit) | ((address & alignment) != 0) | (site->owner != &thread) |
                      (site->next == site->end))) {
+        if (is_local(thread, address)) return;
         site = prepare(thread, site, address, Write ? Access::write : Access::read, SizeLog2);
         if (!site) return;
     }

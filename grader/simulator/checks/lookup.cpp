@@ -3,7 +3,6 @@
 
 #include "checks/access.h"
 #include "checks/findings.h"
-#include "runtime/fiber.h"
 #include "sim/error_codes.h"
 #include "sim/shared.h"
 
@@ -40,11 +39,6 @@ bool find_segment(uintptr_t address, ModuleSegment* found) {
                    return 0;
                },
                &query) != 0;
-}
-
-bool is_local(const ThreadState& thread, uintptr_t address) {
-    const Fiber* fiber = thread.thread->fiber;
-    return address - reinterpret_cast<uintptr_t>(fiber->low) < static_cast<size_t>(fiber->top - fiber->low);
 }
 
 // The __device__ or __constant__ variable next to which the address lies.

@@ -143,10 +143,6 @@ unsigned split_at(const Request& request, unsigned first, unsigned last, unsigne
 unsigned shared_wavefronts(NumberSet& seen, const Request& request, unsigned size_log2, unsigned* words) {
     unsigned count = request.count;
     if (size_log2 < 3) return passes(seen, request, size_log2, 0, count, words);
-    if (request.even && request.step == 0) {
-        *words = 1u << (size_log2 - 2);
-        return 1;
-    }
     if (size_log2 == 3) {
         if (may_merge(request, 0, count)) return passes(seen, request, 3, 0, count, words);
         unsigned middle = split_at(request, 0, count, 16);
@@ -172,6 +168,12 @@ class Analysis {
         : site_(site), counters_(site.counters), touched_(touched), seen_(touched.seen) {
         ArenaRange arena = arena_range();
         arena_ = site.origin == reinterpret_cast<uintptr_t>(arena.base);
+    }
+
+    // Whether an even request can be counted from its first entry and its step.
+    bool has_formula(unsigned lanes, int32_t step) const {
+        if (site_.space != Space::shared || step == 0 || site_.size_log2 == 2) return true;
+        return step == 1 && (site_.size_log2 < 2 || lanes == lanes_per_warp);
     }
 
     void count(const Request& request) {
@@ -208,6 +210,12 @@ class Analysis {
             wavefronts = (request.count + used - 1) / used;
             words = request.count;
             counters_.bytes += 4u * words;
+        } else if (request.even && has_formula(request.count, request.step)) {
+            // Side by side: 8-byte accesses in two halves, 16-byte accesses in four quarters.
+            wavefronts = size_log2 > 2 ? 1u << (size_log2 - 2) : 1;
+            uint64_t first = uint64_t(request.entry[0]) << size_log2, bytes = uint64_t(request.count) << size_log2;
+            words = static_cast<unsigned>(((first + bytes - 1) >> 2) - (first >> 2) + 1);
+            counters_.bytes += bytes;
         } else {
             wavefronts = shared_wavefronts(seen_, request, size_log2, &words);
             counters_.bytes += uint64_t(distinct(request)) << size_log2;
@@ -226,7 +234,7 @@ class Analysis {
         unsigned sectors = 0;
         bool write = is_write(site_.access) || site_.access == Access::atomic;
         if (request.even) {
-            uint32_t a = request.entry[0], b = request.entry[request.count - 1];
+            uint32_t a = request.entry[0], b = a + static_cast<uint32_t>(request.step) * (request.count - 1);
             uint32_t low = (a < b ? a : b) >> to_sector, high = (a < b ? b : a) >> to_sector;
             unsigned step = static_cast<unsigned>(request.step < 0 ? -request.step : request.step);
             if (step << size_log2 <= 32) {
@@ -235,7 +243,8 @@ class Analysis {
             } else {
                 sectors = request.count;
                 if (arena_)
-                    for (unsigned i = 0; i < request.count; ++i) touch(write, request.entry[i] >> to_sector);
+                    for (unsigned i = 0; i < request.count; ++i)
+                        touch(write, (a + static_cast<uint32_t>(request.step) * i) >> to_sector);
             }
         } else {
             seen_.clear();
@@ -265,67 +274,124 @@ class Analysis {
 // Keeps the first requests of each warp of the launch's first block.
 void record(AccessSite& site, const RequestLog& log, const Request& request) {
     unsigned warp = log.warp->warp->index;
-    if (log.warp->block->block->linear != 0 || site.traced[warp] >= trace_limit) return;
-    TracedRequest traced = {};
-    traced.site = site.id;
-    traced.size = static_cast<uint8_t>(1u << site.size_log2);
-    traced.access = site.access;
-    traced.space = site.space;
-    traced.kernel = the_launch.kernel;
-    traced.serial = log.warp->block->first_serial;
-    traced.warp = warp;
-    traced.number = site.traced[warp]++;
+    TracedRequest kept = {};
+    kept.site = site.id;
+    kept.size = static_cast<uint8_t>(1u << site.size_log2);
+    kept.access = site.access;
+    kept.space = site.space;
+    kept.kernel = the_launch.kernel;
+    kept.serial = log.warp->block->first_serial;
+    kept.warp = warp;
+    kept.number = site.traced[warp]++;
     // Offsets in shared memory count from the block's first byte, so that they tell the bank.
     uintptr_t base = site.region && site.space != Space::shared ? site.region->base : site.origin;
-    if (site.region) memcpy(traced.name, site.region->name, sizeof traced.name);
+    if (site.region) memcpy(kept.name, site.region->name, sizeof kept.name);
     for (unsigned i = 0; i < request.count; ++i) {
-        traced.lanes |= 1u << request.lane[i];
+        kept.lanes |= 1u << request.lane[i];
         uintptr_t address = site.origin + (uintptr_t(request.entry[i]) << site.size_log2);
-        traced.offset[request.lane[i]] = static_cast<int64_t>(address - base);
+        kept.offset[request.lane[i]] = static_cast<int64_t>(address - base);
     }
     static SpinLock lock;
     Locked locked(lock);
-    traces.push(traced);
+    traces.push(kept);
 }
 
-// Which of the requests 0 .. length - 1 have entries that grow evenly from lane to lane. Rows are compared two by two
-// so that the compiler can do several requests at once.
-void find_even(const uint32_t* const* rows, unsigned count, unsigned length, uint8_t* even) {
+// The entries of the lanes that have some.
+struct Rows {
+    const uint32_t* entries[lanes_per_warp];
+    unsigned lane[lanes_per_warp];
+    unsigned length[lanes_per_warp];
+    unsigned count;
+    unsigned shortest, longest;
+};
+
+Rows rows_of(const RequestLog& log) {
+    Rows rows;
+    rows.count = rows.longest = 0;
+    rows.shortest = log_entries;
+    for (unsigned rest = log.lanes; rest; rest &= rest - 1) {
+        unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+        unsigned length = log.count[lane];
+        if (!length) continue;
+        rows.entries[rows.count] = log.entry[lane];
+        rows.lane[rows.count] = lane;
+        rows.length[rows.count++] = length;
+        if (length > rows.longest) rows.longest = length;
+        if (length < rows.shortest) rows.shortest = length;
+    }
+    return rows;
+}
+
+// Which of the requests 0 .. length - 1 have entries that grow evenly from lane to lane. Rows are compared three by
+// three so that the compiler can do several requests at once.
+void find_even(const Rows& rows, unsigned length, uint8_t* even) {
     for (unsigned k = 0; k < length; ++k) even[k] = 1;
-    for (unsigned i = 2; i < count; ++i) {
-        const uint32_t *a = rows[i - 2], *b = rows[i - 1], *c = rows[i];
+    for (unsigned i = 2; i < rows.count; ++i) {
+        const uint32_t *a = rows.entries[i - 2], *b = rows.entries[i - 1], *c = rows.entries[i];
         for (unsigned k = 0; k < length; ++k) even[k] &= static_cast<uint8_t>(b[k] - a[k] == c[k] - b[k]);
     }
 }
 
-void count_log(AccessSite& site, RequestLog& log) {
-    const uint32_t* rows[lanes_per_warp];
-    unsigned lane_of[lanes_per_warp];
-    unsigned lanes = 0, longest = 0, shortest = log_entries;
-    for (unsigned rest = log.lanes; rest; rest &= rest - 1) {
-        unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
-        if (!log.count[lane]) continue;
-        lane_of[lanes] = lane;
-        rows[lanes++] = log.entry[lane];
-        if (log.count[lane] > longest) longest = log.count[lane];
-        if (log.count[lane] < shortest) shortest = log.count[lane];
+void gather(const Rows& rows, unsigned k, Request& request) {
+    request.count = 0;
+    for (unsigned i = 0; i < rows.count; ++i) {
+        if (k >= rows.length[i]) continue;
+        request.lane[request.count] = rows.lane[i];
+        request.entry[request.count++] = rows.entries[i][k];
     }
-    if (!lanes) return;
-    uint8_t even[log_entries];
-    find_even(rows, lanes, shortest, even);
+}
+
+// The common case of a kernel without loops: every lane of a full warp has come here once.
+bool is_single(const RequestLog& log) {
+    constexpr uint64_t four_ones = 0x0001000100010001u;
+    if (log.lanes != ~0u) return false;
+    uint64_t differences = 0, counts[lanes_per_warp / 4];
+    memcpy(counts, log.count, sizeof counts);
+    for (uint64_t four : counts) differences |= four ^ four_ones;
+    return differences == 0;
+}
+
+bool is_even(const RequestLog& log) {
+    uint32_t step = log.entry[1][0] - log.entry[0][0], differences = 0;
+    for (unsigned lane = 1; lane < lanes_per_warp; ++lane)
+        differences |= (log.entry[lane][0] - log.entry[lane - 1][0]) ^ step;
+    return differences == 0;
+}
+
+void count_log(AccessSite& site, RequestLog& log) {
     Analysis analysis(site, *log.warp->block->worker->scratch);
     Request request;
-    for (unsigned k = 0; k < longest; ++k) {
-        request.count = 0;
-        for (unsigned i = 0; i < lanes; ++i) {
-            if (k >= log.count[lane_of[i]]) continue;
-            request.lane[request.count] = lane_of[i];
-            request.entry[request.count++] = rows[i][k];
+    bool traced = site.traced[log.warp->warp->index] < trace_limit && log.warp->block->block->linear == 0;
+    if (!traced && is_single(log) && is_even(log)) {
+        request.even = true;
+        request.count = lanes_per_warp;
+        request.entry[0] = log.entry[0][0];
+        request.step = static_cast<int32_t>(log.entry[1][0] - log.entry[0][0]);
+        if (analysis.has_formula(lanes_per_warp, request.step)) {
+            analysis.count(request);
+            return;
         }
-        request.step = request.count > 1 ? static_cast<int32_t>(request.entry[1] - request.entry[0]) : 0;
-        request.even = k < shortest ? even[k] : request.count == 1;
+    }
+    Rows rows = rows_of(log);
+    if (!rows.count) return;
+    uint8_t even[log_entries];
+    find_even(rows, rows.shortest, even);
+    for (unsigned k = 0; k < rows.longest; ++k) {
+        request.even = k < rows.shortest && even[k];
+        bool several = request.even && rows.count > 1;
+        request.step = several ? static_cast<int32_t>(rows.entries[1][k] - rows.entries[0][k]) : 0;
+        if (request.even && analysis.has_formula(rows.count, request.step)) {
+            request.count = rows.count;
+            request.entry[0] = rows.entries[0][k];
+        } else {
+            gather(rows, k, request);
+            request.even = request.even || request.count == 1;
+        }
         analysis.count(request);
-        if (__builtin_expect(trace_limit > 0, false)) record(site, log, request);
+        if (__builtin_expect(traced, false) && site.traced[log.warp->warp->index] < trace_limit) {
+            gather(rows, k, request);
+            record(site, log, request);
+        }
     }
 }
 

@@ -12,8 +12,8 @@
 
 namespace sim {
 
-thread_local Thread* current_thread = nullptr;
-thread_local Worker* current_worker = nullptr;
+__thread Thread* current_thread = nullptr;
+__thread Worker* current_worker = nullptr;
 
 namespace {
 

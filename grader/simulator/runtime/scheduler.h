@@ -67,7 +67,7 @@ struct Worker {
     void* handler_stack;
 };
 
-extern thread_local Worker* current_worker __attribute__((tls_model("initial-exec")));
+extern __thread Worker* current_worker __attribute__((tls_model("initial-exec")));
 
 // Runs blocks of the grid until none is left or the launch is stopped. On the host's stack.
 void run_blocks(Worker& worker, Grid& grid);

@@ -144,7 +144,7 @@ struct Launch {
 };
 
 // The running thread of this OS thread, or null in host code.
-extern thread_local Thread* current_thread __attribute__((tls_model("initial-exec")));
+extern __thread Thread* current_thread __attribute__((tls_model("initial-exec")));
 
 // Ends the launch of the running thread with this cudaError_t. Never returns; the other threads are abandoned.
 [[noreturn]] void kill_launch(int cuda_error);
