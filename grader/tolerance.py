@@ -11,6 +11,9 @@ Why an output of zeros, of one constant, of the mean or of the inputs cannot pas
 would have to be right at every element to within a few hundredths of its row's size, so the reference itself would have
 to be that. The tests try all of them on every case of every exercise.
 
+One step between the dtype's smallest numbers is always allowed: it matters in f16, whose
+smallest are 6e-8 apart.
+
 NaN is never right. An infinity is right only where the reference, rounded to the output's dtype, is the same infinity.
 Whole numbers and flags must be equal.
 """
@@ -64,13 +67,16 @@ def compare(
     if actual.is_floating_point():
         got = actual.to(torch.float64)
         want = _with_overflow(expected.to(torch.float64), actual.dtype)
-        error, allowed = _errors(got, want, tolerance, scale)
+        step = smallest_step(actual.dtype)
+        error, allowed = _errors(got, want, tolerance, scale, step)
         wrong = ~(error <= allowed)
         finite = torch.isfinite(want)
         against = want if isinstance(scale, str) else torch.maximum(want.abs(), scale.to(torch.float64).abs())
         size = float(torch.linalg.vector_norm(torch.where(finite, against, 0.0)))
         off = float(torch.linalg.vector_norm(torch.where(finite, error, 0.0)))
         result.norm_error = off / size if size > 0 else (0.0 if off == 0 else math.inf)
+        if size > 0:
+            result.norm_tolerance += step * math.sqrt(result.elements) / size
         if math.isnan(off):
             result.norm_error = math.nan
     else:
@@ -85,7 +91,7 @@ def compare(
     result.max_error = _largest(error)
     ratio = torch.where(error == 0, 0.0, error / allowed)
     result.max_ratio = _largest(ratio)
-    systematic = actual.is_floating_point() and not result.norm_error <= tolerance
+    systematic = actual.is_floating_point() and not result.norm_error <= result.norm_tolerance
     result.passed = result.wrong == 0 and not systematic
     if not result.passed:
         result.worst = _worst(got, want, error, ratio, unwritten & wrong)
@@ -150,7 +156,15 @@ def _with_overflow(want: Any, dtype: Any) -> Any:
     return torch.where(torch.isinf(rounded), rounded, want)
 
 
-def _errors(got: Any, want: Any, tolerance: float, scale_of: Any) -> tuple[Any, Any]:
+def smallest_step(dtype: Any) -> float:
+    """The distance between the smallest numbers of a dtype (6e-8 in f16): nothing can be more precise than that."""
+    import torch
+
+    about = torch.finfo(dtype)
+    return about.smallest_normal * about.eps
+
+
+def _errors(got: Any, want: Any, tolerance: float, scale_of: Any, step: float) -> tuple[Any, Any]:
     """The error at each element (infinite for NaN and for a wrong infinity) and what is allowed there."""
     import torch
 
@@ -167,7 +181,7 @@ def _errors(got: Any, want: Any, tolerance: float, scale_of: Any) -> tuple[Any, 
     error = (got - want).abs()
     error = torch.where(got == want, 0.0, error)
     error = torch.where(torch.isnan(error), math.inf, error)
-    allowed = tolerance * (scale + torch.where(finite, want, 0.0).abs())
+    allowed = tolerance * (scale + torch.where(finite, want, 0.0).abs()) + step
     return error, allowed.expand(error.shape)
 
 

@@ -161,6 +161,7 @@ def test_drawing_a_case() -> None:
     assert call.tensors["x"].dtype == torch.float16 and call.tensors["x"].shape == (3, 5)
     assert call.tensors["lse"].dtype == torch.float32
     assert int(call.tensors["count"]) == 3
+    assert call.scalars["factor"] == float(torch.tensor(5**-0.5)) != 5**-0.5, "rounded as the kernel gets it"
     wanted = (call.tensors["x"].double() * 5**-0.5).logsumexp(-1)
     assert torch.allclose(call.tensors["lse"].double(), wanted, atol=1e-6)
     expected = exercise.expected(call)

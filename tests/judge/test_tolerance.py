@@ -94,6 +94,12 @@ def test_values_too_large_for_the_dtype_are_infinite() -> None:
     assert not judged(want.clamp(max=60000), want, "f16").passed
 
 
+def test_the_smallest_numbers_of_f16_are_coarse() -> None:
+    want = reference(2, 64) * 1e-6
+    assert judged(want, want, "f16").passed
+    assert not judged(want * 1.2, want, "f16").passed
+
+
 def test_nan_in_the_reference_never_passes() -> None:
     want = reference(4, 32)
     want[0, 0] = math.nan
