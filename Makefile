@@ -36,12 +36,13 @@ test: setup lint
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror $(SOURCES)
+	@echo "clang-format --dry-run --Werror over every .cu, .cuh, .h and .cpp"
+	@$(BIN)/clang-format --dry-run --Werror $(SOURCES)
 
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(SOURCES)
+	@$(BIN)/clang-format -i $(SOURCES)
 	$(BIN)/python -m grader.notebook.canonical lessons/*/lesson.ipynb
 
 notebooks: setup

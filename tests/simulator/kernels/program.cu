@@ -4,13 +4,13 @@
 
 #include <cuda_runtime.h>
 
-#define CHECK(call)                                                                        \
-    do {                                                                                   \
-        const cudaError_t error = (call);                                                  \
-        if (error != cudaSuccess) {                                                        \
-            printf("%s: %s\n", #call, cudaGetErrorString(error));                          \
-            return 1;                                                                      \
-        }                                                                                  \
+#define CHECK(call)                                               \
+    do {                                                          \
+        const cudaError_t error = (call);                         \
+        if (error != cudaSuccess) {                               \
+            printf("%s: %s\n", #call, cudaGetErrorString(error)); \
+            return 1;                                             \
+        }                                                         \
     } while (0)
 
 __global__ void say(int number) { printf("device %d\n", number); }

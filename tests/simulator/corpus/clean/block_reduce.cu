@@ -19,6 +19,4 @@ __global__ void normalise(const float* x, float* out, int n) {
     out[threadIdx.x] = (value - mean) * rsqrtf(shared_sum / n);
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    normalise<<<1, 256, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { normalise<<<1, 256, 0, stream>>>(x, out, n); }

@@ -17,6 +17,4 @@ __global__ void sum(const float* x, float* out, int n) {
     for (int j = threadIdx.x; j < n; j += blockDim.x) out[j] = partial[n - 1 - j];
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    sum<<<n / 128, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sum<<<n / 128, 128, 0, stream>>>(x, out, n); }

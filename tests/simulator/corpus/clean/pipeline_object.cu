@@ -24,6 +24,4 @@ __global__ void stream_tiles(const float* x, float* out, int n) {
     }
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    stream_tiles<<<1, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { stream_tiles<<<1, 128, 0, stream>>>(x, out, n); }

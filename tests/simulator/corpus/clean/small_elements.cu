@@ -15,6 +15,4 @@ __global__ void pack(const __half* x, __half* out, int n) {
     out[t] = flags[255 - t] && bytes[t ^ 1] ? halves[255 - t] : halves[t];
 }
 
-extern "C" void run(const __half* x, __half* out, int n, cudaStream_t stream) {
-    pack<<<1, 256, 256, stream>>>(x, out, n);
-}
+extern "C" void run(const __half* x, __half* out, int n, cudaStream_t stream) { pack<<<1, 256, 256, stream>>>(x, out, n); }

@@ -9,6 +9,4 @@ __global__ void sums(const float* x, float* out, int n) {
     out[i] = __popc(active);
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    sums<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sums<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

@@ -10,6 +10,4 @@ __global__ void copy(const float* x, float* out, int n) {
     out[i] = x[i];
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    copy<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { copy<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

@@ -12,6 +12,4 @@ __global__ void copy(const __half* x, __half* out, int n) {
 #endif
 }
 
-extern "C" void run(const __half* x, __half* out, int n, cudaStream_t stream) {
-    copy<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const __half* x, __half* out, int n, cudaStream_t stream) { copy<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

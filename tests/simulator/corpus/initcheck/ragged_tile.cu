@@ -6,7 +6,8 @@ __global__ void sum(const float* x, float* out, int n) {
     const int i = blockIdx.x * 128 + threadIdx.x;
     if (i < n) tile[threadIdx.x] = x[i];
 #ifdef CLEAN
-    else tile[threadIdx.x] = 0;
+    else
+        tile[threadIdx.x] = 0;
 #endif
     __syncthreads();
     float total = 0;
@@ -14,6 +15,4 @@ __global__ void sum(const float* x, float* out, int n) {
     if (i < n) out[i] = total;
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    sum<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sum<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

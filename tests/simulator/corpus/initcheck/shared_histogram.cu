@@ -13,6 +13,4 @@ __global__ void histogram(const float* x, float* out, int n) {
     if (i < n) out[i] = bins[i % 32];
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    histogram<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { histogram<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

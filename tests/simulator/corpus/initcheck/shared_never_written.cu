@@ -11,6 +11,4 @@ __global__ void add(const float* x, float* out, int n) {
     if (i < n) out[i] = x[i] + bias[threadIdx.x];  // finding: uninitialised_read
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    add<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { add<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

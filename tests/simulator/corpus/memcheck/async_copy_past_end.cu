@@ -17,6 +17,4 @@ __global__ void stage(const float* x, float* out, int n) {
     if (i < n) out[i] = tile[threadIdx.x];
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    stage<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { stage<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

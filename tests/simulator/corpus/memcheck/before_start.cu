@@ -12,6 +12,4 @@ __global__ void difference(const float* x, float* out, int n) {
     out[i] = x[i] - left;
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    difference<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { difference<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

@@ -15,6 +15,4 @@ __global__ void look_up(const float* x, float* out, int n) {
     out[i] = x[i] + *place;  // finding: out_of_bounds
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    look_up<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { look_up<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

@@ -18,6 +18,4 @@ __global__ void copy_rows(const __half* x, __half* out, int columns) {
 #endif
 }
 
-extern "C" void run(const __half* x, __half* out, int n, cudaStream_t stream) {
-    copy_rows<<<kRows, 32, 0, stream>>>(x, out, n / kRows);
-}
+extern "C" void run(const __half* x, __half* out, int n, cudaStream_t stream) { copy_rows<<<kRows, 32, 0, stream>>>(x, out, n / kRows); }

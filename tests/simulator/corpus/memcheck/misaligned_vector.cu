@@ -15,6 +15,4 @@ __global__ void shift(const float* x, float* out, int n) {
     *reinterpret_cast<float4*>(out + i) = four;
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    shift<<<(n + 511) / 512, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { shift<<<(n + 511) / 512, 128, 0, stream>>>(x, out, n); }

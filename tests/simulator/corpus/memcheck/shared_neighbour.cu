@@ -19,6 +19,4 @@ __global__ void pair(const float* x, float* out, int n) {
     if (i < n) out[i] = a[threadIdx.x] + b[threadIdx.x];
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    pair<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { pair<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n); }

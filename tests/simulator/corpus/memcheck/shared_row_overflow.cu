@@ -15,6 +15,4 @@ __global__ void transpose(const float* x, float* out, int n) {
     if (i < n) out[i] = value;
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    transpose<<<(n + 255) / 256, 256, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { transpose<<<(n + 255) / 256, 256, 0, stream>>>(x, out, n); }

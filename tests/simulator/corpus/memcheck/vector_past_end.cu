@@ -15,6 +15,4 @@ __global__ void copy(const float* x, float* out, int n) {
     *reinterpret_cast<float4*>(out + i) = four;                   // finding: out_of_bounds
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    copy<<<(n + 511) / 512, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { copy<<<(n + 511) / 512, 128, 0, stream>>>(x, out, n); }

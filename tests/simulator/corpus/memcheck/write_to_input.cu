@@ -13,6 +13,4 @@ __global__ void scale(const float* x, float* out, int n) {
     out[i] = doubled;
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    scale<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { scale<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

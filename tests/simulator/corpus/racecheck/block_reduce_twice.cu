@@ -22,6 +22,4 @@ __global__ void normalise(const float* x, float* out, int n) {
     for (int i = threadIdx.x; i < n; i += 128) out[i] = (x[i] - mean) * rsqrtf(variance + 1e-5f);
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    normalise<<<1, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { normalise<<<1, 128, 0, stream>>>(x, out, n); }

@@ -16,6 +16,4 @@ __global__ void histogram(const float* x, float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = bins[i % 16];
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    histogram<<<1, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { histogram<<<1, 128, 0, stream>>>(x, out, n); }

@@ -14,6 +14,4 @@ __global__ void tiles(const float* x, float* out, int n) {
 #endif
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    tiles<<<8, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tiles<<<8, 128, 0, stream>>>(x, out, n); }

@@ -12,9 +12,9 @@ __global__ void swap(float* out) {
 #ifdef CLEAN
     if (row >= column) return;
 #endif
-    const float value = out[row * 32 + column];  // finding: between_blocks
+    const float value = out[row * 32 + column];       // finding: between_blocks
     out[row * 32 + column] = out[column * 32 + row];  // finding: between_blocks
-    out[column * 32 + row] = value;  // finding: between_blocks
+    out[column * 32 + row] = value;                   // finding: between_blocks
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {

@@ -12,6 +12,4 @@ __global__ void rotate(const float* x, float* out, int n) {
     if (i < n) out[i] = tile[threadIdx.x ^ 1];
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    rotate<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { rotate<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

@@ -17,6 +17,6 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
     void* arguments[] = {&x, &out, &n};
     cudaLaunchCooperativeKernel(copy, dim3(2), dim3(128), arguments, 0, stream);
 #else
-    copy<<<2, 128, 0, stream>>>(x, out, n);
+    copy<<<2, 128, 0, stream> > >(x, out, n);
 #endif
 }

@@ -16,6 +16,4 @@ __global__ void hand_over(const float* x, float* out, int n) {
     out[threadIdx.x] = tile[63 - threadIdx.x];
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    hand_over<<<1, 64, 0, stream>>>(x, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { hand_over<<<1, 64, 0, stream>>>(x, out, n); }
