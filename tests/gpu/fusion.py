@@ -61,31 +61,32 @@ def timed(run: Callable[[], None]) -> float:
     return statistics.median(measured[3:])
 
 
-def profiled(number: int, side: str, timeout: float) -> dict[str, float]:
-    """What Nsight Compute measures in one run of one side, summed over its kernels; empty where it cannot."""
+def profiled(number: int, timeout: float) -> dict[str, dict[str, float]]:
+    """What Nsight Compute measures on both sides, each summed over its kernels; empty where it cannot."""
     ncu = shutil.which("ncu") or "/usr/local/cuda/bin/ncu"
     command = [ncu, "--target-processes", "application-only", "--clock-control", "none", "--cache-control", "none"]
     command += ["--profile-from-start", "off", "--csv", "--page", "raw", "--print-units", "base"]
     command += ["--metrics", ",".join(METRICS.values())]
-    command += [sys.executable, "-m", "tests.gpu.fusion", "--once", str(number), side]
+    command += [sys.executable, "-m", "tests.gpu.fusion", "--once", str(number)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     except (OSError, subprocess.TimeoutExpired) as problem:
         print(f"ncu: {problem}", flush=True)
         return {}
     lines = [line for line in done.stdout.splitlines() if line.startswith('"')]
-    totals = dict.fromkeys(METRICS, 0.0)
-    kernels = 0
-    for row in csv.DictReader(io.StringIO("\n".join(lines))):
-        if not row.get("ID", "").strip():  # the line of units
-            continue
-        kernels += 1
-        for name, metric in METRICS.items():
-            totals[name] += float((row.get(metric) or "0").replace(",", ""))
-    if not kernels:
-        print(f"ncu said nothing: {(done.stdout + done.stderr)[-800:]}", flush=True)
+    rows = [row for row in csv.DictReader(io.StringIO("\n".join(lines))) if row.get("ID", "").strip()]
+    if len(rows) < 3:  # at least two unfused kernels, and the fused one, which comes last
+        print(f"ncu said too little: {(done.stdout + done.stderr)[-800:]}", flush=True)
         return {}
-    return {"kernels": kernels, **totals}
+    return {"unfused": summed(rows[:-1]), "fused": summed(rows[-1:])}
+
+
+def summed(rows: list[dict[str, str]]) -> dict[str, float]:
+    """The metrics of several kernels together."""
+    totals: dict[str, float] = {"kernels": len(rows)}
+    for name, metric in METRICS.items():
+        totals[name] = sum(float((row.get(metric) or "0").replace(",", "")) for row in rows)
+    return totals
 
 
 def all_sizes() -> list[tuple[str, str, dict[str, Any]]]:
@@ -93,19 +94,19 @@ def all_sizes() -> list[tuple[str, str, dict[str, Any]]]:
     return [(name, "small", sizes) for name, sizes in pairs.SMALL.items()] + pairs.LARGE
 
 
-def once(number: int, side: str) -> None:
-    """What Nsight Compute watches: one run of one side, and nothing else."""
+def once(number: int) -> None:
+    """What Nsight Compute watches: the unfused kernels, then the fused one, each from an L2 cache that holds nothing of
+    theirs."""
     name, _, sizes = all_sizes()[number]
     pair = pairs.PAIRS[name](pairs.Machine("cuda"), **sizes)
-    run = pair.fused if side == "fused" else pair.unfused
-    run()
-    torch.cuda.synchronize()
-    torch.empty(64 * 2**20, dtype=torch.int32, device="cuda").fill_(1)  # the L2 cache holds nothing of ours
-    torch.cuda.synchronize()
-    torch.cuda.cudart().cudaProfilerStart()
-    run()
-    torch.cuda.synchronize()
-    torch.cuda.cudart().cudaProfilerStop()
+    for run in (pair.unfused, pair.fused):
+        run()
+        torch.empty(64 * 2**20, dtype=torch.int32, device="cuda").fill_(1)
+        torch.cuda.synchronize()
+        torch.cuda.cudart().cudaProfilerStart()
+        run()
+        torch.cuda.synchronize()
+        torch.cuda.cudart().cudaProfilerStop()
 
 
 def simulated(name: str, sizes: dict[str, Any]) -> dict[str, dict[str, int]]:
@@ -130,8 +131,8 @@ def measure(number: int, with_ncu: bool, timeout: float) -> dict[str, Any]:
     result["fused_least_bytes"], result["unfused_least_bytes"] = pair.least_bytes
     del pair
     torch.cuda.empty_cache()
-    if with_ncu:
-        result["measured"] = {side: profiled(number, side, timeout) for side in ("fused", "unfused")}
+    if with_ncu and title in ("small", *pairs.PROMISED):
+        result["measured"] = profiled(number, timeout)
     if title == "small":
         result["counted"] = simulated(name, sizes)
     return result
@@ -162,13 +163,13 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="write what the lesson shows")
     parser.add_argument("--no-ncu", action="store_true", help="times only")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds for one run of ncu")
-    parser.add_argument("--once", nargs=2, metavar=("NUMBER", "SIDE"), help=argparse.SUPPRESS)
+    parser.add_argument("--once", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         print("There is no GPU here. The lesson counts the same kernels on the simulator.")
         return 2
-    if arguments.once:
-        once(int(arguments.once[0]), arguments.once[1])
+    if arguments.once is not None:
+        once(arguments.once)
         return 0
     results = []
     for number in range(len(all_sizes())):
