@@ -17,6 +17,8 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
     void* arguments[] = {&x, &out, &n};
     cudaLaunchCooperativeKernel(copy, dim3(2), dim3(128), arguments, 0, stream);
 #else
-    copy<<<2, 128, 0, stream> > >(x, out, n);
+    // clang-format off
+    copy<<<2, 128, 0, stream>>>(x, out, n);
+    // clang-format on
 #endif
 }
