@@ -137,12 +137,21 @@ def _same(name: str) -> Callable[[_Fields], str]:
     return lambda f: name
 
 
+def _truth(value: bool) -> str:
+    """As C++ writes it."""
+    return "true" if value else "false"
+
+
 def _typed(name: str) -> Callable[[_Fields], str]:
     return lambda f: f"{name}<{_type(f)}>"
 
 
 _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     # tensor cores
+    (
+        r"wmma\.load\.(?P<side>a|b)\.sync\.aligned\.(?P<layout>row|col)\.m16n16k16\.shared\.bf16",
+        lambda f: f"wmma_load_bf16<{_truth(f['side'] == 'a')}, {_truth(f['layout'] == 'row')}>",
+    ),
     (
         r"mma\.sync\.aligned\.(?P<shape>[\w.]+?)(?:\.satfinite)?",
         lambda f: f"mma<::sim::Mma::{_MMA[f['shape']]}>" if f["shape"] in _MMA else None,

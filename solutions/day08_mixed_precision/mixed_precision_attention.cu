@@ -16,6 +16,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 namespace wmma = nvcuda::wmma;
 
@@ -109,6 +110,37 @@ template <typename T, typename Layout>
 using Right = wmma::fragment<wmma::matrix_b, 16, 16, 16, T, Layout>;
 using Sums = wmma::fragment<wmma::accumulator, 16, 16, 16, float>;
 
+// wmma::load_matrix_sync from shared memory. For bf16 nvcc does not see that it is shared memory, and loads 32 bits at a
+// time through generic addresses; told so by the instruction behind load_matrix_sync, it uses ldmatrix, as it does for f16.
+template <typename Use, typename Layout>
+__device__ __forceinline__ void load_tile(wmma::fragment<Use, 16, 16, 16, __half, Layout>& f, const __half* tile,
+                                          int pitch) {
+    wmma::load_matrix_sync(f, tile, pitch);
+}
+
+template <typename Use, typename Layout>
+__device__ __forceinline__ void load_tile(wmma::fragment<Use, 16, 16, 16, __nv_bfloat16, Layout>& f,
+                                          const __nv_bfloat16* tile, int pitch) {
+    unsigned* word = reinterpret_cast<unsigned*>(f.x);
+    const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(tile));
+    if constexpr (std::is_same<Use, wmma::matrix_a>::value) {
+        asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
+                     : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+                     : "r"(from), "r"(pitch)
+                     : "memory");
+    } else if constexpr (std::is_same<Layout, wmma::row_major>::value) {
+        asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
+                     : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+                     : "r"(from), "r"(pitch)
+                     : "memory");
+    } else {
+        asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
+                     : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+                     : "r"(from), "r"(pitch)
+                     : "memory");
+    }
+}
+
 // Multiplies each row of a stripe of 16 rows by its own factor. Which lane holds which row is not specified; but a
 // fragment of the same type, filled from a matrix whose every column is `factors` (its columns lie 0 elements apart),
 // has the factor of a row wherever the other has an element of that row.
@@ -184,12 +216,12 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             Left<T> queries[2];
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
-                wmma::load_matrix_sync(queries[i], q_tile + (warp * kRows + i * 16) * S::kPitch + c * 16, S::kPitch);
+                load_tile(queries[i], q_tile + (warp * kRows + i * 16) * S::kPitch + c * 16, S::kPitch);
             }
 #pragma unroll
             for (int j = 0; j < kKeys / 16; ++j) {
                 Right<T, wmma::col_major> keys;
-                wmma::load_matrix_sync(keys, k_tile + j * 16 * S::kPitch + c * 16, S::kPitch);
+                load_tile(keys, k_tile + j * 16 * S::kPitch + c * 16, S::kPitch);
 #pragma unroll
                 for (int i = 0; i < 2; ++i) wmma::mma_sync(s[i][j], queries[i], keys, s[i][j]);
             }
@@ -260,12 +292,12 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             Left<T> part[2];
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
-                wmma::load_matrix_sync(part[i], weights + i * 16 * kWeightPitch + j * 16, kWeightPitch);
+                load_tile(part[i], weights + i * 16 * kWeightPitch + j * 16, kWeightPitch);
             }
 #pragma unroll
             for (int c = 0; c < kAcross; ++c) {
                 Right<T, wmma::row_major> values;
-                wmma::load_matrix_sync(values, v_tile + j * 16 * S::kPitch + c * 16, S::kPitch);
+                load_tile(values, v_tile + j * 16 * S::kPitch + c * 16, S::kPitch);
 #pragma unroll
                 for (int i = 0; i < 2; ++i) wmma::mma_sync(o[i][c], part[i], values, o[i][c]);
             }

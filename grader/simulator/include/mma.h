@@ -353,3 +353,31 @@ SIM_INLINE float __float_to_tf32(float value) {
 
 }  // namespace wmma
 }  // namespace nvcuda
+
+#ifdef SIM_PTX_H
+namespace sim {
+namespace ptx {
+
+// wmma.load.{a,b}.sync.aligned.{row,col}.m16n16k16.shared.bf16: the words of a 16-bit fragment, as ptxas loads them when
+// it is told that they lie in shared memory, by ldmatrix. (Through wmma::load_matrix_sync nvcc does not tell it.)
+template <bool LEFT, bool ROWS, typename D, typename A, typename P>
+SIM_INLINE void wmma_load_bf16(D& d0, D& d1, D& d2, D& d3, A address, P ldm, Site site = SIM_CALLER) {
+    namespace wmma = nvcuda::wmma;
+    typedef wmma::detail::Shape<wmma::matrix_a, 16, 16, 16, __nv_bfloat16> LeftShape;
+    typedef wmma::detail::Shape<wmma::matrix_b, 16, 16, 16, __nv_bfloat16> RightShape;
+    __nv_bfloat16 x[8];
+    const __nv_bfloat16* memory = reinterpret_cast<const __nv_bfloat16*>(Shared::pointer(address));
+    if constexpr (LEFT) {
+        wmma::detail::load_with_ldmatrix<LeftShape>(x, memory, static_cast<unsigned>(ldm), ROWS, site);
+    } else {
+        wmma::detail::load_with_ldmatrix<RightShape>(x, memory, static_cast<unsigned>(ldm), !ROWS, site);
+    }
+    put(d0, wmma::detail::pack(x[0], x[1]));
+    put(d1, wmma::detail::pack(x[2], x[3]));
+    put(d2, wmma::detail::pack(x[4], x[5]));
+    put(d3, wmma::detail::pack(x[6], x[7]));
+}
+
+}  // namespace ptx
+}  // namespace sim
+#endif

@@ -14,6 +14,8 @@
 // computed in full precision.
 #pragma once
 
+#define SIM_PTX_H 1  // mma.h adds wmma.load
+
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 #include "sim/atomics.h"
