@@ -131,6 +131,8 @@ class LineCounters:
     constant_bytes: int = 0
     atomics: int = 0
     """Atomic operations by threads."""
+    barriers: int = 0
+    """Times that a block met here."""
     worst_ways: int = 0
     """Bank-conflict ways of the worst single request."""
 
@@ -285,6 +287,9 @@ class _Reader:
             if site["access"] == "atomic":
                 line.atomics = site["accesses"]
             counted.append(line)
+        for site, count in data["barrier_sites"]:
+            place = self._location(site)
+            counted.append(LineCounters(place.file, place.line, self._source_line(place), barriers=count))
         lines = _merge_lines(counted)
         kernel = KernelCounters(
             data["name"],

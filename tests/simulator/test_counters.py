@@ -167,6 +167,11 @@ def test_warps_are_counted_one_by_one():
     assert totals["sectors"] == 64
 
 
+def test_barriers_are_counted_where_they_stand():
+    assert line("warps", "__syncthreads").barriers == 1
+    assert report("warps").totals["barriers"] == 1
+
+
 def test_asynchronous_copies_are_loads_and_stores():
     copy = line("async_copies", "__pipeline_memcpy_async")
     assert (copy.requests, copy.sectors, copy.global_read_bytes) == (1, 16, 512)

@@ -30,6 +30,7 @@ AccessSite* prepare_and_log(ThreadState& thread, uintptr_t address, Access acces
 // Decides what was left open until after the last access: `address` and `code` of the next one, 0 and null when the
 // thread is about to do something else.
 void settle(ThreadState& thread, uintptr_t address, const void* code);
+void settle_last_write(ThreadState& thread);
 // Reports the index out of bounds that is pending, whatever became of the access.
 void report_index(ThreadState& thread);
 
@@ -78,8 +79,7 @@ SIM_ALWAYS_INLINE void access_cells(ThreadState& thread, AccessSite& site, uintp
 
 // Cells that other workers use too: one access at a time.
 template <bool Write>
-SIM_ALWAYS_INLINE void access_cells_guarded(ThreadState& thread, AccessSite& site, uintptr_t address,
-                                            unsigned size_log2) {
+SIM_NOINLINE void access_cells_guarded(ThreadState& thread, AccessSite& site, uintptr_t address, unsigned size_log2) {
     Locked locked(the_launch.cell_lock);
     access_cells<Write>(thread, site, address, size_log2);
 }

@@ -2,6 +2,7 @@
 // this library, and <vector>, <string> and <unordered_map> would take most of that time.
 #pragma once
 
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -185,10 +186,13 @@ class Pool {
 class SpinLock {
   public:
     void lock() {
-        while (__atomic_exchange_n(&held_, true, __ATOMIC_ACQUIRE))
-            while (__atomic_load_n(&held_, __ATOMIC_RELAXED)) {
-            }
+        while (__atomic_exchange_n(&held_, true, __ATOMIC_ACQUIRE)) {
+            for (unsigned turn = 0; __atomic_load_n(&held_, __ATOMIC_RELAXED); ++turn)
+                if (turn > 100) sched_yield();  // its holder may not be running
+        }
     }
+    // After a launch was ended wherever it stood, perhaps by a holder of the lock.
+    void reset() { held_ = false; }
     void unlock() { __atomic_store_n(&held_, false, __ATOMIC_RELEASE); }
 
   private:

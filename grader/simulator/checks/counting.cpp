@@ -22,7 +22,8 @@ unsigned kernel_index(const char* name) {
     KernelRecord record = {};
     strncpy(record.name, name, sizeof record.name - 1);
     record.sites = static_cast<Growable<SiteCounters>*>(calloc(1, sizeof *record.sites));
-    if (!record.sites) abort();
+    record.barrier_sites = static_cast<Growable<BarrierCount>*>(calloc(1, sizeof *record.barrier_sites));
+    if (!record.sites || !record.barrier_sites) abort();
     kernels.push(record);
     return static_cast<unsigned>(kernels.size() - 1);
 }
@@ -51,10 +52,21 @@ void collect(KernelRecord& record) {
     });
 }
 
+void count_barriers(KernelRecord& record, uint16_t site, uint64_t count) {
+    for (BarrierCount& known : *record.barrier_sites) {
+        if (known.site != site) continue;
+        known.count += count;
+        return;
+    }
+    record.barrier_sites->push({site, count});
+}
+
 void forget_kernels() {
     for (KernelRecord& record : kernels) {
         record.sites->~Growable();
+        record.barrier_sites->~Growable();
         free(record.sites);
+        free(record.barrier_sites);
     }
     kernels.clear();
 }

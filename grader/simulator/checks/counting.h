@@ -16,6 +16,11 @@ struct SiteCounters {
     Counters counters;
 };
 
+struct BarrierCount {
+    uint16_t site;
+    uint64_t count;
+};
+
 struct KernelRecord {
     char name[256];
     uint32_t grid[3];  // of the last launch
@@ -28,6 +33,7 @@ struct KernelRecord {
     uint64_t barriers;            // of blocks
     uint64_t touched_sectors[3];  // distinct 32-byte sectors of each launch, summed: read, written, either
     Growable<SiteCounters>* sites;
+    Growable<BarrierCount>* barrier_sites;
 };
 
 unsigned kernel_index(const char* name);
@@ -35,6 +41,7 @@ KernelRecord& kernel(unsigned index);
 size_t kernel_count();
 // Moves what the sites of all workers have counted into the kernel.
 void collect(KernelRecord& kernel);
+void count_barriers(KernelRecord& kernel, uint16_t site, uint64_t count);
 void forget_kernels();
 
 // --- device memory that a program allocates itself ---

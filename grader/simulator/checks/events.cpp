@@ -76,6 +76,17 @@ void check_exits(BlockState& block, const unsigned* participants) {
     add_finding(finding);
 }
 
+void count_barrier(const Block& block, const unsigned* participants) {
+    Locked locked(the_launch.lock);
+    ++the_launch.barriers;
+    for (unsigned w = 0; w < block.warp_count; ++w) {
+        if (!participants[w]) continue;
+        const Thread& thread = block.warps[w].threads[__builtin_ctz(participants[w])];
+        ++the_launch.barriers_at.at(reinterpret_cast<uint64_t>(thread.call_address));
+        return;
+    }
+}
+
 }  // namespace
 
 // --- the life of a grid ---
@@ -88,6 +99,10 @@ void launch_begin(Launch& launch) {
     the_launch.arrays.clear();
     the_launch.has_dynamic_array = false;
     the_launch.barriers = 0;
+    the_launch.barriers_at.clear();
+    the_launch.cell_lock.reset();
+    the_launch.lock.reset();
+    atomic_lock.reset();
     if (!begin_serials(launch)) launch.checks_enabled = false;
     // Cells cannot be split while several workers use them.
     if (the_launch.concurrent) {
@@ -118,6 +133,9 @@ void launch_end(Launch& launch) {
     record.threads += uint64_t(grid[0]) * grid[1] * grid[2] * block[0] * block[1] * block[2];
     record.barriers += the_launch.barriers;
     collect(record);
+    the_launch.barriers_at.each([&record](uint64_t address, uint64_t count) {
+        count_barriers(record, site_id(reinterpret_cast<const void*>(address)), count);
+    });
     SectorTotals sectors = end_sectors();
     record.touched_sectors[0] += sectors.read;
     record.touched_sectors[1] += sectors.written;
@@ -160,7 +178,7 @@ void barrier(Block& block, unsigned barrier, const unsigned* participants) {
         unsigned lanes = barrier ? participants[w] & block.named[barrier].waiting[w] : participants[w];
         waiting += static_cast<unsigned>(__builtin_popcount(lanes));
     }
-    __atomic_add_fetch(&the_launch.barriers, 1, __ATOMIC_RELAXED);
+    count_barrier(block, participants);
     if (waiting == block.live) {
         flush_block(state);
         if (!barrier) check_exits(state, participants);

@@ -45,56 +45,46 @@ SIM_ALWAYS_INLINE void hook(const void* data, const void* code) {
     on_access<SizeLog2, Write>(*state, address, code);
 }
 
-// The same out of line, for the rarer entry points.
-template <unsigned SizeLog2, bool Write>
-SIM_NOINLINE void call_hook(const void* data, const void* code) {
-    hook<SizeLog2, Write>(data, code);
+// The same for the rarer entry points: one function for all sizes.
+template <bool Write>
+SIM_NOINLINE void hook_any(const void* data, unsigned size_log2, const void* code) {
+    uintptr_t address = reinterpret_cast<uintptr_t>(data);
+    Access access = Write ? Access::write : Access::read;
+    if (!current_thread) {
+        if (address - host_view.arena_base < host_view.arena_bytes) host_access(address, 1u << size_log2, access, code);
+        return;
+    }
+    ThreadState* state = state_of(*current_thread);
+    if (!state) return;
+    AccessSite* site = prepare_and_log(*state, address, access, size_log2, code);
+    if (!site || !site->cells) return;
+    if (site->guarded)
+        access_cells_guarded<Write>(*state, *site, address, size_log2);
+    else
+        access_cells<Write>(*state, *site, address, size_log2);
 }
 
 // Any number of bytes, in the largest aligned pieces.
 template <bool Write>
-SIM_NOINLINE void hook_range(const void* data, size_t bytes, const void* code) {
+void hook_range(const void* data, size_t bytes, const void* code) {
     const char* next = static_cast<const char*>(data);
     while (bytes > 0) {
-        uintptr_t address = reinterpret_cast<uintptr_t>(next);
-        size_t piece = 16;
-        while (piece > bytes || (address & (piece - 1))) piece /= 2;
-        switch (piece) {
-            case 16:
-                call_hook<4, Write>(next, code);
-                break;
-            case 8:
-                call_hook<3, Write>(next, code);
-                break;
-            case 4:
-                call_hook<2, Write>(next, code);
-                break;
-            case 2:
-                call_hook<1, Write>(next, code);
-                break;
-            default:
-                call_hook<0, Write>(next, code);
-                break;
-        }
-        next += piece;
-        bytes -= piece;
+        unsigned size_log2 = 4;
+        while ((size_t(1) << size_log2) > bytes ||
+               (reinterpret_cast<uintptr_t>(next) & ((uintptr_t(1) << size_log2) - 1)))
+            --size_log2;
+        hook_any<Write>(next, size_log2, code);
+        next += size_t(1) << size_log2;
+        bytes -= size_t(1) << size_log2;
     }
-}
-
-template <unsigned SizeLog2, bool Write>
-void hook_unaligned(const void* data, const void* code) {
-    if (SIM_LIKELY(!(reinterpret_cast<uintptr_t>(data) & ((uintptr_t(1) << SizeLog2) - 1))))
-        call_hook<SizeLog2, Write>(data, code);
-    else
-        hook_range<Write>(data, size_t(1) << SizeLog2, code);
 }
 
 // In global memory, volatile accesses are how kernels passed flags before there were atomic loads: they do not race
 // with each other, and with fences they order. In shared memory they race like any other access.
-template <unsigned SizeLog2, bool Write>
-void hook_volatile(const void* data, const void* code) {
+template <bool Write>
+void hook_volatile(const void* data, unsigned size_log2, const void* code) {
     Thread* thread = current_thread;
-    if (!thread || !state_of(*thread)) return call_hook<SizeLog2, Write>(data, code);
+    if (!thread || !state_of(*thread)) return hook_any<Write>(data, size_log2, code);
     if (!Write) {
         thread->call_address = code;  // what a loop that polls for ever is blamed on
         volatile_read(data);
@@ -102,10 +92,10 @@ void hook_volatile(const void* data, const void* code) {
     ThreadState& state = *state_of(*thread);
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
     if (is_shared(data))
-        call_hook<SizeLog2, Write>(data, code);
+        hook_any<Write>(data, size_log2, code);
     else
-        unordered_access(state, address, Write ? Access::volatile_write : Access::volatile_read, SizeLog2, code, !Write,
-                         false);
+        unordered_access(state, address, Write ? Access::volatile_write : Access::volatile_read, size_log2, code,
+                         !Write, false);
     if (Write)
         release(state, data);
     else
@@ -135,16 +125,12 @@ using namespace sim::checks;
 #define HOOKS(SIZE, LOG2)                                                                                    \
     EXPORT void __tsan_read##SIZE(void* data) { hook<LOG2, false>(data, CODE); }                             \
     EXPORT void __tsan_write##SIZE(void* data) { hook<LOG2, true>(data, CODE); }                             \
-    EXPORT void __tsan_volatile_read##SIZE(void* data) { hook_volatile<LOG2, false>(data, CODE); }           \
-    EXPORT void __tsan_volatile_write##SIZE(void* data) { hook_volatile<LOG2, true>(data, CODE); }           \
-    EXPORT void __tsan_read_write##SIZE(void* data) {                                                        \
-        call_hook<LOG2, false>(data, CODE);                                                                  \
-        call_hook<LOG2, true>(data, static_cast<char*>(CODE) - 1);                                           \
-    }                                                                                                        \
-    EXPORT void __tsan_unaligned_read##SIZE(void* data) { hook_unaligned<LOG2, false>(data, CODE); }         \
-    EXPORT void __tsan_unaligned_write##SIZE(void* data) { hook_unaligned<LOG2, true>(data, CODE); }         \
-    EXPORT void __tsan_unaligned_volatile_read##SIZE(void* data) { hook_volatile<LOG2, false>(data, CODE); } \
-    EXPORT void __tsan_unaligned_volatile_write##SIZE(void* data) { hook_volatile<LOG2, true>(data, CODE); }
+    EXPORT void __tsan_unaligned_read##SIZE(void* data) { hook_range<false>(data, SIZE, CODE); }             \
+    EXPORT void __tsan_unaligned_write##SIZE(void* data) { hook_range<true>(data, SIZE, CODE); }             \
+    EXPORT void __tsan_volatile_read##SIZE(void* data) { hook_volatile<false>(data, LOG2, CODE); }           \
+    EXPORT void __tsan_volatile_write##SIZE(void* data) { hook_volatile<true>(data, LOG2, CODE); }           \
+    EXPORT void __tsan_unaligned_volatile_read##SIZE(void* data) { hook_volatile<false>(data, LOG2, CODE); } \
+    EXPORT void __tsan_unaligned_volatile_write##SIZE(void* data) { hook_volatile<true>(data, LOG2, CODE); }
 
 HOOKS(1, 0)
 HOOKS(2, 1)

@@ -75,6 +75,7 @@ void write_inside(ThreadState& thread, Region& region, uintptr_t address, size_t
     if (region.read_only || region.freed || address >= region.base + region.bytes || address + size <= region.base)
         return;
     track(region);
+    if (!region.cells) return;
     uintptr_t first = address > region.base ? address : region.base;
     uintptr_t end = address + size < region.base + region.bytes ? address + size : region.base + region.bytes;
     for (uintptr_t byte = first; byte < end; ++byte)
@@ -123,7 +124,7 @@ void make_cells(ThreadState& thread, Region& region, unsigned size_log2) {
         track(region);
         return;
     }
-    track(region);
+    if (global) track(region);  // shared arrays come with cells
     if (size_log2 >= region.shift) return;
     refine(region, size_log2);
     forget_region(*thread.worker, region);

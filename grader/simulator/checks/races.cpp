@@ -222,7 +222,7 @@ void write_conflict(ThreadState& thread, Cell& cell, const AccessSite& site, uin
         } else if (!ordered(thread, write)) {
             // No race if it writes what is there already; that shows only afterwards.
             ThreadExtras& extras = extras_of(thread);
-            if (extras.has_write) settle(thread, 0, nullptr);
+            settle_last_write(thread);
             PendingWrite& pending = extras.write;
             pending.looks = 0;
             pending.bytes = size_t(1) << site.size_log2;

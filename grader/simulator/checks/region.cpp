@@ -13,6 +13,7 @@ Growable<Region*> variables;    // __device__ and __constant__, as they are met
 Region* last_found = nullptr;
 SpinLock lock;
 uint32_t region_count = 0;
+bool cells_refused = false;
 
 // The first allocation whose base is above the address.
 size_t upper_bound(uintptr_t address) {
@@ -89,10 +90,15 @@ uint32_t new_region_id() { return __atomic_add_fetch(&region_count, 1, __ATOMIC_
 Cell* map_cells(size_t count) {
     size_t bytes = count * sizeof(Cell);
     void* memory = mmap(nullptr, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) abort();
+    if (memory == MAP_FAILED) {
+        cells_refused = true;
+        return nullptr;
+    }
     if (bytes >= size_t(4) << 20) madvise(memory, bytes, MADV_HUGEPAGE);
     return static_cast<Cell*>(memory);
 }
+
+bool cells_were_refused() { return cells_refused; }
 
 void unmap_cells(Cell* cells, size_t count) {
     if (cells) munmap(cells, count * sizeof(Cell) + 1);
@@ -171,6 +177,7 @@ void mark_written(uintptr_t address, size_t bytes) {
         return;
     }
     track(*region);
+    if (!region->cells) return;
     size_t first = (address - region->base) >> region->shift;
     size_t last = (address - region->base + bytes - 1) >> region->shift;
     for (size_t i = first; i <= last && i < region->cell_count(); ++i)
@@ -196,6 +203,7 @@ void forget_regions() {
     for (Region* region : variables) delete_region(region);
     allocations.clear();
     variables.clear();
+    cells_refused = false;
 }
 
 void age_regions() {
@@ -245,13 +253,13 @@ void each_variable(void (*visit)(Region&, void*), void* context) {
 }
 
 void track(Region& region) {
-    if (!region.cells && !region.freed) region.cells = map_cells(region.cell_count());
+    if (!region.cells && !region.freed && region.space != Space::shared) region.cells = map_cells(region.cell_count());
 }
 
 void refine(Region& region, unsigned shift) {
     if (shift >= region.shift) return;
-    if (region.cells && region.space == Space::shared) {  // room for the smallest cells is there
-        split_cells(region.cells, region.cell_count(), region.shift - shift);
+    if (region.space == Space::shared) {  // room for the smallest cells is there
+        if (region.cells) split_cells(region.cells, region.cell_count(), region.shift - shift);
         region.shift = static_cast<uint8_t>(shift);
         return;
     }
@@ -261,6 +269,10 @@ void refine(Region& region, unsigned shift) {
     region.shift = static_cast<uint8_t>(shift);
     if (!old) return;
     region.cells = map_cells(old_count << by);
+    if (!region.cells) {
+        unmap_cells(old, old_count);
+        return;
+    }
     memcpy(static_cast<void*>(region.cells), old, old_count * sizeof(Cell));
     split_cells(region.cells, old_count, by);
     unmap_cells(old, old_count);

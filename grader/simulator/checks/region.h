@@ -94,7 +94,9 @@ void refine(Region& region, unsigned shift);
 // Gives a region its cells, if it has none yet and may be written.
 void track(Region& region);
 
+// Null when the process may have no more memory: then accesses there are not checked, and the report says so.
 Cell* map_cells(size_t count);
+bool cells_were_refused();
 void unmap_cells(Cell* cells, size_t count);
 // Repeats each of `count` cells 1 << by times, in place.
 void split_cells(Cell* cells, size_t count, unsigned by);

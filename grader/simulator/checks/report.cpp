@@ -22,29 +22,29 @@ class Writer {
         fresh_ = true;
     }
     const char* finish() {
-        text_.push(0);
+        put(0);
         return text_.begin();
     }
-    void raw(const char* text) {
+    __attribute__((noinline)) void raw(const char* text) {
         size_t length = strlen(text);
         text_.append(text, length);
     }
-    void string(const char* text) {
-        text_.push('"');
+    __attribute__((noinline)) void string(const char* text) {
+        put('"');
         for (const char* c = text; *c; ++c) {
             auto byte = static_cast<unsigned char>(*c);
             if (byte == '"' || byte == '\\') {
-                text_.push('\\');
-                text_.push(*c);
+                put('\\');
+                put(*c);
             } else if (byte < 0x20) {
                 char escaped[8];
                 snprintf(escaped, sizeof escaped, "\\u%04x", byte);
                 raw(escaped);
             } else {
-                text_.push(*c);
+                put(*c);
             }
         }
-        text_.push('"');
+        put('"');
     }
     void number(uint64_t value) {
         char digits[24];
@@ -63,7 +63,7 @@ class Writer {
     }
 
     // One member of an object: a comma before it, except after the opening brace.
-    void key(const char* name) {
+    __attribute__((noinline)) void key(const char* name) {
         comma();
         string(name);
         raw(":");
@@ -96,22 +96,24 @@ class Writer {
     }
     void open(char bracket) {
         comma();
-        text_.push(bracket);
+        put(bracket);
         fresh_ = true;
     }
     void open(const char* name, char bracket) {
         key(name);
-        text_.push(bracket);
+        put(bracket);
         fresh_ = true;
     }
     void close(char bracket) {
-        text_.push(bracket);
+        put(bracket);
         fresh_ = false;
     }
 
   private:
-    void comma() {
-        if (!fresh_) text_.push(',');
+    // Not inlined in every place that writes a bracket: this file is to compile quickly.
+    __attribute__((noinline)) void put(char c) { text_.push(c); }
+    __attribute__((noinline)) void comma() {
+        if (!fresh_) put(',');
         fresh_ = false;
     }
     Growable<char> text_;
@@ -285,6 +287,15 @@ void write_kernel(const KernelRecord& record) {
     out.open("sites", '[');
     for (const SiteCounters& counted : *record.sites) write_counters(counted);
     out.close(']');
+    out.open("barrier_sites", '[');
+    for (const BarrierCount& counted : *record.barrier_sites) {
+        out.open('[');
+        out.item(uint64_t(counted.site));
+        out.item(counted.count);
+        out.close(']');
+        used_site[counted.site] = true;
+    }
+    out.close(']');
     out.close('}');
 }
 
@@ -394,6 +405,16 @@ const char* write_report() {
             find_leak(region);
         },
         nullptr);
+    if (cells_were_refused()) {
+        Finding finding = {};
+        finding.check = Check::fault;
+        finding.kind = "out_of_memory";
+        finding.count = 1;
+        finding.kernel = ~0u;
+        strncpy(finding.detail, "the simulator could not get the memory to check all accesses: use smaller tensors",
+                sizeof finding.detail - 1);
+        add_finding(finding);
+    }
     out.begin();
     out.open('{');
     out.member("version", uint64_t(1));

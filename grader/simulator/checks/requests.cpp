@@ -68,8 +68,8 @@ void save_count(AccessSite& site) {
 // --- sectors ---
 
 inline void touch_range(RequestScratch& touched, bool write, size_t first, size_t last) {
-    if ((last >> 6) >= touched.words) return;
     uint64_t* bits = touched.bits[write];
+    if ((last >> 6) >= touched.words || !bits) return;
     if (touched.first[write] > first >> 6) touched.first[write] = first >> 6;
     if (touched.last[write] < last >> 6) touched.last[write] = last >> 6;
     size_t word = first >> 6;
@@ -553,8 +553,7 @@ void begin_sectors(WorkerState& worker) {
         for (uint64_t*& bits : touched.bits) {
             void* memory = mmap(nullptr, words * sizeof(uint64_t), PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-            if (memory == MAP_FAILED) abort();
-            bits = static_cast<uint64_t*>(memory);
+            bits = memory == MAP_FAILED ? nullptr : static_cast<uint64_t*>(memory);
         }
     }
     for (unsigned w = 0; w < 2; ++w) {

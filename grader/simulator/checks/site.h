@@ -76,12 +76,11 @@ class SiteTable {
         AccessSite* site;
     };
     size_t place(const void* address) const {
-        uintptr_t bits = reinterpret_cast<uintptr_t>(address);
-        return (bits ^ bits >> 12) & (slots - 1);
+        return static_cast<size_t>(reinterpret_cast<uintptr_t>(address) * uint64_t(0x9E3779B97F4A7C15u) >> 52);
     }
     AccessSite* find_slowly(const void* address);
 
-    static constexpr size_t slots = 4096;
+    static constexpr size_t slots = 4096;  // 2 to the power of 64 - 52
     Slot* slots_;
     HashMap<AccessSite*> by_address_;
     Growable<AccessSite*> sites_;

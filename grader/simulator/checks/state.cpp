@@ -186,7 +186,7 @@ constexpr size_t shared_extent = size_t(512) << 10;
 void fill_region(Region& region, const SharedArray& array, SharedMemory& shared) {
     region.base = shared.base + array.offset;
     region.bytes = array.bytes;
-    region.cells = shared.cells + array.offset;  // room for a cell for each byte
+    region.cells = shared.cells ? shared.cells + array.offset : nullptr;  // room for a cell for each byte
     region.shift = 2;
     region.space = Space::shared;
     region.kind = array.slot ? RegionKind::shared_array : RegionKind::dynamic_shared;

@@ -151,6 +151,7 @@ struct LaunchState {
     SpinLock lock;           // of the rest
     HashMap<SyncLog*> logs;  // by the address of the atomic variable
     uint64_t barriers;
+    HashMap<uint64_t> barriers_at;  // by return address
 };
 
 extern LaunchState the_launch;
