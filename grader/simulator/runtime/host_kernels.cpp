@@ -47,13 +47,18 @@ struct Lock {
 
 }  // namespace
 
-size_t shared_limit_of(const void* kernel) {
+size_t requested_shared_limit(const void* kernel) {
     Lock guard;
     size_t limit = 0;
     for (size_t i = 0; i < count; ++i) {
         bool counts = kernel ? records[i].kernel == kernel : true;
         if (counts && records[i].dynamic_limit > limit) limit = records[i].dynamic_limit;
     }
+    return limit;
+}
+
+size_t shared_limit_of(const void* kernel) {
+    size_t limit = requested_shared_limit(kernel);
     return limit ? limit : limits::shared_without_attribute;
 }
 

@@ -12,8 +12,10 @@ struct RegisteredKernel {
 };
 bool find_kernel(const void* kernel, RegisteredKernel* found);
 
-// Bytes of shared memory (static + dynamic) that a launch of this kernel may use. A null kernel is one whose address
-// the front end could not tell: it gets the most that any kernel was allowed.
+// Bytes of dynamic shared memory that cudaFuncSetAttribute allowed this kernel, 0 where it was not called. A null kernel is
+// one whose address the front end could not tell: it gets the most that any kernel was allowed.
+size_t requested_shared_limit(const void* kernel);
+// Bytes of dynamic shared memory that a launch of this kernel may ask for.
 size_t shared_limit_of(const void* kernel);
 // Static bytes that earlier launches of this kernel used; 0 when unknown.
 size_t static_shared_of(const void* kernel);

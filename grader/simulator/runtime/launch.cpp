@@ -99,8 +99,8 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     grid.body = body;
     grid.context = context;
     grid.block_count = static_cast<uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
-    // A kernel that asked for more dynamic memory than usual may also use more in all.
-    bool asked = shared_limit_of(config.kernel) > limits::shared_without_attribute;
+    // The attribute limits the dynamic part; with it, static and dynamic together may use all there is.
+    bool asked = requested_shared_limit(config.kernel) > 0;
     grid.shared_limit = asked ? limits::shared_with_attribute : limits::shared_without_attribute;
     grid.residency = resident_blocks(config);
 
