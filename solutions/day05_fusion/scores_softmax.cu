@@ -170,12 +170,11 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
         }
     };
 
-    copy_tile(0);
-    copy_tile(1);
+    for (int round = 0; round < kStages - 1; ++round) copy_tile(round);
     float maximum[2][2] = {{kLowest, kLowest}, {kLowest, kLowest}}, sum[2][2] = {};
     for (int round = 0; round < tiles; ++round) {
         const __half* tile = next_tile(round);
-#pragma unroll
+#pragma unroll 1  // unrolled, it would need more registers than there are, and leave the nearest instruction cache
         for (int g = 0; g < kKeys; g += kGroup) {
             float scores[2][kBlocks][4];
             make_scores(scores, tile + g * kRow, round * kKeys + g);
@@ -221,7 +220,7 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
 
     for (int round = tiles; round < 2 * tiles; ++round) {
         const __half* tile = next_tile(round);
-#pragma unroll
+#pragma unroll 1  // unrolled, it would need more registers than there are, and leave the nearest instruction cache
         for (int g = 0; g < kKeys; g += kGroup) {
             const int key0 = (round - tiles) * kKeys + g;
             float scores[2][kBlocks][4];
