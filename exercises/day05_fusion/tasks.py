@@ -40,6 +40,7 @@ rms_norm_linear = Exercise(
     outputs={"out": Output("rows out_features")},
     scalars={"eps": lambda d: d.get("eps", 1e-5)},
     reference=normed_product,
+    tolerance={"bf16": 2.4e-2},  # weight times norm_weight is rounded once more
     trivial=[
         lambda x, weight: x @ weight.T,
         lambda x, weight, eps: normed_product(x, torch.ones_like(x[:1]), weight, eps),
