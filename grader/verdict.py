@@ -86,6 +86,8 @@ class Finding:
     count: int = 1
     text: str = ""
     """The whole finding as a learner reads it, over several lines."""
+    advice: str = ""
+    """What to do about it."""
     other: dict[str, Any] | None = None
     """For a race, the other side."""
 
@@ -155,6 +157,8 @@ class BarResult:
     at_least: float | None = None
     values: dict[str, float] = field(default_factory=dict)
     """The counters in the expression."""
+    dtype: str = ""
+    """The dtype of the case that was counted, where there are several."""
     look: str = ""
     text: str = ""
 

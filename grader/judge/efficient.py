@@ -91,6 +91,7 @@ def evaluate_bar(bar: Bar, names: Mapping[str, Any], dtype: str = "") -> BarResu
         at_most=bar.at_most,
         at_least=bar.at_least,
         values={name: float(names[name]) for name in used},
+        dtype=dtype,
         look=bar.look,
     )
     result.text = explain(result, dtype)

@@ -66,5 +66,6 @@ def _finding(found: Any, run: Run) -> Finding:
         thread=list(found.thread) if found.thread is not None else None,
         count=found.count,
         text=getattr(found, "text", "") or "",
+        advice=getattr(found, "advice", "") or "",
         other=other,
     )
