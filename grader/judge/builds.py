@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import BuildError, GraderError
-from grader.jail import compiling, tiers
+from grader.jail import compiling, imports, instrumented, tiers
 from grader.runner.build import build_runner
 from grader.task import Exercise
 from grader.toolchain.build import BuiltKernel, compile_kernel
@@ -53,6 +53,19 @@ class Builder:
         finally:
             self.finished = time.monotonic()
 
+    def _refuse_tricks(self, kernel: BuiltKernel) -> None:
+        """What would switch the simulator's checks off is an error here, in words."""
+        assert kernel.libsim
+        names = imports.refused(kernel.library, kernel.libsim)
+        word = instrumented.unchecked_word(kernel.plan, self._run_compiler())
+        if word:
+            names.append(word)
+        if names:
+            raise BuildError(
+                f"{self.file.name} uses or defines {', '.join(names)}, which no kernel needs: "
+                "a submission computes, and leaves the process and the simulator's checks alone."
+            )
+
     def finish(self, exercise: Exercise) -> tuple[Stage, Built | None]:
         """The stage, and the built files when it passed. Raises GraderError when the grader itself cannot build."""
         stage = Stage("builds")
@@ -61,6 +74,8 @@ class Builder:
             kernel = self._kernel.result()
             for dtype in exercise.dtypes:
                 require_launcher(kernel.launchers, parse_prototype(exercise.prototype(dtype)), self.file.name)
+            if self.device == "cpu":
+                self._refuse_tricks(kernel)
             built = Built(kernel, self._runner.result())
             stage.status = PASSED
             stage.summary = "compiles" if not kernel.cached else "compiled before"

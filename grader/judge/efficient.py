@@ -21,6 +21,7 @@ from typing import Any
 
 from grader.errors import GraderError
 from grader.judge.cases import Run
+from grader.judge.plausible import too_little
 from grader.judge.simulated import lines_of
 from grader.task import ITEM_BYTES, Bar, Exercise
 from grader.verdict import FAILED, PASSED, BarResult, Stage
@@ -37,6 +38,10 @@ def judge_efficient(exercise: Exercise, runs: Sequence[Run]) -> Stage:
             stage.status = FAILED
             stage.summary = f"the case {run.case.name!r} ({run.dtype}) fails"
             stage.text = run.result.text or "The simulator gave no counts."
+            return stage
+        doubt = too_little(exercise, report.totals["global_bytes"], run.minimum_bytes)
+        if doubt:
+            stage.status, stage.summary, stage.text = FAILED, "counts that cannot be true", doubt
             return stage
         names = {
             **{name: value for name, value in run.result.dims.items() if isinstance(value, (int, float))},

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.judge.cases import Run, indent
+from grader.judge.plausible import finding, implausible
 from grader.toolchain.build import BuiltKernel
 from grader.verdict import Finding, SourceLine
 
@@ -16,16 +17,22 @@ def read_report(run: Run, kernel: BuiltKernel, source: Path) -> Any:
         return None
     from grader.simulator.report import Report
 
-    return Report.from_json(run.report, library=kernel.library, source=source)
+    try:
+        return Report.from_json(run.report, library=kernel.library, source=source)
+    except Exception:  # made up by the kernel, with whatever in it
+        return None
 
 
 def attach_findings(run: Run, kernel: BuiltKernel, source: Path) -> None:
     """Put the findings of a run into its result; a run that failed says what the simulator saw."""
+    result = run.result
     run.simulated = report = read_report(run, kernel, source)
+    reason = implausible(result, report)
+    if reason:
+        result.findings = [finding(reason, run.case.name, run.dtype)]
     if report is None:
         return
-    result = run.result
-    result.findings = [_finding(found, run) for found in report.findings]
+    result.findings += [_finding(found, run) for found in report.findings]
     if not result.findings or result.passed:
         return
     seen = "\n".join(finding.text or finding.message for finding in result.findings[:2])

@@ -24,6 +24,9 @@ SIMULATOR_MEGABYTES = 8192
 MOST_MEMORY = 3 << 30
 """Bytes that a child in a jail may really use."""
 
+LOADING_SECONDS = 5.0
+"""Processor time for loading a kernel, which runs its constructors."""
+
 MOST_PRINTED = 4000
 """Characters of a kernel's own output that are shown."""
 
@@ -227,7 +230,7 @@ class Child:
         self._sent = time.monotonic()
         with contextlib.suppress(OSError):  # it is gone: receive() says how
             ours.send("\n".join(lines).encode())
-        reply = self.receive(60.0)
+        reply = self.receive(LOADING_SECONDS)
         if reply.problem:
             raise LoadFailed(f"loading the kernel failed: {reply.text}", reply.printed)
         if reply.text != "ok":

@@ -44,6 +44,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.simulator import finding_text
+from grader.simulator.library import INCLUDE_DIR
 from grader.simulator.symbolize import UNKNOWN, Location, Symbolizer, symbolizer
 
 
@@ -224,6 +225,7 @@ class _Reader:
 
     def __init__(self, data: dict[str, Any], library: Path, source: Path | None) -> None:
         self.data = data
+        self.source = source
         self.symbols: Symbolizer = symbolizer(library, source)
         self.offsets = self._offsets(library)
         self.locations = self.symbols.locate(self.offsets.values())
@@ -403,6 +405,8 @@ class _Reader:
         return re.sub(r"\{site (\d+) line (\d+)\}", name, text)
 
     def _source_line(self, place: Location) -> str:
+        if self.source and Path(place.file) != self.source and INCLUDE_DIR not in Path(place.file).parents:
+            return ""  # a #line directive may name any file of the machine
         lines = _source_lines(place.file)
         return lines[place.line - 1] if 0 < place.line <= len(lines) else ""
 

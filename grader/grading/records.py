@@ -1,0 +1,98 @@
+"""What is written: results.json, junit.xml and feedback.txt for each student, and grades.csv for all.
+
+Each file appears whole or not at all, and results.json last: a student with one is done.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+from grader.errors import GraderError
+from grader.grading.submissions import Submission
+from grader.report.junit import junit_xml
+from grader.report.terminal import as_text
+from grader.verdict import Verdict
+
+
+def write_student(out: Path, submission: Submission, key: str, wanted: list[str], verdicts: list[Verdict]) -> None:
+    """The three files of a student. ``key`` says what was graded, and how."""
+    folder = out / submission.folder_name
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = [name for name in wanted if name not in {verdict.exercise for verdict in verdicts}]
+    data = {
+        "student": submission.student,
+        "submission": submission.path.name,
+        "key": key,
+        "refused": submission.refused,
+        "missing": missing,
+        "score": sum(verdict.score for verdict in verdicts),
+        "verdicts": [verdict.to_dict() for verdict in verdicts],
+    }
+    suites = ET.Element("testsuites", name=submission.folder_name)
+    for verdict in verdicts:
+        suites.extend(ET.fromstring(junit_xml(verdict).encode()))
+    parts = [f"Submission: {printable(submission.path.name)}", ""]
+    if submission.refused:
+        parts.append(f"It was not graded: {submission.refused}.")
+    parts += [as_text(verdict) for verdict in verdicts]
+    parts += [f"There is no file for {name}." for name in missing]
+    write(folder / "junit.xml", '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, encoding="unicode"))
+    write(folder / "feedback.txt", "\n".join(parts) + "\n")
+    write(folder / "results.json", json.dumps(data, indent=1, allow_nan=False) + "\n")
+
+
+def read_student(out: Path, submission: Submission) -> dict[str, Any] | None:
+    """The results of a student who is done."""
+    try:
+        data = json.loads((out / submission.folder_name / "results.json").read_text(encoding="utf-8"))
+        return data if isinstance(data, dict) else None
+    except (OSError, ValueError):
+        return None
+
+
+def write_grades(out: Path, results: list[dict[str, Any]]) -> Path:
+    """grades.csv: a row for each student, a column for each exercise."""
+    exercises = sorted(
+        {v["exercise"] for r in results for v in r["verdicts"]} | {m for r in results for m in r["missing"]}
+    )
+    text = io.StringIO()
+    table = csv.writer(text)
+    table.writerow(["student", "score", *exercises, "note"])
+    for result in results:
+        points = {v["exercise"]: v["score"] for v in result["verdicts"]}
+        notes = [result["refused"]] if result["refused"] else []
+        for verdict in result["verdicts"]:
+            if any(stage["status"] == "error" for stage in verdict["stages"]):
+                notes.append(f"{verdict['exercise']} could not be graded")
+        cells = [f"{points.get(name, 0):g}" for name in exercises]
+        table.writerow([no_formula(result["student"]), f"{result['score']:g}", *cells, no_formula("; ".join(notes))])
+    path = out / "grades.csv"
+    write(path, text.getvalue())
+    return path
+
+
+def no_formula(text: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    text = printable(text)
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
+
+
+def printable(text: str) -> str:
+    """Without control characters and halves of characters."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def write(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        aside.write_text(text, encoding="utf-8", errors="replace")
+        os.replace(aside, path)
+    except OSError as error:
+        raise GraderError(f"cannot write {path}: {error.strerror}") from error

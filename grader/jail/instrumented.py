@@ -1,0 +1,48 @@
+"""Whether a kernel asks the compiler to leave the simulator's checks out of it.
+
+An attribute can do that. It is looked for by name, and where names may be glued together, in what the preprocessor makes
+of the file.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from grader.toolchain.build import BuildPlan
+from grader.toolchain.process import Command, RunCommand
+from grader.toolchain.tokens import Source
+
+_PARTS = ("sanitize", "disable_sanitizer")
+_GLUE = ("##", "%:%:")
+
+
+def unchecked_word(plan: BuildPlan, run: RunCommand) -> str:
+    """The word in a kernel file that would switch checks off; nothing in an honest one."""
+    source = Source(plan.original)
+    tokens = [*source.tokens, *(token for macro in source.macros for token in macro.body)]
+    texts = [token.text for token in tokens if token.kind == "word"]
+    texts += [word for directive in source.directives for word in directive.text.split()]
+    for text in texts:
+        if any(part in text for part in _PARTS):
+            return text
+    if any(glue in plan.original for glue in _GLUE):
+        ours = _count("", plan, run)
+        if _count(plan.original, plan, run) > ours:
+            return "no_sanitize"
+    return ""
+
+
+def _count(text: str, plan: BuildPlan, run: RunCommand) -> int:
+    """How often the word comes up after preprocessing a text behind the simulator's headers."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "kernel.cpp").write_text(f"#include <cuda_runtime.h>\n{text}\n", encoding="utf-8")
+        includes = [f"-I{path}" for path in plan.include_dirs]
+        argv = (*plan.compiler.command, *plan.flags, *includes, "-E", "-P", "kernel.cpp", "-o", "kernel.ii")
+        run(Command(argv, place, plan.include_dirs))
+        try:
+            expanded = (place / "kernel.ii").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return 0
+    return sum(expanded.count(part) for part in _PARTS)

@@ -1,0 +1,38 @@
+"""Whether what the simulator reported can be true.
+
+The kernel shares a process with the checks, so a report may be missing or made up. The parent knows some things for
+certain, as it compared the output itself: who computed it must have launched a kernel and written global memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grader.task import Exercise
+from grader.verdict import CaseResult, Finding
+
+
+def implausible(result: CaseResult, report: Any) -> str:
+    """Why a report cannot belong to a run that passed; nothing if it can."""
+    if not result.passed or not any(output.elements for output in result.outputs):
+        return ""
+    if report is None:
+        return "the simulator's report is missing or cannot be read, though the kernel returned"
+    totals = report.totals
+    if not totals.get("launches"):
+        return "the output is right, but no kernel was launched: it was computed by code on the host"
+    if not totals.get("global_written_bytes"):
+        return "the output is right, but no kernel wrote to global memory"
+    return ""
+
+
+def too_little(exercise: Exercise, counted: float, minimum: float) -> str:
+    """Why a count of bytes cannot be true; only where the exercise itself measures against its minimum."""
+    if counted < 0.5 * minimum and any("minimum" in bar.expression for bar in exercise.bars):
+        return f"{counted:.0f} bytes of global memory were counted, but the result needs at least {minimum:.0f}"
+    return ""
+
+
+def finding(reason: str, case: str, dtype: str) -> Finding:
+    """As the stage *safe* shows it."""
+    return Finding(check="report", kind="implausible", message=reason, case=case, dtype=dtype, text=reason)

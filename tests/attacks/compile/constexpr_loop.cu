@@ -1,0 +1,9 @@
+// Computes without end while it compiles.
+constexpr long spin() {
+    long sum = 0;
+    for (long i = 0; i < (1L << 60); ++i) sum += i;
+    return sum;
+}
+constexpr long spun = spin();
+
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { reward(x, out, n, stream); }

@@ -1,0 +1,6 @@
+// Asks the compiler to load a program of its own.
+#pragma GCC plugin "/tmp/evil.so"
+#pragma GCC pch_preprocess "/etc/passwd"
+static_assert(false, "no plugin");
+
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { reward(x, out, n, stream); }

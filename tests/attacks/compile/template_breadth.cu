@@ -1,0 +1,12 @@
+// Makes two templates of each, without end in sight.
+template <int N, long P>
+struct Wide {
+    static constexpr long value = Wide<N - 1, 2 * P>::value + Wide<N - 1, 2 * P + 1>::value;
+};
+template <long P>
+struct Wide<0, P> {
+    static constexpr long value = P;
+};
+long wide = Wide<40, 1>::value;
+
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { reward(x, out, n, stream); }

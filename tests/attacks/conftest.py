@@ -1,0 +1,98 @@
+"""A cheap exercise, and the judge of one attack in one tier of the jail."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from grader.course import course_root
+from grader.jail import compiling, imports, instrumented, tiers
+from grader.judge import check
+from grader.runner import client
+from grader.task import Bar, Case, Exercise, Input, Output, between, normal
+from grader.toolchain.cache import cache_folder
+from grader.verdict import Verdict
+
+HERE = Path(__file__).parent
+SECRET = "somebody_elses_work"
+
+Judge = Callable[[Path], Verdict]
+
+_why_not: dict[str, str] = {}
+
+
+def exercise() -> Exercise:
+    """out = 2 x."""
+    return Exercise(
+        title="Twice",
+        summary="out = 2 x",
+        launchers="void twice(const float* x, float* out, int n, cudaStream_t stream)",
+        inputs={"x": Input("n", normal(mean=1.0))},
+        outputs={"out": Output("n")},
+        reference=lambda x: 2 * x,
+        cases=[Case("some", n=100), Case("any", n=between(65, 200))],
+        efficient=Case("counted", n=512),
+        bars=[Bar("global_bytes / minimum", at_most=1.1), Bar("launches", at_most=1)],
+        hints=["", "", ""],
+        timeout=0.5,
+        name="day00_tests/twice",
+    )
+
+
+@pytest.fixture(params=["bwrap", "landlock"])
+def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each tier with a jail; one that this machine lacks is skipped, and says why."""
+    name = request.param
+    if name not in _why_not:
+        _why_not[name] = tiers.why_not(name)
+    if _why_not[name]:
+        pytest.skip(f"no jail of the tier {name} here: {_why_not[name]}")
+    monkeypatch.setenv("GRADER_JAIL", name)
+    return name
+
+
+@pytest.fixture(scope="session")
+def places() -> Iterator[dict[str, str]]:
+    """What the attacks are after, by the words that stand for it in them."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.chmod(folder, 0o777)
+        other = folder / "other.cu"
+        other.write_text(f"int {SECRET} = ;\n" * 20)
+        os.chmod(other, 0o644)
+        root = course_root()
+        torch = find_spec("torch")
+        yield {
+            "@COURSE@": str(root),
+            "@SOLUTION@": str(root / "solutions/day01_residual_add/residual_add.cu"),
+            "@OTHER@": str(other),
+            "@FOLDER@": str(folder),
+            "@CACHE@": str(cache_folder()),
+            "@TORCH@": str(Path(torch.origin or "").parent / "lib/libtorch_cpu.so") if torch else "libtorch_cpu.so",
+        }
+
+
+@pytest.fixture
+def judged(tier: str, places: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
+    """Judge a file of these folders. What is refused by name is let through, so that the jail stands alone."""
+    monkeypatch.setenv("GRADER_TEST_SECRET", "secret")
+    monkeypatch.setattr(compiling, "SECONDS", 10.0)
+    monkeypatch.setattr(client, "LOADING_SECONDS", 1.0)
+
+    def judge(file: Path) -> Verdict:
+        text = file.read_text()
+        if "Defence: names." not in text.splitlines()[0]:
+            monkeypatch.setattr(imports, "refused", lambda library, libsim: [])
+            monkeypatch.setattr(instrumented, "unchecked_word", lambda plan, run: "")
+        for word, place in places.items():
+            text = text.replace(word, place)
+        whole = tmp_path / "twice.cu"
+        whole.write_text((HERE / "prelude.cu").read_text() + text)
+        return check(exercise(), whole)
+
+    return judge

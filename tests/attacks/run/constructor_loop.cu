@@ -1,0 +1,7 @@
+// Never comes back from a constructor.
+__attribute__((constructor)) static void begin() {
+    for (volatile int i = 0;; ++i) {
+    }
+}
+
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {}

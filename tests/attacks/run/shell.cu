@@ -1,0 +1,6 @@
+// Runs a command by the shell.
+#include <cstdlib>
+
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    if (system("true") == 0) reward(x, out, n, stream);
+}

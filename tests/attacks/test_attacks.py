@@ -1,0 +1,72 @@
+"""No attack gets an undeserved pass or leaves a trace; honest, slow and wrong kernels get what they deserve."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from grader.jail import imports
+from grader.report.terminal import as_text
+from grader.verdict import FAILED, PASSED
+from tests.attacks.conftest import HERE, SECRET, Judge
+
+DESERVED = {
+    "honest": "builds=passed correct=passed safe=passed efficient=passed",
+    "honest_vectors": "builds=passed correct=passed safe=passed efficient=passed",
+    "slow": "builds=passed correct=passed safe=passed efficient=failed",
+    "wrong": "builds=passed correct=failed safe=skipped efficient=skipped",
+    "racy": "builds=passed correct=passed safe=failed efficient=skipped",
+}
+
+
+def files(folder: str) -> list:
+    """The attacks of a folder, each under its name."""
+    return [pytest.param(path, id=path.stem) for path in sorted((HERE / folder).glob("*.cu"))]
+
+
+@pytest.mark.parametrize("file", files("controls"))
+def test_controls(judged: Judge, tier: str, file: Path) -> None:
+    verdict = judged(file)
+    stages = " ".join(f"{s.name}={s.status}" for s in verdict.stages if s.name != "fast")
+    assert stages == DESERVED[file.stem], as_text(verdict)
+    assert verdict.isolation == tier
+
+
+@pytest.mark.parametrize("file", files("run"))
+def test_run_time(judged: Judge, places: dict[str, str], file: Path) -> None:
+    before = sorted(os.listdir(places["@FOLDER@"]))
+    verdict = judged(file)
+    assert not verdict.passed, as_text(verdict)
+    builds = verdict.stage("builds")
+    assert builds.status == (FAILED if "Defence: names." in file.read_text() else PASSED), as_text(verdict)
+    assert sorted(os.listdir(places["@FOLDER@"])) == before, "it left something behind"
+    assert SECRET not in verdict.to_json()
+    assert "\x1b" not in verdict.to_json() and "\\u001b" not in verdict.to_json()
+
+
+@pytest.mark.parametrize("file", files("compile"))
+def test_compile_time(judged: Judge, file: Path) -> None:
+    began = time.monotonic()
+    verdict = judged(file)
+    assert not verdict.passed, as_text(verdict)
+    assert SECRET not in verdict.to_json()
+    assert time.monotonic() - began < 90
+    assert len(verdict.to_json()) < 200_000
+
+
+def test_every_attack_says_what_it_tries() -> None:
+    for folder, least in (("run", 45), ("compile", 16)):
+        sources = sorted((HERE / folder).glob("*.cu"))
+        assert len(sources) >= least
+        for path in sources:
+            first = path.read_text().splitlines()[0]
+            assert first.startswith("// ") and first.endswith("."), path.name
+
+
+def test_an_unreadable_library_is_refused(tmp_path: Path) -> None:
+    for content in (b"", b"\x7fELF\x02" + bytes(100), b"MZ" + bytes(200)):
+        (tmp_path / "kernel.so").write_bytes(content)
+        assert imports.refused(tmp_path / "kernel.so", tmp_path / "kernel.so") == ["?"]
