@@ -290,10 +290,13 @@ f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all tensors
     ],
     flops=lambda d: 4 * d["batch"] * heads_of(d) * d["max_len"] * d["head_dim"],
     bench=[
-        Bench("64 sequences, 4096 keys", inputs=FULL, dtypes=["f16", "bf16"], **decoding(64, 32, 8, 4096, 128, 8)),
-        Bench("256 sequences, 2048 keys", inputs=FULL, dtypes=["bf16"], **decoding(256, 32, 8, 2048, 128, 4)),
-        Bench("1 sequence, 32768 keys", inputs=FULL, dtypes=["bf16"], **decoding(1, 32, 8, 32768, 128, 128)),
-        Bench("16 sequences, 4096 keys, f32", inputs=FULL, dtypes=["f32"], **decoding(16, 32, 8, 4096, 128, 16)),
+        Bench("64 sequences, 4096 keys", inputs=FULL, dtypes=["f16", "bf16"], **decoding(64, 32, 8, 4096, 128, 1)),
+        Bench("256 sequences, 2048 keys", inputs=FULL, dtypes=["bf16"], **decoding(256, 32, 8, 2048, 128, 1)),
+        Bench(
+            "64 sequences, 4096 keys, groups of 8", inputs=FULL, dtypes=["bf16"], **decoding(64, 64, 8, 4096, 128, 1)
+        ),
+        Bench("1 sequence, 32768 keys", inputs=FULL, dtypes=["bf16"], **decoding(1, 32, 8, 32768, 128, 32)),
+        Bench("16 sequences, 4096 keys, f32", inputs=FULL, dtypes=["f32"], **decoding(16, 32, 8, 4096, 128, 4)),
     ],
     torch_baseline=torch_decode,
     hints=[

@@ -18,6 +18,8 @@ constexpr int kThreads = 128;
 constexpr int kKeys = 4;           // of one team, in one step
 constexpr int kStages = 3;         // steps in the queue: one is used, two are on their way
 constexpr int kSmallestPart = 64;  // fewer keys are not worth a block
+constexpr int kCombineRows = 8;    // at most
+constexpr int kLargestHead = 128;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 // How many keys each part has. Parts that would begin past the last key do not exist.
@@ -235,24 +237,42 @@ __global__ void __launch_bounds__(kThreads, kHeads <= 4 ? 4 : 2)
     }
 }
 
-// One block for each query head, one thread for each column: adds up the parts.
+// One block for each query head adds up its parts: a thread for each column, and several rows of threads that take
+// different parts, since with a single row the reads would wait for each other.
 template <typename T>
 __global__ void combine(const float* __restrict__ partial_out, const float2* __restrict__ partial_stats,
                         const int* __restrict__ lengths, T* __restrict__ out, int heads, int head_dim, int splits) {
+    __shared__ float row_m[kCombineRows], row_l[kCombineRows], row_o[kCombineRows][kLargestHead];
     const long long head = blockIdx.x;
     const int length = lengths[blockIdx.x / heads];
     const int part = keys_per_part(length, splits);
     const int parts = (length + part - 1) / part;
+    const int d = threadIdx.x, row = threadIdx.y, rows = blockDim.y;
     const float2* stats = partial_stats + head * splits;
-    const float* sums = partial_out + head * splits * head_dim + threadIdx.x;
+    const float* sums = partial_out + head * splits * head_dim + d;
     float m = -INFINITY, l = 0, o = 0;
-    for (int p = 0; p < parts; ++p) m = fmaxf(m, stats[p].x);
-    for (int p = 0; p < parts; ++p) {
+    for (int p = row; p < parts; p += rows) m = fmaxf(m, stats[p].x);
+#pragma unroll 4
+    for (int p = row; p < parts; p += rows) {
         const float c = exp2f(stats[p].x - m);
         l += stats[p].y * c;
         o += sums[static_cast<long long>(p) * head_dim] * c;
     }
-    out[head * head_dim + threadIdx.x] = static_cast<T>(l > 0 ? o / l : 0.0f);  // a sequence without keys gives zeros
+    row_o[row][d] = o;
+    if (d == 0) {
+        row_m[row] = m;
+        row_l[row] = l;
+    }
+    __syncthreads();
+    if (row > 0) return;
+    for (int r = 0; r < rows; ++r) m = fmaxf(m, row_m[r]);
+    l = o = 0;
+    for (int r = 0; r < rows; ++r) {
+        const float c = row_l[r] > 0 ? exp2f(row_m[r] - m) : 0.0f;
+        l += row_l[r] * c;
+        o += row_o[r][d] * c;
+    }
+    out[head * head_dim + d] = static_cast<T>(l > 0 ? o / l : 0.0f);  // a sequence without keys gives zeros
 }
 
 template <typename T, int kTeam, int kHeads>
@@ -281,7 +301,8 @@ void gqa_decode(const T* q, const T* k, const T* v, const int* lengths, T* out, 
     float2* stats = reinterpret_cast<float2*>(partial_stats);
     launch(q, k, v, lengths, out, partial_out, stats, batch, heads, kv_heads, max_len, head_dim, splits, scale, stream);
     if (splits > 1) {
-        combine<<<batch * heads, head_dim, 0, stream>>>(partial_out, stats, lengths, out, heads, head_dim, splits);
+        const dim3 threads(head_dim, min(kCombineRows, (splits + 3) / 4));
+        combine<<<batch * heads, threads, 0, stream>>>(partial_out, stats, lengths, out, heads, head_dim, splits);
     }
 }
 
