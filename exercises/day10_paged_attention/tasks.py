@@ -1,0 +1,608 @@
+"""What each exercise of day 10 must do.
+
+A cache is made of pages: [pages, kv_heads, page_size, head_dim]. A sequence's keys need not lie side by side: key i of sequence b
+is row i % page_size of page block_tables[b, i // page_size]. The table has room for max_pages entries per sequence; those
+past its last key may be anything. A page may belong to several sequences. page_size is 8, 16, 32 or 64.
+"""
+
+import torch
+
+from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, constant, integers, normal, one_of
+
+
+def scale_of(dims):
+    """1 / sqrt(head_dim), unless the case says otherwise."""
+    return dims.get("scale", dims["head_dim"] ** -0.5)
+
+
+def heads_of(dims):
+    """The query heads: given, or so many for each key/value head."""
+    return dims.get("heads", dims["kv_heads"] * dims.get("group", 1))
+
+
+def pages_of(dims):
+    """Enough pages for all sequences, and a few that nobody has."""
+    return dims.get("pages", dims["batch"] * dims["max_pages"] + 3)
+
+
+# ---------------------------------------------------------------------------------------------------------------- inputs
+
+
+def tables(shape, dims, generator, inputs):
+    """Every sequence's pages, scattered; where it needs none, numbers that are no page."""
+    batch, max_pages = shape
+    pages = torch.randperm(pages_of(dims), generator=generator)[: batch * max_pages].view(shape)
+    needed = -(-inputs["lengths"] // dims["page_size"])
+    return pages.masked_fill(torch.arange(max_pages) >= needed[:, None], -1)
+
+
+def tables_far_away(shape, dims, generator, inputs):
+    """The same, where unused entries are huge."""
+    found = tables(shape, dims, generator, inputs)
+    return found.masked_fill(found < 0, 2**31 - 1)
+
+
+def shared_prefix(shape, dims, generator, inputs):
+    """All sequences begin with the pages of the first one; the last page of each is its own."""
+    found = tables(shape, dims, generator, inputs)
+    needed = -(-inputs["lengths"] // dims["page_size"])
+    common = max(int(needed.min()) - 1, 0)
+    found[:, :common] = found[:1, :common]
+    return found
+
+
+def paged(values):
+    """A cache whose slots are NaN where no sequence has a key: nobody may use them."""
+
+    def draw(shape, dims, generator, inputs):
+        cache = values(shape, dims, generator)
+        used = torch.zeros(shape[0], shape[2], dtype=torch.bool)
+        for table, length in zip(inputs["block_tables"].tolist(), inputs["lengths"].tolist()):
+            for i in range(length):
+                used[table[i // shape[2]], i % shape[2]] = True
+        return cache.masked_fill(~used[:, None, :, None], torch.nan)
+
+    return draw
+
+
+def full(shape, dims):
+    """Every sequence as long as its table allows."""
+    return torch.full(shape, dims["max_pages"] * dims["page_size"])
+
+
+def ragged(shape, dims, generator):
+    """Every sequence of another length, none full."""
+    most = dims["max_pages"] * dims["page_size"]
+    return torch.randint(1, max(most, 2), shape, generator=generator)
+
+
+def every_length(shape, dims):
+    """Lengths 0, 1, 2, ... up to the most."""
+    return torch.arange(shape[0]) % (dims["max_pages"] * dims["page_size"] + 1)
+
+
+def about_a_page(shape, dims):
+    """One key fewer than a page, a page, one key more, and so on with two pages."""
+    size = dims["page_size"]
+    return torch.tensor([size - 1, size, size + 1, 2 * size - 1, 2 * size, 2 * size + 1])[: shape[0]]
+
+
+def starts(shape, dims, generator):
+    """Where each sequence's queries start: a random division of the tokens, one sequence perhaps without any."""
+    cuts = torch.randint(0, dims["tokens"] + 1, (shape[0] - 2,), generator=generator).sort().values
+    return torch.cat([torch.tensor([0]), cuts, torch.tensor([dims["tokens"]])])
+
+
+def lengths_after(shape, dims, generator, inputs):
+    """Keys of each sequence: its new tokens, and as many from before as fit at random."""
+    new = inputs["query_starts"].diff()
+    most = dims["max_pages"] * dims["page_size"]
+    return new + (torch.rand(shape, generator=generator) * (most - new + 1)).long().clamp(max=most)
+
+
+def fewer_keys_than_queries(shape, dims, inputs):
+    """A few keys only: the first queries of a sequence see none."""
+    return (inputs["query_starts"].diff() // 2).clamp(min=0)
+
+
+def slots_of(shape, dims, generator):
+    """Distinct slots, about a tenth of them -1: padding."""
+    slots = torch.randperm(dims["pages"] * dims["page_size"], generator=generator)[: shape[0]]
+    padding = torch.rand(shape, generator=generator) < 0.1
+    return slots.masked_fill(padding, -1)
+
+
+def slots_outside(shape, dims, generator):
+    """Distinct slots, every third one just outside the cache."""
+    slots = slots_of(shape, dims, generator)
+    slots[::3] = dims["pages"] * dims["page_size"] + torch.arange(shape[0])[::3]
+    return slots
+
+
+# ------------------------------------------------------------------------------------------------------------- references
+
+
+def gathered(cache, table, length):
+    """The first keys of one sequence: [kv_heads, length, head_dim]."""
+    page_size = cache.shape[2]
+    pages = cache[table[: -(-length // page_size)].long()]
+    return pages.transpose(0, 1).reshape(cache.shape[1], -1, cache.shape[3])[:, :length]
+
+
+def attention(q, k, v, scale, hidden=None):
+    """q [heads, n, d] against k and v [kv_heads, m, d]; zeros for a query that sees no key."""
+    k, v = (x.repeat_interleave(q.shape[0] // x.shape[0], dim=0) for x in (k, v))
+    scores = q @ k.transpose(-1, -2) * scale
+    if hidden is not None:
+        scores = scores.masked_fill(hidden, -torch.inf)
+    return torch.nan_to_num(torch.softmax(scores, dim=-1), nan=0.0) @ v
+
+
+def paged_decode(q, k_cache, v_cache, block_tables, lengths, scale):
+    """One query per sequence against its pages."""
+    out = torch.zeros_like(q)
+    for b, length in enumerate(lengths.tolist()):
+        k, v = (gathered(cache, block_tables[b], length) for cache in (k_cache, v_cache))
+        out[b] = attention(q[b, :, None], k, v, scale)[:, 0]
+    return out
+
+
+def paged_queries(q, k_cache, v_cache, block_tables, lengths, query_starts, scale):
+    """The new queries of every sequence against its pages; the last query sees all keys."""
+    out = torch.zeros_like(q)
+    bounds = query_starts.tolist()
+    for b, length in enumerate(lengths.tolist()):
+        first, end = bounds[b], bounds[b + 1]
+        k, v = (gathered(cache, block_tables[b], length) for cache in (k_cache, v_cache))
+        hidden = torch.ones(end - first, length, dtype=torch.bool).triu(length - (end - first) + 1)
+        out[first:end] = attention(q[first:end].transpose(0, 1), k, v, scale, hidden).transpose(0, 1)
+    return out
+
+
+def appended(k, v, slots, k_cache, v_cache):
+    """Both caches with the new rows in their slots."""
+    k_cache, v_cache = k_cache.clone(), v_cache.clone()
+    page_size = k_cache.shape[2]
+    for token, slot in enumerate(slots.tolist()):
+        if 0 <= slot < k_cache.shape[0] * page_size:
+            k_cache[slot // page_size, :, slot % page_size] = k[token]
+            v_cache[slot // page_size, :, slot % page_size] = v[token]
+    return {"k_cache": k_cache, "v_cache": v_cache}
+
+
+def torch_append(k, v, slots, k_cache, v_cache):
+    """torch's scattered assignment (slots all valid)."""
+    page, offset = slots // k_cache.shape[2], slots % k_cache.shape[2]
+    k_cache[page, :, offset] = k
+    v_cache[page, :, offset] = v
+    return k_cache, v_cache
+
+
+def torch_paged(q, k_cache, v_cache, block_tables, scale):
+    """torch has no paged attention outside of FlexAttention: gather the (full) pages, then its fused attention."""
+    batch, kv_heads, head_dim = q.shape[0], k_cache.shape[1], k_cache.shape[3]
+    k, v = (
+        cache[block_tables.long()].transpose(1, 2).reshape(batch, kv_heads, -1, head_dim)
+        for cache in (k_cache, v_cache)
+    )
+    attend = torch.nn.functional.scaled_dot_product_attention
+    return attend(q[:, :, None], k, v, scale=scale, enable_gqa=True)[:, :, 0]
+
+
+# -------------------------------------------------------------------------------------------------------------- exercises
+
+
+def appending(tokens, kv_heads=2, head_dim=64, pages=8, page_size=16):
+    """The sizes of a case."""
+    return dict(tokens=tokens, kv_heads=kv_heads, head_dim=head_dim, pages=pages, page_size=page_size)
+
+
+def valid_slots(shape, dims, generator):
+    """Distinct slots, no padding."""
+    return torch.randperm(dims["pages"] * dims["page_size"], generator=generator)[: shape[0]]
+
+
+kv_cache_append = Exercise(
+    title="Append to a paged KV cache",
+    kind="implement",
+    points=4,
+    summary="""\
+Write the new keys and values of some tokens into the pages of the cache: token t goes to slot slots[t], which is row
+slot % page_size of page slot / page_size, for every head. A slot outside the cache (such as -1, padding) is skipped and never used
+as an address; all others are distinct. f32, f16 and bf16; head_dim is a multiple of 8 and all tensors are 16-byte aligned; the
+cache may have more than 2^31 elements. With no tokens there is nothing to do.""",
+    launchers="void kv_cache_append_{dtype}(const {T}* k, const {T}* v, const long long* slots, {T}* k_cache, {T}* v_cache, "
+    "int tokens, int kv_heads, int head_dim, long long pages, int page_size, cudaStream_t stream)",
+    dtypes=("f32", "f16", "bf16"),
+    inputs={
+        "k": Input("tokens kv_heads head_dim", normal()),
+        "v": Input("tokens kv_heads head_dim", normal(channel_offset=1.0)),
+        "slots": Input("tokens", slots_of, dtype="i64"),
+    },
+    outputs={
+        "k_cache": Output("pages kv_heads page_size head_dim", inout=True),
+        "v_cache": Output("pages kv_heads page_size head_dim", inout=True, start=normal(channel_offset=1.0)),
+    },
+    reference=appended,
+    tolerance={"f32": 1e-7, "f16": 1e-7, "bf16": 1e-7},
+    cases=[
+        Case("one token", inputs={"slots": constant(19)}, **appending(1)),
+        Case("many tokens", **appending(127)),
+        Case("slots outside the cache", inputs={"slots": slots_outside}, **appending(30)),
+        Case("only padding", dtypes=["f16"], inputs={"slots": constant(-1)}, **appending(5)),
+        Case("pages of 8", dtypes=["bf16"], **appending(21, 3, 32, 5, 8)),
+        Case("pages of 64, head_dim 80", dtypes=["f16"], **appending(67, 1, 80, 2, 64)),
+        Case("head_dim 96", dtypes=["f32"], **appending(13, 5, 96, 2, 16)),
+        Case("many heads", dtypes=["bf16"], **appending(3, 37, 128, 2, 8)),
+        Case(
+            "random sizes",
+            tokens=between(1, 40),
+            kv_heads=between(1, 9),
+            head_dim=one_of(32, 64, 80, 96, 128),
+            pages=between(5, 9),
+            page_size=one_of(8, 16, 32, 64),
+        ),
+        Case("no tokens", dtypes=["f32"], **appending(0)),
+    ],
+    efficient=Case(
+        "256 tokens", dtypes=["f16"], inputs={"slots": valid_slots}, **appending(256, 4, 64, pages=16, page_size=16)
+    ),
+    minimum_bytes=lambda d: 4 * d["tokens"] * d["kv_heads"] * d["head_dim"] * 2 + 8 * d["tokens"],
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.05, look="Rows that nobody appends to need not be touched."),
+        Bar("sectors / ideal", at_most=1.1, look="Do the lanes of a warp move whole rows of head_dim?"),
+        Bar("requests * 512 / minimum", at_most=1.5, look="How many bytes does each access move?"),
+        Bar("launches", at_most=1),
+        Bar("scratch_bytes", at_most=0),
+    ],
+    bench=[
+        Bench("64 tokens", dtypes=["bf16"], inputs={"slots": valid_slots}, **appending(64, 8, 128, 16384, 16)),
+        Bench("16384 tokens", dtypes=["bf16"], inputs={"slots": valid_slots}, **appending(16384, 8, 128, 16384, 16)),
+    ],
+    torch_baseline=torch_append,
+    hints=[
+        "Write the address of element (page, head, offset, column) of the cache as one formula, and that of element (token, "
+        "head, column) of k. Which threads should be neighbours?",
+        "A row of head_dim elements lies side by side on both sides: neighbouring threads take neighbouring 16-byte pieces of "
+        "it. The slot decides first whether there is anything to do: compare before it becomes an address.",
+        "A block for each token. piece i: head = i / pieces, column = i % pieces * (16 / sizeof(T)), pieces = head_dim * "
+        "sizeof(T) / 16. from = (token * kv_heads + head) * head_dim + column; to = ((page * kv_heads + head) * page_size + "
+        "offset) * head_dim + column, in long long. Copy a uint4, for k and for v.",
+    ],
+)
+
+PAGED = {
+    "lengths": Input("batch", integers(0, "max_pages * page_size + 1"), dtype="i32"),
+    "block_tables": Input("batch max_pages", tables, dtype="i32"),
+    "q": Input("batch heads head_dim", normal(scale=2.0)),
+    "k_cache": Input("pages kv_heads page_size head_dim", paged(normal())),
+    "v_cache": Input("pages kv_heads page_size head_dim", paged(normal(channel_offset=1.0, mean=0.5))),
+}
+DERIVED = {"scale": scale_of, "heads": heads_of, "pages": pages_of}
+FULL = {"lengths": full}
+RAGGED = {"lengths": ragged}
+
+
+def decoding(batch, heads, kv_heads, max_pages, page_size=16, head_dim=64, **more):
+    """The sizes of a case."""
+    return dict(
+        batch=batch,
+        heads=heads,
+        kv_heads=kv_heads,
+        max_pages=max_pages,
+        page_size=page_size,
+        head_dim=head_dim,
+        **more,
+    )
+
+
+def decode_cases(**more):
+    """What both decode exercises are tried with."""
+    return [
+        Case("one page", inputs=FULL, **decoding(1, 2, 1, 1, **more)),
+        Case("groups of 4, several pages", inputs=RAGGED, **decoding(2, 8, 2, 7, **more)),
+        Case("large scores do not overflow", inputs={**FULL, "q": normal(scale=50.0)}, **decoding(1, 2, 1, 9, **more)),
+        Case(
+            "lengths from 0", dtypes=["f16"], inputs={"lengths": every_length}, **decoding(19, 2, 1, 2, 8, 32, **more)
+        ),
+        Case(
+            "lengths about a page",
+            dtypes=["bf16"],
+            inputs={"lengths": about_a_page},
+            **decoding(6, 2, 1, 3, 32, 32, **more),
+        ),
+        Case(
+            "a shared prefix",
+            dtypes=["f16"],
+            inputs={**RAGGED, "block_tables": shared_prefix},
+            **decoding(4, 4, 2, 6, **more),
+        ),
+        Case(
+            "unused entries of the table",
+            inputs={**RAGGED, "block_tables": tables_far_away},
+            **decoding(3, 4, 2, 9, **more),
+        ),
+        Case("pages of 8", dtypes=["bf16"], inputs=RAGGED, **decoding(2, 4, 1, 21, 8, **more)),
+        Case("pages of 64", dtypes=["f16"], inputs=RAGGED, **decoding(2, 4, 1, 3, 64, **more)),
+        Case("groups of 7", dtypes=["f16"], inputs=RAGGED, **decoding(2, 14, 2, 5, **more)),
+        Case("groups of 12", dtypes=["bf16"], inputs=RAGGED, **decoding(1, 12, 1, 5, **more)),
+        Case("groups of 1, head_dim 80", dtypes=["bf16"], inputs=RAGGED, **decoding(2, 2, 2, 5, 16, 80, **more)),
+        Case("head_dim 96", dtypes=["f16"], inputs=RAGGED, **decoding(1, 4, 2, 5, 16, 96, **more)),
+        Case("head_dim 128", inputs=RAGGED, **decoding(2, 4, 1, 9, 16, 128, **more)),
+        Case("a scale of its own", dtypes=["bf16"], inputs=FULL, **decoding(1, 2, 1, 4, scale=0.4, **more)),
+        Case(
+            "all scores far below zero",
+            dtypes=["f16"],
+            inputs={**FULL, "q": normal(mean=4.0), "k_cache": paged(normal(mean=-4.0))},
+            **decoding(1, 2, 1, 5, **more),
+        ),
+        Case(
+            "random sizes",
+            batch=between(1, 3),
+            kv_heads=between(1, 2),
+            group=between(1, 8),
+            max_pages=between(1, 6),
+            page_size=one_of(8, 16, 32, 64),
+            head_dim=one_of(32, 64, 80, 96, 128),
+            **({"splits": between(1, 5)} if more else {}),
+        ),
+    ]
+
+
+def cache_bytes(d):
+    """What a decode step with full sequences must move, 16-bit numbers."""
+    keys = d["batch"] * d["max_pages"] * d["page_size"]
+    rows = 2 * keys * d["kv_heads"] + 2 * d["batch"] * heads_of(d)
+    return 2 * rows * d["head_dim"] + 4 * d["batch"] * (d["max_pages"] + 1)
+
+
+def decode_flops(d):
+    """Two products for each key and head of full sequences."""
+    return 4 * d["batch"] * heads_of(d) * d["max_pages"] * d["page_size"] * d["head_dim"]
+
+
+DECODE_PARAMETERS = (
+    "const {T}* q, const {T}* k_cache, const {T}* v_cache, const int* block_tables, const int* lengths, {T}* out, "
+)
+
+paged_attention = Exercise(
+    title="Paged attention, decode",
+    kind="implement",
+    points=8,
+    summary="""\
+One query per sequence against a cache in pages: out[b, h] = softmax(scale * q[b, h] k^T) v over the first lengths[b] keys; key i of
+sequence b is row i % page_size of page block_tables[b, i / page_size], and query head h uses key/value head
+h / (heads / kv_heads). Each key and value is fetched once for all query heads of its group, without first gathering the pages.
+Entries of the table past the last key may be anything, and so may what is in unused slots.
+f16 and bf16 in and out, sums in float; head_dim is 32, 64, 80, 96 or 128, page_size 8, 16, 32 or 64; all
+tensors are 16-byte aligned; the cache may have more than 2^31 elements. A sequence of length 0 gives zeros; with no sequences there is nothing to do.""",
+    launchers="void paged_attention_{dtype}("
+    + DECODE_PARAMETERS
+    + "int batch, int heads, int kv_heads, int head_dim, int page_size, int max_pages, float scale, cudaStream_t stream)",
+    dtypes=("f16", "bf16"),
+    inputs=PAGED,
+    outputs={"out": Output("batch heads head_dim")},
+    scalars=DERIVED,
+    reference=paged_decode,
+    cases=decode_cases(),
+    efficient=Case("16 pages of 16, groups of 4", dtypes=["f16"], inputs=FULL, **decoding(2, 8, 2, 16)),
+    minimum_bytes=cache_bytes,
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.15, look="Is each key fetched once for all query heads of its group?"),
+        Bar("sectors / ideal", at_most=1.1, look="Do the lanes of a warp read whole rows of k and v?"),
+        Bar("launches", at_most=1, look="One kernel: the pages need not be gathered first."),
+        Bar("scratch_bytes", at_most=0, look="The pages need not be gathered first."),
+    ],
+    flops=decode_flops,
+    bench=[
+        Bench("64 sequences, 4096 keys, pages of 16", inputs=FULL, **decoding(64, 32, 8, 256, 16, 128)),
+        Bench(
+            "256 sequences, 2048 keys, pages of 64", dtypes=["bf16"], inputs=FULL, **decoding(256, 32, 8, 32, 64, 128)
+        ),
+        Bench("64 sequences, 4096 keys, pages of 8", dtypes=["bf16"], inputs=FULL, **decoding(64, 32, 8, 512, 8, 128)),
+    ],
+    torch_baseline=torch_paged,
+    hints=[
+        "Take your gqa_decode of day 7, with one part. Where does it compute the address of a key? That is the only place "
+        "that must change.",
+        "row(key) = (table[key / page_size] * kv_heads + kv_head) * page_size + key % page_size, times head_dim, in 64 bits. "
+        "A page of one head lies side by side, so rows stay whole; and the table is read again and again, so it is in the "
+        "cache. But look at it only for keys that exist.",
+        "const int* table = block_tables + (size_t)b * max_pages; for (key = team; key < length; key += teams) { page = "
+        "table[key / page_size]; k_row = k_cache + (((size_t)page * kv_heads + kv_head) * page_size + key % page_size) * "
+        "head_dim; ... } then m, l and o of all teams are combined in shared memory. Read the entry of the next step before "
+        "you need it.",
+    ],
+)
+
+paged_attention_split = Exercise(
+    title="Paged attention, split keys",
+    kind="implement",
+    points=8,
+    summary="""\
+paged_attention for few sequences with long contexts: the keys of a sequence are split into (at most) `splits` parts for different
+blocks, and a second kernel combines their maxima, sums and weighted sums, which travel through the working memory partial_out
+and partial_stats.
+f16 and bf16 in and out, sums in float; head_dim is 32, 64, 80, 96 or 128, page_size 8, 16, 32 or 64; all
+tensors are 16-byte aligned; the cache may have more than 2^31 elements. A sequence of length 0 gives zeros; with no sequences there is nothing to do.""",
+    launchers="void paged_attention_split_{dtype}("
+    + DECODE_PARAMETERS
+    + "float* partial_out, float* partial_stats, int batch, int heads, int kv_heads, int head_dim, int page_size, "
+    "int max_pages, int splits, float scale, cudaStream_t stream)",
+    dtypes=("f16", "bf16"),
+    inputs=PAGED,
+    outputs={
+        "out": Output("batch heads head_dim"),
+        "partial_out": Output("batch heads splits head_dim", dtype="f32", scratch=True),
+        "partial_stats": Output("batch heads splits 2", dtype="f32", scratch=True),
+    },
+    scalars=DERIVED,
+    reference=paged_decode,
+    cases=[
+        Case("several parts", inputs=FULL, **decoding(1, 4, 2, 19, splits=4)),
+        Case("one part", dtypes=["f16"], inputs=RAGGED, **decoding(2, 4, 2, 5, splits=1)),
+        Case("more parts than keys", dtypes=["bf16"], inputs=FULL, **decoding(2, 4, 2, 1, 8, splits=9)),
+        *decode_cases(splits=3),
+    ],
+    efficient=Case("64 pages of 16, groups of 4", dtypes=["f16"], inputs=FULL, **decoding(1, 8, 2, 64, splits=4)),
+    minimum_bytes=cache_bytes,
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.15, look="Is each key fetched once for all query heads of its group?"),
+        Bar("sectors / ideal", at_most=1.1, look="Do the lanes of a warp read whole rows of k and v?"),
+        Bar("launches", at_most=2, look="One kernel for the parts, one that combines them."),
+        Bar("blocks", at_least=8, look="Too few blocks: split the keys, or most of a GPU stands still."),
+        Bar("scratch_bytes", at_most=0, look="The caller gives the working memory."),
+    ],
+    flops=decode_flops,
+    bench=[
+        Bench("64 sequences, 4096 keys", dtypes=["bf16"], inputs=FULL, **decoding(64, 32, 8, 256, 16, 128, splits=2)),
+        Bench("4 sequences, 32768 keys", dtypes=["bf16"], inputs=FULL, **decoding(4, 32, 8, 2048, 16, 128, splits=16)),
+        Bench("1 sequence, 131072 keys", dtypes=["bf16"], inputs=FULL, **decoding(1, 32, 8, 8192, 16, 128, splits=64)),
+    ],
+    torch_baseline=torch_paged,
+    hints=[
+        "You have both halves already: the pages from paged_attention, the parts from gqa_decode. Which of the two decides "
+        "where a part begins?",
+        "Nothing forces a part to begin with a page: part s has the keys s * part ... and each key finds its page through the "
+        "table. A part stores m, l and o without dividing; the second kernel adds them with the weights exp(m_part - m).",
+        "part = max(64, (length + splits - 1) / splits); begin = split * part; end = min(begin + part, length); if (begin >= "
+        "end) return. The second kernel computes the same part, parts = (length + part - 1) / part, and loops over those "
+        "only: what is behind them in the working memory is garbage.",
+    ],
+)
+
+
+def prefilling(batch, tokens, heads, kv_heads, max_pages, page_size=16, head_dim=64, **more):
+    """The sizes of a case."""
+    return dict(
+        batch=batch,
+        tokens=tokens,
+        max_queries=tokens,
+        heads=heads,
+        kv_heads=kv_heads,
+        max_pages=max_pages,
+        page_size=page_size,
+        head_dim=head_dim,
+        **more,
+    )
+
+
+def prefill_pairs(d):
+    """(query, key) pairs of one head: equal shares of the tokens, full sequences."""
+    each, keys = d["tokens"] // max(d["batch"], 1), d["max_pages"] * d["page_size"]
+    return d["batch"] * sum(keys - i for i in range(each))
+
+
+def equal_shares(shape, dims):
+    """Every sequence has as many queries."""
+    return torch.arange(shape[0]) * (dims["tokens"] // (shape[0] - 1))
+
+
+paged_prefill = Exercise(
+    title="Paged attention, prefill",
+    kind="implement",
+    points=8,
+    summary="""\
+The new queries of several sequences, one behind the other without padding: sequence b has the rows query_starts[b] ...
+query_starts[b + 1] - 1 of q (at most max_queries), and lengths[b] keys in its pages, its own new ones included. Causal: the last
+query of a sequence sees all its keys, the one before all but the last, ...; a query that sees no key gives zeros. One kernel, in
+which the query heads of a group share each tile of keys; f16 and bf16 in and out, float in between; head_dim is 32, 64, 80, 96 or
+128, page_size 8, 16, 32 or 64; all tensors are 16-byte aligned; the cache may have more than 2^31 elements. A sequence may have
+no queries; with no tokens there is nothing to do.""",
+    launchers="void paged_prefill_{dtype}(const {T}* q, const {T}* k_cache, const {T}* v_cache, const int* block_tables, "
+    "const int* lengths, const int* query_starts, {T}* out, int batch, int tokens, int heads, int kv_heads, int head_dim, "
+    "int page_size, int max_pages, int max_queries, float scale, cudaStream_t stream)",
+    dtypes=("f16", "bf16"),
+    inputs={
+        "query_starts": Input("batch+1", starts, dtype="i32"),
+        "lengths": Input("batch", lengths_after, dtype="i32"),
+        "block_tables": PAGED["block_tables"],
+        "q": Input("tokens heads head_dim", normal(scale=2.0)),
+        "k_cache": PAGED["k_cache"],
+        "v_cache": PAGED["v_cache"],
+    },
+    outputs={"out": Output("tokens heads head_dim")},
+    scalars=DERIVED,
+    reference=paged_queries,
+    cases=[
+        Case("one sequence, one query", **prefilling(1, 1, 2, 1, 2)),
+        Case("one sequence, groups of 4", **prefilling(1, 19, 4, 1, 3)),
+        Case(
+            "queries that see no key",
+            dtypes=["f16"],
+            inputs={"lengths": fewer_keys_than_queries},
+            **prefilling(2, 31, 2, 1, 2),
+        ),
+        Case(
+            "large scores do not overflow",
+            dtypes=["f16"],
+            inputs={"q": normal(scale=50.0)},
+            **prefilling(1, 9, 2, 1, 4),
+        ),
+        Case("three sequences", **prefilling(3, 37, 4, 2, 4)),
+        Case("one query each", dtypes=["bf16"], inputs={"query_starts": equal_shares}, **prefilling(5, 5, 4, 2, 4, 8)),
+        Case(
+            "a sequence without queries",
+            dtypes=["f16"],
+            inputs={"query_starts": lambda shape: torch.tensor([0, 7, 7, 12])},
+            **prefilling(3, 12, 4, 2, 2),
+        ),
+        Case("more rows than a tile", dtypes=["bf16"], **prefilling(2, 90, 2, 1, 6)),
+        Case("pages of 8", dtypes=["f16"], **prefilling(2, 11, 4, 2, 9, 8)),
+        Case("pages of 64, groups of 7", dtypes=["bf16"], **prefilling(2, 13, 14, 2, 2, 64, 32)),
+        Case("head_dim 80", dtypes=["f16"], **prefilling(2, 9, 2, 2, 3, 16, 80)),
+        Case("head_dim 128", **prefilling(2, 9, 4, 2, 4, 16, 128)),
+        Case("a scale of its own", dtypes=["bf16"], **prefilling(1, 9, 2, 1, 2, scale=0.4)),
+        Case(
+            "random sizes",
+            batch=between(1, 4),
+            tokens=between(1, 32),
+            max_queries=32,
+            kv_heads=between(1, 2),
+            group=between(1, 5),
+            max_pages=between(4, 6),
+            page_size=one_of(8, 16, 32, 64),
+            head_dim=one_of(32, 64, 80, 96, 128),
+        ),
+        Case("no tokens", dtypes=["f16"], **prefilling(2, 0, 2, 1, 2)),
+    ],
+    efficient=Case(
+        "2 sequences with 8 queries and 192 keys, groups of 8",
+        dtypes=["f16"],
+        inputs={"lengths": full, "query_starts": equal_shares},
+        **prefilling(2, 16, 16, 2, 12),
+    ),
+    minimum_bytes=lambda d: (
+        cache_bytes({**d, "batch": d["batch"]}) + 4 * (d["tokens"] - d["batch"]) * heads_of(d) * d["head_dim"]
+    ),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.3, look="How many heads share each tile of k and v?"),
+        Bar("sectors / ideal", at_most=1.3, look="Do neighbouring threads read neighbouring elements?"),
+        Bar("launches", at_most=1, look="One kernel: the pages need not be gathered first."),
+        Bar("scratch_bytes", at_most=0, look="The pages need not be gathered first."),
+    ],
+    flops=lambda d: 4 * heads_of(d) * prefill_pairs(d) * d["head_dim"],
+    bench=[
+        Bench(
+            "4 sequences, 1024 queries each",
+            dtypes=["bf16"],
+            inputs={"lengths": full, "query_starts": equal_shares},
+            **{**prefilling(4, 4096, 32, 8, 64, 16, 128), "max_queries": 1024},
+        ),
+        Bench(
+            "16 sequences, 16 queries each, 4096 keys",
+            dtypes=["bf16"],
+            inputs={"lengths": full, "query_starts": equal_shares},
+            **{**prefilling(16, 256, 32, 8, 256, 16, 128), "max_queries": 16},
+        ),
+    ],
+    hints=[
+        "Day 7's gqa_prefill with other addresses. List them: a row of q and out through query_starts, a key through the "
+        "block table, the number of visible keys through lengths. Which blocks have nothing to do?",
+        "grid.x is made for max_queries, so blocks of short sequences find their first row past the end: return before the "
+        "first barrier, all threads together. A tile of keys may touch several pages: each row of the tile looks up its own.",
+        "query_len = query_starts[b + 1] - query_starts[b]; row r is query r / group of head kv_head * group + r % group, at "
+        "((query_starts[b] + r / group) * heads + head) * head_dim. It sees r / group + lengths[b] - query_len + 1 keys. Key "
+        "i is at ((table[i / page_size] * kv_heads + kv_head) * page_size + i % page_size) * head_dim, in 64 bits.",
+    ],
+)
