@@ -1,0 +1,131 @@
+"""A class, graded: twice the same, killed and resumed, refused without a jail."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from grader.cli.app import run
+from grader.course import Course
+from grader.errors import GraderError
+from grader.grading.instructor import read_instructions
+from grader.grading.similar import similar
+from grader.jail import tiers
+from tests.grading.conftest import KERNEL
+
+WRONG = KERNEL.replace("2.0f", "3.0f")
+
+
+@pytest.fixture
+def instructor(tmp_path: Path) -> Path:
+    path = tmp_path / "instructor.toml"
+    path.write_text(
+        'seed = 7\nexercises = ["twice"]\n[[case]]\nexercise = "twice"\nname = "hidden"\ndims = {n = 777}\n'
+    )
+    return path
+
+
+def grades(out: Path) -> dict[str, str]:
+    with (out / "grades.csv").open(newline="") as file:
+        return {row["student"]: row["score"] for row in csv.DictReader(file)}
+
+
+def test_a_class(course: Course, hand_in, instructor: Path, tmp_path: Path, capsys) -> None:
+    hand_in("ann")
+    hand_in("bob", WRONG)
+    hand_in("=cmd()", KERNEL.replace("n > 0", "n > 0 && n != 777"))  # fails the hidden case alone
+    folder = hand_in("eve", "\xff not C++")
+    out = tmp_path / "out"
+    arguments = ["grade", str(folder), "--instructor", str(instructor), "--workers", "2"]
+    assert run([*arguments, "--out", str(out)]) == 0, capsys.readouterr()
+    assert grades(out) == {"ann": "10", "bob": "0", "'=cmd()": "0", "eve": "0"}
+    result = json.loads((out / "ann/results.json").read_text())
+    assert [case["name"] for case in result["verdicts"][0]["stages"][1]["cases"]] == ["some", "any", "hidden"]
+    assert "Passed" in (out / "ann/feedback.txt").read_text()
+    assert (out / "bob/junit.xml").read_text().count("<testsuite ") == 5
+
+    before = {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}
+    assert run([*arguments, "--out", str(out)]) == 0
+    assert before == {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}, "nobody is graded twice"
+
+
+def test_killed_and_resumed(course: Course, hand_in, instructor: Path, tmp_path: Path) -> None:
+    for student in range(4):
+        folder = hand_in(f"student{student}", KERNEL + f"// {student}\n")
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "grader", "grade", str(folder), "--out", str(out), "--workers", "1"]
+    command += ["--instructor", str(instructor)]
+    root = str(Path(__file__).parent.parent.parent)
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": root}, start_new_session=True)
+    end = time.monotonic() + 60
+    while not list(out.glob("*/results.json")) and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    first = {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}
+    assert first and not (out / "grades.csv").exists()
+    assert run(command[3:]) == 0
+    assert grades(out) == {f"student{student}": "10" for student in range(4)}
+    assert all(path.stat().st_mtime_ns == stamp for path, stamp in first.items())
+
+
+def test_refused_without_a_jail(course: Course, hand_in, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("GRADER_JAIL", "none")
+    assert run(["grade", str(hand_in("ann")), "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert "no jail" in said and "--unsafe" in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("seed = ", "is not TOML"),
+        ('seed = "x"', "not a whole number"),
+        ("sed = 1", "unknown: sed"),
+        ('exercises = ["thrice"]', "no exercise 'thrice'"),
+        ('[[case]]\nname = "x"', "needs exercise, name and dims"),
+    ],
+)
+def test_mistakes_in_the_instructors_file(course: Course, tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "instructor.toml"
+    path.write_text(text)
+    with pytest.raises(GraderError, match=says):
+        read_instructions(path, course)
+
+
+def test_the_instructors_file_is_kept_from_students(course: Course) -> None:
+    (course.root / "hidden.toml").write_text("seed = 1")
+    with pytest.raises(GraderError, match="lies in the course"):
+        read_instructions(course.root / "hidden.toml", course)
+
+
+def test_similar_files() -> None:
+    renamed = (
+        KERNEL.replace("twice_kernel", "my_own").replace("int i", "int  place /* mine */").replace("[i]", "[place]")
+    )
+    other = (
+        "__global__ void f(float* a) {\n" + "".join(f"    a[{k}] += {k} * a[{k + 1}] - 1;\n" for k in range(20)) + "}\n"
+    )
+    files = {"ann": KERNEL.encode(), "bob": renamed.replace("i <", "place <").encode(), "eve": other.encode()}
+    assert [(pair.first, pair.second) for pair in similar("twice", files)] == [("ann", "bob")]
+    assert similar("twice", files, skeleton=KERNEL) == []
+
+
+def test_doctor_says_the_tier(course: Course, capsys) -> None:
+    run(["doctor"])
+    assert tiers.TITLES[tiers.in_force().tier] in capsys.readouterr().out
+
+
+def test_a_jail_that_does_not_exist(course: Course, hand_in, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("GRADER_JAIL", "fortress")
+    assert run(["check", "twice"]) == 2
+    assert "fortress names no jail" in capsys.readouterr().err
