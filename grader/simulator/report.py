@@ -346,6 +346,8 @@ class _Reader:
     def _side(self, data: dict[str, Any]) -> Side:
         offset = self.offsets.get(data.get("site", 0))
         place = self.symbols.with_column(offset) if offset is not None else UNKNOWN
+        if not place.line and data.get("fallback") in self.offsets:
+            place = self.symbols.with_column(self.offsets[data["fallback"]])
         if not place.line and data.get("line"):  # compilers merge calls and forget their lines
             place = Location(self.symbols.file_name, data["line"])
         return Side(

@@ -141,7 +141,10 @@ void launch_end(Launch& launch) {
     record.touched_sectors[1] += sectors.written;
     record.touched_sectors[2] += sectors.either;
     forget_order();
-    each_worker([](WorkerState& worker) { worker.pool.clear(); });
+    each_worker([](WorkerState& worker) {
+        worker.pool.clear();
+        worker.known_barriers.clear();
+    });
     end_serials();
     the_launch.launch = nullptr;
 }
@@ -512,6 +515,7 @@ void fault(Launch& launch, const Fault& fault) {
         if (const void* place = last_place_on_stack(fault)) address = place;
     }
     Finding finding = finding_for(check, name, fault.thread, address);
+    if (fault.thread) finding.side.fallback = fault.thread->call_address;
     finding.data = reinterpret_cast<uint64_t>(fault.data);
     finding.launch = launch.id;
     if (fault.kind == FaultKind::illegal_address && finding.data < 65536) finding.kind = "null_pointer";

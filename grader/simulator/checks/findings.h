@@ -25,8 +25,9 @@ struct Place {
 };
 
 struct Side {
-    const void* address;  // of the code; null when unknown
-    uint8_t access;       // an Access
+    const void* address;   // of the code; null when unknown
+    const void* fallback;  // the last call into the simulator, when the address may belong to no line
+    uint8_t access;        // an Access
     bool has_thread;
     uint32_t serial;   // of the block; 0 when unknown
     uint32_t thread;   // in it, x fastest

@@ -15,7 +15,9 @@ class ReleaseJoin {
         if (!thread.extras) return;
         const Release* release = thread.extras->released;
         if (!release) return;
-        any_ = true;
+        ++count_;
+        uint32_t time = release->thread == joint ? release->barrier_time : release->time + 1;
+        if (time < all_before_) all_before_ = time;
         known_.add(release->known);
         if (release->thread != joint) known_.add_lane(release->thread / 32, release->thread % 32, release->time);
         if (release->barrier_time > barrier_time_) barrier_time_ = release->barrier_time;
@@ -26,7 +28,9 @@ class ReleaseJoin {
     }
 
     const Release* finish() {
-        if (!any_) return nullptr;
+        if (!count_) return nullptr;
+        // When every thread has published, that is as good as a barrier at the time of the earliest one.
+        if (count_ == block_.block->thread_count && all_before_ > barrier_time_) barrier_time_ = all_before_;
         Release* release = pool_.take<Release>();
         *release = {block_.serial, block_.time, 0, barrier_time_, joint, false, known_.finish()};
         return release;
@@ -38,7 +42,8 @@ class ReleaseJoin {
     const BlockState& block_;
     KnownBuilder known_;
     uint32_t barrier_time_ = 0;
-    bool any_ = false;
+    uint32_t all_before_ = ~uint32_t(0);
+    unsigned count_ = 0;
 };
 
 void become_exact(BlockState& block) {
@@ -84,6 +89,7 @@ void block_joined(BlockState& block) {
     }
     if (the_launch.exact) block.exact = true;
     block.barrier_time = ++block.time;
+    block.barrier_known = known;
     for (unsigned i = 0; i < count; ++i) {
         ThreadState& thread = block.threads[i];
         if (block.extras) learn(thread, known, released);
@@ -171,6 +177,7 @@ void grid_joined() {
             block->serial += the_launch.blocks;
             block->barrier_time = ++block->time;
             block->fenced = false;
+            block->barrier_known = nullptr;
             for (WarpState& warp : block->warps) warp.sync_time = block->time;
             for (unsigned i = 0; i < block->block->thread_count; ++i) {
                 ThreadState& thread = block->threads[i];

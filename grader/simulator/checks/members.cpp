@@ -6,24 +6,56 @@ namespace sim::checks {
 
 namespace {
 
-HashMap<Members*> table;  // by the address of the cell
+// Records by number; a cell that has one keeps the number where it would name a second reader.
+constexpr uint32_t chunk_records = 4096;
+constexpr uint32_t max_chunks = 1 << 14;
+Members* chunks[max_chunks];
+uint32_t used = 0;
 SpinLock lock;
 
-Members* find(const Cell& cell) {
+constexpr uint16_t number_mask = 0x3fff;  // of Cell::other; Cell::other_site has the lower 16 bits
+
+uint32_t number_of(const Cell& cell) { return uint32_t(cell.other & number_mask) << 16 | cell.other_site; }
+
+Members* record_of(const Cell& cell) {
     if (!(cell.other & cell_listed)) return nullptr;
-    Locked locked(lock);
-    Members** known = table.find(reinterpret_cast<uint64_t>(&cell));
-    return known && (*known)->word == cell.reads ? *known : nullptr;
+    uint32_t number = number_of(cell);
+    if (number >= __atomic_load_n(&used, __ATOMIC_ACQUIRE)) return nullptr;
+    Members& record = chunks[number / chunk_records][number % chunk_records];
+    return record.cell == &cell ? &record : nullptr;  // else of an earlier launch
 }
 
-Members& find_or_make(const Cell& cell) {
+// Null when there are too many.
+Members* new_record(Cell& cell) {
     Locked locked(lock);
-    Members*& known = table.at(reinterpret_cast<uint64_t>(&cell));
-    if (!known) {
-        known = static_cast<Members*>(calloc(1, sizeof(Members)));
-        if (!known) abort();
+    uint32_t number = used;
+    if (number >= (uint32_t(number_mask) + 1) << 16 || number / chunk_records >= max_chunks) return nullptr;
+    Members*& chunk = chunks[number / chunk_records];
+    if (!chunk) chunk = static_cast<Members*>(malloc(chunk_records * sizeof(Members)));
+    if (!chunk) return nullptr;
+    Members& record = chunk[number % chunk_records];
+    record.cell = &cell;
+    record.word = never;
+    record.list = record.own;
+    record.count = 0;
+    record.room = sizeof record.own / sizeof record.own[0];
+    cell.other = static_cast<uint16_t>((cell.other & cell_block_scope) | cell_listed | number >> 16);
+    cell.other_site = static_cast<uint16_t>(number);
+    __atomic_store_n(&used, number + 1, __ATOMIC_RELEASE);
+    return &record;
+}
+
+void push(Members& members, const Member& member) {
+    if (members.count == members.room) {
+        uint32_t room = 2 * members.room;
+        bool own = members.list == members.own;
+        auto* grown = static_cast<Member*>(realloc(own ? nullptr : members.list, room * sizeof(Member)));
+        if (!grown) return;
+        if (own) memcpy(static_cast<void*>(grown), members.own, sizeof members.own);
+        members.list = grown;
+        members.room = room;
     }
-    return *known;
+    members.list[members.count++] = member;
 }
 
 uint32_t lanes_of(Stamp set) {
@@ -32,14 +64,13 @@ uint32_t lanes_of(Stamp set) {
 
 // Joins a member of the same warp, or takes its place. False when there is none.
 bool merge(const ThreadState& thread, Members& members, uint16_t site) {
-    constexpr size_t reach = 64;  // members of one block stand together
     uint32_t lane = 1u << thread.lane;
-    size_t first = members.list.size() > reach ? members.list.size() - reach : 0;
-    for (size_t i = members.list.size(); i-- > first;) {
+    // Members of one block stand together as a rule; it does no harm if one warp has two of them.
+    for (uint32_t i = members.count; i-- > 0;) {
         Member& member = members.list[i];
-        if (serial_of(member.stamp) != thread.block->serial || !member.lanes) continue;
+        if (serial_of(member.stamp) != thread.block->serial || !member.lanes) return false;
         if (time_of(member.stamp) < thread.block->barrier_time) {
-            members.list.remove_unordered(i);
+            member = members.list[--members.count];
             continue;
         }
         if (warp_of(member.stamp) != thread.warp->warp->index) continue;
@@ -47,8 +78,7 @@ bool merge(const ThreadState& thread, Members& members, uint16_t site) {
             member.lanes |= lane;
             return true;
         }
-        bool alone = member.lanes == lane;
-        if (alone || time_of(member.stamp) < thread.warp->sync_time) {
+        if (member.lanes == lane || time_of(member.stamp) < thread.warp->sync_time) {
             member = {thread.stamp, lane, site};
             return true;
         }
@@ -59,26 +89,32 @@ bool merge(const ThreadState& thread, Members& members, uint16_t site) {
 
 }  // namespace
 
-const Members* members_of(const Cell& cell) { return find(cell); }
+const Members* members_of(const Cell& cell) {
+    const Members* record = record_of(cell);
+    return record && record->word == cell.reads ? record : nullptr;
+}
 
 void add_member(ThreadState& thread, Cell& cell, uint16_t site, bool atomic) {
-    Members* members = find(cell);
-    if (!members) {
-        members = &find_or_make(cell);
-        members->list.clear();
-        if (cell.reads != never) members->list.push({cell.reads & ~atomic_bit, lanes_of(cell.reads), cell.read_site});
+    Members* members = record_of(cell);
+    if (!members || members->word != cell.reads) {
+        Member first = {cell.reads & ~atomic_bit, lanes_of(cell.reads), cell.read_site};
+        if (!members) members = new_record(cell);
+        if (!members) return;
+        members->count = 0;
+        if (cell.reads != never) push(*members, first);
     }
-    if (!merge(thread, *members, site)) members->list.push({thread.stamp, 1u << thread.lane, site});
+    if (!merge(thread, *members, site)) push(*members, {thread.stamp, 1u << thread.lane, site});
     // Later than any record of an earlier barrier, and equal to no single thread's stamp.
     cell.reads = with_sharing(thread.stamp, many_blocks) | (atomic ? atomic_bit : 0);
     cell.read_site = site;
-    cell.other |= cell_listed;
     members->word = cell.reads;
 }
 
 bool find_unordered(const ThreadState& thread, const Members& members, const void* variable, Stamp* stamp,
                     uint16_t* site) {
-    for (const Member& member : members.list) {
+    for (uint32_t i = 0; i < members.count; ++i) {
+        const Member& member = members.list[i];
+        if (ordered_by_barrier(thread, serial_of(member.stamp), time_of(member.stamp))) continue;
         *site = member.site;
         if (!member.lanes) {
             *stamp = member.stamp;
@@ -96,11 +132,16 @@ bool find_unordered(const ThreadState& thread, const Members& members, const voi
 }
 
 void forget_members() {
-    table.each([](uint64_t, Members*& members) {
-        members->~Members();
-        free(members);
-    });
-    table.clear();
+    for (uint32_t number = 0; number < used; ++number) {
+        Members& record = chunks[number / chunk_records][number % chunk_records];
+        if (record.list != record.own) free(record.list);
+    }
+    // The first chunk is kept for the next launch.
+    for (uint32_t chunk = 1; chunk < max_chunks && chunks[chunk]; ++chunk) {
+        free(chunks[chunk]);
+        chunks[chunk] = nullptr;
+    }
+    used = 0;
 }
 
 }  // namespace sim::checks

@@ -15,16 +15,20 @@ struct Member {
     uint16_t site;
 };
 
+// The first few members lie in the record itself.
 struct Members {
+    const Cell* cell;
     Stamp word;  // the cell's `reads` when this was last right
-    Growable<Member> list;
+    Member* list;
+    uint32_t count;
+    uint32_t room;
+    Member own[4];
 };
 
 // The members of the cell's set, or null when the cell's word says it all.
 const Members* members_of(const Cell& cell);
 void add_member(ThreadState& thread, Cell& cell, uint16_t site, bool atomic);
-// Whether a member is not ordered before the thread; then which one.
-// `variable`: as for ordered().
+// Whether a member is not ordered before the thread; then which one. `variable`: as for ordered().
 bool find_unordered(const ThreadState& thread, const Members& members, const void* variable, Stamp* stamp,
                     uint16_t* site);
 void forget_members();

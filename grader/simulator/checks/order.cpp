@@ -75,9 +75,16 @@ class Search {
         return false;
     }
 
+    // The greatest barrier time of the block in all that is known.
+    uint32_t latest_barrier(const Known* start) {
+        barriers_only_ = true;
+        run(start);
+        return latest_barrier_;
+    }
+
   private:
     bool visit(const Known* known) {
-        if (known->serial == serial_)
+        if (known->serial == serial_ && !barriers_only_)
             if (const WarpTimes* row = known->row(thread_ / 32))
                 if (row->time[thread_ % 32] >= time_) return true;
         for (uint32_t i = 0; i < known->log_count; ++i)
@@ -107,9 +114,11 @@ class Search {
 
     bool reaches(const Release& release) const { return !release.block_scope || release.serial == from_block_; }
 
-    bool says(const SyncLog::Entry& entry, bool own_log) const {
+    bool says(const SyncLog::Entry& entry, bool own_log) {
         const Release& release = *entry.release;
         if (!reaches(release)) return false;
+        if (latest_barrier_ < release.barrier_time) latest_barrier_ = release.barrier_time;
+        if (barriers_only_) return false;
         if (own_log && thread_ == entry.thread && time_ <= entry.time) return true;
         if (time_ < release.barrier_time) return true;
         if (thread_ == release.thread) return time_ <= release.time;
@@ -121,9 +130,15 @@ class Search {
     uint32_t time_;
     uint32_t from_block_;
     const SyncLog* own_log_;
+    bool barriers_only_ = false;
+    uint32_t latest_barrier_ = 0;
     Growable<const Known*> open_;
     HashMap<uint32_t> seen_;
 };
+
+uint32_t known_barrier(const Known* known, uint32_t serial, uint32_t from_block) {
+    return known ? Search(serial, 0, 0, from_block, nullptr).latest_barrier(known) : 0;
+}
 
 bool covers(const Known* known, uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block,
             const SyncLog* log) {

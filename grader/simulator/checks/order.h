@@ -93,6 +93,9 @@ class KnownBuilder {
     WarpTimes rows_[32];
 };
 
+// The latest barrier of the block `serial` that is known: `known` covers what all its threads did before that time.
+uint32_t known_barrier(const Known* known, uint32_t serial, uint32_t from_block);
+
 // Whether `known` covers what `thread` of the block `serial` did at `time`. `from_block`: who asks. `log`: when that was
 // an atomic operation, the log of its variable.
 bool covers(const Known* known, uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block,

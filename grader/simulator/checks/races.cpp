@@ -11,6 +11,8 @@ namespace {
 
 bool knows(const ThreadState& thread, uint32_t serial, unsigned other, uint32_t time, const void* variable) {
     if (!thread.extras || !thread.extras->known) return false;
+    // What the last barrier taught is about other blocks only: of its own one, all before that barrier is ordered anyway.
+    if (serial == thread.block->serial && thread.extras->known == thread.block->barrier_known) return false;
     const SyncLog* log = variable ? log_of(variable) : nullptr;
     return covers(thread.extras->known, serial, other, time, thread.block->serial, log);
 }
@@ -30,13 +32,13 @@ struct Conflict {
 bool all_known(const ThreadState& thread, Stamp set, const void* variable) {
     uint32_t serial = serial_of(set), time = time_of(set);
     unsigned first = 0, last = 0;
+    if (sharing_of(set) == many_blocks) return false;
+    if (ordered_by_barrier(thread, serial, time)) return true;
     if (sharing_of(set) == one_warp) {
         first = warp_of(set) * lanes_per_warp;
         last = first + lanes_per_warp;
-    } else if (sharing_of(set) == one_block) {
-        last = thread.block->block->thread_count;
     } else {
-        return false;
+        last = thread.block->block->thread_count;
     }
     if (last > thread.block->block->thread_count) last = thread.block->block->thread_count;
     for (unsigned other = first; other < last; ++other) {
@@ -104,7 +106,7 @@ void share(ThreadState& thread, Cell& cell, uint16_t site, bool atomic) {
     else if (warp_of(set) != thread.warp->warp->index)
         sharing = one_block;
     if (sharing_of(set) == one_lane) {
-        cell.other = static_cast<uint16_t>((cell.other & ~other_thread_mask) | thread.thread->linear);
+        cell.other = static_cast<uint16_t>((cell.other & cell_block_scope) | thread.thread->linear);
         cell.other_site = site;
     } else if (sharing_of(set) > sharing) {
         sharing = sharing_of(set);
@@ -128,7 +130,7 @@ bool superseded(const ThreadState& thread, Stamp set) {
 void become_set(ThreadState& thread, Cell& cell, uint16_t site, bool atomic) {
     cell.reads = atomic ? thread.stamp | atomic_bit : thread.stamp;
     cell.read_site = site;
-    cell.other &= static_cast<uint16_t>(~(cell_listed | cell_block_scope));
+    cell.other &= static_cast<uint16_t>(~cell_block_scope);
 }
 
 // Checks against the last write; true when the memory has been written at all.
@@ -155,6 +157,18 @@ bool is_own(const BlockState& block, uint32_t serial) {
     return serial >= block.first_serial && (serial - block.first_serial) % blocks == 0;
 }
 
+bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t time) {
+    if (serial < the_launch.first_serial) return true;
+    if (time == time_pending) return false;
+    const BlockState& block = *thread.block;
+    if (serial == block.serial) return time < block.barrier_time;
+    if (!thread.extras || !thread.extras->known) return false;
+    const Known* known = thread.extras->known;
+    uint32_t& answer = thread.worker->known_barriers.at(mix(reinterpret_cast<uint64_t>(known)) + serial);
+    if (answer == 0) answer = known_barrier(known, serial, block.serial) + 1;
+    return time < answer - 1;
+}
+
 bool ordered(const ThreadState& thread, Stamp access, const void* variable) {
     uint32_t serial = serial_of(access), time = time_of(access);
     if (serial < the_launch.first_serial) return true;
@@ -164,6 +178,8 @@ bool ordered(const ThreadState& thread, Stamp access, const void* variable) {
     if (serial == block.serial) {
         if (other == thread.thread->linear || time < block.barrier_time) return true;
         if (other / lanes_per_warp == thread.warp->warp->index && time < thread.warp->sync_time) return true;
+    } else if (ordered_by_barrier(thread, serial, time)) {
+        return true;
     }
     return knows(thread, serial, other, time, variable);
 }
@@ -245,7 +261,7 @@ void write_conflict(ThreadState& thread, Cell& cell, const AccessSite& site, uin
         }
     }
     cell.reads = never;
-    cell.other = 0;
+    cell.other &= static_cast<uint16_t>(~cell_block_scope);
 }
 
 void atomic_cell(ThreadState& thread, Cell& cell, const AccessSite& site, bool reads, bool block_scope) {

@@ -9,6 +9,8 @@ namespace sim::checks {
 // Whether one thread's access happened before what `thread` does now. Not for shared memory of other blocks.
 // `variable`: when the access was an atomic operation, what it was on.
 bool ordered(const ThreadState& thread, Stamp access, const void* variable = nullptr);
+// Whether all that the block did before its time `time` happened before what `thread` does now, thanks to barriers.
+bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t time);
 // Whether the serial belongs to this block, now or before a barrier of the grid.
 bool is_own(const BlockState& block, uint32_t serial);
 

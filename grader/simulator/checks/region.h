@@ -35,7 +35,7 @@ struct Cell {
     uint16_t other;       // its thread (bits 9..0), and the flags below
 };
 constexpr uint16_t other_thread_mask = 0x3ff;
-constexpr uint16_t cell_listed = 0x8000;       // `reads` stands for a list of members, see members.h
+constexpr uint16_t cell_listed = 0x8000;       // there is a list of members, see members.h: `other` is its number
 constexpr uint16_t cell_block_scope = 0x4000;  // the atomic operations reach only their block
 
 // Which records are known to be older, per kind of memory: an index into ThreadState::floors.

@@ -204,6 +204,7 @@ const char* name_of(RegionKind kind) {
 void write_side(const Side& side) {
     out.member("site", uint64_t(use_site(side.address)));
     out.text("access", name_of(static_cast<Access>(side.access)));
+    if (side.fallback) out.member("fallback", uint64_t(use_site(side.fallback)));
     if (side.line) out.member("line", uint64_t(side.line));
     if (!side.has_thread) return;
     uint32_t block[3], thread[3];

@@ -124,6 +124,7 @@ BlockState& begin_block(Block& block) {
     state->first_serial = state->serial = the_launch.first_serial + static_cast<uint32_t>(block.linear);
     state->time = state->barrier_time = 1;  // 0 is before anything that the block does
     state->extras = state->fenced = state->exit_reported = false;
+    state->barrier_known = nullptr;
     state->exact = the_launch.exact;
     memset(static_cast<void*>(state->arrivals), 0, sizeof state->arrivals);
     block.checks = state;

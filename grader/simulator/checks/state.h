@@ -105,11 +105,12 @@ struct BlockState {
     WarpState warps[max_warps_per_block];
     uint32_t first_serial;
     uint32_t serial;
-    uint32_t time;          // the last one given out
-    uint32_t barrier_time;  // given out at the last barrier of all threads
-    bool extras;            // some thread has some
-    bool exact;             // sets of readers are kept member by member
-    bool fenced;            // a thread has published something since the last barrier
+    uint32_t time;               // the last one given out
+    uint32_t barrier_time;       // given out at the last barrier of all threads
+    const Known* barrier_known;  // what everybody knew after that one
+    bool extras;                 // some thread has some
+    bool exact;                  // sets of readers are kept member by member
+    bool fenced;                 // a thread has published something since the last barrier
     bool exit_reported;
     const Known* arrivals[named_barriers];  // what those know that have arrived and do not wait
     BlockState* next;
@@ -123,9 +124,10 @@ struct WorkerState {
     Growable<AccessSite*> touched;  // sites with log entries
     RequestLog* free_logs;
     BlockState* free_blocks;
-    Growable<BlockState*> blocks;  // running
-    SharedMemory* shared;          // of all slots
-    Pool pool;                     // until the launch ends
+    Growable<BlockState*> blocks;      // running
+    SharedMemory* shared;              // of all slots
+    Pool pool;                         // until the launch ends
+    HashMap<uint32_t> known_barriers;  // what known_barrier() said, plus 1, by knowledge and block
     RequestScratch* scratch;
     uint64_t launch;  // the one that the caches hold for
 };
