@@ -41,7 +41,7 @@ def build(item: CorpusFile, clean: bool, folder: Path) -> Path | str:
 def watch(program: Path, source: str, tool: str) -> dict[str, Any]:
     """What one tool says of one program: its errors, with the lines of the kernel's file that it names."""
     command = ["compute-sanitizer", "--tool", tool, "--print-limit", "1000", str(program)]
-    if tool == "memcheck":
+    if tool == "memcheck" and program.name == "leak":
         command[3:3] = ["--leak-check", "full"]
     if tool == "initcheck":
         command[3:3] = ["--initcheck-address-space", "all"]
@@ -104,11 +104,13 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     items = [item for item in corpus_files() if not arguments.names or any(n in item.name for n in arguments.names)]
-    with ThreadPoolExecutor(min(12, os.cpu_count() or 1)) as pool:
-        rows = []
+    rows: list[dict[str, Any]] = []
+    with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
         for row in pool.map(compare, items):
             rows.append(row)
             print(as_text(row), flush=True)
+            if arguments.out:
+                arguments.out.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
     found = sum(bool(row["found_by"]) for row in rows)
     print(f"{len(rows)} faulty kernels: the simulator finds all, compute-sanitizer {found}")
     if arguments.out:
