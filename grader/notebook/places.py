@@ -20,13 +20,13 @@ class LessonFolder(type(Path())):  # type: ignore[misc]
 
 
 def lesson(day: str) -> Path:
-    """The folder ``lessons/dayNN_topic`` of a lesson; also gives matplotlib the course's look.
+    """The folder under ``lessons/`` of a lesson; also gives matplotlib the course's look.
 
-    ``day`` is the folder's name, or its number.
+    ``day`` is the folder's name, or the day's number.
     """
     style.use()
     lessons = course_root() / "lessons"
-    found = [path for path in sorted(lessons.glob("day[0-9]*")) if path.name == day]
+    found = [path for path in sorted(lessons.glob("*/")) if path.name == day]
     if not found:
         number = "".join(filter(str.isdigit, str(day)[:6]))
         found = [path for path in sorted(lessons.glob("day[0-9]*")) if number and path.name[3:5] == number.zfill(2)]
