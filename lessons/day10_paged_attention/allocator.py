@@ -1,0 +1,136 @@
+"""Hands out the pages of a KV cache: a free list, a count of owners for each page, and copy-on-write.
+
+A sequence's tokens lie in pages of ``page_size`` slots. Which pages, in order, is its *block table*; how many tokens there
+are, its length. Sequences that begin alike share pages. A shared page may be read by all of its owners but written by
+none: whoever wants to write gets a copy of his own first.
+
+At any time:
+
+1. every page is either in the free list, once, or in at least one block table; never both, never neither;
+2. the count of a page is the number of block tables that hold it (and no table holds a page twice);
+3. a sequence of n tokens holds exactly ceil(n / page_size) pages;
+4. a slot that ``append`` returns lies in a page with one owner, and no two of its slots are equal.
+
+``check`` verifies the first three, and is what the tests call after every step. An operation that cannot be done (no free
+page) changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+class OutOfPages(Exception):
+    """There are not enough free pages: wait, or take a sequence's pages away."""
+
+
+@dataclass
+class Sequence:
+    """One sequence's share of the cache."""
+
+    table: list[int] = field(default_factory=list)
+    length: int = 0
+
+
+@dataclass(frozen=True)
+class Appended:
+    """What the kernels must do for some new tokens."""
+
+    slots: list[int]
+    """Where each new token's key and value go: page * page_size + row."""
+    copy: tuple[int, int] | None = None
+    """(from, to): a shared page that must be copied before the tokens are written; at most the last one of the sequence."""
+
+
+class BlockAllocator:
+    """The pages of one KV cache and the sequences that hold them."""
+
+    def __init__(self, pages: int, page_size: int) -> None:
+        if pages < 0 or page_size < 1:
+            raise ValueError(f"{pages} pages of {page_size} tokens make no cache")
+        self.pages = pages
+        self.page_size = page_size
+        self.owners = [0] * pages
+        self.sequences: dict[int, Sequence] = {}
+        self._free = list(range(pages - 1, -1, -1))  # the last one is taken first
+        self._next_id = 0
+
+    @property
+    def free_pages(self) -> int:
+        """How many pages nobody holds."""
+        return len(self._free)
+
+    def create(self) -> int:
+        """A new sequence without tokens: its number."""
+        number = self._next_id
+        self._next_id += 1
+        self.sequences[number] = Sequence()
+        return number
+
+    def pages_needed(self, number: int, tokens: int) -> int:
+        """How many free pages it takes to append so many tokens."""
+        sequence = self.sequences[number]
+        new = -(-(sequence.length + tokens) // self.page_size) - len(sequence.table)
+        return new + (1 if tokens and self._writes_shared_page(sequence) else 0)
+
+    def append(self, number: int, tokens: int = 1) -> Appended:
+        """Make room for new tokens. Raises OutOfPages, and then nothing has changed."""
+        if tokens < 0:
+            raise ValueError(f"cannot append {tokens} tokens")
+        sequence = self.sequences[number]
+        needed = self.pages_needed(number, tokens)
+        if needed > len(self._free):
+            raise OutOfPages(f"{needed} pages are needed, {len(self._free)} are free")
+        copy = None
+        if tokens and self._writes_shared_page(sequence):
+            shared, own = sequence.table[-1], self._take()
+            self.owners[shared] -= 1  # the others keep it
+            sequence.table[-1] = own
+            copy = (shared, own)
+        slots = []
+        for position in range(sequence.length, sequence.length + tokens):
+            if position % self.page_size == 0:
+                sequence.table.append(self._take())
+            slots.append(sequence.table[-1] * self.page_size + position % self.page_size)
+        sequence.length += tokens
+        return Appended(slots, copy)
+
+    def fork(self, number: int) -> int:
+        """A second sequence with the same tokens so far. Costs no page: both hold the same ones."""
+        sequence = self.sequences[number]
+        for page in sequence.table:
+            self.owners[page] += 1
+        twin = self.create()
+        self.sequences[twin] = Sequence(list(sequence.table), sequence.length)
+        return twin
+
+    def free(self, number: int) -> None:
+        """The sequence has ended. Pages that nobody else holds are free again."""
+        if number not in self.sequences:
+            raise KeyError(f"there is no sequence {number}: it was freed before, or never created")
+        for page in self.sequences.pop(number).table:
+            self.owners[page] -= 1
+            if self.owners[page] == 0:
+                self._free.append(page)
+
+    def check(self) -> None:
+        """Raise AssertionError if one of the invariants does not hold."""
+        held = [0] * self.pages
+        for number, sequence in self.sequences.items():
+            assert len(set(sequence.table)) == len(sequence.table), f"sequence {number} holds a page twice"
+            assert len(sequence.table) == -(-sequence.length // self.page_size), f"sequence {number} holds too much"
+            for page in sequence.table:
+                held[page] += 1
+        assert held == self.owners, "the counts of owners are wrong"
+        assert len(set(self._free)) == len(self._free), "a page is in the free list twice"
+        unheld = {page for page, owners in enumerate(held) if owners == 0}
+        assert unheld == set(self._free), "a page is lost, or free although it is held"
+
+    def _take(self) -> int:
+        page = self._free.pop()
+        self.owners[page] = 1
+        return page
+
+    def _writes_shared_page(self, sequence: Sequence) -> bool:
+        """Whether the next token would go into a page with other owners."""
+        return sequence.length % self.page_size != 0 and self.owners[sequence.table[-1]] > 1
