@@ -191,10 +191,12 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
                     float added = 0.0f;
 #pragma unroll
                     for (int j = 0; j < kBlocks; ++j) {
-                        added += power_of_two(scores[m][j][2 * h] * scale_log2 - shift);
-                        added += power_of_two(scores[m][j][2 * h + 1] * scale_log2 - shift);
+                        added += power_of_two(fmaf(scores[m][j][2 * h], scale_log2, -shift));
+                        added += power_of_two(fmaf(scores[m][j][2 * h + 1], scale_log2, -shift));
                     }
-                    sum[m][h] = sum[m][h] * power_of_two(maximum[m][h] * scale_log2 - shift) + added;
+                    // Not maximum * scale_log2 - shift, of which nvcc makes an fmaf: its product is exact, that in shift
+                    // is rounded, and where both maxima are kLowest the difference is a rounding error of 1e30, not 0.
+                    sum[m][h] = sum[m][h] * power_of_two((maximum[m][h] - largest) * scale_log2) + added;
                     maximum[m][h] = largest;
                 }
             }
@@ -233,8 +235,8 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
                     uint32_t* pairs = reinterpret_cast<uint32_t*>(&bits);
 #pragma unroll
                     for (int j = 0; j < kBlocks; ++j) {
-                        pairs[j] = two_halves(power_of_two(scores[m][j][2 * h] * scale_log2 - shift[m][h]),
-                                              power_of_two(scores[m][j][2 * h + 1] * scale_log2 - shift[m][h]));
+                        pairs[j] = two_halves(power_of_two(fmaf(scores[m][j][2 * h], scale_log2, -shift[m][h])),
+                                              power_of_two(fmaf(scores[m][j][2 * h + 1], scale_log2, -shift[m][h])));
                     }
                     const int query = warp_query + m * 16 + h * 8 + lane_row, key = key0 + lane_key;
                     if (query >= query_len || key >= key_len) continue;
