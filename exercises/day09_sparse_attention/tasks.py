@@ -1,0 +1,624 @@
+"""What each exercise of day 9 must do.
+
+Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, heads, key_len, head_dim]. All
+heads share one pattern. A query that sees no key gives zeros.
+"""
+
+import functools
+import itertools
+
+import torch
+
+from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, integers, normal, one_of
+
+# ------------------------------------------------------------------------------------------------------ what is shared
+
+
+def weighted(q, k, v, scale, counts):
+    """Attention in which query i sees key j counts[i, j] times: a key seen twice has twice its weight."""
+    scores = q @ k.transpose(-1, -2) * scale
+    scores = scores.masked_fill(counts == 0, -torch.inf)
+    largest = torch.nan_to_num(scores.amax(dim=-1, keepdim=True), neginf=0.0) if k.shape[-2] else 0.0
+    weights = torch.exp(scores - largest) * counts
+    total = weights.sum(dim=-1, keepdim=True)
+    return torch.where(total > 0, weights @ v / total.clamp(min=1e-300), 0.0)
+
+
+def scale_of(dims):
+    """1 / sqrt(head_dim), unless the case says otherwise."""
+    return dims.get("scale", dims["head_dim"] ** -0.5)
+
+
+def rising(shape, generator):
+    """Keys that suit the queries of ``one_direction`` better and better: the maximum moves again and again."""
+    steps = torch.linspace(-1, 1, shape[-2])[:, None]
+    return steps * 3 + 0.3 * torch.randn(shape, generator=generator)
+
+
+def one_direction(shape, generator):
+    """Queries that all look in about the same direction."""
+    return 1 + 0.3 * torch.randn(shape, generator=generator)
+
+
+QKV = {
+    "q": Input("batch heads query_len head_dim", normal(scale=2.0)),
+    "k": Input("batch heads key_len head_dim", normal()),
+    "v": Input("batch heads key_len head_dim", normal(channel_offset=1.0)),
+}
+OUT = {"out": Output("batch heads query_len head_dim")}
+RISING = {"q": one_direction, "k": rising}
+LARGE = {"q": normal(scale=50.0)}
+BELOW_ZERO = {"q": normal(mean=3.0), "k": normal(mean=-3.0)}
+ONE_LAUNCH = Bar("launches", at_most=1)
+NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="No mask and no scores need to be stored.")
+
+
+def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, **more):
+    """The sizes of a case."""
+    return dict(batch=batch, heads=heads, query_len=query_len, key_len=key_len, head_dim=head_dim, **more)
+
+
+# ------------------------------------------------------------------------------------------------------ sliding window
+
+
+def window_mask(query_len, key_len, window):
+    """[query_len, key_len], true where query i, at position i + key_len - query_len, sees key j."""
+    position = torch.arange(query_len)[:, None] + key_len - query_len
+    key = torch.arange(key_len)[None]
+    return (key <= position) & (key > position - window)
+
+
+def windowed(q, k, v, scale, window):
+    """Attention through a sliding window."""
+    return weighted(q, k, v, scale, window_mask(q.shape[-2], k.shape[-2], window).to(q.dtype))
+
+
+def without_window(q, k, v, scale):
+    """Plain causal attention."""
+    return weighted(q, k, v, scale, window_mask(q.shape[-2], k.shape[-2], k.shape[-2] + 1).to(q.dtype))
+
+
+@functools.cache
+def flex(window, query_len, key_len):
+    """torch's FlexAttention, compiled, with the block mask of a window."""
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    def seen(batch, head, query, key):
+        position = query + key_len - query_len
+        return (key <= position) & (key > position - window)
+
+    mask = create_block_mask(seen, None, None, query_len, key_len, device="cuda")
+    compiled = torch.compile(flex_attention)
+    return lambda q, k, v, scale: compiled(q, k, v, block_mask=mask, scale=scale)
+
+
+def torch_window(q, k, v, scale, window):
+    """FlexAttention on a GPU; dense attention with a mask elsewhere."""
+    if q.is_cuda:
+        return flex(window, q.shape[-2], k.shape[-2])(q, k, v, scale)
+    mask = window_mask(q.shape[-2], k.shape[-2], window)
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
+
+
+def window_pairs(d):
+    """How many (query, key) pairs a window leaves, for one head."""
+    offset = d["key_len"] - d["query_len"]
+    return sum(max(0, min(d["window"], i + 1 + offset)) for i in range(d["query_len"]))
+
+
+sliding_window = Exercise(
+    title="Sliding-window attention",
+    kind="implement",
+    points=15,
+    summary="""\
+Query i stands at position i + key_len - query_len and sees the `window` keys that end there, its own position included:
+softmax over those, f32 inside, f16 or bf16 outside. Keys before the window must cost nothing: no reads, no products. head_dim
+is 32, 64, 80, 96 or 128, window at least 1, any lengths; a query that sees no key gives zeros, with no keys all outputs are zero,
+with no queries there is nothing to do. (On a GPU, window 512 of 8192: at least torch's FlexAttention.)""",
+    launchers="""void sliding_window_{dtype}(const {T}* q, const {T}* k, const {T}* v, {T}* out, int batch, int heads,
+                 int query_len, int key_len, int head_dim, int window, float scale, cudaStream_t stream)""",
+    dtypes=("f16", "bf16"),
+    inputs=QKV,
+    outputs=OUT,
+    scalars={"scale": scale_of},
+    reference=windowed,
+    trivial=[without_window],
+    cases=[
+        Case("one query, one key", **sizes(window=1)),
+        Case(
+            "a window of one: the value itself",
+            dtypes=["f16"],
+            **sizes(query_len=40, key_len=40, head_dim=32, window=1),
+        ),
+        Case("a window of three", **sizes(query_len=70, key_len=70, head_dim=32, window=3)),
+        Case("windows that start inside a tile", **sizes(heads=2, query_len=150, key_len=150, window=37)),
+        Case("a window of whole tiles", dtypes=["bf16"], **sizes(query_len=200, key_len=200, head_dim=32, window=64)),
+        Case("a window longer than all keys", dtypes=["f16"], **sizes(query_len=67, key_len=67, window=1000)),
+        Case("more keys than queries", **sizes(batch=2, query_len=5, key_len=201, window=50)),
+        Case("one query, many keys", dtypes=["bf16"], **sizes(heads=2, key_len=257, window=100)),
+        Case("queries that see no key", dtypes=["f16"], **sizes(query_len=150, key_len=71, head_dim=32, window=20)),
+        Case("head_dim 80", dtypes=["f16"], **sizes(query_len=33, key_len=65, head_dim=80, window=20)),
+        Case("head_dim 96", dtypes=["bf16"], **sizes(query_len=65, key_len=65, head_dim=96, window=40)),
+        Case("head_dim 128", **sizes(query_len=67, key_len=70, head_dim=128, window=30)),
+        Case(
+            "pointers that are not 16-byte aligned",
+            dtypes=["f16"],
+            offsets={"q": 1, "k": 2, "v": 3, "out": 1},
+            **sizes(query_len=9, key_len=70, window=11),
+        ),
+        Case("scores that rise", inputs=RISING, **sizes(query_len=100, key_len=150, window=90)),
+        Case(
+            "large scores do not overflow", dtypes=["f16"], inputs=LARGE, **sizes(query_len=33, key_len=90, window=40)
+        ),
+        Case("all scores far below zero", inputs=BELOW_ZERO, **sizes(query_len=33, key_len=90, window=40)),
+        Case(
+            "random sizes",
+            batch=between(1, 2),
+            heads=between(1, 2),
+            query_len=between(1, 150),
+            key_len=between(1, 150),
+            head_dim=one_of(32, 64, 128),
+            window=between(1, 90),
+        ),
+        Case("no keys", dtypes=["f16"], **sizes(query_len=5, key_len=0, head_dim=32, window=4)),
+    ],
+    efficient=Case(
+        "1024 keys, window 32", dtypes=["f16"], **sizes(query_len=1024, key_len=1024, head_dim=32, window=32)
+    ),
+    bars=[
+        Bar("global_bytes / minimum", at_most=2.0, look="Where does the first key of a block's queries lie?"),
+        Bar("sectors / ideal", at_most=1.3, look="Do neighbouring threads read neighbouring elements?"),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 4 * d["batch"] * d["heads"] * window_pairs(d) * d["head_dim"],
+    bench=[
+        Bench("window 512 of 8192", **sizes(2, 16, 8192, 8192, 128, window=512)),
+        Bench("window 512 of 8192, D 64", **sizes(2, 16, 8192, 8192, 64, window=512)),
+    ],
+    torch_baseline=torch_window,
+    hints=[
+        "Begin with any causal kernel of days 6 or 8. Its loop over the tiles of keys ends where the last query of the block "
+        "ends. Where may it begin, now?",
+        "The first query of the block sees the earliest key: first_query + key_len - query_len + 1 - window, or 0. Begin with "
+        "the tile that holds it. Within the band some keys are too early for some queries: two comparisons in the mask.",
+        "begin = max(0, i + offset + 1 - window), end = min(key_len, i + offset + 1), with offset = key_len - query_len. A "
+        "row of a tile may be wholly masked before its first key comes: keep the guard against -inf - -inf.",
+    ],
+)
+
+# --------------------------------------------------------------------------------------------------------- block sparse
+
+
+def block_offsets(shape, dims, generator):
+    """For each block of queries how many blocks of keys it sees; sometimes none. `entries` in all."""
+    blocks, each = shape[0] - 1, -(-dims["key_len"] // dims["block"])
+    counts = torch.zeros(blocks, dtype=torch.int64)
+    left = dims["entries"]
+    order = torch.randperm(blocks, generator=generator).tolist()
+    while left > 0:
+        for row in order:
+            if left > 0 and counts[row] < each:
+                counts[row] += 1
+                left -= 1
+    return torch.cat([torch.zeros(1, dtype=torch.int64), counts.cumsum(0)])
+
+
+def block_indices(shape, dims, generator, inputs):
+    """Which blocks: distinct within a row, in ascending order."""
+    each = -(-dims["key_len"] // dims["block"])
+    offsets = inputs["offsets"].tolist()
+    rows = [torch.randperm(each, generator=generator)[: b - a].sort().values for a, b in itertools.pairwise(offsets)]
+    return torch.cat(rows)
+
+
+def block_mask(offsets, indices, block, query_len, key_len, causal):
+    """[query_len, key_len], true where the pattern, and with `causal` the order, lets a query see a key."""
+    mask = torch.zeros(query_len, key_len, dtype=torch.bool)
+    for row in range(len(offsets) - 1):
+        for column in indices[offsets[row] : offsets[row + 1]].tolist():
+            mask[row * block : (row + 1) * block, column * block : (column + 1) * block] = True
+    return mask & window_mask(query_len, key_len, key_len + 1) if causal else mask
+
+
+def by_blocks(q, k, v, offsets, indices, block, scale, causal):
+    """Attention under a mask of blocks."""
+    mask = block_mask(offsets, indices, block, q.shape[-2], k.shape[-2], causal)
+    return weighted(q, k, v, scale, mask.to(q.dtype))
+
+
+def dense(q, k, v, scale):
+    """Attention to all keys."""
+    return weighted(q, k, v, scale, torch.ones(q.shape[-2], k.shape[-2], dtype=q.dtype))
+
+
+def blocks(block, entries, causal=False, **more):
+    """Sizes of a case of block-sparse attention: `entries` blocks of the mask are set."""
+    return sizes(block=block, entries=entries, causal=causal, **more)
+
+
+block_sparse = Exercise(
+    title="Block-sparse attention",
+    kind="implement",
+    points=10,
+    summary="""\
+The mask consists of blocks of `block` x `block`, and a CSR list says which of them are there: block b of queries sees the blocks
+of keys indices[offsets[b]] up to indices[offsets[b + 1] - 1]. They are in range, ascending and distinct. The last blocks may be
+partial; with `causal`, query i also sees no key after i + key_len - query_len. block is 16, 32 or 64, head_dim 32 or 64, f32,
+pointers 16-byte aligned. A query that sees no key, or whose list is empty, gives zeros; with no queries there is nothing to do.""",
+    launchers="""void block_sparse(const float* q, const float* k, const float* v, const int* offsets, const int* indices,
+                 float* out, int batch, int heads, int query_len, int key_len, int head_dim, int block, bool causal,
+                 float scale, cudaStream_t stream)""",
+    inputs={
+        **QKV,
+        "offsets": Input("(query_len+block-1)//block+1", block_offsets, "i32"),
+        "indices": Input("entries", block_indices, "i32"),
+    },
+    outputs=OUT,
+    scalars={"scale": scale_of},
+    reference=by_blocks,
+    trivial=[dense],
+    tolerance={"f32": 1e-4},
+    cases=[
+        Case("one query, one key", **blocks(16, 1)),
+        Case("whole blocks", **blocks(16, 7, query_len=64, key_len=64, head_dim=32)),
+        Case("all blocks", **blocks(16, 12, query_len=48, key_len=64, head_dim=32)),
+        Case("lengths that no block divides", **blocks(16, 12, heads=2, query_len=71, key_len=93)),
+        Case("rows with no block", **blocks(16, 2, query_len=64, key_len=64, head_dim=32)),
+        Case("no block at all", **blocks(16, 0, query_len=20, key_len=20, head_dim=32)),
+        Case("blocks of 32", **blocks(32, 5, query_len=99, key_len=99, batch=2, head_dim=32)),
+        Case("blocks of 64", **blocks(64, 3, query_len=130, key_len=130)),
+        Case("causal", **blocks(16, 16, True, query_len=90, key_len=90, head_dim=32)),
+        Case("causal, more keys than queries", **blocks(16, 9, True, query_len=21, key_len=90, head_dim=32)),
+        Case("causal, queries that see no key", **blocks(16, 9, True, query_len=70, key_len=40, head_dim=32)),
+        Case("scores that rise", inputs=RISING, **blocks(16, 12, query_len=40, key_len=100, head_dim=32)),
+        Case("large scores do not overflow", inputs=LARGE, **blocks(16, 12, query_len=40, key_len=100)),
+        Case("all scores far below zero", inputs=BELOW_ZERO, **blocks(16, 12, query_len=40, key_len=100)),
+        Case(
+            "random sizes",
+            batch=between(1, 2),
+            heads=between(1, 2),
+            query_len=between(49, 100),
+            key_len=between(49, 100),
+            head_dim=one_of(32, 64),
+            block=16,
+            entries=between(3, 16),
+            causal=one_of(False, True),
+        ),
+    ],
+    efficient=Case("an eighth of the blocks", **blocks(64, 8, query_len=512, key_len=512, head_dim=32)),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.4, look="Blocks that are not in the list must not be read."),
+        Bar("sectors / ideal", at_most=1.5, look="Do neighbouring threads read neighbouring floats?"),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    minimum_bytes=lambda d: (
+        4 * d["batch"] * d["heads"] * d["head_dim"] * (2 * d["query_len"] + 2 * d["entries"] * d["block"])
+    ),
+    flops=lambda d: 4 * d["batch"] * d["heads"] * d["entries"] * d["block"] ** 2 * d["head_dim"],
+    bench=[Bench("N 4096, an eighth", **blocks(64, 512, query_len=4096, key_len=4096, batch=2, heads=16))],
+    torch_baseline=lambda q, k, v, offsets, indices, block, scale, causal: (
+        torch.nn.functional.scaled_dot_product_attention(
+            q,
+            k,
+            v,
+            attn_mask=block_mask(offsets.cpu(), indices.cpu(), block, q.shape[-2], k.shape[-2], causal).to(q.device),
+            scale=scale,
+        )
+    ),
+    hints=[
+        "This is day 6's tiled kernel with another loop: not over all tiles of keys, but over those that a list names.",
+        "Give each block of queries one block of threads, a thread a query. All its threads walk over the same list, so they "
+        "may meet at __syncthreads: fetch the named block of k and v (16 keys at a time) to shared memory, then the online "
+        "softmax as ever.",
+        "for (int e = offsets[blockIdx.x]; e < offsets[blockIdx.x + 1]; ++e) { first = indices[e] * block; ... }. Keys from "
+        "key_len on, and under `causal` those after i + key_len - query_len, score -INFINITY. An empty list leaves l = 0.",
+    ],
+)
+
+# ------------------------------------------------------------------------------------------------------- lists of keys
+
+
+def row_offsets(shape, dims, generator):
+    """`entries` entries spread over the rows by chance: some rows get none."""
+    rows = shape[0] - 1
+    if rows == 0:
+        return torch.zeros(1, dtype=torch.int64)
+    owners = torch.randint(0, rows, (dims["entries"],), generator=generator)
+    return torch.cat([torch.zeros(1, dtype=torch.int64), torch.bincount(owners, minlength=rows).cumsum(0)])
+
+
+def all_in_row(row):
+    """Offsets by which one row has all the entries."""
+
+    def offsets(shape, dims):
+        return torch.where(torch.arange(shape[0]) <= row, 0, dims["entries"])
+
+    return offsets
+
+
+def counts_of(offsets, indices, query_len, key_len):
+    """[query_len, key_len]: how often each query names each key; indices that are no keys are not counted."""
+    counts = torch.zeros(query_len, key_len, dtype=torch.float64)
+    for row in range(query_len):
+        named = indices[offsets[row] : offsets[row + 1]]
+        named = named[(named >= 0) & (named < key_len)]
+        counts[row] = torch.bincount(named, minlength=key_len).to(counts.dtype) if key_len else 0
+    return counts
+
+
+def by_lists(q, k, v, offsets, indices, scale):
+    """Attention to listed keys."""
+    return weighted(q, k, v, scale, counts_of(offsets, indices, q.shape[-2], k.shape[-2]))
+
+
+def once_each(q, k, v, offsets, indices, scale):
+    """The same, had each key been listed once at most."""
+    return weighted(q, k, v, scale, counts_of(offsets, indices, q.shape[-2], k.shape[-2]).clamp(max=1))
+
+
+def ascending(shape, dims, generator, inputs):
+    """Valid keys, ascending within each row."""
+    keys = torch.randint(0, dims["key_len"], shape, generator=generator)
+    offsets = inputs["offsets"].tolist()
+    return torch.cat([keys[a:b].sort().values for a, b in itertools.pairwise(offsets)] or [keys])
+
+
+def lists(entries, **more):
+    """Sizes of a case of attention by lists."""
+    return sizes(entries=entries, **more)
+
+
+LISTS = {
+    **QKV,
+    "offsets": Input("query_len+1", row_offsets, "i32"),
+    "indices": Input("entries", integers(0, "key_len"), "i32"),
+}
+SOME_INVALID = {"indices": integers(-5, "key_len + 5")}
+ALL_INVALID = {"indices": integers("key_len", "key_len + 9")}
+LIST_PROTOTYPE = """void {name}(const float* q, const float* k, const float* v, const int* offsets, const int* indices,
+                 float* out, int batch, int heads, int query_len, int key_len, int head_dim, float scale,
+                 cudaStream_t stream)"""
+LIST_CASES = [
+    Case("one query, one key", **lists(1)),
+    Case("a few keys each", **lists(20, query_len=7, key_len=30, head_dim=32)),
+    Case("lists of many lengths", **lists(300, heads=2, query_len=19, key_len=64)),
+    Case("one long list, all others empty", inputs={"offsets": all_in_row(3)}, **lists(150, query_len=9, key_len=70)),
+    Case("no list has an entry", **lists(0, query_len=5, key_len=9, head_dim=32)),
+    Case("indices that are no keys", inputs=SOME_INVALID, **lists(120, query_len=9, key_len=12, head_dim=32)),
+    Case("lists of invalid indices only", inputs=ALL_INVALID, **lists(50, query_len=9, key_len=12, head_dim=32)),
+    Case("the same key again and again", **lists(100, query_len=5, key_len=4, head_dim=32)),
+    Case("batches and heads", **lists(40, batch=2, heads=3, query_len=11, key_len=17, head_dim=32)),
+    Case("scores that rise", inputs={**RISING, "indices": ascending}, **lists(400, query_len=5, key_len=100)),
+    Case("large scores do not overflow", inputs=LARGE, **lists(200, query_len=9, key_len=50)),
+    Case("all scores far below zero", inputs=BELOW_ZERO, **lists(200, query_len=9, key_len=50)),
+]
+
+csr_attention = Exercise(
+    title="Attention to listed keys",
+    kind="implement",
+    points=10,
+    summary="""\
+One kernel for any pattern: query i sees the keys indices[offsets[i]] up to indices[offsets[i + 1] - 1], in no particular order.
+An index below 0 or from key_len on is ignored: nothing is read for it. A key that is listed twice counts twice. A query whose list
+is empty, or names no key, gives zeros; with no queries there is nothing to do. f32, head_dim 32, 64 or 128, pointers 16-byte
+aligned.""",
+    launchers=LIST_PROTOTYPE.format(name="csr_attention"),
+    inputs=LISTS,
+    outputs=OUT,
+    scalars={"scale": scale_of},
+    reference=by_lists,
+    trivial=[once_each],
+    tolerance={"f32": 1e-4},
+    cases=[
+        *LIST_CASES,
+        Case("head_dim 128", **lists(120, query_len=10, key_len=33, head_dim=128)),
+        Case(
+            "random sizes",
+            inputs=SOME_INVALID,
+            batch=between(1, 2),
+            heads=between(1, 3),
+            query_len=between(1, 40),
+            key_len=between(1, 60),
+            head_dim=one_of(32, 64, 128),
+            entries=between(1, 400),
+        ),
+        Case("no keys at all", inputs={"indices": integers(-2, 2)}, **lists(10, query_len=4, key_len=0, head_dim=32)),
+    ],
+    efficient=Case("16 keys each", **lists(4096, query_len=256, key_len=1024)),
+    bars=[
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.2,
+            look="Read a row of k and of v for each entry of a list, and nothing else.",
+        ),
+        Bar("sectors / ideal", at_most=1.3, look="Let neighbouring lanes read neighbouring parts of one row."),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    minimum_bytes=lambda d: (
+        4 * d["batch"] * d["heads"] * (d["head_dim"] * (2 * d["query_len"] + 2 * d["entries"]) + d["entries"])
+    ),
+    flops=lambda d: 4 * d["batch"] * d["heads"] * d["entries"] * d["head_dim"],
+    bench=[Bench("N 4096, 128 keys each", **lists(128 * 4096, query_len=4096, key_len=4096, heads=16))],
+    torch_baseline=lambda q, k, v, offsets, indices, scale: torch.nn.functional.scaled_dot_product_attention(
+        q,
+        k,
+        v,
+        attn_mask=counts_of(offsets.cpu(), indices.long().cpu(), q.shape[-2], k.shape[-2])
+        .log()
+        .to(q.dtype)
+        .to(q.device),
+        scale=scale,
+    ),
+    hints=[
+        "Queries share no tile of keys any more: each has its own list. So give each query its own warp, and ask how the 32 "
+        "lanes should read a row of k.",
+        "Lanes side by side along head_dim read a row in whole sectors; the score is a sum over lanes (shuffles). Then the "
+        "online softmax of day 6, one key at a time. Check each index before you use it.",
+        "for (int e = offsets[i]; e < offsets[i + 1]; ++e) { key = indices[e]; if (key < 0 || key >= key_len) continue; s = "
+        "sum over the lanes of q[d] * k[key][d]; new_m = max(m, s); c = expf(m - new_m); p = expf(s - new_m); l = l * c + p; "
+        "o = o * c + p * v[key][d]; m = new_m; }. All lanes take the same branch. At the end o / l, or 0 if l is 0.",
+    ],
+)
+
+sparse_online_sum = Exercise(
+    title="A running sum that is not rescaled",
+    kind="debug",
+    points=4,
+    summary="""\
+Attention to listed keys, as in csr_attention, 32 keys at a time. It is right for short lists. Find what happens when the maximum moves.
+head_dim is 32 or 64; everything else, and empty input, as in csr_attention.""",
+    launchers=LIST_PROTOTYPE.format(name="sparse_online_sum"),
+    inputs=LISTS,
+    outputs=OUT,
+    scalars={"scale": scale_of},
+    reference=by_lists,
+    trivial=[once_each],
+    tolerance={"f32": 1e-4},
+    cases=[
+        *LIST_CASES,
+        Case(
+            "random sizes",
+            inputs=SOME_INVALID,
+            batch=between(1, 2),
+            heads=between(1, 3),
+            query_len=between(1, 10),
+            key_len=between(40, 60),
+            head_dim=one_of(32, 64),
+            entries=between(400, 600),
+        ),
+    ],
+    efficient=Case("16 keys each", **lists(1024, query_len=64, key_len=256, head_dim=32)),
+    bars=[ONE_LAUNCH, NO_SCRATCH],
+    flops=lambda d: 4 * d["batch"] * d["heads"] * d["entries"] * d["head_dim"],
+    torch_baseline=csr_attention.torch_baseline,
+    hints=[
+        "Lists of up to 32 keys are right. What is different for the 33rd?",
+        "Which variables hold sums of exp(score - m)? When m moves, all of them were made with the old one.",
+        "l = l * correction + sum, as o[c] *= correction does for the weighted sum. For the first 32 keys m is -infinity, and "
+        "the correction 0, times a sum of 0.",
+    ],
+)
+
+# ---------------------------------------------------------------------------------------- global, neighbours and random
+
+
+def big_bird(query_len, globals, window, random_keys):
+    """[query_len, query_len], true where a query sees a key by any of the rules."""
+    position = torch.arange(query_len)
+    mask = (position[:, None] - position[None]).abs() <= window
+    mask[:globals] = True
+    mask[:, :globals] = True
+    for row in range(query_len):
+        named = random_keys[row]
+        mask[row, named[(named >= 0) & (named < query_len)]] = True
+    return mask
+
+
+def by_rules(q, k, v, globals, window, random_keys, scale):
+    """Attention to global, neighbouring and random keys."""
+    return weighted(q, k, v, scale, big_bird(q.shape[-2], globals, window, random_keys).to(q.dtype))
+
+
+def counted_twice(q, k, v, globals, window, random_keys, scale):
+    """What it gives when a random key that a rule has named already counts again."""
+    mask = big_bird(q.shape[-2], globals, window, random_keys[:, :0]).to(q.dtype)
+    offsets = torch.arange(q.shape[-2] + 1) * random_keys.shape[1]
+    return weighted(q, k, v, scale, mask + counts_of(offsets, random_keys.flatten(), q.shape[-2], k.shape[-2]))
+
+
+def rules(globals, window, randoms, batch=1, heads=1, len=1, head_dim=64):
+    """Sizes of a case of global, neighbouring and random keys."""
+    return dict(batch=batch, heads=heads, len=len, head_dim=head_dim, globals=globals, window=window, randoms=randoms)
+
+
+def rule_pairs(d):
+    """About how many (query, key) pairs the rules leave."""
+    return d["len"] * min(d["len"], 2 * d["window"] + 1 + d["globals"] + d["randoms"]) + d["globals"] * d["len"]
+
+
+global_local_random = Exercise(
+    title="Global, neighbouring and random keys",
+    kind="implement",
+    points=10,
+    summary="""\
+The pattern of long-document encoders, from three rules: query i sees the keys j with |i - j| <= window; the first `globals` keys
+are seen by all queries, and the first `globals` queries see all keys; and query i sees its `randoms` keys random_keys[i]. A key that
+several rules name, or that is named twice, counts once; a random key that does not exist is ignored. As many queries as keys, f32,
+head_dim 32, 64 or 128, pointers 16-byte aligned; globals, window and randoms may be 0. With nothing in the batch there is nothing
+to do.""",
+    launchers="""void global_local_random(const float* q, const float* k, const float* v, const int* random_keys, float* out,
+                 int batch, int heads, int len, int head_dim, int globals, int window, int randoms, float scale,
+                 cudaStream_t stream)""",
+    inputs={
+        "q": Input("batch heads len head_dim", normal(scale=2.0)),
+        "k": Input("batch heads len head_dim", normal()),
+        "v": Input("batch heads len head_dim", normal(channel_offset=1.0)),
+        "random_keys": Input("len randoms", integers(0, "len"), "i32"),
+    },
+    outputs={"out": Output("batch heads len head_dim")},
+    scalars={"scale": scale_of},
+    reference=by_rules,
+    trivial=[dense, counted_twice],
+    tolerance={"f32": 1e-4},
+    cases=[
+        Case("one key", **rules(0, 0, 0)),
+        Case("the key itself", **rules(0, 0, 0, len=20, head_dim=32)),
+        Case("neighbours only", **rules(0, 3, 0, len=40, head_dim=32)),
+        Case("global keys only", **rules(2, 0, 0, len=40, head_dim=32)),
+        Case("random keys only", **rules(0, 0, 5, len=60, head_dim=32)),
+        Case("all three", **rules(2, 3, 4, heads=2, len=50)),
+        Case("keys that several rules name", **rules(3, 4, 8, len=16, head_dim=32)),
+        Case("a window that reaches all keys", **rules(1, 30, 2, len=17, head_dim=32)),
+        Case("all keys global", **rules(9, 1, 2, len=9, head_dim=32)),
+        Case("more global keys than keys", **rules(9, 1, 2, len=4, head_dim=32)),
+        Case(
+            "random keys that do not exist",
+            inputs={"random_keys": integers(-9, "len + 9")},
+            **rules(1, 1, 6, len=30, head_dim=32),
+        ),
+        Case("head_dim 128", **rules(1, 2, 3, batch=2, len=21, head_dim=128)),
+        Case("scores that rise", inputs=RISING, **rules(2, 5, 4, len=60)),
+        Case("large scores do not overflow", inputs=LARGE, **rules(2, 5, 4, len=40)),
+        Case("all scores far below zero", inputs=BELOW_ZERO, **rules(2, 5, 4, len=40)),
+        Case(
+            "random sizes",
+            batch=between(1, 2),
+            heads=between(1, 2),
+            len=between(1, 60),
+            head_dim=one_of(32, 64, 128),
+            globals=between(0, 3),
+            window=between(0, 6),
+            randoms=between(0, 6),
+        ),
+    ],
+    efficient=Case("512 keys", **rules(2, 4, 3, len=512, head_dim=32)),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.4, look="Visit the keys that the rules name; do not test all of them."),
+        Bar("sectors / ideal", at_most=1.3, look="Let neighbouring lanes read neighbouring parts of one row."),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    minimum_bytes=lambda d: 4 * d["batch"] * d["heads"] * d["head_dim"] * (2 * d["len"] + 2 * rule_pairs(d)),
+    flops=lambda d: 4 * d["batch"] * d["heads"] * rule_pairs(d) * d["head_dim"],
+    bench=[Bench("N 4096", **rules(64, 128, 64, heads=16, len=4096))],
+    torch_baseline=lambda q, k, v, globals, window, random_keys, scale: (
+        torch.nn.functional.scaled_dot_product_attention(
+            q,
+            k,
+            v,
+            attn_mask=big_bird(q.shape[-2], globals, window, random_keys.long().cpu()).to(q.device),
+            scale=scale,
+        )
+    ),
+    hints=[
+        "It is csr_attention without the list: a warp for each query, and three short loops over the keys that the rules name.",
+        "The loops must not name a key twice. Take the global keys, then the neighbours from max(globals, i - window) on, then "
+        "those random keys that are in neither range, and not among the random keys before.",
+        "A global query (i < globals) has all keys as neighbours: from = globals, to = len. Otherwise from = max(globals, i - "
+        "window), to = min(len, i + window + 1). Visit 0 ... min(globals, len), then from ... to, then random keys with key >= "
+        "globals, not in [from, to), inside the table, and different from random_keys[i][0 ... r - 1].",
+    ],
+)
