@@ -338,6 +338,12 @@ def all_in_row(row):
     return offsets
 
 
+def late(shape, dims, generator):
+    """Forty indices that are no keys, then valid ones."""
+    keys = torch.randint(0, dims["key_len"], shape, generator=generator)
+    return torch.where(torch.arange(shape[0]) < 40, -1, keys)
+
+
 def counts_of(offsets, indices, query_len, key_len):
     """[query_len, key_len]: how often each query names each key; indices that are no keys are not counted."""
     counts = torch.zeros(query_len, key_len, dtype=torch.float64)
@@ -384,7 +390,16 @@ LIST_CASES = [
     Case("one query, one key", **lists(1)),
     Case("a few keys each", **lists(20, query_len=7, key_len=30, head_dim=32)),
     Case("lists of many lengths", **lists(300, heads=2, query_len=19, key_len=64)),
-    Case("one long list, all others empty", inputs={"offsets": all_in_row(3)}, **lists(150, query_len=9, key_len=70)),
+    Case(
+        "one long list of rising scores, all others empty",
+        inputs={**RISING, "offsets": all_in_row(3), "indices": ascending},
+        **lists(150, query_len=9, key_len=70),
+    ),
+    Case(
+        "a list that begins with forty indices that are no keys",
+        inputs={"offsets": all_in_row(0), "indices": late},
+        **lists(70, query_len=3, key_len=20, head_dim=32),
+    ),
     Case("no list has an entry", **lists(0, query_len=5, key_len=9, head_dim=32)),
     Case("indices that are no keys", inputs=SOME_INVALID, **lists(120, query_len=9, key_len=12, head_dim=32)),
     Case("lists of invalid indices only", inputs=ALL_INVALID, **lists(50, query_len=9, key_len=12, head_dim=32)),

@@ -9,8 +9,14 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
     float* v_tile = tile + block * head_dim;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, threads = blockDim.x;
     const long long head = blockIdx.y;
-    float m[4], l[4], o[4][2] = {};
-    for (int i = 0; i < 4; ++i) m[i] = -INFINITY, l[i] = 0;
+    float m[4], l[4], o[4][2] = {}, q_lane[4][2] = {};
+    for (int i = 0; i < 4; ++i) {
+        m[i] = -INFINITY, l[i] = 0;
+        const int query = blockIdx.x * block + warp * 4 + i;
+        for (int c = 0; c * 32 < head_dim && query < query_len; ++c) {
+            q_lane[i][c] = q[(head * query_len + query) * head_dim + c * 32 + lane];
+        }
+    }
     for (int e = offsets[blockIdx.x]; e < offsets[blockIdx.x + 1]; ++e) {
         const int first = indices[e] * block;
         const int end = causal ? min(key_len, static_cast<int>(blockIdx.x + 1) * block + key_len - query_len) : key_len;
@@ -28,9 +34,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
             const int visible = causal ? min(query + key_len - query_len + 1, key_len) : key_len;
             for (int j = 0; j < block && first + j < visible; ++j) {
                 float s = 0;
-                for (int d = lane; d < head_dim; d += 32) {
-                    s += q[(head * query_len + query) * head_dim + d] * tile[j * head_dim + d];
-                }
+                for (int c = 0; c * 32 < head_dim; ++c) s += q_lane[i][c] * tile[j * head_dim + c * 32 + lane];
                 for (int step = 16; step > 0; step /= 2) s += __shfl_xor_sync(0xffffffff, s, step);
                 s *= scale;
                 const float new_m = fmaxf(m[i], s), correction = expf(m[i] - new_m), p = expf(s - new_m);

@@ -53,9 +53,13 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
             for (int d = 0; d < head_dim; ++d) o[d] += p * v_tile[j][d];
         }
     }
-    if (query >= query_len) return;
-    for (int d = 0; d < head_dim; ++d) {
-        put(out + (head * query_len + query) * head_dim + d, l > 0 ? o[d] / l : 0.0f);
+    __syncthreads();
+    for (int d = 0; d < head_dim; ++d) q_tile[threadIdx.x][d] = l > 0 ? o[d] / l : 0.0f;
+    __syncthreads();
+    for (int i = threadIdx.x; i < kQueries * head_dim; i += kQueries) {
+        const int r = i / head_dim;
+        if (first_query + r < query_len)
+            put(out + (head * query_len + first_query) * head_dim + i, q_tile[r][i % head_dim]);
     }
 }
 

@@ -13,10 +13,11 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
     out += id * head_dim + lane;
     k += head * key_len * head_dim + lane;
     v += head * key_len * head_dim + lane;
-    float m = -INFINITY, l = 0, o[4] = {};
+    float m = -INFINITY, l = 0, o[4] = {}, q_lane[4];
+    for (int c = 0; c * 32 < head_dim; ++c) q_lane[c] = q[c * 32];
     auto visit = [&](int key) {
         float s = 0;
-        for (int d = 0; d < head_dim; d += 32) s += q[d] * k[static_cast<long long>(key) * head_dim + d];
+        for (int c = 0; c * 32 < head_dim; ++c) s += q_lane[c] * k[static_cast<long long>(key) * head_dim + c * 32];
         for (int step = 16; step > 0; step /= 2) s += __shfl_xor_sync(0xffffffff, s, step);
         s *= scale;
         const float new_m = fmaxf(m, s), correction = expf(m - new_m), p = expf(s - new_m);

@@ -1,29 +1,32 @@
-// Another design: one thread per query, one key after the other.
+// Another design: one block of threads per query, a thread for each column.
 #include <cuda_runtime.h>
 
 #include <cmath>
 
 __global__ void attend(const float* q, const float* k, const float* v, const int* random_keys, float* out,
                        int heads_in_all, int len, int head_dim, int globals, int window, int randoms, float scale) {
-    const long long id = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (id >= static_cast<long long>(heads_in_all) * len) return;
+    __shared__ float parts[2][4];  // two sets: the next key's sums do not wait until this key's have been read
+    const long long id = blockIdx.x;
     const long long head = id / len;
-    const int query = static_cast<int>(id % len);
-    q += id * head_dim;
-    out += id * head_dim;
-    k += head * len * head_dim;
-    v += head * len * head_dim;
-    float m = -INFINITY, l = 0, o[128] = {};
+    const int query = static_cast<int>(id % len), column = threadIdx.x;
+    const float q_column = q[id * head_dim + column];
+    k += head * len * head_dim + column;
+    v += head * len * head_dim + column;
+    float m = -INFINITY, l = 0, o = 0;
+    int turn = 0;
     auto visit = [&](int key) {
-        float s = 0;
-        for (int d = 0; d < head_dim; ++d) s += q[d] * k[static_cast<long long>(key) * head_dim + d];
+        float s = q_column * k[static_cast<long long>(key) * head_dim];
+        for (int step = 16; step > 0; step /= 2) s += __shfl_xor_sync(0xffffffff, s, step);
+        if (column % 32 == 0) parts[turn][column / 32] = s;
+        __syncthreads();
+        s = 0;
+        for (int i = 0; i < head_dim / 32; ++i) s += parts[turn][i];
+        turn = 1 - turn;
         s *= scale;
         const float new_m = fmaxf(m, s), correction = expf(m - new_m), p = expf(s - new_m);
         m = new_m;
         l = l * correction + p;
-        for (int d = 0; d < head_dim; ++d) {
-            o[d] = o[d] * correction + p * v[static_cast<long long>(key) * head_dim + d];
-        }
+        o = o * correction + p * v[static_cast<long long>(key) * head_dim];
     };
     const int from = query < globals ? globals : max(globals, query - window);
     const int to = query < globals ? len : min(len, query + window + 1);
@@ -35,7 +38,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
         for (int s = 0; s < r; ++s) seen = seen || random_keys[static_cast<long long>(query) * randoms + s] == key;
         if (!seen) visit(key);
     }
-    for (int d = 0; d < head_dim; ++d) out[d] = l > 0 ? o[d] / l : 0.0f;
+    out[id * head_dim + column] = l > 0 ? o / l : 0.0f;
 }
 
 extern "C" void global_local_random(const float* q, const float* k, const float* v, const int* random_keys, float* out,
@@ -43,6 +46,6 @@ extern "C" void global_local_random(const float* q, const float* k, const float*
                                     float scale, cudaStream_t stream) {
     const long long rows = static_cast<long long>(batch) * heads * len;
     if (rows == 0) return;
-    attend<<<static_cast<unsigned>((rows + 63) / 64), 64, 0, stream>>>(q, k, v, random_keys, out, batch * heads, len,
-                                                                       head_dim, globals, window, randoms, scale);
+    attend<<<static_cast<unsigned>(rows), head_dim, 0, stream>>>(q, k, v, random_keys, out, batch * heads, len,
+                                                                 head_dim, globals, window, randoms, scale);
 }

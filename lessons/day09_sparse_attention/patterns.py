@@ -1,0 +1,133 @@
+"""Sparsity patterns as data: which keys each query sees, as lists in CSR form (offsets and indices).
+
+A pattern says nothing about kernels. ``csr_attention`` runs any of them; those whose keys come in whole blocks can also be
+turned into a list of blocks for ``block_sparse``, which shares what it fetches among the queries of a block.
+
+All builders take the number of queries and keys as one length, give ascending and distinct keys, and are causal when
+``causal`` is true: query i then sees no key after i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Query i sees the keys ``indices[offsets[i]]`` up to ``indices[offsets[i + 1] - 1]``."""
+
+    offsets: torch.Tensor
+    indices: torch.Tensor
+    keys: int
+
+    @property
+    def queries(self) -> int:
+        """How many queries there are."""
+        return len(self.offsets) - 1
+
+    @property
+    def entries(self) -> int:
+        """How many (query, key) pairs there are."""
+        return len(self.indices)
+
+    @property
+    def density(self) -> float:
+        """The share of all pairs that is there."""
+        return self.entries / max(self.queries * self.keys, 1)
+
+    def row(self, query: int) -> torch.Tensor:
+        """The keys of one query."""
+        return self.indices[self.offsets[query] : self.offsets[query + 1]]
+
+    def mask(self) -> torch.Tensor:
+        """The same as a dense table of flags, for pictures and references."""
+        mask = torch.zeros(self.queries, self.keys, dtype=torch.bool)
+        rows = torch.repeat_interleave(torch.arange(self.queries), self.offsets.diff().long())
+        mask[rows, self.indices.long()] = True
+        return mask
+
+    def __or__(self, other: Pattern) -> Pattern:
+        """The pairs of either."""
+        return from_mask(self.mask() | other.mask())
+
+    def __and__(self, other: Pattern) -> Pattern:
+        """The pairs of both."""
+        return from_mask(self.mask() & other.mask())
+
+    def blocks(self, block: int) -> Pattern:
+        """Which blocks of block x block have at least one pair, as a pattern over blocks: what ``block_sparse`` takes."""
+        mask = self.mask()
+        down, across = -(-self.queries // block), -(-self.keys // block)
+        padded = torch.zeros(down * block, across * block, dtype=torch.bool)
+        padded[: self.queries, : self.keys] = mask
+        return from_mask(padded.reshape(down, block, across, block).any(dim=3).any(dim=1))
+
+
+def from_lists(lists: Iterable[Iterable[int]], keys: int) -> Pattern:
+    """A pattern from one list of keys per query; ascending and distinct afterwards."""
+    rows = [sorted(set(row)) for row in lists]
+    offsets = torch.tensor([0, *(len(row) for row in rows)]).cumsum(0)
+    return Pattern(offsets.int(), torch.tensor([key for row in rows for key in row], dtype=torch.int32), keys)
+
+
+def from_mask(mask: torch.Tensor) -> Pattern:
+    """A pattern from a dense table of flags."""
+    offsets = torch.cat([torch.zeros(1, dtype=torch.long), mask.sum(dim=1).cumsum(0)])
+    return Pattern(offsets.int(), mask.nonzero()[:, 1].int(), mask.shape[1])
+
+
+def _distance(length: int) -> torch.Tensor:
+    """[length, length]: how far key j lies before query i."""
+    position = torch.arange(length)
+    return position[:, None] - position[None]
+
+
+def _ordered(mask: torch.Tensor, causal: bool) -> Pattern:
+    return from_mask(mask & (_distance(len(mask)) >= 0) if causal else mask)
+
+
+def dense(length: int, causal: bool = True) -> Pattern:
+    """Every key."""
+    return _ordered(torch.ones(length, length, dtype=torch.bool), causal)
+
+
+def sliding_window(length: int, window: int, causal: bool = True) -> Pattern:
+    """The ``window`` keys that end with the query's own; without ``causal`` as many on the other side."""
+    return _ordered(_distance(length).abs() < window, causal)
+
+
+def dilated(length: int, window: int, step: int, causal: bool = True) -> Pattern:
+    """``window`` keys, every ``step``-th: a window that is ``step`` times as long with holes."""
+    distance = _distance(length)
+    return _ordered((distance.abs() < window * step) & (distance % step == 0), causal)
+
+
+def global_keys(length: int, count: int, causal: bool = True) -> Pattern:
+    """The first ``count`` keys are seen by all, and the first ``count`` queries see all."""
+    mask = torch.zeros(length, length, dtype=torch.bool)
+    mask[:count] = True
+    mask[:, :count] = True
+    return _ordered(mask, causal)
+
+
+def random_keys(length: int, count: int, seed: int, causal: bool = True) -> Pattern:
+    """``count`` keys of each query, by chance; fewer where fewer are allowed."""
+    generator = torch.Generator().manual_seed(seed)
+    lists = []
+    for query in range(length):
+        allowed = query + 1 if causal else length
+        lists.append(torch.randperm(allowed, generator=generator)[:count].tolist())
+    return from_lists(lists, length)
+
+
+def hierarchical(length: int, window: int, causal: bool = True) -> Pattern:
+    """The ``window`` nearest keys; of the next ``window`` every 2nd, of the next 2 ``window`` every 4th, and so on.
+
+    Each ring is twice as wide and half as dense as the one before: window / 2 keys each, so O(window log N) in all.
+    """
+    distance = _distance(length).abs()
+    ring = torch.where(distance < window, 0, 1 + torch.floor(torch.log2((distance / window).clamp(min=1))).long())
+    return _ordered(torch.arange(length)[None] % 2**ring == 0, causal)
