@@ -56,10 +56,12 @@ def paged(values):
 
     def draw(shape, dims, generator, inputs):
         cache = values(shape, dims, generator)
-        used = torch.zeros(shape[0], shape[2], dtype=torch.bool)
-        for table, length in zip(inputs["block_tables"].tolist(), inputs["lengths"].tolist()):
-            for i in range(length):
-                used[table[i // shape[2]], i % shape[2]] = True
+        page_size, block_tables = shape[2], inputs["block_tables"].long()
+        keys = torch.arange(block_tables.shape[1] * page_size)
+        slots = block_tables[:, keys // page_size] * page_size + keys % page_size
+        used = torch.zeros(shape[0] * page_size, dtype=torch.bool)
+        used[slots[keys < inputs["lengths"][:, None]]] = True
+        used = used.view(shape[0], page_size)
         return cache.masked_fill(~used[:, None, :, None], torch.nan)
 
     return draw
