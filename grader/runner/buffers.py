@@ -212,7 +212,8 @@ def _poison(outputs: dict[str, Place], size: int, quick: bool) -> bytearray:
     for place in outputs.values():
         words = numpy.frombuffer(content, f"<u{ITEM_BYTES[place.dtype]}", math.prod(place.shape), place.start)
         if place.dtype in _NAN_BITS:
-            words |= words.dtype.type(_NAN_BITS[place.dtype])
+            words |= words.dtype.type(_NAN_BITS[place.dtype] | 1)
+            words &= ~words.dtype.type(2)  # neither 0x7e00 nor 0x7fff: the NaN that arithmetic gives is no poison
         elif place.dtype in _LARGE:
             keep, add = _LARGE[place.dtype]
             words &= words.dtype.type(keep)
