@@ -30,9 +30,9 @@ def command(
         Path | None,
         typer.Option("--instructor", metavar="FILE", help="TOML outside the course: seed, exercises, hidden cases."),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, max=256, metavar="N", help="Students graded at the same time.")] = max(
-        1, (os.cpu_count() or 2) // 2
-    ),
+    workers: Annotated[
+        int, typer.Option(min=1, max=256, metavar="N", help="Students graded at the same time.")
+    ] = os.cpu_count() or 2,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Grade even where no jail holds the submissions.")] = False,
 ) -> int:
     """Grade all submissions in a folder.

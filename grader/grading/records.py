@@ -17,7 +17,7 @@ from grader.errors import GraderError
 from grader.grading.submissions import Submission
 from grader.report.junit import junit_xml
 from grader.report.terminal import as_text
-from grader.verdict import Verdict
+from grader.verdict import ERROR, Verdict
 
 
 def write_student(out: Path, submission: Submission, key: str, wanted: list[str], verdicts: list[Verdict]) -> None:
@@ -54,6 +54,11 @@ def read_student(out: Path, submission: Submission) -> dict[str, Any] | None:
         return data if isinstance(data, dict) else None
     except (OSError, ValueError):
         return None
+
+
+def could_not_grade(result: dict[str, Any]) -> bool:
+    """Whether the grader failed, and not the submission: such a student is graded again."""
+    return any(stage["status"] == ERROR for verdict in result["verdicts"] for stage in verdict["stages"])
 
 
 def write_grades(out: Path, results: list[dict[str, Any]]) -> Path:

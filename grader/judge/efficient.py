@@ -39,7 +39,7 @@ def judge_efficient(exercise: Exercise, runs: Sequence[Run]) -> Stage:
             stage.summary = f"the case {run.case.name!r} ({run.dtype}) fails"
             stage.text = run.result.text or "The simulator gave no counts."
             return stage
-        doubt = too_little(exercise, report.totals["global_bytes"], run.minimum_bytes)
+        doubt = too_little(exercise, report.totals, run.minimum_bytes)
         if doubt:
             stage.status, stage.summary, stage.text = FAILED, "counts that cannot be true", doubt
             return stage

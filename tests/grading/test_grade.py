@@ -42,7 +42,7 @@ def test_a_class(course: Course, hand_in, instructor: Path, tmp_path: Path, caps
     hand_in("ann")
     hand_in("bob", WRONG)
     hand_in("=cmd()", KERNEL.replace("n > 0", "n > 0 && n != 777"))  # fails the hidden case alone
-    folder = hand_in("eve", "\xff not C++")
+    folder = hand_in("eve", "not C++")
     out = tmp_path / "out"
     arguments = ["grade", str(folder), "--instructor", str(instructor), "--workers", "2"]
     assert run([*arguments, "--out", str(out)]) == 0, capsys.readouterr()
@@ -55,6 +55,8 @@ def test_a_class(course: Course, hand_in, instructor: Path, tmp_path: Path, caps
     before = {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}
     assert run([*arguments, "--out", str(out)]) == 0
     assert before == {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}, "nobody is graded twice"
+    assert run([*arguments, "--out", str(tmp_path / "again")]) == 0
+    assert grades(tmp_path / "again") == grades(out)
 
 
 def test_killed_and_resumed(course: Course, hand_in, instructor: Path, tmp_path: Path) -> None:
