@@ -53,6 +53,9 @@ def command(
     machine: Machine | None = None
     failed = 0
     for entry in entries:
+        if every and not entry.load().bench:
+            console.print(f"  {entry.name}: not timed, its task names no sizes for it\n")
+            continue
         kernel = file or (entry.solution if every or record else entry.skeleton)
         try:
             report = _time(entry, kernel, chosen, machine, every or record)
