@@ -83,7 +83,7 @@ void count_release(const Region& region) {
 
 uint64_t scratch_bytes() {
     uint64_t sum = most_allocated;
-    each_variable([](Region& region, void* sum) { *static_cast<uint64_t*>(sum) += region.bytes; }, &sum);
+    each_variable([](Region& region, void* total) { *static_cast<uint64_t*>(total) += region.bytes; }, &sum);
     return sum;
 }
 

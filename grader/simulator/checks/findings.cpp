@@ -30,8 +30,9 @@ bool earlier(const Finding& a, const Finding& b) {
 }
 
 void copy_text(char* to, size_t size, const char* from) {
-    strncpy(to, from, size - 1);
-    to[size - 1] = 0;
+    size_t length = strnlen(from, size - 1);
+    memcpy(to, from, length);
+    to[length] = 0;
 }
 
 }  // namespace

@@ -14,31 +14,24 @@ namespace sim::checks {
 
 namespace {
 
-// Where compilers put the tables of constants of a kernel library.
-struct ModuleSegment {
-    uintptr_t base;
-    size_t bytes;
-    bool writable;
-};
-
-bool find_segment(uintptr_t address, ModuleSegment* found) {
+// The segment of a library that holds the address.
+bool find_segment(uintptr_t address, Segment* found) {
     struct Query {
         uintptr_t address;
-        ModuleSegment* found;
+        Segment* found;
     } query = {address, found};
-    return dl_iterate_phdr(
-               [](dl_phdr_info* info, size_t, void* context) {
-                   Query& query = *static_cast<Query*>(context);
-                   for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
-                       const ElfW(Phdr) & header = info->dlpi_phdr[i];
-                       uintptr_t base = info->dlpi_addr + header.p_vaddr;
-                       if (header.p_type != PT_LOAD || query.address - base >= header.p_memsz) continue;
-                       *query.found = {base, header.p_memsz, (header.p_flags & PF_W) != 0};
-                       return 1;
-                   }
-                   return 0;
-               },
-               &query) != 0;
+    auto look = [](dl_phdr_info* info, size_t, void* context) {
+        Query& wanted = *static_cast<Query*>(context);
+        for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
+            const ElfW(Phdr) & header = info->dlpi_phdr[i];
+            uintptr_t base = info->dlpi_addr + header.p_vaddr;
+            if (header.p_type != PT_LOAD || wanted.address - base >= header.p_memsz) continue;
+            *wanted.found = {base, header.p_memsz, (header.p_flags & PF_W) != 0};
+            return 1;
+        }
+        return 0;
+    };
+    return dl_iterate_phdr(look, &query) != 0;
 }
 
 // The __device__ or __constant__ variable next to which the address lies.
@@ -58,6 +51,17 @@ Region* missed_variable(uintptr_t address) {
         }
     }
     return best ? find_region(reinterpret_cast<uintptr_t>(best->base)) : nullptr;
+}
+
+// Whether the address is where compilers put tables of constants. What is writable there belongs to the host, to the
+// simulator, or to a __device__ variable that the access has missed.
+bool is_table(WorkerState& worker, uintptr_t address) {
+    if (address - worker.tables.base < worker.tables.bytes) return true;
+    Segment segment;
+    if (!find_segment(address, &segment)) return false;
+    if (segment.writable) return !missed_variable(address);
+    worker.tables = segment;
+    return true;
 }
 
 void report(ThreadState& thread, const AccessSite& site, const char* kind, Access access, unsigned size_log2,
@@ -141,10 +145,7 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
     if (is_local(thread, address)) return nullptr;
     Region* region = region_at(thread, address);
     if (!region || !region->contains(address, size)) {
-        ModuleSegment segment;
-        // Tables of constants; what is there and writable is a variable of the host, or of the simulator.
-        if (!region && !is_write(access) && find_segment(address, &segment) && !missed_variable(address))
-            return nullptr;
+        if (!region && !is_write(access) && is_table(*thread.worker, address)) return nullptr;
         bad_address(thread, *site, address, access, size_log2);
         return nullptr;
     }

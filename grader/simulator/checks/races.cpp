@@ -244,7 +244,6 @@ void write_conflict(ThreadState& thread, Cell& cell, const AccessSite& site, uin
             pending.bytes = size_t(1) << site.size_log2;
             pending.address = reinterpret_cast<const void*>(address);
             memcpy(pending.before, pending.address, pending.bytes);
-            pending.site = site.id;
             pending.code_address = site.address;
             pending.other = write;
             pending.other_site = cell.write_site;

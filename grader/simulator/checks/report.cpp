@@ -6,7 +6,7 @@
 
 #include "checks/counting.h"
 #include "checks/findings.h"
-#include "checks/requests.h"
+#include "checks/trace.h"
 
 namespace sim::checks {
 

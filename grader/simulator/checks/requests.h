@@ -34,30 +34,4 @@ void flush_site(AccessSite& site);
 // Forgets all logs without counting: the launch was ended half way.
 void drop_logs(WorkerState& worker);
 
-// --- which sectors of global memory a launch has touched ---
-void begin_sectors(WorkerState& worker);
-struct SectorTotals {
-    uint64_t read;
-    uint64_t written;
-    uint64_t either;
-};
-SectorTotals end_sectors();
-
-// --- traces ---
-struct TracedRequest {
-    uint16_t site;
-    uint8_t size;
-    Access access;
-    Space space;
-    unsigned kernel;
-    uint32_t serial;  // of the block
-    uint32_t warp;
-    uint32_t number;                 // which execution by this warp
-    uint32_t lanes;                  // that took part
-    char name[64];                   // of the memory
-    int64_t offset[lanes_per_warp];  // from its start
-};
-extern unsigned trace_limit;  // requests to record for each site and warp
-extern Growable<TracedRequest> traces;
-
 }  // namespace sim::checks

@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "checks/requests.h"
+#include "checks/request.h"
 #include "sim/shared.h"
 
 namespace sim::checks {
@@ -36,6 +36,9 @@ WorkerState& worker_of(const Block& block) {
     if (!memory || worker_count == 64) abort();
     WorkerState* state = new (memory) WorkerState();
     state->worker = block.worker;
+    state->sectors = static_cast<TouchedSectors*>(calloc(1, sizeof(TouchedSectors)));
+    state->numbers = static_cast<NumberSet*>(calloc(1, sizeof(NumberSet)));
+    if (!state->sectors || !state->numbers) abort();
     return *(workers[worker_count++] = state);
 }
 
@@ -78,6 +81,7 @@ namespace {
 void prepare_worker(WorkerState& worker) {
     if (worker.launch == the_launch.launch->id) return;
     worker.launch = the_launch.launch->id;
+    worker.tables = {};
     worker.sites.each([](AccessSite& site) {
         site.limit = 0;
         memset(site.traced, 0, sizeof site.traced);

@@ -27,7 +27,6 @@ struct PendingWrite {
     size_t bytes;
     unsigned looks;
     char before[16];
-    uint16_t site;
     const void* code_address;
     Stamp other;
     uint16_t other_site;
@@ -45,7 +44,6 @@ struct AsyncCopy {
     uintptr_t shared;
     uint32_t bytes;
     uint32_t group;
-    const void* code_address;
 };
 
 // What a thread has beyond its stamp; most threads never need it.
@@ -116,7 +114,15 @@ struct BlockState {
     BlockState* next;
 };
 
-struct RequestScratch;
+struct TouchedSectors;
+class NumberSet;
+
+// Of a loaded library.
+struct Segment {
+    uintptr_t base;
+    size_t bytes;
+    bool writable;
+};
 
 struct WorkerState {
     const Worker* worker;
@@ -128,8 +134,10 @@ struct WorkerState {
     SharedMemory* shared;              // of all slots
     Pool pool;                         // until the launch ends
     HashMap<uint32_t> known_barriers;  // what known_barrier() said, plus 1, by knowledge and block
-    RequestScratch* scratch;
-    uint64_t launch;  // the one that the caches hold for
+    TouchedSectors* sectors;
+    NumberSet* numbers;  // for counting requests
+    Segment tables;      // constants of a kernel library, where the last ones were
+    uint64_t launch;     // the one that the caches hold for
 };
 
 struct SharedArray {

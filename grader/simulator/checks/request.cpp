@@ -1,0 +1,172 @@
+#include "checks/request.h"
+
+#include "checks/state.h"
+
+namespace sim::checks {
+
+namespace {
+
+constexpr unsigned banks = 32;
+
+// Passes over the banks for some lanes of a request: as many as the busiest bank has distinct words.
+unsigned passes(NumberSet& seen, const Request& request, unsigned size_log2, unsigned first, unsigned last,
+                unsigned* words) {
+    uint8_t load[banks] = {};
+    unsigned most = 0;
+    seen.clear();
+    unsigned words_each = size_log2 > 2 ? 1u << (size_log2 - 2) : 1;
+    for (unsigned i = first; i < last; ++i) {
+        uint32_t word = size_log2 > 2 ? request.entry[i] << (size_log2 - 2) : request.entry[i] >> (2 - size_log2);
+        for (unsigned w = 0; w < words_each; ++w) {
+            if (!seen.add(word + w)) continue;
+            ++*words;
+            unsigned bank = (word + w) % banks;
+            if (++load[bank] > most) most = load[bank];
+        }
+    }
+    return most;
+}
+
+// Two halves of a request are served in one pass when each active lane reads the same as its neighbour at this
+// distance, or that one is not active.
+bool neighbours_agree(const Request& request, unsigned first, unsigned last, unsigned distance) {
+    uint32_t value[32];
+    unsigned active = 0;
+    for (unsigned i = first; i < last; ++i) {
+        active |= 1u << request.lane[i];
+        value[request.lane[i]] = request.entry[i];
+    }
+    for (unsigned i = first; i < last; ++i) {
+        unsigned other = request.lane[i] ^ distance;
+        if (active >> other & 1 && value[other] != request.entry[i]) return false;
+    }
+    return true;
+}
+
+bool may_merge(const Request& request, unsigned first, unsigned last) {
+    return neighbours_agree(request, first, last, 1) || neighbours_agree(request, first, last, 2);
+}
+
+// Splits [first, last) at the first lane that is not below `lane`.
+unsigned split_at(const Request& request, unsigned first, unsigned last, unsigned lane) {
+    while (first < last && request.lane[first] < lane) ++first;
+    return first;
+}
+
+// 8-byte accesses are served by half warps, 16-byte accesses by quarter warps.
+unsigned shared_wavefronts(NumberSet& seen, const Request& request, unsigned size_log2, unsigned* words) {
+    unsigned count = request.count;
+    if (size_log2 < 3) return passes(seen, request, size_log2, 0, count, words);
+    if (size_log2 == 3) {
+        if (may_merge(request, 0, count)) return passes(seen, request, 3, 0, count, words);
+        unsigned middle = split_at(request, 0, count, 16);
+        return passes(seen, request, 3, 0, middle, words) + passes(seen, request, 3, middle, count, words);
+    }
+    unsigned sum = 0;
+    for (unsigned half = 0, first = 0; half < 2; ++half) {
+        unsigned last = split_at(request, first, count, 16 * half + 16);
+        if (first < last && may_merge(request, first, last)) {
+            sum += passes(seen, request, 4, first, last, words);
+        } else {
+            unsigned middle = split_at(request, first, last, 16 * half + 8);
+            sum += passes(seen, request, 4, first, middle, words) + passes(seen, request, 4, middle, last, words);
+        }
+        first = last;
+    }
+    return sum;
+}
+
+}  // namespace
+
+RequestCounter::RequestCounter(AccessSite& site, WorkerState& worker)
+    : site_(site), counters_(site.counters), touched_(*worker.sectors), seen_(*worker.numbers) {
+    in_arena_ = site.origin == reinterpret_cast<uintptr_t>(arena_range().base);
+}
+
+void RequestCounter::count(const Request& request) {
+    counters_.accesses += request.count;
+    ++counters_.requests;
+    if (site_.space == Space::shared)
+        count_shared(request);
+    else if (site_.space == Space::global)
+        count_global(request);
+    else
+        counters_.bytes += uint64_t(distinct(request)) << site_.size_log2;
+}
+
+unsigned RequestCounter::distinct(const Request& request) {
+    if (request.even) return request.step == 0 ? 1 : request.count;
+    unsigned count = 0;
+    seen_.clear();
+    for (unsigned i = 0; i < request.count; ++i) count += seen_.add(request.entry[i]);
+    return count;
+}
+
+void RequestCounter::count_shared(const Request& request) {
+    unsigned words = 0, wavefronts;
+    unsigned size_log2 = site_.size_log2;
+    if (request.even && request.step == 0) {
+        wavefronts = 1;
+        words = size_log2 > 2 ? 1u << (size_log2 - 2) : 1;
+        counters_.bytes += 1u << size_log2;
+    } else if (request.even && size_log2 == 2) {
+        // Lanes at one distance d hit 32 / gcd(d, 32) banks in turn.
+        unsigned step = static_cast<unsigned>(request.step < 0 ? -request.step : request.step);
+        unsigned used = step & 31 ? banks >> __builtin_ctz(step & 31) : 1;
+        wavefronts = (request.count + used - 1) / used;
+        words = request.count;
+        counters_.bytes += 4u * words;
+    } else if (request.even && has_formula(request.count, request.step)) {
+        // Side by side: 8-byte accesses in two halves, 16-byte accesses in four quarters.
+        wavefronts = size_log2 > 2 ? 1u << (size_log2 - 2) : 1;
+        uint64_t first = uint64_t(request.entry[0]) << size_log2, bytes = uint64_t(request.count) << size_log2;
+        words = static_cast<unsigned>(((first + bytes - 1) >> 2) - (first >> 2) + 1);
+        counters_.bytes += bytes;
+    } else {
+        wavefronts = shared_wavefronts(seen_, request, size_log2, &words);
+        counters_.bytes += uint64_t(distinct(request)) << size_log2;
+    }
+    unsigned ideal = (words + banks - 1) / banks;
+    if (ideal > wavefronts) ideal = wavefronts;
+    counters_.wavefronts += wavefronts;
+    counters_.ideal_wavefronts += ideal;
+    unsigned ways = (wavefronts + ideal - 1) / ideal;
+    if (ways > counters_.worst_ways) counters_.worst_ways = ways;
+}
+
+void RequestCounter::count_global(const Request& request) {
+    unsigned size_log2 = site_.size_log2;
+    unsigned to_sector = sector_shift - size_log2;
+    unsigned sectors = 0;
+    bool write = is_write(site_.access) || site_.access == Access::atomic;
+    auto touch = [&](uint32_t sector) { touched_.touch(write, sector, sector); };
+    if (request.even) {
+        uint32_t a = request.entry[0], b = a + static_cast<uint32_t>(request.step) * (request.count - 1);
+        uint32_t low = (a < b ? a : b) >> to_sector, high = (a < b ? b : a) >> to_sector;
+        unsigned step = static_cast<unsigned>(request.step < 0 ? -request.step : request.step);
+        if (uint64_t(step) << size_log2 <= 32) {
+            sectors = high - low + 1;
+            if (in_arena_) touched_.touch(write, low, high);
+        } else {
+            sectors = request.count;
+            if (in_arena_)
+                for (unsigned i = 0; i < request.count; ++i)
+                    touch((a + static_cast<uint32_t>(request.step) * i) >> to_sector);
+        }
+    } else {
+        seen_.clear();
+        uint32_t last = ~0u;
+        for (unsigned i = 0; i < request.count; ++i) {
+            uint32_t sector = request.entry[i] >> to_sector;
+            if (sector == last || !seen_.add(last = sector)) continue;
+            ++sectors;
+            if (in_arena_) touch(sector);
+        }
+    }
+    unsigned ideal = ((request.count << size_log2) + 31) >> sector_shift;
+    counters_.sectors += sectors;
+    counters_.ideal_sectors += ideal < sectors ? ideal : sectors;
+    counters_.bytes += uint64_t(distinct(request)) << size_log2;
+}
+
+}  // namespace sim::checks

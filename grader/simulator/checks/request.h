@@ -1,0 +1,66 @@
+// One request of a warp: its lanes' accesses to one place in the code at one time, and what they cost.
+#pragma once
+
+#include <stdint.h>
+
+#include "checks/site.h"
+#include "checks/touched_sectors.h"
+
+namespace sim::checks {
+
+struct Request {
+    unsigned count;      // active lanes
+    unsigned lane[32];   // which
+    uint32_t entry[32];  // their entries, in lane order
+    bool even;           // entries grow by `step` from lane to lane
+    int32_t step;
+};
+
+// A small set of numbers, emptied by raising its round.
+class NumberSet {
+  public:
+    void clear() { ++round_; }
+    bool add(uint32_t number) {
+        unsigned i = (number * 0x9E3779B1u) >> 25;
+        while (slots_[i].round == round_) {
+            if (slots_[i].number == number) return false;
+            i = (i + 1) & 127;
+        }
+        slots_[i] = {round_, number};
+        return true;
+    }
+
+  private:
+    struct Slot {
+        uint64_t round;
+        uint32_t number;
+    };
+    Slot slots_[128];  // zero bytes at first
+    uint64_t round_;
+};
+
+// Adds requests to a site's counters.
+class RequestCounter {
+  public:
+    RequestCounter(AccessSite& site, WorkerState& worker);
+
+    // Whether an even request can be counted from its first entry and its step; else it needs all entries and lanes.
+    bool has_formula(unsigned lanes, int32_t step) const {
+        if (site_.space != Space::shared || step == 0 || site_.size_log2 == 2) return true;
+        return step == 1 && (site_.size_log2 < 2 || lanes == 32);
+    }
+    void count(const Request& request);
+
+  private:
+    unsigned distinct(const Request& request);
+    void count_shared(const Request& request);
+    void count_global(const Request& request);
+
+    AccessSite& site_;
+    Counters& counters_;
+    TouchedSectors& touched_;
+    NumberSet& seen_;
+    bool in_arena_;
+};
+
+}  // namespace sim::checks
