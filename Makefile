@@ -31,7 +31,7 @@ demo: setup
 	@$(BIN)/grader check $(BROKEN); test $$? -eq 1
 
 test: setup lint
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest tests -n auto
 
 lint: setup
 	$(BIN)/ruff check .
