@@ -18,7 +18,7 @@ from tests.notebooks.lessons import NAMES, NOTEBOOKS, ROOT, cells, texts
 
 CELL_SECONDS = 120
 LESSON_SECONDS = 280
-LOCAL_PATH = re.compile(r"(/home/|/root/|/tmp/|/Users/|/var/folders/|site-packages|\.venv/|[A-Z]:\\Users)")
+LOCAL_PATH = re.compile(r"(/(?:home|root|tmp|Users)/|/var/folders/|site-packages|\.venv/|[A-Z]:\\Users)")
 MOST_BYTES = 2_000_000
 
 each_lesson = pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
