@@ -70,10 +70,11 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
         title.append(f"   {day.folder}", style="quiet")
         console.print(title)
         table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(width=4 if plain else 3, no_wrap=True, justify="right")
-        table.add_column(width=_name_width(course), no_wrap=True)
-        table.add_column(width=9, no_wrap=True, style="quiet")
-        table.add_column(width=3, justify="right", no_wrap=True, style="quiet")
+        # A least width each, or a long title at the end would squeeze them.
+        table.add_column(min_width=4 if plain else 3, no_wrap=True, justify="right")
+        table.add_column(min_width=_name_width(course), no_wrap=True)
+        table.add_column(min_width=9, no_wrap=True, style="quiet")
+        table.add_column(min_width=3, justify="right", no_wrap=True, style="quiet")
         table.add_column(no_wrap=True, overflow="ellipsis", style="quiet")
         for entry in day.exercises:
             done = progress.of(entry.name)
