@@ -50,7 +50,6 @@ _CPU_FLAGS = (
 _GCC_FLAGS = ("-fno-gnu-unique", "-fno-tree-vectorize", "-fmax-errors=20")
 _GCC_CHECKED = (
     "-O1",
-    "-fno-tree-sra",  # a structure is read at once, as a GPU does, and not member by member
     "-fsanitize=thread,bounds",
     "--param=tsan-instrument-func-entry-exit=0",
     "--param=tsan-distinguish-volatile=1",

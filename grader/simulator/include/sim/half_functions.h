@@ -38,14 +38,14 @@ SIM_INLINE SIM_HALF SIM_JOIN(bits_to_, SIM_HALF)(unsigned bits) {
 
 // A float holds enough bits that rounding twice equals rounding once for sums; double for the rest, where bfloat16's
 // wide exponent range needs it.
-SIM_OUTLINE SIM_HALF __hadd(SIM_HALF a, SIM_HALF b) { return SIM_ROUND(::sim::to_float(a) + ::sim::to_float(b)); }
-SIM_OUTLINE SIM_HALF __hsub(SIM_HALF a, SIM_HALF b) { return SIM_ROUND(::sim::to_float(a) - ::sim::to_float(b)); }
-SIM_OUTLINE SIM_HALF __hmul(SIM_HALF a, SIM_HALF b) {
+SIM_INLINE SIM_HALF __hadd(SIM_HALF a, SIM_HALF b) { return SIM_ROUND(::sim::to_float(a) + ::sim::to_float(b)); }
+SIM_INLINE SIM_HALF __hsub(SIM_HALF a, SIM_HALF b) { return SIM_ROUND(::sim::to_float(a) - ::sim::to_float(b)); }
+SIM_INLINE SIM_HALF __hmul(SIM_HALF a, SIM_HALF b) {
     if (SIM_FORMAT::product_fits_float) return SIM_ROUND(::sim::to_float(a) * ::sim::to_float(b));
     return SIM_ROUND(::sim::to_double(a) * ::sim::to_double(b));
 }
-SIM_OUTLINE SIM_HALF __hdiv(SIM_HALF a, SIM_HALF b) { return SIM_ROUND(::sim::to_double(a) / ::sim::to_double(b)); }
-SIM_OUTLINE SIM_HALF __hfma(SIM_HALF a, SIM_HALF b, SIM_HALF c) {
+SIM_INLINE SIM_HALF __hdiv(SIM_HALF a, SIM_HALF b) { return SIM_ROUND(::sim::to_double(a) / ::sim::to_double(b)); }
+SIM_INLINE SIM_HALF __hfma(SIM_HALF a, SIM_HALF b, SIM_HALF c) {
     // The product is exact.
     if (SIM_FORMAT::product_fits_float) {
         return SIM_ROUND(::sim::add_to_odd(::sim::to_float(a) * ::sim::to_float(b), ::sim::to_float(c)));
@@ -66,39 +66,39 @@ SIM_INLINE bool __hisnan(SIM_HALF a) { return (a.bits & 0x7fff) > SIM_FORMAT::in
 SIM_INLINE int __hisinf(SIM_HALF a) {
     return (a.bits & 0x7fff) == SIM_FORMAT::infinity ? ((a.bits & 0x8000) ? -1 : 1) : 0;
 }
-SIM_OUTLINE bool __heq(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) == ::sim::to_float(b); }
-SIM_OUTLINE bool __hlt(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) < ::sim::to_float(b); }
-SIM_OUTLINE bool __hle(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) <= ::sim::to_float(b); }
-SIM_OUTLINE bool __hgt(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) > ::sim::to_float(b); }
-SIM_OUTLINE bool __hge(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) >= ::sim::to_float(b); }
+SIM_INLINE bool __heq(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) == ::sim::to_float(b); }
+SIM_INLINE bool __hlt(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) < ::sim::to_float(b); }
+SIM_INLINE bool __hle(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) <= ::sim::to_float(b); }
+SIM_INLINE bool __hgt(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) > ::sim::to_float(b); }
+SIM_INLINE bool __hge(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) >= ::sim::to_float(b); }
 // Not equal, false when either is NaN (unlike operator!=, which is __hneu).
-SIM_OUTLINE bool __hne(SIM_HALF a, SIM_HALF b) { return __hlt(a, b) || __hgt(a, b); }
+SIM_INLINE bool __hne(SIM_HALF a, SIM_HALF b) { return __hlt(a, b) || __hgt(a, b); }
 // The u forms are true when either is NaN ("unordered").
-SIM_OUTLINE bool __hequ(SIM_HALF a, SIM_HALF b) { return !__hne(a, b); }
-SIM_OUTLINE bool __hneu(SIM_HALF a, SIM_HALF b) { return !__heq(a, b); }
-SIM_OUTLINE bool __hltu(SIM_HALF a, SIM_HALF b) { return !__hge(a, b); }
-SIM_OUTLINE bool __hleu(SIM_HALF a, SIM_HALF b) { return !__hgt(a, b); }
-SIM_OUTLINE bool __hgtu(SIM_HALF a, SIM_HALF b) { return !__hle(a, b); }
-SIM_OUTLINE bool __hgeu(SIM_HALF a, SIM_HALF b) { return !__hlt(a, b); }
+SIM_INLINE bool __hequ(SIM_HALF a, SIM_HALF b) { return !__hne(a, b); }
+SIM_INLINE bool __hneu(SIM_HALF a, SIM_HALF b) { return !__heq(a, b); }
+SIM_INLINE bool __hltu(SIM_HALF a, SIM_HALF b) { return !__hge(a, b); }
+SIM_INLINE bool __hleu(SIM_HALF a, SIM_HALF b) { return !__hgt(a, b); }
+SIM_INLINE bool __hgtu(SIM_HALF a, SIM_HALF b) { return !__hle(a, b); }
+SIM_INLINE bool __hgeu(SIM_HALF a, SIM_HALF b) { return !__hlt(a, b); }
 
 // The number, when one of the two is NaN; +0 is greater than -0.
-SIM_OUTLINE SIM_HALF __hmax(SIM_HALF a, SIM_HALF b) {
+SIM_INLINE SIM_HALF __hmax(SIM_HALF a, SIM_HALF b) {
     if (__hisnan(a)) return __hisnan(b) ? SIM_FROM_BITS(SIM_FORMAT::nan) : b;
     if (__hisnan(b)) return a;
     if (__heq(a, b)) return SIM_FROM_BITS(a.bits & b.bits);
     return __hgt(a, b) ? a : b;
 }
-SIM_OUTLINE SIM_HALF __hmin(SIM_HALF a, SIM_HALF b) {
+SIM_INLINE SIM_HALF __hmin(SIM_HALF a, SIM_HALF b) {
     if (__hisnan(a)) return __hisnan(b) ? SIM_FROM_BITS(SIM_FORMAT::nan) : b;
     if (__hisnan(b)) return a;
     if (__heq(a, b)) return SIM_FROM_BITS(a.bits | b.bits);
     return __hlt(a, b) ? a : b;
 }
 // NaN, when one of the two is NaN.
-SIM_OUTLINE SIM_HALF __hmax_nan(SIM_HALF a, SIM_HALF b) {
+SIM_INLINE SIM_HALF __hmax_nan(SIM_HALF a, SIM_HALF b) {
     return __hisnan(a) || __hisnan(b) ? SIM_FROM_BITS(SIM_FORMAT::nan) : __hmax(a, b);
 }
-SIM_OUTLINE SIM_HALF __hmin_nan(SIM_HALF a, SIM_HALF b) {
+SIM_INLINE SIM_HALF __hmin_nan(SIM_HALF a, SIM_HALF b) {
     return __hisnan(a) || __hisnan(b) ? SIM_FROM_BITS(SIM_FORMAT::nan) : __hmin(a, b);
 }
 
@@ -112,32 +112,32 @@ SIM_INLINE SIM_HALF saturate(SIM_HALF a) {
 SIM_INLINE SIM_HALF relu(SIM_HALF a) { return to_float(a) <= 0.0f ? SIM_FROM_BITS(0) : a; }
 }  // namespace sim
 
-SIM_OUTLINE SIM_HALF __hadd_sat(SIM_HALF a, SIM_HALF b) { return ::sim::saturate(__hadd(a, b)); }
-SIM_OUTLINE SIM_HALF __hsub_sat(SIM_HALF a, SIM_HALF b) { return ::sim::saturate(__hsub(a, b)); }
-SIM_OUTLINE SIM_HALF __hmul_sat(SIM_HALF a, SIM_HALF b) { return ::sim::saturate(__hmul(a, b)); }
-SIM_OUTLINE SIM_HALF __hfma_sat(SIM_HALF a, SIM_HALF b, SIM_HALF c) { return ::sim::saturate(__hfma(a, b, c)); }
-SIM_OUTLINE SIM_HALF __hfma_relu(SIM_HALF a, SIM_HALF b, SIM_HALF c) { return ::sim::relu(__hfma(a, b, c)); }
+SIM_INLINE SIM_HALF __hadd_sat(SIM_HALF a, SIM_HALF b) { return ::sim::saturate(__hadd(a, b)); }
+SIM_INLINE SIM_HALF __hsub_sat(SIM_HALF a, SIM_HALF b) { return ::sim::saturate(__hsub(a, b)); }
+SIM_INLINE SIM_HALF __hmul_sat(SIM_HALF a, SIM_HALF b) { return ::sim::saturate(__hmul(a, b)); }
+SIM_INLINE SIM_HALF __hfma_sat(SIM_HALF a, SIM_HALF b, SIM_HALF c) { return ::sim::saturate(__hfma(a, b, c)); }
+SIM_INLINE SIM_HALF __hfma_relu(SIM_HALF a, SIM_HALF b, SIM_HALF c) { return ::sim::relu(__hfma(a, b, c)); }
 
 // ----------------------------------------------------------------------------------------------------- functions
 
 // The float function, rounded. A GPU's hexp, hlog, ... may differ from it in the last bit.
-SIM_OUTLINE SIM_HALF hceil(SIM_HALF a) { return SIM_ROUND(::ceilf(::sim::to_float(a))); }
-SIM_OUTLINE SIM_HALF hfloor(SIM_HALF a) { return SIM_ROUND(::floorf(::sim::to_float(a))); }
-SIM_OUTLINE SIM_HALF htrunc(SIM_HALF a) { return SIM_ROUND(::truncf(::sim::to_float(a))); }
-SIM_OUTLINE SIM_HALF hrint(SIM_HALF a) { return SIM_ROUND(::rintf(::sim::to_float(a))); }
-SIM_OUTLINE SIM_HALF hsqrt(SIM_HALF a) { return SIM_ROUND(::sqrt(::sim::to_double(a))); }
-SIM_OUTLINE SIM_HALF hrsqrt(SIM_HALF a) { return SIM_ROUND(1.0 / ::sqrt(::sim::to_double(a))); }
-SIM_OUTLINE SIM_HALF hrcp(SIM_HALF a) { return SIM_ROUND(1.0 / ::sim::to_double(a)); }
-SIM_OUTLINE SIM_HALF hexp(SIM_HALF a) { return SIM_ROUND(::expf(::sim::to_float(a))); }
-SIM_OUTLINE SIM_HALF hexp2(SIM_HALF a) { return SIM_ROUND(::exp2f(::sim::to_float(a))); }
-SIM_OUTLINE SIM_HALF hexp10(SIM_HALF a) { return SIM_ROUND(::pow(10.0, ::sim::to_double(a))); }
-SIM_OUTLINE SIM_HALF hlog(SIM_HALF a) { return SIM_ROUND(::logf(::sim::to_float(a))); }
-SIM_OUTLINE SIM_HALF hlog2(SIM_HALF a) { return SIM_ROUND(::log2f(::sim::to_float(a))); }
-SIM_OUTLINE SIM_HALF hlog10(SIM_HALF a) { return SIM_ROUND(::log10f(::sim::to_float(a))); }
-SIM_OUTLINE SIM_HALF hsin(SIM_HALF a) { return SIM_ROUND(::sinf(::sim::to_float(a))); }
-SIM_OUTLINE SIM_HALF hcos(SIM_HALF a) { return SIM_ROUND(::cosf(::sim::to_float(a))); }
-SIM_OUTLINE SIM_HALF htanh(SIM_HALF a) { return SIM_ROUND(::tanhf(::sim::to_float(a))); }
-SIM_OUTLINE SIM_HALF htanh_approx(SIM_HALF a) { return htanh(a); }
+SIM_INLINE SIM_HALF hceil(SIM_HALF a) { return SIM_ROUND(::ceilf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hfloor(SIM_HALF a) { return SIM_ROUND(::floorf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF htrunc(SIM_HALF a) { return SIM_ROUND(::truncf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hrint(SIM_HALF a) { return SIM_ROUND(::rintf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hsqrt(SIM_HALF a) { return SIM_ROUND(::sqrt(::sim::to_double(a))); }
+SIM_INLINE SIM_HALF hrsqrt(SIM_HALF a) { return SIM_ROUND(1.0 / ::sqrt(::sim::to_double(a))); }
+SIM_INLINE SIM_HALF hrcp(SIM_HALF a) { return SIM_ROUND(1.0 / ::sim::to_double(a)); }
+SIM_INLINE SIM_HALF hexp(SIM_HALF a) { return SIM_ROUND(::expf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hexp2(SIM_HALF a) { return SIM_ROUND(::exp2f(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hexp10(SIM_HALF a) { return SIM_ROUND(::pow(10.0, ::sim::to_double(a))); }
+SIM_INLINE SIM_HALF hlog(SIM_HALF a) { return SIM_ROUND(::logf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hlog2(SIM_HALF a) { return SIM_ROUND(::log2f(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hlog10(SIM_HALF a) { return SIM_ROUND(::log10f(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hsin(SIM_HALF a) { return SIM_ROUND(::sinf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hcos(SIM_HALF a) { return SIM_ROUND(::cosf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF htanh(SIM_HALF a) { return SIM_ROUND(::tanhf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF htanh_approx(SIM_HALF a) { return htanh(a); }
 
 // --------------------------------------------------------------------------------------------------------- pairs
 

@@ -1,0 +1,21 @@
+"""A half that goes from memory straight into a function, or from a function into memory, is an access like any other."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.toolchain.build import compile_kernel
+from tests.simulator.corpus_kernels import Simulation
+from tests.simulator.harness import KERNELS
+
+SOURCE = KERNELS / "half_by_value.cu"
+
+
+@pytest.mark.parametrize("launcher", ["through_functions", "intrinsic"])
+def test_every_half_is_read_and_written(launcher: str) -> None:
+    kernel = compile_kernel(SOURCE, "cpu", checks=True)
+    error, report, _ = Simulation(kernel.libsim).run(kernel, 64, launcher, SOURCE)
+    assert error == 0
+    assert not report.findings
+    assert report.totals["global_read_bytes"] >= 64 * 2
+    assert report.totals["global_written_bytes"] == 64 * 2
