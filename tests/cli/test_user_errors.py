@@ -98,6 +98,8 @@ def test_interrupted_and_then_run_again(tmp_path: Path, after: float) -> None:
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
     assert "Traceback" not in err
-    assert (child.returncode, err.strip()) in ((130, "interrupted"), (0, "")), out + err
+    # A fast machine may be done by then; a signal while Python is leaving ends it without a word, after the verdict.
+    finished = child.returncode in (0, -signal.SIGINT) and not err.strip() and "Passed" in out
+    assert finished or (child.returncode, err.strip()) == (130, "interrupted"), out + err
     code, said = check(path)
     assert code == 0 and "Passed" in said
