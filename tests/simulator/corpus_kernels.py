@@ -106,8 +106,18 @@ class Simulation:
     def run(
         self, kernel: BuiltKernel, n: int, launcher: str = "run", source: Path | None = None, **settings: object
     ) -> tuple[int, Report, np.ndarray]:
-        """Calls the launcher; returns CUDA's error, the report and the output."""
-        defaults = {"workers": 1, "schedule": "forward", "watchdog_seconds": 0.3, "trace": 0, "checks": 1}
+        """Calls the launcher; returns CUDA's error, the report and the output.
+
+        An infinite loop shows by how often threads looked in vain: no time decides, on however slow a machine.
+        """
+        defaults = {
+            "workers": 1,
+            "schedule": "forward",
+            "watchdog_seconds": 10,
+            "spin_rounds": 2000,
+            "trace": 0,
+            "checks": 1,
+        }
         for key, value in {**defaults, **settings}.items():
             assert self.sim.sim_configure(key.encode(), str(value).encode()) == 0, f"{key}={value} was refused"
         prototype = next(p for p in kernel.launchers if p.name == launcher)

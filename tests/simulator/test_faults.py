@@ -20,6 +20,7 @@ def faults(load):
     kernel = load("faults")
     kernel.configure(watchdog_seconds=0.3)
     yield kernel
+    kernel.configure(watchdog_seconds=10, spin_rounds=1000000)
     out = np.zeros(32, dtype=np.int32)
     assert kernel("fine", out).error == 0, "the next launch must work"
     np.testing.assert_array_equal(out, range(32))
@@ -75,6 +76,16 @@ def test_infinite_loops(faults, launcher, workers):
     started = time.perf_counter()
     assert faults(launcher, ints()).error == TIMEOUT
     assert time.perf_counter() - started < 60, "far less on a machine that is not busy"
+
+
+def test_polling_in_vain_is_counted_not_timed(faults):
+    """However slow the machine: what is too long is a number of looks, and a thread that gets further starts anew."""
+    faults.configure(watchdog_seconds=1000, spin_rounds=1000)
+    assert faults("wait_for_ever", ints()).error == TIMEOUT
+    turn = ints()
+    assert faults("take_turns", turn, 3000, 20).error == 0
+    assert turn[0] == 6000
+    assert faults("take_turns", ints(), 1, 100000).error == TIMEOUT
 
 
 @pytest.mark.parametrize("launcher", ["barrier_and_warp", "masks_differ"])

@@ -21,6 +21,7 @@ import pytest
         ("schedule", "random:"),
         ("schedule", "random:x"),
         ("watchdog_seconds", "-1"),
+        ("spin_rounds", "1"),
         ("stack_kilobytes", "1"),
         ("arena_megabytes", "0"),
         ("no_such_setting", "1"),

@@ -87,7 +87,7 @@ void hook_volatile(const void* data, unsigned size_log2, const void* code) {
     if (!thread || !state_of(*thread)) return hook_any<Write>(data, size_log2, code);
     if (!Write) {
         thread->call_address = code;  // what a loop that polls for ever is blamed on
-        volatile_read(data);
+        volatile_read(data, 1u << size_log2);
     }
     ThreadState& state = *state_of(*thread);
     uintptr_t address = reinterpret_cast<uintptr_t>(data);

@@ -29,7 +29,9 @@ SIM_EXPORT void sim_tensor_readonly(void* device);
 // Settings, kept until changed: returns 0, or -1 for an unknown key or a bad value.
 //   checks             0 | 1      report accesses and synchronisation to the checks (default 1)
 //   workers            1..64      OS threads that run blocks (default 1)
-//   watchdog_seconds   number     a launch in which no block ends for so long is an infinite loop (default 10)
+//   watchdog_seconds   number     CPU time without the end of a block that is an infinite loop (default 10)
+//   spin_rounds        number     so many looks at what nobody changes, by all threads that are left, are an infinite
+//                                 loop as well, whatever the time (default 1000000; with one worker)
 //   schedule           forward | reverse | random:SEED     order in which ready threads run
 //   arena_megabytes    number     size of device memory; only before the first allocation
 //   stack_kilobytes    number     stack of one CUDA thread; 0: 576, or 128 with less than 4 GB of address space (default 0)

@@ -111,9 +111,10 @@ void end(Thread* self, AtomicOp op, const void* address, size_t bytes, bool chan
     if (!self) return;
     if (self->block->launch->checks_enabled) events::atomic_done(*self, address, bytes, op, changed);
     if (changed) {
-        self->polled = nullptr;
+        self->polled = self->watched = nullptr;
+        current_worker->vain_rounds = 0;
     } else {
-        polled(*self, address);
+        polled(*self, address, static_cast<unsigned>(bytes));
     }
 }
 

@@ -1,6 +1,7 @@
 // Clocks, sleeping, polling and traps.
 #include "sim/device.h"
 
+#include <string.h>
 #include <time.h>
 
 #include "scheduler.h"
@@ -19,11 +20,39 @@ int64_t nanoseconds(clockid_t clock) {
 // So often a thread may look at one address in vain before the others get a turn.
 constexpr unsigned polls_before_spin = 2;
 
+uint64_t value_at(const void* address, unsigned bytes) {
+    uint64_t value = 0;
+    memcpy(&value, address, bytes < sizeof value ? bytes : sizeof value);
+    return value;
+}
+
+// Another address than the last time, or another value there. The first look does not read: the address may be wrong,
+// which the kernel's own access will show.
+bool saw_something_new(Thread& self, const void* address, unsigned bytes) {
+    if (self.watched != address) {
+        self.watched = address;
+        self.watched_bytes = 0;
+        return true;
+    }
+    uint64_t value = value_at(address, bytes);
+    bool changed = self.watched_bytes != bytes || self.watched_value != value;
+    self.watched_bytes = bytes;
+    self.watched_value = value;
+    return changed;
+}
+
 }  // namespace
 
-long long clock_cycles() { return nanoseconds(CLOCK_MONOTONIC); }
+// A thread that reads the clock may wait for the time to pass, which is no polling in vain.
+long long clock_cycles() {
+    if (current_thread) current_worker->vain_rounds = 0;
+    return nanoseconds(CLOCK_MONOTONIC);
+}
 
-uint64_t global_timer() { return static_cast<uint64_t>(nanoseconds(CLOCK_REALTIME)); }
+uint64_t global_timer() {
+    if (current_thread) current_worker->vain_rounds = 0;
+    return static_cast<uint64_t>(nanoseconds(CLOCK_REALTIME));
+}
 
 void nanosleep(unsigned) { spin_hint(); }
 
@@ -33,7 +62,8 @@ void spin_hint() {
     spin(*current_thread);
 }
 
-void polled(Thread& self, const void* address) {
+void polled(Thread& self, const void* address, unsigned bytes) {
+    if (saw_something_new(self, address, bytes)) current_worker->vain_rounds = 0;
     if (self.polled != address) {
         self.polled = address;
         self.polls = 1;
@@ -44,9 +74,9 @@ void polled(Thread& self, const void* address) {
     }
 }
 
-void volatile_read(const void* address) {
+void volatile_read(const void* address, unsigned bytes) {
     // The value may have changed, but a thread that looks at the same place again and again waits for something.
-    if (current_thread) polled(*current_thread, address);
+    if (current_thread) polled(*current_thread, address, bytes);
 }
 
 void trap() {

@@ -32,6 +32,8 @@ constexpr long tick_nanoseconds = 4000000;
 constexpr size_t handler_stack_bytes = 64 << 10;
 // A thread that is deep in a library function when its launch is stopped gets so many ticks to come back.
 constexpr unsigned patience_ticks = 50;
+// After so many rounds in which all threads that are left polled, they are what the watchdog blames.
+constexpr unsigned certain_rounds = 1000;
 
 struct sigaction previous[fault_signal_count];
 struct sigaction previous_tick;
@@ -237,6 +239,12 @@ void on_tick(int, siginfo_t*, void* context) {
         fault.kind = FaultKind::infinite_loop;
         fault.thread = thread;
         fault.address = place_of(context, *worker);
+        // Where threads poll in vain, whoever runs just now is no more to blame than the others: always name the same.
+        Thread* spinning = worker->vain_rounds > certain_rounds ? first_spinning(*worker) : nullptr;
+        if (spinning) {
+            fault.thread = spinning;
+            fault.address = spinning->call_address;
+        }
         record_fault(grid, fault, cudaErrorLaunchTimeout);
     }
     if (grid.stop.is_raised()) {

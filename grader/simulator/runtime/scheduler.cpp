@@ -8,6 +8,7 @@
 #include <sched.h>
 
 #include "context.h"
+#include "settings.h"
 #include "sim/error_codes.h"
 
 namespace sim {
@@ -102,7 +103,7 @@ bool start_next_block(Worker& worker) {
     worker.live_threads += block->live;
     worker.block = block;
     worker.warp = &block->warps[choose_warp(worker, block->runnable, worker.order == Order::reverse ? 0 : 31)];
-    worker.spin_rounds = 0;
+    worker.spin_rounds = worker.vain_rounds = 0;
     if (grid.checks_enabled) events::block_begin(*block);
     return true;
 }
@@ -126,6 +127,16 @@ void end_block(Worker& worker, BlockStorage* block) {
     kill_launch(cudaErrorLaunchTimeout);
 }
 
+// All threads that are left look again and again at what none of them changes. A matter of counting, not of time: a slow
+// machine makes no infinite loop.
+[[noreturn]] void livelock(Worker& worker) {
+    Thread* thread = first_spinning(worker);
+    events::Fault fault = {events::FaultKind::infinite_loop, thread, nullptr, thread->call_address, nullptr, false};
+    record_fault(*worker.grid, fault, cudaErrorLaunchTimeout);
+    current_thread = nullptr;
+    leave_grid(worker);
+}
+
 // Makes worker.block one that can run. False when the grid is done or has been stopped.
 bool find_runnable_block(Worker& worker) {
     Grid& grid = *worker.grid;
@@ -144,7 +155,9 @@ bool find_runnable_block(Worker& worker) {
         if (!spinning) deadlock(worker);
         if (++worker.spin_rounds > spin_patience) {
             if (worker.resident_count < grid.residency && start_next_block(worker)) return true;
-            if (grid.workers > 1) sched_yield();  // what they wait for may be done by a block of another worker
+            // What they wait for may be done by a block of another worker: then only the watchdog can tell.
+            if (++worker.vain_rounds > settings.spin_rounds && grid.workers == 1) livelock(worker);
+            if (grid.workers > 1) sched_yield();
         }
         for (BlockStorage* block = worker.resident; block; block = block->next) {
             for (unsigned warps = block->spinning; warps; warps &= warps - 1) {
@@ -196,7 +209,7 @@ void exit_thread(Worker& worker, Thread& thread) {
     if (thread.async_copies) finish_async_copies(thread, true);
     thread.state = State::exited;
     warp.exited |= 1u << thread.lane;
-    worker.spin_rounds = 0;
+    worker.spin_rounds = worker.vain_rounds = 0;
     --worker.live_threads;
     if (--block.live == 0) {
         current_thread = nullptr;
@@ -212,7 +225,7 @@ void run_thread(Worker& worker, Thread& thread) {
     thread.state = State::running;
     thread.wait = Wait::none;
     thread.call_address = nullptr;
-    thread.polled = nullptr;
+    thread.polled = thread.watched = nullptr;
     thread.async_copies = nullptr;
     current_thread = &thread;
     if (worker.grid->checks_enabled) events::thread_begin(thread);
@@ -287,6 +300,20 @@ void spin(Thread& self) {
     switch_away(self);
 }
 
+Thread* first_spinning(const Worker& worker) {
+    Thread* first = nullptr;
+    for (BlockStorage* block = worker.resident; block; block = block->next) {
+        if (first && first->block->linear < block->linear) continue;
+        for (unsigned w = 0; w < block->warp_count; ++w) {
+            unsigned lanes = block->warps[w].spinning;
+            if (!lanes) continue;
+            first = &block->warps[w].threads[__builtin_ctz(lanes)];
+            break;
+        }
+    }
+    return first;
+}
+
 void let_others_run() {
     Thread& self = *current_thread;
     self.warp->paused |= 1u << self.lane;
@@ -321,7 +348,7 @@ void run_blocks(Worker& worker, Grid& grid) {
     worker.resident_count = 0;
     worker.grid_arrived = 0;
     worker.live_threads = 0;
-    worker.spin_rounds = 0;
+    worker.spin_rounds = worker.vain_rounds = 0;
     worker.starting = nullptr;
     current_worker = &worker;
     // A fault handler leaves through `landing`: it must restore the signal mask, hence the 1.

@@ -59,7 +59,8 @@ struct Worker {
     Warp idle_warp;
     Order order;
     uint64_t random_state;
-    unsigned spin_rounds;  // rounds of spinning threads since something happened
+    unsigned spin_rounds;  // rounds of spinning threads since a block began or a thread ended
+    unsigned vain_rounds;  // rounds in which all threads that are left polled, since one of them got any further
     // Read by the watchdog's signal handler, and what it saw at its last tick.
     volatile uint64_t switches, seen_switches;
     volatile uint64_t blocks_ended, seen_blocks_ended;
@@ -87,8 +88,11 @@ constexpr unsigned spin_patience = 8;
 // The running thread polls: lets all others run first, and starts waiting blocks when nobody else can.
 void spin(Thread& self);
 
-// The thread has looked at `address` and found nothing new. Spins once that happens twice in a row.
-void polled(Thread& self, const void* address);
+// The thread looks at `address` and changes nothing there. Spins once that happens twice in a row.
+void polled(Thread& self, const void* address, unsigned bytes);
+
+// Whom to blame when threads poll for ever: the first that spins, in the order of blocks and threads. May be null.
+Thread* first_spinning(const Worker& worker);
 
 // Ends the launch because of a fault that the running thread noticed itself.
 [[noreturn]] void raise_fault(events::FaultKind kind, int cuda_error, const void* data, const void* address,

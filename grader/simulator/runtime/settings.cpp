@@ -66,6 +66,9 @@ int configure(const char* key, const char* value) {
     } else if (strcmp(key, "watchdog_seconds") == 0) {
         good = parse(value, 0.001, 1e9, &number);
         if (good) settings.watchdog_seconds = number;
+    } else if (strcmp(key, "spin_rounds") == 0) {
+        good = parse(value, 100, 4e9, &number);
+        if (good) settings.spin_rounds = static_cast<unsigned>(number);
     } else if (strcmp(key, "schedule") == 0) {
         good = set_order(value);
     } else if (strcmp(key, "arena_megabytes") == 0) {

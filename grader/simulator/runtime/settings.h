@@ -12,6 +12,7 @@ struct Settings {
     bool checks = true;
     unsigned workers = 1;
     double watchdog_seconds = 10;
+    unsigned spin_rounds = 1000000;
     Order order = Order::forward;
     uint64_t seed = 1;
     size_t stack_bytes = 0;  // of one CUDA thread; 0: as fits the process

@@ -65,6 +65,9 @@ struct Thread {
 
     const void* polled;  // what it read last without anything having changed: twice in a row is a spin loop
     unsigned polls;
+    const void* watched;  // what it polled last, and the value that it saw there: when that changes, it waits no more
+    unsigned watched_bytes;  // 0: not seen yet
+    uint64_t watched_value;
     AsyncCopies* async_copies;
     void* checks;
 };
@@ -150,7 +153,7 @@ extern __thread Thread* current_thread __attribute__((tls_model("initial-exec"))
 [[noreturn]] void kill_launch(int cuda_error);
 
 // Called by the checks at every volatile read: a thread that polls lets others run.
-void volatile_read(const void* address);
+void volatile_read(const void* address, unsigned bytes);
 
 // Suspends the running thread until every other lane of its warp that can run has run, and waits, paused or exited.
 // No sign of a spin loop. For the checks: lanes that take turns keep their logs short.

@@ -72,6 +72,23 @@ __global__ void wait_for_ever_kernel(int* flag) {
 }
 extern "C" void wait_for_ever(int* flag, cudaStream_t stream) { wait_for_ever_kernel<<<2, 40, 0, stream>>>(flag); }
 
+// Two warps take turns, each polling until the other has moved on: long, but it ends. A thread may also wait a while
+// for what never comes.
+__global__ void take_turns_kernel(int* turn, int rounds, int patience) {
+    if (threadIdx.x % 32 != 0) return;
+    const int side = threadIdx.x / 32;
+    for (int i = 0; i < rounds; ++i) {
+        while (atomicAdd(turn, 0) % 2 != side) {
+        }
+        for (int k = 0; k < patience && atomicAdd(turn + 1, 0) == 0; ++k) {
+        }
+        atomicAdd(turn, 1);
+    }
+}
+extern "C" void take_turns(int* turn, int rounds, int patience, cudaStream_t stream) {
+    take_turns_kernel<<<1, 64, 0, stream>>>(turn, rounds, patience);
+}
+
 __global__ void barrier_for_ever_kernel(int* out) {
     for (;;) {
         __syncthreads();
