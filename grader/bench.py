@@ -6,8 +6,8 @@ each run is between two events; the arguments rotate through copies that togethe
 that would be too many copies, other memory is read before each run. So the times are those of cold inputs and leave out
 the cost of launching, for our kernel and for torch alike.
 
-The roofline of a size is the longer of two times: its least bytes at the bandwidth of a device-to-device copy, and its
-operations at the speed of torch's matrix product of the same dtype, both measured in the same run.
+The roofline of a size is the longer of two times: its bytes, each distinct one counted once whatever the caches serve again, at
+the bandwidth of a device-to-device copy, and its operations at the speed of torch's matrix product of the same dtype, both measured in the same run.
 
 Without a GPU there is only the time that the simulator takes on this machine's processor. It says nothing about a GPU
 and is labelled so.
@@ -152,6 +152,21 @@ def record(report: BenchReport, entry: Entry) -> Path:
     return path
 
 
+def recorded(entry: Entry) -> BenchReport | None:
+    """The report that ``record`` kept for an exercise; None when there is none."""
+    path = entry.root / "lessons" / entry.day / "h200.json"
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))["exercises"].get(entry.variable)
+        if kept is None:
+            return None
+        parts = {"machine": Machine(**kept["machine"]), "timings": [Timing(**timing) for timing in kept["timings"]]}
+        return BenchReport(**{**kept, **parts})
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise GraderError(f"{path} cannot be read: {error}", "It is written by `grader bench --record`.") from error
+
+
 def percentiles(microseconds: Sequence[float]) -> dict[str, float]:
     """Median and the percentiles that a Timing holds, by its field names."""
     import numpy
@@ -284,7 +299,7 @@ def _on_gpu(
 
 def _time_one(task: Exercise, case: Case, dtype: str, child: Child, machine: Machine, compiled: bool) -> Timing:
     call = draw_on_gpu(task, case, dtype, task.case_seed(secrets.randbits(48), case, dtype))
-    least = task.least_bytes(call)
+    least = task.roofline_bytes(call)
     size = sum(t.numel() * t.element_size() for t in call.tensors.values())
     sets, flush = rotation(size, machine.l2_bytes)
     timing = Timing(case.name, dtype, GPU_CLOCK, dict(call.dims), bytes=least, flops=task.operations(call))
@@ -358,6 +373,10 @@ def _time_torch(
     for _ in range(sets):
         arguments: dict[str, Any] = dict(call.scalars)
         arguments.update({name: tensor.to(GPU, copy=True) for name, tensor in call.tensors.items()})
+        if task.torch_prepare is not None:
+            needed = named_arguments(task.torch_prepare)
+            named = {name: value for name, value in arguments.items() if needed is None or name in needed}
+            arguments.update(task.torch_prepare(**named))
         copies.append({name: value for name, value in arguments.items() if wanted is None or name in wanted})
     try:
         result = baseline(**{n: v.clone() if hasattr(v, "clone") else v for n, v in copies[0].items()})
@@ -432,7 +451,7 @@ def _on_simulator(task: Exercise, path: Path, machine: Machine, say: Callable[[s
                 runs = int(max(5, min(50, 5e5 / max(first[0], 1.0))))
                 microseconds = time_in_child(task, call, buffers, child, runs, 1, 0)
             timing = Timing(case.name, dtype, HOST_CLOCK, dict(call.dims), runs=len(microseconds))
-            timing.bytes, timing.flops = task.least_bytes(call), task.operations(call)
+            timing.bytes, timing.flops = task.roofline_bytes(call), task.operations(call)
             for name, value in percentiles(microseconds).items():
                 setattr(timing, name, value)
             timing.note = "how fast the simulator is, not how fast the kernel is"

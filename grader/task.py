@@ -220,9 +220,17 @@ class Exercise:
     efficient: Case | None = None
     bars: list[Bar] = field(default_factory=list)
     minimum_bytes: Callable[[dict[str, Any]], float] | None = None
+    """What a kernel must ask of global memory, for the bars: where rows are gathered, a row counts each time it is named."""
+    distinct_bytes: Callable[..., float] | None = None
+    """What must come from device memory, for the roofline: a row counts once, however often it is named, since a cache may
+    serve it again. Called as the reference is, and with ``item``; by default the least that the other rules give."""
     flops: Callable[[dict[str, Any]], float] | None = None
     bench: list[Bench] = field(default_factory=list)
     torch_baseline: Callable[..., Any] | None = None
+    torch_prepare: Callable[..., dict[str, Any]] | None = None
+    """What ``torch_baseline`` needs besides, a mask say, made before it is timed from the arguments that this names."""
+    operator: str = ""
+    """Which operator of a transformer this is the course's kernel for: its place in the last table of ``bench --all``."""
     timeout: float = 20.0
     """Seconds that one case may take on the simulator."""
     name: str = ""
@@ -375,8 +383,8 @@ class Exercise:
             expected[name] = value.to(torch.float64) if value.is_floating_point() else value.to(torch.int64)
         return expected
 
-    def _call_by_names(self, function: Callable[..., Any], call: Call) -> Any:
-        """Call a function with those of the upcast tensors and scalars that it names."""
+    def _call_by_names(self, function: Callable[..., Any], call: Call, **more: Any) -> Any:
+        """Call a function with those of the upcast tensors and scalars, and of ``more``, that it names."""
         import torch
 
         def upcast(tensor: Any) -> Any:
@@ -384,7 +392,7 @@ class Exercise:
                 return tensor.clone()
             return tensor.to(torch.float64) if tensor.is_floating_point() else tensor.to(torch.int64)
 
-        arguments: dict[str, Any] = {**call.scalars}
+        arguments: dict[str, Any] = {**call.scalars, **more}
         wanted = named_arguments(function)
         for name, tensor in call.tensors.items():
             if wanted is None or name in wanted:
@@ -407,6 +415,16 @@ class Exercise:
         """The bytes that any kernel must move: every input read once, every output written once, or the task's own."""
         if self.minimum_bytes is not None:
             return float(self.minimum_bytes(Sizes(call)))
+        return self._every_tensor_once(call)
+
+    def roofline_bytes(self, call: Call) -> float:
+        """The bytes that must cross device memory, however good the caches: no kernel is faster than these allow."""
+        if self.distinct_bytes is not None:
+            return float(self._call_by_names(self.distinct_bytes, call, item=ITEM_BYTES[call.dtype]))
+        return min(self.least_bytes(call), self._every_tensor_once(call))
+
+    def _every_tensor_once(self, call: Call) -> float:
+        """Every input read once and every output written once."""
         total = 0
         for name, tensor in call.tensors.items():
             total += tensor.numel() * ITEM_BYTES[call.tensor_dtypes[name]]

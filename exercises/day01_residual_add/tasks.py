@@ -16,6 +16,7 @@ def sum_of_two(x, residual):
 
 residual_add = Exercise(
     title="Residual add",
+    operator="add",
     kind="implement",
     points=10,
     summary=(

@@ -34,6 +34,7 @@ def rising(shape, generator):
 
 softmax = Exercise(
     title="Softmax, online",
+    operator="softmax",
     kind="implement",
     points=10,
     summary=(
@@ -100,6 +101,7 @@ def rms_norm_reference(x, weight, eps):
 
 rms_norm = Exercise(
     title="RMSNorm",
+    operator="RMSNorm",
     kind="implement",
     points=10,
     summary=(
@@ -170,6 +172,7 @@ def layer_norm_reference(x, weight, bias, eps):
 
 layer_norm = Exercise(
     title="LayerNorm by Welford's method",
+    operator="LayerNorm",
     kind="implement",
     points=15,
     summary=(
@@ -271,6 +274,7 @@ def signed_zeros(shape, generator):
 
 argmax = Exercise(
     title="Argmax",
+    operator="argmax",
     kind="implement",
     points=10,
     summary=(

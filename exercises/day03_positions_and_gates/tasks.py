@@ -23,8 +23,15 @@ def some_bad_ids(shape, dims, generator):
     return ids
 
 
+def distinct_rows(ids, tokens, vocabulary, hidden, item):
+    """Bytes of the rows that are asked for, each once, of the ids and of the output."""
+    asked = ids[(ids >= 0) & (ids < vocabulary)].unique().numel()
+    return (asked + tokens) * hidden * item + 8 * tokens
+
+
 embedding = Exercise(
     title="Embedding lookup",
+    operator="embedding",
     kind="implement",
     points=10,
     summary="""Copy row ids[t] of table [vocabulary, hidden] to row t of out [tokens, hidden]. An id outside
@@ -53,8 +60,9 @@ embedding = Exercise(
         Case("random sizes", tokens=between(1, 90), vocabulary=between(2, 300), hidden=between(1, 200)),
     ],
     efficient=Case("a prompt of 16 tokens", dtypes=("f16",), tokens=16, vocabulary=32, hidden=4096),
-    # The rows that are asked for are read, not the whole table; duplicates are read again.
+    # The rows that are asked for are read, not the whole table. A row that is asked for twice may come from a cache.
     minimum_bytes=lambda d: d["tokens"] * (2 * d["hidden"] * d["item"] + 8),
+    distinct_bytes=distinct_rows,
     bars=[
         Bar(
             "sectors / ideal",
@@ -110,6 +118,7 @@ def rope_in_torch(x: torch.Tensor, positions: torch.Tensor, rotary_dim: int, the
 
 rope = Exercise(
     title="Rotary position embedding",
+    operator="RoPE",
     kind="implement",
     points=15,
     summary="""Rotate the first rotary_dim channels of each head of x [tokens, heads, head_dim] by the angle
@@ -194,6 +203,7 @@ rope = Exercise(
 
 swiglu = Exercise(
     title="SwiGLU gate",
+    operator="SwiGLU",
     kind="implement",
     points=10,
     summary="""out[i] = silu(gate[i]) * up[i], with silu(x) = x / (1 + exp(-x)), for n elements (Shazeer 2020, section 2).

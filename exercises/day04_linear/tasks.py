@@ -129,6 +129,7 @@ linear = Exercise(
 
 linear_register_tiled = Exercise(
     title="Linear layer, register tiles",
+    operator="linear",
     kind="optimise",
     points=20,
     summary="""The same product. The kernel you are given makes one output per thread: for each multiply-add it fetches two
@@ -166,6 +167,7 @@ linear_register_tiled = Exercise(
 
 linear_wmma = Exercise(
     title="Linear layer on tensor cores",
+    operator="linear",
     kind="implement",
     points=20,
     summary="""The same product for f16 and bf16 with sums in f32 and one rounding at the end, on tensor cores through

@@ -331,9 +331,10 @@ def torch_gradients(q, k, v, out, dout, lse, scale, causal):
     if not q.is_cuda:
         return gradients(q, k, v, dout, scale, causal)
     none = torch.zeros((), dtype=torch.int64, device=q.device)
-    return torch.ops.aten._scaled_dot_product_efficient_attention_backward(
+    dq, dk, dv, _ = torch.ops.aten._scaled_dot_product_efficient_attention_backward(
         dout, q, k, v, None, out, lse, none, none, 0.0, [True, True, True, False], causal, scale=scale
     )
+    return {"dq": dq, "dk": dk, "dv": dv}
 
 
 flash_attention_backward = Exercise(

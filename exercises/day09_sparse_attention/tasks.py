@@ -24,6 +24,11 @@ def weighted(q, k, v, scale, counts):
     return torch.where(total > 0, weights @ v / total.clamp(min=1e-300), 0.0)
 
 
+def with_mask(q, k, v, mask, scale):
+    """torch's dense attention under a mask that is already there: it computes every score, and hides most."""
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
+
+
 def scale_of(dims):
     """1 / sqrt(head_dim), unless the case says otherwise."""
     return dims.get("scale", dims["head_dim"] ** -0.5)
@@ -298,15 +303,10 @@ pointers 16-byte aligned. A query that sees no key, or whose list is empty, give
     ),
     flops=lambda d: 4 * d["batch"] * d["heads"] * d["entries"] * d["block"] ** 2 * d["head_dim"],
     bench=[Bench("N 4096, an eighth", **blocks(64, 512, query_len=4096, key_len=4096, batch=2, heads=16))],
-    torch_baseline=lambda q, k, v, offsets, indices, block, scale, causal: (
-        torch.nn.functional.scaled_dot_product_attention(
-            q,
-            k,
-            v,
-            attn_mask=block_mask(offsets.cpu(), indices.cpu(), block, q.shape[-2], k.shape[-2], causal).to(q.device),
-            scale=scale,
-        )
-    ),
+    torch_prepare=lambda q, k, offsets, indices, block, causal: {
+        "mask": block_mask(offsets.cpu(), indices.cpu(), block, q.shape[-2], k.shape[-2], causal).to(q.device)
+    },
+    torch_baseline=with_mask,
     hints=[
         "This is day 6's tiled kernel with another loop: not over all tiles of keys, but over those that a list names.",
         "Give each block of queries one block of threads, a thread a query. All its threads walk over the same list, so they "
@@ -457,16 +457,10 @@ aligned.""",
     ),
     flops=lambda d: 4 * d["batch"] * d["heads"] * d["entries"] * d["head_dim"],
     bench=[Bench("N 4096, 128 keys each", **lists(128 * 4096, query_len=4096, key_len=4096, heads=16))],
-    torch_baseline=lambda q, k, v, offsets, indices, scale: torch.nn.functional.scaled_dot_product_attention(
-        q,
-        k,
-        v,
-        attn_mask=counts_of(offsets.cpu(), indices.long().cpu(), q.shape[-2], k.shape[-2])
-        .log()
-        .to(q.dtype)
-        .to(q.device),
-        scale=scale,
-    ),
+    torch_prepare=lambda q, k, offsets, indices: {
+        "mask": counts_of(offsets.cpu(), indices.long().cpu(), q.shape[-2], k.shape[-2]).log().to(q)
+    },
+    torch_baseline=with_mask,
     hints=[
         "Queries share no tile of keys any more: each has its own list. So give each query its own warp, and ask how the 32 "
         "lanes should read a row of k.",
@@ -508,7 +502,6 @@ head_dim is 32 or 64; everything else, and empty input, as in csr_attention.""",
     efficient=Case("16 keys each", **lists(1024, query_len=64, key_len=256, head_dim=32)),
     bars=[ONE_LAUNCH, NO_SCRATCH],
     flops=lambda d: 4 * d["batch"] * d["heads"] * d["entries"] * d["head_dim"],
-    torch_baseline=csr_attention.torch_baseline,
     hints=[
         "Lists of up to 32 keys are right. What is different for the 33rd?",
         "Which variables hold sums of exp(score - m)? When m moves, all of them were made with the old one.",
@@ -619,15 +612,10 @@ to do.""",
     minimum_bytes=lambda d: 4 * d["batch"] * d["heads"] * d["head_dim"] * (2 * d["len"] + 2 * rule_pairs(d)),
     flops=lambda d: 4 * d["batch"] * d["heads"] * rule_pairs(d) * d["head_dim"],
     bench=[Bench("N 4096", **rules(64, 128, 64, heads=16, len=4096))],
-    torch_baseline=lambda q, k, v, globals, window, random_keys, scale: (
-        torch.nn.functional.scaled_dot_product_attention(
-            q,
-            k,
-            v,
-            attn_mask=big_bird(q.shape[-2], globals, window, random_keys.long().cpu()).to(q.device),
-            scale=scale,
-        )
-    ),
+    torch_prepare=lambda q, globals, window, random_keys: {
+        "mask": big_bird(q.shape[-2], globals, window, random_keys.long().cpu()).to(q.device)
+    },
+    torch_baseline=with_mask,
     hints=[
         "It is csr_attention without the list: a warp for each query, and three short loops over the keys that the rules name.",
         "The loops must not name a key twice. Take the global keys, then the neighbours from max(globals, i - window) on, then "

@@ -16,6 +16,8 @@ from grader.errors import GraderError
 from grader.report import theme, words
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from grader.bench import BenchReport, Machine
 
 
@@ -32,6 +34,9 @@ def command(
     record: Annotated[
         bool, typer.Option("--record", help="Keep the solution's figures in lessons/*/h200.json (times the solution).")
     ] = False,
+    recorded: Annotated[
+        bool, typer.Option("--recorded", help="Time nothing: show the figures that were kept from one H200.")
+    ] = False,
     json_out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write the figures here.")] = None,
 ) -> int:
     """Time a kernel, with torch beside it.
@@ -44,12 +49,22 @@ def command(
         raise GraderError("name one exercise, or give --all", "`grader list` shows the exercises.")
     if every and file is not None:
         raise GraderError("--file goes with one exercise, not with --all")
+    if recorded and (file is not None or record or device is not None):
+        raise GraderError("--recorded shows what was kept: it goes with neither --file nor --record nor --device")
     entries = course.exercises if every else [course.find(exercise or "")]
-    chosen = device.value if device is not None else _default_device()
     console = theme.console()
     from grader.report.timings import render_bench
 
     reports: list[BenchReport] = []
+    if recorded:
+        reports = _kept(entries, every)
+        for report in reports:
+            console.print(render_bench(report))
+        _end(console, reports, every)
+        if json_out is not None:
+            _write(json_out, reports)
+        return 0
+    chosen = device.value if device is not None else _default_device()
     machine: Machine | None = None
     failed = 0
     for entry in entries:
@@ -73,11 +88,43 @@ def command(
 
             print(f"  recorded in {shown_path(keep(report, entry), course)}")
         console.print()
+    _end(console, reports, every)
     if json_out is not None:
         _write(json_out, reports)
     if failed:
         print_error(f"{words.count(failed, 'exercise')} of {len(entries)} could not be timed")
     return 2 if failed else 0
+
+
+def _kept(entries: list[Entry], every: bool) -> list[BenchReport]:
+    """The recorded reports; a named exercise must have one."""
+    from grader.bench import recorded
+
+    reports = [report for report in map(recorded, entries) if report is not None]
+    if not reports:
+        what = "nothing" if every else f"nothing of {entries[0].name}"
+        raise GraderError(f"{what} is recorded", "On an H200, `grader bench --all --device cuda --record` records it.")
+    return reports
+
+
+def _end(console: Console, reports: list[BenchReport], every: bool) -> None:
+    """After all exercises: the operators of a transformer in one table, where they were timed on a GPU."""
+    from grader.report.operators import Row, operators_table
+
+    if not every:
+        return
+    rows: list[Row] = []
+    for report in reports:
+        entry = Course().find(report.exercise)
+        operator = entry.load().operator
+        if operator and report.device == "cuda":
+            rows += [(operator, entry.variable, timing) for timing in report.timings]
+    if rows:
+        order = {dtype: place for place, dtype in enumerate(("f32", "f16", "bf16"))}
+        operators = list(dict.fromkeys(row[0] for row in rows))
+        rows.sort(key=lambda row: (operators.index(row[0]), order.get(row[2].dtype, 9)))
+        console.print(operators_table(rows))
+        console.print()
 
 
 def _default_device() -> str:

@@ -25,7 +25,7 @@ def percentiles_table(timings: Sequence[Timing]) -> Table:
         for title in ("roofline", "copy", "x torch"):
             table.add_column(title, justify="right", no_wrap=True)
     for timing in timings:
-        times = [_microseconds(t) for t in (timing.p50_us, timing.p90_us, timing.p95_us, timing.p99_us)]
+        times = [microseconds(t) for t in (timing.p50_us, timing.p90_us, timing.p95_us, timing.p99_us)]
         table.add_row(timing.name, timing.dtype, *times, *(_judged(timing) if judged else ()))
     return table
 
@@ -47,8 +47,8 @@ def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
                 kernel if number == 0 else "",
                 timing.name,
                 timing.dtype,
-                _microseconds(timing.median_us),
-                _microseconds(min(best)) if best else "",
+                microseconds(timing.median_us),
+                microseconds(min(best)) if best else "",
                 *_judged(timing),
             )
     return table
@@ -85,14 +85,16 @@ def _table() -> Table:
 
 def _judged(timing: Timing) -> list[str]:
     ratio = "" if timing.torch_ratio is None else f"{timing.torch_ratio:.2f}"
-    return [_percent(timing.percent_of_roofline), _percent(timing.percent_of_copy), ratio]
+    return [percent(timing.percent_of_roofline), percent(timing.percent_of_copy), ratio]
 
 
-def _percent(number: float | None) -> str:
+def percent(number: float | None) -> str:
+    """``71 %``, or nothing."""
     return "" if number is None else f"{number:.0f} %"
 
 
-def _microseconds(number: float) -> str:
+def microseconds(number: float) -> str:
+    """``4.24 us``, ``1,936 us``, ``135 ms``."""
     if number >= 1e5:
         return f"{number / 1000:,.0f} ms"
     return f"{number:,.0f} us" if number >= 1000 else f"{number:.3g} us"

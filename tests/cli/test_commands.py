@@ -159,6 +159,8 @@ def test_progress_that_cannot_be_kept_costs_no_verdict(grader, course, judge) ->
         (["watch", "frist"], "Did you mean"),
         (["bench"], "--all"),
         (["bench", "first", "--all"], "--all"),
+        (["bench", "first", "--recorded"], "nothing of day01_start/first is recorded"),
+        (["bench", "--all", "--recorded", "--record"], "--recorded shows what was kept"),
     ],
 )
 def test_mistakes_get_one_message(grader, judge, arguments, says) -> None:  # type: ignore[no-untyped-def]

@@ -175,6 +175,31 @@ def test_a_fast_but_wrong_kernel_is_pointed_out(entry: Entry, pretended_gpu: Non
     assert "differs from torch's by 0.5" in b.bench(entry, compiled=False).timings[0].note
 
 
+def test_what_torch_needs_besides_is_made_before_the_clock_runs(
+    entry: Entry, pretended_gpu: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = entry.skeleton.parent / "tasks.py"
+    text = tasks.read_text()
+    assert text.count("torch_baseline=lambda x: 2 * x") == 1
+    prepared = "torch_prepare=lambda x: {'factor': x.new_full((1,), 2.0)}, torch_baseline=lambda x, factor: factor * x"
+    tasks.write_text(text.replace("torch_baseline=lambda x: 2 * x", prepared))
+    timings = b.bench(entry, compiled=False).timings
+    assert [timing.torch_eager_us for timing in timings] == [3.0, 3.0] and not any(timing.note for timing in timings)
+
+
+def test_a_recorded_report_is_read_back(tmp_path: Path) -> None:
+    entry = Entry(tmp_path, "day01_x", "add")
+    assert b.recorded(entry) is None
+    path = b.record(report(), entry)
+    kept = b.recorded(entry)
+    assert kept is not None and kept.machine == report().machine and kept.command == report().command
+    assert kept.timings[0].percent_of_roofline == pytest.approx(80) and kept.timings[0].torch_ratio == 2.0
+    assert b.recorded(Entry(tmp_path, "day01_x", "other")) is None
+    path.write_text('{"exercises": {"add": {"machine": {}}}}')
+    with pytest.raises(GraderError, match="cannot be read"):
+        b.recorded(entry)
+
+
 def test_the_simulator_is_timed_honestly(entry: Entry) -> None:
     timing = b.bench(entry, device="cpu").timings[0]
     assert "not a GPU" in timing.clock and timing.note and timing.percent_of_roofline is None

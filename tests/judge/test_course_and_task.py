@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,20 @@ import torch
 
 from grader.course import Course, Entry, course_root
 from grader.errors import GraderError
-from grader.task import Case, Exercise, Input, Output, between, computed, constant, integers, normal, one_of, shape_of
+from grader.task import (
+    ITEM_BYTES,
+    Case,
+    Exercise,
+    Input,
+    Output,
+    between,
+    computed,
+    constant,
+    integers,
+    normal,
+    one_of,
+    shape_of,
+)
 
 TASKS = '''
 """A day of a test."""
@@ -185,6 +199,52 @@ def test_least_bytes() -> None:
     own = some_exercise(minimum_bytes=lambda d: d["rows"] * d["item"], flops=lambda d: 2 * d["columns"])
     assert own.least_bytes(own.call(own.cases[0], "f16", 1)) == 6
     assert own.operations(own.call(own.cases[0], "f16", 1)) == 10
+
+
+def test_the_roofline_counts_what_a_cache_serves_again_only_once() -> None:
+    exercise = some_exercise(minimum_bytes=lambda d: 10_000)
+    call = exercise.call(exercise.cases[0], "f16", seed=5)
+    assert exercise.least_bytes(call) == 10_000
+    assert exercise.roofline_bytes(call) == some_exercise().least_bytes(call)  # every tensor once is less
+    own = some_exercise(
+        minimum_bytes=lambda d: 90, distinct_bytes=lambda x, rows, item: x.unique().numel() * item + rows
+    )
+    assert own.roofline_bytes(call) == call.tensors["x"].unique().numel() * 2 + call.dims["rows"]
+
+
+@pytest.mark.parametrize(
+    "name", ["csr_attention", "global_local_random", "block_sparse", "sliding_window", "embedding"]
+)
+def test_no_roofline_of_gathered_rows_is_more_than_every_tensor_once(name: str) -> None:
+    """At the sizes that are timed, but drawn small: the rows that are named many times count once."""
+    task = Course().find(name).load()
+    call = task.call(task.efficient or task.cases[0], task.dtypes[0], seed=3)
+    once = sum(t.numel() * t.element_size() for t in call.tensors.values())
+    once += sum(math.prod(shape) * ITEM_BYTES[call.output_dtypes[out]] for out, shape in call.output_shapes.items())
+    assert 0 < task.roofline_bytes(call) <= once
+    assert task.roofline_bytes(call) <= task.least_bytes(call)
+
+
+def test_a_row_that_is_asked_for_twice_is_read_once() -> None:
+    task = Course().find("embedding").load()
+    case = next(case for case in task.cases if case.name == "every token the same")
+    call = task.call(case, "f16", seed=1)
+    assert task.roofline_bytes(call) == (1 + 20) * 64 * 2 + 20 * 8 < task.least_bytes(call)
+
+
+def test_every_operator_is_timed_in_every_dtype_at_a_small_and_a_large_size() -> None:
+    timed: dict[str, list[tuple[str, str]]] = {}
+    for entry in Course().exercises:
+        task = entry.load()
+        if task.operator:
+            assert task.torch_baseline is not None
+            found = timed.setdefault(task.operator, [])
+            found += [(dtype, size.name) for size in task.bench for dtype in size.dtypes or task.dtypes]
+    names = ["add", "argmax", "embedding", "linear", "RMSNorm", "LayerNorm", "softmax", "RoPE", "SwiGLU"]
+    assert sorted(timed) == sorted(names)
+    for name, found in timed.items():
+        expected = [(dtype, size) for dtype in ("bf16", "f16", "f32") for size in ("large", "small")]
+        assert sorted(found) == expected, name
 
 
 def test_scales_of_outputs() -> None:
