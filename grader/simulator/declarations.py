@@ -89,15 +89,16 @@ def is_variable(declaration: Sequence[Token]) -> bool:
 
 
 def names_of_variables(declaration: Sequence[Token]) -> list[str]:
-    """The names that a variable declaration introduces."""
+    """The names that a variable declaration introduces; ``Owner::name`` for the member of a class."""
     names = []
     for part in split_commas(_without_type_body(strip_attributes(declaration))):
-        name = ""
+        name, owned = "", False
         for token in part:
             if token.kind == "mark" and token.text in ("[", "=", "{", "("):
                 break
             if token.kind == "word":
-                name = token.text
+                name = f"{name}::{token.text}" if owned else token.text
+            owned = token.text in ("::", ":")  # the marks of a scope may come one by one
         if name:
             names.append(name)
     return names

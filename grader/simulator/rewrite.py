@@ -426,12 +426,16 @@ class _RegionRewriter:
         kind = "constant" if "constant" in kinds else kinds[0]
         if self.scopes[-1].kind == "class":
             return
+        labels = [name.replace("::", "_") for name in names]
         text = "".join(
-            f" static ::sim::RegisterGlobal sim_global_{name}("
+            f" static ::sim::RegisterGlobal sim_global_{label}("
             f'"{name}", (void*)&{name}, sizeof({name}), ::sim::GlobalKind::{kind});'
-            for name in names
+            for name, label in zip(names, labels, strict=True)
         )
-        self._edit(self.tokens[end].end, self.tokens[end].end, text)
+        qualifier = next(t for t in declaration if t.text in DEVICE_VARIABLES)
+        in_order = "SIM_IN_ORDER" if len(names) == 1 else "SIM_SEVERAL_IN_ORDER"
+        self._edit(qualifier.start, qualifier.start, in_order + " ")
+        self._edit(self.tokens[end].end, self.tokens[end].end, f"{text} SIM_ZONE({labels[0]})")
 
     # -- inline PTX ------------------------------------------------------------------------------------------------
 

@@ -195,18 +195,20 @@ def test_dynamic_shared_memory_of_the_file_is_declared_where_it_is_used():
         ("__device__ std::pair<int, float> p;", ["p", "device"]),
         ("__constant__ struct { int a; } s;", ["s", "constant"]),
         ("__device__ float x{3};", ["x", "device"]),
+        ("__device__ int Counter::value = 3;", ["Counter::value", "device"]),
     ],
 )
 def test_variables_are_registered(declaration, registered):
     text = rewrite(declaration).text
     *names, kind = registered
-    assert text.startswith(declaration.rstrip("}").rstrip())
+    in_order = "SIM_IN_ORDER " if len(names) == 1 else "SIM_SEVERAL_IN_ORDER "
+    assert text.replace(in_order, "", 1).startswith(declaration.rstrip("}").rstrip())
     for name in names:
-        assert (
-            f'RegisterGlobal sim_global_{name}("{name}", (void*)&{name}, sizeof({name}), ::sim::GlobalKind::{kind})'
-            in text
-        )
+        label = name.replace("::", "_")
+        registration = f'RegisterGlobal sim_global_{label}("{name}", (void*)&{name}, sizeof({name}), ::sim::GlobalKind'
+        assert f"{registration}::{kind})" in text
     assert text.count("RegisterGlobal") == len(names)
+    assert text.count("SIM_ZONE") == 1
 
 
 @pytest.mark.parametrize(

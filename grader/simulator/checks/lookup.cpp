@@ -56,10 +56,11 @@ Region* missed_variable(uintptr_t address) {
 // Whether the address is where compilers put tables of constants. What is writable there belongs to the host, to the
 // simulator, or to a __device__ variable that the access has missed.
 bool is_table(WorkerState& worker, uintptr_t address) {
-    if (address - worker.tables.base < worker.tables.bytes) return true;
+    if (address - worker.tables.base < worker.tables.bytes) return !in_zone(reinterpret_cast<const void*>(address));
     Segment segment;
     if (!find_segment(address, &segment)) return false;
     if (segment.writable) return !missed_variable(address);
+    if (in_zone(reinterpret_cast<const void*>(address))) return false;
     worker.tables = segment;
     return true;
 }

@@ -18,6 +18,8 @@ namespace {
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 GlobalVariable* variables = nullptr;
 size_t variable_count = 0, variable_capacity = 0;
+const char** zones = nullptr;
+size_t zone_count = 0, zone_capacity = 0;
 RegisteredKernel* kernels = nullptr;
 size_t kernel_count = 0, kernel_capacity = 0;
 
@@ -64,6 +66,30 @@ bool find_global(const void* address, GlobalVariable* found) {
     }
     pthread_mutex_unlock(&lock);
     return known;
+}
+
+RegisterZone::RegisterZone(const char* zone) noexcept : zone_(zone) {
+    pthread_mutex_lock(&lock);
+    if (make_room(zones, zone_count, zone_capacity)) zones[zone_count++] = zone;
+    pthread_mutex_unlock(&lock);
+}
+
+RegisterZone::~RegisterZone() {
+    pthread_mutex_lock(&lock);
+    size_t i = 0;
+    while (i < zone_count && zones[i] != zone_) ++i;
+    if (i < zone_count) zones[i] = zones[--zone_count];
+    pthread_mutex_unlock(&lock);
+}
+
+bool in_zone(const void* address) {
+    if (__atomic_load_n(&zone_count, __ATOMIC_RELAXED) == 0) return false;
+    const char* byte = static_cast<const char*>(address);
+    pthread_mutex_lock(&lock);
+    bool found = false;
+    for (size_t i = 0; i < zone_count && !found; ++i) found = byte >= zones[i] && byte < zones[i] + zone_bytes;
+    pthread_mutex_unlock(&lock);
+    return found;
 }
 
 size_t list_globals(GlobalVariable* list, size_t room) {

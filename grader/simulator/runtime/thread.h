@@ -169,6 +169,9 @@ struct GlobalVariable {
 };
 bool find_global(const void* address, GlobalVariable* found);
 
+// Whether `address` lies in a red zone among constants.
+bool in_zone(const void* address);
+
 // The device memory that holds `address`: [base, base + bytes) of the arena; null base before the first allocation.
 struct ArenaRange {
     char* base;

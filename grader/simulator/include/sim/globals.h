@@ -19,9 +19,41 @@ struct RegisterGlobal {
     void* address_;
 };
 
+// Red zones around the variables of one declaration: unused bytes in each section where the compiler may put them, so
+// that an access past the end of one does not land in the next. Those among constants are registered, because an access
+// there looks like one to a table of the compiler's own.
+constexpr size_t zone_bytes = 256;
+struct RegisterZone {
+    explicit RegisterZone(const char* zone) noexcept;
+    ~RegisterZone();
+    RegisterZone(const RegisterZone&) = delete;
+    RegisterZone& operator=(const RegisterZone&) = delete;
+
+  private:
+    const char* zone_;
+};
+
 // A static object of this type stands behind each kernel that is no template, so that cudaLaunchCooperativeKernel finds
 // it from a plain pointer.
 void register_kernel(const void* kernel, const char* name, void (*call)(const void* kernel, void** arguments)) noexcept;
 
 }  // namespace sim
 #pragma GCC visibility pop
+
+// What makes a compiler lay out variables in the order of the file.
+#if defined(__clang__)
+#define SIM_IN_ORDER __attribute__((used))
+#else
+#define SIM_IN_ORDER __attribute__((used, no_reorder))
+#endif
+
+// Several variables of one declaration are kept apart by their alignment alone.
+#define SIM_SEVERAL_IN_ORDER SIM_IN_ORDER __attribute__((aligned(512)))
+
+// Variables of this file alone and those that others may see are laid out apart, zeros and values too.
+#define SIM_ZONE(NAME)                                                            \
+    SIM_IN_ORDER char sim_zeros_##NAME[::sim::zone_bytes];                        \
+    SIM_IN_ORDER static char sim_own_zeros_##NAME[::sim::zone_bytes];             \
+    SIM_IN_ORDER static char sim_values_##NAME[::sim::zone_bytes] = {1};          \
+    SIM_IN_ORDER static const char sim_constants_##NAME[::sim::zone_bytes] = {1}; \
+    static ::sim::RegisterZone sim_zone_##NAME(sim_constants_##NAME);

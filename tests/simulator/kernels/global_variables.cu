@@ -1,0 +1,81 @@
+// Variables of the device, each of 8 elements with a neighbour: element 8 is nobody's.
+// Every launcher runs n threads; thread i touches element i.
+#include <cuda_runtime.h>
+
+extern __device__ float declared_before[8];
+
+__device__ float zeros[8];
+__device__ float initialised[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+static __device__ float of_this_file[8];
+__constant__ float constants[8];
+__constant__ float initial_constants[] = {0, 1, 2, 3, 4, 5, 6, 7};
+__device__ const float fixed[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+__device__ float one[8], other[8], last[128];
+__device__ float rows[2][4];
+__device__ float4 vectors[2];
+namespace inner {
+__device__ float in_a_namespace[8] = {1};
+}
+__device__ float declared_before[8];
+struct Shape {
+    int width, height;
+};
+__constant__ Shape shapes[4] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}};
+__device__ float written[8];
+__device__ float neighbour[8];
+
+// Through a pointer: an index into the array itself the compiler's own check of bounds sees.
+template <typename T>
+__device__ __noinline__ T element(const T* values, int i) {
+    return values[i];
+}
+
+template <typename Load>
+__global__ void read(float* out, Load load) {
+    out[threadIdx.x] = load(threadIdx.x);
+}
+
+#define READ(VALUES) read<<<1, n, 0, stream>>>(out, [] __device__(int i) -> float { return element(VALUES, i); })
+
+extern "C" void read_zeros(const float* x, float* out, int n, cudaStream_t stream) { READ(zeros); }
+extern "C" void read_initialised(const float* x, float* out, int n, cudaStream_t stream) { READ(initialised); }
+extern "C" void read_of_this_file(const float* x, float* out, int n, cudaStream_t stream) { READ(of_this_file); }
+extern "C" void read_constants(const float* x, float* out, int n, cudaStream_t stream) { READ(constants); }
+extern "C" void read_initial_constants(const float* x, float* out, int n, cudaStream_t stream) {
+    READ(initial_constants);
+}
+extern "C" void read_fixed(const float* x, float* out, int n, cudaStream_t stream) { READ(fixed); }
+extern "C" void read_one(const float* x, float* out, int n, cudaStream_t stream) { READ(one); }
+extern "C" void read_other(const float* x, float* out, int n, cudaStream_t stream) { READ(other); }
+extern "C" void read_rows(const float* x, float* out, int n, cudaStream_t stream) { READ(rows[0]); }
+extern "C" void read_in_a_namespace(const float* x, float* out, int n, cudaStream_t stream) {
+    READ(inner::in_a_namespace);
+}
+extern "C" void read_declared_before(const float* x, float* out, int n, cudaStream_t stream) { READ(declared_before); }
+extern "C" void read_shapes(const float* x, float* out, int n, cudaStream_t stream) { READ(&shapes[0].width); }
+
+__device__ __noinline__ void set(float* values, int i, float value) { values[i] = value; }
+__global__ void write_kernel(const float* x) { set(written, threadIdx.x, x[threadIdx.x]); }
+extern "C" void write_written(const float* x, float* out, int n, cudaStream_t stream) {
+    write_kernel<<<1, n, 0, stream>>>(x);
+    cudaMemcpyFromSymbol(out, written, sizeof written);
+}
+
+// All of them have their types, their values and their addresses, as if nothing lay between.
+__global__ void values_kernel(float* out) {
+    static_assert(sizeof(zeros) == 32 && sizeof(initial_constants) == 32 && sizeof(rows) == 32, "no padding inside");
+    out[0] = initialised[3] + initial_constants[4] + fixed[5] + zeros[1] + inner::in_a_namespace[0];
+    out[1] = vectors[1].w + rows[1][3] + shapes[3].height;
+    out[2] = constants[2];
+    out[3] = last[127];
+}
+extern "C" void values(const float* x, float* out, int n, cudaStream_t stream) {
+    const float host[8] = {9, 8, 7, 6, 5, 4, 3, 2};
+    cudaMemcpyToSymbol(constants, host, sizeof host);
+    void* address = nullptr;
+    cudaGetSymbolAddress(&address, last);
+    size_t bytes = 0;
+    cudaGetSymbolSize(&bytes, last);
+    cudaMemcpy(static_cast<float*>(address) + bytes / sizeof(float) - 1, host, sizeof(float), cudaMemcpyHostToDevice);
+    values_kernel<<<1, 1, 0, stream>>>(out);
+}

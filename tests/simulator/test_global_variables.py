@@ -1,0 +1,49 @@
+"""``__device__`` and ``__constant__`` variables: their values, and what lies just past the end of each."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+
+import pytest
+
+from grader.toolchain.build import BuiltKernel, compile_kernel
+from tests.simulator.corpus_kernels import Simulation
+from tests.simulator.harness import KERNELS
+
+SOURCE = KERNELS / "global_variables.cu"
+READ = re.findall(r"void read_(\w+)\(", SOURCE.read_text())
+COMPILERS = [
+    pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason=f"no {name}"))
+    for name in ("g++", "clang++")
+]
+
+
+@functools.cache
+def built(compiler: str) -> BuiltKernel:
+    return compile_kernel(SOURCE, "cpu", checks=True, compiler=compiler)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("launcher", [f"read_{name}" for name in READ] + ["write_written"])
+def test_the_element_past_the_end_is_nobodys(launcher: str, compiler: str) -> None:
+    kernel = built(compiler)
+    simulation = Simulation(kernel.libsim)
+    error, report, _ = simulation.run(kernel, 8, launcher, SOURCE)
+    assert (error, report.findings) == (0, [])
+    _, report, _ = simulation.run(kernel, 9, launcher, SOURCE)
+    findings = [f for f in report.findings if f.kind == "out_of_bounds"]
+    assert len(findings) == 1, [f.text for f in report.findings]
+    name = launcher.partition("_")[2]
+    assert "0 bytes past the end of the __" in findings[0].text
+    assert f"variable {name} (" in findings[0].text.replace("inner::", "")
+    assert "thread (8, 0, 0)" in findings[0].text
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_values_types_and_symbols(compiler: str) -> None:
+    kernel = built(compiler)
+    error, report, out = Simulation(kernel.libsim).run(kernel, 4, "values", SOURCE)
+    assert (error, report.findings) == (0, [])
+    assert list(out) == [3 + 4 + 5 + 1, 8, 7, 9]
