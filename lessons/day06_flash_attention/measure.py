@@ -14,6 +14,8 @@ import datetime
 import json
 import statistics
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +29,7 @@ sys.path.insert(0, str(HERE.parents[1]))
 from grader import load_kernel  # noqa: E402  (the course need not be installed)
 
 LENGTHS = [1024, 2048, 4096, 8192]
+LONG = 65536
 HEADS, HEAD_DIM = 16, 64
 REPEATS = 9
 VERSIONS = {
@@ -107,6 +110,51 @@ def peak_bytes(run: Run, inputs: list[torch.Tensor]) -> int:
     return torch.cuda.max_memory_allocated() - before
 
 
+def long_sequence(length: int = LONG) -> dict[str, float]:
+    """The solution where the scores of one head alone would fill 17 GB: its time, its error, and what memory the device lost.
+
+    The free memory of the device is watched by another thread while the kernel runs, so that nothing that the launcher
+    allocated, by whatever means, is missed.
+    """
+    run = solution()
+    q, k, v = (torch.randn(1, HEADS, length, HEAD_DIM, device="cuda") for _ in range(3))
+    run(q[:, :, :64].contiguous(), k[:, :, :64].contiguous(), v[:, :, :64].contiguous())  # the kernel is loaded now
+    torch.cuda.synchronize()
+    out_bytes = q.numel() * q.element_size()
+    torch.cuda.empty_cache()
+    least, over = [torch.cuda.mem_get_info()[0]], threading.Event()
+    before = least[0]
+
+    def watch() -> None:
+        while not over.is_set():
+            least[0] = min(least[0], torch.cuda.mem_get_info()[0])
+            time.sleep(0.001)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    out = run(q, k, v)
+    end.record()
+    torch.cuda.synchronize()
+    over.set()
+    watcher.join()
+    rows = torch.randint(0, length, (8,), device="cuda")
+    worst = 0.0
+    for head in range(HEADS):
+        scores = q[0, head, rows].double() @ k[0, head].double().T * HEAD_DIM**-0.5
+        expected = torch.softmax(scores, dim=-1) @ v[0, head].double()
+        worst = max(worst, float((out[0, head, rows] - expected).abs().max()))
+    return {
+        "length": length,
+        "us": start.elapsed_time(end) * 1e3,
+        "device_bytes": before - least[0],
+        "out_bytes": out_bytes,
+        "scores_bytes": 4 * HEADS * length**2,
+        "largest_error": worst,
+    }
+
+
 def measure() -> dict[str, dict[str, list[float]]]:
     """Times in microseconds and memory in bytes, by name, for each length."""
     runs = {name: (version(file), torch.float32) for name, file in VERSIONS.items()}
@@ -130,14 +178,29 @@ def main() -> None:
     """Measure, print, and record if asked to."""
     parser = argparse.ArgumentParser(description="times and memory of attention on this machine's GPU")
     parser.add_argument("--record", action="store_true", help="write attention_gpu.json for the lesson")
-    record = parser.parse_args().record
+    parser.add_argument("--only-long", action="store_true", help=f"only the memory at {LONG} queries and keys")
+    arguments = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("There is no GPU here. The lesson shows what was recorded on one.")
+    far = long_sequence()
+    print(
+        f"{LONG} queries and keys, {HEADS} heads: {far['us'] / 1e3:.0f} ms; the device lost {far['device_bytes'] / 1e6:,.0f} MB, "
+        f"out is {far['out_bytes'] / 1e6:,.0f} MB, the scores would be {far['scores_bytes'] / 1e9:,.0f} GB; "
+        f"largest error of 128 rows {far['largest_error']:.1e}"
+    )
+    if not far["largest_error"] < 1e-3 or far["device_bytes"] > far["out_bytes"] + 64e6:
+        raise SystemExit("That is wrong, or more memory than O(N).")
+    path = HERE / "attention_gpu.json"
+    if arguments.only_long:
+        if arguments.record:
+            known = json.loads(path.read_text(encoding="utf-8"))
+            path.write_text(json.dumps({**known, "long": far}, indent=1) + "\n", encoding="utf-8")
+        return
     found = measure()
     print(f"{'microseconds':32s}" + "".join(f"{length:>10d}" for length in LENGTHS))
     for name, values in found.items():
         print(f"{name:32s}" + "".join(f"{us:10.0f}" for us in values["us"]))
-    if record:
+    if arguments.record:
         result = {
             "version": 1,
             "gpu": torch.cuda.get_device_name(),
@@ -147,8 +210,8 @@ def main() -> None:
             "shape": {"batch": 1, "heads": HEADS, "head_dim": HEAD_DIM},
             "lengths": LENGTHS,
             "kernels": found,
+            "long": far,
         }
-        path = HERE / "attention_gpu.json"
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         print(f"recorded in {path.relative_to(HERE.parents[1])}")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -31,6 +32,12 @@ def on_gpu(tensor: Any, offset: int) -> Any:
     room = torch.empty(tensor.numel() + offset, dtype=tensor.dtype, device="cuda")[offset:]
     room.copy_(tensor.reshape(-1))
     return room.view(tensor.shape)
+
+
+def size_of(exercise: Exercise, case: Any, dtype: str, seed: int) -> float:
+    """Operations of a case, or its elements where the task names none: small cases go first."""
+    call = exercise.call(case, dtype, exercise.case_seed(seed, case, dtype))
+    return exercise.operations(call) or sum(tensor.numel() for tensor in call.tensors.values())
 
 
 def launch(exercise: Exercise, kernel: Any, case: Any, dtype: str, seed: int) -> None:
@@ -61,6 +68,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="parts of exercise names; all when none is given")
     parser.add_argument("--build-only", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=1e9, help="start no further case of an exercise after this")
     arguments = parser.parse_args()
     wanted = chosen(arguments.names)
 
@@ -75,9 +83,14 @@ def main() -> int:
         name, exercise = entry.name, entry.load()
         try:
             kernel = future.result()
-            for case, dtype in exercise.runs():
+            runs = sorted(exercise.runs(), key=lambda run: size_of(exercise, *run, arguments.seed))
+            began, launched = time.monotonic(), 0
+            for case, dtype in runs:
+                if time.monotonic() - began > arguments.seconds:
+                    break
                 launch(exercise, kernel, case, dtype, arguments.seed)
-            print(f"launched {name}: {len(exercise.runs())} cases", flush=True)
+                launched += 1
+            print(f"launched {name}: {launched} of {len(runs)} cases", flush=True)
         except (GraderError, RuntimeError) as error:
             failed += 1
             print(f"FAILED {name}: {error}", flush=True)

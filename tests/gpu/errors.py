@@ -1,0 +1,93 @@
+"""How far every solution is from float64, by dtype, over all cases of its exercise.
+
+``python -m tests.gpu.errors [--device cuda] [--record] [NAME...]`` runs the solutions on the simulator, or on a GPU, and prints for
+each dtype the largest error beside what is tolerated. With ``--record`` it writes
+lessons/can_i_believe_this/errors_simulator.json, or errors_gpu.json, which the lesson shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from grader.course import Entry, course_root
+from grader.judge import check
+from grader.verdict import PASSED
+from tests.gpu.launch_solutions import chosen
+
+SEED = 1
+
+
+def errors_of(entry: Entry, device: str) -> list[dict[str, Any]]:
+    """One row for each dtype: the largest errors over all cases and outputs that hold real numbers."""
+    verdict = check(entry, entry.solution, device, seed=SEED, stages=["builds", "correct"])
+    exercise = entry.load()
+    rows: dict[str, dict[str, Any]] = {}
+    for stage in verdict.stages:
+        for case in stage.cases:
+            row = rows.setdefault(
+                case.dtype,
+                {"exercise": entry.name, "dtype": case.dtype, "cases": 0, "passed": 0, "norm_error": 0.0, "share": 0.0},
+            )
+            row["cases"] += 1
+            row["passed"] += case.status == PASSED
+            for output in case.outputs:
+                if exercise.outputs[output.name].scratch or output.dtype.startswith("i"):
+                    continue  # whole numbers are exact or wrong
+                row["norm_error"] = max(row["norm_error"], output.norm_error)
+                row["share"] = max(row["share"], output.max_ratio)
+                row["tolerance"] = output.tolerance
+    order = {dtype: place for place, dtype in enumerate(exercise.dtypes)}
+    return sorted(rows.values(), key=lambda row: order[row["dtype"]])
+
+
+def main() -> int:
+    """Every chosen solution; the exit code says whether all cases passed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="parts of exercise names; all when none is given")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="the simulator (cpu) or a GPU")
+    parser.add_argument("--record", action="store_true", help="keep the figures for the lesson can_i_believe_this")
+    parser.add_argument("--out", type=Path, help="write them here")
+    arguments = parser.parse_args()
+    if arguments.record and arguments.names:
+        parser.error("--record keeps the figures of all solutions: name none")
+    print(f"{'solution':52}{'dtype':6}{'cases':>5}  {'error':>8} {'tolerated':>9}  largest element")
+    rows: list[dict[str, Any]] = []
+    for entry in chosen(arguments.names):
+        for row in errors_of(entry, arguments.device):
+            row.update({name: float(f"{value:.3g}") for name, value in row.items() if isinstance(value, float)})
+            rows.append(row)
+            text = f"{row['exercise']:52}{row['dtype']:6}{row['cases']:5}  "
+            if "tolerance" in row:
+                text += f"{row['norm_error']:8.1e} {row['tolerance']:9.1e}  {row['share']:.0%} of what is allowed"
+            else:
+                text += "whole numbers: exact"
+            print(text + ("" if row["passed"] == row["cases"] else "   FAILED"), flush=True)
+    gpu = arguments.device == "cuda"
+    content: dict[str, Any] = {
+        "version": 1,
+        "device": "the simulator",
+        "seed": SEED,
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "command": "python -m tests.gpu.errors" + (" --device cuda" if gpu else "") + " --record",
+        "rows": rows,
+    }
+    if gpu:
+        import torch
+
+        content["device"] = torch.cuda.get_device_name()
+    where = [arguments.out] if arguments.out else []
+    if arguments.record:
+        name = "errors_gpu.json" if gpu else "errors_simulator.json"
+        where.append(course_root() / "lessons" / "can_i_believe_this" / name)
+    for path in where:
+        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    return 0 if rows and all(row["passed"] == row["cases"] for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""The records of the commands in this folder: what they hold, and what is read from a tool's output. No GPU is needed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course, course_root
+from grader.tolerance import DEFAULT
+from tests.gpu import sanitize
+
+CLEAN = """========= COMPUTE-SANITIZER
+launched day05_fusion/rms_norm_linear: 9 of 30 cases
+========= ERROR SUMMARY: 0 errors
+"""
+
+
+def test_the_record_of_errors_covers_every_solution_dtype_and_case() -> None:
+    path = course_root() / "lessons" / "can_i_believe_this" / "errors_simulator.json"
+    rows = {(row["exercise"], row["dtype"]): row for row in json.loads(path.read_text())["rows"]}
+    again = "run `python -m tests.gpu.errors --record`"
+    expected = set()
+    for entry in Course().exercises:
+        task = entry.load()
+        for dtype in task.dtypes:
+            expected.add((entry.name, dtype))
+            row = rows.get((entry.name, dtype))
+            assert row is not None, f"{entry.name} in {dtype} is not recorded: {again}"
+            assert row["passed"] == row["cases"] == sum(run[1] == dtype for run in task.runs()), (
+                f"{entry.name}: {again}"
+            )
+            if "tolerance" in row:
+                assert row["tolerance"] == task.tolerance.get(dtype, DEFAULT[dtype]), f"{entry.name}: {again}"
+                assert row["norm_error"] <= row["tolerance"] and 0 <= row["share"] <= 1
+    assert set(rows) == expected, again
+    fused = [row for (name, dtype), row in rows.items() if name.startswith("day05") and dtype == "f16"]
+    assert len(fused) == 3 and all(0 < row["norm_error"] < 1e-2 for row in fused)
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        (CLEAN, True),
+        (
+            CLEAN.replace("ERROR SUMMARY: 0 errors", "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"),
+            True,
+        ),
+        (CLEAN.replace("0 errors", "3 errors"), False),
+        (CLEAN.replace("9 of 30", "0 of 30"), False),
+        (CLEAN + "FAILED day05_fusion/rms_norm_linear: unspecified launch failure\n", False),
+        (CLEAN.splitlines()[1], False),
+        ("", False),
+    ],
+)
+def test_what_the_tools_say(text: str, clean: bool) -> None:
+    row = sanitize.read(text)
+    assert row["clean"] is clean
+    assert (row["cases"], row["of"]) == ((9, 30) if "9 of 30" in text else (0, 30) if "0 of 30" in text else (0, 0))
+
+
+def test_a_later_record_replaces_only_its_own_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda: "a GPU")
+    path = tmp_path / "sanitizer.json"
+    first = {"exercise": "day01_x/a", "tool": "memcheck", "seconds": 1.0, **sanitize.read(CLEAN)}
+    sanitize.record([first, {**first, "tool": "racecheck"}], path)
+    sanitize.record([{**first, "clean": False, "errors": ["========= long"]}], path)
+    rows = json.loads(path.read_text())["rows"]
+    assert [(row["tool"], row["clean"]) for row in rows] == [("memcheck", False), ("racecheck", True)]
+    assert "errors" not in rows[0]
