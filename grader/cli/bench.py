@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    exercise: Annotated[str | None, typer.Argument(metavar="EXERCISE", help="Which exercise.")] = None,
+    exercise: Annotated[list[str] | None, typer.Argument(metavar="EXERCISE...", help="Which exercises.")] = None,
     every: Annotated[bool, typer.Option("--all", help="The solutions of every exercise.")] = False,
     file: Annotated[
         Path | None, typer.Option("--file", metavar="F", help="Time this file in place of your own in exercises/.")
@@ -39,19 +39,19 @@ def command(
     ] = False,
     json_out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write the figures here.")] = None,
 ) -> int:
-    """Time a kernel, with torch beside it.
+    """Time kernels, with torch beside them.
 
     On a GPU: P50 to P99, percent of the roofline and of a copy, and torch in the same run. On the simulator only the
     simulator's own speed, which says nothing about a GPU.
     """
     course = Course()
-    if every == (exercise is not None):
+    if every == bool(exercise):
         raise GraderError("name one exercise, or give --all", "`grader list` shows the exercises.")
-    if every and file is not None:
-        raise GraderError("--file goes with one exercise, not with --all")
+    if file is not None and (every or len(exercise or []) > 1):
+        raise GraderError("--file goes with one exercise, not with several or --all")
     if recorded and (file is not None or record or device is not None):
         raise GraderError("--recorded shows what was kept: it goes with neither --file nor --record nor --device")
-    entries = course.exercises if every else [course.find(exercise or "")]
+    entries = course.exercises if every else [course.find(name) for name in exercise or []]
     console = theme.console()
     from grader.report.timings import render_bench
 
@@ -75,7 +75,7 @@ def command(
         try:
             report = _time(entry, kernel, chosen, machine, every or record)
         except GraderError as error:
-            if not every:
+            if len(entries) == 1:
                 raise
             failed += 1
             print_error(f"{entry.name}: {error.message}", error.hint)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from grader.course import Course, course_root
 from grader.tolerance import DEFAULT
-from tests.gpu import sanitize
+from tests.gpu import sanitize, verify
 
 CLEAN = """========= COMPUTE-SANITIZER
 launched day05_fusion/rms_norm_linear: 9 of 30 cases
@@ -69,3 +70,21 @@ def test_a_later_record_replaces_only_its_own_rows(tmp_path: Path, monkeypatch: 
     rows = json.loads(path.read_text())["rows"]
     assert [(row["tool"], row["clean"]) for row in rows] == [("memcheck", False), ("racecheck", True)]
     assert "errors" not in rows[0]
+
+
+def test_a_step_that_takes_too_long_is_stopped_and_what_it_said_is_kept(tmp_path: Path) -> None:
+    said = "import time; print('first', flush=True); time.sleep(60)"
+    row = verify.run_step("slow", [sys.executable, "-c", said], 1.0, tmp_path)
+    assert row["exit"] is None and "stopped at its limit" in str(row["ended"])
+    assert (tmp_path / "slow.txt").read_text() == "first\n"
+    row = verify.run_step("bad", [sys.executable, "-c", "raise SystemExit(3)"], 60.0, tmp_path)
+    assert row["exit"] == 3 and row["ended"] == "failed, exit 3"
+
+
+def test_the_steps_are_commands_of_this_course(tmp_path: Path) -> None:
+    steps = verify.commands(["csr_attention"], tmp_path, record=True)
+    assert list(steps) == ["build", "memory", "errors", "check", "bench", "sanitize"]
+    assert "day09_sparse_attention/csr_attention" in steps["bench"][0] and "--record" not in steps["errors"][0]
+    everything = verify.commands([], tmp_path, record=True)
+    assert "--all" in everything["bench"][0] and "--record" in everything["errors"][0]
+    assert all("--record" not in command for command, _ in verify.commands([], tmp_path, record=False).values())

@@ -1,7 +1,9 @@
-"""Everything that a real GPU must show, in one command: verdicts, compute-sanitizer, times.
+"""Everything that a real GPU must show, in one command: verdicts, errors, memory, compute-sanitizer, times.
 
-``python -m tests.gpu.verify --out DIR [NAME...]`` grades every solution on the GPU, runs the solutions under
-compute-sanitizer, times them against torch, and leaves the recorded files in DIR. Each step has a time limit.
+``python -m tests.gpu.verify --out DIR [--record] [--steps STEP,...] [NAME...]`` grades every solution on the GPU, measures its
+errors against float64 and the memory of flash attention at 65,536 keys, runs the solutions under compute-sanitizer and times
+them against torch: the cheapest step first. Each step has a limit of its own, is stopped there with what it has found so far kept,
+and leaves its output in DIR/<step>.txt; how each one ended is in DIR/steps.json. ``--record`` also puts the figures where the lessons show them.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -30,40 +33,87 @@ def grade(entry: Entry, out: Path) -> dict[str, object]:
     return {"exercise": entry.name, "exit": done.returncode, "verdict": verdict, "text": done.stdout + done.stderr}
 
 
+def check_all(names: list[str], out: Path) -> int:
+    """Grade the solutions, four at a time; the number of those that fail."""
+    failed = 0
+    (out / "verdicts").mkdir(exist_ok=True)
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        for row in pool.map(lambda entry: grade(entry, out / "verdicts"), chosen(names)):
+            print(f"check {'pass' if row['exit'] == 0 else 'FAIL'} {row['exercise']}", flush=True)
+            if row["exit"] != 0:
+                failed += 1
+                print(str(row["text"])[-3000:], flush=True)
+    return failed
+
+
+def commands(names: list[str], out: Path, record: bool) -> dict[str, tuple[list[str], float]]:
+    """The command of each step and its seconds, the cheapest first."""
+    python, kept = [sys.executable], ["--record"] if record else []
+    timed = [entry.name for entry in chosen(names)] if names else ["--all"]
+    modules = [*python, "-m"]
+    return {
+        "build": ([*modules, "tests.gpu.launch_solutions", "--build-only", *names], 120.0),
+        "memory": ([*python, "lessons/day06_flash_attention/measure.py", "--only-long", *kept], 90.0),
+        "errors": (
+            [*modules, "tests.gpu.errors", "--device", "cuda", "--out", str(out / "errors.json")] + (names or kept),
+            180.0,
+        ),
+        "check": ([*modules, "tests.gpu.verify", "--out", str(out), "--steps", "only-check", *names], 240.0),
+        "bench": (
+            [*modules, "grader", "bench", *timed, "--device", "cuda", "--json", str(out / "bench.json"), *kept],
+            540.0,
+        ),
+        "sanitize": (
+            [*modules, "tests.gpu.sanitize", "--out", str(out / "sanitizer.json"), "--total", "400", *kept, *names],
+            520.0,
+        ),
+    }
+
+
+def run_step(step: str, command: list[str], limit: float, out: Path) -> dict[str, object]:
+    """Run one step with its limit; its output goes to a file, the end of it to the terminal."""
+    began = time.monotonic()
+    log = out / f"{step}.txt"
+    with log.open("w") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            code: int | None = process.wait(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            code = None
+    seconds = time.monotonic() - began
+    ended = (
+        "passed" if code == 0 else f"stopped at its limit of {limit:.0f} s" if code is None else f"failed, exit {code}"
+    )
+    print(f"== {step}: {ended}, {seconds:.0f} s", flush=True)
+    print("\n".join(log.read_text(errors="replace").splitlines()[-12 if code == 0 else -40 :]), flush=True)
+    return {"step": step, "ended": ended, "exit": code, "seconds": round(seconds, 1), "command": " ".join(command[1:])}
+
+
 def main() -> int:
-    """The steps, each timed; the exit code says whether every solution passed and the tools were silent."""
+    """The steps in turn; the exit code says whether all passed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--skip", default="", help="comma-separated steps to leave out: check, sanitize, bench")
+    parser.add_argument("--steps", default="", help="comma-separated: build, memory, errors, check, bench, sanitize")
+    parser.add_argument("--record", action="store_true", help="keep the figures for the lessons")
     arguments = parser.parse_args()
     out: Path = arguments.out
     out.mkdir(parents=True, exist_ok=True)
-    skip = arguments.skip.split(",")
-    entries = chosen(arguments.names)
-    failed = 0
-    start = time.monotonic()
-    subprocess.run([sys.executable, "-m", "tests.gpu.launch_solutions", "--build-only", *arguments.names], check=False)
-    print(f"built {len(entries)} solutions in {time.monotonic() - start:.0f} s", flush=True)
-    if "check" not in skip:
-        (out / "verdicts").mkdir(exist_ok=True)
-        with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-            graded = list(pool.map(lambda entry: grade(entry, out / "verdicts"), entries))
-        for row in graded:
-            print(f"check {'pass' if row['exit'] == 0 else 'FAIL'} {row['exercise']}")
-            if row["exit"] != 0:
-                failed += 1
-                print(str(row["text"])[-3000:])
-        print(f"graded at {time.monotonic() - start:.0f} s", flush=True)
-    if "sanitize" not in skip:
-        sanitize = [sys.executable, "-m", "tests.gpu.sanitize", "--out", str(out / "sanitizer.json"), *arguments.names]
-        failed += subprocess.run(sanitize).returncode
-        print(f"sanitized at {time.monotonic() - start:.0f} s", flush=True)
-    if "bench" not in skip:
-        bench = [sys.executable, "-m", "grader", "bench", *(arguments.names or ["--all"]), "--device", "cuda"]
-        failed += subprocess.run([*bench, "--record"]).returncode
-        print(f"timed at {time.monotonic() - start:.0f} s", flush=True)
-    return 1 if failed else 0
+    if arguments.steps == "only-check":
+        return 1 if check_all(arguments.names, out) else 0
+    known = commands(arguments.names, out, arguments.record)
+    wanted = [step for step in arguments.steps.split(",") if step] or list(known)
+    unknown = sorted(set(wanted) - set(known))
+    if unknown:
+        parser.error(f"no step is called {', '.join(unknown)}; there are {', '.join(known)}")
+    ended = []
+    for step, (command, limit) in known.items():
+        if step in wanted:
+            ended.append(run_step(step, command, limit, out))
+            (out / "steps.json").write_text(json.dumps(ended, indent=1) + "\n")
+    return 0 if all(row["exit"] == 0 for row in ended) else 1
 
 
 if __name__ == "__main__":
