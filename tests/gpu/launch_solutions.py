@@ -21,8 +21,14 @@ from grader.task import Exercise, torch_dtype
 
 
 def chosen(names: list[str]) -> list[Entry]:
-    """The exercises whose name contains one of ``names`` (all of them when there are none)."""
-    return [entry for entry in Course().exercises if not names or any(part in entry.name for part in names)]
+    """The exercises whose name contains one of ``names`` (all of them when there are none); a whole name means that one alone."""
+    entries = Course().exercises
+    whole = {entry.name for entry in entries}
+    return [
+        entry
+        for entry in entries
+        if not names or any(entry.name == part if part in whole else part in entry.name for part in names)
+    ]
 
 
 def on_gpu(tensor: Any, offset: int) -> Any:

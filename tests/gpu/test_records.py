@@ -11,6 +11,7 @@ import pytest
 from grader.course import Course, course_root
 from grader.tolerance import DEFAULT
 from tests.gpu import sanitize, verify
+from tests.gpu.launch_solutions import chosen
 
 CLEAN = """========= COMPUTE-SANITIZER
 launched day05_fusion/rms_norm_linear: 9 of 30 cases
@@ -88,3 +89,8 @@ def test_the_steps_are_commands_of_this_course(tmp_path: Path) -> None:
     everything = verify.commands([], tmp_path, record=True)
     assert "--all" in everything["bench"][0] and "--record" in everything["errors"][0]
     assert all("--record" not in command for command, _ in verify.commands([], tmp_path, record=False).values())
+
+
+def test_a_whole_name_chooses_one_exercise_and_a_part_several() -> None:
+    assert [entry.name for entry in chosen(["day04_linear/linear"])] == ["day04_linear/linear"]
+    assert len(chosen(["day04_linear/lin"])) == 3 and len(chosen([])) == len(Course().exercises)

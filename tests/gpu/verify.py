@@ -79,9 +79,11 @@ def run_step(step: str, command: list[str], limit: float, out: Path) -> dict[str
         try:
             code: int | None = process.wait(timeout=limit)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
             code = None
+        finally:  # also when this program is told to end: nothing is left running
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
     seconds = time.monotonic() - began
     ended = (
         "passed" if code == 0 else f"stopped at its limit of {limit:.0f} s" if code is None else f"failed, exit {code}"
@@ -99,6 +101,7 @@ def main() -> int:
     parser.add_argument("--steps", default="", help="comma-separated: build, memory, errors, check, bench, sanitize")
     parser.add_argument("--record", action="store_true", help="keep the figures for the lessons")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     out: Path = arguments.out
     out.mkdir(parents=True, exist_ok=True)
     if arguments.steps == "only-check":

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader import bench as b
+from grader import course
 from grader.course import Entry
 from grader.errors import GraderError
 from grader.runner.buffers import prepare
@@ -212,3 +213,24 @@ def test_without_a_gpu_there_is_one_clear_message() -> None:
         pytest.skip("this machine has a GPU")
     with pytest.raises(GraderError, match="no GPU"):
         b.measure_machine()
+
+
+@pytest.mark.parametrize("name", ["block_sparse", "csr_attention", "global_local_random", "flash_attention_backward"])
+def test_torch_is_timed_on_the_same_task(name: str) -> None:
+    """What is prepared for torch, and what it returns, belong to the outputs that they are compared with."""
+    task = course.find(name).load()
+    assert task.efficient is not None and task.torch_baseline is not None
+    call = task.call(task.efficient, "f32", seed=11)
+    arguments = {**call.scalars, **call.tensors}
+    for function in (task.torch_prepare, task.torch_baseline):
+        if function is None:
+            continue
+        wanted = b.named_arguments(function)
+        result = function(**{key: value for key, value in arguments.items() if wanted is None or key in wanted})
+        if function is task.torch_prepare:
+            arguments.update(result)
+    expected = task.expected(call)
+    found = result if isinstance(result, dict) else {"out": result}
+    for output, tensor in found.items():
+        off = (tensor.double() - expected[output]).norm() / expected[output].norm()
+        assert float(off) < 1e-4, output
