@@ -337,6 +337,11 @@ def torch_gradients(q, k, v, out, dout, lse, scale, causal):
     return {"dq": dq, "dk": dk, "dv": dv}
 
 
+def as_torch_lays_it_out(out):
+    """torch's kernel takes it that ``out`` lies in memory as [batch, query_len, heads, head_dim], whatever its strides say."""
+    return {"out": out.transpose(1, 2).contiguous().transpose(1, 2)}
+
+
 flash_attention_backward = Exercise(
     title="Flash attention, backward",
     kind="implement",
@@ -406,6 +411,7 @@ queries dk and dv are.""",
         Bench("N 4096, D 128, causal", **sizes(4, 16, 4096, 4096, 128, True)),
     ],
     torch_baseline=torch_gradients,
+    torch_prepare=as_torch_lays_it_out,
     hints=[
         "The weights need not be saved: exp(scale * score - lse) gives any one of them from a row of q, a row of k and one "
         "number. Write first one thread per query for dq, then one thread per key for dk and dv.",

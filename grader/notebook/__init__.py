@@ -16,7 +16,7 @@ _HOMES = {
     "accesses": ["Request", "compare", "draw_banks", "draw_sectors", "pattern", "requests"],
     "gpus": ["GPUS", "Gpu"],
     "places": ["lesson"],
-    "recorded": ["h200_table", "measure_here"],
+    "recorded": ["h200_goals", "h200_table", "measure_here"],
     "rooflines": ["intensity", "least_seconds", "roofline"],
     "source": ["show_source"],
     "verdicts": ["counts", "show", "verdict"],

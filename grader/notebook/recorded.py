@@ -42,6 +42,37 @@ def h200_table(day: str | Path, *exercises: str) -> Panel:
     return Panel(Group(*rows))
 
 
+def h200_goals(day: str | Path, *goals: tuple[str, str, float]) -> Panel:
+    """What the recorded rows say about a day's goals, one line each: (exercise, "torch" or "copy", at least).
+
+    "torch" is torch's time over ours, "copy" the fraction of the copy bandwidth of the same run.
+    """
+    folder = day if isinstance(day, Path) else lesson(day)
+    recorded = _read(folder / "h200.json")
+    lines: list[RenderableType] = []
+    for exercise, yardstick, at_least in goals:
+        wanted = f"{exercise}: at least {at_least:.2f} {'x torch' if yardstick == 'torch' else 'of copy'}"
+        timings = [_timing(item) for item in recorded.get(exercise, {}).get("timings", [])]
+        values = [(_measured(timing, yardstick), timing) for timing in timings]
+        known = [(value, timing) for value, timing in values if value is not None]
+        if not known:
+            lines.append(Text(f"{wanted}. Not recorded yet."))
+            continue
+        missed = [f"{timing.name}, {timing.dtype} ({value:.2f})" for value, timing in known if value < at_least]
+        met = len(known) - len(missed)
+        lines.append(Text(f"{wanted}. Met in {met} of {len(known)} rows."))
+        if missed:
+            lines.append(paragraph(f"Not met: {'; '.join(missed)}", style="quiet", indent=2))
+    return Panel(Group(*lines))
+
+
+def _measured(timing: Timing, yardstick: str) -> float | None:
+    """The figure of a row that a goal speaks of, when the row has it."""
+    if yardstick == "torch":
+        return timing.torch_ratio
+    return None if timing.percent_of_copy is None else timing.percent_of_copy / 100
+
+
 def _read(path: Path) -> dict[str, Any]:
     """The recorded exercises by name; nothing when there is no file."""
     try:

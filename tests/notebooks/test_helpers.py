@@ -17,6 +17,7 @@ from grader.notebook import (
     compare,
     draw_banks,
     draw_sectors,
+    h200_goals,
     h200_table,
     least_seconds,
     lesson,
@@ -212,6 +213,10 @@ def test_h200_table(tmp_path: Path) -> None:
     text = str(h200_table(tmp_path))
     assert "softmax" in text and "512 us" in text and "1.17" in text and "2026-01-02" in text and "NVIDIA H200" in text
     assert "Not recorded yet: argmax" in str(h200_table(tmp_path, "softmax", "argmax"))
+    goals = str(h200_goals(tmp_path, ("softmax", "torch", 1.0), ("softmax", "copy", 0.97), ("argmax", "torch", 1.5)))
+    assert "softmax: at least 1.00 x torch. Met in 1 of 1 rows." in goals
+    assert "Met in 0 of 1 rows" in goals and "Not met: large, f32 (0.96)" in goals
+    assert "argmax: at least 1.50 x torch. Not recorded yet." in goals
     (tmp_path / "h200.json").write_text("{")
     with pytest.raises(GraderError, match="cannot be read"):
         h200_table(tmp_path)
