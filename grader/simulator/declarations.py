@@ -69,6 +69,17 @@ def kind_of_brace(declaration: Sequence[Token]) -> str:
     return "initialiser"
 
 
+def words_before_parameters(declaration: Sequence[Token]) -> list[str]:
+    """``__device__ float f`` of a function's declaration, word by word."""
+    words = []
+    for token in strip_attributes(declaration):
+        if token.text == "(":
+            break
+        if token.kind == "word":
+            words.append(token.text)
+    return words
+
+
 def is_variable(declaration: Sequence[Token]) -> bool:
     """True for ``__device__ float table[4]``, false for a function or a lambda's marker."""
     depth = 0

@@ -25,6 +25,7 @@ from grader.simulator.declarations import (
     kind_of_brace,
     names_of_variables,
     parse_shared,
+    words_before_parameters,
 )
 from grader.simulator.kernels import Kernel, find_kernels
 from grader.simulator.launch_syntax import angle_opening, callee_start, configuration_end, is_triple
@@ -195,7 +196,7 @@ class _RegionRewriter:
                 return self._asm(i)
             if text == "__noinline__" and not self._in_attribute(i):
                 # No macro can do this: the standard library has __attribute__((__noinline__)).
-                self._edit(token.start, token.end, "__attribute__((noinline))")
+                self._edit(token.start, token.end, "SIM_NOINLINE")
             if text in _LAUNCH_CALLS:
                 self._strip_cast(i)
             return i + 1
@@ -230,9 +231,29 @@ class _RegionRewriter:
             return
         declaration = self.tokens[scope.start : i]
         kind = kind_of_brace(declaration)
+        if kind == "function" and scope.kind == "namespace":
+            self._make_inline(declaration)
         self.scopes.append(_Scope(kind, i + 1))
         if kind == "function" and self.dynamic_arrays:
             self._declare_dynamic_arrays(declaration, i)
+
+    def _make_inline(self, declaration: Sequence[Token]) -> None:
+        """Marks a ``__device__`` function as inline, as nvcc treats it.
+
+        It matters to the checks: what goes by value into a function that is not inlined, g++ copies unseen (see
+        host_defines.h). A macro of the file may bring an ``inline`` of its own, and two are an error: such a function
+        stays as it is.
+        """
+        words = words_before_parameters(declaration)
+        if "__device__" not in words or "__global__" in words:
+            return
+        macros = {m.name for m in self.source.macros}
+        if any(("inline" in word.lower() and word != "__noinline__") or word in macros for word in words):
+            return
+        if any(t.text in ("noinline", "__noinline") for t in declaration):
+            return  # asked for in the compiler's own words
+        qualifier = next(t for t in declaration if t.text == "__device__")
+        self._edit(qualifier.start, qualifier.start, "SIM_HELPER ")
 
     def _close(self, i: int) -> None:
         if len(self.scopes) == 1:

@@ -53,6 +53,10 @@ _GCC_CHECKED = (
     "-fsanitize=thread,bounds",
     "--param=tsan-instrument-func-entry-exit=0",
     "--param=tsan-distinguish-volatile=1",
+    "--param=max-inline-insns-single=4000",  # what goes by value into a call is not instrumented: see host_defines.h
+    "--param=inline-unit-growth=1000",
+    "--param=large-function-growth=1000",
+    "--param=large-stack-frame-growth=10000",
 )
 _CLANG_FLAGS = ("-fno-vectorize", "-fno-slp-vectorize", "-ferror-limit=20", "-Wno-unknown-attributes")
 _CLANG_FLAGS += ("-Wno-pass-failed",)
@@ -66,6 +70,8 @@ _CLANG_CHECKED = (
     "-mllvm",
     "-tsan-instrument-read-before-write=1",  # else the read of x[i] += 1 is left out
 )
+# clang++ turns the copy of a large structure into a call, which older versions do not instrument: the hooks take it.
+_CLANG_COPIES = tuple(f"-Wl,--wrap={name}" for name in ("memcpy", "memmove", "memset"))
 _PLAIN = ("-O2",)
 
 
@@ -230,6 +236,8 @@ def _plan_cpu(
     linking = (
         () if platform.system() == "Darwin" else ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
     )
+    if linking and checks and not gcc:
+        linking += _CLANG_COPIES
     key = digest(["kernel", text, *flags, cxx.identity, libsim.key, *linking])
     include = (library.INCLUDE_DIR,)
     return BuildPlan(

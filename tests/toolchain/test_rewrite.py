@@ -115,7 +115,7 @@ def test_the_cast_of_a_cooperative_launch_goes():
 
 
 def test_noinline_becomes_an_attribute():
-    assert rewrite("__device__ __noinline__ int f();").text == "__device__ __attribute__((noinline)) int f();"
+    assert rewrite("__device__ __noinline__ int f();").text == "__device__ SIM_NOINLINE int f();"
     code = "__attribute__((__noinline__)) int f();"
     assert rewrite(code).text == code
 
@@ -214,9 +214,12 @@ def test_variables_are_registered(declaration, registered):
 @pytest.mark.parametrize(
     "code",
     [
-        "__device__ float f(float x) { return x; }",
+        "inline __device__ float f(float x) { return x; }",
+        "__device__ __attribute__((noinline)) float f(float x) { return x; }",
+        "#define HELPER __device__ inline\nHELPER float f(float x) { return x; }",
+        "#define FAST inline\nFAST __device__ float f(float x) { return x; }",
         "template <int N> __device__ __forceinline__ float f(float (&x)[N]);",
-        "__host__ __device__ constexpr int f() { return 3; }",
+        "__device__ float f(float x);",
         "struct S { __device__ float operator()(float x) const { return x; } __device__ S() : a(1) {} float a; };",
         "extern __device__ int counter;",
         "auto f = [] __device__ (int i) { return i; };",
@@ -225,6 +228,20 @@ def test_variables_are_registered(declaration, registered):
 )
 def test_functions_are_left_alone(code):
     assert rewrite(code).text == code
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "__device__ float f(float x) { return x; }",
+        "template <int N> static __device__ float f(float (&x)[N]) { return x[0]; }",
+        "namespace n { __host__ __device__ constexpr int f() { return 3; } }",
+        "__device__ __noinline__ float f(float x) { return x; }",
+    ],
+)
+def test_device_functions_are_inline(code):
+    expected = code.replace("__device__", "SIM_HELPER __device__").replace("__noinline__", "SIM_NOINLINE")
+    assert rewrite(code).text == expected
 
 
 def test_branches_of_the_preprocessor_open_a_brace_twice():

@@ -157,6 +157,13 @@ EXPORT void* __tsan_memset(void* to, int value, size_t bytes) {
     return memset(to, value, bytes);
 }
 
+#if !defined(__APPLE__)
+// Older versions of clang call the C functions all the same: kernel libraries are linked with --wrap.
+EXPORT void* __wrap_memcpy(void* to, const void* from, size_t bytes) __attribute__((alias("__tsan_memcpy")));
+EXPORT void* __wrap_memmove(void* to, const void* from, size_t bytes) __attribute__((alias("__tsan_memmove")));
+EXPORT void* __wrap_memset(void* to, int value, size_t bytes) __attribute__((alias("__tsan_memset")));
+#endif
+
 EXPORT void __tsan_init() {}
 EXPORT void __tsan_func_entry(void*) {}
 EXPORT void __tsan_func_exit() {}

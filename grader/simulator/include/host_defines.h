@@ -14,6 +14,23 @@
 #define __block_size__(...)
 #define __forceinline__ inline __attribute__((always_inline))
 #define __inline_hint__
+
+// What the front end puts before `__device__` functions and for `__noinline__`. The compilers' instrumentation does not
+// see a structure that is copied for a call, so with checks every call that can be is inlined. clang++ leaves recursive
+// calls alone even so; g++ would refuse them, and gets large limits instead.
+#define SIM_HELPER inline
+#define SIM_NOINLINE __attribute__((noinline))
+#if defined(__SANITIZE_THREAD__)
+#undef SIM_NOINLINE
+#define SIM_NOINLINE
+#elif defined(__clang__)
+#if __has_feature(thread_sanitizer)
+#undef SIM_HELPER
+#undef SIM_NOINLINE
+#define SIM_HELPER inline __attribute__((always_inline))
+#define SIM_NOINLINE
+#endif
+#endif
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __builtin_align__(bytes) __attribute__((aligned(bytes)))
 #define __nv_pure__ __attribute__((pure))

@@ -26,7 +26,7 @@ __device__ float neighbour[8];
 
 // Through a pointer: an index into the array itself the compiler's own check of bounds sees.
 template <typename T>
-__device__ __noinline__ T element(const T* values, int i) {
+__device__ __attribute__((noinline)) T element(const T* values, int i) {
     return values[i];
 }
 
@@ -54,7 +54,7 @@ extern "C" void read_in_a_namespace(const float* x, float* out, int n, cudaStrea
 extern "C" void read_declared_before(const float* x, float* out, int n, cudaStream_t stream) { READ(declared_before); }
 extern "C" void read_shapes(const float* x, float* out, int n, cudaStream_t stream) { READ(&shapes[0].width); }
 
-__device__ __noinline__ void set(float* values, int i, float value) { values[i] = value; }
+__device__ __attribute__((noinline)) void set(float* values, int i, float value) { values[i] = value; }
 __global__ void write_kernel(const float* x) { set(written, threadIdx.x, x[threadIdx.x]); }
 extern "C" void write_written(const float* x, float* out, int n, cudaStream_t stream) {
     write_kernel<<<1, n, 0, stream>>>(x);

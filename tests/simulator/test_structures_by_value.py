@@ -1,0 +1,62 @@
+"""A structure that goes by value into a function, or comes from one, is read and written like anything else.
+
+Neither compiler instruments the copy that such a call makes, so the calls are inlined: see host_defines.h.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+
+import pytest
+
+from grader.toolchain.build import BuiltKernel, compile_kernel
+from tests.simulator.corpus_kernels import Simulation
+from tests.simulator.harness import KERNELS
+
+SOURCE = KERNELS / "structures_by_value.cu"
+THREADS = 8
+COMPILERS = [
+    pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason=f"no {name}"))
+    for name in ("g++", "clang++")
+]
+
+
+@functools.cache
+def built(compiler: str) -> BuiltKernel:
+    return compile_kernel(SOURCE, "cpu", checks=True, compiler=compiler)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    ("launcher", "read", "written"),
+    [
+        ("read_waves", 2 * 12, 4),
+        ("read_sum", 12, 4),
+        ("read_descend", 12, 4),
+        ("read_scaled", 32, 4),
+        ("write_all_three", 0, 12),
+        ("write_all_eight", 0, 32),
+    ],
+)
+def test_every_byte_is_counted(launcher: str, read: int, written: int, compiler: str) -> None:
+    kernel = built(compiler)
+    error, report, _ = Simulation(kernel.libsim).run(kernel, 8 * THREADS, launcher, SOURCE)
+    assert error == 0
+    assert report.totals["global_read_bytes"] == read * THREADS
+    assert report.totals["global_written_bytes"] == written * THREADS
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_structure_past_the_end_is_found(compiler: str) -> None:
+    kernel = built(compiler)
+    _, report, _ = Simulation(kernel.libsim).run(kernel, 8 * THREADS, "read_past_the_end", SOURCE)
+    findings = [f for f in report.findings if f.kind == "out_of_bounds"]
+    assert findings
+    # g++ blames the call, clang++ the parameter.
+    call, parameter = (
+        next(number for number, line in enumerate(SOURCE.read_text().splitlines(), 1) if text in line)
+        for text in ("threadIdx.x + 1", "float scaled(Eight p)")
+    )
+    assert {f.line for f in findings} <= {call, parameter}
+    assert all("thread (7, 0, 0)" in f.text for f in findings)
