@@ -87,21 +87,40 @@ Region* variable_region(const GlobalVariable& variable) {
 
 uint32_t new_region_id() { return __atomic_add_fetch(&region_count, 1, __ATOMIC_RELAXED); }
 
+namespace {
+
+constexpr size_t huge_page = size_t(2) << 20;
+
+// Many cells take whole huge pages, where the system has them: a fault for each small page would cost more than all else
+// that a kernel of one pass over its tensors makes the checks do.
+size_t bytes_to_map(size_t count) {
+    size_t bytes = count * sizeof(Cell) + 1;
+    return bytes < huge_page ? bytes : (bytes + huge_page - 1) & ~(huge_page - 1);
+}
+
+}  // namespace
+
 Cell* map_cells(size_t count) {
-    size_t bytes = count * sizeof(Cell);
-    void* memory = mmap(nullptr, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t bytes = bytes_to_map(count), slack = bytes < huge_page ? 0 : huge_page;
+    void* memory =
+        mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
         cells_refused = true;
         return nullptr;
     }
-    if (bytes >= size_t(4) << 20) madvise(memory, bytes, MADV_HUGEPAGE);
-    return static_cast<Cell*>(memory);
+    if (!slack) return static_cast<Cell*>(memory);
+    char* first = static_cast<char*>(memory);
+    size_t head = -reinterpret_cast<uintptr_t>(first) & (huge_page - 1);
+    if (head) munmap(first, head);
+    if (head < slack) munmap(first + head + bytes, slack - head);
+    madvise(first + head, bytes, MADV_HUGEPAGE);
+    return reinterpret_cast<Cell*>(first + head);
 }
 
 bool cells_were_refused() { return cells_refused; }
 
 void unmap_cells(Cell* cells, size_t count) {
-    if (cells) munmap(cells, count * sizeof(Cell) + 1);
+    if (cells) munmap(cells, bytes_to_map(count));
 }
 
 void split_cells(Cell* cells, size_t count, unsigned by) {
