@@ -67,8 +67,12 @@ class Pattern:
 
 
 def from_lists(lists: Iterable[Iterable[int]], keys: int) -> Pattern:
-    """A pattern from one list of keys per query; ascending and distinct afterwards."""
+    """A pattern from one list of keys per query; ascending and distinct afterwards. A key that does not exist is an error."""
     rows = [sorted(set(row)) for row in lists]
+    for query, row in enumerate(rows):
+        for key in row:
+            if not 0 <= key < keys:
+                raise ValueError(f"query {query} lists key {key}, and there are {keys} keys")
     offsets = torch.tensor([0, *(len(row) for row in rows)]).cumsum(0)
     return Pattern(offsets.int(), torch.tensor([key for row in rows for key in row], dtype=torch.int32), keys)
 
