@@ -1,8 +1,9 @@
 """A small simulation of continuous batching: requests arrive, grow by a token each step, and end.
 
-Two ways to keep their KV caches are compared on the same requests. *Contiguous*: a request reserves room for the longest
-text that it may become, side by side, until it ends. *Paged*: it takes a page when its last one is full, and if none is
-left, the youngest request gives its pages back and starts again later.
+Three ways to keep their KV caches are compared on the same requests. *Contiguous*: a request reserves room for the longest
+text that it may become, side by side, until it ends. *Known lengths*: the same, but as if somebody knew how long each text
+will be. *Paged*: a request takes a page when its last one is full, and if none is left, the youngest request gives its pages
+back and starts again later.
 """
 
 from __future__ import annotations
@@ -55,6 +56,52 @@ def contiguous(todo: list[Request], tokens: int, longest: int) -> list[Step]:
         steps.append(Step(len(running), used, len(running) * longest))
         running = [r for r in running if r.written < r.output]
     return steps
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a request's room lay, and in which steps: from ``begin`` up to, but without, ``end``."""
+
+    address: int
+    size: int
+    begin: int
+    end: int
+
+
+def holes(taken: list[tuple[int, int]], tokens: int) -> list[tuple[int, int]]:
+    """The free pieces (address, size) of a cache of so many tokens, between the taken ones."""
+    found, address = [], 0
+    for start, size in [*sorted(taken), (tokens, 0)]:
+        if start > address:
+            found.append((address, start - address))
+        address = start + size
+    return found
+
+
+def known_lengths(todo: list[Request], tokens: int) -> tuple[list[Step], list[Placement]]:
+    """Side by side with exactly the room that each text will need, in the first hole that is large enough."""
+    if any(request.prompt + request.output > tokens for request in todo):
+        raise ValueError(f"a text is longer than the whole cache of {tokens} tokens")
+    waiting = [Request(r.prompt, r.output) for r in todo]
+    running: list[tuple[Request, int, int]] = []  # with its address, and the step in which it came
+    steps, placements = [], []
+    while waiting or running:
+        while waiting:
+            size = waiting[0].prompt + waiting[0].output
+            free = holes([(address, r.prompt + r.output) for r, address, _ in running], tokens)
+            fits = [address for address, room in free if room >= size]
+            if not fits:
+                break
+            running.append((waiting.pop(0), fits[0], len(steps)))
+        for request, _, _ in running:
+            request.written += 1
+        used = sum(r.prompt + r.written for r, _, _ in running)
+        steps.append(Step(len(running), used, sum(r.prompt + r.output for r, _, _ in running)))
+        for request, address, begin in running:
+            if request.written >= request.output:
+                placements.append(Placement(address, request.prompt + request.output, begin, len(steps)))
+        running = [entry for entry in running if entry[0].written < entry[0].output]
+    return steps, placements
 
 
 def paged(todo: list[Request], tokens: int, page_size: int) -> tuple[list[Step], int]:

@@ -144,3 +144,22 @@ def test_paging_serves_the_same_requests_in_fewer_steps(page_size: int) -> None:
     assert len(paged) < len(contiguous)
     assert all(step.used <= step.reserved <= 8192 for step in paged + contiguous)
     assert all(step.reserved - step.used < step.running * page_size for step in paged)
+
+
+def test_rooms_of_known_lengths_never_overlap() -> None:
+    todo = serving.requests(40, longest=256, seed=3)
+    steps, placements = serving.known_lengths(todo, tokens=1024)
+    assert sorted(p.size for p in placements) == sorted(r.prompt + r.output for r in todo)
+    for step, seen in enumerate(steps):
+        taken = [(p.address, p.size) for p in placements if p.begin <= step < p.end]
+        free = serving.holes(taken, 1024)
+        assert sum(size for _, size in taken) + sum(size for _, size in free) == 1024, (
+            "rooms overlap, or a hole is lost"
+        )
+        assert (
+            seen.running == len(taken)
+            and seen.reserved == sum(size for _, size in taken)
+            and seen.used <= seen.reserved
+        )
+    with pytest.raises(ValueError, match="longer than the whole cache"):
+        serving.known_lengths(todo, tokens=8)
