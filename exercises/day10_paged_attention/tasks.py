@@ -253,7 +253,11 @@ cache may have more than 2^31 elements. With no tokens there is nothing to do.""
     bars=[
         Bar("global_bytes / minimum", at_most=1.05, look="Rows that nobody appends to need not be touched."),
         Bar("sectors / ideal", at_most=1.1, look="Do the lanes of a warp move whole rows of head_dim?"),
-        Bar("requests * 512 / minimum", at_most=1.5, look="How many bytes does each access move?"),
+        Bar(
+            "requests * 512 / minimum",
+            at_most=1.5,
+            look="How many bytes does each access move? Do warps that have nothing to move ask for the slot too?",
+        ),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),
     ],
@@ -267,7 +271,7 @@ cache may have more than 2^31 elements. With no tokens there is nothing to do.""
         "head, column) of k. Which threads should be neighbours?",
         "A row of head_dim elements lies side by side on both sides: neighbouring threads take neighbouring 16-byte pieces of "
         "it. The slot decides first whether there is anything to do: compare before it becomes an address.",
-        "A block for each token. piece i: head = i / pieces, column = i % pieces * (16 / sizeof(T)), pieces = head_dim * "
+        "A block for each token, with no more warps than its pieces fill. piece i: head = i / pieces, column = i % pieces * (16 / sizeof(T)), pieces = head_dim * "
         "sizeof(T) / 16. from = (token * kv_heads + head) * head_dim + column; to = ((page * kv_heads + head) * page_size + "
         "offset) * head_dim + column, in long long. Copy a uint4, for k and for v.",
     ],

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
@@ -67,6 +69,56 @@ def test_what_each_builder_promises() -> None:
     own = patterns.hierarchical(1024, 8)
     assert all(query in own.row(query).tolist() for query in (0, 1, 500, 1023))
     assert len(own.row(1023)) < 2 * 8 * 8, "grows with the logarithm"
+
+
+def in_ring(query: int, key: int, window: int) -> bool:
+    """Hierarchical: within the window every key; up to twice as far every 2nd, twice as far again every 4th, ..."""
+    distance, step, reach = abs(query - key), 1, window
+    while distance >= reach:
+        step, reach = 2 * step, 2 * reach
+    return key % step == 0
+
+
+DEFINITIONS: dict[str, tuple[Callable[[int, bool], Any], Callable[[int, int], bool]]] = {
+    "dense": (lambda n, causal: patterns.dense(n, causal), lambda i, j: True),
+    "window": (lambda n, causal: patterns.sliding_window(n, 3, causal), lambda i, j: abs(i - j) < 3),
+    "dilated": (lambda n, causal: patterns.dilated(n, 3, 4, causal), lambda i, j: abs(i - j) in (0, 4, 8)),
+    "global": (lambda n, causal: patterns.global_keys(n, 2, causal), lambda i, j: i < 2 or j < 2),
+    "hierarchical": (lambda n, causal: patterns.hierarchical(n, 4, causal), lambda i, j: in_ring(i, j, 4)),
+}
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_a_builder_gives_the_pairs_of_its_definition(name: str, causal: bool) -> None:
+    build, exists = DEFINITIONS[name]
+    for length in (0, 1, 2, 7, 33):
+        pattern = build(length, causal)
+        wanted = [[j for j in range(length) if exists(i, j) and (j <= i or not causal)] for i in range(length)]
+        assert [pattern.row(i).tolist() for i in range(length)] == wanted
+
+
+def test_unions_count_a_pair_once() -> None:
+    window, first = BUILT["window"], BUILT["global"]
+    union, both = window | first, window & first
+    assert torch.equal(union.mask(), window.mask() | first.mask())
+    assert union.entries == window.entries + first.entries - both.entries
+
+
+def test_random_keys_follow_their_seed() -> None:
+    one, again, other = (patterns.random_keys(33, 4, seed=seed).indices.tolist() for seed in (5, 5, 6))
+    assert one == again != other
+
+
+def test_lists_become_ascending_and_distinct() -> None:
+    pattern = patterns.from_lists([[3, 1, 3], [], [0]], keys=4)
+    assert pattern.indices.tolist() == [1, 3, 0] and pattern.offsets.tolist() == [0, 2, 2, 3]
+
+
+@pytest.mark.parametrize("bad", [-1, 4])
+def test_a_list_that_names_no_key_is_refused(bad: int) -> None:
+    with pytest.raises(ValueError, match=f"query 1 lists key {bad}, and there are 4 keys"):
+        patterns.from_lists([[0], [2, bad]], keys=4)
 
 
 def test_blocks_cover_the_pattern() -> None:
