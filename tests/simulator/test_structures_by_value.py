@@ -60,3 +60,19 @@ def test_the_structure_past_the_end_is_found(compiler: str) -> None:
     )
     assert {f.line for f in findings} <= {call, parameter}
     assert all("thread (7, 0, 0)" in f.text for f in findings)
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="no g++")
+@pytest.mark.parametrize(
+    ("launcher", "loads"), [("three_apart", 3), ("two_apart", 2), ("pair", 1), ("pack", 1), ("read_scaled", 2)]
+)
+def test_requests_are_those_of_nvcc(launcher: str, loads: int) -> None:
+    """With g++; clang++ takes a structure apart before its instrumentation sees it.
+
+    The expected numbers are those of ``ld.global`` in what ``nvcc -ptx`` makes of the file, but for the last: a structure
+    of 32 bytes that is not aligned is read in steps of 16 bytes here and of 4 bytes there.
+    """
+    kernel = built("g++")
+    error, report, _ = Simulation(kernel.libsim).run(kernel, 8 * THREADS, launcher, SOURCE)
+    assert error == 0
+    assert sum(line.requests for line in report.lines) == loads + 1  # the result is written with one

@@ -56,3 +56,42 @@ extern "C" void write_all_eight(const float* x, float* out, int n, cudaStream_t 
 extern "C" void read_past_the_end(const float* x, float* out, int n, cudaStream_t stream) {
     past_kernel<<<1, n / 8, 0, stream>>>((const Eight*)x, out);
 }
+
+// A structure that is aligned as a whole is one request of the warp; without that nvcc reads member by member.
+struct Two {
+    float a, b;
+};
+struct alignas(8) Pair {
+    float a, b;
+};
+struct alignas(16) Pack {
+    float v[4];
+};
+__global__ void three_apart_kernel(const Three* x, float* out) {
+    const Three p = x[threadIdx.x];
+    out[threadIdx.x] = p.a + p.b * p.c;
+}
+__global__ void two_apart_kernel(const Two* x, float* out) {
+    const Two p = x[threadIdx.x];
+    out[threadIdx.x] = p.a + p.b;
+}
+__global__ void pair_kernel(const Pair* x, float* out) {
+    const Pair p = x[threadIdx.x];
+    out[threadIdx.x] = p.a + p.b;
+}
+__global__ void pack_kernel(const Pack* x, float* out) {
+    const Pack p = x[threadIdx.x];
+    out[threadIdx.x] = p.v[0] + p.v[1] + p.v[2] + p.v[3];
+}
+extern "C" void three_apart(const float* x, float* out, int n, cudaStream_t stream) {
+    three_apart_kernel<<<1, n / 8, 0, stream>>>((const Three*)x, out);
+}
+extern "C" void two_apart(const float* x, float* out, int n, cudaStream_t stream) {
+    two_apart_kernel<<<1, n / 8, 0, stream>>>((const Two*)x, out);
+}
+extern "C" void pair(const float* x, float* out, int n, cudaStream_t stream) {
+    pair_kernel<<<1, n / 8, 0, stream>>>((const Pair*)x, out);
+}
+extern "C" void pack(const float* x, float* out, int n, cudaStream_t stream) {
+    pack_kernel<<<1, n / 8, 0, stream>>>((const Pack*)x, out);
+}
