@@ -44,6 +44,6 @@ def test_the_element_past_the_end_is_nobodys(launcher: str, compiler: str) -> No
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_values_types_and_symbols(compiler: str) -> None:
     kernel = built(compiler)
-    error, report, out = Simulation(kernel.libsim).run(kernel, 4, "values", SOURCE)
+    error, report, out = Simulation(kernel.libsim).run(kernel, 6, "values", SOURCE)
     assert (error, report.findings) == (0, [])
-    assert list(out) == [3 + 4 + 5 + 1, 8, 7, 9]
+    assert list(out) == [3 + 4 + 5 + 1, 8, 7, 9, 7, 6]

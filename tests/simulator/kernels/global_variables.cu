@@ -23,6 +23,8 @@ struct Shape {
 __constant__ Shape shapes[4] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}};
 __device__ float written[8];
 __device__ float neighbour[8];
+__managed__ int shared_with_the_host;
+__device__ int taken;
 
 // Through a pointer: an index into the array itself the compiler's own check of bounds sees.
 template <typename T>
@@ -67,7 +69,12 @@ __global__ void values_kernel(float* out) {
     out[0] = initialised[3] + initial_constants[4] + fixed[5] + zeros[1] + inner::in_a_namespace[0];
     out[1] = vectors[1].w + rows[1][3] + shapes[3].height;
     out[2] = constants[2];
-    out[3] = last[127];
+    out[3] = __ldcs(&last[127]);
+    // The first of two that try gets it.
+    const int first = atomicCAS_block(&taken, 0, 7), second = atomicCAS_block(&taken, 0, 8);
+    out[4] = 10.0f * first + second;
+    shared_with_the_host += 1;
+    __threadfence_system();
 }
 extern "C" void values(const float* x, float* out, int n, cudaStream_t stream) {
     const float host[8] = {9, 8, 7, 6, 5, 4, 3, 2};
@@ -77,5 +84,11 @@ extern "C" void values(const float* x, float* out, int n, cudaStream_t stream) {
     size_t bytes = 0;
     cudaGetSymbolSize(&bytes, last);
     cudaMemcpy(static_cast<float*>(address) + bytes / sizeof(float) - 1, host, sizeof(float), cudaMemcpyHostToDevice);
+    shared_with_the_host = 5;
+    const int nobody = 0;
+    cudaMemcpyToSymbol(taken, &nobody, sizeof nobody);
     values_kernel<<<1, 1, 0, stream>>>(out);
+    cudaStreamSynchronize(stream);
+    const float counted = static_cast<float>(shared_with_the_host);
+    cudaMemcpy(out + 5, &counted, sizeof counted, cudaMemcpyHostToDevice);
 }
