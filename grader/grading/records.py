@@ -20,7 +20,9 @@ from grader.report.terminal import as_text
 from grader.verdict import ERROR, Verdict
 
 
-def write_student(out: Path, submission: Submission, key: str, wanted: list[str], verdicts: list[Verdict]) -> None:
+def write_student(
+    out: Path, submission: Submission, key: str, wanted: list[str], verdicts: list[Verdict], remarks: list[str]
+) -> None:
     """The three files of a student. ``key`` says what was graded, and how."""
     folder = out / submission.folder_name
     folder.mkdir(parents=True, exist_ok=True)
@@ -31,6 +33,7 @@ def write_student(out: Path, submission: Submission, key: str, wanted: list[str]
         "key": key,
         "refused": submission.refused,
         "missing": missing,
+        "remarks": remarks,
         "score": sum(verdict.score for verdict in verdicts),
         "verdicts": [verdict.to_dict() for verdict in verdicts],
     }
@@ -42,6 +45,7 @@ def write_student(out: Path, submission: Submission, key: str, wanted: list[str]
         parts.append(f"It was not graded: {submission.refused}.")
     parts += [as_text(verdict) for verdict in verdicts]
     parts += [f"There is no file for {name}." for name in missing]
+    parts += [f"{remark[0].upper()}{remark[1:]}." for remark in remarks]
     write(folder / "junit.xml", '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, encoding="unicode"))
     write(folder / "feedback.txt", "\n".join(parts) + "\n")
     write(folder / "results.json", json.dumps(data, indent=1, allow_nan=False) + "\n")
@@ -75,6 +79,7 @@ def write_grades(out: Path, results: list[dict[str, Any]]) -> Path:
         for verdict in result["verdicts"]:
             if any(stage["status"] == "error" for stage in verdict["stages"]):
                 notes.append(f"{verdict['exercise']} could not be graded")
+        notes += result.get("remarks", [])
         cells = [f"{points.get(name, 0):g}" for name in exercises]
         table.writerow([no_formula(result["student"]), f"{result['score']:g}", *cells, no_formula("; ".join(notes))])
     path = out / "grades.csv"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
+import re
 import secrets
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -74,7 +75,8 @@ class Session:
                 finished, _ = wait(pending, return_when=FIRST_COMPLETED)
                 for future in finished:
                     submission, key = pending.pop(future)
-                    records.write_student(self.out, submission, key, list(self._wanted()), future.result())
+                    remarks = self._remarks(submission)
+                    records.write_student(self.out, submission, key, list(self._wanted()), future.result(), remarks)
                     result = records.read_student(self.out, submission)
                     assert result
                     results[submission.folder_name] = result
@@ -118,12 +120,26 @@ class Session:
         found: dict[str, tuple[str, bytes]] = {}
         for place, content in sorted(submission.kernels.items()):
             path = PurePosixPath(place)
-            matching = [entry for entry in self.entries.values() if entry.variable == path.stem]
+            matching = [entry for entry in self.entries.values() if entry.variable == _without_copy(path.stem)]
             if len(matching) > 1:
                 matching = [entry for entry in matching if entry.day in path.parts]
             if len(matching) == 1 and (not self._wanted() or matching[0].name in self._wanted()):
                 found.setdefault(matching[0].name, (place, content))
         return dict(sorted(found.items()))
+
+    def _remarks(self, submission: Submission) -> list[str]:
+        """What the student and the instructor should know of the files: those that were not graded."""
+        graded = {place for place, _ in self._kernels(submission).values()}
+        names = {entry.variable for entry in self.entries.values()}
+        left = [place for place in sorted(submission.kernels) if place not in graded]
+        twice = [place for place in left if _without_copy(PurePosixPath(place).stem) in names]
+        unknown = [place for place in left if place not in twice]
+        remarks = []
+        if twice:
+            remarks.append(f"not graded, as another file has that exercise or it was not asked for: {_listed(twice)}")
+        if unknown:
+            remarks.append(f"not graded, as no exercise has that name: {_listed(unknown)}")
+        return remarks
 
     def _key(self, submission: Submission, kernels: dict[str, tuple[str, bytes]]) -> str:
         """Changes with all that decides the grade."""
@@ -150,3 +166,14 @@ class Session:
             return entry.skeleton.read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
+
+
+def _without_copy(stem: str) -> str:
+    """The name of a file without what browsers and learning systems add to a second copy: " (1)", "-1"."""
+    return re.sub(r"( ?\(\d+\)|-\d+)$", "", stem).lower()
+
+
+def _listed(places: list[str]) -> str:
+    """A few names, safe to print."""
+    shown = ", ".join(records.printable(place) for place in places[:3])
+    return f"{shown} and {len(places) - 3} more" if len(places) > 3 else shown

@@ -15,6 +15,8 @@ MOST_ENTRIES = 500
 MOST_BYTES = 20 << 20
 """Of a whole submission, unpacked."""
 MOST_KERNEL_BYTES = 1 << 20
+_NOT_READ = (".cu", ".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2")
+"""A student's work in a form that is not read, which must not pass unnoticed."""
 
 
 @dataclass
@@ -66,6 +68,9 @@ def find_submissions(folder: Path) -> list[Submission]:
             found.append(Submission(path.name, path, refused="it is a link"))
         elif path.is_dir():
             found.append(_read(Submission(path.name, path), _from_folder))
+        elif path.suffix.lower() in _NOT_READ:
+            reason = f"it is neither a folder nor a zip archive: put {path.suffix.lower()} into one"
+            found.append(Submission(path.name, path, refused=reason))
     names = [submission.student for submission in found]
     for submission in found:
         if names.count(submission.student) > 1:
@@ -97,7 +102,14 @@ def _from_folder(folder: Path) -> dict[str, bytes]:
             raise Refused(f"it holds more than {MOST_ENTRIES} files")
         if path.is_symlink():
             raise Refused(f"{_shown(name)} is a link")
-        if not path.is_file() or path.suffix != ".cu" or "__MACOSX" in path.parts:
+        if not path.is_file() or "__MACOSX" in path.parts:
+            continue
+        if path.suffix.lower() == ".zip" and not path.name.startswith("."):  # how learning systems pass archives on
+            inside = {f"{name}/{place}": content for place, content in _from_archive(path).items()}
+            total += sum(map(len, inside.values()))
+            _check_size(name, 0, total)
+            kernels.update(inside)
+        if not _is_kernel(path.name):
             continue
         with path.open("rb") as file:
             content = file.read(MOST_KERNEL_BYTES + 1)
@@ -119,7 +131,7 @@ def _from_archive(path: Path) -> dict[str, bytes]:
             total = 0
             for member in members:
                 name = _checked_name(member)
-                if member.is_dir() or not name.endswith(".cu") or name.startswith("__MACOSX/"):
+                if member.is_dir() or not _is_kernel(PurePosixPath(name).name) or name.startswith("__MACOSX/"):
                     continue
                 if name in kernels:
                     raise Refused(f"it holds {_shown(name)} twice")
@@ -135,6 +147,11 @@ def _from_archive(path: Path) -> dict[str, bytes]:
             raise
         raise Refused(f"it is damaged: {error}") from error
     return kernels
+
+
+def _is_kernel(name: str) -> bool:
+    """Hidden ones are what a Mac adds."""
+    return name.lower().endswith(".cu") and not name.startswith(".")
 
 
 def _checked_name(member: zipfile.ZipInfo) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import ctypes
 import os
@@ -39,6 +40,17 @@ def begin() -> None:
     torch.set_num_threads(1)
 
 
+def in_utf8(content: bytes) -> bytes:
+    """Windows writes UTF-16 and, in comments, letters of its own: no reason to fail a kernel that is right."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", errors="replace").encode()
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return content.decode("cp1252", errors="replace").encode()
+    return content
+
+
 def grade(order: Order) -> list[Verdict]:
     """The verdicts, in the order of the exercises."""
     from grader.judge import check
@@ -49,7 +61,7 @@ def grade(order: Order) -> list[Verdict]:
         entry = course.find(name)
         with tempfile.TemporaryDirectory(prefix="grader-") as folder:
             file = Path(folder) / f"{entry.variable}.cu"
-            file.write_bytes(content)
+            file.write_bytes(in_utf8(content))
             os.chmod(file, 0o600)
             try:
                 task = with_hidden_cases(entry.load(), order.cases.get(name, []))

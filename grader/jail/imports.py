@@ -1,8 +1,9 @@
 """What a kernel's library asks other libraries for, and what of it no kernel has business with.
 
 The simulator's checks live in the same process as the kernel. Calling their switches, or the functions that change
-memory protection, find symbols or take over signals, is how a kernel would get at them; the linker leaves a list of all
-that a library calls. This stops what is written plainly. Native code that computes addresses is not stopped by it.
+memory protection, find symbols, take over signals, or use files by number (the report goes through one), is how a kernel
+would get at them; the linker leaves a list of all that a library calls. This stops what is written plainly. Native code
+that computes addresses is not stopped by it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ _REFUSED = re.compile(
     | socket(pair)? | connect | bind | listen | accept4? | send(to|msg|mmsg)? | recv(from|msg|mmsg)?
     | sigaction | sigprocmask | pthread_sigmask | signal | sigaltstack | timer_\w+ | setitimer | alarm
     | swapcontext | setcontext | makecontext
+    | p?(read|write)v?(64)?(v2)? | v?dprintf | dup[23]? | close(_range)? | closefrom | fcntl(64)? | ioctl | fdopen | freopen(64)?
+    | open(at)?(64)? | f?truncate(64)? | lseek(64)? | sendfile(64)? | splice | vmsplice | tee | copy_file_range | pipe2?
+    | _ZNSt12__basic_file\w+
     | _?environ | __environ""",
     re.VERBOSE,
 )

@@ -79,6 +79,21 @@ def test_killed_and_resumed(course: Course, hand_in, instructor: Path, tmp_path:
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in first.items())
 
 
+def test_files_that_are_not_graded_are_named(course: Course, hand_in, tmp_path: Path, capsys) -> None:
+    folder = hand_in("ann")
+    (folder / "ann/twice.cu").rename(folder / "ann/twice (1).cu")
+    (folder / "ann/thrice.cu").write_text("int x;")
+    (folder / "bob").mkdir()
+    (folder / "bob/homework.cu").write_text(KERNEL)
+    out = tmp_path / "out"
+    assert run(["grade", str(folder), "--out", str(out), "--workers", "1", "--exercise", "twice"]) == 0, (
+        capsys.readouterr()
+    )
+    assert grades(out) == {"ann": "10", "bob": "0"}
+    assert "no exercise has that name: thrice.cu" in (out / "ann/feedback.txt").read_text()
+    assert "no exercise has that name: homework.cu" in (out / "grades.csv").read_text()
+
+
 def test_refused_without_a_jail(course: Course, hand_in, tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.setenv("GRADER_JAIL", "none")
     assert run(["grade", str(hand_in("ann")), "--out", str(tmp_path / "out")]) == 2

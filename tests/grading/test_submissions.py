@@ -10,6 +10,7 @@ import pytest
 
 from grader.errors import GraderError
 from grader.grading.submissions import find_submissions
+from grader.grading.worker import in_utf8
 
 
 def archive(folder: Path, name: str, content: bytes = b"", **changes) -> str:
@@ -92,3 +93,29 @@ def test_names_of_result_folders(tmp_path: Path) -> None:
     (tmp_path / "...").rename(tmp_path / "- -")
     names = [submission.folder_name for submission in find_submissions(tmp_path)]
     assert len(set(names)) == 3 and all(name.isascii() and "/" not in name and name[0] != "." for name in names)
+
+
+def test_what_learning_systems_make_of_it(tmp_path: Path) -> None:
+    """An archive in a student's folder, capital letters, what a Mac adds, and files that lie about loose."""
+    moodle = tmp_path / "Jörg_1_file_"
+    moodle.mkdir()
+    with zipfile.ZipFile(moodle / "work.zip", "w") as file:
+        file.writestr("day01/TWICE.CU", "kernel")
+        file.writestr("day01/._twice.cu", "metadata")
+    (tmp_path / "ann_twice.cu").write_text("kernel")
+    (tmp_path / "bob.rar").write_text("Rar!")
+    (tmp_path / "list.xlsx").write_text("no submission")
+    kernels = {
+        submission.student: (submission.kernels, submission.refused) for submission in find_submissions(tmp_path)
+    }
+    assert kernels.pop("Jörg_1_file_") == ({"work.zip/day01/TWICE.CU": b"kernel"}, "")
+    assert set(kernels) == {"ann_twice.cu", "bob.rar"}
+    assert all(not files and "neither a folder nor a zip" in reason for files, reason in kernels.values())
+    with zipfile.ZipFile(moodle / "work.zip", "w") as file:
+        file.writestr("../twice.cu", "kernel")
+    assert "leaves the archive" in find_submissions(tmp_path)[0].refused
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
+def test_text_of_other_systems(encoding: str) -> None:
+    assert "// größer" in in_utf8("// größer\r\n".encode(encoding)).decode()
