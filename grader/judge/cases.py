@@ -138,7 +138,7 @@ def run_case(exercise: Exercise, run: Run, child: Child) -> None:
             ) from error
         reply = child.receive(exercise.timeout)
         result.printed = reply.printed
-        if not reply.problem:
+        if not reply.problem and not reply.report_cut:
             run.report = buffers.report().decode(errors="replace")
         judge(exercise, call, buffers, expected, reply, result)
         run.leaves_all = leaves_all(call, expected)

@@ -62,6 +62,11 @@ class Reply:
         words = self.text.split(None, 2)
         return int(words[1]) if len(words) > 1 and words[0] == "done" and words[1].lstrip("-").isdigit() else 0
 
+    @property
+    def report_cut(self) -> bool:
+        """Whether the simulator could not write its report: what stands there is then not all of it, or not its own."""
+        return "remark report" in self.text.splitlines()
+
     def remarks(self, kind: str) -> list[str]:
         """The child's remarks of one kind: launch, run, memory, changed, setup, fetch."""
         head = f"remark {kind} "
