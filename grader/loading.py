@@ -37,6 +37,7 @@ def load_kernel(
     raise_on_finding: bool = True,
     compiler: str | None = None,
     sync: bool = False,
+    operations: bool = False,
 ) -> Kernel:
     """Builds a kernel file, if need be, and loads it.
 
@@ -44,11 +45,12 @@ def load_kernel(
     the simulated GPU or "cuda" for a real one. With ``checks`` the simulator looks for faults and counts accesses; a
     fault raises :class:`~grader.errors.KernelFinding` unless ``raise_on_finding`` is false. ``compiler`` names another
     C++ compiler than the usual one. With ``sync`` a call on a real GPU waits until the kernels have ended, so that a fault
-    is reported by the call that caused it.
+    is reported by the call that caused it. With ``operations`` the report also has floating-point operations and the lanes
+    that were active, line by line; the kernel then takes longer to simulate.
     """
     file = find_kernel_file(path)
     arch = _gpu_architecture() if device == "cuda" else None
-    plan = plan_kernel(file, device, checks, compiler=compiler, arch=arch)
+    plan = plan_kernel(file, device, checks, operations=operations, compiler=compiler, arch=arch)
     if not plan.launchers:
         raise GraderError(
             f'{file.name} has no launcher (no function marked extern "C") and no main',

@@ -29,7 +29,14 @@ scratch_bytes          the most device memory that launchers had allocated at on
                        that kernels used
 ====================== ==============================================================================================
 
-Floating-point operations are not counted: arithmetic in registers leaves no trace that the simulator could see.
+Of a kernel that was built with ``operations`` (``load_kernel(..., operations=True)``) also:
+
+====================== ==============================================================================================
+flops                  floating-point additions, subtractions, multiplications, divisions and square roots by threads; a
+                       fused multiply-add is two. See ``grader/simulator/operations.py`` for what is not counted
+special_functions      calls of exp, log, sin, ... by threads
+active_lanes           lanes that took part when a warp executed something, on average over all pieces of code
+====================== ==============================================================================================
 """
 
 from __future__ import annotations
@@ -45,6 +52,7 @@ from typing import Any
 
 from grader.simulator import finding_text
 from grader.simulator.library import INCLUDE_DIR
+from grader.simulator.operations import operations_of
 from grader.simulator.symbolize import UNKNOWN, Location, Symbolizer, symbolizer
 
 
@@ -136,6 +144,25 @@ class LineCounters:
     """Times that a block met here."""
     worst_ways: int = 0
     """Bank-conflict ways of the worst single request."""
+    flops: int = 0
+    """Floating-point operations by threads. This and what follows: only where the kernel was built with operations."""
+    special_functions: int = 0
+    executions: int = 0
+    """By threads, of the piece of straight-line code of this line in which the fewest lanes took part."""
+    warp_executions: int = 0
+    """As few as a warp needs for it: the most executions of one lane, summed over the warps."""
+    possible_lanes: int = 0
+    """Executions there would have been had every lane of those warps taken part."""
+
+    @property
+    def active_lanes(self) -> float:
+        """Lanes that took part when a warp executed this line; 0 where that is not known."""
+        return self.executions / self.warp_executions if self.warp_executions else 0.0
+
+    @property
+    def diverges(self) -> bool:
+        """Whether lanes that exist stood aside. A last warp with fewer threads is no divergence."""
+        return self.executions < self.possible_lanes
 
     @property
     def lanes_per_request(self) -> float:
@@ -156,6 +183,7 @@ class LineCounters:
             del values[name]
         values["lanes_per_request"] = round(self.lanes_per_request, 2)
         values["bank_conflict_ways"] = round(self.bank_conflict_ways, 2)
+        values["active_lanes"] = round(self.active_lanes, 2)
         return {name: value for name, value in values.items() if value}
 
 
@@ -220,6 +248,10 @@ class Report:
         return [request for request in self.trace if request.line == line]
 
 
+# Where 16-bit numbers are turned into floats and back: compilers mix that arithmetic with the kernel's, so none counts.
+_EMULATION = ("small_float.h", "half_functions.h", "cuda_fp16.h", "cuda_bf16.h")
+
+
 class _Reader:
     """Turns libsim's JSON into a report."""
 
@@ -239,12 +271,14 @@ class _Reader:
         return {site: offset for site, module, offset in self.data.get("sites", []) if modules[module]}
 
     def read(self) -> Report:
-        kernels = [self._kernel(kernel) for kernel in self.data.get("kernels", [])]
+        kernels = [self._kernel(kernel, number) for number, kernel in enumerate(self.data.get("kernels", []))]
         totals = _sum_totals(kernels)
         totals["scratch_bytes"] = self.data.get("scratch_bytes", 0)
         totals["blocks"] = max((kernel.get("blocks", 0) for kernel in self.data.get("kernels", [])), default=0)
         lines = _merge_lines(line for kernel in kernels for line in kernel.lines)
         totals["bank_conflict_ways"] = max((line.bank_conflict_ways for line in lines), default=0.0)
+        if "executed" in self.data:
+            totals |= self._operation_totals(lines)
         return Report(
             findings=self._findings(),
             lines=[line for line in lines if line.line],
@@ -260,7 +294,48 @@ class _Reader:
         offset = self.offsets.get(site)
         return self.locations[offset] if offset is not None else UNKNOWN
 
-    def _kernel(self, data: dict[str, Any]) -> KernelCounters:
+    def _operation_totals(self, lines: Sequence[LineCounters], kernel: int | None = None) -> dict[str, float]:
+        """Of one kernel or of all: the lanes are those of all pieces of code."""
+        executed = [row for row in self.data["executed"] if kernel in (None, row[1])]
+        warp_executions = sum(row[3] for row in executed)
+        return {
+            "flops": sum(line.flops for line in lines),
+            "special_functions": sum(line.special_functions for line in lines),
+            "active_lanes": sum(row[2] for row in executed) / warp_executions if warp_executions else 0.0,
+        }
+
+    def _operations(self, kernel: int) -> list[LineCounters]:
+        """What the code of a kernel executed, where that was counted."""
+        executed = [row for row in self.data.get("executed", []) if row[1] == kernel]
+        if not executed:
+            return []
+        pieces = operations_of(self.symbols.library)
+        computing = {o.address + 1 for row in executed for o in pieces.get(row[0], ())}
+        emulated = self.symbols.inlined_from(computing, _EMULATION)
+        places = self.symbols.locate(computing | {row[0] for row in executed})
+        counted, worst = [], {}
+        for start, _, executions, warp_executions, possible in executed:
+            on_lines = {places[start]}
+            for operation in pieces.get(start, ()):
+                if operation.address + 1 in emulated:
+                    continue
+                place = places[operation.address + 1]
+                on_lines.add(place)
+                line = LineCounters(place.file, place.line, self._source_line(place))
+                line.flops = operation.flops * executions
+                line.special_functions = operation.special * executions
+                counted.append(line)
+            # Compilers give the code where branches meet again to a line of the branch: the piece with the fewest lanes
+            # is the one that the line is about.
+            for place in on_lines:
+                line = LineCounters(place.file, place.line, self._source_line(place))
+                line.executions, line.warp_executions, line.possible_lanes = executions, warp_executions, possible
+                known = worst.setdefault((place.file, place.line), line)
+                if line.active_lanes < known.active_lanes:
+                    worst[place.file, place.line] = line
+        return [*counted, *worst.values()]
+
+    def _kernel(self, data: dict[str, Any], number: int) -> KernelCounters:
         counted = []
         for site in data["sites"]:
             place = self._location(site["site"])
@@ -292,7 +367,7 @@ class _Reader:
         for site, count in data["barrier_sites"]:
             place = self._location(site)
             counted.append(LineCounters(place.file, place.line, self._source_line(place), barriers=count))
-        lines = _merge_lines(counted)
+        lines = _merge_lines([*counted, *self._operations(number)])
         kernel = KernelCounters(
             data["name"],
             data["launches"],
@@ -306,6 +381,8 @@ class _Reader:
         kernel.totals["launches"] = data["launches"]
         for name in ("barriers", "touched_bytes", "touched_bytes_read", "touched_bytes_written"):
             kernel.totals[name] = data[name]
+        if "executed" in self.data:
+            kernel.totals |= self._operation_totals(lines, number)
         return kernel
 
     def _traced(self, data: dict[str, Any]) -> TracedRequest:

@@ -55,6 +55,14 @@ class Symbolizer:
                 self._known[offset] = place if place.line or not frames else self._nearby(offset - 1)
         return self._known
 
+    def inlined_from(self, offsets: Iterable[int], files: Sequence[str]) -> set[int]:
+        """Those return addresses whose code comes from one of these files, directly or inlined from there."""
+        wanted = sorted(set(offsets))
+        frames = _addr2line(self.library, [offset - 1 for offset in wanted])
+        return {
+            offset for offset, found in zip(wanted, frames) if any(os.path.basename(file) in files for file, _ in found)
+        }
+
     def with_column(self, offset: int) -> Location:
         """The place of a return address with its column, where the debug information has one."""
         location = self.locate([offset])[offset]

@@ -74,6 +74,9 @@ _CLANG_CHECKED = (
 # clang++ turns the copy of a large structure into a call, which older versions do not instrument: the hooks take it.
 _CLANG_COPIES = tuple(f"-Wl,--wrap={name}" for name in ("memcpy", "memmove", "memset"))
 _PLAIN = ("-O2",)
+# A call at the start of each piece of straight-line code: what grader/simulator/operations.py counts from.
+_GCC_COUNTED = ("-fsanitize-coverage=trace-pc",)
+_CLANG_COUNTED = ("-fsanitize-coverage=trace-pc,bb,no-prune",)
 
 
 @dataclass(frozen=True)
@@ -156,17 +159,21 @@ def plan_kernel(
     device: str = "cpu",
     checks: bool = True,
     *,
+    operations: bool = False,
     text: str | None = None,
     compiler: str | Compiler | None = None,
     arch: str | None = None,
 ) -> BuildPlan:
-    """Reads and translates a kernel file; runs no compiler. Raises RewriteError or PrototypeError."""
+    """Reads and translates a kernel file; runs no compiler. Raises RewriteError or PrototypeError.
+
+    With ``operations`` (and ``checks``, on the simulator) floating-point operations and divergence are counted, too.
+    """
     path = Path(path)
     original = read_kernel_file(path) if text is None else text
     source = Source(original)
     launchers = tuple(_launchers(path, source))
     if device == "cpu":
-        return _plan_cpu(path, source, launchers, checks, compiler)
+        return _plan_cpu(path, source, launchers, checks, compiler, operations)
     if device == "cuda":
         return _plan_cuda(path, original, launchers, compiler, arch)
     raise GraderError(f"there is no device '{device}'", "Use 'cpu' (the simulated GPU) or 'cuda'.")
@@ -177,6 +184,7 @@ def compile_kernel(
     device: str = "cpu",
     checks: bool = True,
     *,
+    operations: bool = False,
     text: str | None = None,
     compiler: str | Compiler | None = None,
     arch: str | None = None,
@@ -184,7 +192,7 @@ def compile_kernel(
     cache: BuildCache | None = None,
 ) -> BuiltKernel:
     """Builds a kernel file by calling the compiler directly. ``run`` may call it inside a jail."""
-    plan = plan_kernel(path, device, checks, text=text, compiler=compiler, arch=arch)
+    plan = plan_kernel(path, device, checks, operations=operations, text=text, compiler=compiler, arch=arch)
     return build(plan, functools.partial(_compile, run=run), cache)
 
 
@@ -219,7 +227,12 @@ def _launchers(path: Path, source: Source) -> list[Prototype]:
 
 
 def _plan_cpu(
-    path: Path, source: Source, launchers: tuple[Prototype, ...], checks: bool, compiler: str | Compiler | None
+    path: Path,
+    source: Source,
+    launchers: tuple[Prototype, ...],
+    checks: bool,
+    compiler: str | Compiler | None,
+    operations: bool,
 ) -> BuildPlan:
     cxx = compiler if isinstance(compiler, Compiler) else find_cxx(compiler)
     try:
@@ -232,6 +245,8 @@ def _plan_cpu(
     if gcc and int(cxx.version.partition(".")[0] or 0) >= 11:
         flags += ("-fdiagnostics-column-unit=byte",)
     flags += (_GCC_CHECKED if gcc else _CLANG_CHECKED) if checks else _PLAIN
+    if operations and checks:
+        flags += _GCC_COUNTED if gcc else _CLANG_COUNTED
     libsim = library.plan_library(cxx)
     # "-z defs": a function that is defined nowhere is an error now, not at the first call.
     linking = (

@@ -4,6 +4,7 @@
 #include "checks/access.h"
 #include "checks/counting.h"
 #include "checks/errors.h"
+#include "checks/executed.h"
 #include "checks/hooks.h"
 #include "checks/races.h"
 #include "checks/report.h"
@@ -257,6 +258,7 @@ void shared_array(Launch&, const void* slot, size_t offset, size_t bytes, const 
 void reset() {
     forget_findings();
     forget_kernels();
+    forget_executed();
     forget_scratch();
     forget_regions();
     forget_names();

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "checks/counting.h"
+#include "checks/executed.h"
 #include "checks/findings.h"
 #include "checks/trace.h"
 
@@ -324,6 +325,24 @@ void write_trace(const TracedRequest& traced) {
 }
 
 // Sites as offsets in their libraries, which is what symbolizers take.
+// Only where it was counted.
+void write_executed() {
+    if (executed_code().empty()) return;
+    out.open("executed", '[');
+    for (const ExecutedCode& code : executed_code()) {
+        Dl_info info = {};
+        if (!dladdr(const_cast<void*>(code.address), &info)) continue;
+        out.open('[');
+        out.item(uint64_t(static_cast<const char*>(code.address) - static_cast<const char*>(info.dli_fbase)));
+        out.item(uint64_t(code.kernel));
+        out.item(code.executions);
+        out.item(code.warp_executions);
+        out.item(code.lanes);
+        out.close(']');
+    }
+    out.close(']');
+}
+
 void write_sites() {
     Growable<const char*> modules;
     out.open("sites", '[');
@@ -430,6 +449,7 @@ const char* write_report() {
     out.open("traces", '[');
     for (const TracedRequest& traced : traces) write_trace(traced);
     out.close(']');
+    write_executed();
     write_sites();
     out.close('}');
     truncate_findings(found);

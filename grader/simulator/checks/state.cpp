@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "checks/executed.h"
 #include "checks/request.h"
 #include "sim/shared.h"
 
@@ -157,6 +158,7 @@ BlockState& begin_block(Block& block) {
 
 void end_block(BlockState& state) {
     WorkerState& worker = *state.worker;
+    collect_executed(state);
     if (state.extras) {
         for (unsigned i = 0; i < state.block->thread_count; ++i) {
             ThreadExtras* extras = state.threads[i].extras;

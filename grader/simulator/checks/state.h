@@ -111,6 +111,7 @@ struct BlockState {
     bool fenced;                 // a thread has published something since the last barrier
     bool exit_reported;
     const Known* arrivals[named_barriers];  // what those know that have arrived and do not wait
+    void* executed;                         // what its threads executed, where that is counted: checks/executed.h
     BlockState* next;
 };
 

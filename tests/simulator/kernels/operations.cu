@@ -1,0 +1,92 @@
+// Kernels whose floating-point operations and active lanes one can work out on paper.
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+__global__ void dot_kernel(const float* x, float* out, int n) {
+    float sum = 0.0f;
+    for (int i = 0; i < n; ++i) {
+        sum += x[i] * x[i];  // the products
+    }
+    out[threadIdx.x] = sum;
+}
+
+extern "C" void dot(const float* x, float* out, int n, cudaStream_t stream) {
+    dot_kernel<<<1, 64, 0, stream>>>(x, out, n);
+}
+
+extern "C" void dot_partial(const float* x, float* out, int n, cudaStream_t stream) {
+    dot_kernel<<<2, 40, 0, stream>>>(x, out, n);
+}
+
+__global__ void unrolled_kernel(const float* x, float* out, int n) {
+    float sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) sum += x[i] * x[threadIdx.x % n];  // eight products
+    out[threadIdx.x] = sum;
+}
+
+extern "C" void unrolled(const float* x, float* out, int n, cudaStream_t stream) {
+    unrolled_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void odd_kernel(const float* x, float* out, int n) {
+    if (threadIdx.x % 2) {
+        out[threadIdx.x] = x[n - 1] * x[0];  // odd lanes
+    }
+}
+
+extern "C" void odd(const float* x, float* out, int n, cudaStream_t stream) {
+    odd_kernel<<<1, 64, 0, stream>>>(x, out, n);
+}
+
+__global__ void odd_warps_kernel(const float* x, float* out, int n) {
+    if (threadIdx.x / 32 % 2) {
+        out[threadIdx.x] = x[n - 1] * x[0];  // odd warps
+    }
+}
+
+extern "C" void odd_warps(const float* x, float* out, int n, cudaStream_t stream) {
+    odd_warps_kernel<<<1, 64, 0, stream>>>(x, out, n);
+}
+
+__global__ void early_kernel(const float* x, float* out, int n) {
+    if (threadIdx.x >= 10) return;
+    out[threadIdx.x] = x[n - 1] / x[threadIdx.x];  // ten lanes stay
+}
+
+extern "C" void early(const float* x, float* out, int n, cudaStream_t stream) {
+    early_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+template <int SIZE>
+__device__ float power(float value) {
+    float result = value;
+#pragma unroll 1
+    for (int i = 0; i < SIZE; ++i) result *= value;  // in the template
+    return result;
+}
+
+__global__ void helper_kernel(const float* x, float* out, int n) {
+    out[threadIdx.x] = power<5>(x[n - 1 - threadIdx.x % n]) + expf(x[0]);  // the caller
+}
+
+extern "C" void helper(const float* x, float* out, int n, cudaStream_t stream) {
+    helper_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void fused_kernel(const float* x, float* out, int n) {
+    out[threadIdx.x] = fmaf(x[0], x[n - 1], x[1]);  // a fused one
+}
+
+extern "C" void fused(const float* x, float* out, int n, cudaStream_t stream) {
+    fused_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+__global__ void halves_kernel(const float* x, float* out, int n) {
+    __half a = __float2half(x[0]), b = __float2half(x[n - 1]);
+    out[threadIdx.x] = __half2float(__hmul(__hadd(a, b), b));
+}
+
+extern "C" void halves(const float* x, float* out, int n, cudaStream_t stream) {
+    halves_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}

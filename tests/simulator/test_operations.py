@@ -1,0 +1,104 @@
+"""Floating-point operations and active lanes against what one works out on paper, with both compilers."""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+
+import pytest
+
+from grader.simulator.report import LineCounters, Report
+from grader.toolchain.build import compile_kernel
+from tests.simulator.corpus_kernels import Simulation
+from tests.simulator.harness import KERNELS
+
+SOURCE = KERNELS / "operations.cu"
+LINES = SOURCE.read_text().splitlines()
+N = 96
+COMPILERS = [
+    pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason=f"{name} is not installed"))
+    for name in ("g++", "clang++")
+]
+
+
+@cache
+def built(compiler: str, operations: bool = True):
+    return compile_kernel(SOURCE, "cpu", checks=True, operations=operations, compiler=compiler)
+
+
+@cache
+def report(compiler: str, launcher: str, workers: int = 1, operations: bool = True) -> Report:
+    kernel = built(compiler, operations)
+    error, found, _ = Simulation(kernel.libsim).run(kernel, N, launcher, SOURCE, workers=workers)
+    assert error == 0
+    return found
+
+
+def line(found: Report, text: str) -> LineCounters:
+    """The counters of the one line that contains a text."""
+    (number,) = (i + 1 for i, row in enumerate(LINES) if text in row)
+    return next(entry for entry in found.lines if entry.line == number)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    ("launcher", "flops", "text"),
+    [
+        ("dot", 64 * 2 * N, "// the products"),
+        ("dot_partial", 80 * 2 * N, "// the products"),
+        ("unrolled", 32 * 16, "// eight products"),
+        ("odd", 32, "// odd lanes"),
+        ("odd_warps", 32, "// odd warps"),
+        ("early", 10, "// ten lanes stay"),
+        ("fused", 64, "// a fused one"),
+    ],
+)
+def test_operations_are_those_of_the_line(compiler, launcher, flops, text):
+    found = report(compiler, launcher)
+    assert found.totals["flops"] == flops
+    assert line(found, text).flops == flops
+    assert [kernel.totals["flops"] for kernel in found.kernels] == [flops]
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_what_a_template_computes_is_counted_in_the_template(compiler):
+    found = report(compiler, "helper")
+    assert line(found, "// in the template").flops == 32 * 5
+    caller = line(found, "// the caller")
+    assert (caller.flops, caller.special_functions) == (32, 32)
+    assert found.totals["special_functions"] == 32
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    ("launcher", "text", "lanes", "diverges"),
+    [
+        ("odd", "// odd lanes", 16, True),
+        ("odd_warps", "// odd warps", 32, False),
+        ("early", "// ten lanes stay", 10, True),
+        ("dot", "// the products", 32, False),
+        ("dot_partial", "// the products", 20, False),  # warps of 32 and of 8: nobody stands aside
+    ],
+)
+def test_lanes_that_stand_aside(compiler, launcher, text, lanes, diverges):
+    entry = line(report(compiler, launcher), text)
+    assert entry.active_lanes == lanes
+    assert entry.diverges == diverges
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_how_halves_are_emulated_is_not_counted(compiler):
+    assert report(compiler, "halves").totals["flops"] == 0
+
+
+@pytest.mark.parametrize("launcher", ["dot_partial", "odd", "helper"])
+def test_two_workers_count_the_same(launcher):
+    one, two = report("g++", launcher), report("g++", launcher, workers=2)
+    assert one.totals == two.totals
+    assert [entry.counters for entry in one.lines] == [entry.counters for entry in two.lines]
+
+
+def test_nothing_is_counted_where_it_was_not_asked_for():
+    found = report("g++", "dot", operations=False)
+    assert "flops" not in found.totals
+    assert all(entry.flops == entry.executions == 0 for entry in found.lines)
