@@ -33,10 +33,37 @@ _FUNCTION = re.compile(r"<(\w+?)(?:@plt|@@?[\w.]+)?>")
 _ENDS = ("jmp", "jmpq", "b", "ret", "retq", "ud2", "br")  # what follows is reached by jumps only
 _SPECIAL = frozenset(
     f"{name}{suffix}"
-    for name in (
-        "exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan sincos asin acos atan atan2 sinh cosh tanh asinh acosh "
-        "atanh pow cbrt erf erfc tgamma lgamma hypot"
-    ).split()
+    for name in [
+        "exp",
+        "exp2",
+        "exp10",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sin",
+        "cos",
+        "tan",
+        "sincos",
+        "asin",
+        "acos",
+        "atan",
+        "atan2",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "pow",
+        "cbrt",
+        "erf",
+        "erfc",
+        "tgamma",
+        "lgamma",
+        "hypot",
+    ]
     for suffix in ("", "f")
 )
 
