@@ -39,6 +39,16 @@ def rising(shape, generator):
     return steps * 3 + 0.3 * torch.randn(shape, generator=generator)
 
 
+def falling(shape, generator):
+    """Keys that suit the queries of ``steep`` worse and worse: from tile to tile the scores fall by more than 88."""
+    return -rising(shape, generator)
+
+
+def steep(shape, generator):
+    """Long queries that all look in about the same direction."""
+    return 10 * one_direction(shape, generator)
+
+
 def one_direction(shape, generator):
     """Queries that all look in about the same direction."""
     return 1 + 0.3 * torch.randn(shape, generator=generator)
@@ -270,6 +280,7 @@ and empty input as in mixed_precision_attention.""",
             **sizes(query_len=20, key_len=80),
         ),
         Case("scores that rise", inputs={"q": one_direction, "k": rising}, **sizes(query_len=33, key_len=130)),
+        Case("scores that fall steeply", inputs={"q": steep, "k": falling}, **sizes(query_len=33, key_len=130)),
         RANDOM,
         Case("no keys", **sizes(query_len=5, key_len=0, head_dim=32)),
     ],
