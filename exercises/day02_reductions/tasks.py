@@ -50,6 +50,7 @@ softmax = Exercise(
     reference=softmax_reference,
     cases=[
         Case("no row", rows=0, cols=7),
+        Case("no column", rows=3, cols=0),
         Case("one element", rows=1, cols=1),
         Case("two columns", rows=3, cols=2),
         Case("three columns", rows=5, cols=3),
@@ -123,6 +124,7 @@ rms_norm = Exercise(
     reference=rms_norm_reference,
     cases=[
         Case("no row", rows=0, cols=7, eps=1e-5),
+        Case("no column", rows=3, cols=0, eps=1e-5),
         Case("one element", rows=1, cols=1, eps=1e-5),
         Case("two columns", rows=3, cols=2, eps=1e-5),
         Case("three columns", rows=5, cols=3, eps=1e-5),
@@ -196,6 +198,7 @@ layer_norm = Exercise(
     tolerance={"f32": 1e-4},
     cases=[
         Case("no row", rows=0, cols=7, eps=1e-5),
+        Case("no column", rows=3, cols=0, eps=1e-5),
         Case("one element", rows=1, cols=1, eps=1e-5),
         Case("two columns", rows=3, cols=2, eps=1e-5),
         Case("three columns", rows=5, cols=3, eps=1e-5),

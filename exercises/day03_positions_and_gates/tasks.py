@@ -16,10 +16,10 @@ def gather_rows(table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
 
 
 def some_bad_ids(shape, dims, generator):
-    """Ids of which every third is outside the table: -1, the vocabulary's size, and the extremes of the type."""
+    """Ids of which every third is outside the table: -1, the vocabulary's size, and the extremes of the type, in turn."""
     ids = torch.randint(0, dims["vocabulary"], shape, generator=generator)
     bad = torch.tensor([-1, dims["vocabulary"], dims["vocabulary"] + 1, -(2**63), 2**63 - 1, 2**32])
-    ids[::3] = bad[torch.randint(0, len(bad), ids[::3].shape, generator=generator)]
+    ids[::3] = bad[torch.arange(len(ids[::3])) % len(bad)]
     return ids
 
 
@@ -51,6 +51,8 @@ embedding = Exercise(
         Case("one token", tokens=1, vocabulary=1, hidden=1),
         Case("hidden is not a multiple of the vector", tokens=7, vocabulary=13, hidden=129),
         Case("hidden of 3", tokens=129, vocabulary=5, hidden=3),
+        Case("two tokens, hidden of 127", tokens=2, vocabulary=2, hidden=127),
+        Case("one vector per thread of a warp", tokens=3, vocabulary=3, hidden=128),
         Case("whole vectors", tokens=31, vocabulary=50, hidden=256),
         Case("ids outside the table", tokens=40, vocabulary=11, hidden=48, inputs={"ids": some_bad_ids}),
         Case("every token the same", tokens=20, vocabulary=9, hidden=64, inputs={"ids": constant(8)}),
@@ -116,6 +118,11 @@ def rope_in_torch(x: torch.Tensor, positions: torch.Tensor, rotary_dim: int, the
     return torch.cat([first * cos - second * sin, second * cos + first * sin, rest], dim=-1)
 
 
+def far_positions(shape):
+    """131072, 131071 and so on down."""
+    return 131072 - torch.arange(shape[0])
+
+
 rope = Exercise(
     title="Rotary position embedding",
     operator="RoPE",
@@ -147,7 +154,7 @@ rope = Exercise(
             head_dim=64,
             rotary_dim=64,
             theta=10000.0,
-            inputs={"positions": integers(131000, 131073)},
+            inputs={"positions": far_positions},
         ),
         Case(
             "position 131072, base 1000000",
@@ -156,7 +163,7 @@ rope = Exercise(
             head_dim=128,
             rotary_dim=128,
             theta=1000000.0,
-            inputs={"positions": integers(131000, 131073)},
+            inputs={"positions": far_positions},
         ),
         Case(
             "position 0 changes nothing",
@@ -169,6 +176,8 @@ rope = Exercise(
         ),
         Case("odd number of pairs", tokens=3, heads=3, head_dim=14, rotary_dim=6, theta=500.0),
         Case("nothing turns", tokens=2, heads=2, head_dim=16, rotary_dim=0, theta=10000.0),
+        Case("127 tokens", tokens=127, heads=1, head_dim=4, rotary_dim=2, theta=10000.0),
+        Case("129 heads", tokens=1, heads=129, head_dim=6, rotary_dim=6, theta=10000.0),
         Case("more heads than threads", tokens=2, heads=130, head_dim=16, rotary_dim=16, theta=10000.0),
         Case("no tokens", tokens=0, heads=2, head_dim=16, rotary_dim=16, theta=10000.0),
         Case("random sizes", tokens=between(1, 20), heads=between(1, 9), head_dim=64, rotary_dim=64, theta=10000.0),
@@ -218,7 +227,11 @@ swiglu = Exercise(
     trivial=[lambda gate, up: gate * up, lambda gate, up: torch.relu(gate) * up],
     cases=[
         Case("one element", n=1),
+        Case("two elements", n=2),
         Case("three elements", n=3),
+        Case("one less than 128", n=127),
+        Case("128 elements", n=128),
+        Case("one more than 128", n=129),
         Case("one more than a block", n=257),
         Case("a prime", n=4099),
         Case("very negative and very large gates", n=1000, inputs={"gate": uniform(-30000.0, 30000.0)}),

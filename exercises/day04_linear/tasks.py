@@ -26,12 +26,16 @@ transpose = Exercise(
         Case("one element", rows=1, cols=1),
         Case("one row", rows=1, cols=130),
         Case("one column", rows=130, cols=1),
+        Case("two rows, three columns", rows=2, cols=3),
+        Case("one less than four tiles", rows=127, cols=2),
+        Case("four tiles and one more", rows=128, cols=129),
         Case("one tile", rows=32, cols=32),
         Case("one more than a tile", rows=33, cols=65),
         Case("one less than a tile", rows=31, cols=95),
         Case("wide", rows=3, cols=1031),
         Case("tall", rows=1031, cols=5),
         Case("no rows", rows=0, cols=5),
+        Case("no columns", rows=5, cols=0),
         Case("random sizes", rows=between(2, 150), cols=between(2, 150)),
     ],
     efficient=Case("128 x 256", rows=128, cols=256),
@@ -77,14 +81,16 @@ def linear_operations(d) -> float:
 
 RAGGED = [
     Case("one of everything", rows=1, in_features=1, out_features=1),
+    Case("two rows, three features", rows=2, in_features=3, out_features=2),
     Case("one row", rows=1, in_features=129, out_features=67),
     Case("one feature in", rows=37, in_features=1, out_features=35),
     Case("one feature out", rows=37, in_features=40, out_features=1),
-    Case("whole tiles", rows=64, in_features=64, out_features=64),
+    Case("whole tiles", rows=64, in_features=64, out_features=128),
     Case("one more than a tile", rows=33, in_features=65, out_features=129),
     Case("one less than a tile", rows=31, in_features=63, out_features=127),
     Case("primes", rows=53, in_features=71, out_features=101),
     Case("no rows", rows=0, in_features=8, out_features=8),
+    Case("no features out", rows=5, in_features=8, out_features=0),
     Case("no features in: the bias alone", rows=5, in_features=0, out_features=9),
     Case("random sizes", rows=between(1, 90), in_features=between(1, 90), out_features=between(1, 140)),
 ]
@@ -99,7 +105,7 @@ linear = Exercise(
     points=10,
     summary="""out = x weight^T + bias for x [rows, in_features] and weight [out_features, in_features], as torch.nn.Linear
     stores it. Each value should come from global memory once per tile of outputs, not once per output. Any sizes; with
-    in_features = 0 the result is the bias.""",
+    in_features = 0 the result is the bias, with no rows or no out_features there is nothing to do.""",
     launchers=LINEAR.format(name="linear"),
     inputs=LINEAR_INPUTS,
     outputs={"out": Output("rows out_features")},
@@ -134,7 +140,7 @@ linear_register_tiled = Exercise(
     points=20,
     summary="""The same product. The kernel you are given makes one output per thread: for each multiply-add it fetches two
     values from shared memory, and that is its limit. Let each thread make a small tile of outputs in registers, so that
-    what it fetches is used several times. Any sizes.""",
+    what it fetches is used several times. Any sizes, and empty input, as in linear.""",
     launchers=LINEAR.format(name="linear_register_tiled"),
     inputs=LINEAR_INPUTS,
     outputs={"out": Output("rows out_features")},
@@ -171,7 +177,7 @@ linear_wmma = Exercise(
     kind="implement",
     points=20,
     summary="""The same product for f16 and bf16 with sums in f32 and one rounding at the end, on tensor cores through
-    nvcuda::wmma. Any sizes: what lies outside the matrices counts as zero. (On a GPU: at least half of cuBLAS at 4096.)""",
+    nvcuda::wmma. Any sizes, and empty input, as in linear: what lies outside the matrices counts as zero. (On a GPU: at least half of cuBLAS at 4096.)""",
     launchers=LINEAR.format(name="linear_wmma_{dtype}"),
     dtypes=("f16", "bf16"),
     inputs=LINEAR_INPUTS,

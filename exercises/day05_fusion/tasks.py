@@ -47,6 +47,7 @@ rms_norm_linear = Exercise(
     ],
     cases=[
         Case("one of everything", rows=1, in_features=1, out_features=1),
+        Case("two rows, three features", rows=2, in_features=3, out_features=2),
         Case("one row", rows=1, in_features=129, out_features=67),
         Case("one feature in", rows=37, in_features=1, out_features=35),
         Case("one feature out", rows=37, in_features=40, out_features=1),
@@ -65,6 +66,7 @@ rms_norm_linear = Exercise(
         Case("an eps of its own", inputs={"x": normal(scale=0.5)}, rows=9, in_features=80, out_features=17, eps=0.25),
         Case("norm_weight not 16-byte aligned", offsets={"norm_weight": 1}, rows=9, in_features=64, out_features=16),
         Case("no rows", rows=0, in_features=8, out_features=8),
+        Case("no features out", rows=5, in_features=8, out_features=0),
         Case("no features in: zeros", rows=5, in_features=0, out_features=9),
         Case("random sizes", rows=between(1, 140), in_features=between(1, 140), out_features=between(1, 140)),
     ],
@@ -132,6 +134,7 @@ linear_swiglu = Exercise(
     ],
     cases=[
         Case("one of everything", rows=1, in_features=1, hidden=1),
+        Case("two rows, three features", rows=2, in_features=3, hidden=2),
         Case("one row", rows=1, in_features=129, hidden=67),
         Case("one feature in", rows=37, in_features=1, hidden=35),
         Case("one feature out", rows=37, in_features=40, hidden=1),
@@ -156,6 +159,7 @@ linear_swiglu = Exercise(
         ),
         Case("out not 16-byte aligned", offsets={"out": 1}, rows=9, in_features=64, hidden=16),
         Case("no rows", rows=0, in_features=8, hidden=8),
+        Case("no hidden features", rows=5, in_features=8, hidden=0),
         Case("no features in: zeros", rows=5, in_features=0, hidden=9),
         Case("random sizes", rows=between(1, 140), in_features=between(1, 140), hidden=between(1, 140)),
     ],
@@ -284,6 +288,7 @@ scores_softmax = Exercise(
             causal=one_of(False, True),
         ),
         Case("no keys", **sizes(query_len=5, key_len=0, head_dim=32)),
+        Case("no queries", **sizes(query_len=0, key_len=5, head_dim=32)),
     ],
     efficient=Case("256 queries, 512 keys, head_dim 8", **sizes(query_len=256, key_len=512, head_dim=8)),
     bars=[

@@ -139,6 +139,7 @@ With no keys at all, every output is zero; with no queries there is nothing to d
             causal=one_of(False, True),
         ),
         Case("no keys", **sizes(query_len=5, key_len=0, head_dim=32)),
+        Case("no queries", **sizes(query_len=0, key_len=5, head_dim=32)),
     ],
     efficient=Case("256 queries, 512 keys", **sizes(query_len=256, key_len=512, head_dim=32)),
     bars=[
@@ -203,6 +204,7 @@ flash_attention.""",
             causal=one_of(False, True),
         ),
         Case("no keys", **sizes(query_len=5, key_len=0, head_dim=32)),
+        Case("no queries", **sizes(query_len=0, key_len=5, head_dim=32)),
     ],
     efficient=Case("256 queries, 256 keys", **sizes(query_len=256, key_len=256)),
     bars=[
@@ -268,6 +270,7 @@ flash_attention.""",
             causal=one_of(False, True),
         ),
         Case("no keys", **sizes(query_len=5, key_len=0, head_dim=32)),
+        Case("no queries", **sizes(query_len=0, key_len=5, head_dim=32)),
     ],
     efficient=Case("256 queries, 512 keys", **sizes(query_len=256, key_len=512, head_dim=32)),
     bars=[

@@ -173,6 +173,7 @@ sees no key gives zeros. With no keys at all every output is zero; with no queri
             causal=one_of(False, True),
         ),
         Case("no keys", dtypes=["f32"], **sizes(1, 2, 1, 5, 0, 32)),
+        Case("no queries", dtypes=["f32"], **sizes(1, 2, 1, 0, 5, 32)),
     ],
     efficient=Case("8 queries, 256 keys, groups of 8", dtypes=["f16"], **sizes(1, 16, 2, 8, 256)),
     bars=[
@@ -279,6 +280,7 @@ f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all tensors
             head_dim=one_of(32, 64, 80, 96, 128),
             splits=between(1, 5),
         ),
+        Case("no sequences", dtypes=["f16"], **decoding(0, 2, 1, 5)),
     ],
     efficient=Case("1024 keys, groups of 4", dtypes=["f16"], inputs=FULL, **decoding(1, 8, 2, 1024, 64, 4)),
     bars=[
@@ -348,6 +350,7 @@ as in gqa_prefill.""",
             causal=one_of(False, True),
         ),
         Case("no keys", **sizes(1, 2, 1, 3, 0, 32)),
+        Case("no queries", **sizes(1, 2, 1, 0, 3, 32)),
     ],
     efficient=Case("counted", **sizes(2, 4, 2, 4, 64, 64)),
     bars=[

@@ -166,6 +166,7 @@ with no queries there is nothing to do. (On a GPU, window 512 of 8192: at least 
             window=between(1, 90),
         ),
         Case("no keys", dtypes=["f16"], **sizes(query_len=5, key_len=0, head_dim=32, window=4)),
+        Case("no queries", dtypes=["f16"], **sizes(query_len=0, key_len=5, head_dim=32, window=4)),
     ],
     efficient=Case(
         "1024 keys, window 32", dtypes=["f16"], **sizes(query_len=1024, key_len=1024, head_dim=32, window=32)
@@ -210,11 +211,14 @@ def block_offsets(shape, dims, generator):
 
 
 def block_indices(shape, dims, generator, inputs):
-    """Which blocks: distinct within a row, in ascending order."""
+    """Which blocks: distinct within a row, in ascending order. The last list names the last block, partial or not."""
     each = -(-dims["key_len"] // dims["block"])
     offsets = inputs["offsets"].tolist()
     rows = [torch.randperm(each, generator=generator)[: b - a].sort().values for a, b in itertools.pairwise(offsets)]
-    return torch.cat(rows)
+    listed = [row for row in rows if len(row)]
+    if listed:
+        listed[-1][-1] = each - 1  # what is drawn must not decide whether a mistake at the end is seen
+    return torch.cat([*rows, torch.zeros(0, dtype=torch.int64)])
 
 
 def block_mask(offsets, indices, block, query_len, key_len, causal):
@@ -268,15 +272,16 @@ pointers 16-byte aligned. A query that sees no key, or whose list is empty, give
         Case("one query, one key", **blocks(16, 1)),
         Case("whole blocks", **blocks(16, 7, query_len=64, key_len=64, head_dim=32)),
         Case("all blocks", **blocks(16, 12, query_len=48, key_len=64, head_dim=32)),
-        # 26 of 5 x 6 blocks: one row has all six, so the last, partial block of keys is always there.
-        Case("lengths that no block divides", **blocks(16, 26, heads=2, query_len=71, key_len=93)),
+        Case("lengths that no block divides", **blocks(16, 12, heads=2, query_len=71, key_len=93)),
         Case("rows with no block", **blocks(16, 2, query_len=64, key_len=64, head_dim=32)),
         Case("no block at all", **blocks(16, 0, query_len=20, key_len=20, head_dim=32)),
+        Case("no queries", **blocks(16, 0, query_len=0, key_len=20, head_dim=32)),
         Case("blocks of 32", **blocks(32, 5, query_len=99, key_len=99, batch=2, head_dim=32)),
         Case("blocks of 64", **blocks(64, 3, query_len=130, key_len=130)),
         Case("causal", **blocks(16, 16, True, query_len=90, key_len=90, head_dim=32)),
         Case("causal, more keys than queries", **blocks(16, 9, True, query_len=21, key_len=90, head_dim=32)),
-        Case("causal, queries that see no key", **blocks(16, 9, True, query_len=70, key_len=40, head_dim=32)),
+        # All 5 x 3 blocks are listed: what the first 30 queries do not see is hidden by the order alone.
+        Case("causal, queries that see no key", **blocks(16, 15, True, query_len=70, key_len=40, head_dim=32)),
         Case("scores that rise", inputs=RISING, **blocks(16, 12, query_len=40, key_len=100, head_dim=32)),
         Case("large scores do not overflow", inputs=LARGE, **blocks(16, 12, query_len=40, key_len=100)),
         Case("all scores far below zero", inputs=BELOW_ZERO, **blocks(16, 12, query_len=40, key_len=100)),
@@ -345,6 +350,17 @@ def late(shape, dims, generator):
     return torch.where(torch.arange(shape[0]) < 40, -1, keys)
 
 
+def with_strangers(values, length):
+    """``values`` that begin and end with the nearest numbers that are no keys: not left to chance, as they tell most."""
+
+    def draw(shape, dims, generator):
+        drawn = values(shape, dims, generator).flatten()
+        drawn[:1], drawn[-1:] = dims[length], -1
+        return drawn.view(shape)
+
+    return draw
+
+
 def counts_of(offsets, indices, query_len, key_len):
     """[query_len, key_len]: how often each query names each key; indices that are no keys are not counted."""
     counts = torch.zeros(query_len, key_len, dtype=torch.float64)
@@ -382,8 +398,8 @@ LISTS = {
     "offsets": Input("query_len+1", row_offsets, "i32"),
     "indices": Input("entries", integers(0, "key_len"), "i32"),
 }
-SOME_INVALID = {"indices": integers(-5, "key_len + 5")}
-ALL_INVALID = {"indices": integers("key_len", "key_len + 9")}
+SOME_INVALID = {"indices": with_strangers(integers(-5, "key_len + 5"), "key_len")}
+ALL_INVALID = {"indices": with_strangers(integers("key_len", "key_len + 9"), "key_len")}
 LIST_PROTOTYPE = """void {name}(const float* q, const float* k, const float* v, const int* offsets, const int* indices,
                  float* out, int batch, int heads, int query_len, int key_len, int head_dim, float scale,
                  cudaStream_t stream)"""
@@ -402,6 +418,7 @@ LIST_CASES = [
         **lists(70, query_len=3, key_len=20, head_dim=32),
     ),
     Case("no list has an entry", **lists(0, query_len=5, key_len=9, head_dim=32)),
+    Case("no queries", **lists(0, query_len=0, key_len=9, head_dim=32)),
     Case("indices that are no keys", inputs=SOME_INVALID, **lists(120, query_len=9, key_len=12, head_dim=32)),
     Case("lists of invalid indices only", inputs=ALL_INVALID, **lists(50, query_len=9, key_len=12, head_dim=32)),
     Case("the same key again and again", **lists(100, query_len=5, key_len=4, head_dim=32)),
@@ -574,6 +591,7 @@ to do.""",
     tolerance={"f32": 1e-4},
     cases=[
         Case("one key", **rules(0, 0, 0)),
+        Case("nothing in the batch", **rules(1, 1, 1, batch=0, len=3)),
         Case("the key itself", **rules(0, 0, 0, len=20, head_dim=32)),
         Case("neighbours only", **rules(0, 3, 0, len=40, head_dim=32)),
         Case("global keys only", **rules(2, 0, 0, len=40, head_dim=32)),
@@ -585,7 +603,7 @@ to do.""",
         Case("more global keys than keys", **rules(9, 1, 2, len=4, head_dim=32)),
         Case(
             "random keys that do not exist",
-            inputs={"random_keys": integers(-9, "len + 9")},
+            inputs={"random_keys": with_strangers(integers(-9, "len + 9"), "len")},
             **rules(1, 1, 6, len=30, head_dim=32),
         ),
         Case("head_dim 128", **rules(1, 2, 3, batch=2, len=21, head_dim=128)),

@@ -306,6 +306,7 @@ def decode_cases(**more):
     """What both decode exercises are tried with."""
     return [
         Case("one page", inputs=FULL, **decoding(1, 2, 1, 1, **more)),
+        Case("no sequences", dtypes=["bf16"], inputs=FULL, **decoding(0, 2, 1, 3, **more)),
         Case("groups of 4, several pages", inputs=RAGGED, **decoding(2, 8, 2, 7, **more)),
         Case("large scores do not overflow", inputs={**FULL, "q": normal(scale=50.0)}, **decoding(1, 2, 1, 9, **more)),
         Case(
@@ -550,7 +551,11 @@ no queries; with no tokens there is nothing to do.""",
         Case(
             "a sequence without queries",
             dtypes=["f16"],
-            inputs={"query_starts": lambda shape: torch.tensor([0, 7, 7, 12])},
+            # The second sequence ends with a page: there is no key, and no page, behind its last one.
+            inputs={
+                "query_starts": lambda shape: torch.tensor([0, 7, 7, 12]),
+                "lengths": lambda shape: torch.tensor([20, 16, 9]),
+            },
             **prefilling(3, 12, 4, 2, 2),
         ),
         Case("more rows than a tile", dtypes=["bf16"], **prefilling(2, 90, 2, 1, 6)),
