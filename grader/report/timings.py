@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,25 +10,41 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from grader.report import theme
 from grader.report.failures import indented, paragraph
 from grader.verdict import Timing
 
 
-def percentiles_table(timings: Sequence[Timing]) -> Table:
-    """All percentiles of each size, and how the median stands against the roofline, a copy and torch."""
-    table = _table()
-    table.add_column("size", overflow="fold")
-    table.add_column("dtype", no_wrap=True)
-    for title in ("P50", "P90", "P95", "P99"):
-        table.add_column(title, justify="right", no_wrap=True)
+def percentiles_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> RenderableType:
+    """All percentiles of each size, and how the median stands against the roofline, a copy and torch.
+
+    The name of a size begins its line, or stands above it where the names are too long for ``width`` columns.
+    """
+    titles = ["size", "dtype", "P50", "P90", "P95", "P99"]
     judged = any(timing.percent_of_copy is not None or timing.torch_ratio is not None for timing in timings)
     if judged:
-        for title in ("roofline", "copy", "x torch"):
-            table.add_column(title, justify="right", no_wrap=True)
+        titles += ["roofline", "copy", "x torch"]
+    rows = []
     for timing in timings:
         times = [microseconds(t) for t in (timing.p50_us, timing.p90_us, timing.p95_us, timing.p99_us)]
-        table.add_row(timing.name, timing.dtype, *times, *(_judged(timing) if judged else ()))
-    return table
+        rows.append([timing.name, timing.dtype, *times, *(_judged(timing) if judged else ())])
+    widths = [max(map(len, column)) for column in zip(titles, *rows)]
+    if sum(widths) + 2 * (len(widths) - 1) <= width:
+        return Group(_line(titles, widths, 2, "quiet"), *(_line(row, widths, 2) for row in rows))
+    lines = [_line(["", *titles[1:]], [0, *widths[1:]], 2, "quiet")]
+    for name, group in itertools.groupby(rows, key=lambda row: row[0]):
+        lines.append(Text(name))
+        lines += [_line(["", *row[1:]], [0, *widths[1:]], 2) for row in group]
+    return Group(*lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], words: int, style: str = "") -> Text:
+    """A line of a table: ``words`` columns to the left, then numbers to the right."""
+    padded = [
+        cell.ljust(width) if place < words else cell.rjust(width)
+        for place, (cell, width) in enumerate(zip(cells, widths))
+    ]
+    return Text("  ".join(padded).rstrip(), style=style)
 
 
 def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
