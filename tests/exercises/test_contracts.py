@@ -11,9 +11,9 @@ from grader.course import Entry
 from grader.task import Call, Case, Exercise, torch_dtype
 from grader.tolerance import DEFAULT, LARGEST, compare
 from tests.exercises.conftest import COURSE, ROOT, described
+from tests.seeds import SEED
 
 ENTRIES = COURSE.exercises
-SEED = 20240229
 CONSTANTS = ("zeros", "ones", "the mean", "the mean of each row", "noise", "NaN")
 
 

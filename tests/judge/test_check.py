@@ -13,6 +13,7 @@ from grader.errors import GraderError
 from grader.judge import Progress, check
 from grader.report.terminal import as_text
 from grader.task import Bar, Case, Exercise, Input, Output, between, normal
+from tests.seeds import SEED
 
 HEAD = "#include <cuda_runtime.h>\n"
 KERNEL = """__global__ void twice_kernel(const float* x, float* out, int n) {
@@ -53,7 +54,7 @@ def judged(tmp_path: Path):
         file = tmp_path / "twice.cu"
         file.write_text(whole if whole is not None else HEAD + KERNEL.replace("BODY", body) + launcher)
         task = arguments.pop("task", None) or exercise()
-        return check(task, file, **arguments)
+        return check(task, file, **{"seed": SEED, **arguments})
 
     return run
 
@@ -196,8 +197,8 @@ def test_after_crashes_the_rest_is_not_run(judged) -> None:
 
 def test_the_seed_reproduces_inputs_and_sizes(judged) -> None:
     wrong = "if (i < n) out[i] = x[i];"
-    one, two, other = judged(wrong, seed=11), judged(wrong, seed=11), judged(wrong)
-    assert one.seed == 11 and other.seed != 11
+    one, two, other = judged(wrong, seed=11), judged(wrong, seed=11), judged(wrong, seed=None)
+    assert one.seed == 11 and other.seed != 11, "a learner gets fresh inputs"
 
     def shown(verdict: v.Verdict) -> list:
         return [

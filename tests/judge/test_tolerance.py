@@ -30,7 +30,7 @@ def test_rounding_passes(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     rows=st.integers(1, 5),
     columns=st.integers(2, 200),
@@ -233,7 +233,7 @@ def test_nothing_odd_about_one_element() -> None:
     assert "out[0] = 2, expected 1" in result.text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     shape=st.lists(st.integers(1, 9), min_size=0, max_size=4),
     seed=st.integers(0, 1000),

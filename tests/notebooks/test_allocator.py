@@ -111,9 +111,7 @@ class Cache(RuleBasedStateMachine):
         assert self.allocator.free_pages == self.allocator.pages, "pages leaked"
 
 
-Cache.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, derandomize=True, database=None
-)
+Cache.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
 test_any_operations = Cache.TestCase
 
 

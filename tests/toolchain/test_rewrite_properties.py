@@ -42,7 +42,7 @@ plain_text = st.lists(st.tuples(blanks, st.sampled_from(PLAIN)), max_size=8).map
 pieces = st.lists(st.tuples(plain_text, st.sampled_from(CONSTRUCTS)), max_size=5)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(plain_text, st.sampled_from(["void f() {{{}}}\n", "__global__ void k() {{{}}}", "{}"]))
 def test_code_without_constructs_is_untouched(code, around):
     text = around.format(code)
@@ -51,7 +51,7 @@ def test_code_without_constructs_is_untouched(code, around):
     assert rewrite(once.text).text == text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(pieces, plain_text)
 def test_lines_stay_and_other_text_is_untouched(parts, tail):
     code = "void f() {" + "".join(a + "\n" + b for a, b in parts) + tail + "\n}"
@@ -69,7 +69,7 @@ def test_lines_stay_and_other_text_is_untouched(parts, tail):
     assert rewrite(done.text).text == done.text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(pieces, plain_text)
 def test_unchanged_characters_map_back_to_themselves(parts, tail):
     code = "void f() {" + "".join(a + "\n" + b for a, b in parts) + tail + "\n}"
@@ -83,7 +83,7 @@ def test_unchanged_characters_map_back_to_themselves(parts, tail):
     assert done.original_position(len(done.text) - 1) == len(code) - 1
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(alphabet="ab<>(){}[],;:\"'/*\\\n#R_=x1 ", max_size=60))
 def test_any_text_is_tokenized_in_order_without_overlap(text):
     source = Source(text)
@@ -94,7 +94,7 @@ def test_any_text_is_tokenized_in_order_without_overlap(text):
         position = token.end
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(alphabet="ak<>(){}[],;:\"'/*\\\n#=1 ", max_size=50))
 def test_nonsense_is_refused_or_left_in_its_lines(text):
     from grader.errors import GraderError
