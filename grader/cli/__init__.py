@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 
@@ -16,6 +17,7 @@ def main() -> None:
         from grader.cli.app import INTERRUPTED, run
 
         code = run()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: what is left is to end
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         os._exit(130)

@@ -23,7 +23,7 @@ from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, OutputResult
 MOST_TIMEOUTS = 2
 MOST_CRASHES = 4
 LONG = 2.5
-"""Seconds after which a failed launch counts as one that did not end: the simulator's watchdog stopped it."""
+"""Seconds from which on a launch that the simulator stopped as an endless loop costs too much to be tried again often."""
 
 
 @dataclass
@@ -88,8 +88,8 @@ class Crew:
                     run_case(self.exercise, run, child)
                     self.on_run(run)
                 with self._lock:
-                    slow = run.result.problem in ("launch", "finding") and run.result.seconds > LONG
-                    self._timeouts += run.result.problem == "timeout" or slow
+                    endless = any(found.kind == "infinite_loop" for found in run.result.findings)
+                    self._timeouts += run.result.problem == "timeout" or (endless and run.result.seconds > LONG)
                     self._crashes += run.result.problem in ("crash", "exit", "output")
                     self.on_result(run)
         except BaseException as error:  # handed to the thread that called run()

@@ -92,14 +92,16 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
 def test_interrupted_and_then_run_again(tmp_path: Path, after: float) -> None:
     path = tmp_path / "residual_add.cu"
     path.write_text(SOLUTION.read_text() + f"\n// {after}\n")
-    command = [sys.executable, "-m", "grader", "check", EXERCISE, "--file", str(path)]
+    # Python itself takes its time to begin, and is not ours to make quiet: the clock runs from our first line on.
+    program = "from grader.cli import main; print('begun', flush=True); main()"
+    command = [sys.executable, "-c", program, "check", EXERCISE, "--file", str(path)]
     child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout is not None and child.stdout.readline() == "begun\n"
     time.sleep(after)
     child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=30)
+    out, err = child.communicate(timeout=120)
     assert "Traceback" not in err
-    # A fast machine may be done by then; a signal while Python is leaving ends it without a word, after the verdict.
-    finished = child.returncode in (0, -signal.SIGINT) and not err.strip() and "Passed" in out
+    finished = child.returncode == 0 and not err.strip() and "Passed" in out  # a fast machine may be done by then
     assert finished or (child.returncode, err.strip()) == (130, "interrupted"), out + err
     code, said = check(path)
     assert code == 0 and "Passed" in said

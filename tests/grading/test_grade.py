@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -59,22 +58,38 @@ def test_a_class(course: Course, hand_in, instructor: Path, tmp_path: Path, caps
     assert grades(tmp_path / "again") == grades(out)
 
 
+KILLED_AFTER_ONE = """
+import os, signal, sys
+from grader.cli.app import run
+from grader.grading import records
+
+write_student = records.write_student
+
+def write_one(*arguments):
+    write_student(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+records.write_student = write_one
+run(sys.argv[1:])
+"""
+
+
 def test_killed_and_resumed(course: Course, hand_in, instructor: Path, tmp_path: Path) -> None:
     for student in range(4):
         folder = hand_in(f"student{student}", KERNEL + f"// {student}\n")
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "grader", "grade", str(folder), "--out", str(out), "--workers", "1"]
-    command += ["--instructor", str(instructor)]
+    arguments = ["grade", str(folder), "--out", str(out), "--workers", "1", "--instructor", str(instructor)]
     root = str(Path(__file__).parent.parent.parent)
-    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": root}, start_new_session=True)
-    end = time.monotonic() + 60
-    while not list(out.glob("*/results.json")) and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED_AFTER_ONE, *arguments],
+        env={**os.environ, "PYTHONPATH": root},
+        start_new_session=True,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
     first = {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}
-    assert first and not (out / "grades.csv").exists()
-    assert run(command[3:]) == 0
+    assert len(first) == 1 and not (out / "grades.csv").exists()
+    assert run(arguments) == 0
     assert grades(out) == {f"student{student}": "10" for student in range(4)}
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in first.items())
 

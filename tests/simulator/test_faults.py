@@ -159,7 +159,7 @@ def test_an_interrupt_ends_the_launch(faults):
     faults.configure(watchdog_seconds=1000)
     started = time.perf_counter()
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
+        timer.start()
         faults("forever", ints())
     assert time.perf_counter() - started < 60
