@@ -18,7 +18,7 @@ from typing import Any
 
 from grader.errors import GraderError
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 
 STAGES = ("builds", "correct", "safe", "efficient", "fast")
 """The stages in order."""
@@ -211,6 +211,8 @@ class Stage:
     seconds: float = 0.0
     text: str = ""
     """What a learner reads when it failed, over several lines."""
+    note: str = ""
+    """What could not be shown, and why, though it was asked for."""
     diagnostics: list[Diagnostic] = field(default_factory=list)
     resources: list[KernelResources] = field(default_factory=list)
     cases: list[CaseResult] = field(default_factory=list)

@@ -48,7 +48,10 @@ def command(
     junit_out: Annotated[Path | None, typer.Option("--junit", metavar="OUT", help="Write JUnit XML here.")] = None,
     html_out: Annotated[Path | None, typer.Option("--html", metavar="OUT", help="Write one HTML page here.")] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Every failing case, and the source with its counters.")
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Every failing case, and the source with what each line moves and computes."
+        ),
     ] = False,
 ) -> int:
     """Grade one exercise.
@@ -65,7 +68,7 @@ def command(
     pristine.keep_copies(course)
     to_stdout = json_out is not None and str(json_out) == "-"
     console = theme.console(sys.stderr if to_stdout else sys.stdout)
-    verdict = grade(entry, file, device.value, seed, console, resources=verbose)
+    verdict = grade(entry, file, device.value, seed, console, details=verbose)
     own = is_own_file(entry, file)
     if own:
         record(course, entry, verdict)
@@ -86,16 +89,16 @@ def command(
 
 
 def grade(
-    entry: Entry, file: Path | None, device: str, seed: int | None, console: Console, resources: bool = False
+    entry: Entry, file: Path | None, device: str, seed: int | None, console: Console, details: bool = False
 ) -> Verdict:
     """Run the check, and show what it is doing while a person waits.
 
-    ``resources``: also what nvcc says of registers and occupancy, where it is installed.
+    ``details``: also what nvcc says of registers and occupancy, where it is installed, and the operations of each line.
     """
     from grader.judge import check
 
     with working(console, entry.variable) as on_progress:
-        return check(entry, file, device=device, seed=seed, on_progress=on_progress, resources=resources)
+        return check(entry, file, device=device, seed=seed, on_progress=on_progress, details=details)
 
 
 @contextlib.contextmanager

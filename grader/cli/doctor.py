@@ -150,6 +150,18 @@ def nvcc_compiler() -> Examined:
     return Examined("nvcc", GOOD, str(compiler)) if compiler else Examined("nvcc", OPTIONAL, "not found", advice)
 
 
+def objdump() -> Examined:
+    """objdump: reads a kernel's instructions, for the floating-point operations that ``check --verbose`` shows."""
+    from grader.simulator.operations import find_objdump
+
+    try:
+        return Examined("objdump", GOOD, Path(find_objdump()).name)
+    except GraderError as error:
+        return Examined(
+            "objdump", OPTIONAL, "not found", f"Without it no floating-point operations are shown. {error.hint}"
+        )
+
+
 def gpu() -> Examined:
     """A real GPU: asked of the driver's own tool, so that torch need not be loaded."""
     advice = "Everything but times works without one."
@@ -236,6 +248,7 @@ EXAMINATIONS: list[Callable[[], Examined]] = [
     torch_package,
     cxx_compiler,
     nvcc_compiler,
+    objdump,
     gpu,
     jail,
     build_cache,

@@ -69,8 +69,8 @@ def command(
     if pairs:
         console.print(f"{words.count(len(pairs), 'pair')} of nearly the same files: {out / 'similar.csv'}")
         for pair in pairs[:SHOWN_PAIRS]:
-            line = f"  {pair.similarity:.0%}  {pair.exercise}: {pair.first!a} and {pair.second!a}"
-            console.print(line, markup=False, soft_wrap=True)
+            console.print(f"  {pair.similarity:.0%}  {pair.exercise}", markup=False)
+            console.print(f"       {pair.first!a} and {pair.second!a}", markup=False, soft_wrap=True)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import multiprocessing
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import grader
 from grader import __version__
 from grader.course import Course, Entry
 from grader.errors import GraderError
@@ -143,7 +145,14 @@ class Session:
 
     def _key(self, submission: Submission, kernels: dict[str, tuple[str, bytes]]) -> str:
         """Changes with all that decides the grade."""
-        parts = [__version__, str(self.seed), self.instructions.digest, submission.digest, *self._wanted()]
+        parts = [
+            __version__,
+            code_digest(),
+            str(self.seed),
+            self.instructions.digest,
+            submission.digest,
+            *self._wanted(),
+        ]
         for name in kernels or self._wanted():
             parts += [name, hashlib.sha256(self.entries[name].tasks.read_bytes()).hexdigest()]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
@@ -166,6 +175,17 @@ class Session:
             return entry.skeleton.read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
+
+
+@functools.cache
+def code_digest() -> str:
+    """Of all that judges: with another grader or simulator, every grade is made anew."""
+    digest = hashlib.sha256()
+    package = Path(grader.__file__).parent
+    for path in sorted(package.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            digest.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def _without_copy(stem: str) -> str:

@@ -40,17 +40,17 @@ def check(
     seed: int | None = None,
     stages: Sequence[str] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
-    resources: bool = False,
+    details: bool = False,
 ) -> Verdict:
     """Judge a file as an answer to an exercise.
 
     ``exercise``: an ``Entry``, its name, or a whole ``Exercise``. ``file``: the kernel; by default the learner's own.
     ``device``: "cpu" is the simulator, "cuda" a real GPU. ``seed``: of all random inputs; None draws one. ``stages``:
-    which to run, by default all that the device has. ``on_progress`` is called from other threads too. ``resources``:
-    also registers, shared memory and occupancy by nvcc, where it is found.
+    which to run, by default all that the device has. ``on_progress`` is called from other threads too. ``details``: also
+    registers, shared memory and occupancy by nvcc, where it is found, and the floating-point operations of each line.
 
     A kernel that fails is a verdict. GraderError means that the grader could not judge: no such file, no compiler...
     """
     from grader.judge.driver import run_check
 
-    return run_check(exercise, file, device, seed, stages, on_progress, resources)
+    return run_check(exercise, file, device, seed, stages, on_progress, details)

@@ -40,11 +40,12 @@ class Builder:
         self.jail: Future[tiers.InForce] = self._pool.submit(tiers.in_force if device == "cpu" else tiers.without)
         """What the kernel is compiled and run in."""
         self._kernel: Future[BuiltKernel] = self._pool.submit(
-            self._timed, lambda: compile_kernel(file, device, device == "cpu", arch=arch, run=self._run_compiler())
+            self._timed, lambda: compile_kernel(file, device, device == "cpu", arch=arch, run=self.run_compiler())
         )
         self._runner: Future[Path] = self._pool.submit(lambda: build_runner(device, arch))
 
-    def _run_compiler(self) -> RunCommand:
+    def run_compiler(self) -> RunCommand:
+        """How a compiler is run: in the jail that is in force."""
         return compiling.run_in(self.jail.result().jail)
 
     def _timed(self, build: Callable[[], BuiltKernel]) -> BuiltKernel:
@@ -57,7 +58,7 @@ class Builder:
         """What would switch the simulator's checks off is an error here, in words."""
         assert kernel.libsim
         names = imports.refused(kernel.library, kernel.libsim)
-        word = instrumented.unchecked_word(kernel.plan, self._run_compiler())
+        word = instrumented.unchecked_word(kernel.plan, self.run_compiler())
         if word:
             names.append(word)
         if names:

@@ -25,11 +25,13 @@ from grader.judge.builds import Builder, Built
 from grader.judge.cases import Crew, Run, plan
 from grader.judge.correct import judge_correct
 from grader.judge.efficient import judge_efficient
+from grader.judge.operations import Operations
 from grader.judge.resources import Resources, launches_of
 from grader.judge.safe import judge_safe
 from grader.judge.simulated import attach_findings
 from grader.runner.client import Child, LoadFailed
 from grader.task import Exercise
+from grader.toolchain.build import BuiltKernel
 from grader.verdict import FAILED, PASSED, SKIPPED, STAGES, Stage, Verdict
 
 SETTINGS = {"checks": "1", "watchdog_seconds": "3"}
@@ -43,7 +45,7 @@ def run_check(
     seed: int | None,
     stages: Sequence[str] | None,
     on_progress: Callable[[Progress], None] | None,
-    resources: bool = False,
+    details: bool = False,
 ) -> Verdict:
     """See ``grader.judge.check``."""
     started = time.monotonic()
@@ -71,8 +73,9 @@ def run_check(
     verdict.stages.append(stage)
     report(Progress("builds", "finished", status=stage.status))
     if built is not None and set(wanted) != {"builds"}:
-        compiled = Resources(path) if resources else None
-        check = _Check(task, path, built, device, verdict.seed, wanted, report, held.jail)
+        compiled = Resources(path) if details else None
+        operations = Operations(path, builder.run_compiler()) if details and device == "cpu" else None
+        check = _Check(task, path, built, device, verdict.seed, wanted, report, held.jail, operations)
         verdict.stages += check.run()
         if compiled is not None:
             stage.resources = compiled.collect(launches_of(check.reports))
@@ -102,8 +105,9 @@ class _Check:
         stages: Sequence[str],
         report: Callable[[Progress], None],
         jail: Jail,
+        operations: Operations | None,
     ) -> None:
-        self.jail = jail
+        self.jail, self.operations = jail, operations
         self.task, self.file, self.built, self.device, self.seed = task, file, built, device, seed
         self.stages, self.report = stages, report
         self.reports: list[Any] = []
@@ -131,6 +135,8 @@ class _Check:
                 self.report(Progress("safe", "finished", status=safe.status))
             if counted and correct.passed and safe.passed:
                 efficient = judge_efficient(self.task, counted)
+                if self.operations is not None:
+                    self.operations.add_to(efficient, self.task, counted[0], self._child)
                 stages.append(efficient)
                 self.report(Progress("efficient", "finished", status=efficient.status))
         elif "fast" in self.stages and correct.passed:
@@ -157,7 +163,7 @@ class _Check:
         torch.set_num_threads(1)
         helpers = {} if self.device == "cpu" else {"helpers": 1}
         try:
-            Crew(self.task, self._child, self._read, count, **helpers).run([*runs, *counted])
+            Crew(self.task, lambda: self._child(self.built.kernel), self._read, count, **helpers).run([*runs, *counted])
         except LoadFailed as error:
             for run in runs:
                 run.result.status, run.result.problem, run.result.text = FAILED, "launch", str(error)
@@ -168,8 +174,7 @@ class _Check:
         if self.device == "cpu":
             attach_findings(run, self.built.kernel, self.file)
 
-    def _child(self) -> Child:
-        kernel = self.built.kernel
+    def _child(self, kernel: BuiltKernel) -> Child:
         settings = SETTINGS if self.device == "cpu" else {}
         return Child(self.built.runner, kernel.library, kernel.libsim, settings, jail=self.jail)
 

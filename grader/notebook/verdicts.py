@@ -11,7 +11,7 @@ from rich.text import Text
 
 from grader.course import course_root, find
 from grader.notebook.panel import WIDTH, Panel
-from grader.report import source_view, terminal, words
+from grader.report import operations_view, source_view, terminal, words
 from grader.report.failures import render_findings
 from grader.report.picture import timeless
 from grader.verdict import Finding, SourceLine, Verdict
@@ -91,6 +91,9 @@ def show(report: Any, source: str | Path | None = None, whole: bool = False) -> 
         text = [margin[number].source if number in margin else "" for number in range(1, max(margin) + 1)]
     if text is not None and margin:
         rows.append(source_view.render_source(text, margin, WIDTH, whole))
+    if operations_view.counted(report.totals):
+        rows += [Text(""), Text("What it computes", style="title"), Text(operations_view.sentence(report.totals))]
+        rows.append(operations_view.table(lines))
     if not rows:
         rows.append(Text("No finding, and nothing was counted."))
     return Panel(Group(*rows))

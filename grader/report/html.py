@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import GraderError
-from grader.report import failures, source_view, words
+from grader.report import failures, operations_view, source_view, words
 from grader.report.failures import failing_cases
 from grader.verdict import Finding, Verdict
 
@@ -41,7 +41,11 @@ def html_page(verdict: Verdict) -> str:
         caret=caret,
     )
     return environment.get_template("verdict.html.j2").render(
-        verdict=verdict, look=failures.first_look(verdict), source=source_rows(verdict), worst=worst_lines(verdict)
+        verdict=verdict,
+        look=failures.first_look(verdict),
+        source=source_rows(verdict),
+        worst=worst_lines(verdict),
+        operations=operation_rows(verdict),
     )
 
 
@@ -68,6 +72,18 @@ def worst_lines(verdict: Verdict) -> list[dict[str, Any]]:
         {"line": line.line, "source": line.source.strip(), "advice": source_view.advice(line)}
         for line in source_view.worst(_margin(verdict))
     ]
+
+
+def operation_rows(verdict: Verdict) -> dict[str, Any]:
+    """What the kernel computes, in a sentence and by line; empty where that was not counted."""
+    stage = next((stage for stage in verdict.stages if operations_view.counted(stage.totals)), None)
+    if stage is None:
+        return {}
+    lines = [*operations_view.computing(stage.lines), *operations_view.diverging(stage.lines)]
+    return {
+        "sentence": operations_view.sentence(stage.totals),
+        "lines": list({line.line: line for line in sorted(lines, key=lambda line: line.line)}.values()),
+    }
 
 
 def source_rows(verdict: Verdict) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from grader.report import failures, source_view, theme, timings, words
+from grader.report import failures, operations_view, source_view, theme, timings, words
 from grader.report.failures import indented, paragraph
 from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Verdict
 
@@ -163,6 +163,11 @@ def counters_view(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
     source = source_view.read_source(verdict.file)
     if verbose and source:
         rows += [Text(""), source_view.render_source(source, margin, width, ascii_only=ascii_only)]
+    if verbose and operations_view.counted(stage.totals):
+        rows += [Text(""), Text("  What it computes", style="title"), paragraph(operations_view.sentence(stage.totals))]
+        rows.append(indented(operations_view.table(lines), expand=True))
+    if verbose and stage.note:
+        rows += [Text(""), paragraph(stage.note, style="quiet")]
     return rows
 
 

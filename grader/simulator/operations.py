@@ -2,8 +2,9 @@
 
 The library says at run time how often each piece was executed; what a piece holds is read from its instructions. A
 piece is named by the address to which its call of ``__sanitizer_cov_trace_pc`` returns; an instruction belongs to the
-call in its own basic block or, if that has none, to the last one on the way to it. Counted are the additions, subtractions, multiplications, divisions and square roots of floats and doubles; a
-packed instruction counts each of its elements, a fused multiply-add two. Not counted: minimum and maximum, comparisons,
+call in its own basic block or, if that has none, to the last one on the way to it. Counted are the additions,
+subtractions, multiplications, divisions and square roots of floats and doubles; a packed instruction counts each of its
+elements, a fused multiply-add two. Not counted: minimum and maximum, comparisons,
 conversions, sign changes and absolute values (a GPU has no FADD, FMUL or FFMA for them either), what library
 functions compute inside (a call of one is a special function), the arithmetic of 16-bit types, which the simulator
 emulates, and tensor cores.
@@ -84,13 +85,18 @@ class _Instruction:
     operands: str
 
 
+def find_objdump() -> str:
+    """The program that reads a library's instructions; an error that says how to get it."""
+    tool = shutil.which("objdump") or shutil.which("llvm-objdump")
+    if tool is None:
+        raise GraderError("there is no objdump, which reads them from the compiled kernel", "Install binutils.")
+    return tool
+
+
 @functools.lru_cache(maxsize=64)
 def operations_of(library: Path) -> dict[int, list[Operation]]:
     """The operations of each piece of code, by the offset at which the piece begins. Libraries never change."""
-    tool = shutil.which("objdump") or shutil.which("llvm-objdump")
-    if tool is None:
-        raise GraderError("floating-point operations cannot be counted: there is no objdump", "Install binutils.")
-    command = [tool, "-d", "--no-show-raw-insn", str(library)]
+    command = [find_objdump(), "-d", "--no-show-raw-insn", str(library)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise GraderError(f"objdump cannot read {library.name}: {done.stderr.strip()}")

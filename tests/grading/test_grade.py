@@ -58,6 +58,17 @@ def test_a_class(course: Course, hand_in, instructor: Path, tmp_path: Path, caps
     assert grades(tmp_path / "again") == grades(out)
 
 
+def test_another_grader_grades_anew(course: Course, hand_in, tmp_path: Path, monkeypatch) -> None:
+    folder = hand_in("ann")
+    arguments = ["grade", str(folder), "--out", str(tmp_path / "out"), "--exercise", "twice"]
+    assert run(arguments) == 0
+    result = tmp_path / "out/ann/results.json"
+    before = result.stat().st_mtime_ns
+    monkeypatch.setattr("grader.grading.session.code_digest", lambda: "another")
+    assert run(arguments) == 0
+    assert result.stat().st_mtime_ns != before
+
+
 KILLED_AFTER_ONE = """
 import os, signal, sys
 from grader.cli.app import run

@@ -1,0 +1,75 @@
+"""Floating-point operations and active lanes of a kernel, line by line, for whoever asks to see its source.
+
+Counting them takes a second build of the kernel, in which every piece of straight-line code reports that it ran. It is
+compiled beside the cases and runs the case of *efficient* once more, in the same jail. It fails nothing: no bar uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from grader.errors import GraderError
+from grader.judge.cases import Run, plan, run_case
+from grader.judge.simulated import lines_of, read_report
+from grader.runner.client import Child, LoadFailed
+from grader.simulator.operations import find_objdump
+from grader.task import Exercise
+from grader.toolchain.build import BuiltKernel, compile_kernel
+from grader.toolchain.process import RunCommand
+from grader.verdict import SourceLine, Stage
+
+TOTALS = ("flops", "special_functions", "active_lanes")
+OF_LINES = (*TOTALS, "executions", "warp_executions", "possible_lanes")
+
+
+class Operations:
+    """The build in a thread; ``add_to`` waits for it."""
+
+    def __init__(self, file: Path, run_compiler: RunCommand) -> None:
+        self.file = file
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="operations")
+        self._kernel: Future[BuiltKernel] = self._pool.submit(self._compile, run_compiler)
+
+    def _compile(self, run_compiler: RunCommand) -> BuiltKernel:
+        find_objdump()
+        return compile_kernel(self.file, "cpu", checks=True, operations=True, run=run_compiler)
+
+    def add_to(self, stage: Stage, exercise: Exercise, counted: Run, new_child: Callable[[BuiltKernel], Child]) -> None:
+        """Count in one more run of the case whose counters the stage shows."""
+        try:
+            kernel = self._kernel.result()
+            self._run(stage, exercise, counted, kernel, new_child(kernel))
+        except (GraderError, LoadFailed) as error:
+            message = error.message if isinstance(error, GraderError) else str(error)
+            hint = error.hint if isinstance(error, GraderError) else ""
+            stage.note = f"Floating-point operations are not shown: {message}. {hint or ''}".strip()
+        finally:
+            self._pool.shutdown(wait=False)
+
+    def _run(self, stage: Stage, exercise: Exercise, counted: Run, kernel: BuiltKernel, child: Child) -> None:
+        (run,) = plan(exercise, [(counted.case, counted.dtype)], counted.seed, counted=True)
+        run.seed = counted.seed  # the very inputs of the run whose counters are shown
+        try:
+            run_case(exercise, run, child)
+        finally:
+            child.stop()
+        report = read_report(run, kernel, self.file)
+        if report is None or not run.result.passed:
+            raise GraderError("the kernel that counts them did not end as the kernel itself did")
+        stage.totals |= {name: float(report.totals.get(name, 0)) for name in TOTALS}
+        stage.totals["flops_needed"] = counted.operations or 0.0
+        stage.lines = merged(stage.lines, lines_of(report))
+
+
+def merged(lines: list[SourceLine], executed: list[SourceLine]) -> list[SourceLine]:
+    """The lines, with what they executed; and those of the same files that only compute."""
+    found = {(line.file, line.line): line for line in lines}
+    files = {line.file for line in lines}
+    for line in executed:
+        counters = {name: line.counters[name] for name in OF_LINES if name in line.counters}
+        if line.file in files and counters:
+            own = found.setdefault((line.file, line.line), SourceLine(line.file, line.line, line.source))
+            own.counters |= counters
+    return [found[place] for place in sorted(found)]
