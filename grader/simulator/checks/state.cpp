@@ -137,20 +137,25 @@ BlockState& begin_block(Block& block) {
         state->warps[w] = {&block.warps[w], state, 1, nullptr};
         block.warps[w].checks = &state->warps[w];
     }
+    // Kernels of many small blocks spend much of their time here: what the threads of a warp share is made once.
     ThreadState pattern = {};
-    pattern.stamp = make_stamp(state->serial, 1, 0);
     pattern.block = state;
     pattern.worker = &worker;
     set_floors(pattern);
-    for (unsigned i = 0; i < block.thread_count; ++i) {
-        ThreadState& thread = state->threads[i];
-        thread = pattern;
-        thread.stamp |= i;
-        thread.thread = &block.threads[i];
-        thread.warp = &state->warps[i / lanes_per_warp];
-        thread.lane = static_cast<uint8_t>(i % lanes_per_warp);
-        set_time(thread, 1);
-        block.threads[i].checks = &thread;
+    Thread* running = block.threads;
+    ThreadState* thread = state->threads;
+    for (unsigned first = 0; first < block.thread_count; first += lanes_per_warp) {
+        pattern.stamp = make_stamp(state->serial, 1, 0) | first;
+        pattern.warp = &state->warps[first / lanes_per_warp];
+        set_time(pattern, 1);
+        unsigned lanes = block.thread_count - first < lanes_per_warp ? block.thread_count - first : lanes_per_warp;
+        for (unsigned lane = 0; lane < lanes; ++lane, ++thread, ++running) {
+            *thread = pattern;
+            thread->stamp |= lane;
+            thread->thread = running;
+            thread->lane = static_cast<uint8_t>(lane);
+            running->checks = thread;
+        }
     }
     worker.blocks.push(state);
     return *state;
