@@ -108,3 +108,64 @@ def test_shared_memory(load, schedule):
     x, bins = np.random.default_rng(0).integers(0, 1 << 20, 5000).astype(np.int32), np.zeros(16, dtype=np.int32)
     assert kernel("histogram", x, bins, len(x)).error == 0
     np.testing.assert_array_equal(bins, np.bincount(x & 15, minlength=16))
+
+
+OPERATIONS = ["add", "sub", "min", "max", "exch", "cas", "and", "or", "xor", "inc", "dec"]
+"""In the order of the enumeration in one_atomic.cu."""
+AFTER = {
+    "add": lambda cell, operand, compare: cell + operand,
+    "sub": lambda cell, operand, compare: cell - operand,
+    "min": lambda cell, operand, compare: min(cell, operand),
+    "max": lambda cell, operand, compare: max(cell, operand),
+    "exch": lambda cell, operand, compare: operand,
+    "cas": lambda cell, operand, compare: operand if cell == compare else cell,
+    "and": lambda cell, operand, compare: cell & operand,
+    "or": lambda cell, operand, compare: cell | operand,
+    "xor": lambda cell, operand, compare: cell ^ operand,
+    "inc": lambda cell, operand, compare: 0 if cell >= operand else cell + 1,
+    "dec": lambda cell, operand, compare: operand if cell == 0 or cell > operand else cell - 1,
+}
+OF_ALL = ["add", "min", "max", "exch", "cas", "and", "or", "xor"]
+HAS = {
+    "int": (np.int32, [*OF_ALL, "sub"]),
+    "unsigned": (np.uint32, [*OF_ALL, "sub", "inc", "dec"]),
+    "unsigned_long": (np.uint64, OF_ALL),
+    "signed_long": (np.int64, ["min", "max"]),
+    "float": (np.float32, ["add", "exch"]),
+    "double": (np.float64, ["add"]),
+}
+
+
+@pytest.mark.parametrize(("name", "operation"), [(name, op) for name, (_, ops) in HAS.items() for op in ops])
+def test_each_operation_returns_what_was_there(load, name, operation):
+    dtype = HAS[name][0]
+    whole = np.issubdtype(dtype, np.integer)
+    largest = int(np.iinfo(dtype).max) if whole else 100
+    values = [0, 1, 5, 7, largest] if whole else [0.5, -3.25, 100.0]
+    bits = 8 * np.dtype(dtype).itemsize
+    # Threads of a GPU compute with the numbers modulo 2^bits.
+    signed = whole and np.iinfo(dtype).min < 0
+    for cell in values:
+        for operand in values:
+            x = np.array([cell, 0, operand, 5], dtype=dtype)
+            carried = x if not whole else x.view(np.int32 if bits == 32 else np.int64)
+            assert load("one_atomic")(f"one_{name}", carried, OPERATIONS.index(operation)).error == 0
+            after = AFTER[operation](cell, operand, 5)
+            if whole:
+                after &= 2**bits - 1
+                after -= 2**bits if signed and after > largest else 0
+            assert (x[1], x[0]) == (cell, after), f"{operation} of {operand} to {cell}"
+
+
+@pytest.mark.parametrize("name", ["half2", "bfloat162"])
+def test_pairs_return_what_was_there(load, name):
+    pairs = np.array([1.5, -2.0, 0.0, 0.0, 0.25, 8.0], dtype=np.float32)
+    if name == "half2":
+        x = pairs.astype(np.float16)
+        assert load("one_atomic")("one_half2", x, OPERATIONS.index("add")).error == 0
+        seen = x.astype(np.float32)
+    else:
+        x = (pairs.view(np.uint32) >> 16).astype(np.uint16)
+        assert load("one_atomic")("one_bfloat162", x, OPERATIONS.index("add")).error == 0
+        seen = (x.astype(np.uint32) << 16).view(np.float32)
+    np.testing.assert_array_equal(seen, [1.75, 6.0, 1.5, -2.0, 0.25, 8.0])
