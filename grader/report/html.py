@@ -39,6 +39,7 @@ def html_page(verdict: Verdict) -> str:
         one_line=failures.one_line,
         worst_bars=failures.worst_bars,
         caret=caret,
+        count_operations=operations_view.operations,
     )
     return environment.get_template("verdict.html.j2").render(
         verdict=verdict,

@@ -26,15 +26,18 @@ def counted(totals: Mapping[str, float]) -> bool:
 
 def sentence(totals: Mapping[str, float]) -> str:
     """Operations, what the task's formula says, how many there are for each byte moved, and the lanes that took part."""
-    flops, special = totals["flops"], totals.get("special_functions", 0)
-    work = words.count(flops, "floating-point operation") if flops else "No floating-point operations"
-    if special:
-        work += f" and {words.count(special, 'special function')}"
-    if flops and totals.get("flops_needed"):
+    flops, tensor = totals["flops"], totals.get("tensor_operations", 0)
+    kinds = [words.count(flops, "floating-point operation")] if flops else []
+    if tensor:
+        kinds.append(f"{tensor:,.0f} on tensor cores")
+    if totals.get("special_functions"):
+        kinds.append(words.count(totals["special_functions"], "special function"))
+    work = words.listed(kinds) if kinds else "No floating-point operations"
+    if flops + tensor and totals.get("flops_needed"):
         work += f" (the task's formula: {totals['flops_needed']:,.0f})"
     parts = [work]
-    if flops and totals.get("global_bytes"):
-        parts.append(f"{flops / totals['global_bytes']:.3g} operations for each byte of global memory")
+    if flops + tensor and totals.get("global_bytes"):
+        parts.append(f"{(flops + tensor) / totals['global_bytes']:.3g} operations for each byte of global memory")
     parts.append(f"{totals.get('active_lanes', 0):.3g} of {WARP} lanes take part on average")
     return "; ".join(parts) + "."
 
@@ -51,8 +54,13 @@ def diverging(lines: Sequence[SourceLine]) -> list[SourceLine]:
     return sorted(found, key=lambda line: (-_idle(line), line.line))[:MOST]
 
 
+def operations(line: SourceLine) -> float:
+    """On a line: those of threads and those of tensor cores."""
+    return line.counters.get("flops", 0) + line.counters.get("tensor_operations", 0)
+
+
 def _work(line: SourceLine) -> float:
-    return line.counters.get("flops", 0) + line.counters.get("special_functions", 0)
+    return operations(line) + line.counters.get("special_functions", 0)
 
 
 def _idle(line: SourceLine) -> float:
@@ -72,7 +80,7 @@ def table(lines: Sequence[SourceLine]) -> RenderableType:
         style = "quiet" if not _idle(rows[number]) else "warn" if lanes >= WARP / 2 else "bad"
         drawn.add_row(
             str(number),
-            words.short(counters["flops"]) if counters.get("flops") else "",
+            words.short(operations(rows[number])) if operations(rows[number]) else "",
             words.short(counters["special_functions"]) if counters.get("special_functions") else "",
             Text(f"{lanes:.1f}" if lanes else "", style=style),
             Text(rows[number].source.strip(), style="code"),

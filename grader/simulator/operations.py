@@ -4,10 +4,10 @@ The library says at run time how often each piece was executed; what a piece hol
 piece is named by the address to which its call of ``__sanitizer_cov_trace_pc`` returns; an instruction belongs to the
 call in its own basic block or, if that has none, to the last one on the way to it. Counted are the additions,
 subtractions, multiplications, divisions and square roots of floats and doubles; a packed instruction counts each of its
-elements, a fused multiply-add two. Not counted: minimum and maximum, comparisons,
-conversions, sign changes and absolute values (a GPU has no FADD, FMUL or FFMA for them either), what library
-functions compute inside (a call of one is a special function), the arithmetic of 16-bit types, which the simulator
-emulates, and tensor cores.
+elements, a fused multiply-add two. Not counted: minimum and maximum, comparisons, conversions, sign changes and absolute
+values (a GPU has no FADD, FMUL or FFMA for them either), what library functions compute inside (a call of one is a
+special function), and the arithmetic of 16-bit types, which the simulator emulates. Products on tensor cores are counted
+where they are made, in every build: ``tensor_operations``.
 
 It is the code for the simulator's processor that is read. Where that compiler computes more or less than nvcc's - both
 sides of a short branch, or an operation on constants - the counts follow it.

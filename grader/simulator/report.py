@@ -24,6 +24,7 @@ bank_conflict_ways     of the worst source line: wavefronts for each ideal wavef
 constant_bytes         distinct bytes of each request to constant memory, summed
 atomics                atomic operations by threads
 barriers               barriers of blocks
+tensor_operations      additions and multiplications on tensor cores: 2 m n k of each tile of a warp
 blocks                 blocks of the kernel with the most, all its launches together
 scratch_bytes          the most device memory that launchers had allocated at once, and the ``__device__`` variables
                        that kernels used
@@ -142,6 +143,8 @@ class LineCounters:
     """Atomic operations by threads."""
     barriers: int = 0
     """Times that a block met here."""
+    tensor_operations: int = 0
+    """Additions and multiplications on tensor cores."""
     worst_ways: int = 0
     """Bank-conflict ways of the worst single request."""
     flops: int = 0
@@ -367,6 +370,9 @@ class _Reader:
         for site, count in data["barrier_sites"]:
             place = self._location(site)
             counted.append(LineCounters(place.file, place.line, self._source_line(place), barriers=count))
+        for site, count in data["tensor_sites"]:
+            place = self._location(site)
+            counted.append(LineCounters(place.file, place.line, self._source_line(place), tensor_operations=count))
         lines = _merge_lines([*counted, *self._operations(number)])
         kernel = KernelCounters(
             data["name"],
@@ -551,6 +557,7 @@ def _line_totals(lines: Sequence[LineCounters]) -> dict[str, float]:
             "global_written_bytes",
             "shared_bytes",
             "constant_bytes",
+            "tensor_operations",
             "atomics",
         )
     }

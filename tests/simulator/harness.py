@@ -35,6 +35,7 @@ class SimulatedKernel:
     """A kernel file, loaded. ``kernel("launcher", array, number, ...)`` runs it; arrays are changed in place."""
 
     def __init__(self, path: Path, checks: bool = False, compiler: str | None = None) -> None:
+        self.checks = checks
         self.built = compile_kernel(path, "cpu", checks=checks, compiler=compiler)
         self.sim = ctypes.CDLL(str(self.built.libsim))
         self.sim.sim_tensor_alloc.restype = ctypes.c_void_p

@@ -59,7 +59,10 @@ def test_products(kernel, launcher, shape, dtype, sum_type, layouts, shared):
         stored(b, ldb, b_by_row, dtype),
         stored(c, ldc, sums_by_row, sum_type),
     )
-    run(kernel, launcher, *arguments, out, lda, ldb, ldc, layouts, shared)
+    outcome = run(kernel, launcher, *arguments, out, lda, ldb, ldc, layouts, shared)
+    if kernel.checks:
+        (counted,) = outcome.report["kernels"]
+        assert sum(operations for _, operations in counted["tensor_sites"]) == 2 * m * n * k
     expected = a.astype(np.float64) @ b.astype(np.float64) + c
     lines = expected if sums_by_row else expected.T
     rows, columns = lines.shape

@@ -22,8 +22,9 @@ unsigned kernel_index(const char* name) {
     KernelRecord record = {};
     strncpy(record.name, name, sizeof record.name - 1);
     record.sites = static_cast<Growable<SiteCounters>*>(calloc(1, sizeof *record.sites));
-    record.barrier_sites = static_cast<Growable<BarrierCount>*>(calloc(1, sizeof *record.barrier_sites));
-    if (!record.sites || !record.barrier_sites) abort();
+    record.barrier_sites = static_cast<Growable<PlaceCount>*>(calloc(1, sizeof *record.barrier_sites));
+    record.tensor_sites = static_cast<Growable<PlaceCount>*>(calloc(1, sizeof *record.tensor_sites));
+    if (!record.sites || !record.barrier_sites || !record.tensor_sites) abort();
     kernels.push(record);
     return static_cast<unsigned>(kernels.size() - 1);
 }
@@ -52,21 +53,23 @@ void collect(KernelRecord& record) {
     });
 }
 
-void count_barriers(KernelRecord& record, uint16_t site, uint64_t count) {
-    for (BarrierCount& known : *record.barrier_sites) {
+void add_count(Growable<PlaceCount>& counts, uint16_t site, uint64_t count) {
+    for (PlaceCount& known : counts) {
         if (known.site != site) continue;
         known.count += count;
         return;
     }
-    record.barrier_sites->push({site, count});
+    counts.push({site, count});
 }
 
 void forget_kernels() {
     for (KernelRecord& record : kernels) {
         record.sites->~Growable();
         record.barrier_sites->~Growable();
+        record.tensor_sites->~Growable();
         free(record.sites);
         free(record.barrier_sites);
+        free(record.tensor_sites);
     }
     kernels.clear();
 }

@@ -16,7 +16,7 @@ struct SiteCounters {
     Counters counters;
 };
 
-struct BarrierCount {
+struct PlaceCount {
     uint16_t site;
     uint64_t count;
 };
@@ -33,7 +33,8 @@ struct KernelRecord {
     uint64_t barriers;            // of blocks
     uint64_t touched_sectors[3];  // distinct 32-byte sectors of each launch, summed: read, written, either
     Growable<SiteCounters>* sites;
-    Growable<BarrierCount>* barrier_sites;
+    Growable<PlaceCount>* barrier_sites;
+    Growable<PlaceCount>* tensor_sites;  // operations of tensor cores
 };
 
 unsigned kernel_index(const char* name);
@@ -41,7 +42,7 @@ KernelRecord& kernel(unsigned index);
 size_t kernel_count();
 // Moves what the sites of all workers have counted into the kernel.
 void collect(KernelRecord& kernel);
-void count_barriers(KernelRecord& kernel, uint16_t site, uint64_t count);
+void add_count(Growable<PlaceCount>& counts, uint16_t site, uint64_t count);
 void forget_kernels();
 
 // --- device memory that a program allocates itself ---

@@ -72,6 +72,7 @@ void launch_begin(Launch& launch) {
     the_launch.has_dynamic_array = false;
     the_launch.barriers = 0;
     the_launch.barriers_at.clear();
+    the_launch.tensor_operations_at.clear();
     the_launch.cell_lock.reset();
     the_launch.lock.reset();
     atomic_lock.reset();
@@ -106,7 +107,10 @@ void launch_end(Launch& launch) {
     record.barriers += the_launch.barriers;
     collect(record);
     the_launch.barriers_at.each([&record](uint64_t address, uint64_t count) {
-        count_barriers(record, site_id(reinterpret_cast<const void*>(address)), count);
+        add_count(*record.barrier_sites, site_id(reinterpret_cast<const void*>(address)), count);
+    });
+    the_launch.tensor_operations_at.each([&record](uint64_t address, uint64_t count) {
+        add_count(*record.tensor_sites, site_id(reinterpret_cast<const void*>(address)), count);
     });
     SectorTotals sectors = end_sectors();
     record.touched_sectors[0] += sectors.read;
@@ -184,6 +188,11 @@ void warp_collective(Warp& warp, Wait, unsigned, unsigned participants) {
     WarpState& state = *state_of(warp);
     settle_lanes(state, participants);
     if (participants == (warp.existing & ~warp.exited)) flush_warp(state);
+}
+
+void tensor_product(Warp&, unsigned operations, const void* address) {
+    Locked locked(the_launch.lock);
+    the_launch.tensor_operations_at.at(reinterpret_cast<uint64_t>(address)) += operations;
 }
 
 void grid_sync(Launch&) {

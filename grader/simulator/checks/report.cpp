@@ -272,6 +272,18 @@ void write_counters(const SiteCounters& counted) {
     used_site[counted.site] = true;
 }
 
+void write_places(const char* name, const Growable<PlaceCount>& counts) {
+    out.open(name, '[');
+    for (const PlaceCount& counted : counts) {
+        out.open('[');
+        out.item(uint64_t(counted.site));
+        out.item(counted.count);
+        out.close(']');
+        used_site[counted.site] = true;
+    }
+    out.close(']');
+}
+
 void write_kernel(const KernelRecord& record) {
     out.open('{');
     out.text("name", record.name);
@@ -289,15 +301,8 @@ void write_kernel(const KernelRecord& record) {
     out.open("sites", '[');
     for (const SiteCounters& counted : *record.sites) write_counters(counted);
     out.close(']');
-    out.open("barrier_sites", '[');
-    for (const BarrierCount& counted : *record.barrier_sites) {
-        out.open('[');
-        out.item(uint64_t(counted.site));
-        out.item(counted.count);
-        out.close(']');
-        used_site[counted.site] = true;
-    }
-    out.close(']');
+    write_places("barrier_sites", *record.barrier_sites);
+    write_places("tensor_sites", *record.tensor_sites);
     out.close('}');
 }
 

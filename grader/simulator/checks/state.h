@@ -162,7 +162,8 @@ struct LaunchState {
     SpinLock lock;           // of the rest
     HashMap<SyncLog*> logs;  // by the address of the atomic variable
     uint64_t barriers;
-    HashMap<uint64_t> barriers_at;  // by return address
+    HashMap<uint64_t> barriers_at;           // by return address
+    HashMap<uint64_t> tensor_operations_at;  // by return address
 };
 
 extern LaunchState the_launch;

@@ -32,6 +32,8 @@ void barrier_arrive(Thread& thread, unsigned barrier);
 void syncwarp(Warp& warp, unsigned mask, unsigned participants);
 // Any other warp intrinsic: lanes met, but memory is not ordered.
 void warp_collective(Warp& warp, Wait kind, unsigned mask, unsigned participants);
+// A product on the tensor cores, once for its warp: additions and multiplications. `address` is the kernel's return address.
+void tensor_product(Warp& warp, unsigned operations, const void* address);
 // All threads of the grid have arrived.
 void grid_sync(Launch& launch);
 

@@ -15,6 +15,7 @@ WEAK void barrier(Block&, unsigned, const unsigned*) {}
 WEAK void barrier_arrive(Thread&, unsigned) {}
 WEAK void syncwarp(Warp&, unsigned, unsigned) {}
 WEAK void warp_collective(Warp&, Wait, unsigned, unsigned) {}
+WEAK void tensor_product(Warp&, unsigned, const void*) {}
 WEAK void grid_sync(Launch&) {}
 WEAK void atomic(Thread&, const void*, size_t, AtomicOp, Scope, const void*) {}
 WEAK void atomic_done(Thread&, const void*, size_t, AtomicOp, bool) {}

@@ -175,6 +175,31 @@ WarpFinish multiplication(Mma kind) {
     return multiply_doubles;
 }
 
+// Additions and multiplications of a tile: 2 m n k.
+unsigned operations(Mma kind) {
+    switch (kind) {
+        case Mma::m16n8k32_s32_s8:
+        case Mma::m16n8k32_s32_u8:
+            return 2 * 16 * 8 * 32;
+        case Mma::m16n8k16_f32_f16:
+        case Mma::m16n8k16_f32_bf16:
+        case Mma::m16n8k16_f16_f16:
+        case Mma::m16n8k16_s32_s8:
+        case Mma::m16n8k16_s32_u8:
+            return 2 * 16 * 8 * 16;
+        case Mma::m16n8k8_f32_f16:
+        case Mma::m16n8k8_f32_bf16:
+        case Mma::m16n8k8_f16_f16:
+        case Mma::m16n8k8_f32_tf32:
+            return 2 * 16 * 8 * 8;
+        case Mma::m16n8k4_f32_tf32:
+            return 2 * 16 * 8 * 4;
+        case Mma::m8n8k4_f64:
+            return 2 * 8 * 8 * 4;
+    }
+    return 0;
+}
+
 // The 8x8 matrices of 16-bit elements that go through ldmatrix and its siblings: [matrix][row][column].
 struct Matrices {
     uint16_t element[4][8][8];
@@ -243,7 +268,12 @@ Registers mma(Site site, Mma kind, uint64_t a01, uint64_t a23, uint64_t b01, uin
     split(b01, operands.b);
     split(c01, operands.c);
     split(c23, operands.c + 2);
-    return meet(site, "mma.sync", operands, multiplication(kind), CALLER);
+    Registers sums = meet(site, "mma.sync", operands, multiplication(kind), CALLER);
+    Thread& self = *current_thread;
+    if (self.lane == 0 && self.warp->block->launch->checks_enabled) {
+        events::tensor_product(*self.warp, operations(kind), CALLER);
+    }
+    return sums;
 }
 
 Registers ldmatrix(Site site, bool transposed, uint64_t row01, uint64_t row23) {
