@@ -36,10 +36,10 @@ def test_a_report_shows_findings_and_counters(tmp_path: Path) -> None:
     lines = [
         SimpleNamespace(file=str(source), line=line.line, counters=line.counters) for line in samples.lines(str(source))
     ]
-    text = str(show(SimpleNamespace(findings=[finding], lines=lines)))
+    text = str(show(SimpleNamespace(findings=[finding], lines=lines, totals={})))
     assert "memcheck" in text and "32-way bank conflict" in text and "8.0x" in text and "line 5;" in text
     assert str(tmp_path) not in text
-    assert "No finding" in str(show(SimpleNamespace(findings=[], lines=[])))
+    assert "No finding" in str(show(SimpleNamespace(findings=[], lines=[], totals={})))
 
 
 def test_html_is_one_pre_with_inline_colours() -> None:
