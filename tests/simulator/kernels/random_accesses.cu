@@ -1,0 +1,23 @@
+// A small kernel whose accesses to shared memory are numbers of the test: two writes and a read, each an index per thread,
+// with or without a barrier after each write. Used to compare the checks with a model that looks at every pair.
+#include <cuda_runtime.h>
+
+constexpr int kSize = 96;
+
+__global__ void accesses(const int* first, const int* second, const int* third, int* out, int barriers) {
+    __shared__ int cells[kSize];
+    __shared__ int other[kSize];
+    const int t = threadIdx.x;
+    for (int i = t; i < kSize; i += blockDim.x) cells[i] = other[i] = -1;
+    __syncthreads();
+    if (first[t] >= 0) cells[first[t]] = t;
+    if (barriers & 1) __syncthreads();
+    if (second[t] >= 0) cells[second[t]] = t + 1000;
+    if (barriers & 2) __syncthreads();
+    out[t] = third[t] >= 0 ? cells[third[t]] : other[t % kSize];
+}
+
+extern "C" void run(const int* first, const int* second, const int* third, int* out, int threads, int barriers,
+                    cudaStream_t stream) {
+    accesses<<<1, threads, 0, stream>>>(first, second, third, out, barriers);
+}
