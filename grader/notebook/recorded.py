@@ -42,10 +42,11 @@ def h200_table(day: str | Path, *exercises: str) -> Panel:
     return Panel(Group(*rows))
 
 
-def h200_goals(day: str | Path, *goals: tuple[str, str, float]) -> Panel:
+def h200_goals(day: str | Path, *goals: tuple[str, str, float], size: str = "") -> Panel:
     """What the recorded rows say about a day's goals, one line each: (exercise, "torch" or "copy", at least).
 
-    "torch" is torch's time over ours, "copy" the fraction of the copy bandwidth of the same run.
+    "torch" is torch's time over ours, "copy" the fraction of the copy bandwidth of the same run. ``size``: only the rows
+    of sizes whose name begins so.
     """
     folder = day if isinstance(day, Path) else lesson(day)
     recorded = _read(folder / "h200.json")
@@ -53,17 +54,25 @@ def h200_goals(day: str | Path, *goals: tuple[str, str, float]) -> Panel:
     for exercise, yardstick, at_least in goals:
         wanted = f"{exercise}: at least {at_least:.2f} {'x torch' if yardstick == 'torch' else 'of copy'}"
         timings = [_timing(item) for item in recorded.get(exercise, {}).get("timings", [])]
+        timings = [timing for timing in timings if timing.name.startswith(size)]
         values = [(_measured(timing, yardstick), timing) for timing in timings]
         known = [(value, timing) for value, timing in values if value is not None]
         if not known:
             lines.append(Text(f"{wanted}. Not recorded yet."))
             continue
-        missed = [f"{timing.name}, {timing.dtype} ({value:.2f})" for value, timing in known if value < at_least]
+        missed = [
+            f"{timing.name}, {timing.dtype} ({_below(value, at_least)})" for value, timing in known if value < at_least
+        ]
         met = len(known) - len(missed)
         lines.append(Text(f"{wanted}. Met in {met} of {len(known)} rows."))
         if missed:
             lines.append(paragraph(f"Not met: {'; '.join(missed)}", style="quiet", indent=2))
     return Panel(Group(*lines))
+
+
+def _below(value: float, limit: float) -> str:
+    """A figure that does not round to the limit it misses."""
+    return f"{value:.2f}" if round(value, 2) < limit else f"{value:.3f}"
 
 
 def _measured(timing: Timing, yardstick: str) -> float | None:
