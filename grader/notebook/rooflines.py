@@ -46,9 +46,11 @@ def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool 
             ax.plot([x, x], [y, roof], color=colour, lw=1, ls=":")
             name = f"{name} ({100 * y / roof:.0f} %)"
         ax.plot(x, y, "o", color=colour, ms=7, zorder=3)
-        # On the slope a label stands to the right of its point. Under the flat roof labels alternate in height.
+        # On the slope a label stands to the right of its point. Under the flat roof labels alternate in height; close to
+        # the ridge they begin at the point, as a centred one would cross the slope.
         flat = x >= ridge
-        place = (0, -16 - 14 * (number % 3)) if flat else (9, -4)
+        centred = x >= 2 * ridge
+        place = (0 if centred else 9, -16 - 14 * (number % 3)) if flat else (9, -4)
         ax.annotate(
             name,
             (x, y),
@@ -56,7 +58,7 @@ def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool 
             textcoords="offset points",
             color=colour,
             fontsize=9,
-            ha="center" if flat else "left",
+            ha="center" if centred else "left",
         )
     ax.set_xscale("log")
     ax.set_yscale("log")
@@ -64,7 +66,7 @@ def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool 
     ax.set_ylim(left * peak.bandwidth, top * 3)
     ax.set_xlabel("operations per byte moved")
     ax.set_ylabel("operations per second")
-    middle = (left * ridge) ** 0.5
+    middle = left**0.3 * ridge**0.7  # to the left of the slope, with room for the text
     memory = f"memory: {peak.bandwidth / 1e12:.3g} TB/s  "
     ax.text(middle, middle * peak.bandwidth * 1.1, memory, fontsize=8.5, color=style.GREY, ha="right", va="bottom")
     kind = "tensor cores, f16" if tensor_cores else "CUDA cores, f32"
