@@ -21,13 +21,19 @@ _REFUSED = re.compile(
     | v?fork | clone | exec[lv]\w* | system | popen | posix_spawn\w* | pthread_create | kill | killpg | tgkill
     | socket(pair)? | connect | bind | listen | accept4? | send(to|msg|mmsg)? | recv(from|msg|mmsg)?
     | sigaction | sigprocmask | pthread_sigmask | signal | sigaltstack | timer_\w+ | setitimer | alarm
+    | bsd_signal | ssignal | sysv_signal | sig(set|vec|hold|ignore|relse|block|setmask|interrupt)
+    | backtrace\w* | _Unwind_(Backtrace|Find\w+) | getauxval
+    | remap_file_pages | shm(at|dt|get|ctl) | process_m\w+ | s?brk
     | swapcontext | setcontext | makecontext
     | p?(read|write)v?(64)?(v2)? | v?dprintf | dup[23]? | close(_range)? | closefrom | fcntl(64)? | ioctl | fdopen | freopen(64)?
-    | open(at)?(64)? | f?truncate(64)? | lseek(64)? | sendfile(64)? | splice | vmsplice | tee | copy_file_range | pipe2?
-    | _ZNSt12__basic_file\w+
+    | open(at)?(64)? | f?truncate(64)? | l?lseek(64)? | sendfile(64)? | splice | vmsplice | tee | copy_file_range | pipe2?
+    | _ZNSt12__basic_file\w+ | _?IO_(list|file|do)_\w+
     | _?environ | __environ""",
     re.VERBOSE,
 )
+
+_OTHER_NAME = re.compile(r"_*(IO_(?!list|file|do)|libc_)?(?P<name>\w+?)(_nocancel|_chk|_2)?")
+"""libc has second names for many of its functions: __write is write, __open64_2 is open64."""
 
 # Kinds of tables and of symbols, as the ELF format numbers them.
 _ALL, _DYNAMIC = 2, 11
@@ -40,12 +46,18 @@ def refused(library: Path, libsim: Path) -> list[str]:
     """The names that a kernel must not use or define; "?" stands for a library whose list cannot be read."""
     try:
         content = library.read_bytes()
-        used = {name for name in symbols(content, _DYNAMIC, defined=False) if _REFUSED.fullmatch(name)}
+        used = {name for name in symbols(content, _DYNAMIC, defined=False) if is_refused(name)}
         # A function of its own in place of one of the simulator's: the checks would never be called.
         used |= symbols(content, _ALL, defined=True) & _exported(libsim)
     except (ValueError, IndexError, struct.error, OSError):
         return ["?"]
     return sorted(used)
+
+
+def is_refused(name: str) -> bool:
+    """Whether a name, or the one that it stands for, is of those that a kernel must not use."""
+    other = _OTHER_NAME.fullmatch(name)
+    return bool(_REFUSED.fullmatch(name) or (other and _REFUSED.fullmatch(other["name"])))
 
 
 @functools.cache

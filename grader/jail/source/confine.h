@@ -22,10 +22,13 @@ void limit(const Limits& limits);
 bool only_files(const char* const* readable, int reads, const char* const* writable, int writes);
 
 // Only the system calls that a kernel on the simulator needs: no processes, threads, sockets, signals to others, no
-// file is opened for writing. The rest fails with EPERM.
+// file is opened for writing; files other than 1 and 2 are written by confine_call alone. The rest fails with EPERM.
 bool only_computing();
 
 // All system calls except those that reach beyond the process's own files and children: for compilers.
 bool no_reaching_out();
 
 }  // namespace confine
+
+// A system call: its number and arguments; -errno when it fails. For the program's own files after only_computing().
+extern "C" long confine_call(long number, long a, long b, long c, long d, long e, long f);

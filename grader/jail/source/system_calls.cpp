@@ -15,6 +15,8 @@
 
 #include "confine.h"
 
+extern "C" const char confine_called[];  // behind the instruction of confine_call
+
 namespace {
 
 #if defined(__x86_64__)
@@ -23,6 +25,51 @@ constexpr unsigned machine = AUDIT_ARCH_X86_64;
 constexpr unsigned machine = AUDIT_ARCH_AARCH64;
 #else
 constexpr unsigned machine = 0;  // not known: no filter
+#endif
+
+// confine_call: its arguments to where the system takes them from, and one instruction that enters it.
+#if defined(__x86_64__)
+asm(R"(
+    .text
+    .globl confine_call
+    .hidden confine_call
+    .type confine_call, @function
+confine_call:
+    mov %rdi, %rax
+    mov %rsi, %rdi
+    mov %rdx, %rsi
+    mov %rcx, %rdx
+    mov %r8, %r10
+    mov %r9, %r8
+    mov 8(%rsp), %r9
+    syscall
+confine_called:
+    ret
+)");
+#elif defined(__aarch64__)
+asm(R"(
+    .text
+    .globl confine_call
+    .hidden confine_call
+    .type confine_call, %function
+confine_call:
+    mov x8, x0
+    mov x0, x1
+    mov x1, x2
+    mov x2, x3
+    mov x3, x4
+    mov x4, x5
+    mov x5, x6
+    svc #0
+confine_called:
+    ret
+)");
+#else
+extern "C" const char confine_called[1] = {};
+extern "C" long confine_call(long number, long a, long b, long c, long d, long e, long f) {
+    long result = syscall(number, a, b, c, d, e, f);
+    return result < 0 ? -errno : result;
+}
 #endif
 
 class Filter {
@@ -47,6 +94,21 @@ class Filter {
         load(offsetof(seccomp_data, args) + sizeof(uint64_t) * static_cast<unsigned>(index));  // its lower half
         add(BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
         add(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+        result(SECCOMP_RET_ALLOW);
+        result(refused);
+    }
+
+    // The call is allowed for what is printed (files 1 and 2) and, for other files, from confine_call alone.
+    void allow_own(int call) {
+        uint64_t place = reinterpret_cast<uint64_t>(confine_called);
+        add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 9);
+        load(offsetof(seccomp_data, args));
+        add(BPF_JMP | BPF_JEQ | BPF_K, 1, 5, 0);
+        add(BPF_JMP | BPF_JEQ | BPF_K, 2, 4, 0);
+        load(offsetof(seccomp_data, instruction_pointer));  // its lower half
+        add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(place), 0, 3);
+        load(offsetof(seccomp_data, instruction_pointer) + 4);
+        add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(place >> 32), 0, 1);
         result(SECCOMP_RET_ALLOW);
         result(refused);
     }
@@ -92,16 +154,13 @@ bool only_computing() {
         SYS_brk,
         // files that are open already; openat is below
         SYS_read,
-        SYS_write,
         SYS_readv,
-        SYS_writev,
         SYS_pread64,
         SYS_lseek,
         SYS_close,
         SYS_fstat,
         SYS_newfstatat,
         SYS_recvmsg,
-        SYS_sendto,
         // time
         SYS_clock_gettime,
         SYS_clock_getres,
@@ -146,12 +205,15 @@ bool only_computing() {
         SYS_rseq,
 #endif
     };
+    constexpr int writing_calls[] = {SYS_write, SYS_writev, SYS_sendto};
     for (int call : harmless) filter.allow(call);
     constexpr unsigned writing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
     filter.allow_if(SYS_openat, 2, writing, 0);
     filter.allow_if(SYS_tgkill, 0, 0xffffffff, static_cast<unsigned>(getpid()));  // raise() and abort()
     filter.allow_if(SYS_prlimit64, 0, 0xffffffff, 0);  // only its own limits, which can only fall
-    filter.allow_if(SYS_fcntl, 1, ~7u, 0);             // no F_SETOWN, which could signal others
+    filter.allow_if(SYS_fcntl, 1, ~2u, F_GETFD);       // or F_GETFL; no F_DUPFD: a file stays where it is
+    // Reports and answers are the runner's: no function of libc writes them, whatever a kernel hands to it.
+    for (int call : writing_calls) filter.allow_own(call);
     return filter.install(false);
 }
 

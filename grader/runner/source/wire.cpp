@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../../jail/source/confine.h"
 #include "protocol.h"
 
 bool receive_packet(int socket, Packet& packet) {
@@ -39,9 +41,11 @@ bool receive_packet(int socket, Packet& packet) {
 }
 
 void send_text(int socket, const char* text, size_t size) {
-    ssize_t sent;
-    do sent = send(socket, text, size, MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
+    long sent;
+    do
+        sent =
+            confine_call(SYS_sendto, socket, reinterpret_cast<long>(text), static_cast<long>(size), MSG_NOSIGNAL, 0, 0);
+    while (sent == -EINTR);
     if (sent < 0) _exit(0);
 }
 
@@ -62,8 +66,8 @@ void Text::add(const char* format, ...) {
 
 bool write_all(int file, const char* bytes, size_t size) {
     while (size > 0) {
-        ssize_t written = write(file, bytes, size);
-        if (written < 0 && errno == EINTR) continue;
+        long written = confine_call(SYS_write, file, reinterpret_cast<long>(bytes), static_cast<long>(size), 0, 0, 0);
+        if (written == -EINTR) continue;
         if (written <= 0) return false;
         bytes += written;
         size -= static_cast<size_t>(written);
