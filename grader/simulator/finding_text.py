@@ -260,7 +260,8 @@ def _output_not_written(side, other, memory, data, detail) -> Told:
         places.append(f"[{', '.join(map(str, index))}]" if index is not None else flat)
     more = ", ..." if data["number"] > len(places) else ""
     return Told(
-        f"{data['number']:,} of {plural(total, 'element')} of {memory_name(memory)} were never written: "
+        f"{data['number']:,} of {plural(total, 'element')} of {memory_name(memory)} "
+        f"{'was' if data['number'] == 1 else 'were'} never written: "
         f"{', '.join(places)}{more}",
         "The grid does not cover the output, or a guard leaves out too much.",
     )

@@ -271,7 +271,8 @@ def require_launcher(found: Sequence[Prototype], expected: Prototype, file: str)
         others = ", ".join(p.name for p in found)
         has = f"it has {others}" if found else 'it has no extern "C" function at all'
         raise PrototypeError(
-            f"{file} has no launcher {expected.name}: {has}\n{wanted}", "Write the launcher with this prototype."
+            f"{file} has no launcher {expected.name}: {has}\n{wanted}",
+            "Write the launcher with this prototype, in full: one that a #define makes is not seen.",
         )
     differences = explain_difference(actual, expected)
     if differences:
