@@ -190,6 +190,7 @@ linear_wmma = Exercise(
     ],
     efficient=Case("256 x 64 x 256", dtypes=("f16",), rows=256, in_features=64, out_features=256),
     bars=[
+        Bar("tensor_operations / flops_needed", at_least=1, look="the product itself goes through wmma::mma_sync"),
         Bar("global_bytes / minimum", at_most=3.2, look="tiles of 64 x 64 outputs or more"),
         Bar("bank_conflict_ways", at_most=2.1, look="pad the rows of the tiles by 16 bytes"),
         ONE_LAUNCH,

@@ -160,6 +160,7 @@ there is nothing to do. (On a GPU: at least 0.6 times torch's FlashAttention-2.)
     ],
     efficient=Case("256 queries, 256 keys", dtypes=["f16"], **sizes(query_len=256, key_len=256, head_dim=128)),
     bars=[
+        Bar("tensor_operations / flops_needed", at_least=1, look="Both products go through wmma::mma_sync."),
         Bar("global_bytes / minimum", at_most=2.7, look="How many queries share each tile of k and v? At least 64."),
         Bar("sectors / ideal", at_most=1.2, look="Do neighbouring threads read neighbouring elements?"),
         Bar(
