@@ -98,6 +98,25 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
+def remove_unfinished(out: Path) -> None:
+    """The files that a killed run was writing."""
+    for path in [*out.glob(".*"), *out.glob("*/.*")]:
+        writer = path.suffix[1:]
+        if writer.isdigit() and not is_running(int(writer)):
+            path.unlink(missing_ok=True)
+
+
+def is_running(process: int) -> bool:
+    """Whether there is such a process, of whatever user."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
+
+
 def write(path: Path, text: str) -> None:
     """Whole or not at all."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")

@@ -52,6 +52,7 @@ class Session:
 
     def run(self, on_done: Done) -> list[dict[str, Any]]:
         """Grade whoever is not graded; the results of all, in the order of the submissions."""
+        records.remove_unfinished(self.out)
         results: dict[str, dict[str, Any]] = {}
         waiting: list[tuple[Submission, str, dict[str, tuple[str, bytes]]]] = []
         for submission in self.submissions:

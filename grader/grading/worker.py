@@ -15,6 +15,7 @@ from typing import Any
 from grader.course import Course
 from grader.errors import GraderError
 from grader.grading.instructor import with_hidden_cases
+from grader.jail.staging import own_folder
 from grader.verdict import ERROR, Stage, Verdict
 
 
@@ -59,7 +60,7 @@ def grade(order: Order) -> list[Verdict]:
     verdicts = []
     for name, (place, content) in order.kernels.items():
         entry = course.find(name)
-        with tempfile.TemporaryDirectory(prefix="grader-") as folder:
+        with tempfile.TemporaryDirectory(dir=own_folder()) as folder:
             file = Path(folder) / f"{entry.variable}.cu"
             file.write_bytes(in_utf8(content))
             os.chmod(file, 0o600)

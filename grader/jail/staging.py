@@ -6,6 +6,7 @@ Root's own files are often below a folder that nobody else may enter, such as /r
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import os
 import shutil
@@ -34,7 +35,7 @@ def reachable(path: Path) -> Path:
     with _lock:
         key = (path, path.stat().st_mtime_ns)
         if key not in _copies:
-            target = Path(tempfile.mkdtemp(dir=_folder())) / path.name
+            target = Path(tempfile.mkdtemp(dir=own_folder())) / path.name
             if path.is_dir():
                 shutil.copytree(path, target)
             else:
@@ -47,7 +48,7 @@ def reachable(path: Path) -> Path:
 
 def scratch_folder() -> Path:
     """An empty folder that the jail's user can write, to be removed by the caller."""
-    folder = Path(tempfile.mkdtemp(prefix="work-", dir=_folder()))
+    folder = Path(tempfile.mkdtemp(prefix="work-", dir=own_folder()))
     if os.geteuid() == 0:
         os.chown(folder, NOBODY, NOBODY)
     return folder
@@ -62,13 +63,14 @@ def _open_to_all(path: Path) -> bool:
 
 
 @functools.cache
-def _folder() -> Path:
+def own_folder() -> Path:
     """A folder of this process below the temporary one, removed at its end; those of dead processes go too."""
     base = Path(tempfile.gettempdir())
     for left in base.glob(f"{_PREFIX}*"):
         pid = left.name.removeprefix(_PREFIX).partition(".")[0]
-        if pid.isdigit() and not Path(f"/proc/{pid}").exists() and left.lstat().st_uid == os.geteuid():
-            shutil.rmtree(left, ignore_errors=True)
+        with contextlib.suppress(OSError):  # another run removes it at the same time
+            if pid.isdigit() and not Path(f"/proc/{pid}").exists() and left.lstat().st_uid == os.geteuid():
+                shutil.rmtree(left, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}.", dir=base))
     os.chmod(folder, 0o711)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

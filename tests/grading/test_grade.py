@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -19,6 +21,7 @@ from grader.grading.instructor import read_instructions
 from grader.grading.similar import similar
 from grader.jail import tiers
 from tests.grading.conftest import KERNEL
+from tests.seeds import SEED
 
 WRONG = KERNEL.replace("2.0f", "3.0f")
 
@@ -69,40 +72,64 @@ def test_another_grader_grades_anew(course: Course, hand_in, tmp_path: Path, mon
     assert result.stat().st_mtime_ns != before
 
 
-KILLED_AFTER_ONE = """
+KILLED_WHILE_WRITING = """
 import os, signal, sys
 from grader.cli.app import run
-from grader.grading import records
 
-write_student = records.write_student
+moment, replace = int(sys.argv[1]), os.replace
 
-def write_one(*arguments):
-    write_student(*arguments)
-    os.kill(os.getpid(), signal.SIGKILL)
+def replace_or_die(*arguments):
+    global moment
+    moment -= 1
+    if moment == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    replace(*arguments)
+    moment -= 1
+    if moment == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
 
-records.write_student = write_one
-run(sys.argv[1:])
+os.replace = replace_or_die
+run(sys.argv[2:])
 """
+"""Killed before or after the n-th file appears: half-way between any two states of the folder that another run can see."""
+
+
+TIMES = re.compile(
+    r' *\(?\d+\.\d s\)?$|(time|timestamp)="[^"]*"|"(seconds|started)": .*|compile(s|d before)', re.MULTILINE
+)
+
+
+def files(out: Path) -> dict[str, str]:
+    """All that a run leaves, but for the times in it."""
+    return {str(path.relative_to(out)): TIMES.sub("", path.read_text()) for path in out.rglob("*") if path.is_file()}
 
 
 def test_killed_and_resumed(course: Course, hand_in, instructor: Path, tmp_path: Path) -> None:
-    for student in range(4):
+    students = 3
+    for student in range(students):
         folder = hand_in(f"student{student}", KERNEL + f"// {student}\n")
+    (folder / "student1/twice.cu").write_text(WRONG)
+    arguments = ["grade", str(folder), "--workers", "1", "--instructor", str(instructor), "--out"]
+    assert run([*arguments, str(tmp_path / "whole")]) == 0
     out = tmp_path / "out"
-    arguments = ["grade", str(folder), "--out", str(out), "--workers", "1", "--instructor", str(instructor)]
     root = str(Path(__file__).parent.parent.parent)
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED_AFTER_ONE, *arguments],
-        env={**os.environ, "PYTHONPATH": root},
-        start_new_session=True,
-        check=False,
-    )
-    assert killed.returncode == -signal.SIGKILL
-    first = {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}
-    assert len(first) == 1 and not (out / "grades.csv").exists()
-    assert run(arguments) == 0
-    assert grades(out) == {f"student{student}": "10" for student in range(4)}
-    assert all(path.stat().st_mtime_ns == stamp for path, stamp in first.items())
+    done: dict[Path, int] = {}
+    # A student has three files, so the first run dies at the first or second student, the others in what is left.
+    for moment in Random(SEED).choices(range(1, 7), k=3):
+        killed = subprocess.run(
+            [sys.executable, "-c", KILLED_WHILE_WRITING, str(moment), *arguments, str(out)],
+            env={**os.environ, "PYTHONPATH": root},
+            start_new_session=True,
+            check=False,
+        )
+        assert killed.returncode == -signal.SIGKILL
+        now = {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}
+        assert done.items() <= now.items(), "somebody was lost or graded twice"
+        done = now
+    assert run([*arguments, str(out)]) == 0
+    assert done.items() <= {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}.items()
+    assert grades(out) == {"student0": "10", "student1": "0", "student2": "10"}
+    assert files(out) == files(tmp_path / "whole")
 
 
 def test_files_that_are_not_graded_are_named(course: Course, hand_in, tmp_path: Path, capsys) -> None:

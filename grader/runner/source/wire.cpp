@@ -36,6 +36,8 @@ bool receive_packet(int socket, Packet& packet) {
         packet.file_count = static_cast<int>((item->cmsg_len - CMSG_LEN(0)) / sizeof(int));
         if (packet.file_count > MAX_FILES) packet.file_count = MAX_FILES;
         memcpy(packet.files, CMSG_DATA(item), sizeof(int) * static_cast<size_t>(packet.file_count));
+        for (int i = 0; i < packet.file_count; ++i)
+            if (packet.files[i] <= STDERR_FILENO) return false;  // a kernel closed that one: it could print into this
     }
     return true;
 }
