@@ -1,0 +1,19 @@
+// Stores by an instruction of the host's processor, which the compiler puts no check on. Defence: names.
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#define STORE(place, value) _mm_stream_si32(reinterpret_cast<int*>(place), __float_as_int(value))
+#else
+#include <arm_neon.h>
+#define STORE(place, value) vst1q_lane_f32(place, vdupq_n_f32(value), 0)
+#endif
+
+__global__ void racy(const float* x, float* out, int n) {
+    __shared__ float shared[64];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    STORE(&shared[threadIdx.x / 2], float(threadIdx.x));
+    if (i < n) out[i] = 2.0f * x[i];
+}
+
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    if (n > 0) racy<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
+}
