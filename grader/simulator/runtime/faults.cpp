@@ -30,6 +30,9 @@ constexpr int fault_signal_count = 4;
 constexpr int tick_signal = SIGVTALRM;
 constexpr long tick_nanoseconds = 4000000;
 constexpr size_t handler_stack_bytes = 64 << 10;
+// Ticks for which one thread has to run before the others have their turn. With checks, polling calls the simulator and is
+// noticed there; a tick that comes to a thread by chance must not change who is first, and so what a finding names.
+constexpr unsigned alone_ticks_plain = 1, alone_ticks_checked = 25;
 // A thread that is deep in a library function when its launch is stopped gets so many ticks to come back.
 constexpr unsigned patience_ticks = 50;
 // After so many rounds in which all threads that are left polled, they are what the watchdog blames.
@@ -251,10 +254,13 @@ void on_tick(int, siginfo_t*, void* context) {
         if (in_kernel || ++worker->stop_ticks > patience_ticks) siglongjmp(worker->landing, 1);
         return;
     }
-    // One thread has run for a whole tick: it may poll something that only another thread can change.
-    bool alone = worker->switches == worker->seen_switches && !progress;
+    // One thread has run all the time: it may poll something that only another thread can change.
+    bool alone = worker->switches == worker->seen_switches && thread == worker->seen_thread && !progress;
     worker->seen_switches = worker->switches;
-    if (in_kernel && alone) {
+    worker->seen_thread = thread;
+    worker->alone_ticks = alone ? worker->alone_ticks + 1 : 0;
+    if (in_kernel && worker->alone_ticks >= (grid.checks_enabled ? alone_ticks_checked : alone_ticks_plain)) {
+        worker->alone_ticks = 0;
         thread->call_address = reinterpret_cast<const void*>(pc);
         worker->spin_rounds += spin_patience;  // a whole tick of polling is enough to start another block
         spin(*thread);
@@ -310,7 +316,8 @@ FaultHandlers::~FaultHandlers() {
 WorkerSignals::WorkerSignals(Worker& worker) {
     worker.seen_blocks_ended = worker.blocks_ended;
     worker.seen_switches = worker.switches;
-    worker.idle_ticks = worker.stop_ticks = 0;
+    worker.seen_thread = nullptr;
+    worker.idle_ticks = worker.stop_ticks = worker.alone_ticks = 0;
     if (!worker.handler_stack) {
         void* stack = mmap(nullptr, handler_stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (stack != MAP_FAILED) worker.handler_stack = stack;

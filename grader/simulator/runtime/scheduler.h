@@ -64,7 +64,8 @@ struct Worker {
     // Read by the watchdog's signal handler, and what it saw at its last tick.
     volatile uint64_t switches, seen_switches;
     volatile uint64_t blocks_ended, seen_blocks_ended;
-    unsigned idle_ticks, stop_ticks;
+    const Thread* volatile seen_thread;
+    unsigned idle_ticks, stop_ticks, alone_ticks;
     void* handler_stack;
 };
 
