@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import platform
@@ -208,13 +209,7 @@ def build_cache() -> Examined:
     from grader.toolchain.cache import cache_folder
 
     folder = cache_folder()
-    used = 0
-    if folder.is_dir():
-        for path in folder.rglob("*"):
-            try:
-                used += path.stat().st_size if path.is_file() and not path.is_symlink() else 0
-            except OSError:
-                continue
+    used = _bytes_below(folder)
     anchor = next((parent for parent in [folder, *folder.parents] if parent.exists()), Path("/"))
     free = shutil.disk_usage(anchor).free
     found = f"{folder}, {words.amount(used)}, {words.amount(free)} free"
@@ -223,6 +218,16 @@ def build_cache() -> Examined:
     if free < 200 * 2**20:
         return Examined("build cache", OPTIONAL, found, "The disk is nearly full; set GRADER_CACHE to a roomier one.")
     return Examined("build cache", GOOD, found)
+
+
+def _bytes_below(folder: Path) -> int:
+    """The bytes of all files below a folder; what a run beside this one removes meanwhile counts as nothing."""
+    used = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                used += os.lstat(os.path.join(place, name)).st_size
+    return used
 
 
 def course_folder() -> Examined:

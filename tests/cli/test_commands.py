@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
+import threading
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
+from grader.cli import doctor
 from grader.course import Course
 from grader.errors import GraderError
 from grader.progress import ProgressFile
@@ -264,8 +267,31 @@ def test_doctor(grader) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_doctor_as_json(grader) -> None:  # type: ignore[no-untyped-def]
-    data = json.loads(grader("doctor", "--json").out)
+    done = grader("doctor", "--json")
+    assert done.code == 0, done.all
+    data = json.loads(done.out)
     assert data["ready"] and {item["name"] for item in data["examined"]} >= {"C++ compiler", "GPU"}
+
+
+def test_doctor_measures_a_cache_that_changes_meanwhile(monkeypatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    """Other runs build and clear entries while the cache is walked: their files count or do not, and nothing fails."""
+    (tmp_path / "kept").write_bytes(bytes(2048))
+    monkeypatch.setenv("GRADER_CACHE", str(tmp_path))
+    ended = threading.Event()
+
+    def build_and_clear() -> None:
+        while not ended.is_set():
+            (tmp_path / "entry" / "parts").mkdir(parents=True)
+            shutil.rmtree(tmp_path / "entry")
+
+    other = threading.Thread(target=build_and_clear, daemon=True)
+    other.start()
+    try:
+        for _ in range(300):
+            assert "2 KiB" in doctor.build_cache().found
+    finally:
+        ended.set()
+        other.join()
 
 
 def test_doctor_without_a_compiler(grader, monkeypatch) -> None:  # type: ignore[no-untyped-def]
