@@ -118,8 +118,8 @@ sliding_window = Exercise(
     summary="""\
 Query i stands at position i + key_len - query_len and sees the `window` keys that end there, its own position included:
 softmax over those, f32 inside, f16 or bf16 outside. Keys before the window must cost nothing: no reads, no products. head_dim
-is 32, 64, 80, 96 or 128, window at least 1, any lengths; a query that sees no key gives zeros, with no keys all outputs are zero,
-with no queries there is nothing to do. (On a GPU, window 512 of 8192: at least torch's FlexAttention.)""",
+is 32, 64, 80, 96 or 128, window at least 1, scale any number, any lengths; a query that sees no key gives zeros, with no keys all
+outputs are zero, with no queries there is nothing to do. (On a GPU, window 512 of 8192: at least torch's FlexAttention.)""",
     launchers="""void sliding_window_{dtype}(const {T}* q, const {T}* k, const {T}* v, {T}* out, int batch, int heads,
                  int query_len, int key_len, int head_dim, int window, float scale, cudaStream_t stream)""",
     dtypes=("f16", "bf16"),
@@ -152,6 +152,7 @@ with no queries there is nothing to do. (On a GPU, window 512 of 8192: at least 
             **sizes(query_len=9, key_len=70, window=11),
         ),
         Case("scores that rise", inputs=RISING, **sizes(query_len=100, key_len=150, window=90)),
+        Case("a scale below zero", dtypes=["f16"], **sizes(query_len=40, key_len=50, window=30, scale=-0.4)),
         Case(
             "large scores do not overflow", dtypes=["f16"], inputs=LARGE, **sizes(query_len=33, key_len=90, window=40)
         ),

@@ -1,43 +1,39 @@
 // Sliding-window attention, f16 or bf16: query i sees the `window` keys that end with its own position.
 //
-// Day 8's kernel on tensor cores, with two changes. A block of 128 queries starts at the first tile that any of its queries
-// sees, instead of at key 0; and within that band a warp skips the tiles that none of its own 32 queries sees.
+// Day 8's kernel on tensor cores, with two changes. First, the band: a block starts at the first tile of keys that any
+// of its queries sees, instead of at key 0, and within the band a warp skips the tiles that none of its own queries
+// sees. Second, mma.sync in place of WMMA: which lane holds which element of a fragment is documented, so the lanes do
+// the softmax on the scores where they are. These never leave the registers: the sums of one product, made weights and
+// rounded, are the left factor of the next, with every element in its place already.
 //
 //   q, out: [batch, heads, query_len, head_dim]     k, v: [batch, heads, key_len, head_dim]
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
-#include <mma.h>
 
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
-
-namespace wmma = nvcuda::wmma;
 
 __device__ __forceinline__ void put(__half* p, float x) { *p = __float2half(x); }
 __device__ __forceinline__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
 
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kRows = 32;  // queries of a warp: one for each lane when the softmax is done
-constexpr int kQueries = kRows * kWarps;
-constexpr int kKeys = 64;                   // of one tile
-constexpr int kColumnPitch = kRows + 4;     // floats from a column of S to the next, so that stores meet no conflict
-constexpr int kWeightPitch = kKeys + 8;     // elements from a row of P to the next
-constexpr int kOutColumns = 64;             // columns of out that pass through a warp's piece at a time
-constexpr int kOutPitch = kOutColumns + 8;  // floats from a row of them to the next
-constexpr int kWarpBytes = sizeof(float) * kKeys * kColumnPitch;  // of a warp's piece: S, then P in its place, then out
-static_assert(kWarpBytes >= 2 * kRows * kWeightPitch && kWarpBytes >= int(sizeof(float)) * kRows * kOutPitch);
+constexpr int kKeys = 64;  // of one tile
 
-// Sizes for heads of up to DIM columns.
+// Sizes for heads of up to DIM columns. A warp with two stripes of queries uses each fragment of k and v twice, but its
+// sums fill the registers, so that two blocks fit on a multiprocessor. At 64 columns four blocks, of half as many
+// queries each, were faster on an H200: more of them compute while one waits, and they compute less beside the band.
 template <int DIM>
 struct Shape {
+    static constexpr int kStripes = DIM <= 64 ? 1 : 2;  // of 16 queries each: the height of an mma.sync
+    static constexpr int kRows = 16 * kStripes;         // queries of a warp
+    static constexpr int kQueries = kRows * kWarps;
+    static constexpr int kBlocks = DIM <= 64 ? 4 : 2;  // on a multiprocessor at a time
     static constexpr int kPitch = DIM + 8;             // elements: eight rows start in different banks
-    static constexpr int kBlocks = DIM <= 64 ? 3 : 2;  // on a multiprocessor at a time
-    static constexpr int kTiles = kQueries * kPitch + 2 * kKeys * kPitch;  // elements of the tiles of q, k and v
-    static constexpr int kShared = 2 * kTiles + kWarps * (kWarpBytes + int(sizeof(float)) * kRows);  // bytes
+    static constexpr int kShared = 2 * (kQueries + 2 * kKeys) * kPitch;  // bytes of the tiles of q, k and v
 };
 
 // What one thread copies of every tile: 16 bytes here and there. Its places are worked out once, before the loop.
@@ -73,6 +69,7 @@ struct Copier {
             }
             return;
         }
+        static_assert(ROWS % kRowsAtOnce == 0, "every thread copies as many rows");
         from += start;
 #pragma unroll
         for (int i = 0; i < ROWS / kRowsAtOnce; ++i) {
@@ -100,54 +97,56 @@ __device__ __forceinline__ float power_of_2(float x) {
     return y;
 }
 
+// Four 8 x 8 matrices of 16-bit numbers: lane i gives the address of row i % 8 of matrix i / 8, and receives of each
+// matrix two neighbours, elements i % 4 * 2 and the next of row i / 4. That is how mma.sync wants its factors.
 template <typename T>
-using Left = wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major>;
-template <typename T, typename Layout>
-using Right = wmma::fragment<wmma::matrix_b, 16, 16, 16, T, Layout>;
-using Sums = wmma::fragment<wmma::accumulator, 16, 16, 16, float>;
-
-// wmma::load_matrix_sync from shared memory. For bf16 nvcc does not see that it is shared memory, and loads 32 bits at a
-// time through generic addresses; told so by the instruction behind load_matrix_sync, it uses ldmatrix, as it does for f16.
-template <typename Use, typename Layout>
-__device__ __forceinline__ void load_tile(wmma::fragment<Use, 16, 16, 16, __half, Layout>& f, const __half* tile,
-                                          int pitch) {
-    wmma::load_matrix_sync(f, tile, pitch);
+__device__ __forceinline__ void load_matrices(unsigned (&to)[4], const T* row) {
+    const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(from)
+                 : "memory");
 }
 
-template <typename Use, typename Layout>
-__device__ __forceinline__ void load_tile(wmma::fragment<Use, 16, 16, 16, __nv_bfloat16, Layout>& f,
-                                          const __nv_bfloat16* tile, int pitch) {
-    unsigned* word = reinterpret_cast<unsigned*>(f.x);
-    const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(tile));
-    if constexpr (std::is_same<Use, wmma::matrix_a>::value) {
-        asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
-                     : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
-                     : "r"(from), "r"(pitch)
-                     : "memory");
-    } else if constexpr (std::is_same<Layout, wmma::row_major>::value) {
-        asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
-                     : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
-                     : "r"(from), "r"(pitch)
-                     : "memory");
+// The same, of each matrix's transpose: two elements one above the other.
+template <typename T>
+__device__ __forceinline__ void load_transposed(unsigned (&to)[4], const T* row) {
+    const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(from)
+                 : "memory");
+}
+
+// sums [16, 8] += a [16, 16] b [16, 8]. Of sums, lane i holds columns i % 4 * 2 and the next of row i / 4, and the same
+// two of row i / 4 + 8. Of a, such a pair from each quarter: upper left, lower left, upper right, lower right. Of b,
+// rows i % 4 * 2 and the next of column i / 4, and the two that lie 8 rows below them.
+template <typename T>
+__device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    if constexpr (std::is_same<T, __half>::value) {
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
     } else {
-        asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
-                     : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
-                     : "r"(from), "r"(pitch)
-                     : "memory");
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
     }
 }
 
-// Multiplies each row of a stripe of 16 rows by its own factor. Which lane holds which row is not specified; but a
-// fragment of the same type, filled from a matrix whose every column is `factors` (its columns lie 0 elements apart),
-// has the factor of a row wherever the other has an element of that row.
-template <int N>
-__device__ __forceinline__ void multiply_rows(Sums (&stripe)[N], const float* factors) {
-    Sums factor;
-    wmma::load_matrix_sync(factor, factors, 0, wmma::mem_col_major);
-#pragma unroll
-    for (int c = 0; c < N; ++c) {
-#pragma unroll
-        for (int e = 0; e < factor.num_elements; ++e) stripe[c].x[e] *= factor.x[e];
+// Two numbers, rounded, in one register: x in the lower half.
+template <typename T>
+__device__ __forceinline__ unsigned pair(float x, float y) {
+    if constexpr (std::is_same<T, __half>::value) {
+        const __half2 both = __floats2half2_rn(x, y);
+        return *reinterpret_cast<const unsigned*>(&both);
+    } else {
+        const __nv_bfloat162 both = __floats2bfloat162_rn(x, y);
+        return *reinterpret_cast<const unsigned*>(&both);
     }
 }
 
@@ -156,16 +155,13 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     attend(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v, T* __restrict__ out,
            int query_len, int key_len, int head_dim, int window, float scale, bool vectors) {
     using S = Shape<DIM>;
-    constexpr int kAcross = DIM / 16;  // fragments across a row of q, k, v or out
+    constexpr int kStripes = S::kStripes, kRows = S::kRows, kQueries = S::kQueries;
+    constexpr int kAcross = DIM / 8;  // fragments of 8 columns across a row of out
     extern __shared__ __align__(128) unsigned char shared[];
-    T* q_tile = reinterpret_cast<T*>(shared);   // [kQueries][kPitch]
+    T* q_tile = reinterpret_cast<T*>(shared);   // [kQueries][kPitch]; at the end the rows of out
     T* k_tile = q_tile + kQueries * S::kPitch;  // [kKeys][kPitch]
     T* v_tile = k_tile + kKeys * S::kPitch;     // [kKeys][kPitch]
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    unsigned char* piece = shared + 2 * S::kTiles + warp * kWarpBytes;
-    float* scores = reinterpret_cast<float*>(piece);  // [kKeys][kColumnPitch]: a column of S is a row of it
-    T* weights = reinterpret_cast<T*>(piece);         // [kRows][kWeightPitch]
-    float* factors = reinterpret_cast<float*>(shared + 2 * S::kTiles + kWarps * kWarpBytes) + warp * kRows;
 
     const int tiles = (query_len + kQueries - 1) / kQueries;
     const long long head = blockIdx.x / tiles;
@@ -175,9 +171,8 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     auto end_of = [&](int query) { return static_cast<int>(min(query + offset + 1, static_cast<long long>(key_len))); };
     auto begin_of = [&](int query) { return static_cast<int>(max(query + offset + 1 - window, 0LL)); };
     const int first_row = first_query + warp * kRows, last_row = first_row + kRows - 1;
-    const int begin = begin_of(first_row + lane), end = end_of(first_row + lane);  // of this lane's row
-    const int warp_begin = begin_of(first_row), warp_end = end_of(last_row);       // some row of the warp sees these
-    const int all_begin = begin_of(last_row), all_end = end_of(first_row);         // every row of the warp sees these
+    const int warp_begin = begin_of(first_row), warp_end = end_of(last_row);  // some row of the warp sees these
+    const int all_begin = begin_of(last_row), all_end = end_of(first_row);    // every row of the warp sees these
     const int key_begin = begin_of(first_query) / kKeys * kKeys, key_end = end_of(first_query + kQueries - 1);
     q += (head * query_len + first_query) * head_dim;
     out += (head * query_len + first_query) * head_dim;
@@ -185,16 +180,34 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     v += (head * key_len + key_begin) * head_dim;
     const Copier<T, DIM> copier(head_dim, vectors);
     copier.template copy<kQueries>(q_tile, q, query_len - first_query);
-    copier.template copy<kKeys>(k_tile, k, key_len - key_begin);
+    if (key_begin < key_end) copier.template copy<kKeys>(k_tile, k, key_len - key_begin);
 
-    Sums o[2][kAcross];
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-#pragma unroll
-        for (int c = 0; c < kAcross; ++c) wmma::fill_fragment(o[i][c], 0.0f);
+    // Scores are compared before they are scaled, which finds the largest if scale > 0. If it is not, the queries take
+    // its sign, once.
+    if (scale <= 0) {
+        wait_for_copies();
+        for (int i = threadIdx.x; i < kQueries * DIM; i += kThreads) {
+            T* element = q_tile + i / DIM * S::kPitch + i % DIM;
+            put(element, scale < 0 ? -static_cast<float>(*element) : 0.0f);
+        }
     }
-    float m = -INFINITY, l = 0;  // of this lane's row: the largest score so far, the sum of 2^(score - m)
-    const float to_base_2 = scale * 1.4426950408889634f;
+    const float to_base_2 = (scale == 0 ? 1 : fabsf(scale)) * 1.4426950408889634f;
+
+    // A lane holds a quarter of two rows of each stripe: of row lane / 4 (h = 0) and of row lane / 4 + 8 (h = 1).
+    float o[kStripes][kAcross][4] = {};
+    float m[kStripes][2], l[kStripes][2];  // the largest score so far; this lane's part of the sum of the weights
+#pragma unroll
+    for (int i = 0; i < kStripes; ++i) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            m[i][h] = -INFINITY;
+            l[i][h] = 0;
+        }
+    }
+    // The row that this lane names to load_matrices, in the first fragment of each tile.
+    const T* my_queries = q_tile + (warp * kRows + lane % 16) * S::kPitch + lane / 16 * 8;
+    const T* my_keys = k_tile + (lane % 8 + lane / 16 * 8) * S::kPitch + lane / 8 % 2 * 8;
+    const T* my_values = v_tile + lane % 16 * S::kPitch + lane / 16 * 8;
 
     for (int first_key = key_begin; first_key < key_end; first_key += kKeys) {
         wait_for_copies();  // this tile of k is here, and no thread reads the tile of v before any more
@@ -202,83 +215,92 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
         v += static_cast<long long>(kKeys) * head_dim;
 
         const bool needed = first_key + kKeys > warp_begin && first_key < warp_end;  // by this warp
+        unsigned weights[kStripes][kKeys / 16][4];
         if (needed) {
-            // S = Q K^T. k is [key, column]: read as the column x key matrix of the product, that is column-major.
-            Sums s[2][kKeys / 16];
+            // S = Q K^T. A row of k is a column of the right factor, so its neighbours lie as multiply wants them.
+            float s[kStripes][kKeys / 8][4] = {};
 #pragma unroll
-            for (int i = 0; i < 2; ++i) {
+            for (int c = 0; c < DIM / 16; ++c) {
+                unsigned queries[kStripes][4];
 #pragma unroll
-                for (int j = 0; j < kKeys / 16; ++j) wmma::fill_fragment(s[i][j], 0.0f);
-            }
-#pragma unroll
-            for (int c = 0; c < kAcross; ++c) {
-                Left<T> queries[2];
-#pragma unroll
-                for (int i = 0; i < 2; ++i) {
-                    load_tile(queries[i], q_tile + (warp * kRows + i * 16) * S::kPitch + c * 16, S::kPitch);
-                }
+                for (int i = 0; i < kStripes; ++i) load_matrices(queries[i], my_queries + i * 16 * S::kPitch + c * 16);
 #pragma unroll
                 for (int j = 0; j < kKeys / 16; ++j) {
-                    Right<T, wmma::col_major> keys;
-                    load_tile(keys, k_tile + j * 16 * S::kPitch + c * 16, S::kPitch);
+                    unsigned keys[4];
+                    load_matrices(keys, my_keys + j * 16 * S::kPitch + c * 16);
 #pragma unroll
-                    for (int i = 0; i < 2; ++i) wmma::mma_sync(s[i][j], queries[i], keys, s[i][j]);
+                    for (int i = 0; i < kStripes; ++i) {
+                        multiply<T>(s[i][2 * j], queries[i], keys[0], keys[1]);
+                        multiply<T>(s[i][2 * j + 1], queries[i], keys[2], keys[3]);
+                    }
                 }
             }
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-#pragma unroll
-                for (int j = 0; j < kKeys / 16; ++j) {
-                    wmma::store_matrix_sync(scores + j * 16 * kColumnPitch + i * 16, s[i][j], kColumnPitch,
-                                            wmma::mem_col_major);
-                }
-            }
-            __syncwarp();
-
-            // The online softmax of row `lane`, in f32.
-            float p[kKeys];
-#pragma unroll
-            for (int j = 0; j < kKeys; ++j) p[j] = scores[j * kColumnPitch + lane] * to_base_2;
             if (first_key < all_begin || first_key + kKeys > all_end) {  // a tile that some row sees in part
 #pragma unroll
-                for (int j = 0; j < kKeys; ++j) {
-                    if (first_key + j < begin || first_key + j >= end) p[j] = -INFINITY;
+                for (int i = 0; i < kStripes; ++i) {
+#pragma unroll
+                    for (int h = 0; h < 2; ++h) {
+                        const int query = first_row + i * 16 + h * 8 + lane / 4;
+                        const int begin = begin_of(query), end = end_of(query);
+#pragma unroll
+                        for (int j = 0; j < kKeys / 8; ++j) {
+#pragma unroll
+                            for (int e = 0; e < 2; ++e) {
+                                const int key = first_key + j * 8 + lane % 4 * 2 + e;
+                                if (key < begin || key >= end) s[i][j][2 * h + e] = -INFINITY;
+                            }
+                        }
+                    }
                 }
             }
-            float largest[4] = {m, m, m, m};  // four chains of operations, so that none waits for the one before
+
+            // The online softmax, in f32. The four lanes of a row share its maximum; their sums are added at the end.
+            bool moved = false;
+            float correction[kStripes][2];
 #pragma unroll
-            for (int j = 0; j < kKeys; ++j) largest[j % 4] = fmaxf(largest[j % 4], p[j]);
-            const float new_m = fmaxf(fmaxf(largest[0], largest[1]), fmaxf(largest[2], largest[3]));
-            const float base = new_m == -INFINITY ? 0.0f : new_m;  // no key seen yet: -inf - -inf would be NaN
-            const float correction = power_of_2(m - base);
-            float sum[4] = {};
+            for (int i = 0; i < kStripes; ++i) {
 #pragma unroll
-            for (int j = 0; j < kKeys; ++j) {
-                p[j] = power_of_2(p[j] - base);
-                sum[j % 4] += p[j];
-            }
-            m = new_m;
-            l = l * correction + ((sum[0] + sum[1]) + (sum[2] + sum[3]));
-            factors[lane] = correction;
-            __syncwarp();  // all lanes have read their scores: the weights may take their place
+                for (int h = 0; h < 2; ++h) {
+                    float largest = m[i][h];
 #pragma unroll
-            for (int j = 0; j < kKeys; j += 8) {
-                union {
-                    uint4 vector;
-                    unsigned short bits[8];
-                } chunk;
+                    for (int j = 0; j < kKeys / 8; ++j) {
+                        largest = fmaxf(largest, fmaxf(s[i][j][2 * h], s[i][j][2 * h + 1]));
+                    }
+                    largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, 1));
+                    largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, 2));
+                    const float base = largest == -INFINITY ? 0.0f : largest;  // no key seen yet: -inf - -inf is NaN
+                    correction[i][h] = power_of_2((m[i][h] - base) * to_base_2);
+                    moved = moved || correction[i][h] < 1;
+                    m[i][h] = largest;
+                    float sum[2] = {};
 #pragma unroll
-                for (int i = 0; i < 8; ++i) {
-                    T rounded;
-                    put(&rounded, p[j + i]);
-                    chunk.bits[i] = *reinterpret_cast<const unsigned short*>(&rounded);
+                    for (int j = 0; j < kKeys / 8; ++j) {
+#pragma unroll
+                        for (int e = 0; e < 2; ++e) {
+                            float& score = s[i][j][2 * h + e];
+                            score = power_of_2(score * to_base_2 - base * to_base_2);  // one fused multiply-add
+                            sum[e] += score;
+                        }
+                    }
+                    l[i][h] = l[i][h] * correction[i][h] + (sum[0] + sum[1]);
                 }
-                *reinterpret_cast<uint4*>(weights + lane * kWeightPitch + j) = chunk.vector;
-            }
-            __syncwarp();
-            if (__any_sync(0xffffffff, correction < 1)) {
 #pragma unroll
-                for (int i = 0; i < 2; ++i) multiply_rows(o[i], factors + i * 16);
+                for (int j = 0; j < kKeys / 16; ++j) {  // two fragments of 8 keys make a left factor of 16
+                    weights[i][j][0] = pair<T>(s[i][2 * j][0], s[i][2 * j][1]);
+                    weights[i][j][1] = pair<T>(s[i][2 * j][2], s[i][2 * j][3]);
+                    weights[i][j][2] = pair<T>(s[i][2 * j + 1][0], s[i][2 * j + 1][1]);
+                    weights[i][j][3] = pair<T>(s[i][2 * j + 1][2], s[i][2 * j + 1][3]);
+                }
+            }
+            if (__any_sync(0xffffffff, moved)) {
+#pragma unroll
+                for (int i = 0; i < kStripes; ++i) {
+#pragma unroll
+                    for (int c = 0; c < kAcross; ++c) {
+#pragma unroll
+                        for (int e = 0; e < 4; ++e) o[i][c][e] *= correction[i][e / 2];
+                    }
+                }
             }
         }
 
@@ -290,64 +312,49 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             // O += P V
 #pragma unroll
             for (int j = 0; j < kKeys / 16; ++j) {
-                Left<T> part[2];
 #pragma unroll
-                for (int i = 0; i < 2; ++i) {
-                    load_tile(part[i], weights + i * 16 * kWeightPitch + j * 16, kWeightPitch);
-                }
+                for (int c = 0; c < DIM / 16; ++c) {
+                    unsigned values[4];
+                    load_transposed(values, my_values + j * 16 * S::kPitch + c * 16);
 #pragma unroll
-                for (int c = 0; c < kAcross; ++c) {
-                    Right<T, wmma::row_major> values;
-                    load_tile(values, v_tile + j * 16 * S::kPitch + c * 16, S::kPitch);
-#pragma unroll
-                    for (int i = 0; i < 2; ++i) wmma::mma_sync(o[i][c], part[i], values, o[i][c]);
+                    for (int i = 0; i < kStripes; ++i) {
+                        multiply<T>(o[i][2 * c], weights[i][j], values[0], values[1]);
+                        multiply<T>(o[i][2 * c + 1], weights[i][j], values[2], values[3]);
+                    }
                 }
             }
-            __syncwarp();  // all lanes have read the weights: the next scores may take their place
         }
     }
-    __pipeline_wait_prior(0);
+    wait_for_copies();  // if no query sees a key, the queries may still be on their way
 
-    factors[lane] = l > 0 ? 1 / l : 0;  // a query that sees no key gives zeros
-    __syncwarp();
+    // Divide, round once, and write through this warp's own rows of the queries' tile, 16 bytes a lane.
+    T* rows = q_tile + warp * kRows * S::kPitch;
 #pragma unroll
-    for (int i = 0; i < 2; ++i) multiply_rows(o[i], factors + i * 16);
-
-    // Round once and write, kOutColumns columns at a time through this warp's piece of shared memory.
-    float* staged = reinterpret_cast<float*>(piece);  // [kRows][kOutPitch]
+    for (int i = 0; i < kStripes; ++i) {
 #pragma unroll
-    for (int first = 0; first < DIM; first += kOutColumns) {
-        __syncwarp();
+        for (int h = 0; h < 2; ++h) {
+            float sum = l[i][h];
+            sum += __shfl_xor_sync(0xffffffff, sum, 1);
+            sum += __shfl_xor_sync(0xffffffff, sum, 2);
+            const float inverse = sum > 0 ? 1 / sum : 0;  // a query that sees no key gives zeros
+            T* row = rows + (i * 16 + h * 8 + lane / 4) * S::kPitch + lane % 4 * 2;
 #pragma unroll
-        for (int c = first / 16; c < kAcross && c < (first + kOutColumns) / 16; ++c) {
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                wmma::store_matrix_sync(staged + i * 16 * kOutPitch + c * 16 - first, o[i][c], kOutPitch,
-                                        wmma::mem_row_major);
+            for (int c = 0; c < kAcross; ++c) {
+                *reinterpret_cast<unsigned*>(row + c * 8) =
+                    pair<T>(o[i][c][2 * h] * inverse, o[i][c][2 * h + 1] * inverse);
             }
         }
-        __syncwarp();
-        for (int i = lane; i < kRows * kOutColumns / 4; i += 32) {
-            const int r = i / (kOutColumns / 4), column = first + i % (kOutColumns / 4) * 4;
-            if (first_query + warp * kRows + r >= query_len || column >= head_dim) continue;
-            const float4 sums = *reinterpret_cast<const float4*>(staged + r * kOutPitch + column - first);
-            union {
-                uint2 vector;
-                unsigned short bits[4];
-            } chunk;
-            const float four[4] = {sums.x, sums.y, sums.z, sums.w};
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                T rounded;
-                put(&rounded, four[j]);
-                chunk.bits[j] = *reinterpret_cast<const unsigned short*>(&rounded);
-            }
-            T* to = out + static_cast<long long>(warp * kRows + r) * head_dim + column;
-            if (vectors) {
-                *reinterpret_cast<uint2*>(to) = chunk.vector;
-            } else {
-                for (int j = 0; j < 4; ++j) put(to + j, four[j]);
-            }
+    }
+    __syncwarp();  // all lanes have written their parts of the warp's rows
+    for (int i = lane; i < kRows * DIM / 8; i += 32) {
+        const int r = i / (DIM / 8), column = i % (DIM / 8) * 8;
+        if (first_row + r >= query_len || column >= head_dim) continue;
+        const T* from = rows + r * S::kPitch + column;
+        T* to = out + static_cast<long long>(warp * kRows + r) * head_dim + column;
+        if (vectors) {
+            *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
+        } else {
+            for (int j = 0; j < 8; ++j) to[j] = from[j];
         }
     }
 }
@@ -358,7 +365,7 @@ void launch(const T* q, const T* k, const T* v, T* out, int batch, int heads, in
     using S = Shape<DIM>;
     const auto addresses = reinterpret_cast<uintptr_t>(q) | reinterpret_cast<uintptr_t>(k) |
                            reinterpret_cast<uintptr_t>(v) | reinterpret_cast<uintptr_t>(out);
-    const long long tiles = (query_len + kQueries - 1) / kQueries;
+    const long long tiles = (query_len + S::kQueries - 1) / S::kQueries;
     cudaFuncSetAttribute(attend<T, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::kShared);
     attend<T, DIM><<<static_cast<unsigned>(tiles * batch * heads), kThreads, S::kShared, stream>>>(
         q, k, v, out, query_len, key_len, head_dim, window, scale, addresses % 16 == 0);
