@@ -1,5 +1,5 @@
-// Another design: day 8's kernel on tensor cores, through WMMA, and so with S and P in shared memory. A block of 128 queries
-// starts at the first tile that any of them sees; within that band a warp skips the tiles that none of its own 32 sees.
+// Another design: day 8's kernel on tensor cores, through WMMA, and so with S and P in shared memory. A block of 128
+// queries starts at the first tile that any of them sees; in that band a warp skips tiles that none of its own 32 sees.
 //
 //   q, out: [batch, heads, query_len, head_dim]     k, v: [batch, heads, key_len, head_dim]
 #include <cuda_bf16.h>
