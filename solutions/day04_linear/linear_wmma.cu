@@ -15,21 +15,53 @@ constexpr int kDepth = 64;     // columns of x and weight in one stage
 constexpr int kStages = 3;     // stages on their way or in use
 constexpr int kWarpTile = 64;  // a warp makes 64 x 64 of the outputs: each fragment is used four times
 constexpr int kWarpsAcross = kTile / kWarpTile;
-constexpr int kThreads = 32 * kWarpsAcross * kWarpsAcross;
-constexpr int kRow = kDepth + 8;          // a row in shared memory is 144 bytes: eight rows start in different banks
+constexpr int kWarps = kWarpsAcross * kWarpsAcross;
+constexpr int kThreads = 32 * kWarps;
+constexpr int kVector = 8;                // elements of 16 bytes
+constexpr int kRow = kDepth + kVector;    // a row in shared memory is 144 bytes: eight rows start in different banks
 constexpr int kStage = 2 * kTile * kRow;  // elements of one stage: a tile of x, then a tile of weight
-constexpr int kSumRow = kTile + 4;        // floats of a row of sums
+constexpr int kSumRow = kWarpTile + 4;    // floats of a row of sums
+constexpr int kWarpSums = 16 * kSumRow;   // floats of the piece through which a warp's sums pass, 16 rows at a time
 constexpr size_t kSharedBytes = sizeof(short) * kStages * kStage;
-static_assert(kSharedBytes >= sizeof(float) * kTile * kSumRow, "the sums pass through the same memory at the end");
+static_assert(kSharedBytes >= sizeof(float) * kWarps * kWarpSums, "the sums pass through the same memory at the end");
 
 __device__ void put(__half* p, float x) { *p = __float2half(x); }
 __device__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
+
+template <typename T>
+using Left = wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major>;
+// weight is [feature, k]: read as the k x feature matrix of the product, that is column-major.
+template <typename T>
+using Right = wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::col_major>;
+
+// Loads a fragment from a tile in shared memory. For f16 nvcc makes ldmatrix of it, which fills four registers at once.
+template <typename Fragment>
+__device__ void load_tile(Fragment& fragment, const __half* tile) {
+    wmma::load_matrix_sync(fragment, tile, kRow);
+}
+
+// For bf16 nvcc does not see that the tile is in shared memory, and makes a load for each register. So here is the
+// instruction behind load_matrix_sync, with `shared` in its name: again ldmatrix comes of it.
+__device__ void load_tile(Left<__nv_bfloat16>& fragment, const __nv_bfloat16* tile) {
+    unsigned* pairs = reinterpret_cast<unsigned*>(fragment.x);
+    asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(tile))), "r"(kRow)
+                 : "memory");
+}
+
+__device__ void load_tile(Right<__nv_bfloat16>& fragment, const __nv_bfloat16* tile) {
+    unsigned* pairs = reinterpret_cast<unsigned*>(fragment.x);
+    asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(tile))), "r"(kRow)
+                 : "memory");
+}
 
 // What one thread copies of a tile of kTile rows: 16 bytes of every kRowsAtOnce-th row. The addresses are made once, before
 // the loop, and per stage they only move on: made anew for each copy they took more instructions than the product.
 template <typename T>
 struct Copier {
-    static constexpr int kVector = 16 / sizeof(T);
     static constexpr int kLanes = kDepth / kVector;  // threads that share a row
     static constexpr int kRowsAtOnce = kThreads / kLanes;
     const T* from;      // of the first row
@@ -66,14 +98,14 @@ struct Copier {
 };
 
 // x: [rows, in_features]   weight: [out_features, in_features]   bias: [out_features]   out: [rows, out_features]
-// VECTORS: every row of x and weight starts at a multiple of 16 bytes
+// VECTORS: every row of x and weight starts at a multiple of 16 bytes; out_vectors: so does every row of out
 template <typename T, bool VECTORS>
 __global__ void __launch_bounds__(kThreads, 2)
     linear_kernel(const T* __restrict__ x, const T* __restrict__ weight, const T* __restrict__ bias,
-                  T* __restrict__ out, int rows, int in_features, int out_features) {
+                  T* __restrict__ out, int rows, int in_features, int out_features, bool out_vectors) {
     extern __shared__ __align__(128) unsigned char shared[];
     T* stages = reinterpret_cast<T*>(shared);        // [kStages][2][kTile][kRow]
-    float* sums = reinterpret_cast<float*>(shared);  // [kTile][kSumRow], after the last stage
+    float* sums = reinterpret_cast<float*>(shared);  // [kWarps][16][kSumRow], after the last stage
     const int tiles_across = (out_features + kTile - 1) / kTile;
     const int row0 = static_cast<int>(blockIdx.x / tiles_across) * kTile;
     const int feature0 = static_cast<int>(blockIdx.x % tiles_across) * kTile;
@@ -108,14 +140,12 @@ __global__ void __launch_bounds__(kThreads, 2)
         const T* w_tile = x_tile + kTile * kRow;
 #pragma unroll
         for (int k = 0; k < kDepth; k += 16) {
-            wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major> a[kFragments];
-            // weight is [feature, k]: read as the k x feature matrix of the product, that is column-major.
-            wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::col_major> b[kFragments];
+            Left<T> a[kFragments];
+            Right<T> b[kFragments];
 #pragma unroll
-            for (int i = 0; i < kFragments; ++i) {
-                wmma::load_matrix_sync(a[i], x_tile + (warp_row + i * 16) * kRow + k, kRow);
-                wmma::load_matrix_sync(b[i], w_tile + (warp_feature + i * 16) * kRow + k, kRow);
-            }
+            for (int i = 0; i < kFragments; ++i) load_tile(a[i], x_tile + (warp_row + i * 16) * kRow + k);
+#pragma unroll
+            for (int j = 0; j < kFragments; ++j) load_tile(b[j], w_tile + (warp_feature + j * 16) * kRow + k);
 #pragma unroll
             for (int i = 0; i < kFragments; ++i) {
 #pragma unroll
@@ -124,24 +154,47 @@ __global__ void __launch_bounds__(kThreads, 2)
         }
     }
 
-    // Which lane holds which element of a fragment is not specified: the sums go through shared memory to their places.
+    // Which lane holds which element of a fragment is not specified: the sums go through shared memory to their places. Each
+    // warp does so in a piece of its own, 16 rows at a time, and waits for no other; a lane writes 16 bytes of a row.
     __pipeline_wait_prior(0);
-    __syncthreads();
+    __syncthreads();  // all have used the last stage
+    sums += warp * kWarpSums;
+    constexpr int kLanes = kWarpTile / kVector;  // that share a row
+    const int lane = threadIdx.x % 32, column = lane % kLanes * kVector, feature = feature0 + warp_feature + column;
+    float lane_bias[kVector];  // a lane writes the same columns of every row
+#pragma unroll
+    for (int j = 0; j < kVector; ++j) {
+        lane_bias[j] = feature + j < out_features ? static_cast<float>(bias[feature + j]) : 0.0f;
+    }
 #pragma unroll
     for (int i = 0; i < kFragments; ++i) {
 #pragma unroll
         for (int j = 0; j < kFragments; ++j) {
-            wmma::store_matrix_sync(sums + (warp_row + i * 16) * kSumRow + warp_feature + j * 16, sum[i][j], kSumRow,
-                                    wmma::mem_row_major);
+            wmma::store_matrix_sync(sums + j * 16, sum[i][j], kSumRow, wmma::mem_row_major);
         }
-    }
-    __syncthreads();
-    for (int i = threadIdx.x; i < kTile * kTile; i += kThreads) {
-        const int row = row0 + i / kTile, feature = feature0 + i % kTile;
-        if (row < rows && feature < out_features) {
-            const float sum = sums[i / kTile * kSumRow + i % kTile] + static_cast<float>(bias[feature]);
-            put(out + static_cast<long long>(row) * out_features + feature, sum);
+        __syncwarp();  // the 16 rows are complete
+#pragma unroll
+        for (int first = 0; first < 16; first += 32 / kLanes) {
+            const int sum_row = first + lane / kLanes, row = row0 + warp_row + i * 16 + sum_row;
+            if (row >= rows || feature >= out_features) continue;
+            const float4* packs = reinterpret_cast<const float4*>(sums + sum_row * kSumRow + column);
+            const float4 low = packs[0], high = packs[1];
+            const float from[kVector] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+            uint4 bits;
+            T* rounded = reinterpret_cast<T*>(&bits);
+#pragma unroll
+            for (int j = 0; j < kVector; ++j) put(rounded + j, from[j] + lane_bias[j]);
+            T* to = out + static_cast<long long>(row) * out_features + feature;
+            if (out_vectors) {
+                *reinterpret_cast<uint4*>(to) = bits;
+            } else {
+#pragma unroll
+                for (int j = 0; j < kVector; ++j) {
+                    if (feature + j < out_features) to[j] = rounded[j];
+                }
+            }
         }
+        __syncwarp();  // all lanes have read them
     }
 }
 
@@ -154,8 +207,9 @@ void linear_wmma(const T* x, const T* weight, const T* bias, T* out, int rows, i
         reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(weight) | in_features * sizeof(T);
     const auto kernel = bits % 16 == 0 ? linear_kernel<T, true> : linear_kernel<T, false>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+    const bool out_vectors = (reinterpret_cast<uintptr_t>(out) | out_features * sizeof(T)) % 16 == 0;
     kernel<<<static_cast<unsigned>(tiles), kThreads, kSharedBytes, stream>>>(x, weight, bias, out, rows, in_features,
-                                                                             out_features);
+                                                                             out_features, out_vectors);
 }
 
 // x: [rows, in_features]   weight: [out_features, in_features]   bias: [out_features]   out: [rows, out_features]
