@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import bisect
 import functools
+import io
 import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from grader.simulator import line_table
 
 _INCLUDE_DIR = str(Path(__file__).parent / "include")
 
@@ -131,63 +135,64 @@ class _DebugInfo:
     def __init__(self, library: Path) -> None:
         from elftools.elf.elffile import ELFFile
 
-        with open(library, "rb") as stream:
-            elf = ELFFile(stream)
-            dwarf = elf.get_dwarf_info()
-            self._rows: list[tuple[int, int]] = []  # address and column, by address
-            self._lines: list[tuple[int, int, str]] = []  # address, line (not 0) and file name, by address
-            self._inlined: list[tuple[int, int, int, int]] = []  # low, high, depth, column of the call
-            for unit in dwarf.iter_CUs():
-                self._read_lines(dwarf, unit)
-                self._read_inlined(dwarf, unit)
-        self._rows.sort()
-        self._lines.sort()
+        dwarf = ELFFile(io.BytesIO(library.read_bytes())).get_dwarf_info()
+        self._dwarf, self._units = dwarf, list(dwarf.iter_CUs())
+        self._rows: list[tuple[int, int]] = []  # address and column, by address
+        self._lines: list[tuple[int, int, str]] = []  # address, line (not 0) and file name, by address
+        for unit in self._units:
+            self._read_lines(unit)
+        # Of several rows for one instruction the last one counts: sorting keeps their order.
+        self._rows.sort(key=lambda row: row[0])
+        self._lines.sort(key=lambda row: row[0])
 
-    def _read_lines(self, dwarf, unit) -> None:
-        program = dwarf.line_program_for_CU(unit)
+    def _read_lines(self, unit) -> None:
+        program = self._dwarf.line_program_for_CU(unit)
         if program is None:
             return
-        files = program.header["file_entry"]
         first = 0 if program.header["version"] >= 5 else 1
-        for entry in program.get_entries():
-            state = entry.state
-            if state is None or state.end_sequence:
-                continue
-            self._rows.append((state.address, state.column))
-            if state.line and first <= state.file < len(files) + first:
-                self._lines.append(
-                    (state.address, state.line, os.path.basename(files[state.file - first].name.decode()))
-                )
+        files = [os.path.basename(file.name.decode()) for file in program.header["file_entry"]]
+        for address, file, line, column in line_table.rows(program):
+            self._rows.append((address, column))
+            if line and first <= file < len(files) + first:
+                self._lines.append((address, line, files[file - first]))
 
-    def _read_inlined(self, dwarf, unit) -> None:
-        ranges = dwarf.range_lists()
-        base = 0
-        top = unit.get_top_DIE()
-        if "DW_AT_low_pc" in top.attributes:
-            base = top.attributes["DW_AT_low_pc"].value
+    def _calls(self, address: int) -> list[tuple[int, int]]:
+        """Depth and column of the calls that were inlined around an instruction."""
+        ranges = self._dwarf.range_lists()
+        found: list[tuple[int, int]] = []
+        as_written: list[tuple[Any, int]] = []
 
-        def visit(die, depth: int) -> None:
-            if die.tag == "DW_TAG_inlined_subroutine":
-                depth += 1
-                column = die.attributes["DW_AT_call_column"].value if "DW_AT_call_column" in die.attributes else 0
-                for low, high in _ranges_of(die, unit, ranges, base):
-                    self._inlined.append((low, high, depth, column))
+        def visit(die, base: int, depth: int) -> None:
             for child in die.iter_children():
-                visit(child, depth)
+                covered = _ranges_of(child, child.cu, ranges, base)
+                if "DW_AT_inline" in child.attributes:
+                    as_written.append((child, base))
+                elif not covered or any(low <= address < high for low, high in covered):
+                    inlined = child.tag == "DW_TAG_inlined_subroutine"
+                    if inlined and covered:
+                        column = child.attributes.get("DW_AT_call_column")
+                        found.append((depth + 1, column.value if column else 0))
+                    visit(child, base, depth + inlined)
 
-        visit(top, 0)
+        for unit in self._units:
+            top = unit.get_top_DIE()
+            visit(top, top.attributes["DW_AT_low_pc"].value if "DW_AT_low_pc" in top.attributes else 0, 0)
+        # A function that was inlined has its code elsewhere, but that of a lambda may stand in it: rare, so looked for last.
+        while as_written and not found:
+            visit(*as_written.pop(), 0)
+        return sorted(found)
 
     def line_before(self, address: int) -> tuple[str, int]:
         """File name and line of the last instruction up to the address that has a line."""
-        row = bisect.bisect_right(self._lines, (address, 1 << 30, "")) - 1
+        row = bisect.bisect_right(self._lines, address, key=lambda row: row[0]) - 1
         return (self._lines[row][2], self._lines[row][1]) if row >= 0 else ("", 0)
 
     def column(self, address: int, depth: int) -> int:
         """The column of an instruction, or of the call that was inlined ``depth`` levels above it."""
         if depth == 0:
-            row = bisect.bisect_right(self._rows, (address, 1 << 30)) - 1
+            row = bisect.bisect_right(self._rows, address, key=lambda row: row[0]) - 1
             return self._rows[row][1] if row >= 0 else 0
-        calls = sorted((d, column) for low, high, d, column in self._inlined if low <= address < high)
+        calls = self._calls(address)
         # The deepest call is the innermost: frame 1 is where it was called from.
         return calls[len(calls) - depth][1] if depth <= len(calls) else 0
 
