@@ -32,10 +32,16 @@ class Outcome:
 
 
 class SimulatedKernel:
-    """A kernel file, loaded. ``kernel("launcher", array, number, ...)`` runs it; arrays are changed in place."""
+    """A kernel file, loaded. ``kernel("launcher", array, number, ...)`` runs it; arrays are changed in place.
 
-    def __init__(self, path: Path, checks: bool = False, compiler: str | None = None) -> None:
+    With ``constant_inputs`` what the launcher takes as pointer to const may not be written, as when a kernel is judged.
+    """
+
+    def __init__(
+        self, path: Path, checks: bool = False, compiler: str | None = None, constant_inputs: bool = False
+    ) -> None:
         self.checks = checks
+        self.constant_inputs = constant_inputs
         self.built = compile_kernel(path, "cpu", checks=checks, compiler=compiler)
         self.sim = ctypes.CDLL(str(self.built.libsim))
         self.sim.sim_tensor_alloc.restype = ctypes.c_void_p
@@ -49,6 +55,7 @@ class SimulatedKernel:
         ]
         self.sim.sim_tensor_write.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
         self.sim.sim_tensor_read.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+        self.sim.sim_tensor_readonly.argtypes = [ctypes.c_void_p]
         self.sim.sim_report.restype = self.sim.sim_take_output.restype = ctypes.c_char_p
         self.configure(checks=int(checks), workers=1, schedule="forward", watchdog_seconds=10)
         self._library = ctypes.CDLL(str(self.built.library))
@@ -75,6 +82,8 @@ class SimulatedKernel:
             argument = next(given)
             if isinstance(argument, np.ndarray):
                 address = self._place(parameter.name, argument)
+                if self.constant_inputs and parameter.const:
+                    self.sim.sim_tensor_readonly(address)
                 tensors.append((address, argument))
                 values.append(ctypes.c_void_p(address))
             else:
