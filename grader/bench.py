@@ -18,6 +18,7 @@ from __future__ import annotations
 import datetime
 import functools
 import json
+import math
 import os
 import platform
 import secrets
@@ -30,6 +31,7 @@ from typing import Any
 
 from grader.course import Course, Entry
 from grader.errors import GraderError
+from grader.floor import Limits, limits_of_gpu
 from grader.judge.builds import gpu_architecture
 from grader.runner.buffers import Buffers, prepare
 from grader.runner.build import build_runner
@@ -66,6 +68,14 @@ class Machine:
     copy_gigabytes_per_second: float | None = None
     product_gigaflops: dict[str, float] = field(default_factory=dict)
     """Speed of torch's matrix product, by dtype."""
+    peak_gigabytes_per_second: float | None = None
+    peak_gigaflops: float | None = None
+    """What the device's clocks allow at most: see ``grader.floor``."""
+
+    def limits(self) -> Limits:
+        """What no kernel can exceed here."""
+        memory, arithmetic = self.peak_gigabytes_per_second or math.inf, self.peak_gigaflops or math.inf
+        return Limits(memory * 1e9, arithmetic * 1e9, self.l2_bytes)
 
 
 @dataclass
@@ -207,12 +217,15 @@ def measure_machine() -> Machine:
 
     gpu_architecture()  # the message when there is no GPU
     properties = torch.cuda.get_device_properties(0)
+    limits = limits_of_gpu()
     machine = Machine(
         device=properties.name,
         driver=_driver(),
         torch=torch.__version__,
         cuda=str(torch.version.cuda),
-        l2_bytes=int(getattr(properties, "L2_cache_size", 0) or 64 << 20),
+        l2_bytes=limits.l2_bytes,
+        peak_gigabytes_per_second=limits.bytes_per_second * 1e-9,
+        peak_gigaflops=limits.operations_per_second * 1e-9 if math.isfinite(limits.operations_per_second) else None,
     )
     words = min(1 << 28, properties.total_memory // 32)
     source = torch.empty(words, device="cuda").normal_()
@@ -315,6 +328,12 @@ def _time_one(task: Exercise, case: Case, dtype: str, child: Child, machine: Mac
     if task.torch_baseline is not None:
         _time_torch(task, call, timing, sets, flush, compiled, outputs)
     roofline(timing, machine)
+    floor = machine.limits().floor_us(task, call)
+    if timing.median_us < floor:
+        timing.note = (
+            f"{case.name} ({dtype}): {timing.median_us:.3g} us are less than the {floor:.3g} us that this GPU needs at least: "
+            "the kernel did not do the work when it was asked to."
+        )
     return timing
 
 

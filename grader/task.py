@@ -189,7 +189,7 @@ class Call:
     seed: int
     dims: dict[str, Any]
     tensors: dict[str, Any]
-    """Inputs and the starts of in-out outputs: CPU tensors, rounded to their dtypes, contiguous."""
+    """Inputs and the starts of in-out outputs: CPU tensors by default, rounded to their dtypes, contiguous."""
     scalars: dict[str, Any]
     output_shapes: dict[str, tuple[int, ...]]
     output_dtypes: dict[str, str]
@@ -307,7 +307,7 @@ class Exercise:
             values[name] = derive(dims) if callable(derive) else derive
         return values
 
-    def call(self, case: Case, dtype: str, seed: int, device: str = "cpu") -> Call:
+    def call(self, case: Case, dtype: str, seed: int, device: str = "cpu", keep_on: str = "cpu") -> Call:
         """Choose sizes and draw inputs. ``seed`` is that of the case (see ``case_seed``); ``device`` draws the numbers."""
         import torch
 
@@ -334,7 +334,7 @@ class Exercise:
             )
             tensor = torch.as_tensor(tensor)
             tensors[name] = tensor.to(rounded).expand(shape).contiguous()
-        tensors = {name: tensor.cpu() for name, tensor in tensors.items()}
+        tensors = {name: tensor.to(keep_on) for name, tensor in tensors.items()}
         for parameter in self.parameters(dtype):
             if parameter.type == "float" and isinstance(values.get(parameter.name), float):
                 # The kernel gets it rounded, so the reference must.

@@ -47,10 +47,12 @@ def compare(
     tolerance: float,
     poison: Any = None,
     scale: Any = "row",
+    explained: bool = True,
 ) -> OutputResult:
     """Compare an output with the reference.
 
-    ``actual``: a CPU tensor in the output's dtype. ``expected``: the reference, float64 or int64, of the same shape.
+    ``actual``: a tensor in the output's dtype, on the CPU if it is to be ``explained`` what is wrong with it. ``expected``:
+    the reference, float64 or int64, of the same shape on the same device.
     ``poison``: what the output held before the call, the same dtype and shape, to tell what was never written.
     ``scale``: "row" or "tensor", where the size of the reference is taken from; or a float64 tensor with that size.
     """
@@ -63,7 +65,7 @@ def compare(
     result.norm_tolerance = float(tolerance)
     if result.elements == 0:
         return result
-    unwritten = _same_bits(actual, poison) if poison is not None else torch.zeros(expected.shape, dtype=torch.bool)
+    unwritten = _same_bits(actual, poison) if poison is not None else torch.zeros_like(expected, dtype=torch.bool)
     if actual.is_floating_point():
         got = actual.to(torch.float64)
         want = _with_overflow(expected.to(torch.float64), actual.dtype)
@@ -93,7 +95,7 @@ def compare(
     result.max_ratio = _largest(ratio)
     systematic = actual.is_floating_point() and not result.norm_error <= result.norm_tolerance
     result.passed = result.wrong == 0 and not systematic
-    if not result.passed:
+    if not result.passed and explained:
         result.worst = _worst(got, want, error, ratio, unwritten & wrong)
         result.diagnosis = diagnose(got, want, wrong, unwritten & wrong, allowed)
         result.text = explain(result)

@@ -18,7 +18,7 @@ from typing import Any
 
 from grader.errors import GraderError
 
-SCHEMA_VERSION = "1.1"
+SCHEMA_VERSION = "1.2"
 
 STAGES = ("builds", "correct", "safe", "efficient", "fast")
 """The stages in order."""
@@ -197,6 +197,10 @@ class Timing:
     torch_compile_us: float | None = None
     torch_ratio: float | None = None
     """How many times as fast as the best of torch: above 1 is faster."""
+    verified_us: float | None = None
+    """By the grader's own clock (``grader.judge.verified``). The times above are taken in the kernel's own process."""
+    verified_off_us: float | None = None
+    """Standard error of that."""
     note: str = ""
 
 

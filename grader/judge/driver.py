@@ -140,10 +140,11 @@ class _Check:
                 stages.append(efficient)
                 self.report(Progress("efficient", "finished", status=efficient.status))
         elif "fast" in self.stages and correct.passed:
+            from grader.course import find
             from grader.judge.fast import judge_fast
 
             self.report(Progress("fast", "started"))
-            stages.append(judge_fast(self.task.name, self.file))
+            stages.append(judge_fast(find(self.task.name), self.file))
             self.report(Progress("fast", "finished", status=stages[-1].status))
         return stages
 

@@ -1,38 +1,97 @@
 """Stage 5, *fast*, on a real GPU only: time, percent of the roofline, ratio to torch in the same run.
 
-Time is shown and not failed: it depends on the GPU. Only a kernel that cannot be timed fails here.
+Times are taken twice: by events in the kernel's own process, over many runs and against torch, and by the grader's own
+clock (``grader.judge.verified``), which the kernel cannot turn. A time is shown and not failed, as it depends on the GPU.
+What fails is a kernel that cannot be timed, that is wrong at the sizes that are timed, or whose time cannot be true.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from grader.bench import Machine, bench, measure_machine
+from grader.course import Entry
 from grader.errors import GraderError
-from grader.verdict import FAILED, PASSED, SKIPPED, Stage
+from grader.judge import verified
+from grader.judge.builds import gpu_architecture
+from grader.runner.build import build_runner
+from grader.runner.client import Child
+from grader.runner.shared import GpuMemory
+from grader.toolchain.build import compile_kernel
+from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Timing
 
 
-def judge_fast(entry_name: str, file: Path) -> Stage:
+def judge_fast(entry: Entry, file: Path) -> Stage:
     """Time the kernel at the exercise's bench sizes, without torch.compile, which takes long."""
-    from grader.bench import bench
-    from grader.course import find
-
     stage = Stage("fast")
-    entry = find(entry_name)
     if not entry.load().bench:
         stage.status, stage.summary = SKIPPED, "the exercise names no sizes to time"
         return stage
     try:
-        report = bench(entry, file, "cuda", compiled=False)
+        machine = measure_machine()
+        report = bench(entry, file, "cuda", machine=machine, compiled=False)
+        stage.timings = report.timings
+        measured = verify(entry, file, report.timings, machine)
     except GraderError as error:
         stage.status, stage.text, stage.summary = FAILED, str(error), "cannot be timed"
         return stage
-    stage.timings = report.timings
-    stage.status = PASSED
-    best = max(report.timings, key=lambda timing: timing.bytes)
-    parts = [f"{best.name} ({best.dtype}) {best.median_us:.1f} us"]
+    failed = next((result for result in measured if result.problem), None)
+    unseen = next((timing for timing in report.timings if _unseen(timing)), None)
+    if failed is not None:
+        stage.status, stage.text, stage.summary = FAILED, failed.text, failed.problem
+        return stage
+    if unseen is not None:
+        stage.status, stage.summary = FAILED, "its own times are not true"
+        stage.text = (
+            f"At {unseen.name} ({unseen.dtype}) events around the launch saw {unseen.median_us:.3g} us, the grader's clock "
+            f"{unseen.verified_us:.3g} us: the launcher works on another stream than the one that it is given, or its times are forged."
+        )
+        return stage
+    stage.status, stage.summary = PASSED, _summary(report.timings)
+    return stage
+
+
+def _unseen(timing: Timing) -> bool:
+    """Whether events saw far less than the grader's clock, by more than the chances of a busy machine."""
+    if timing.verified_us is None or timing.verified_off_us is None:
+        return False
+    return timing.verified_us - 3 * timing.verified_off_us > 1.5 * timing.median_us + 300
+
+
+def verify(entry: Entry, file: Path, timings: Sequence[Timing], machine: Machine) -> list[verified.Measured]:
+    """Measure all sizes by the grader's own clock, whatever the other says, and add what it tells to their times."""
+    task, arch = entry.load(), gpu_architecture()
+    by_size = {(timing.name, timing.dtype): timing for timing in timings}
+    sizes = [(case, dtype) for case in task.bench for dtype in case.dtypes or task.dtypes]
+    runner = build_runner("cuda", arch)
+    kernel, nothing = (compile_kernel(path, "cuda", checks=False, arch=arch) for path in (file, verified.NOTHING))
+
+    def child_of(library: Path, libsim: Path | None) -> Child:
+        return Child(runner, library, libsim)
+
+    measured = verified.verify(
+        task,
+        sizes,
+        lambda: child_of(kernel.library, kernel.libsim),
+        lambda: child_of(nothing.library, nothing.libsim),
+        GpuMemory,
+        machine.limits(),
+    )
+    for result in measured:
+        timing = by_size[(result.name, result.dtype)]
+        if result.sure and not result.problem:  # of the others it only says that they are short
+            timing.verified_us, timing.verified_off_us = result.microseconds, result.off
+    return measured
+
+
+def _summary(timings: Sequence[Timing]) -> str:
+    """The largest size in a line."""
+    best = max(timings, key=lambda timing: timing.bytes)
+    time = best.median_us if best.verified_us is None else best.verified_us
+    parts = [f"{best.name} ({best.dtype}) {time:.1f} us{'' if best.verified_us is None else ' by our own clock'}"]
     if best.percent_of_roofline:
         parts.append(f"{best.percent_of_roofline:.0f} % of the roofline")
     if best.torch_ratio:
         parts.append(f"{best.torch_ratio:.2f} x torch")
-    stage.summary = ", ".join(parts)
-    return stage
+    return ", ".join(parts)

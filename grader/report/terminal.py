@@ -144,7 +144,7 @@ def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
     if stage.resources and verbose:
         rows += resources_view(stage)
     if stage.timings:
-        rows.append(indented(timings.percentiles_table(stage.timings)))
+        rows += [indented(row) for row in timings.render_timings(stage.timings)]
     return rows
 
 

@@ -38,6 +38,21 @@ def percentiles_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -
     return Group(*lines)
 
 
+def render_timings(timings: Sequence[Timing]) -> list[RenderableType]:
+    """What the stage *fast* shows: all percentiles, the times by the grader's own clock, and what was remarked."""
+    rows: list[RenderableType] = [percentiles_table(timings)]
+    verified = [timing for timing in timings if timing.verified_us is not None]
+    if verified:
+        cells = [
+            [t.name, t.dtype, microseconds(t.verified_us), f"+- {microseconds(t.verified_off_us)}"] for t in verified
+        ]
+        widths = [max(map(len, column)) for column in zip(*cells)]
+        rows.append(Text("The times that count, by the grader's own clock, each set of inputs new:", style="quiet"))
+        rows += [_line(row, widths, 2) for row in cells]
+    rows += [paragraph(note, "warn") for note in dict.fromkeys(timing.note for timing in timings if timing.note)]
+    return rows
+
+
 def _line(cells: Sequence[str], widths: Sequence[int], words: int, style: str = "") -> Text:
     """A line of a table: ``words`` columns to the left, then numbers to the right."""
     padded = [
@@ -110,8 +125,10 @@ def percent(number: float | None) -> str:
     return "" if number is None else f"{number:.0f} %"
 
 
-def microseconds(number: float) -> str:
-    """``4.24 us``, ``1,936 us``, ``135 ms``."""
+def microseconds(number: float | None) -> str:
+    """``4.24 us``, ``1,936 us``, ``135 ms``, or nothing."""
+    if number is None:
+        return ""
     if number >= 1e5:
         return f"{number / 1000:,.0f} ms"
     return f"{number:,.0f} us" if number >= 1000 else f"{number:.3g} us"

@@ -124,11 +124,10 @@ class Buffers:
         return lines
 
 
-def prepare(call: Call, quick: bool = False) -> Buffers:
-    """Lay out one call: fresh poison and guards every time. ``quick``: the poison repeats, for large outputs."""
+def places(call: Call) -> tuple[dict[str, Place], int, dict[str, Place], int]:
+    """Where the inputs and the outputs of a call lie, each with the bytes of the whole; outputs between guards."""
     inputs: dict[str, Place] = {}
     outputs: dict[str, Place] = {}
-    chunks: list[tuple[int, Any]] = []
     end = 0
     for name, tensor in call.tensors.items():
         if name in call.output_shapes:
@@ -136,14 +135,8 @@ def prepare(call: Call, quick: bool = False) -> Buffers:
         size = tensor.numel() * tensor.element_size()
         shift = call.case.offsets.get(name, 0) * tensor.element_size()
         inputs[name] = Place(name, call.tensor_dtypes[name], tuple(tensor.shape), end, size, shift)
-        chunks.append((end, tensor))
         end = _align(end + size)
-    input_file = _memfd("inputs", end)
-    for start, tensor in chunks:
-        _write_all(input_file, as_bytes(tensor), start)
-    fcntl.fcntl(input_file, fcntl.F_ADD_SEALS, _seals("SHRINK", "GROW", "WRITE", "SEAL"))
-
-    end = 0
+    input_bytes, end = end, 0
     for name, shape in call.output_shapes.items():
         dtype = call.output_dtypes[name]
         size = math.prod(shape) * ITEM_BYTES[dtype]
@@ -151,12 +144,23 @@ def prepare(call: Call, quick: bool = False) -> Buffers:
         shift = call.case.offsets.get(name, 0) * ITEM_BYTES[dtype]
         outputs[name] = Place(name, dtype, shape, start, size, shift)
         end = start + size + GUARD_BYTES
-    poison = _poison(outputs, end, quick)
+    return inputs, input_bytes, outputs, end
+
+
+def prepare(call: Call, quick: bool = False) -> Buffers:
+    """Lay out one call: fresh poison and guards every time. ``quick``: the poison repeats, for large outputs."""
+    inputs, input_bytes, outputs, output_bytes = places(call)
+    input_file = _memfd("inputs", input_bytes)
+    for name, place in inputs.items():
+        _write_all(input_file, as_bytes(call.tensors[name]), place.start)
+    fcntl.fcntl(input_file, fcntl.F_ADD_SEALS, _seals("SHRINK", "GROW", "WRITE", "SEAL"))
+
+    poison = poisoned(outputs, output_bytes, quick)
     in_out = frozenset(name for name in call.output_shapes if name in call.tensors)
     for name in in_out:
         place = outputs[name]
         poison[place.start : place.start + place.bytes] = as_bytes(call.tensors[name])
-    output_file = _memfd("outputs", end)
+    output_file = _memfd("outputs", output_bytes)
     _write_all(output_file, poison, 0)
     fcntl.fcntl(output_file, fcntl.F_ADD_SEALS, _seals("SHRINK", "GROW", "SEAL"))
     return Buffers(inputs, outputs, input_file, output_file, _memfd("report", 0), bytes(poison), in_out)
@@ -200,7 +204,7 @@ def pack(parameter: Parameter, value: Any) -> bytes:
         raise GraderError(f"{parameter.name} = {value!r} does not fit into {parameter.type}: {error}") from error
 
 
-def _poison(outputs: dict[str, Place], size: int, quick: bool) -> bytearray:
+def poisoned(outputs: dict[str, Place], size: int, quick: bool) -> bytearray:
     """Random bytes; within outputs, random NaN or random large numbers."""
     import numpy
 

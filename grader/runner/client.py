@@ -104,10 +104,10 @@ class Child:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def request(self, text: str, files: Sequence[int] = (), timeout: float = 20.0) -> Reply:
-        """Send a request and wait for its answer."""
+    def request(self, text: str, files: Sequence[int] = (), timeout: float = 20.0, awake: bool = False) -> Reply:
+        """Send a request and wait for its answer. ``awake``: without sleeping, for seconds at most, where the time counts."""
         self.send(text, files)
-        return self.receive(timeout)
+        return self.receive(timeout, awake)
 
     def send(self, text: str, files: Sequence[int] = ()) -> None:
         """Send a request; the clock starts. The child computes while the parent does something else."""
@@ -120,7 +120,7 @@ class Child:
         with contextlib.suppress(OSError):  # it is gone: receive() says how
             self._socket.sendmsg([text.encode()], ancillary)
 
-    def receive(self, timeout: float = 20.0) -> Reply:
+    def receive(self, timeout: float = 20.0, awake: bool = False) -> Reply:
         """Wait for the answer to what was sent.
 
         ``timeout`` is in seconds of the child's processor time. A child that neither computes nor waits for a processor
@@ -128,6 +128,10 @@ class Child:
         """
         assert self._socket and self._process
         process, sock = self._process, self._socket
+        if awake:
+            answer = self._answer_soon(sock)
+            if answer:
+                return Reply(text=answer.decode(errors="replace"), seconds=time.monotonic() - self._sent)
         poll = select.poll()
         poll.register(sock, select.POLLIN)
         ended = -1
@@ -194,6 +198,16 @@ class Child:
             reply.text = f"it ended the process with exit code {status} instead of returning from the launcher"
         self.stop()
         return reply
+
+    def _answer_soon(self, sock: socket.socket) -> bytes:
+        """An answer that comes within seconds, asked for again and again; empty when there is none, or the child is gone."""
+        while time.monotonic() - self._sent < 2.0:
+            with contextlib.suppress(BlockingIOError):
+                try:
+                    return sock.recv(1 << 20, socket.MSG_DONTWAIT)
+                except ConnectionError:
+                    return b""
+        return b""
 
     def start(self) -> str:
         """Start the process and load the kernel into it; gives what was printed meanwhile."""

@@ -21,6 +21,20 @@ int call(Call& call, Thunk thunk, Text& reply);
 // Calls again and again over the sets of arguments and writes the time of each run to the report.
 int time(Call& call, Thunk thunk, Text& reply);
 
+// Uses the device and maps memory a few times: what a process of a submission could do for itself to be warm when its time
+// is taken is done for all.
+void wake();
+
+// Maps the parent's memory of the device, in place of what was mapped before. On failure adds the reason to the reply
+// and gives false.
+bool map(int file, size_t bytes, Text& reply);
+
+// Gives back what is mapped.
+void unmap();
+
+// Calls once on the mapped memory, outputs from byte `outputs` on, and waits until the device has come to rest.
+int run(Call& call, size_t outputs, Thunk thunk, Text& reply);
+
 // Who wrote a byte of a tensor of the last call: block x y z, thread x y z.
 bool writer(const char* tensor, size_t offset, unsigned found[6]);
 

@@ -3,6 +3,7 @@
 // Every tensor lies between two guard zones of device memory. Those of outputs hold what the parent put into its file
 // and go back there after the call, so that the parent sees a write just outside; those of inputs are all ones, which
 // is NaN in every floating-point type, so that a read just outside spoils the result.
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -106,6 +107,35 @@ __global__ void read_all(unsigned* words, size_t count) {
 
 enum { MAX_RUNS = 4096 };
 
+// A function of the driver, which the runtime has loaded; null where it lacks it.
+template <typename F>
+F driver(const char* name) {
+    static void* library = dlopen("libcuda.so.1", RTLD_NOW);
+    return library != nullptr ? reinterpret_cast<F>(dlsym(library, name)) : nullptr;
+}
+
+// Maps memory that another process made with cuMemCreate and handed over as a file.
+struct Mapping {
+    decltype(&cuMemImportFromShareableHandle) import_ =
+        driver<decltype(&cuMemImportFromShareableHandle)>("cuMemImportFromShareableHandle");
+    decltype(&cuMemAddressReserve) reserve = driver<decltype(&cuMemAddressReserve)>("cuMemAddressReserve");
+    decltype(&cuMemMap) map = driver<decltype(&cuMemMap)>("cuMemMap");
+    decltype(&cuMemSetAccess) allow = driver<decltype(&cuMemSetAccess)>("cuMemSetAccess");
+    decltype(&cuMemCreate) create = driver<decltype(&cuMemCreate)>("cuMemCreate");
+    decltype(&cuMemRelease) release = driver<decltype(&cuMemRelease)>("cuMemRelease");
+    decltype(&cuMemUnmap) unmap = driver<decltype(&cuMemUnmap)>("cuMemUnmap");
+    decltype(&cuMemAddressFree) give_back = driver<decltype(&cuMemAddressFree)>("cuMemAddressFree");
+    CUdeviceptr address = 0;
+    size_t size = 0;
+};
+
+__global__ void nothing() {}
+
+Mapping& mapping() {
+    static Mapping whole;
+    return whole;
+}
+
 }  // namespace
 
 namespace device {
@@ -202,6 +232,88 @@ int time(Call& call, Thunk thunk, Text& reply) {
         cudaEventDestroy(end[run]);
     }
     fetch(call, call.set[0], status, reply);
+    return status.code;
+}
+
+void unmap() {
+    Mapping& m = mapping();
+    if (m.address == 0) return;
+    m.unmap(m.address, m.size);
+    m.give_back(m.address, m.size);
+    m.address = 0;
+}
+
+// Maps an allocation, and lets go of its handle: the mapping keeps the memory.
+CUresult map_handle(CUmemGenericAllocationHandle handle, size_t bytes) {
+    Mapping& m = mapping();
+    CUdeviceptr address = 0;
+    CUresult result = m.reserve(&address, bytes, 0, 0, 0);
+    if (result == CUDA_SUCCESS) result = m.map(address, bytes, 0, handle, 0);
+    m.release(handle);
+    CUmemAccessDesc access{};
+    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access.location.id = 0;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    if (result == CUDA_SUCCESS) result = m.allow(address, bytes, &access, 1);
+    if (result == CUDA_SUCCESS) {
+        m.address = address;
+        m.size = bytes;
+    }
+    return result;
+}
+
+bool can_map(const Mapping& m) {
+    return m.import_ && m.create && m.reserve && m.map && m.allow && m.release && m.unmap && m.give_back;
+}
+
+void wake() {
+    enum { TIMES = 8, BYTES = 2 << 20 };
+    Mapping& m = mapping();
+    CUmemAllocationProp wanted{};
+    wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    wanted.location.id = 0;
+    for (int i = 0; i < TIMES && can_map(m); ++i) {
+        unmap();
+        CUmemGenericAllocationHandle handle;
+        if (m.create(&handle, BYTES, &wanted, 0) == CUDA_SUCCESS) map_handle(handle, BYTES);
+        nothing<<<1, 32>>>();
+        cudaDeviceSynchronize();
+    }
+    unmap();
+}
+
+bool map(int file, size_t bytes, Text& reply) {
+    Mapping& m = mapping();
+    if (!can_map(m)) {
+        reply.add("error the driver cannot share memory");
+        return false;
+    }
+    unmap();
+    CUmemGenericAllocationHandle handle;
+    void* as_handle = reinterpret_cast<void*>(static_cast<uintptr_t>(file));
+    CUresult result = m.import_(&handle, as_handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    if (result == CUDA_SUCCESS) result = map_handle(handle, bytes);
+    if (result != CUDA_SUCCESS)
+        reply.add("error the memory cannot be mapped: the CUDA driver gives error %d", static_cast<int>(result));
+    return result == CUDA_SUCCESS;
+}
+
+int run(Call& call, size_t outputs, Thunk thunk, Text& reply) {
+    Status status;
+    ArgumentSet& set = call.set[0];
+    for (int i = 0; i < set.count; ++i) {
+        Argument& a = set.arguments[i];
+        if (!is_tensor(a)) continue;
+        const size_t from = a.kind == ArgumentKind::input ? 0 : outputs;
+        a.device = reinterpret_cast<void*>(mapping().address + from + a.place);
+    }
+    void* pointers[MAX_ARGUMENTS];
+    fill_pointers(set, pointers);
+    int code = thunk(pointers);
+    status.ok(static_cast<cudaError_t>(code < 0 ? cudaErrorUnknown : code), "launch", reply);
+    cudaError_t finished = cudaDeviceSynchronize();
+    if (status.code == cudaSuccess) status.ok(finished, "run", reply);
     return status.code;
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "device.h"
@@ -27,6 +28,10 @@ struct Simulator {
 
 void* kernel = nullptr;
 ArgumentSet* last = nullptr;
+
+// The parent's memory: a file stands for the device's.
+unsigned char* mapped = nullptr;
+size_t mapped_size = 0;
 
 template <typename F>
 bool resolve(void* library, const char* name, F& function) {
@@ -189,6 +194,31 @@ int time(Call& call, Thunk thunk, Text& reply) {
     }
     simulator.take_output();
     return code;
+}
+
+void wake() {}
+
+void unmap() {
+    if (mapped != nullptr) munmap(mapped, mapped_size);
+    mapped = nullptr;
+}
+
+bool map(int file, size_t bytes, Text& reply) {
+    unmap();
+    void* place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (place == MAP_FAILED) {
+        reply.add("error the device's memory cannot be mapped");
+        return false;
+    }
+    mapped = static_cast<unsigned char*>(place);
+    mapped_size = bytes;
+    return true;
+}
+
+int run(Call& call, size_t outputs, Thunk thunk, Text& reply) {
+    call.input = mapped;
+    call.output = mapped + outputs;
+    return device::call(call, thunk, reply);
 }
 
 bool writer(const char* tensor, size_t offset, unsigned found[6]) {

@@ -17,6 +17,13 @@
 //   time LAUNCHER WARMUP RUNS FLUSH          files: as call. reply: as call; the report holds the times
 //     ...arguments as above, the line "next" before each further set. Before each run FLUSH bytes of other
 //     device memory are read, so that no input is left in the cache (0: none)
+//   run LAUNCHER OUTPUTS BYTES               files: memory of the device, made by the parent, that the child maps now and
+//   not before.
+//     ...arguments as above. PLACE counts from the start for inputs, from OUTPUTS on for outputs. reply: as call, when
+//     the device has come to rest
+//   awake                                    reply: "ok", when process and device are warm. The next request comes at once:
+//   it is waited for without sleep
+//   release                                  reply: "ok", when the memory of the last run is no longer mapped
 //   writer TENSOR OFFSET...                  reply: "writer" and per offset a line "X Y Z X Y Z" or "unknown"
 //   quit
 //

@@ -144,6 +144,27 @@ void answer_call(Packet& packet, char* lines, bool timed, Text& reply) {
     if (call.output != nullptr) munmap(call.output, call.output_bytes);
 }
 
+void answer_run(Packet& packet, char* lines, Text& reply) {
+    Call call{};
+    call.report = -1;
+    size_t outputs = 0, bytes = 0;
+    char* rest = lines;
+    const char* head = next_line(rest);
+    bool good = sscanf(head, "run %95s %zu %zu", call.launcher, &outputs, &bytes) == 3 && outputs <= bytes;
+    call.input_bytes = outputs;
+    call.output_bytes = bytes - outputs;
+    if (!good || packet.file_count != 1 || !read_arguments(rest, call)) {
+        reply.add("error the request cannot be read");
+    } else if (Thunk thunk = device::find(call.launcher)) {
+        Text remarks;
+        if (!device::map(packet.files[0], bytes, reply)) return;
+        int code = device::run(call, outputs, thunk, remarks);
+        reply.add("done %d\n%.*s", code, static_cast<int>(remarks.size), remarks.bytes);
+    } else {
+        reply.add("error there is no launcher %s", call.launcher);
+    }
+}
+
 void answer_writer(char* line, Text& reply) {
     char tensor[MAX_NAME];
     int read = 0;
@@ -176,7 +197,9 @@ int main(int count, char** arguments) {
     send_text(socket, "ready", 5);
 
     Packet packet;
-    while (receive_packet(socket, packet)) {
+    int tries = 0;
+    while (receive_packet(socket, packet, tries)) {
+        tries = 0;
         static Text reply;
         reply.size = 0;
         char* text = packet.text;
@@ -186,6 +209,15 @@ int main(int count, char** arguments) {
             answer_call(packet, text, false, reply);
         } else if (strncmp(text, "time ", 5) == 0) {
             answer_call(packet, text, true, reply);
+        } else if (strncmp(text, "run ", 4) == 0) {
+            answer_run(packet, text, reply);
+        } else if (strncmp(text, "awake", 5) == 0) {
+            device::wake();
+            tries = 100000;  // some tens of milliseconds
+            reply.add("ok");
+        } else if (strncmp(text, "release", 7) == 0) {
+            device::unmap();
+            reply.add("ok");
         } else if (strncmp(text, "writer ", 7) == 0) {
             answer_writer(text, reply);
         } else if (strncmp(text, "quit", 4) == 0) {

@@ -12,7 +12,7 @@
 #include "../../jail/source/confine.h"
 #include "protocol.h"
 
-bool receive_packet(int socket, Packet& packet) {
+bool receive_packet(int socket, Packet& packet, int tries) {
     static char buffer[MAX_PACKET + 1];
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * MAX_FILES)];
     iovec bytes{buffer, MAX_PACKET};
@@ -22,10 +22,13 @@ bool receive_packet(int socket, Packet& packet) {
     message.msg_control = control;
     message.msg_controllen = sizeof control;
 
-    ssize_t size;
-    do size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-    while (size < 0 && errno == EINTR);
-    if (size <= 0) return false;
+    ssize_t size = -1;
+    while (size < 0 && tries-- > 0) size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    while (size < 0) {
+        size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+        if (size < 0 && errno != EINTR) return false;
+    }
+    if (size == 0) return false;
 
     buffer[size] = 0;
     packet.text = buffer;

@@ -12,8 +12,8 @@ struct Packet {
     int file_count;
 };
 
-// Waits for the parent's next packet; false when the parent is gone.
-bool receive_packet(int socket, Packet& packet);
+// Waits for the parent's next packet, looking `tries` times before it sleeps; false when the parent is gone.
+bool receive_packet(int socket, Packet& packet, int tries = 0);
 
 // Sends a reply; the process ends when the parent is gone.
 void send_text(int socket, const char* text, size_t size);
