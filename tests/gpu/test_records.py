@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from grader.course import Course, course_root
 from grader.tolerance import DEFAULT
-from tests.gpu import sanitize, verify
+from tests.gpu import sanitize, timing_attacks, verify
 from tests.gpu.launch_solutions import chosen
 
 CLEAN = """========= COMPUTE-SANITIZER
@@ -94,3 +95,37 @@ def test_the_steps_are_commands_of_this_course(tmp_path: Path) -> None:
 def test_a_whole_name_chooses_one_exercise_and_a_part_several() -> None:
     assert [entry.name for entry in chosen(["day04_linear/linear"])] == ["day04_linear/linear"]
     assert len(chosen(["day04_linear/lin"])) == 3 and len(chosen([])) == len(Course().exercises)
+
+
+def test_every_timing_attack_is_recorded_and_gained_nothing() -> None:
+    content = json.loads(timing_attacks.RECORD.read_text())
+    again = f"run `{content['command']}` on a GPU"
+    rows = {row["name"]: row for row in content["rows"]}
+    files = timing_attacks.attacks([])
+    assert len(files) >= 10 and set(rows) == {"honest", "honest again", *(path.stem for path in files)}, again
+    for path in files:
+        text = path.read_text()
+        assert rows[path.stem]["sha256"] == hashlib.sha256(text.encode()).hexdigest(), (
+            f"{path.name} was changed: {again}"
+        )
+        assert text.startswith("// ") and text.splitlines()[0].endswith("."), f"{path.name} does not say what it tries"
+    assert timing_attacks.got_away(content) == []
+    honest = [rows[name] for name in ("honest", "honest again")]
+    assert all(row["verified_us"] > 0 and not row["problem"] for row in honest)
+    # The clock tells a gain of 5 % from chance, and agrees with the events of a kernel that does not forge them.
+    assert all(3 * row["off_us"] < 0.05 * row["verified_us"] for row in honest)
+    assert all(abs(row["verified_us"] / row["events_us"] - 1) < 0.05 for row in honest)
+
+
+def test_an_attack_that_gains_is_told_from_one_that_fails() -> None:
+    def row(**more: object) -> dict[str, object]:
+        return {"name": "a", "tries": "", "sha256": "", **more}
+
+    rows = [row(gained=0.04), row(gained=0.06), row(gained=0.5, problem="a timed result is wrong"), row(gained=None)]
+    assert [found.gained for found in timing_attacks.got_away({"rows": rows})] == [0.06, None]
+
+
+def test_an_attack_calls_the_honest_solution() -> None:
+    for path in timing_attacks.attacks([]):
+        text = timing_attacks.source_of(path)
+        assert text.count('extern "C" void') == 1 and "static void honest(" in text, path.name

@@ -1,0 +1,211 @@
+"""Kernels that try to look faster than they are, against the clock of the stage *fast*, on a real GPU.
+
+``python -m tests.gpu.timing_attacks [--out FILE.json] [--record] [NAME...]`` times the honest solution of an exercise before and after
+the attacks of tests/attacks/gpu, which all call it, and prints for each attack the time that events in its own process show, the
+time by the grader's own clock, and what the attack gained on its honest time: less than 5 %, or it is reported as a failure.
+``--recorded`` prints the table that ``--record`` kept, and needs no GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import hashlib
+import json
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.course import course_root, find
+from grader.errors import GraderError
+
+ATTACKS = Path(__file__).parents[1] / "attacks" / "gpu"
+RECORD = ATTACKS / "h200.json"
+EXERCISE = "day04_linear/linear_register_tiled"
+SIZE = "large"
+MOST_GAIN = 0.05
+
+
+@dataclass
+class Row:
+    """What one kernel got."""
+
+    name: str
+    tries: str
+    """The first line of the attack."""
+    sha256: str
+    events_us: float | None = None
+    """The median of the times in its own process; None where they could not be taken."""
+    verified_us: float | None = None
+    off_us: float = 0.0
+    problem: str = ""
+    gained: float | None = None
+    """Share of the honest time that it saved; None where the verdict is a failure."""
+
+
+def source_of(attack: Path | None) -> str:
+    """The honest solution, and behind it the attack, whose launcher may call it as ``honest``."""
+    entry = find(EXERCISE)
+    text = entry.solution.read_text(encoding="utf-8")
+    if attack is None:
+        return text
+    launcher = f'extern "C" void {entry.variable}('
+    assert text.count(launcher) == 1
+    return text.replace(launcher, "static void honest(") + "\n" + attack.read_text(encoding="utf-8")
+
+
+def attacks(names: list[str]) -> list[Path]:
+    """The files, all or those whose names contain one of these."""
+    return [path for path in sorted(ATTACKS.glob("*.cu")) if not names or any(name in path.stem for name in names)]
+
+
+def measure(row: Row, kernel: Any, runner: Path, nothing: Any, machine: Any) -> Row:
+    """Both clocks on one kernel."""
+    import torch
+
+    from grader import bench
+    from grader.judge import verified
+    from grader.runner.buffers import prepare
+    from grader.runner.client import Child
+    from grader.runner.shared import GpuMemory
+
+    task = find(EXERCISE).load()
+    case = next(case for case in task.bench if case.name == SIZE)
+    call = bench.draw_on_gpu(task, case, "f32", task.case_seed(1, case, "f32"))
+    try:
+        with Child(runner, kernel.library) as child, prepare(call, quick=True) as buffers:
+            sets, flush = bench.rotation(sum(t.numel() * 4 for t in call.tensors.values()), machine.l2_bytes)
+            row.events_us = bench.percentiles(bench.time_in_child(task, call, buffers, child, 40, sets, flush))[
+                "median_us"
+            ]
+    except GraderError as error:
+        print(f"  {row.name}: no times by events: {error}")
+    torch.cuda.empty_cache()
+    result = verified.verify(
+        task,
+        [(case, "f32")],
+        lambda: Child(runner, kernel.library),
+        lambda: Child(runner, nothing.library),
+        GpuMemory,
+        machine.limits(),
+    )[0]
+    row.problem, row.off_us = result.problem, result.off
+    row.verified_us = None if result.problem else result.microseconds
+    return row
+
+
+def run(names: list[str]) -> dict[str, Any]:
+    """Build everything, then time one after the other."""
+    import torch
+
+    from grader import bench
+    from grader.judge.builds import gpu_architecture
+    from grader.judge.verified import NOTHING
+    from grader.runner.build import build_runner
+    from grader.toolchain.build import compile_kernel
+
+    arch = gpu_architecture()
+    files: list[tuple[str, Path | None]] = [
+        ("honest", None),
+        *((p.stem, p) for p in attacks(names)),
+        ("honest again", None),
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+
+        def build(item: tuple[int, tuple[str, Path | None]]) -> Any:
+            place = Path(folder) / str(item[0]) / "kernel.cu"
+            place.parent.mkdir()
+            place.write_text(source_of(item[1][1]), encoding="utf-8")
+            return compile_kernel(place, "cuda", checks=False, arch=arch)
+
+        with ThreadPoolExecutor(8) as pool:
+            kernels = list(pool.map(build, enumerate(files)))
+        nothing, runner = compile_kernel(NOTHING, "cuda", checks=False, arch=arch), build_runner("cuda", arch)
+        machine = bench.measure_machine()
+        rows = []
+        for (name, path), kernel in zip(files, kernels):
+            text = path.read_text(encoding="utf-8") if path else ""
+            tries = text.splitlines()[0].removeprefix("// ") if text else "The solution as it is."
+            row = Row(name, tries, hashlib.sha256(text.encode()).hexdigest())
+            rows.append(measure(row, kernel, runner, nothing, machine))
+            print(describe(rows[-1]), flush=True)
+    honest = [row.verified_us for row in rows if row.name.startswith("honest") and row.verified_us]
+    if not honest:
+        raise GraderError("the honest kernel got no time")
+    for row in rows:
+        if row.verified_us is not None:
+            row.gained = 1 - row.verified_us / min(honest)
+    return {
+        "version": 1,
+        "exercise": EXERCISE,
+        "size": SIZE,
+        "gpu": machine.device,
+        "driver": machine.driver,
+        "cuda": machine.cuda,
+        "torch": torch.__version__,
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "command": "python -m tests.gpu.timing_attacks --record",
+        "rows": [asdict(row) for row in rows],
+    }
+
+
+def describe(row: Row) -> str:
+    """One line of the table."""
+    events = "" if row.events_us is None else f"{row.events_us:,.1f}"
+    verified = "" if row.verified_us is None else f"{row.verified_us:,.1f} +- {row.off_us:,.1f}"
+    said = row.problem or ("" if row.gained is None else f"gained {row.gained:+.1%}")
+    return f"{row.name:20} {events:>10} {verified:>20}  {said}".rstrip()
+
+
+def got_away(content: dict[str, Any]) -> list[Row]:
+    """The attacks that gained something and were not found out."""
+    rows = [Row(**row) for row in content["rows"]]
+    return [row for row in rows if not row.problem and (row.gained is None or row.gained >= MOST_GAIN)]
+
+
+def show(content: dict[str, Any]) -> None:
+    """The whole table."""
+    print(
+        f"{content['exercise']}, {content['size']}: {content['gpu']}, driver {content['driver']}, CUDA {content['cuda']}, ",
+        end="",
+    )
+    print(f"torch {content['torch']}, {content['date']}: {content['command']}")
+    print(f"{'kernel':20} {'events, us':>10} {'own clock, us':>20}")
+    for row in content["rows"]:
+        print(describe(Row(**row)))
+
+
+def main() -> int:
+    """The exit code says whether every attack failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="parts of the attacks' names; all when none is given")
+    parser.add_argument("--out", type=Path, help="write the rows here")
+    parser.add_argument("--record", action="store_true", help="keep the rows beside the attacks")
+    parser.add_argument("--recorded", action="store_true", help="print what was kept")
+    arguments = parser.parse_args()
+    if arguments.record and arguments.names:
+        parser.error("--record keeps the rows of all attacks: name none")
+    try:
+        content = json.loads(RECORD.read_text()) if arguments.recorded else run(arguments.names)
+    except GraderError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except FileNotFoundError:
+        print(f"nothing is recorded yet in {RECORD.relative_to(course_root())}", file=sys.stderr)
+        return 2
+    show(content)
+    for path in (arguments.out, RECORD if arguments.record else None):
+        if path is not None:
+            path.write_text(json.dumps(content, indent=1) + "\n")
+    away = got_away(content)
+    print(
+        f"{len(away)} of {len(content['rows'])} got away" + (f": {', '.join(row.name for row in away)}" if away else "")
+    )
+    return 1 if away else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
