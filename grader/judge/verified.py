@@ -39,6 +39,7 @@ from grader.errors import GraderError
 from grader.floor import Limits
 from grader.runner.buffers import GUARD_BYTES, Buffers, places, poisoned
 from grader.runner.client import Child, Reply
+from grader.runner.shared import SharingFailed
 from grader.task import Call, Case, Exercise, torch_dtype
 from grader.tolerance import DEFAULT, compare
 
@@ -115,7 +116,7 @@ class Clock:
             call = self.draw()
             seconds, reply, _, _ = self._one(child, call, "do_nothing", ["stream"])
             if reply.problem or reply.code != 0 or not reply.text.startswith("done"):
-                raise GraderError(f"a kernel without work fails: {reply.text}", "`grader doctor` says more.")
+                raise SharingFailed(f"a kernel without work fails: {reply.text.strip()}")
             times.append(seconds * 1e6)
             self._wrong(
                 call, explained=False

@@ -20,6 +20,10 @@ _CLOCK_KILOHERTZ, _MEMORY_KILOHERTZ, _BUS_BITS = 13, 36, 37
 """CU_DEVICE_ATTRIBUTE_CLOCK_RATE, _MEMORY_CLOCK_RATE and _GLOBAL_MEMORY_BUS_WIDTH."""
 
 
+class SharingFailed(GraderError):
+    """This machine's driver cannot hand memory to another process (as under WSL): it says nothing about a kernel."""
+
+
 class _Location(ctypes.Structure):
     _fields_ = [("type", ctypes.c_int), ("id", ctypes.c_int)]
 
@@ -99,7 +103,7 @@ class GpuMemory:
         """Call a function of the driver; its error becomes a message."""
         code = getattr(self._driver, name)(*arguments)
         if code != 0:
-            raise GraderError(f"the GPU's driver cannot share memory: {name} gives error {code}")
+            raise SharingFailed(f"the GPU's driver cannot share memory: {name} gives error {code}")
 
 
 def _u64(value: int) -> ctypes.c_uint64:

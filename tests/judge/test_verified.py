@@ -21,6 +21,7 @@ from grader.judge import fast, verified
 from grader.report.timings import render_timings
 from grader.runner.build import build_runner
 from grader.runner.client import Child
+from grader.runner.shared import SharingFailed
 from grader.task import Bench, Case, Exercise, Input, Output, normal
 from grader.toolchain.build import compile_kernel
 from grader.verdict import FAILED, PASSED, Stage, Timing
@@ -269,3 +270,16 @@ def test_a_wrong_result_at_a_timed_size_fails(stage_of: Callable[[str, float], S
     stage = stage_of(HEAD + LAUNCHER % "work(x, out, n > 1000 ? n - 1 : n, stream);", 10.0)
     assert stage.status == FAILED and stage.summary == "a timed result is wrong"
     assert "large (f32)" in stage.text and "never written" in stage.text
+
+
+def test_where_memory_cannot_be_shared_the_times_are_called_unverified(
+    stage_of: Callable[[str, float], Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cannot(size: int) -> None:
+        raise SharingFailed("the GPU's driver cannot share memory: cuMemCreate gives error 801")
+
+    cannot.device = "cpu"  # type: ignore[attr-defined]
+    monkeypatch.setattr(fast, "GpuMemory", cannot)
+    stage = stage_of(HEAD + LAUNCHER % "work(x, out, n, stream);", 10.0)
+    assert stage.status == PASSED and "by our own clock" not in stage.summary
+    assert "not verified" in stage.timings[0].note and "error 801" in stage.timings[0].note
