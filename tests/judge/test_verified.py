@@ -103,6 +103,7 @@ def measure(tmp_path: Path, text: str, exercise: Exercise | None = None, limits:
 def few_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many sets as it takes, not as many as a good median wants."""
     monkeypatch.setattr(verified, "MOST_SETS", 8)
+    monkeypatch.setattr(verified, "NULL_CALLS", 5)
     monkeypatch.setattr(verified, "SHORTEST_US", 0.0)
 
 
@@ -283,3 +284,20 @@ def test_where_memory_cannot_be_shared_the_times_are_called_unverified(
     stage = stage_of(HEAD + LAUNCHER % "work(x, out, n, stream);", 10.0)
     assert stage.status == PASSED and "by our own clock" not in stage.summary
     assert "not verified" in stage.timings[0].note and "error 801" in stage.timings[0].note
+
+
+def test_a_kernel_that_takes_all_memory_is_not_excused(
+    stage_of: Callable[[str, float], Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def runs_out(size: int) -> HostMemory:
+        made.append(size)
+        if len(made) > 2 * (verified.NULL_CALLS + verified.WARMUP) + 3:
+            raise SharingFailed("the GPU's driver cannot share memory: cuMemCreate gives error 2")
+        return HostMemory(size)
+
+    runs_out.device = "cpu"  # type: ignore[attr-defined]
+    monkeypatch.setattr(fast, "GpuMemory", runs_out)
+    stage = stage_of(HEAD + LAUNCHER % "work(x, out, n, stream);", 10.0)
+    assert stage.status == FAILED and "with the kernel there" in stage.text
