@@ -18,9 +18,11 @@ would be nearly right. Give values an offset per channel, scale queries up, and 
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 Number = float | int | str
@@ -31,15 +33,33 @@ def evaluate(expression: Number, dims: Mapping[str, Any]) -> Any:
     """The value of a number or of an expression over the sizes (``"heads * 2"``)."""
     if not isinstance(expression, str):
         return expression
-    return eval(expression, {"__builtins__": {}, "min": min, "max": max, "abs": abs, "int": int}, dict(dims))
+    return eval(_compiled(expression), {"__builtins__": {}, "min": min, "max": max, "abs": abs, "int": int}, dict(dims))
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(expression: str) -> CodeType:
+    """A case's sizes are the same few expressions again and again."""
+    return compile(expression.strip(), "<expression>", "eval")
 
 
 def draw(distribution: Callable[..., Any], **available: Any) -> Any:
     """Call a distribution with those of the available arguments that it names."""
-    parameters = inspect.signature(distribution).parameters
-    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+    try:
+        named = _named(distribution)
+    except TypeError:  # not to be kept by: it has no hash
+        named = _named.__wrapped__(distribution)
+    if named is None:
         return distribution(**available)
-    return distribution(**{name: value for name, value in available.items() if name in parameters})
+    return distribution(**{name: value for name, value in available.items() if name in named})
+
+
+@functools.lru_cache(maxsize=256)
+def _named(function: Callable[..., Any]) -> frozenset[str] | None:
+    """The names of a function's arguments; None when it takes any."""
+    parameters = inspect.signature(function).parameters
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        return None
+    return frozenset(parameters)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ torch when it is imported, so the command line stays quick; a tasks.py itself ma
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import math
@@ -271,17 +272,9 @@ class Exercise:
         """The launcher's name for one dtype."""
         return self.prototype(dtype).partition("(")[0].split()[-1]
 
-    def parameters(self, dtype: str) -> list[Parameter]:
+    def parameters(self, dtype: str) -> Sequence[Parameter]:
         """The launcher's parameters for one dtype."""
-        inside = self.prototype(dtype).partition("(")[2].rpartition(")")[0]
-        parameters = []
-        for declaration in inside.split(","):
-            match = re.fullmatch(r"\s*(.*?)(\w+)\s*", declaration)
-            if not match:
-                raise GraderError(f"cannot read the parameter {declaration.strip()!r} of {self.prototype(dtype)}")
-            kind = re.sub(r"\s*\*\s*", "*", " ".join(match[1].replace("__restrict__", "").split()))
-            parameters.append(Parameter(kind, match[2]))
-        return parameters
+        return _parameters(self.prototype(dtype))
 
     def runs(self) -> list[tuple[Case, str]]:
         """Every case with every dtype that it is for."""
@@ -458,8 +451,30 @@ class ArgumentNames:
         return name in self.names
 
 
+@functools.lru_cache(maxsize=256)
+def _parameters(prototype: str) -> Sequence[Parameter]:
+    """The parameters of a declaration."""
+    inside = prototype.partition("(")[2].rpartition(")")[0]
+    parameters = []
+    for declaration in inside.split(","):
+        match = re.fullmatch(r"\s*(.*?)(\w+)\s*", declaration)
+        if not match:
+            raise GraderError(f"cannot read the parameter {declaration.strip()!r} of {prototype}")
+        kind = re.sub(r"\s*\*\s*", "*", " ".join(match[1].replace("__restrict__", "").split()))
+        parameters.append(Parameter(kind, match[2]))
+    return tuple(parameters)
+
+
 def named_arguments(function: Callable[..., Any]) -> ArgumentNames | None:
     """The names of a function's arguments; None when it takes any."""
+    try:
+        return _named_arguments(function)
+    except TypeError:  # not to be kept by: it has no hash
+        return _named_arguments.__wrapped__(function)
+
+
+@functools.lru_cache(maxsize=256)
+def _named_arguments(function: Callable[..., Any]) -> ArgumentNames | None:
     parameters = inspect.signature(function).parameters.values()
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
         return None

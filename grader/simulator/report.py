@@ -264,6 +264,8 @@ class _Reader:
         self.symbols: Symbolizer = symbolizer(library, source)
         self.offsets = self._offsets(library)
         self.locations = self.symbols.locate(self.offsets.values())
+        self._sources: dict[str, Sequence[str]] = {}
+        """The lines of the files that have been shown."""
 
     def _offsets(self, library: Path) -> dict[int, int]:
         """Where each site lies in the kernel library; sites elsewhere are left out."""
@@ -490,9 +492,12 @@ class _Reader:
         return re.sub(r"\{site (\d+) line (\d+)\}", name, text)
 
     def _source_line(self, place: Location) -> str:
-        if self.source and Path(place.file) != self.source and INCLUDE_DIR not in Path(place.file).parents:
-            return ""  # a #line directive may name any file of the machine
-        lines = _source_lines(place.file)
+        if place.file not in self._sources:
+            path = Path(place.file)
+            # A #line directive may name any file of the machine.
+            ours = not self.source or path == self.source or INCLUDE_DIR in path.parents
+            self._sources[place.file] = _source_lines(place.file) if ours else ()
+        lines = self._sources[place.file]
         return lines[place.line - 1] if 0 < place.line <= len(lines) else ""
 
 
@@ -526,6 +531,7 @@ def _identity(finding: Finding) -> tuple[Any, ...]:
 
 
 _NO_SUM = ("file", "line", "source", "worst_ways")
+_SUMMED = tuple(item.name for item in dataclasses.fields(LineCounters) if item.name not in _NO_SUM)
 
 
 def _merge_lines(lines: Iterable[LineCounters]) -> list[LineCounters]:
@@ -533,9 +539,9 @@ def _merge_lines(lines: Iterable[LineCounters]) -> list[LineCounters]:
     merged: dict[tuple[str, int], LineCounters] = {}
     for line in lines:
         known = merged.setdefault((line.file, line.line), LineCounters(line.file, line.line, line.source))
-        for item in dataclasses.fields(LineCounters):
-            if item.name not in _NO_SUM:
-                setattr(known, item.name, getattr(known, item.name) + getattr(line, item.name))
+        for name in _SUMMED:
+            if value := getattr(line, name):
+                setattr(known, name, getattr(known, name) + value)
         known.worst_ways = max(known.worst_ways, line.worst_ways)
     return sorted(merged.values(), key=lambda line: (line.file, line.line))
 

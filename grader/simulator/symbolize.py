@@ -12,7 +12,7 @@ import io
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -136,7 +136,10 @@ class _DebugInfo:
         from elftools.elf.elffile import ELFFile
 
         dwarf = ELFFile(io.BytesIO(library.read_bytes())).get_dwarf_info()
-        self._dwarf, self._units = dwarf, list(dwarf.iter_CUs())
+        self._dwarf, self._units, self._ranges = dwarf, list(dwarf.iter_CUs()), dwarf.range_lists()
+        self._with_code: list[tuple[Any, int, list[tuple[int, int]]]] = []
+        self._lambdas: list[tuple[Any, int, list[tuple[int, int]]]] = []
+        self._as_written: list[tuple[Any, int]] = []
         self._rows: list[tuple[int, int]] = []  # address and column, by address
         self._lines: list[tuple[int, int, str]] = []  # address, line (not 0) and file name, by address
         for unit in self._units:
@@ -158,29 +161,45 @@ class _DebugInfo:
 
     def _calls(self, address: int) -> list[tuple[int, int]]:
         """Depth and column of the calls that were inlined around an instruction."""
-        ranges = self._dwarf.range_lists()
         found: list[tuple[int, int]] = []
-        as_written: list[tuple[Any, int]] = []
+        for functions in self._functions():
+            for function, base, covered in functions:
+                if _within(address, covered):
+                    self._add_inlined(function, base, address, 0, found)
+                    return sorted(found)
+        return found
 
-        def visit(die, base: int, depth: int) -> None:
-            for child in die.iter_children():
-                covered = _ranges_of(child, child.cu, ranges, base)
-                if "DW_AT_inline" in child.attributes:
-                    as_written.append((child, base))
-                elif not covered or any(low <= address < high for low, high in covered):
-                    inlined = child.tag == "DW_TAG_inlined_subroutine"
-                    if inlined and covered:
-                        column = child.attributes.get("DW_AT_call_column")
-                        found.append((depth + 1, column.value if column else 0))
-                    visit(child, base, depth + inlined)
+    def _functions(self) -> Iterator[list[tuple[Any, int, list[tuple[int, int]]]]]:
+        """What has code, in two steps: the second, rarely needed, is lambdas of functions that were inlined."""
+        if not self._with_code:
+            for unit in self._units:
+                top = unit.get_top_DIE()
+                low = top.attributes.get("DW_AT_low_pc")
+                self._read_functions(top, low.value if low else 0, self._with_code)
+        yield self._with_code
+        while self._as_written:
+            self._read_functions(*self._as_written.pop(), self._lambdas)
+        yield self._lambdas
 
-        for unit in self._units:
-            top = unit.get_top_DIE()
-            visit(top, top.attributes["DW_AT_low_pc"].value if "DW_AT_low_pc" in top.attributes else 0, 0)
-        # A function that was inlined has its code elsewhere, but that of a lambda may stand in it: rare, so looked for last.
-        while as_written and not found:
-            visit(*as_written.pop(), 0)
-        return sorted(found)
+    def _read_functions(self, die, base: int, into: list) -> None:
+        for child in die.iter_children():
+            if "DW_AT_inline" in child.attributes:  # its code is where it was inlined
+                self._as_written.append((child, base))
+            elif covered := _ranges_of(child, child.cu, self._ranges, base):
+                into.append((child, base, covered))
+            else:
+                self._read_functions(child, base, into)
+
+    def _add_inlined(self, die, base: int, address: int, depth: int, found: list[tuple[int, int]]) -> None:
+        for child in die.iter_children():
+            covered = _ranges_of(child, child.cu, self._ranges, base)
+            if covered and not _within(address, covered):
+                continue
+            inlined = bool(covered) and child.tag == "DW_TAG_inlined_subroutine"
+            if inlined:
+                column = child.attributes.get("DW_AT_call_column")
+                found.append((depth + 1, column.value if column else 0))
+            self._add_inlined(child, base, address, depth + inlined, found)
 
     def line_before(self, address: int) -> tuple[str, int]:
         """File name and line of the last instruction up to the address that has a line."""
@@ -195,6 +214,10 @@ class _DebugInfo:
         calls = self._calls(address)
         # The deepest call is the innermost: frame 1 is where it was called from.
         return calls[len(calls) - depth][1] if depth <= len(calls) else 0
+
+
+def _within(address: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    return any(low <= address < high for low, high in ranges)
 
 
 def _ranges_of(die, unit, ranges, base: int) -> list[tuple[int, int]]:
