@@ -36,6 +36,36 @@ __device__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
 // For a gate below -88, exp(-gate) is infinity and the quotient 0, as it should be.
 __device__ float gated(float gate, float up) { return gate / (1.0f + __expf(-gate)) * up; }
 
+template <typename T>
+using Left = wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major>;
+// weight is [feature, k]: read as the k x feature matrix of the product, that is column-major.
+template <typename T>
+using Right = wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::col_major>;
+
+// Loads a fragment from a tile in shared memory. For f16 nvcc makes ldmatrix of it, which fills four registers at once.
+template <typename Fragment>
+__device__ void load_tile(Fragment& fragment, const __half* tile) {
+    wmma::load_matrix_sync(fragment, tile, kRow);
+}
+
+// For bf16 nvcc does not see that the tile is in shared memory, and makes a load for each register. So here is the
+// instruction behind load_matrix_sync, with `shared` in its name: again ldmatrix comes of it.
+__device__ void load_tile(Left<__nv_bfloat16>& fragment, const __nv_bfloat16* tile) {
+    unsigned* pairs = reinterpret_cast<unsigned*>(fragment.x);
+    asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(tile))), "r"(kRow)
+                 : "memory");
+}
+
+__device__ void load_tile(Right<__nv_bfloat16>& fragment, const __nv_bfloat16* tile) {
+    unsigned* pairs = reinterpret_cast<unsigned*>(fragment.x);
+    asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(tile))), "r"(kRow)
+                 : "memory");
+}
+
 // What one thread copies of a tile of ROWS rows: 16 bytes of every kRowsAtOnce-th row. The addresses are made once.
 template <typename T, int ROWS>
 struct Copier {
@@ -124,16 +154,14 @@ __global__ void __launch_bounds__(kThreads, 2)
         const T* up_tile = gate_tile + kTileFeatures * kRow;
 #pragma unroll
         for (int k = 0; k < kDepth; k += 16) {
-            wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major> a[kDown];
-            wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::col_major> g[kAcross], u[kAcross];
+            Left<T> a[kDown];
+            Right<T> g[kAcross], u[kAcross];
 #pragma unroll
-            for (int i = 0; i < kDown; ++i) {
-                wmma::load_matrix_sync(a[i], x_tile + (warp_row + i * 16) * kRow + k, kRow);
-            }
+            for (int i = 0; i < kDown; ++i) load_tile(a[i], x_tile + (warp_row + i * 16) * kRow + k);
 #pragma unroll
             for (int j = 0; j < kAcross; ++j) {
-                wmma::load_matrix_sync(g[j], gate_tile + (warp_feature + j * 16) * kRow + k, kRow);
-                wmma::load_matrix_sync(u[j], up_tile + (warp_feature + j * 16) * kRow + k, kRow);
+                load_tile(g[j], gate_tile + (warp_feature + j * 16) * kRow + k);
+                load_tile(u[j], up_tile + (warp_feature + j * 16) * kRow + k);
             }
 #pragma unroll
             for (int i = 0; i < kDown; ++i) {

@@ -21,19 +21,51 @@ constexpr int kDepth = 64;     // columns of x and weight in one stage
 constexpr int kStages = 3;     // stages on their way or in use
 constexpr int kWarpTile = 64;  // a warp makes 64 x 64 of the outputs
 constexpr int kWarpsAcross = kTile / kWarpTile;
-constexpr int kThreads = 32 * kWarpsAcross * kWarpsAcross;
+constexpr int kWarps = kWarpsAcross * kWarpsAcross;
+constexpr int kThreads = 32 * kWarps;
 constexpr int kVector = 8;                      // elements of 16 bytes
 constexpr int kLanes = kDepth / kVector;        // threads that share a row of a stage
 constexpr int kRowsAtOnce = kThreads / kLanes;  // rows that the block copies at once
 constexpr int kOwnRows = kTile / kRowsAtOnce;   // rows of which a thread copies a piece
 constexpr int kRow = kDepth + kVector;          // a row in shared memory is 144 bytes: no bank conflicts
 constexpr int kStage = 2 * kTile * kRow;        // elements of one stage: a tile of x, then a tile of weight
-constexpr int kSumRow = kTile + 4;              // floats of a row of sums
+constexpr int kSumRow = kWarpTile + 4;          // floats of a row of sums
+constexpr int kWarpSums = 16 * kSumRow;  // floats of the piece through which a warp's sums pass, 16 rows at a time
 constexpr size_t kSharedBytes = sizeof(short) * kStages * kStage;
-static_assert(kSharedBytes >= sizeof(float) * kTile * kSumRow, "the sums pass through the same memory at the end");
+static_assert(kSharedBytes >= sizeof(float) * kWarps * kWarpSums, "the sums pass through the same memory at the end");
 
 __device__ void put(__half* p, float x) { *p = __float2half(x); }
 __device__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
+
+template <typename T>
+using Left = wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major>;
+// weight is [feature, k]: read as the k x feature matrix of the product, that is column-major.
+template <typename T>
+using Right = wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::col_major>;
+
+// Loads a fragment from a tile in shared memory. For f16 nvcc makes ldmatrix of it, which fills four registers at once.
+template <typename Fragment>
+__device__ void load_tile(Fragment& fragment, const __half* tile) {
+    wmma::load_matrix_sync(fragment, tile, kRow);
+}
+
+// For bf16 nvcc does not see that the tile is in shared memory, and makes a load for each register. So here is the
+// instruction behind load_matrix_sync, with `shared` in its name: again ldmatrix comes of it.
+__device__ void load_tile(Left<__nv_bfloat16>& fragment, const __nv_bfloat16* tile) {
+    unsigned* pairs = reinterpret_cast<unsigned*>(fragment.x);
+    asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(tile))), "r"(kRow)
+                 : "memory");
+}
+
+__device__ void load_tile(Right<__nv_bfloat16>& fragment, const __nv_bfloat16* tile) {
+    unsigned* pairs = reinterpret_cast<unsigned*>(fragment.x);
+    asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(tile))), "r"(kRow)
+                 : "memory");
+}
 
 // Eight neighbours, as pairs.
 template <typename T>
@@ -129,15 +161,16 @@ struct Copier {
 };
 
 // x: [rows, in_features]   norm_weight: [in_features]   weight: [out_features, in_features]   out: [rows, out_features]
-// VECTORS: every row of x, norm_weight and weight starts at a multiple of 16 bytes
+// VECTORS: every row of x, norm_weight and weight starts at a multiple of 16 bytes; out_vectors: so does every row of out
 template <typename T, bool VECTORS>
 __global__ void __launch_bounds__(kThreads, 2)
     rms_norm_linear_kernel(const T* __restrict__ x, const T* __restrict__ norm_weight, const T* __restrict__ weight,
-                           T* __restrict__ out, int rows, int in_features, int out_features, float eps) {
+                           T* __restrict__ out, int rows, int in_features, int out_features, float eps,
+                           bool out_vectors) {
     extern __shared__ __align__(128) unsigned char shared[];
     __shared__ float factors[kTile];                 // of the rows
     T* stages = reinterpret_cast<T*>(shared);        // [kStages][2][kTile][kRow]
-    float* sums = reinterpret_cast<float*>(shared);  // [kTile][kSumRow], after the last stage
+    float* sums = reinterpret_cast<float*>(shared);  // [kWarps][16][kSumRow], after the last stage
     const int tiles_across = (out_features + kTile - 1) / kTile;
     const int row0 = static_cast<int>(blockIdx.x / tiles_across) * kTile;
     const int feature0 = static_cast<int>(blockIdx.x % tiles_across) * kTile;
@@ -178,13 +211,12 @@ __global__ void __launch_bounds__(kThreads, 2)
         column_factors = load_eight<VECTORS>(norm_weight, (round + 1) * kDepth + own_column, in_features);
 #pragma unroll
         for (int k = 0; k < kDepth; k += 16) {
-            wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major> a[kFragments];
-            wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::col_major> b[kFragments];
+            Left<T> a[kFragments];
+            Right<T> b[kFragments];
 #pragma unroll
-            for (int i = 0; i < kFragments; ++i) {
-                wmma::load_matrix_sync(a[i], x_tile + (warp_row + i * 16) * kRow + k, kRow);
-                wmma::load_matrix_sync(b[i], w_tile + (warp_feature + i * 16) * kRow + k, kRow);
-            }
+            for (int i = 0; i < kFragments; ++i) load_tile(a[i], x_tile + (warp_row + i * 16) * kRow + k);
+#pragma unroll
+            for (int j = 0; j < kFragments; ++j) load_tile(b[j], w_tile + (warp_feature + j * 16) * kRow + k);
 #pragma unroll
             for (int i = 0; i < kFragments; ++i) {
 #pragma unroll
@@ -205,23 +237,43 @@ __global__ void __launch_bounds__(kThreads, 2)
             factors[threadIdx.x / kLanes + i * kRowsAtOnce] = rsqrtf(mean + eps);
         }
     }
+
+    // As in linear_wmma: each warp's sums pass through a piece of shared memory of its own, 16 rows at a time, and a lane
+    // writes 16 bytes of a row.
     __pipeline_wait_prior(0);
-    __syncthreads();
+    __syncthreads();  // all have used the last stage, and the factors are there
+    sums += warp * kWarpSums;
+    constexpr int kOutLanes = kWarpTile / kVector;  // that share a row of outputs
+    const int lane = threadIdx.x % 32, column = lane % kOutLanes * kVector, feature = feature0 + warp_feature + column;
 #pragma unroll
     for (int i = 0; i < kFragments; ++i) {
 #pragma unroll
         for (int j = 0; j < kFragments; ++j) {
-            wmma::store_matrix_sync(sums + (warp_row + i * 16) * kSumRow + warp_feature + j * 16, sum[i][j], kSumRow,
-                                    wmma::mem_row_major);
+            wmma::store_matrix_sync(sums + j * 16, sum[i][j], kSumRow, wmma::mem_row_major);
         }
-    }
-    __syncthreads();
-    for (int i = threadIdx.x; i < kTile * kTile; i += kThreads) {
-        const int row = i / kTile, feature = i % kTile;
-        if (row0 + row < rows && feature0 + feature < out_features) {
-            const float value = sums[row * kSumRow + feature] * factors[row];
-            put(out + static_cast<long long>(row0 + row) * out_features + feature0 + feature, value);
+        __syncwarp();  // the 16 rows are complete
+#pragma unroll
+        for (int first = 0; first < 16; first += 32 / kOutLanes) {
+            const int sum_row = first + lane / kOutLanes, row = warp_row + i * 16 + sum_row;
+            if (row0 + row >= rows || feature >= out_features) continue;
+            const float4* packs = reinterpret_cast<const float4*>(sums + sum_row * kSumRow + column);
+            const float4 low = packs[0], high = packs[1];
+            const float from[kVector] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+            uint4 bits;
+            T* rounded = reinterpret_cast<T*>(&bits);
+#pragma unroll
+            for (int j = 0; j < kVector; ++j) put(rounded + j, from[j] * factors[row]);
+            T* to = out + static_cast<long long>(row0 + row) * out_features + feature;
+            if (out_vectors) {
+                *reinterpret_cast<uint4*>(to) = bits;
+            } else {
+#pragma unroll
+                for (int j = 0; j < kVector; ++j) {
+                    if (feature + j < out_features) to[j] = rounded[j];
+                }
+            }
         }
+        __syncwarp();  // all lanes have read them
     }
 }
 
@@ -234,8 +286,9 @@ void rms_norm_linear(const T* x, const T* norm_weight, const T* weight, T* out, 
                            reinterpret_cast<uintptr_t>(weight) | in_features * sizeof(T);
     const auto kernel = bits % 16 == 0 ? rms_norm_linear_kernel<T, true> : rms_norm_linear_kernel<T, false>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-    kernel<<<static_cast<unsigned>(tiles), kThreads, kSharedBytes, stream>>>(x, norm_weight, weight, out, rows,
-                                                                             in_features, out_features, eps);
+    const bool out_vectors = (reinterpret_cast<uintptr_t>(out) | out_features * sizeof(T)) % 16 == 0;
+    kernel<<<static_cast<unsigned>(tiles), kThreads, kSharedBytes, stream>>>(
+        x, norm_weight, weight, out, rows, in_features, out_features, eps, out_vectors);
 }
 
 // x: [rows, in_features]   norm_weight: [in_features]   weight: [out_features, in_features]   out: [rows, out_features]
