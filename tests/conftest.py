@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gc
+import os
 
 from hypothesis import settings
 
 from tests.seeds import FIXED, SEED, VARIABLE
+
+# Before torch is imported: its threads that wait for work shall not take the processor from compilers and kernels.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 # Hypothesis draws by its own seed: fixed like ours, and nothing is kept from one run to the next.
 settings.register_profile("course", derandomize=SEED == FIXED, database=None, deadline=None)
@@ -22,3 +26,4 @@ def pytest_collection_finish() -> None:
     """What is loaded by now stays for good: looking through it for garbage took a fifth of Python's time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000)
