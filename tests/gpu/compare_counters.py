@@ -1,7 +1,8 @@
 """Compare the simulator's counters with Nsight Compute's, kernel by kernel, and record the comparison.
 
 ``python -m tests.gpu.compare_counters --out FILE.json [NAME...]`` on a machine with a GPU, nvcc, ncu and g++. Each call is
-run on the simulator and, under ``ncu``, on the GPU, with the same inputs; what a call's kernels count is summed.
+run on the simulator and, under ``ncu``, on the GPU, with the same inputs; what a call's kernels count is summed. ``--again`` counts the
+simulator's side of a record anew and needs no GPU.
 """
 
 from __future__ import annotations
@@ -101,6 +102,23 @@ def on_the_gpu(names: list[str]) -> list[dict[str, float]]:
     return launches
 
 
+def beside(name: str, ours: float, theirs: float) -> dict[str, float | bool]:
+    """One figure of both sides."""
+    off = abs(ours - theirs) / theirs if theirs else float(ours != 0)
+    return {"simulator": ours, "ncu": theirs, "difference": off, "agrees": off <= ALLOWED[name]}
+
+
+def count_again(path: Path) -> dict[str, Any]:
+    """A record with the simulator's side counted anew, for when the simulator changed and the kernels did not. No GPU is needed."""
+    content = json.loads(path.read_text())
+    rows = {row["name"]: row for row in content["rows"]}
+    items = [item for item in counted([]) if item.name in rows]
+    for item, totals in zip(items, on_the_simulator(items)):
+        for name in ALLOWED:
+            rows[item.name][name] = beside(name, float(totals.get(name, 0)), rows[item.name][name]["ncu"])
+    return content
+
+
 def compare(items: list[Counted], simulated: list[dict[str, float]], launches: list[dict[str, Any]]) -> list[dict]:
     """Both sides of each call beside each other."""
     rows, next_launch = [], 0
@@ -113,10 +131,8 @@ def compare(items: list[Counted], simulated: list[dict[str, float]], launches: l
             "kernels": [launch["kernel"] for launch in mine],
             "metrics": {metric: sum(launch["metrics"][metric] for launch in mine) for metric in mine[0]["metrics"]},
         }
-        for name, allowed in ALLOWED.items():
-            ours, theirs = float(totals.get(name, 0)), sum(launch[name] for launch in mine)
-            off = abs(ours - theirs) / theirs if theirs else float(ours != 0)
-            row[name] = {"simulator": ours, "ncu": theirs, "difference": off, "agrees": off <= allowed}
+        for name in ALLOWED:
+            row[name] = beside(name, float(totals.get(name, 0)), sum(launch[name] for launch in mine))
         rows.append(row)
     if next_launch != len(launches):
         raise SystemExit(f"ncu saw {len(launches)} launches, the simulator {next_launch}")
@@ -142,13 +158,33 @@ def versions() -> dict[str, str]:
     }
 
 
+def show(rows: list[dict[str, Any]]) -> None:
+    """The table, and how many calls agree."""
+    for row in rows:
+        cells = [
+            f"{row[name]['simulator']:9.0f} {row[name]['ncu']:9.0f} {'' if row[name]['agrees'] else '!':1}"
+            for name in ALLOWED
+        ]
+        print(f"{row['name'][:52]:52} {'  '.join(cells)}")
+    agreed = {name: sum(row[name]["agrees"] for row in rows) for name in ALLOWED}
+    print(f"{len(rows)} calls; agree: {agreed}")
+
+
 def main() -> int:
     """Run both sides, print the table, record it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of names; all when none is given")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--again", action="store_true", help="count only the simulator's side of --out again")
     parser.add_argument("--target", action="store_true", help="be the program that ncu watches")
     arguments = parser.parse_args()
+    if arguments.again:
+        if not arguments.out:
+            parser.error("--again needs the record: --out FILE.json")
+        content = count_again(arguments.out)
+        arguments.out.write_text(json.dumps(content, indent=1) + "\n")
+        show(content["rows"])
+        return 0
     items = list(counted(arguments.names))
     if arguments.target:
         import torch
@@ -160,14 +196,7 @@ def main() -> int:
         return 0
     kernels_for(items, "cuda")  # so that ncu need not watch the compiler
     rows = compare(items, on_the_simulator(items), on_the_gpu(arguments.names))
-    for row in rows:
-        cells = [
-            f"{row[name]['simulator']:9.0f} {row[name]['ncu']:9.0f} {'' if row[name]['agrees'] else '!':1}"
-            for name in ALLOWED
-        ]
-        print(f"{row['name'][:52]:52} {'  '.join(cells)}")
-    agreed = {name: sum(row[name]["agrees"] for row in rows) for name in ALLOWED}
-    print(f"{len(rows)} calls; agree: {agreed}")
+    show(rows)
     if arguments.out:
         arguments.out.write_text(json.dumps({**versions(), "rows": rows}, indent=1) + "\n")
     return 0

@@ -123,6 +123,13 @@ def test_vectors_in_one_column_conflict_within_each_quarter():
     assert read.bank_conflict_ways == 8
 
 
+@pytest.mark.parametrize(("lanes", "wavefronts"), [(32, 2), (17, 2), (16, 1), (1, 1)])
+def test_lanes_that_want_the_same_16_bytes_take_a_pass_for_each_half(lanes, wavefronts):
+    read = line("shared_float4_broadcast", "tile[lanes % 8]", lanes)
+    assert (read.shared_requests, read.shared_wavefronts, read.ideal_shared_wavefronts) == (1, wavefronts, wavefronts)
+    assert read.bank_conflict_ways == 1
+
+
 def test_halves_share_words():
     totals = report("shared_halves").totals
     assert totals["shared_wavefronts"] == totals["ideal_wavefronts"] == 3

@@ -105,8 +105,10 @@ unsigned RequestCounter::distinct(const Request& request) {
 void RequestCounter::count_shared(const Request& request) {
     unsigned words = 0, wavefronts;
     unsigned size_log2 = site_.size_log2;
+    // 16-byte accesses of lanes in both halves of a warp take two passes, even if all want the same.
+    unsigned least = size_log2 > 3 && request.lane[0] < 16 && request.lane[request.count - 1] >= 16 ? 2 : 1;
     if (request.even && request.step == 0) {
-        wavefronts = 1;
+        wavefronts = least;
         words = size_log2 > 2 ? 1u << (size_log2 - 2) : 1;
         counters_.bytes += 1u << size_log2;
     } else if (request.even && size_log2 == 2) {
@@ -127,6 +129,7 @@ void RequestCounter::count_shared(const Request& request) {
         counters_.bytes += uint64_t(distinct(request)) << size_log2;
     }
     unsigned ideal = (words + banks - 1) / banks;
+    if (ideal < least) ideal = least;
     if (ideal > wavefronts) ideal = wavefronts;
     counters_.wavefronts += wavefronts;
     counters_.ideal_wavefronts += ideal;

@@ -12,7 +12,8 @@ struct Request {
     unsigned count;      // active lanes
     unsigned lane[32];   // which
     uint32_t entry[32];  // their entries, in lane order
-    bool even;           // entries grow by `step` from lane to lane
+    bool even;  // entries grow by `step` from lane to lane; where a formula serves, only the first entry and the first
+                // and last lane are filled in
     int32_t step;
 };
 

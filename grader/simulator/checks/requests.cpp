@@ -99,6 +99,8 @@ void count_log(AccessSite& site, RequestLog& log) {
         request.even = true;
         request.count = lanes_per_warp;
         request.entry[0] = log.entry[0][0];
+        request.lane[0] = 0;
+        request.lane[lanes_per_warp - 1] = lanes_per_warp - 1;
         request.step = static_cast<int32_t>(log.entry[1][0] - log.entry[0][0]);
         if (counter.has_formula(lanes_per_warp, request.step)) {
             counter.count(request);
@@ -116,6 +118,8 @@ void count_log(AccessSite& site, RequestLog& log) {
         if (request.even && counter.has_formula(rows.count, request.step)) {
             request.count = rows.count;
             request.entry[0] = rows.entries[0][k];
+            request.lane[0] = rows.lane[0];
+            request.lane[rows.count - 1] = rows.lane[rows.count - 1];
         } else {
             gather(rows, k, request);
             request.even = request.even || request.count == 1;

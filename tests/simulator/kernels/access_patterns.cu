@@ -185,6 +185,17 @@ extern "C" void shared_float4_column(const float* x, float* out, int n, cudaStre
     shared_float4_column_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
+// `lanes` lanes read the same 16 bytes: one pass for each half of the warp that has some of them, as on an H200.
+__global__ void shared_float4_broadcast_kernel(const float* x, float* out, int lanes) {
+    __shared__ float4 tile[8];
+    if (threadIdx.x < 8) tile[threadIdx.x] = reinterpret_cast<const float4*>(x)[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x < lanes) reinterpret_cast<float4*>(out)[threadIdx.x] = tile[lanes % 8];
+}
+extern "C" void shared_float4_broadcast(const float* x, float* out, int n, cudaStream_t stream) {
+    shared_float4_broadcast_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
 __global__ void shared_halves_kernel(const __half* x, __half* out, int n) {
     __shared__ __half tile[64];
     tile[threadIdx.x] = x[threadIdx.x];  // two lanes share a word: 1 wavefront
