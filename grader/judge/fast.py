@@ -59,7 +59,7 @@ def _unseen(timing: Timing) -> bool:
     """Whether events saw far less than the grader's clock, by more than the chances of a busy machine."""
     if timing.verified_us is None or timing.verified_off_us is None:
         return False
-    return timing.verified_us - 3 * timing.verified_off_us > 1.5 * timing.median_us + 300
+    return timing.verified_us - verified.SURE * timing.verified_off_us > 1.5 * timing.median_us + 300
 
 
 def verify(entry: Entry, file: Path, timings: Sequence[Timing], machine: Machine) -> list[verified.Measured]:

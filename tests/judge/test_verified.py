@@ -105,6 +105,7 @@ def few_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verified, "MOST_SETS", 8)
     monkeypatch.setattr(verified, "NULL_CALLS", 5)
     monkeypatch.setattr(verified, "SHORTEST_US", 0.0)
+    monkeypatch.setattr(verified, "SURE", 0.0)  # on a busy machine nothing is sure
 
 
 def test_an_honest_kernel_gets_its_time(tmp_path: Path) -> None:
@@ -254,7 +255,7 @@ def test_the_time_that_counts_is_shown(stage_of: Callable[[str, float], Stage]) 
     stage = stage_of(SLEEPY, 20_000.0)
     assert stage.status == PASSED, stage.text
     assert "by our own clock" in stage.summary
-    assert all(timing.verified_us and timing.verified_us > 5000 and timing.verified_off_us for timing in stage.timings)
+    assert all(timing.verified_us and timing.verified_us > 1000 and timing.verified_off_us for timing in stage.timings)
     shown = Console(width=80)
     with shown.capture() as captured:
         shown.print(*render_timings(stage.timings))
