@@ -397,6 +397,13 @@ class Exercise:
             arguments = {name: value for name, value in arguments.items() if name in wanted}
         return function(**arguments)
 
+    def tolerance_of(self, name: str, dtype: str) -> float:
+        """How far an output may be from the reference: its own, else the exercise's for the dtype, else the dtype's."""
+        from grader.tolerance import DEFAULT
+
+        own = self.outputs[name].tolerance
+        return self.tolerance.get(dtype, DEFAULT.get(dtype, DEFAULT["f32"])) if own is None else own
+
     def scale_of(self, name: str, call: Call) -> Any:
         """What errors of an output are measured against: see ``Output.scale``."""
         scale = self.outputs[name].scale

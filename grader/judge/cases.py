@@ -17,7 +17,7 @@ from grader.errors import GraderError
 from grader.runner.buffers import Buffers, prepare
 from grader.runner.client import Child, Reply
 from grader.task import ITEM_BYTES, Call, Case, Exercise
-from grader.tolerance import DEFAULT, compare, explain
+from grader.tolerance import compare, explain
 from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, OutputResult
 
 MOST_TIMEOUTS = 2
@@ -183,10 +183,7 @@ def judge(
     content = buffers.snapshot()
     damage = buffers.damaged_guards(content)
     for name, wanted in expected.items():
-        spec = exercise.outputs[name]
-        tolerance = spec.tolerance
-        if tolerance is None:
-            tolerance = exercise.tolerance.get(call.dtype, DEFAULT.get(call.dtype, DEFAULT["f32"]))
+        tolerance = exercise.tolerance_of(name, call.dtype)
         poison = None if name in buffers.in_out else buffers.tensor(buffers.poison, name)
         actual = buffers.tensor(content, name)
         result.outputs.append(

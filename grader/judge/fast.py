@@ -70,14 +70,11 @@ def verify(entry: Entry, file: Path, timings: Sequence[Timing], machine: Machine
     runner = build_runner("cuda", arch)
     kernel, nothing = (compile_kernel(path, "cuda", checks=False, arch=arch) for path in (file, verified.NOTHING))
 
-    def child_of(library: Path, libsim: Path | None) -> Child:
-        return Child(runner, library, libsim)
-
     measured = verified.verify(
         task,
         sizes,
-        lambda: child_of(kernel.library, kernel.libsim),
-        lambda: child_of(nothing.library, nothing.libsim),
+        lambda: Child(runner, kernel.library, kernel.libsim),
+        lambda: Child(runner, nothing.library, nothing.libsim),
         GpuMemory,
         machine.limits(),
     )

@@ -41,7 +41,7 @@ from grader.runner.buffers import GUARD_BYTES, Buffers, places, poisoned
 from grader.runner.client import Child, Reply
 from grader.runner.shared import SharingFailed
 from grader.task import Call, Case, Exercise, torch_dtype
-from grader.tolerance import DEFAULT, compare
+from grader.tolerance import compare
 
 NOTHING = Path(__file__).parent.parent / "runner" / "source" / "do_nothing.cu"
 
@@ -230,9 +230,7 @@ class Clock:
             for start in (place.start - GUARD_BYTES, place.start + place.bytes):
                 part = slice(start, start + GUARD_BYTES)
                 damaged |= not torch.equal(self.seen[part], self.starts[part])
-            tolerance = self.task.outputs[name].tolerance
-            if tolerance is None:
-                tolerance = self.task.tolerance.get(self.dtype, DEFAULT.get(self.dtype, DEFAULT["f32"]))
+            tolerance = self.task.tolerance_of(name, self.dtype)
             dtype = torch.uint8 if place.dtype == "bool" else torch_dtype(place.dtype)
             part = slice(place.start, place.start + place.bytes)
             arguments = [self.seen[part], self.starts[part]]
@@ -303,23 +301,31 @@ def verify(
     memory: Callable[[int], Any],
     limits: Limits,
 ) -> list[Measured]:
-    """The time of each size and dtype. ``kernel`` and ``nothing`` make children that have loaded the kernel, and ``NOTHING``."""
+    """The time of each size and dtype. ``kernel`` and ``nothing`` make children that have loaded the kernel, and ``NOTHING``.
+
+    Raises ``SharingFailed`` where this cannot be measured at all, and ``GraderError`` where only the kernel stands in the way.
+    """
+    import torch
+
     if not sizes:
         return []
     device = memory.device  # type: ignore[attr-defined]
     results = [Measured(case.name, dtype) for case, dtype in sizes]
-    clocks = [
-        Clock(task, case, dtype, memory, limits.l2_bytes, functools.partial(draw_on, task, case, dtype, device))
-        for case, dtype in sizes
-    ]
     gc.disable()  # a collection would take its time from whatever is measured just then
     try:
-        _time_nothing(nothing, clocks)
+        try:
+            clocks = [
+                Clock(task, case, dtype, memory, limits.l2_bytes, functools.partial(draw_on, task, case, dtype, device))
+                for case, dtype in sizes
+            ]
+            _time_nothing(nothing, clocks)
+        except torch.OutOfMemoryError as error:
+            raise SharingFailed("this GPU has too little memory to compare the results at these sizes") from error
         try:
             times = _time_kernel(kernel, clocks, limits, results)
             _time_nothing(nothing, clocks)
-        except SharingFailed as error:  # it worked before the kernel came
-            raise GraderError(f"with the kernel there, {error}") from error
+        except (SharingFailed, torch.OutOfMemoryError) as error:  # it worked before the kernel came
+            raise GraderError(f"with the kernel there, {str(error).splitlines()[0]}") from error
     finally:
         gc.enable()
     for clock, taken, result in zip(clocks, times, results):

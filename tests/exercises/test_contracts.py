@@ -9,7 +9,7 @@ import torch
 
 from grader.course import Entry
 from grader.task import Call, Case, Exercise, torch_dtype
-from grader.tolerance import DEFAULT, LARGEST, compare
+from grader.tolerance import LARGEST, compare
 from tests.exercises.conftest import COURSE, ROOT, described
 from tests.seeds import SEED
 
@@ -190,9 +190,7 @@ def passes(task: Exercise, call: Call, outputs: dict, expected: dict) -> bool:
     """Whether every output would be accepted."""
     for name, wanted in expected.items():
         dtype = call.output_dtypes[name]
-        tolerance = task.outputs[name].tolerance
-        if tolerance is None:
-            tolerance = task.tolerance.get(call.dtype, DEFAULT.get(call.dtype, DEFAULT["f32"]))
+        tolerance = task.tolerance_of(name, call.dtype)
         target = torch.uint8 if dtype == "bool" else torch_dtype(dtype)
         if not compare(
             name, outputs[name].to(target), wanted, dtype, tolerance, scale=task.scale_of(name, call)

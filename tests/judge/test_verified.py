@@ -275,28 +275,42 @@ def test_a_wrong_result_at_a_timed_size_fails(stage_of: Callable[[str, float], S
     assert "large (f32)" in stage.text and "never written" in stage.text
 
 
-def test_where_memory_cannot_be_shared_the_times_are_called_unverified(
-    stage_of: Callable[[str, float], Stage], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (SharingFailed("the GPU's driver cannot share memory: cuMemCreate gives error 801"), "error 801"),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB."), "too little memory"),
+    ],
+)
+def test_where_nothing_can_be_measured_the_times_are_called_unverified(
+    stage_of: Callable[[str, float], Stage], monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
 ) -> None:
     def cannot(size: int) -> None:
-        raise SharingFailed("the GPU's driver cannot share memory: cuMemCreate gives error 801")
+        raise error
 
     cannot.device = "cpu"  # type: ignore[attr-defined]
     monkeypatch.setattr(fast, "GpuMemory", cannot)
     stage = stage_of(HEAD + LAUNCHER % "work(x, out, n, stream);", 10.0)
     assert stage.status == PASSED and "by our own clock" not in stage.summary
-    assert "not verified" in stage.timings[0].note and "error 801" in stage.timings[0].note
+    assert "not verified" in stage.timings[0].note and said in stage.timings[0].note
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        SharingFailed("the GPU's driver cannot share memory: cuMemCreate gives error 2"),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB."),
+    ],
+)
 def test_a_kernel_that_takes_all_memory_is_not_excused(
-    stage_of: Callable[[str, float], Stage], monkeypatch: pytest.MonkeyPatch
+    stage_of: Callable[[str, float], Stage], monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     made: list[int] = []
 
     def runs_out(size: int) -> HostMemory:
         made.append(size)
         if len(made) > 2 * (verified.NULL_CALLS + verified.WARMUP) + 3:
-            raise SharingFailed("the GPU's driver cannot share memory: cuMemCreate gives error 2")
+            raise error
         return HostMemory(size)
 
     runs_out.device = "cpu"  # type: ignore[attr-defined]
