@@ -73,9 +73,9 @@ def test_a_local_array_that_is_larger_than_the_stack(faults):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_infinite_loops(faults, launcher, workers):
     faults.configure(workers=workers)
-    started = time.perf_counter()
+    started = time.process_time()  # what the watchdog counts, too: other programs take none of it
     assert faults(launcher, ints()).error == TIMEOUT
-    assert time.perf_counter() - started < 60, "far less on a machine that is not busy"
+    assert time.process_time() - started < 30
 
 
 def test_polling_in_vain_is_counted_not_timed(faults):
