@@ -13,8 +13,8 @@ _REASONS = [
         "Make room (`df -h .` shows how much there is), then say `make` again.",
     ),
     (
-        r"MemoryError|Cannot allocate memory",
-        "The memory was not enough.",
+        r"MemoryError|Cannot allocate memory|It was ended by SIGKILL",
+        "The memory was not enough, or somebody ended it.",
         "Close other programs, then say `make` again.",
     ),
     (
@@ -44,10 +44,10 @@ _REASONS = [
         r"|Connection broken|RemoteDisconnected|error sending request|tcp connect error|IncompleteDownload"
         r"|incomplete-download",
         "The package index could not be reached, or the connection broke off.",
-        "See that the network works, then say `make` again: what arrived whole is not downloaded twice.",
+        "See that the network works, then say `make` again.",
     ),
     (
-        r"ResolutionImpossible|conflicting dependencies|No solution found",
+        r"ResolutionImpossible|conflicting dependencies|No solution found|The user requested|\S depends on ",
         "Packages ask for versions that do not go together.",
         "If you changed pyproject.toml or constraints.txt, look there; else please report it with the log.",
     ),
@@ -72,10 +72,13 @@ _REASONS = [
         "Take another Python: make PYTHON=python3.12.",
     ),
 ]
-_MOST_LINES = 6
-_MOST_LETTERS = 400
-# What pip warns of in passing, and what fills its errors without telling more.
-_NOISE = re.compile(r"^WARNING: (?!Retrying)|is ignored: it is either|^\[notice\]|\(from versions: ")
+_MOST_LINES = 4
+_MOST_LETTERS = 300
+_ERROR = re.compile(r"(ERROR|error|Error|[\w.]*Error|cause)\b.*:")
+# What pip says of itself around the reason for trying again.
+_AROUND = re.compile(r"^WARNING: Retrying .* after connection broken by |<pip\._vendor\S+ object at 0x\w+>: ")
+# What pip warns of in passing: folders of packages that are not there, and versions of itself.
+_NOISE = re.compile(r"^WARNING: Location |^\[notice\]")
 
 
 @dataclass
@@ -93,21 +96,16 @@ class Failure(Exception):
         return "\n".join(said + [text for text in (self.reason, self.advice) if text])
 
 
-def reason_for(output: list[str]) -> tuple[str, str]:
-    """The reason and the advice for what a failed program printed; empty where it is not known."""
-    text = "\n".join(line for line in output if not line.startswith("WARNING: Location "))
+def explained(title: str, output: list[str], changed: bool) -> Failure:
+    """The failure of a program that printed ``output``: the lines that matter, and the reason where it is known."""
+    output = [line.strip() for line in output if line.strip() and not _NOISE.search(line)]
     for pattern, reason, advice in _REASONS:
-        if re.search(pattern, text, re.IGNORECASE):
-            return reason, advice
-    return "", ""
+        telling = [line for line in output if re.search(pattern, line, re.IGNORECASE)]
+        if telling:
+            return Failure(title, _short(telling), reason, advice, changed)
+    return Failure(title, _short([line for line in output if _ERROR.match(line)] or output), changed=changed)
 
 
-def lines_that_matter(output: list[str]) -> list[str]:
-    """The errors among what a failed program printed, else its last lines."""
-    output = [line.rstrip() for line in output if line.strip()]
-    errors = [line for line in output if re.match(r"\s*(ERROR|error|Error|.*\bError:|cause:|  cause:)", line)]
-    chosen = errors or [line for line in output if not _NOISE.search(line)] or output
-    distinct = list(dict.fromkeys(line.strip() for line in chosen))
-    return [
-        line if len(line) <= _MOST_LETTERS else line[: _MOST_LETTERS - 3] + "..." for line in distinct[-_MOST_LINES:]
-    ]
+def _short(lines: list[str]) -> list[str]:
+    lines = list(dict.fromkeys(_AROUND.sub("", line) for line in lines))[-_MOST_LINES:]
+    return [line if len(line) <= _MOST_LETTERS else line[: _MOST_LETTERS - 3] + "..." for line in lines]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.environment.display import Display, megabytes
-from grader.environment.failures import Failure, lines_that_matter, reason_for
+from grader.environment.failures import explained
 from grader.environment.state import Folder
 
 _LARGE = 10_000_000  # in a log, a download of so many bytes gets a line of its own
@@ -60,14 +60,8 @@ class Installer:
                 code = process.wait()
         if code != 0:
             if code < 0:
-                output.append(f"It was ended by the signal {signal.Signals(-code).name}.")
-            reason, advice = reason_for(output)
-            if code == -signal.SIGKILL and not reason:
-                reason, advice = (
-                    "Something killed it, as Linux does when the memory runs out.",
-                    "Then say `make` again.",
-                )
-            raise Failure(f"{title} failed.", lines_that_matter(output), reason, advice, self.changed)
+                output.append(f"It was ended by {signal.Signals(-code).name}.")
+            raise explained(f"{title} failed.", output, self.changed)
         return output
 
     @contextlib.contextmanager
@@ -135,7 +129,7 @@ class Installer:
             self.display.now(f"{self._title}: no answer, trying again")
         elif collecting := re.match(r"(?:Collecting|Processing) (\S+)", line):
             self._finish_download()
-            self.display.now(f"{self._title}: looking up {os.path.basename(collecting[1])}")
+            self.display.now(f"{self._title}: looking up {_name_and_version(collecting[1])}")
 
     def _finish_download(self) -> None:
         self.downloaded += self._current[2]
@@ -177,8 +171,10 @@ def _lines(stream: int) -> Iterator[str | None]:
             return
 
 
-def _name_and_version(wheel: str) -> str:
-    return " ".join(wheel.split("-")[:2])
+def _name_and_version(requirement: str) -> str:
+    """From a file's name or path, such as numpy-2.4.6-cp312-cp312-linux_x86_64.whl; anything else stays as it is."""
+    name = os.path.basename(requirement)
+    return " ".join(name.split("-")[:2]) if name.endswith(".whl") else name
 
 
 def _bytes_below(folder: Path) -> int:

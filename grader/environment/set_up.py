@@ -15,7 +15,7 @@ from pathlib import Path
 
 from grader.environment import state, torch
 from grader.environment.display import Display, megabytes
-from grader.environment.failures import Failure, lines_that_matter
+from grader.environment.failures import Failure
 from grader.environment.installer import Installer, seconds_since
 from grader.environment.state import Environment, Folder, Plan
 
@@ -28,7 +28,7 @@ def run(folder: Folder, torch_build: str, this_python: bool, flags: list[str]) -
         signal.signal(number, signal.default_int_handler)
     display = Display()
     try:
-        with _alone(folder, display) as lock:
+        with alone(folder, display) as lock:
             plan = state.plan(folder, torch_build, this_python)
             if not plan.complete:
                 SetUp(folder, plan, flags, display, lock).finish()
@@ -48,7 +48,7 @@ def run(folder: Folder, torch_build: str, this_python: bool, flags: list[str]) -
 
 
 @contextlib.contextmanager
-def _alone(folder: Folder, display: Display) -> Iterator[int]:
+def alone(folder: Folder, display: Display) -> Iterator[int]:
     """Waits for any other set-up of this course to end. What we start holds the lock too, and so may outlive us."""
     lock = os.open(folder.course, os.O_RDONLY)
     try:
@@ -155,6 +155,7 @@ class SetUp:
         elif self.folder.path.exists():
             raise Failure(".venv is not a folder.", [], advice="Remove it, then say `make` again.", changed=False)
         self.folder.path.mkdir()
+        self.folder.wish_for_torch(self.plan.torch)
         # The Python below an environment, if this is an environment's: it may be the one that was just removed.
         python = getattr(sys, "_base_executable", sys.executable)
         self.installer.run([python, "-m", "venv", self.folder.path], "Making the environment")
@@ -207,6 +208,6 @@ class SetUp:
     def _build_ahead(self, environment: Environment) -> None:
         """The grader's own C++ parts. It goes on without them, and says so."""
         output = self.installer.run([self.folder.python, "-m", "grader.install"], "Building the simulator")
-        for line in lines_that_matter([line for line in output if line.startswith("note:")]):
+        for line in output:
             self.display.say(line)
         self.folder.record(environment._replace(built_ahead=True))

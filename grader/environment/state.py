@@ -40,6 +40,7 @@ class Folder:
         self.log = self.path / "install.log"
         self.scratch = self.path / "tmp"
         self._record = self.path / ".installed"
+        self._torch = self.path / ".torch"
 
     def recorded(self) -> Environment | None:
         """What was installed to its end, if anything was."""
@@ -57,6 +58,17 @@ class Folder:
     def forget(self) -> None:
         """From now on, until ``record``, nothing in .venv is to be believed."""
         self._record.unlink(missing_ok=True)
+
+    def torch_wished(self) -> str:
+        """The build of torch that the last set-up was to install, whether or not it came to its end."""
+        try:
+            return self._torch.read_text(encoding="utf-8").strip()
+        except (OSError, ValueError):
+            return PIPS_CHOICE
+
+    def wish_for_torch(self, torch: str) -> None:
+        """Keeps this choice for later set-ups."""
+        self._torch.write_text(torch + "\n", encoding="utf-8")
 
     def interpreter(self) -> str:
         """The Python that .venv/bin/python leads to; empty where it leads to none."""
@@ -105,7 +117,7 @@ class Plan(NamedTuple):
 def plan(folder: Folder, torch: str = "", this_python: bool = False) -> Plan:
     """What is to be done for a build of torch ("": as before) with the Python that runs this, or with any."""
     before = folder.recorded()
-    torch = torch or (before.torch if before else PIPS_CHOICE)
+    torch = torch or folder.torch_wished()
     anew = _why_anew(folder, before, running_python() if this_python else "", torch)
     return Plan(before, packages_wanted(folder.course), torch, anew)
 
