@@ -25,7 +25,8 @@ FAILED, INTERRUPTED = 2, 130
 def run(folder: Folder, torch_build: str, this_python: bool, flags: list[str]) -> int:
     """Does what is to be done, once no other set-up of this course runs. Returns the exit status."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+        if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            signal.signal(number, signal.default_int_handler)
     display = Display()
     try:
         with alone(folder, display) as lock:

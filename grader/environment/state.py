@@ -71,8 +71,8 @@ class Folder:
         self._torch.write_text(torch + "\n", encoding="utf-8")
 
     def interpreter(self) -> str:
-        """The Python that .venv/bin/python leads to; empty where it leads to none."""
-        return os.path.realpath(self.python) if self.python.exists() else ""
+        """The Python that .venv/bin/python leads to; empty where it leads to none that this user can reach."""
+        return os.path.realpath(self.python) if os.path.exists(self.python) else ""
 
 
 def packages_wanted(course: Path) -> str:

@@ -45,10 +45,11 @@ def notice(installer: Installer, pip: list[str | Path], flags: list[str]) -> str
         planned = json.loads(report.read_text(encoding="utf-8"))["install"]
     except (Failure, OSError, ValueError, KeyError):
         return ""  # what is wrong here is wrong with the installation too, which says it
-    return _in_words(planned)
+    return in_words(planned)
 
 
-def _in_words(planned: list[dict]) -> str:
+def in_words(planned: list[dict]) -> str:
+    """What to say of an installation that pip reported."""
     versions = {package["metadata"]["name"].lower(): package["metadata"]["version"] for package in planned}
     if "torch" not in versions or not any(name.startswith("nvidia-") for name in versions):
         return ""

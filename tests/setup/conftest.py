@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -72,8 +71,6 @@ class TinyCourse:
             stderr=subprocess.STDOUT,
             text=True,
             env=os.environ | variables,
-            # A shell may have started the tests with interrupts ignored.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
 
     def set_up(self, *arguments: str, **more: str) -> tuple[int, str]:

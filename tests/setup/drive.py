@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 import shutil
+import signal
 import sys
 import venv
 from pathlib import Path
@@ -26,6 +27,7 @@ def make_environment(path: Path) -> None:
 
 def drive() -> None:
     """Runs the course's own grader.environment."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell of the tests may have it ignored
     sys.path.insert(0, str(Path.cwd()))
     from grader.environment.installer import Installer
 
