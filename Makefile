@@ -10,7 +10,7 @@
 PYTHON ?= $(shell for python in .venv/bin/python python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -ESs -c 'import sys; from importlib.util import find_spec; \
 	sys.exit(not ((3, 11) <= sys.version_info[:2] <= (3, 14) and find_spec("ensurepip")))' 2>/dev/null && echo $$python && break; done)
-TORCH ?=
+TORCH :=
 PIP_FLAGS ?=
 BIN := .venv/bin
 SOURCES = $(shell find grader lessons exercises solutions tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.cpp')

@@ -8,6 +8,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 (somebody may say `make PYTHON=pyt
     sys.exit(f"make: the course needs Python 3.11 or newer, and {sys.executable} is {sys.version.split()[0]}")
 
 import argparse
+import signal
 from pathlib import Path
 
 from grader.environment.state import Folder, plan
@@ -15,6 +16,8 @@ from grader.environment.state import Folder, plan
 
 def main() -> int:
     """Brings .venv to what the course wants."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is something to clear up, Ctrl-C needs no words
     parser = argparse.ArgumentParser(prog="python -m grader.environment", description="Sets .venv up, as `make` does.")
     parser.add_argument(
         "--torch", default="", help="the build of torch: cpu, or another that uv knows; pip: pip's choice"

@@ -17,6 +17,7 @@ from grader.environment.failures import explained
 from grader.environment.state import Folder
 
 _LARGE = 10_000_000  # in a log, a download of so many bytes gets a line of its own
+_MANY = 10  # and so do so many packages
 _TICK_SECONDS = 0.5
 _PATIENCE_SECONDS = 10.0  # for a program that was asked to end
 _UNWANTED = ("PYTHONHOME", "PYTHONPATH", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_QUIET", "PIP_VERBOSE", "PIP_LOG")
@@ -123,7 +124,7 @@ class Installer:
             self.changed = True
             self._finish_download()
             self._to_install, self._installed_before = line.count(",") + 1, self._installed()
-            if not self.display.live and self._to_install > 1:
+            if not self.display.live and self._to_install >= _MANY:
                 self.display.say(f"  installing {self._to_install} packages")
         elif "Retrying (Retry(" in line:
             self.display.now(f"{self._title}: no answer, trying again")
@@ -178,11 +179,12 @@ def _name_and_version(requirement: str) -> str:
 
 
 def _bytes_below(folder: Path) -> int:
+    """The bytes on the disk: pip gives a file its full size before the first byte of it has come."""
     used = 0
     for place, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(OSError):
-                used += os.lstat(os.path.join(place, name)).st_size
+                used += os.lstat(os.path.join(place, name)).st_blocks * 512
     return used
 
 

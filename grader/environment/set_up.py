@@ -15,7 +15,7 @@ from pathlib import Path
 
 from grader.environment import state, torch
 from grader.environment.display import Display, megabytes
-from grader.environment.failures import Failure
+from grader.environment.failures import Failure, explained
 from grader.environment.installer import Installer, seconds_since
 from grader.environment.state import Environment, Folder, Plan
 
@@ -24,7 +24,7 @@ FAILED, INTERRUPTED = 2, 130
 
 def run(folder: Folder, torch_build: str, this_python: bool, flags: list[str]) -> int:
     """Does what is to be done, once no other set-up of this course runs. Returns the exit status."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
             signal.signal(number, signal.default_int_handler)
     display = Display()
@@ -39,7 +39,7 @@ def run(folder: Folder, torch_build: str, this_python: bool, flags: list[str]) -
         return FAILED
     except OSError as problem:
         display.clear()
-        print(f"make: the set-up failed: {problem}", file=sys.stderr)
+        print(explained("The set-up failed.", [str(problem)], changed=True), file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         display.clear()
