@@ -145,14 +145,15 @@ class SetUp:
         """An environment with nothing but its Python and pip."""
         self.folder.forget()
 
-        def refuse(function: object, path: str, problem: tuple) -> None:
-            if isinstance(problem[1], FileNotFoundError):
-                return
-            raise self._not_ours(Path(path).parent) if isinstance(problem[1], PermissionError) else problem[1]
+        def refuse(_: object, path: str, problem: OSError) -> None:
+            raise self._not_ours(Path(path).parent) if isinstance(problem, PermissionError) else problem
 
         if self.folder.path.is_dir():
             self.display.now("Removing the old .venv")
-            shutil.rmtree(self.folder.path, onerror=refuse)
+            if sys.version_info >= (3, 12):
+                shutil.rmtree(self.folder.path, onexc=refuse)
+            else:
+                shutil.rmtree(self.folder.path, onerror=lambda function, path, info: refuse(function, path, info[1]))
         elif self.folder.path.exists():
             raise Failure(".venv is not a folder.", [], advice="Remove it, then say `make` again.", changed=False)
         self.folder.path.mkdir()
