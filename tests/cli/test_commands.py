@@ -273,6 +273,45 @@ def test_doctor_as_json(grader) -> None:  # type: ignore[no-untyped-def]
     assert data["ready"] and {item["name"] for item in data["examined"]} >= {"C++ compiler", "GPU"}
 
 
+@pytest.mark.parametrize(
+    ("version_file", "build"),
+    [
+        ("from typing import Optional\ncuda: Optional[str] = None\nhip: Optional[str] = None\n", "CPUs"),
+        ("__version__ = '2.13.0+cu130'\ncuda: Optional[str] = '13.0'\nhip: Optional[str] = None\n", "CUDA 13.0"),
+        ("cuda = None\nhip = '7.1.52802'\n", "ROCm 7.1.52802"),
+        ("something = 'else'\n", ""),
+    ],
+)
+def test_doctor_says_what_torch_was_built_for(monkeypatch, tmp_path, version_file: str, build: str) -> None:  # type: ignore[no-untyped-def]
+    package = tmp_path / "torch-2.13.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.13.0\n")
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "version.py").write_text(version_file)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert doctor.torch_build() == build
+    assert doctor.torch_package().found == (f"2.13.0, built for {build}" if build else "2.13.0")
+
+
+@pytest.mark.parametrize(("build", "status"), [("CPUs", doctor.OPTIONAL), ("CUDA 13.0", doctor.GOOD)])
+def test_doctor_and_a_gpu(monkeypatch, tmp_path, build: str, status: str) -> None:  # type: ignore[no-untyped-def]
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho 'NVIDIA H200, 580.1, 143771 MiB'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(doctor, "torch_build", lambda: build)
+    found = doctor.gpu()
+    assert found.status == status and found.found == "NVIDIA H200, 580.1, 143771 MiB"
+    assert ("make TORCH=pip" in found.advice) == (build == "CPUs")
+
+
+def test_doctor_without_a_gpu_is_content_with_a_torch_for_cuda(monkeypatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(doctor, "torch_build", lambda: "CUDA 13.0")
+    assert doctor.torch_package().status == doctor.GOOD and not doctor.torch_package().advice
+    assert doctor.gpu().advice == "Everything but times works without one."
+
+
 def test_doctor_measures_a_cache_that_changes_meanwhile(monkeypatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
     """Other runs build and clear entries while the cache is walked: their files count or do not, and nothing fails."""
     (tmp_path / "kept").write_bytes(bytes(2048))
