@@ -5,8 +5,6 @@ Each file appears whole or not at all, and results.json last: a student with one
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import xml.etree.ElementTree as ET
@@ -63,34 +61,6 @@ def read_student(out: Path, submission: Submission) -> dict[str, Any] | None:
 def could_not_grade(result: dict[str, Any]) -> bool:
     """Whether the grader failed, and not the submission: such a student is graded again."""
     return any(stage["status"] == ERROR for verdict in result["verdicts"] for stage in verdict["stages"])
-
-
-def write_grades(out: Path, results: list[dict[str, Any]]) -> Path:
-    """grades.csv: a row for each student, a column for each exercise."""
-    exercises = sorted(
-        {v["exercise"] for r in results for v in r["verdicts"]} | {m for r in results for m in r["missing"]}
-    )
-    text = io.StringIO()
-    table = csv.writer(text)
-    table.writerow(["student", "score", *exercises, "note"])
-    for result in results:
-        points = {v["exercise"]: v["score"] for v in result["verdicts"]}
-        notes = [result["refused"]] if result["refused"] else []
-        for verdict in result["verdicts"]:
-            if any(stage["status"] == "error" for stage in verdict["stages"]):
-                notes.append(f"{verdict['exercise']} could not be graded")
-        notes += result.get("remarks", [])
-        cells = [f"{points.get(name, 0):g}" for name in exercises]
-        table.writerow([no_formula(result["student"]), f"{result['score']:g}", *cells, no_formula("; ".join(notes))])
-    path = out / "grades.csv"
-    write(path, text.getvalue())
-    return path
-
-
-def no_formula(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    text = printable(text)
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
 
 
 def printable(text: str) -> str:

@@ -19,7 +19,7 @@ import grader
 from grader import __version__
 from grader.course import Course, Entry
 from grader.errors import GraderError
-from grader.grading import records, similar, worker
+from grader.grading import records, similar, tables, worker
 from grader.grading.instructor import Instructions
 from grader.grading.submissions import Submission
 
@@ -95,7 +95,7 @@ class Session:
 
     def finish(self, results: list[dict[str, Any]]) -> tuple[Path, list[similar.Pair]]:
         """grades.csv and similar.csv."""
-        grades = records.write_grades(self.out, results)
+        grades = tables.write_grades(self.out, results)
         handed_in: dict[str, dict[str, bytes]] = {}
         for submission in self.submissions:
             for name, (_, content) in self._kernels(submission).items():
@@ -103,16 +103,7 @@ class Session:
         pairs = []
         for name, files in sorted(handed_in.items()):
             pairs += similar.similar(name, files, self._skeleton(self.entries[name]))
-        rows = ["exercise,first,second,similarity"]
-        for pair in pairs:
-            cells = [
-                pair.exercise,
-                records.no_formula(pair.first),
-                records.no_formula(pair.second),
-                str(pair.similarity),
-            ]
-            rows.append(",".join(f'"{cell}"' if "," in cell or '"' in cell else cell for cell in cells))
-        records.write(self.out / "similar.csv", "\n".join(rows) + "\n")
+        tables.write_similar(self.out, pairs)
         return grades, pairs
 
     def _wanted(self) -> tuple[str, ...]:
