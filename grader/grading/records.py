@@ -13,17 +13,17 @@ from typing import Any
 
 from grader.errors import GraderError
 from grader.grading.submissions import Submission
+from grader.grading.worker import Graded
 from grader.report.junit import junit_xml
 from grader.report.terminal import as_text
-from grader.verdict import ERROR, Verdict
+from grader.verdict import ERROR
 
 
 def write_student(
-    out: Path, submission: Submission, key: str, wanted: list[str], verdicts: list[Verdict], remarks: list[str]
+    out: Path, submission: Submission, key: str, wanted: list[str], graded: Graded, remarks: list[str]
 ) -> None:
     """The three files of a student. ``key`` says what was graded, and how."""
-    folder = out / submission.folder_name
-    folder.mkdir(parents=True, exist_ok=True)
+    folder, verdicts = out / submission.folder_name, graded.verdicts
     missing = [name for name in wanted if name not in {verdict.exercise for verdict in verdicts}]
     data = {
         "student": submission.student,
@@ -32,6 +32,7 @@ def write_student(
         "refused": submission.refused,
         "missing": missing,
         "remarks": remarks,
+        "references": [incident.reference for incident in graded.incidents],
         "score": sum(verdict.score for verdict in verdicts),
         "verdicts": [verdict.to_dict() for verdict in verdicts],
     }
@@ -44,6 +45,10 @@ def write_student(
     parts += [as_text(verdict) for verdict in verdicts]
     parts += [f"There is no file for {name}." for name in missing]
     parts += [f"{remark[0].upper()}{remark[1:]}." for remark in remarks]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise GraderError(f"cannot write {folder}: {error.strerror}") from error
     write(folder / "junit.xml", '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, encoding="unicode"))
     write(folder / "feedback.txt", "\n".join(parts) + "\n")
     write(folder / "results.json", json.dumps(data, indent=1, allow_nan=False) + "\n")
@@ -60,7 +65,9 @@ def read_student(out: Path, submission: Submission) -> dict[str, Any] | None:
 
 def could_not_grade(result: dict[str, Any]) -> bool:
     """Whether the grader failed, and not the submission: such a student is graded again."""
-    return any(stage["status"] == ERROR for verdict in result["verdicts"] for stage in verdict["stages"])
+    return bool(result.get("references")) or any(
+        stage["status"] == ERROR for verdict in result["verdicts"] for stage in verdict["stages"]
+    )
 
 
 def printable(text: str) -> str:

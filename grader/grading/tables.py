@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from grader.grading.incidents import LOG
 from grader.grading.records import printable, write
 from grader.grading.similar import Pair
 from grader.verdict import ERROR
@@ -49,7 +50,8 @@ def _notes(result: dict[str, Any]) -> list[str]:
     for verdict in result["verdicts"]:
         if any(stage["status"] == ERROR for stage in verdict["stages"]):
             notes.append(f"{verdict['exercise']} could not be graded")
-    return notes + result.get("remarks", [])
+    notes += [f"{LOG}: reference {reference}" for reference in result["references"]]
+    return notes + result["remarks"]
 
 
 def write_csv(path: Path, rows: Iterable[Iterable[str | float]]) -> None:
