@@ -33,6 +33,7 @@ from grader.course import Course, Entry
 from grader.errors import GraderError
 from grader.floor import Limits, limits_of_gpu
 from grader.judge.builds import gpu_architecture
+from grader.runner.answers import Ended, Malformed, parse_times, why_failed
 from grader.runner.buffers import Buffers, prepare
 from grader.runner.build import build_runner
 from grader.runner.client import Child
@@ -366,14 +367,16 @@ def time_in_child(
     os.lseek(buffers.report_file, 0, os.SEEK_SET)
     reply = child.request(text, buffers.files, TIMEOUT)
     where = f"{task.name} at {call.case.name} ({call.dtype})"
-    if reply.problem:
-        raise GraderError(f"{where}: the kernel did not return: {reply.text}")
-    reasons = [r for kind in ("launch", "run", "memory", "setup", "fetch") for r in reply.remarks(kind)]
-    if not reply.text.startswith("done") or reply.code != 0 or reasons:
+    if isinstance(reply.answer, Ended):
+        raise GraderError(f"{where}: the kernel did not return: {reply.answer.text}")
+    if why := why_failed(reply.answer):
+        raise GraderError(f"{where}: the kernel failed: {why}", "`grader check` says more.")
+    try:
+        microseconds = parse_times(buffers.report())
+    except Malformed as error:
         raise GraderError(
-            f"{where}: the kernel failed: {'; '.join(reasons) or reply.text}", "`grader check` says more."
-        )
-    microseconds = [float(line) for line in buffers.report().split()]
+            f"{where}: the kernel's process gave times that only a kernel can have made up: {error}"
+        ) from error
     if not microseconds:
         raise GraderError(f"{where}: no run was timed")
     return microseconds
