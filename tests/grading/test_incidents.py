@@ -16,6 +16,7 @@ from grader.course import Course
 from grader.grading import session, similar, submissions, worker
 from grader.grading.submissions import find_submissions
 from grader.grading.worker import Graded, Order
+from tests.grading.conftest import KERNEL
 from tests.grading.test_grade import grades
 
 grade_one = worker.grade
@@ -103,6 +104,24 @@ def test_a_fault_in_one_exercise_leaves_the_others(course: Course, tmp_path: Pat
     broken, twice = graded.verdicts
     assert broken.exit_code == 2 and incident.reference in broken.stages[0].text
     assert twice.exit_code == 1, "it was judged"
+
+
+def test_a_fault_while_a_report_is_read(course: Course, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """The kernel is right, and its report is what the simulator wrote: no points lost for what the grader makes of it."""
+
+    def fails(self: object) -> None:
+        raise IndexError("mine")
+
+    monkeypatch.setattr("grader.simulator.report._Reader.read", fails)
+    file = course.root / "twice.cu"
+    file.write_text(KERNEL)
+    assert run(["check", "twice", "--file", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert "a fault of the grader, not of your kernel" in said and "IndexError: mine (test_incidents.py:" in said
+    graded = worker.grade(Order("ann", 1, {"day01_start/twice": ("twice.cu", KERNEL.encode())}, {}, course.root))
+    (incident,), (verdict,) = graded.incidents, graded.verdicts
+    assert verdict.exit_code == 2 and incident.reference in verdict.stages[0].text
+    assert "IndexError: mine" in incident.details
 
 
 def test_a_fault_while_results_are_written(arguments: list[str], tmp_path: Path, monkeypatch, capsys) -> None:
