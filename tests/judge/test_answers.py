@@ -23,7 +23,7 @@ from grader.runner.answers import (
     why_failed,
 )
 from grader.runner.buffers import MOST_REPORT, prepare
-from grader.runner.build import build_runner
+from grader.runner.build import SOURCE, build_runner
 from grader.runner.client import Child
 from grader.task import Case, Input
 from grader.verdict import CaseResult
@@ -133,5 +133,14 @@ def test_a_report_of_any_size() -> None:
 
 
 def test_the_runner_sends_no_more() -> None:
-    wire = (Path(__file__).parents[2] / "grader/runner/source/wire.h").read_text()
+    wire = (SOURCE / "wire.h").read_text()
     assert re.search(rf"char bytes\[{MOST_BYTES}\];", wire)
+
+
+def test_the_table_of_requests_is_a_table() -> None:
+    """It is the only specification: every request that the runner takes begins a row, and nothing else does."""
+    head = (SOURCE / "protocol.h").read_text().partition("#pragma once")[0]
+    taken = re.findall(r'strncmp\(text, "(\w+)', (SOURCE / "runner.cpp").read_text())
+    assert re.findall(r"^//   (\w+)", head, re.MULTILINE) == taken
+    columns = {match.end(1) for line in head.splitlines() if (match := re.match(r"(//.* )(files|reply): ", line[:60]))}
+    assert len(columns) == 1
