@@ -37,8 +37,8 @@ def command(
 ) -> int:
     """Grade all submissions in a folder.
 
-    Writes results.json, junit.xml and feedback.txt for each student, grades.csv and similar.csv. Exit code: 0 graded,
-    2 could not grade.
+    Writes results.json, junit.xml and feedback.txt for each student, grades.csv and similar.csv, and errors.log where the
+    grader itself failed. Exit code: 0 graded, 2 could not grade.
     """
     from grader.grading.incidents import LOG
     from grader.grading.instructor import Instructions, read_instructions
