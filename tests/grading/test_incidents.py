@@ -194,6 +194,11 @@ def test_folders_that_are_no_submissions(course: Course, deep: Path, tmp_path: P
     assert "is a link" in refused["link"] and "is a link" in refused["out.zip"]
 
 
+def test_a_device_is_no_file() -> None:
+    with pytest.raises(submissions.Refused, match="neither a file nor a folder"):
+        submissions._from_archive(Path("/dev/zero"))
+
+
 def test_results_of_no_two_students_meet(tmp_path: Path) -> None:
     hashed = next(s.folder_name for s in named(tmp_path / "one", ["ann.smith"]))
     names = ["ann.smith", hashed, "Ann", "ANN", "ann", "seed.json", "results.json", "-", "ann.zip", "con.", "_"]

@@ -60,6 +60,7 @@ HOSTILE = {
     "half a remark": b"done 0\nremar",
     "no text": b"done 0\n\xff\xfe",
     "half a character": "done 0\nremark run ä".encode()[:-1],
+    "more than the runner sends": b"done 0\n" + b"remark run x\n" * 10_000,
     "several megabytes": b"done 0\n" + b"remark run x\n" * 500_000,
     "a null byte": b"done 0\0",
 }
@@ -97,7 +98,7 @@ def test_only_a_launcher_that_is_done_is_no_failure() -> None:
         assert why_failed(answer)
 
 
-@pytest.mark.parametrize("name", [name for name, packet in HOSTILE.items() if 0 < len(packet) < 100_000])
+@pytest.mark.parametrize("name", [name for name, packet in HOSTILE.items() if 0 < len(packet) < 1_000_000])
 def test_a_hostile_answer_fails_its_case(libraries: tuple[Path, Path], name: str) -> None:
     """Though its output is right. The next case meets a new process."""
     packet = torch.tensor(list(HOSTILE[name]), dtype=torch.float32)
