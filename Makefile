@@ -48,4 +48,4 @@ notebooks: setup
 	$(BIN)/python -m grader.notebook.execute lessons/*/lesson.ipynb
 
 lab: setup
-	$(BIN)/jupyter lab lessons
+	$(BIN)/jupyter lab lessons $(if $(filter 0,$(shell id -u)),--allow-root)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -52,18 +51,17 @@ def test_list_outside_a_course(grader, tmp_path, monkeypatch) -> None:  # type: 
     assert done.code == 2 and "there are no exercises" in done.err
 
 
-def test_list_is_quick_and_loads_no_torch() -> None:
+SLOW = ["torch", "numpy", "matplotlib", "IPython", "nbformat", "elftools", "jinja2", "watchfiles", "msgspec"]
+"""Each takes longer to import than the whole list to make."""
+
+
+def test_list_imports_nothing_slow() -> None:
+    """A time would say how busy the machine is."""
     root = Path(__file__).resolve().parents[2]
-    code = "import sys; from grader.cli.app import run; run(['list']); sys.exit('torch' in sys.modules)"
-    spent = []
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert done.returncode == 0, done.stderr
-        spent.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
-    # Processor time, not the clock: other tests may be running.
-    assert min(spent) < 0.5
+    code = f"import sys; from grader.cli.app import run; run(['list']); print(sorted({set(SLOW)} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 # --- check ---

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from grader.judge.cases import plan, run_case
+from grader.runner.answers import clean
 from grader.runner.build import build_runner
-from grader.runner.client import Child, LoadFailed, clean
+from grader.runner.client import Child, LoadFailed
 from grader.task import Case, Exercise, Input, Output, normal
 
 
