@@ -110,5 +110,6 @@ def test_a_compiler_under_a_name_with_its_version_will_do(clean, tmp_path):
     script(tmp_path / "g++-14", 'echo "g++ (Debian) 14.2.0"')
     script(tmp_path / "g++-15-fake", 'echo "g++ (Fake) 15.0.0"')
     assert find_cxx().version == "14.2.0"
+    clean.setenv("PATH", f"{tmp_path}:{tmp_path / 'no such folder'}")  # a path that was not looked through yet
     script(tmp_path / "clang++", 'echo "clang version 16.0.6"')
     assert find_cxx().version == "16.0.6"
