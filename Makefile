@@ -21,7 +21,7 @@ setup: .venv/.installed
 	@echo "Setting up .venv; this downloads the packages once."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e '.[test]'
-	$(BIN)/python -m grader.install
+	$(BIN)/python -m grader.cli.install
 	@touch $@
 
 demo: setup
@@ -36,6 +36,7 @@ test: setup lint
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	@echo "clang-format --dry-run --Werror over every .cu, .cuh, .h and .cpp"
 	@$(BIN)/clang-format --dry-run --Werror $(SOURCES)
 

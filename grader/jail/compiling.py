@@ -15,9 +15,8 @@ from pathlib import Path
 
 from grader.course import course_root
 from grader.errors import GraderError
-from grader.jail.running import BWRAP_BASE, Jail, bubblewrap, no_more_namespaces
+from grader.jail.running import BWRAP_BASE, CONFINE, Jail, bubblewrap, no_more_namespaces
 from grader.jail.staging import as_nobody, reachable, scratch_folder
-from grader.runner.build import CONFINE
 from grader.toolchain.cache import BuildCache, digest, open_cache
 from grader.toolchain.compilers import find_cxx
 from grader.toolchain.process import ENGLISH, Command, Finished, RunCommand, run_command

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.errors import BuildError, GraderError
-from grader.jail import compiling, imports, instrumented, tiers
-from grader.runner.build import build_runner
-from grader.task import Exercise
-from grader.toolchain.build import BuiltKernel, compile_kernel
+from grader.building.build import BuiltKernel, compile_kernel
+from grader.course.task import Exercise
+from grader.errors import BuildError
+from grader.jail import compiling, imports, instrumented
+from grader.runner import tiers
+from grader.runner.gpu import gpu_architecture
+from grader.runner.program import build_runner
+from grader.source.prototype import PrototypeError, parse_prototype, require_launcher
 from grader.toolchain.process import RunCommand
-from grader.toolchain.prototype import PrototypeError, parse_prototype, require_launcher
 from grader.verdict import FAILED, PASSED, Diagnostic, Stage
 
 
@@ -102,15 +104,3 @@ def _diagnostic(source: Any) -> Diagnostic:
         column=int(getattr(source, "column", 0) or 0),
         source_line=str(getattr(source, "source_line", "") or ""),
     )
-
-
-def gpu_architecture() -> str:
-    """``sm_90`` for the first GPU; an error with a reason when there is none."""
-    import torch
-
-    if not torch.cuda.is_available():
-        raise GraderError(
-            "there is no GPU that can be used here", "Use --device cpu: the simulated GPU; `grader doctor` says more."
-        )
-    major, minor = torch.cuda.get_device_capability(0)
-    return f"sm_{major}{minor}"

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from grader.comparison.compare import compare, explain
+from grader.course.task import ITEM_BYTES, Call, Case, Exercise
 from grader.errors import GraderError
 from grader.runner.buffers import Buffers, prepare
 from grader.runner.client import Child, Reply
-from grader.task import ITEM_BYTES, Call, Case, Exercise
-from grader.tolerance import compare, explain
 from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, OutputResult
 
 MOST_TIMEOUTS = 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grader.task import Exercise
+from grader.course.task import Exercise
 from grader.verdict import CaseResult, Finding
 
 

@@ -12,11 +12,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from grader.building.resource_usage import ResourceUsage, resource_usage
 from grader.errors import GraderError
 from grader.toolchain.compilers import find_nvcc
 from grader.toolchain.occupancy import DEFAULT_GPU, find_gpu
-from grader.toolchain.resources import KernelResources as Compiled
-from grader.toolchain.resources import kernel_resources
 from grader.verdict import KernelResources
 
 
@@ -26,13 +25,13 @@ class Resources:
     def __init__(self, file: Path, gpu: str = DEFAULT_GPU) -> None:
         self.gpu = find_gpu(gpu)
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="resources")
-        self._work: Future[list[Compiled]] = self._pool.submit(self._compile, file)
+        self._work: Future[list[ResourceUsage]] = self._pool.submit(self._compile, file)
 
-    def _compile(self, file: Path) -> list[Compiled]:
+    def _compile(self, file: Path) -> list[ResourceUsage]:
         if find_nvcc(required=False) is None:
             return []
         try:
-            return kernel_resources(file, self.gpu.arch)
+            return resource_usage(file, self.gpu.arch)
         except GraderError:
             return []  # what only nvcc refuses shows when a GPU is asked for
 
@@ -43,7 +42,7 @@ class Resources:
         by_name = {plain_name(name): value for name, value in launches.items()}
         return [self._one(kernel, by_name.get(plain_name(kernel.name))) for kernel in found]
 
-    def _one(self, kernel: Compiled, launch: tuple[int, int] | None) -> KernelResources:
+    def _one(self, kernel: ResourceUsage, launch: tuple[int, int] | None) -> KernelResources:
         result = KernelResources(
             kernel=kernel.name,
             architecture=kernel.arch,

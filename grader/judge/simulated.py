@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from grader.building.build import BuiltKernel
 from grader.judge.cases import Run, indent
 from grader.judge.plausible import finding, implausible
-from grader.toolchain.build import BuiltKernel
 from grader.verdict import Finding, SourceLine
 
 

@@ -14,8 +14,8 @@ from grader.course import course_root, find
 from grader.errors import GraderError
 from grader.notebook.panel import Panel
 from grader.notebook.places import lesson
-from grader.report.failures import paragraph
-from grader.report.timings import machine_line, median_table, render_bench
+from grader.present.failures import paragraph
+from grader.present.timings import machine_line, median_table, render_bench
 from grader.verdict import Timing
 
 
@@ -108,7 +108,7 @@ def measure_here(exercise: str, file: str | Path | None = None) -> Panel:
 
     if not torch.cuda.is_available():
         return Panel(Text("No GPU here, so nothing is measured: the recorded table is what one H200 gave."))
-    from grader.bench import bench
+    from grader.timing.bench import bench
 
     entry = find(exercise, course_root())
     try:

@@ -8,8 +8,8 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from grader.course.task import ITEM_BYTES, Call, Parameter, torch_dtype
 from grader.errors import GraderError
-from grader.task import ITEM_BYTES, Call, Parameter, torch_dtype
 
 GUARD_BYTES = 4096
 ALIGNMENT = 256
