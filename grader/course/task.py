@@ -20,6 +20,7 @@ from typing import Any
 from grader.course.inputs import between, computed, constant, draw, evaluate, integers, normal, one_of, uniform
 from grader.course.tolerance import DEFAULT
 from grader.errors import GraderError
+from grader.source.prototype import Parameter, parse_prototype
 
 __all__ = [
     "Bar",
@@ -29,7 +30,6 @@ __all__ = [
     "Exercise",
     "Input",
     "Output",
-    "Parameter",
     "between",
     "computed",
     "constant",
@@ -161,25 +161,6 @@ class Bar:
     at_least: float | None = None
     look: str = ""
     """What to look at first when the bar is missed."""
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of a launcher."""
-
-    type: str
-    """As written, without the name, one space between words: ``const float*``."""
-    name: str
-
-    @property
-    def is_pointer(self) -> bool:
-        """Whether it is a tensor."""
-        return self.type.endswith("*")
-
-    @property
-    def is_stream(self) -> bool:
-        """Whether it is the stream that every launcher takes last."""
-        return self.type == "cudaStream_t"
 
 
 @dataclass
@@ -460,15 +441,7 @@ class ArgumentNames:
 @functools.lru_cache(maxsize=256)
 def _parameters(prototype: str) -> Sequence[Parameter]:
     """The parameters of a declaration."""
-    inside = prototype.partition("(")[2].rpartition(")")[0]
-    parameters = []
-    for declaration in inside.split(","):
-        match = re.fullmatch(r"\s*(.*?)(\w+)\s*", declaration)
-        if not match:
-            raise GraderError(f"cannot read the parameter {declaration.strip()!r} of {prototype}")
-        kind = re.sub(r"\s*\*\s*", "*", " ".join(match[1].replace("__restrict__", "").split()))
-        parameters.append(Parameter(kind, match[2]))
-    return tuple(parameters)
+    return parse_prototype(prototype).parameters
 
 
 def named_arguments(function: Callable[..., Any]) -> ArgumentNames | None:

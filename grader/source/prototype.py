@@ -109,6 +109,16 @@ class Parameter:
     const: bool = False
 
     @property
+    def is_pointer(self) -> bool:
+        """Whether it is a tensor."""
+        return self.kind == "pointer"
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is the stream that every launcher takes last."""
+        return self.kind == "stream"
+
+    @property
     def same_as(self) -> tuple[str, str, bool, bool]:
         """What two parameters must share to be the same type: ``int64_t`` and ``long long`` are, ``int`` is not."""
         vector = self.kind == "pointer" and self.type.rstrip("*2345678")[-1:] != self.type.rstrip("*")[-1:]
