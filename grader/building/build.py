@@ -8,7 +8,6 @@ follow it: a direct call of the compiler (here, needs no torch) and ``torch.util
 from __future__ import annotations
 
 import functools
-import platform
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from grader.building import diagnostics
 from grader.errors import BuildError, GraderError
-from grader.simulator import library
+from grader.simulator import hooks, library
 from grader.source.prototype import Prototype, PrototypeError, find_launchers, find_main
 from grader.source.rewrite import RewriteError, Rewritten, rewrite
 from grader.source.tokens import Source
@@ -72,8 +71,6 @@ _CLANG_CHECKED = (
     "-mllvm",
     "-tsan-instrument-read-before-write=1",  # else the read of x[i] += 1 is left out
 )
-# clang++ turns the copy of a large structure into a call, which older versions do not instrument: the hooks take it.
-_CLANG_COPIES = tuple(f"-Wl,--wrap={name}" for name in ("memcpy", "memmove", "memset"))
 _PLAIN = ("-O2",)
 # A call at the start of each piece of straight-line code: what grader/simulator/disassembly.py counts from.
 _GCC_COUNTED = ("-fsanitize-coverage=trace-pc",)
@@ -194,7 +191,7 @@ def compile_kernel(
 ) -> BuiltKernel:
     """Builds a kernel file by calling the compiler directly. ``run`` may call it inside a jail."""
     plan = plan_kernel(path, device, checks, operations=operations, text=text, compiler=compiler, arch=arch)
-    return build(plan, functools.partial(_compile, run=run), cache)
+    return build(plan, functools.partial(compile_directly, run=run), cache)
 
 
 def build(plan: BuildPlan, compile_into, cache: BuildCache | None = None) -> BuiltKernel:
@@ -250,11 +247,9 @@ def _plan_cpu(
         flags += _GCC_COUNTED if gcc else _CLANG_COUNTED
     libsim = library.plan_library(cxx)
     # "-z defs": a function that is defined nowhere is an error now, not at the first call.
-    linking = (
-        () if platform.system() == "Darwin" else ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
-    )
-    if linking and checks and not gcc:
-        linking += _CLANG_COPIES
+    linking = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
+    if checks:
+        linking += hooks.link_flags(cxx.family)
     key = digest(["kernel", text, *flags, cxx.identity, libsim.key, *linking])
     include = (library.INCLUDE_DIR,)
     return BuildPlan(
@@ -336,7 +331,8 @@ def _program_thunk(original: str) -> str:
 # -- the direct way ----------------------------------------------------------------------------------------------------
 
 
-def _compile(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunCommand) -> None:
+def compile_directly(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunCommand = run_command) -> None:
+    """Builds ``folder/kernel.so`` by calling the compiler."""
     if plan.device == "cuda":
         _compile_cuda(plan, folder, run)
     else:

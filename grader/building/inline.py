@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from grader.building.build import KERNEL_LIBRARY, BuildPlan, compile_error, link_flags
+from grader.building.build import KERNEL_LIBRARY, BuildPlan, compile_directly, compile_error, link_flags
 from grader.errors import GraderError
 from grader.simulator import library
 from grader.toolchain.cache import BuildCache
@@ -40,6 +40,9 @@ def compile_inline(plan: BuildPlan, cache: BuildCache, folder: Path) -> None:
 
         if libsim:
             libsim.result()
+    if not _stands_in_a_command(cpp_extension.TORCH_LIB_PATH):
+        compile_directly(plan, cache, folder)  # the same library, without load_inline's command line
+        return
     name = f"{plan.name}_{plan.key[:8]}"
     with _turn, _environment(plan):
         if plan.device == "cuda" and not cpp_extension.CUDA_HOME:
@@ -69,6 +72,11 @@ def compile_inline(plan: BuildPlan, cache: BuildCache, folder: Path) -> None:
     for leftover in folder.iterdir():
         if leftover.suffix in (".o", ".d") or leftover.name.startswith((".ninja", "build.ninja", "lock")):
             leftover.unlink()
+
+
+def _stands_in_a_command(path: str) -> bool:
+    """Whether a path means itself in a shell command. load_inline does not quote the folder of PyTorch's libraries."""
+    return shlex.quote(path) == path
 
 
 def _quoted(flags: tuple[str, ...]) -> list[str]:

@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import GraderError
+from grader.simulator import hooks
 
-_TRACE = "__sanitizer_cov_trace_pc"
+_TRACE = hooks.wrapped("__sanitizer_cov_trace_pc")
 _ROW = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*)$")
 _X86 = re.compile(r"^v?(?:add|sub|mul|div|sqrt)([sp])([sd])$")
 _X86_FUSED = re.compile(r"^vfn?m(?:add|sub)(?:132|213|231)([sp])([sd])$")

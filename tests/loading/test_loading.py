@@ -77,6 +77,23 @@ def test_a_miss_goes_through_load_inline_and_a_hit_does_not(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("folder", ["a folder with spaces", "Übung", "it's $HOME; (really)"])
+def test_it_works_where_torch_lies_in_a_folder_with_any_name(tmp_path, folder):
+    """load_inline does not quote the path of torch's libraries; here they are found through a link in that folder."""
+    place = tmp_path / folder
+    place.mkdir()
+    (place / "lib").symlink_to(Path(torch.__file__).parent / "lib")
+    path = unseen(place / "add.cu", SOURCE)
+    program = (
+        "import torch; from torch.utils import cpp_extension; from grader import load_kernel\n"
+        f"cpp_extension.TORCH_LIB_PATH = {str(place / 'lib')!r}\n"
+        f"x, out = torch.ones(4), torch.zeros(4); load_kernel({str(path)!r}, checks=False).add(x, x, out, 4)\n"
+        "assert out.tolist() == [2, 2, 2, 2]\n"
+    )
+    done = python(program, GRADER_CACHE=str(place / "cache"))
+    assert done.returncode == 0, done.stderr
+
+
 def test_it_works_where_ninja_is_not_on_the_path(tmp_path):
     path = unseen(tmp_path / "add.cu", SOURCE)
     done = python(f"from grader import load_kernel; load_kernel({str(path)!r}, checks=False)", PATH="/usr/bin:/bin")

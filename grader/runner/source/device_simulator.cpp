@@ -45,8 +45,8 @@ bool load_simulator(const char* path, Text& reply) {
         reply.add("error %s", dlerror());
         return false;
     }
-    resolve(library, "cudaGetErrorName", simulator.error_name);
-    resolve(library, "cudaGetErrorString", simulator.error_string);
+    resolve(library, "sim_cudaGetErrorName", simulator.error_name);
+    resolve(library, "sim_cudaGetErrorString", simulator.error_string);
     resolve(library, "sim_writer", simulator.writer);
     resolve(library, "sim_tensor_readonly", simulator.readonly);
     bool whole =

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks/hook_names.h"
 #include "checks/state.h"
 
 namespace sim::checks {
@@ -97,7 +98,7 @@ void forget_executed() { executed.clear(); }
 
 using namespace sim::checks;
 
-extern "C" __attribute__((visibility("default"))) void __sanitizer_cov_trace_pc() {
+HOOK(void, __sanitizer_cov_trace_pc)() {
     sim::Thread* thread = sim::current_thread;
     ThreadState* state = thread ? state_of(*thread) : nullptr;
     if (!state) return;

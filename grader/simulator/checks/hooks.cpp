@@ -1,11 +1,13 @@
 // The entry points that -fsanitize=thread makes the compiler call before each access to memory.
 //
-// These are the names of libtsan's interface, with our own runtime behind them; libtsan itself is never linked. What
+// The calls are those of libtsan's interface, with our own runtime behind them; libtsan itself is never linked. What
 // identifies an access in the source is the return address of its hook.
 #include "checks/access.h"
 #include "checks/findings.h"
+#include "checks/hook_names.h"
 #include "checks/hooks.h"
 #include "checks/races.h"
+#include "sim/copies.h"
 #include "sim/shared.h"
 
 namespace sim::checks {
@@ -119,18 +121,43 @@ void unordered_access(ThreadState& thread, uintptr_t address, Access access, uns
 
 using namespace sim::checks;
 
-#define EXPORT extern "C" __attribute__((visibility("default")))
+namespace sim {
+
+namespace {
+
+void copied(void* to, const void* from, size_t bytes, const void* code) {
+    hook_range<false>(from, bytes, code);
+    hook_range<true>(to, bytes, static_cast<const char*>(code) - 1);
+}
+
+}  // namespace
+
+void* checked_memcpy(void* to, const void* from, size_t bytes, const void* code) {
+    copied(to, from, bytes, code);
+    return memcpy(to, from, bytes);
+}
+void* checked_memmove(void* to, const void* from, size_t bytes, const void* code) {
+    copied(to, from, bytes, code);
+    return memmove(to, from, bytes);
+}
+void* checked_memset(void* to, int value, size_t bytes, const void* code) {
+    hook_range<true>(to, bytes, code);
+    return memset(to, value, bytes);
+}
+
+}  // namespace sim
+
 #define CODE __builtin_return_address(0)
 
 #define HOOKS(SIZE, LOG2)                                                                                    \
-    EXPORT void __tsan_read##SIZE(void* data) { hook<LOG2, false>(data, CODE); }                             \
-    EXPORT void __tsan_write##SIZE(void* data) { hook<LOG2, true>(data, CODE); }                             \
-    EXPORT void __tsan_unaligned_read##SIZE(void* data) { hook_range<false>(data, SIZE, CODE); }             \
-    EXPORT void __tsan_unaligned_write##SIZE(void* data) { hook_range<true>(data, SIZE, CODE); }             \
-    EXPORT void __tsan_volatile_read##SIZE(void* data) { hook_volatile<false>(data, LOG2, CODE); }           \
-    EXPORT void __tsan_volatile_write##SIZE(void* data) { hook_volatile<true>(data, LOG2, CODE); }           \
-    EXPORT void __tsan_unaligned_volatile_read##SIZE(void* data) { hook_volatile<false>(data, LOG2, CODE); } \
-    EXPORT void __tsan_unaligned_volatile_write##SIZE(void* data) { hook_volatile<true>(data, LOG2, CODE); }
+    HOOK(void, __tsan_read##SIZE)(void* data) { hook<LOG2, false>(data, CODE); }                             \
+    HOOK(void, __tsan_write##SIZE)(void* data) { hook<LOG2, true>(data, CODE); }                             \
+    HOOK(void, __tsan_unaligned_read##SIZE)(void* data) { hook_range<false>(data, SIZE, CODE); }             \
+    HOOK(void, __tsan_unaligned_write##SIZE)(void* data) { hook_range<true>(data, SIZE, CODE); }             \
+    HOOK(void, __tsan_volatile_read##SIZE)(void* data) { hook_volatile<false>(data, LOG2, CODE); }           \
+    HOOK(void, __tsan_volatile_write##SIZE)(void* data) { hook_volatile<true>(data, LOG2, CODE); }           \
+    HOOK(void, __tsan_unaligned_volatile_read##SIZE)(void* data) { hook_volatile<false>(data, LOG2, CODE); } \
+    HOOK(void, __tsan_unaligned_volatile_write##SIZE)(void* data) { hook_volatile<true>(data, LOG2, CODE); }
 
 HOOKS(1, 0)
 HOOKS(2, 1)
@@ -141,73 +168,59 @@ HOOKS(16, 4)
 // g++ copies structures so, but for those of 8 and 16 bytes that are aligned as a whole. From one like {float, float} nvcc
 // reads one member after the other; larger ones are mostly made to be read in steps of 16 bytes.
 SIM_ALWAYS_INLINE unsigned widest_piece(size_t bytes) { return bytes == 16 || bytes % 16 != 0 ? 2 : 4; }
-EXPORT void __tsan_read_range(void* data, size_t bytes) { hook_range<false>(data, bytes, CODE, widest_piece(bytes)); }
-EXPORT void __tsan_write_range(void* data, size_t bytes) { hook_range<true>(data, bytes, CODE, widest_piece(bytes)); }
+HOOK(void, __tsan_read_range)(void* data, size_t bytes) { hook_range<false>(data, bytes, CODE, widest_piece(bytes)); }
+HOOK(void, __tsan_write_range)(void* data, size_t bytes) { hook_range<true>(data, bytes, CODE, widest_piece(bytes)); }
 
-// Clang calls these in place of the C functions.
-EXPORT void* __tsan_memcpy(void* to, const void* from, size_t bytes) {
-    hook_range<false>(from, bytes, CODE);
-    hook_range<true>(to, bytes, static_cast<char*>(CODE) - 1);
-    return memcpy(to, from, bytes);
+// Clang calls these in place of the C functions. Its older versions call the C functions all the same: sim/copies.h.
+HOOK(void*, __tsan_memcpy)(void* to, const void* from, size_t bytes) {
+    return sim::checked_memcpy(to, from, bytes, CODE);
 }
-EXPORT void* __tsan_memmove(void* to, const void* from, size_t bytes) {
-    hook_range<false>(from, bytes, CODE);
-    hook_range<true>(to, bytes, static_cast<char*>(CODE) - 1);
-    return memmove(to, from, bytes);
+HOOK(void*, __tsan_memmove)(void* to, const void* from, size_t bytes) {
+    return sim::checked_memmove(to, from, bytes, CODE);
 }
-EXPORT void* __tsan_memset(void* to, int value, size_t bytes) {
-    hook_range<true>(to, bytes, CODE);
-    return memset(to, value, bytes);
-}
+HOOK(void*, __tsan_memset)(void* to, int value, size_t bytes) { return sim::checked_memset(to, value, bytes, CODE); }
 
-#if !defined(__APPLE__)
-// Older versions of clang call the C functions all the same: kernel libraries are linked with --wrap.
-EXPORT void* __wrap_memcpy(void* to, const void* from, size_t bytes) __attribute__((alias("__tsan_memcpy")));
-EXPORT void* __wrap_memmove(void* to, const void* from, size_t bytes) __attribute__((alias("__tsan_memmove")));
-EXPORT void* __wrap_memset(void* to, int value, size_t bytes) __attribute__((alias("__tsan_memset")));
-#endif
-
-EXPORT void __tsan_init() {}
-EXPORT void __tsan_func_entry(void*) {}
-EXPORT void __tsan_func_exit() {}
-EXPORT void __tsan_vptr_read(void*) {}
-EXPORT void __tsan_vptr_update(void*, void*) {}
-EXPORT void __tsan_ignore_thread_begin() {}
-EXPORT void __tsan_ignore_thread_end() {}
-EXPORT void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-EXPORT void __tsan_atomic_signal_fence(int) {}
+HOOK(void, __tsan_init)() {}
+HOOK(void, __tsan_func_entry)(void*) {}
+HOOK(void, __tsan_func_exit)() {}
+HOOK(void, __tsan_vptr_read)(void*) {}
+HOOK(void, __tsan_vptr_update)(void*, void*) {}
+HOOK(void, __tsan_ignore_thread_begin)() {}
+HOOK(void, __tsan_ignore_thread_end)() {}
+HOOK(void, __tsan_atomic_thread_fence)(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+HOOK(void, __tsan_atomic_signal_fence)(int) {}
 
 // The compiler's own atomic operations; CUDA code has no reason to use them, so they are only made to work.
-#define ATOMIC_HOOKS(BITS, T)                                                                                      \
-    EXPORT T __tsan_atomic##BITS##_load(const volatile T* a, int) { return __atomic_load_n(a, __ATOMIC_SEQ_CST); } \
-    EXPORT void __tsan_atomic##BITS##_store(volatile T* a, T v, int) { __atomic_store_n(a, v, __ATOMIC_SEQ_CST); } \
-    EXPORT T __tsan_atomic##BITS##_exchange(volatile T* a, T v, int) {                                             \
-        return __atomic_exchange_n(a, v, __ATOMIC_SEQ_CST);                                                        \
-    }                                                                                                              \
-    EXPORT T __tsan_atomic##BITS##_fetch_add(volatile T* a, T v, int) {                                            \
-        return __atomic_fetch_add(a, v, __ATOMIC_SEQ_CST);                                                         \
-    }                                                                                                              \
-    EXPORT T __tsan_atomic##BITS##_fetch_sub(volatile T* a, T v, int) {                                            \
-        return __atomic_fetch_sub(a, v, __ATOMIC_SEQ_CST);                                                         \
-    }                                                                                                              \
-    EXPORT T __tsan_atomic##BITS##_fetch_and(volatile T* a, T v, int) {                                            \
-        return __atomic_fetch_and(a, v, __ATOMIC_SEQ_CST);                                                         \
-    }                                                                                                              \
-    EXPORT T __tsan_atomic##BITS##_fetch_or(volatile T* a, T v, int) {                                             \
-        return __atomic_fetch_or(a, v, __ATOMIC_SEQ_CST);                                                          \
-    }                                                                                                              \
-    EXPORT T __tsan_atomic##BITS##_fetch_xor(volatile T* a, T v, int) {                                            \
-        return __atomic_fetch_xor(a, v, __ATOMIC_SEQ_CST);                                                         \
-    }                                                                                                              \
-    EXPORT int __tsan_atomic##BITS##_compare_exchange_strong(volatile T* a, T* e, T v, int, int) {                 \
-        return __atomic_compare_exchange_n(a, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
-    }                                                                                                              \
-    EXPORT int __tsan_atomic##BITS##_compare_exchange_weak(volatile T* a, T* e, T v, int, int) {                   \
-        return __atomic_compare_exchange_n(a, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
-    }                                                                                                              \
-    EXPORT T __tsan_atomic##BITS##_compare_exchange_val(volatile T* a, T e, T v, int, int) {                       \
-        __atomic_compare_exchange_n(a, &e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                          \
-        return e;                                                                                                  \
+#define ATOMIC_HOOKS(BITS, T)                                                                                       \
+    HOOK(T, __tsan_atomic##BITS##_load)(const volatile T* a, int) { return __atomic_load_n(a, __ATOMIC_SEQ_CST); }  \
+    HOOK(void, __tsan_atomic##BITS##_store)(volatile T * a, T v, int) { __atomic_store_n(a, v, __ATOMIC_SEQ_CST); } \
+    HOOK(T, __tsan_atomic##BITS##_exchange)(volatile T * a, T v, int) {                                             \
+        return __atomic_exchange_n(a, v, __ATOMIC_SEQ_CST);                                                         \
+    }                                                                                                               \
+    HOOK(T, __tsan_atomic##BITS##_fetch_add)(volatile T * a, T v, int) {                                            \
+        return __atomic_fetch_add(a, v, __ATOMIC_SEQ_CST);                                                          \
+    }                                                                                                               \
+    HOOK(T, __tsan_atomic##BITS##_fetch_sub)(volatile T * a, T v, int) {                                            \
+        return __atomic_fetch_sub(a, v, __ATOMIC_SEQ_CST);                                                          \
+    }                                                                                                               \
+    HOOK(T, __tsan_atomic##BITS##_fetch_and)(volatile T * a, T v, int) {                                            \
+        return __atomic_fetch_and(a, v, __ATOMIC_SEQ_CST);                                                          \
+    }                                                                                                               \
+    HOOK(T, __tsan_atomic##BITS##_fetch_or)(volatile T * a, T v, int) {                                             \
+        return __atomic_fetch_or(a, v, __ATOMIC_SEQ_CST);                                                           \
+    }                                                                                                               \
+    HOOK(T, __tsan_atomic##BITS##_fetch_xor)(volatile T * a, T v, int) {                                            \
+        return __atomic_fetch_xor(a, v, __ATOMIC_SEQ_CST);                                                          \
+    }                                                                                                               \
+    HOOK(int, __tsan_atomic##BITS##_compare_exchange_strong)(volatile T * a, T * e, T v, int, int) {                \
+        return __atomic_compare_exchange_n(a, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                     \
+    }                                                                                                               \
+    HOOK(int, __tsan_atomic##BITS##_compare_exchange_weak)(volatile T * a, T * e, T v, int, int) {                  \
+        return __atomic_compare_exchange_n(a, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                     \
+    }                                                                                                               \
+    HOOK(T, __tsan_atomic##BITS##_compare_exchange_val)(volatile T * a, T e, T v, int, int) {                       \
+        __atomic_compare_exchange_n(a, &e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                           \
+        return e;                                                                                                   \
     }
 
 ATOMIC_HOOKS(8, uint8_t)

@@ -2,6 +2,7 @@
 // was of a local array.
 #include "checks/access.h"
 #include "checks/findings.h"
+#include "checks/hook_names.h"
 #include "checks/races.h"
 #include "sim/error_codes.h"
 #include "sim/shared.h"
@@ -106,11 +107,9 @@ void index_out_of_bounds(void* data, uintptr_t index, const void* code) {
 
 }  // namespace sim::checks
 
-#define HOOK extern "C" __attribute__((visibility("default"))) void
-
-HOOK __ubsan_handle_out_of_bounds(void* data, uintptr_t index) {
+HOOK(void, __ubsan_handle_out_of_bounds)(void* data, uintptr_t index) {
     sim::checks::index_out_of_bounds(data, index, __builtin_return_address(0));
 }
-HOOK __ubsan_handle_out_of_bounds_abort(void* data, uintptr_t index) {
+HOOK(void, __ubsan_handle_out_of_bounds_abort)(void* data, uintptr_t index) {
     sim::checks::index_out_of_bounds(data, index, __builtin_return_address(0));
 }

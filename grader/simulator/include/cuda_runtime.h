@@ -10,6 +10,7 @@
 #endif
 
 #include "sim/c_library.h"
+#include "sim/copies.h"
 
 #include "host_defines.h"
 #include "vector_types.h"

@@ -1,10 +1,11 @@
 // The runtime API as a C program sees it. Everything happens at once, in the order of the calls: a stream is a name,
-// and an asynchronous call has finished when it returns.
+// and an asynchronous call has finished when it returns. No symbol is one of NVIDIA's: sim/symbol.h says why.
 #pragma once
 
 #include "driver_types.h"
 #include "host_defines.h"
 #include "sim/dim.h"
+#include "sim/symbol.h"
 
 #define CUDART_VERSION 13000
 
@@ -12,65 +13,72 @@
 extern "C" {
 
 // Errors
-cudaError_t cudaGetLastError();
-cudaError_t cudaPeekAtLastError();
-const char* cudaGetErrorString(cudaError_t error);
-const char* cudaGetErrorName(cudaError_t error);
+cudaError_t cudaGetLastError() SIM_SYMBOL(cudaGetLastError);
+cudaError_t cudaPeekAtLastError() SIM_SYMBOL(cudaPeekAtLastError);
+const char* cudaGetErrorString(cudaError_t error) SIM_SYMBOL(cudaGetErrorString);
+const char* cudaGetErrorName(cudaError_t error) SIM_SYMBOL(cudaGetErrorName);
 
 // Device
-cudaError_t cudaGetDeviceCount(int* count);
-cudaError_t cudaGetDevice(int* device);
-cudaError_t cudaSetDevice(int device);
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
-cudaError_t cudaDeviceSynchronize();
-cudaError_t cudaDeviceReset();
-cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value);
-cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit);
-cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config);
-cudaError_t cudaRuntimeGetVersion(int* version);
-cudaError_t cudaDriverGetVersion(int* version);
-cudaError_t cudaSetDeviceFlags(unsigned int flags);
+cudaError_t cudaGetDeviceCount(int* count) SIM_SYMBOL(cudaGetDeviceCount);
+cudaError_t cudaGetDevice(int* device) SIM_SYMBOL(cudaGetDevice);
+cudaError_t cudaSetDevice(int device) SIM_SYMBOL(cudaSetDevice);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) SIM_SYMBOL(cudaGetDeviceProperties);
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) SIM_SYMBOL(cudaDeviceGetAttribute);
+cudaError_t cudaDeviceSynchronize() SIM_SYMBOL(cudaDeviceSynchronize);
+cudaError_t cudaDeviceReset() SIM_SYMBOL(cudaDeviceReset);
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) SIM_SYMBOL(cudaDeviceSetLimit);
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) SIM_SYMBOL(cudaDeviceGetLimit);
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) SIM_SYMBOL(cudaDeviceSetCacheConfig);
+cudaError_t cudaRuntimeGetVersion(int* version) SIM_SYMBOL(cudaRuntimeGetVersion);
+cudaError_t cudaDriverGetVersion(int* version) SIM_SYMBOL(cudaDriverGetVersion);
+cudaError_t cudaSetDeviceFlags(unsigned int flags) SIM_SYMBOL(cudaSetDeviceFlags);
 
 // Memory
-cudaError_t cudaFree(void* pointer);
-cudaError_t cudaFreeHost(void* pointer);
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
-cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaFree(void* pointer) SIM_SYMBOL(cudaFree);
+cudaError_t cudaFreeHost(void* pointer) SIM_SYMBOL(cudaFreeHost);
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) SIM_SYMBOL(cudaFreeAsync);
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) SIM_SYMBOL(cudaMemcpy);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t stream = nullptr);
+                            cudaStream_t stream = nullptr) SIM_SYMBOL(cudaMemcpyAsync);
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
-                         cudaMemcpyKind kind);
+                         cudaMemcpyKind kind) SIM_SYMBOL(cudaMemcpy2D);
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                              size_t height, cudaMemcpyKind kind, cudaStream_t stream = nullptr);
-cudaError_t cudaMemset(void* pointer, int value, size_t bytes);
-cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream = nullptr);
-cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height);
+                              size_t height, cudaMemcpyKind kind, cudaStream_t stream = nullptr)
+    SIM_SYMBOL(cudaMemcpy2DAsync);
+cudaError_t cudaMemset(void* pointer, int value, size_t bytes) SIM_SYMBOL(cudaMemset);
+cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream = nullptr)
+    SIM_SYMBOL(cudaMemsetAsync);
+cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) SIM_SYMBOL(cudaMemset2D);
 cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
-                              cudaStream_t stream = nullptr);
-cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes);
-cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes_to_keep);
+                              cudaStream_t stream = nullptr) SIM_SYMBOL(cudaMemset2DAsync);
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) SIM_SYMBOL(cudaMemGetInfo);
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer)
+    SIM_SYMBOL(cudaPointerGetAttributes);
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) SIM_SYMBOL(cudaDeviceGetDefaultMemPool);
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes_to_keep) SIM_SYMBOL(cudaMemPoolTrimTo);
 
 // Streams and events
-cudaError_t cudaStreamCreate(cudaStream_t* stream);
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags);
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority);
-cudaError_t cudaStreamDestroy(cudaStream_t stream);
-cudaError_t cudaStreamSynchronize(cudaStream_t stream);
-cudaError_t cudaStreamQuery(cudaStream_t stream);
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags = 0);
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data, unsigned int flags);
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data);
-cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
-cudaError_t cudaEventCreate(cudaEvent_t* event);
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags);
-cudaError_t cudaEventDestroy(cudaEvent_t event);
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
-cudaError_t cudaEventSynchronize(cudaEvent_t event);
-cudaError_t cudaEventQuery(cudaEvent_t event);
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
+cudaError_t cudaStreamCreate(cudaStream_t* stream) SIM_SYMBOL(cudaStreamCreate);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) SIM_SYMBOL(cudaStreamCreateWithFlags);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority)
+    SIM_SYMBOL(cudaStreamCreateWithPriority);
+cudaError_t cudaStreamDestroy(cudaStream_t stream) SIM_SYMBOL(cudaStreamDestroy);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) SIM_SYMBOL(cudaStreamSynchronize);
+cudaError_t cudaStreamQuery(cudaStream_t stream) SIM_SYMBOL(cudaStreamQuery);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags = 0)
+    SIM_SYMBOL(cudaStreamWaitEvent);
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data, unsigned int flags)
+    SIM_SYMBOL(cudaStreamAddCallback);
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) SIM_SYMBOL(cudaLaunchHostFunc);
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) SIM_SYMBOL(cudaDeviceGetStreamPriorityRange);
+cudaError_t cudaEventCreate(cudaEvent_t* event) SIM_SYMBOL(cudaEventCreate);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) SIM_SYMBOL(cudaEventCreateWithFlags);
+cudaError_t cudaEventDestroy(cudaEvent_t event) SIM_SYMBOL(cudaEventDestroy);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr) SIM_SYMBOL(cudaEventRecord);
+cudaError_t cudaEventSynchronize(cudaEvent_t event) SIM_SYMBOL(cudaEventSynchronize);
+cudaError_t cudaEventQuery(cudaEvent_t event) SIM_SYMBOL(cudaEventQuery);
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end)
+    SIM_SYMBOL(cudaEventElapsedTime);
 
 }  // extern "C"
 

@@ -124,7 +124,7 @@ __attribute__((visibility("default"))) int sim_printf(const char* format, ...) {
     return length;
 }
 
-__attribute__((visibility("default"), noreturn)) void sim_assert_failed(const char* expression, const char* file,
+__attribute__((visibility("default"), noreturn)) void sim___assert_fail(const char* expression, const char* file,
                                                                         unsigned line, const char* function) {
     using namespace sim;
     Thread* self = current_thread;

@@ -161,3 +161,19 @@ __global__ void clocks_kernel(int* out) {
 }
 
 extern "C" void clocks(int* out, cudaStream_t stream) { clocks_kernel<<<1, 64, 0, stream>>>(out); }
+
+// Launches that CUDA refuses: each leaves its error, which the next call takes away.
+extern "C" void failing_launches(int* out, cudaStream_t stream) {
+    int i = 0;
+    tiny_kernel<<<1, 2048, 0, stream>>>(out + 30);
+    out[i++] = cudaPeekAtLastError();
+    out[i++] = cudaGetLastError();
+    tiny_kernel<<<0, 32, 0, stream>>>(out + 30);
+    out[i++] = cudaGetLastError();
+    tiny_kernel<<<1, 32, 300 * 1024, stream>>>(out + 30);
+    out[i++] = cudaGetLastError();
+    out[i++] = cudaGetLastError();
+    tiny_kernel<<<1, 32, 0, stream>>>(out + 30);
+    out[i++] = cudaDeviceSynchronize();
+    tiny_kernel<<<1, 2048, 0, stream>>>(out + 30);  // the launcher's own result
+}

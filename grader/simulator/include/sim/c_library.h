@@ -8,24 +8,19 @@
 #include <stdio.h>
 #include <time.h>
 
-#if defined(__APPLE__)
-#define SIM_SYMBOL(name) __asm__("_" name)
-#else
-#define SIM_SYMBOL(name) __asm__(name)
-#endif
+#include "sim/symbol.h"
 
 #pragma GCC visibility push(default)
 extern "C" {
 
-int printf(const char* format, ...) SIM_SYMBOL("sim_printf");
+int printf(const char* format, ...) SIM_SYMBOL(printf);
 #if defined(__GLIBC__)
-clock_t clock(void) __THROW SIM_SYMBOL("sim_clock");
+clock_t clock(void) __THROW SIM_SYMBOL(clock);
 #endif
 
 #if defined(__GLIBC__)
 void __assert_fail(const char* expression, const char* file, unsigned int line, const char* function) __THROW
-    SIM_SYMBOL("sim_assert_failed") __attribute__((__noreturn__));
+    SIM_SYMBOL(__assert_fail) __attribute__((__noreturn__));
 #endif
 }
 #pragma GCC visibility pop
-#undef SIM_SYMBOL

@@ -1,0 +1,46 @@
+"""The calls that compilers insert for the checks, and the names under which the simulator takes them.
+
+``-fsanitize`` makes compilers call ``__tsan_read4`` and its like. Libraries of other people can have these names, too, and
+the loader would bind a kernel to whichever came first into the process. So the linker is told to ask for
+``__wrap___tsan_read4`` instead (``--wrap``), which only libsim has: ``checks/hook_names.h``.
+"""
+
+from __future__ import annotations
+
+_SIZES = (1, 2, 4, 8, 16)
+_ATOMIC_BITS = (8, 16, 32, 64)
+_ATOMICS = (
+    *("load", "store", "exchange"),
+    *(f"fetch_{operation}" for operation in ("add", "sub", "and", "or", "xor")),
+    *(f"compare_exchange_{kind}" for kind in ("strong", "weak", "val")),
+)
+
+INSERTED = (
+    *(
+        f"__tsan_{kind}{access}{size}"
+        for kind in ("", "unaligned_", "volatile_", "unaligned_volatile_")
+        for access in ("read", "write")
+        for size in _SIZES
+    ),
+    *("__tsan_read_range", "__tsan_write_range", "__tsan_memcpy", "__tsan_memmove", "__tsan_memset"),
+    *("__tsan_init", "__tsan_func_entry", "__tsan_func_exit", "__tsan_vptr_read", "__tsan_vptr_update"),
+    *("__tsan_ignore_thread_begin", "__tsan_ignore_thread_end"),
+    *("__tsan_atomic_thread_fence", "__tsan_atomic_signal_fence"),
+    *(f"__tsan_atomic{bits}_{operation}" for bits in _ATOMIC_BITS for operation in _ATOMICS),
+    *("__ubsan_handle_out_of_bounds", "__ubsan_handle_out_of_bounds_abort", "__sanitizer_cov_trace_pc"),
+)
+"""What the compilers call; libsim has each of them as ``wrapped(name)``."""
+
+# clang++ turns the copy of a large structure into a call, which older versions do not instrument: sim/copies.h takes it.
+_COPIES = ("memcpy", "memmove", "memset")
+
+
+def wrapped(name: str) -> str:
+    """What a kernel library asks for in place of a name."""
+    return f"__wrap_{name}"
+
+
+def link_flags(family: str) -> tuple[str, ...]:
+    """The flags with which a compiler of a family (gcc or clang) links a kernel library that is checked."""
+    names = INSERTED if family == "gcc" else (*INSERTED, *_COPIES)
+    return tuple(f"-Wl,--wrap={name}" for name in names)

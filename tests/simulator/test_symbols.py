@@ -1,0 +1,178 @@
+"""No other library of a process can come between a kernel and the simulator, whoever is loaded first."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.building.build import compile_kernel
+from grader.jail import imports
+from grader.simulator import hooks, library
+from grader.toolchain.compilers import available_cxx, find_cxx
+from tests.simulator.harness import KERNELS
+
+ROOT = Path(__file__).parents[2]
+OURS = re.compile(r"_ZN3sim\w+|sim_\w+|__wrap_\w+")
+# The C and C++ libraries of the system, by the versions that are in every symbol of theirs.
+SYSTEM = re.compile(r"(GLIBC|GLIBCXX|CXXABI|GCC)_(\d+(\.\d+)*)")
+# What every shared library asks for without need.
+WEAK = ("__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__cxa_finalize")
+COMPILERS = [pytest.param(compiler, id=compiler.family) for compiler in available_cxx()]
+# Loads these before anything else, for everybody to see, and calls the simulator in all the ways there are.
+BESIDE = (sys.executable, "-m", "tests.simulator.beside_other_libraries")
+
+
+def listed(path: Path, which: str) -> list[str]:
+    """The dynamic symbols of a library: "--defined-only" or "--undefined-only"."""
+    done = subprocess.run(["nm", "-D", which, str(path)], capture_output=True, text=True, check=True)
+    return [line.split()[-1] for line in done.stdout.splitlines()]
+
+
+def kernel_files() -> list[Path]:
+    """Kernels that ask for much: the runtime API, the C++ library, tensor cores, copies of structures."""
+    names = ("runtime_api", "program", "cooperative_groups", "wmma", "structures_by_value", "math")
+    return [*(KERNELS / f"{name}.cu" for name in names), ROOT / "solutions/day06_flash_attention/flash_attention.cu"]
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_what_the_simulator_exports_has_names_of_its_own(compiler):
+    names = listed(library.ensure_library(compiler), "--defined-only")
+    assert {"sim_cudaGetLastError", "sim_printf", "__wrap___tsan_read4"} <= set(names)
+    assert [name for name in names if not OURS.fullmatch(name)] == []
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_linker_is_told_of_every_hook_that_the_simulator_has(compiler):
+    names = listed(library.ensure_library(compiler), "--defined-only")
+    assert {name for name in names if name.startswith("__wrap_")} == {hooks.wrapped(name) for name in hooks.INSERTED}
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_kernels_ask_for_nothing_but_the_simulator_and_the_systems_libraries(compiler):
+    for file in kernel_files():
+        built = compile_kernel(file, compiler=compiler)
+        provided = set(listed(built.libsim, "--defined-only"))
+        for name in listed(built.library, "--undefined-only"):
+            plain, _, version = name.partition("@")
+            system = SYSTEM.fullmatch(version.lstrip("@")) or plain in WEAK
+            assert plain in provided or system, f"{file.name}: {name}"
+            assert not re.match(r"cu[A-Z]|cuda|__tsan|__ubsan|__sanitizer", plain), f"{file.name}: {name}"
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_an_older_c_plus_plus_library_that_came_first_is_enough(compiler):
+    """conda's Python and some wheels bring a libstdc++ that is older than the compiler's: that of GCC 9 must do."""
+    newest = {"GLIBCXX": (3, 4, 28), "CXXABI": (1, 3, 12), "GCC": (9, 0, 0)}
+    plan = library.plan_library(compiler)
+    libraries = [library.ensure_library(compiler)]
+    libraries += [compile_kernel(file, compiler=compiler).library for file in kernel_files()]
+    assert plan.file_name == libraries[0].name
+    for path in libraries:
+        for name in listed(path, "--undefined-only"):
+            version = SYSTEM.search(name)
+            if version and version[1] in newest:
+                assert tuple(map(int, version[2].split("."))) <= newest[version[1]], f"{path.name}: {name}"
+
+
+def test_a_kernel_may_not_bring_hooks_of_its_own(tmp_path):
+    """Neither under the name that the compiler calls nor under the one that the linker makes of it."""
+    for name in ("__tsan_read4", "__wrap___tsan_read4", "__sanitizer_cov_trace_pc", "sim_cudaGetLastError"):
+        source = tmp_path / f"{name}.cpp"
+        source.write_text(f'extern "C" __attribute__((visibility("hidden"), used)) void {name}(void*) {{}}\n')
+        made = source.with_suffix(".so")
+        command = (*find_cxx().command, "-shared", "-fPIC", str(source), "-o", str(made))
+        subprocess.run(command, check=True)
+        assert imports.refused(made, library.ensure_library()) == [name]
+
+
+# -- processes that hold other people's libraries ----------------------------------------------------------------------
+
+
+def run_beside(*loaded: Path, modules: tuple[str, ...] = (), **environment: str) -> subprocess.CompletedProcess:
+    env = {**os.environ, **environment}
+    argv = [*BESIDE, *(str(path) for path in loaded), *(f"import:{name}" for name in modules)]
+    return subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, env=env, timeout=280)
+
+
+def decoy(folder: Path) -> Path:
+    """A library that has each name which a kernel could have asked for, and ends the process when one is called."""
+    provided = listed(library.ensure_library(), "--defined-only")
+    names = {name.removeprefix("sim_") for name in provided if name.startswith("sim_cuda")}
+    names |= {"cudaMalloc", "cudaLaunchKernel", "cudaMallocManaged", "__cudaRegisterFunction", *hooks.INSERTED}
+    names |= {f"__wrap_{name}" for name in ("memcpy", "memmove", "memset")}
+    assert {"cudaGetLastError", "cudaMemcpy", "cudaStreamCreate", "__tsan_read4"} <= names
+    lines = ["#include <stdio.h>", "#include <stdlib.h>"]
+    lines += [
+        f'extern "C" void {name}() {{ fputs("{name} of the decoy\\n", stderr); abort(); }}' for name in sorted(names)
+    ]
+    source = folder / "decoy.cpp"
+    source.write_text("\n".join(lines))
+    made = folder / "libdecoy.so"
+    subprocess.run([*find_cxx().command, "-shared", "-fPIC", str(source), "-o", str(made)], check=True)
+    return made
+
+
+@pytest.fixture(scope="module")
+def cuda_runtime() -> Path:
+    """NVIDIA's libcudart, as the package nvidia-cuda-runtime brings it."""
+    spec = importlib.util.find_spec("nvidia")
+    folders = [Path(folder) for folder in spec.submodule_search_locations or []] if spec else []
+    found = sorted(path for folder in folders for path in folder.glob("**/libcudart.so*"))
+    assert found, "the package nvidia-cuda-runtime is not installed: run make"
+    return found[0]
+
+
+def test_the_real_runtime_really_comes_first(cuda_runtime):
+    """What the next tests rely on: from here on the process has NVIDIA's cudaGetLastError for everybody to see."""
+    program = (
+        f"import ctypes; ctypes.CDLL({str(cuda_runtime)!r}, mode=ctypes.RTLD_GLOBAL);"
+        "version = ctypes.c_int(); ctypes.CDLL(None).cudaRuntimeGetVersion(ctypes.byref(version)); print(version.value)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert int(done.stdout) >= 13000, done
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_beside_nvidias_runtime(cuda_runtime, compiler):
+    done = run_beside(cuda_runtime, GRADER_CXX=" ".join(compiler.command))
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["all of it was the simulator's"]), done
+
+
+def test_beside_nvidias_runtime_that_the_loader_put_first(cuda_runtime):
+    done = run_beside(LD_PRELOAD=str(cuda_runtime))
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["all of it was the simulator's"]), done
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("how", ["opened", "preloaded"])
+def test_beside_a_library_with_every_name_there_is(tmp_path, compiler, how):
+    made = decoy(tmp_path)
+    environment = {"GRADER_CXX": " ".join(compiler.command)}
+    done = run_beside(made, **environment) if how == "opened" else run_beside(LD_PRELOAD=str(made), **environment)
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["all of it was the simulator's"]), done
+
+
+def test_the_decoy_does_end_a_process_that_calls_it(tmp_path):
+    program = f"import ctypes; ctypes.CDLL({str(decoy(tmp_path))!r}, mode=ctypes.RTLD_GLOBAL).cudaGetLastError()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode < 0 and "cudaGetLastError of the decoy" in done.stderr
+
+
+@pytest.mark.parametrize("module", ["cupy", "triton", "jax"])
+def test_beside_other_packages(module):
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"{module} is not installed; the course does not need it")
+    done = run_beside(modules=(module,))
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["all of it was the simulator's"]), done
+
+
+def test_a_library_opened_afterwards_changes_nothing(cuda_runtime):
+    """The simulator's calls are bound lazily: the first call of each may come after another library."""
+    done = run_beside(Path(f"after:{cuda_runtime}"))
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["all of it was the simulator's"]), done
