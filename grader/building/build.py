@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,7 +47,7 @@ _CPU_FLAGS = (
     "-ffp-contract=off",
     "-fdiagnostics-color=never",
 )
-_GCC_FLAGS = ("-fno-gnu-unique", "-fno-tree-vectorize", "-fmax-errors=20")
+_GCC_FLAGS: tuple[str, ...] = ("-fno-gnu-unique", "-fno-tree-vectorize", "-fmax-errors=20")
 _GCC_FLAGS += ("-fno-var-tracking",)  # where variables are kept: nobody asks, and it took a fifth of the time
 _GCC_CHECKED = (
     "-O1",
@@ -59,8 +60,13 @@ _GCC_CHECKED = (
     "--param=large-function-growth=1000",
     "--param=large-stack-frame-growth=10000",
 )
-_CLANG_FLAGS = ("-fno-vectorize", "-fno-slp-vectorize", "-ferror-limit=20", "-Wno-unknown-attributes")
-_CLANG_FLAGS += ("-Wno-pass-failed",)
+_CLANG_FLAGS = (
+    "-fno-vectorize",
+    "-fno-slp-vectorize",
+    "-ferror-limit=20",
+    "-Wno-unknown-attributes",
+    "-Wno-pass-failed",
+)
 _CLANG_CHECKED = (
     "-O1",
     "-fsanitize=thread,array-bounds",
@@ -133,6 +139,10 @@ class BuiltKernel:
         return self.plan.file
 
 
+CompileInto = Callable[[BuildPlan, BuildCache, Path], None]
+"""Makes the library of a plan in a folder."""
+
+
 def entry_point(launcher: Prototype | str) -> str:
     """The name of the function that calls a launcher with an array of pointers to its arguments."""
     return f"grader_call_{launcher if isinstance(launcher, str) else launcher.name}"
@@ -194,7 +204,7 @@ def compile_kernel(
     return build(plan, functools.partial(compile_directly, run=run), cache)
 
 
-def build(plan: BuildPlan, compile_into, cache: BuildCache | None = None) -> BuiltKernel:
+def build(plan: BuildPlan, compile_into: CompileInto, cache: BuildCache | None = None) -> BuiltKernel:
     """The library of a plan, from the cache or made by ``compile_into(plan, cache, folder)``."""
     began = time.monotonic()
     cache = cache or open_cache()
@@ -247,7 +257,7 @@ def _plan_cpu(
         flags += _GCC_COUNTED if gcc else _CLANG_COUNTED
     libsim = library.plan_library(cxx)
     # "-z defs": a function that is defined nowhere is an error now, not at the first call.
-    linking = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
+    linking: tuple[str, ...] = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
     if checks:
         linking += hooks.link_flags(cxx.family)
     key = digest(["kernel", text, *flags, cxx.identity, libsim.key, *linking])
@@ -266,7 +276,7 @@ def _plan_cuda(
         raise GraderError("the architecture of the GPU is not known", "Name it, for example sm_90.")
     text = _with_thunks(path, original, original, launchers)
     flags = ("-std=c++17", "-O3", "-lineinfo", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
-    linking = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
+    linking: tuple[str, ...] = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
     linking += ("-lcudart_static", "-ldl", "-lrt", "-lpthread")
     key = digest(["kernel", text, *flags, nvcc.identity, *linking])
     return BuildPlan(path, "cuda", False, original, text, launchers, nvcc, flags, (), linking, key)

@@ -177,7 +177,7 @@ class _Reader:
     def _finish(self, group: list[_Raw]) -> CompilerMessage:
         head, notes = group[0], group[1:]
         file, line, column = self._place(head, notes)
-        shown = []
+        shown: list[CompilerMessage] = []
         for note in notes:
             if note.file != self.name or _INSTANTIATION.search(note.text):
                 continue

@@ -28,8 +28,12 @@ from grader.toolchain.process import ENGLISH
 _turn = threading.Lock()
 
 # PyTorch switches the operators of half types off, which are part of plain CUDA.
-_UNDO = ("__CUDA_NO_HALF_OPERATORS__", "__CUDA_NO_HALF_CONVERSIONS__", "__CUDA_NO_BFLOAT16_CONVERSIONS__")
-_UNDO += ("__CUDA_NO_HALF2_OPERATORS__",)
+_UNDO = (
+    "__CUDA_NO_HALF_OPERATORS__",
+    "__CUDA_NO_HALF_CONVERSIONS__",
+    "__CUDA_NO_BFLOAT16_CONVERSIONS__",
+    "__CUDA_NO_HALF2_OPERATORS__",
+)
 
 
 def compile_inline(plan: BuildPlan, cache: BuildCache, folder: Path) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import re
 import stat
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -80,7 +81,7 @@ def find_submissions(folder: Path) -> list[Submission]:
     return found
 
 
-def _read(submission: Submission, reader) -> Submission:
+def _read(submission: Submission, reader: Callable[[Path], dict[str, bytes]]) -> Submission:
     try:
         submission.kernels = reader(submission.path)
         if not submission.kernels:

@@ -161,8 +161,8 @@ class Course:
         if len(matches) == 1:
             return matches[0]
         if matches:
-            names = ", ".join(entry.name for entry in matches)
-            raise GraderError(f"{name!r} names several exercises: {names}", "Write the whole name.")
+            several = ", ".join(entry.name for entry in matches)
+            raise GraderError(f"{name!r} names several exercises: {several}", "Write the whole name.")
         names = [entry.name for entry in self.exercises]
         close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
         short = {entry.variable: entry.name for entry in self.exercises}

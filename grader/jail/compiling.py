@@ -12,6 +12,7 @@ import stat
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 from grader.course import course_root
 from grader.errors import GraderError
@@ -48,7 +49,7 @@ def _run(jail: Jail, command: Command) -> Finished:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _wait(name: str, argv: list[str], options: dict[str, object]) -> tuple[int, str]:
+def _wait(name: str, argv: list[str], options: dict[str, Any]) -> tuple[int, str]:
     """Run it until it ends or its time is over; what it prints goes to a file in memory, of which the start is kept."""
     printed = os.memfd_create("messages", os.MFD_CLOEXEC)
     try:
@@ -78,7 +79,7 @@ def _limits(folder: Path, processes: int) -> list[str]:
     return [str(folder), str(MEGABYTES), str(int(SECONDS)), str(processes)]
 
 
-def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, object]]:
+def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
     """The system's files, what the command reads, and the scratch folder in place of its own."""
     program = build_compile()
     argv = [bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
@@ -102,7 +103,7 @@ def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, object
     return argv, {"env": {}, "cwd": "/", **as_nobody()}
 
 
-def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, object]]:
+def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
     """The same files, at the places where they are."""
     places = {str(path): str(reachable(path)) for path in _reads(command)}
     places[str(command.folder)] = str(scratch)

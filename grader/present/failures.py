@@ -284,8 +284,8 @@ def render_finding(finding: Finding, ascii_only: bool) -> list[RenderableType]:
     rows.append(_where(finding.file, finding.line, finding.block, finding.thread, finding.message))
     other = finding.other or {}
     if other.get("line") or other.get("source_line"):
-        said = " ".join(str(other.get("message") or other.get("access") or "the other access").split())
-        rows.append(indented(Text(said), 4))
+        theirs = " ".join(str(other.get("message") or other.get("access") or "the other access").split())
+        rows.append(indented(Text(theirs), 4))
         if str(other.get("source_line", "")).strip():
             rows.append(
                 excerpt(int(other.get("line", 0)), str(other["source_line"]), int(other.get("column", 0)), ascii_only)

@@ -80,8 +80,8 @@ def margin_lines(lines: Iterable[SourceLine], findings: Sequence[Finding] = ()) 
 def main_file(lines: Sequence[SourceLine], findings: Sequence[Finding] = ()) -> str:
     """The file with the most counters: a kernel's own, not a header's."""
     weight: dict[str, int] = {}
-    for item in [*lines, *findings]:
-        weight[item.file] = weight.get(item.file, 0) + 1
+    for file in [*(line.file for line in lines), *(finding.file for finding in findings)]:
+        weight[file] = weight.get(file, 0) + 1
     return max(weight, key=lambda name: weight[name]) if weight else ""
 
 

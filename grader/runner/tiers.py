@@ -80,7 +80,7 @@ def without() -> InForce:
 def _find(forced: str) -> InForce:
     if forced and forced not in TIERS:
         raise GraderError(f"GRADER_JAIL={forced} names no jail", f"Use one of {', '.join(TIERS)}, or unset it.")
-    failed = []
+    failed: list[tuple[str, str]] = []
     for tier in [forced] if forced else TIERS:
         problem = why_not(tier)
         if not problem:

@@ -135,8 +135,9 @@ def _read_function(code: list[_Instruction], pieces: dict[int, list[Operation]])
         if piece is not None:
             pieces[piece] += [o for instruction in code[begin:end] if (o := _operation(instruction))]
         last = end - 1
-        if targets[last] is not None:
-            waiting.append((targets[last], piece))
+        target = targets[last]
+        if target is not None:
+            waiting.append((target, piece))
         if code[last].name not in _ENDS:
             waiting.append((end, piece))
 

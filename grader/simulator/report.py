@@ -258,7 +258,8 @@ class _Reader:
         computing = {o.address + 1 for row in executed for o in pieces.get(row[0], ())}
         emulated = self.symbols.inlined_from(computing, _EMULATION)
         places = self.symbols.locate(computing | {row[0] for row in executed})
-        counted, worst = [], {}
+        counted: list[LineCounters] = []
+        worst: dict[tuple[str, int], LineCounters] = {}
         for start, _, executions, warp_executions, possible in executed:
             on_lines = {places[start]}
             for operation in pieces.get(start, ()):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.source.tokens import Source, closing, join, split_commas
+from grader.source.tokens import Source, Token, closing, join, split_commas
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def find_kernels(source: Source) -> dict[str, list[KernelDefinition]]:
     return found
 
 
-def _needed_arguments(head: list) -> int:
+def _needed_arguments(head: Sequence[Token]) -> int:
     """How many template parameters have no default in ``template <...>``; a pack counts as many."""
     for i, token in enumerate(head):
         if token.text == "template" and i + 1 < len(head) and head[i + 1].text == "<":

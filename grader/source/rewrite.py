@@ -324,6 +324,8 @@ class _RegionRewriter:
         given = None
         if callee[-1].text == ">":
             opened = angle_opening(callee, len(callee) - 1)
+            if opened is None:
+                return False
             given = len(split_commas(callee[opened + 1 : -1]))
             name = callee[opened - 1].text
         else:

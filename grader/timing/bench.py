@@ -181,7 +181,7 @@ def percentiles(microseconds: Sequence[float]) -> dict[str, float]:
     """Median and the percentiles that a Timing holds, by its field names."""
     import numpy
 
-    values = numpy.percentile(microseconds, [50, 90, 95, 99])
+    values: Any = numpy.percentile(microseconds, [50, 90, 95, 99])
     return {"median_us": float(values[0]), **{f"p{p}_us": float(v) for p, v in zip((50, 90, 95, 99), values)}}
 
 
@@ -236,7 +236,7 @@ def measure_machine() -> Machine:
     for name, dtype in (("f16", torch.float16), ("bf16", torch.bfloat16), ("f32", torch.float32)):
         n = size if name != "f32" else size // 2
         a = torch.randn(n, n, device="cuda").to(dtype)
-        times = time_on_gpu([lambda a=a: a @ a], runs=20)
+        times = time_on_gpu([functools.partial(torch.matmul, a, a)], runs=20)
         machine.product_gigaflops[name] = 2 * n**3 / (percentiles(times)["median_us"] * 1e-6) * 1e-9
     torch.cuda.empty_cache()
     return machine
@@ -401,7 +401,7 @@ def _time_torch(
         result = baseline(**{n: v.clone() if hasattr(v, "clone") else v for n, v in copies[0].items()})
         timing.note = _difference(task, call, outputs, result)
         del result
-        times = time_on_gpu([lambda a=a: baseline(**a) for a in copies], flush_bytes=flush)
+        times = time_on_gpu([functools.partial(baseline, **a) for a in copies], flush_bytes=flush)
         timing.torch_eager_us = percentiles(times)["median_us"]
     except Exception as error:
         timing.note = f"torch fails here: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
@@ -411,7 +411,7 @@ def _time_torch(
     try:
         torch._dynamo.reset()
         faster = torch.compile(baseline, dynamic=False)
-        times = time_on_gpu([lambda a=a: faster(**a) for a in copies], flush_bytes=flush)
+        times = time_on_gpu([functools.partial(faster, **a) for a in copies], flush_bytes=flush)
         timing.torch_compile_us = percentiles(times)["median_us"]
     except Exception as error:
         timing.note = (timing.note + f" torch.compile fails here: {type(error).__name__}").strip()

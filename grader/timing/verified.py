@@ -240,7 +240,8 @@ class Clock:
                 continue
             if not explained:
                 return f"{name} is wrong"
-            parts = [x.cpu() if torch.is_tensor(x) else x for x in (actual, wanted, unwritten, scales[name])]
+            sides: list[Any] = [actual, wanted, unwritten, scales[name]]
+            parts = [x.cpu() if torch.is_tensor(x) else x for x in sides]
             return compare(name, parts[0], parts[1], place.dtype, tolerance, parts[2], parts[3]).text
         return "The kernel wrote outside its output." if damaged else ""
 

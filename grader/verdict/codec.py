@@ -28,7 +28,7 @@ def rebuilt(kind: Any, value: Any) -> Any:
     """The inverse of ``plain`` for a dataclass and the types of its fields."""
     if kind is float and isinstance(value, (str, int)) and not isinstance(value, bool):
         return float(value)
-    if dataclasses.is_dataclass(kind) and isinstance(value, dict):
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and isinstance(value, dict):
         hints = typing.get_type_hints(kind)
         known = {f.name for f in dataclasses.fields(kind)}
         return kind(**{name: rebuilt(hints[name], item) for name, item in value.items() if name in known})
