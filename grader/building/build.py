@@ -17,6 +17,7 @@ from pathlib import Path
 from grader.building import diagnostics
 from grader.errors import BuildError, GraderError
 from grader.simulator import hooks, library
+from grader.source.messages import CompilerMessage
 from grader.source.prototype import Prototype, PrototypeError, find_launchers, find_main
 from grader.source.rewrite import RewriteError, Rewritten, rewrite
 from grader.source.tokens import Source
@@ -126,7 +127,7 @@ class BuiltKernel:
         return self.plan.launchers
 
     @property
-    def diagnostics(self) -> list[diagnostics.CompilerMessage]:
+    def diagnostics(self) -> list[CompilerMessage]:
         """The compiler's warnings."""
         try:
             said = (self.library.parent / _MESSAGES).read_text(encoding="utf-8")

@@ -13,37 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.errors import BuildError
+from grader.source.messages import CompilerMessage
+from grader.source.rewrite_error import RewriteError
 
 if TYPE_CHECKING:
     from grader.source.rewrite import Rewritten
-    from grader.source.rewrite_error import RewriteError
     from grader.toolchain.compilers import Compiler
 
 _SHOWN = 8  # errors in one message
 _NOTES = 4  # notes of one error
-
-
-@dataclass(frozen=True)
-class CompilerMessage:
-    """One message of a compiler. ``line`` and ``column`` are 1-based, 0 when not known."""
-
-    severity: str  # error, warning, note
-    message: str
-    file: str = ""
-    line: int = 0
-    column: int = 0
-    source_line: str = ""
-    notes: tuple[CompilerMessage, ...] = ()
-
-    def __str__(self) -> str:
-        place = self.file
-        if self.line:
-            place += f":{self.line}"
-            place += f":{self.column}" if self.column else ""
-        text = f"{place}: {self.severity}: {self.message}" if place else f"{self.severity}: {self.message}"
-        if self.source_line.strip():
-            text += "\n" + _snippet(self.line, self.column, self.source_line)
-        return "\n".join([text, *map(str, self.notes)])
 
 
 class CompileError(BuildError):
@@ -56,8 +34,6 @@ class CompileError(BuildError):
 
 def located(path: Path, problem: RewriteError) -> RewriteError:
     """An error of the front end, in the manner of a compiler."""
-    from grader.source.rewrite_error import RewriteError
-
     text = CompilerMessage("error", problem.message, path.name, problem.line, problem.column, problem.source_line)
     shown = RewriteError(problem.line, problem.column, str(text), problem.hint, source_line=problem.source_line)
     shown.diagnostics = (text,)
@@ -261,18 +237,6 @@ def _clean(text: str) -> str:
     text = re.sub(r"\bsim_type_(\w+)", r"the type of \1", text)
     text = re.sub(r"\s*\[-W?f?[\w-]+=?\]$", "", text)
     return text.strip()
-
-
-def _snippet(line: int, column: int, source: str) -> str:
-    """The source line with a caret below, tabs kept so that the caret lines up."""
-    number = str(line)
-    text = f"  {number} | {source}"
-    if column and column <= len(source) + 1:
-        before = "".join("\t" if c == "\t" else " " for c in source[: column - 1])
-        word = re.match(r"\w+", source[column - 1 :])
-        underline = "^" + "~" * (len(word.group()) - 1 if word else 0)
-        text += f"\n  {' ' * len(number)} | {before}{underline}"
-    return text
 
 
 # -- hints -------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import grader
 from grader.building.build import BuiltKernel
@@ -33,6 +33,9 @@ from grader.judge.safe import judge_safe
 from grader.judge.simulated import attach_findings
 from grader.runner.client import Child, LoadFailed
 from grader.verdict import FAILED, PASSED, SKIPPED, STAGES, Stage, Verdict
+
+if TYPE_CHECKING:
+    from grader.simulator.report import Report
 
 SETTINGS = {"checks": "1", "watchdog_seconds": "3"}
 """The simulator's settings in a check."""
@@ -110,7 +113,7 @@ class _Check:
         self.jail, self.operations = jail, operations
         self.task, self.file, self.built, self.device, self.seed = task, file, built, device, seed
         self.stages, self.report = stages, report
-        self.reports: list[Any] = []
+        self.reports: list[Report | None] = []
         """What the simulator reported, by run."""
 
     def run(self) -> list[Stage]:

@@ -7,16 +7,19 @@ for. The block size that occupancy depends on is that of the launches which the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from grader.building.resource_usage import ResourceUsage, resource_usage
 from grader.errors import GraderError
 from grader.toolchain.compilers import find_nvcc
 from grader.toolchain.occupancy import DEFAULT_GPU, find_gpu
 from grader.verdict import KernelResources
+
+if TYPE_CHECKING:
+    from grader.simulator.report import Report
 
 
 class Resources:
@@ -64,7 +67,7 @@ def plain_name(kernel: str) -> str:
     return kernel.partition("<")[0].rpartition("::")[2].strip()
 
 
-def launches_of(reports: list[Any]) -> dict[str, tuple[int, int]]:
+def launches_of(reports: Sequence[Report | None]) -> dict[str, tuple[int, int]]:
     """Threads per block and dynamic shared bytes of each kernel: those of its largest launch."""
     launches: dict[str, tuple[int, int]] = {}
     for report in reports:

@@ -299,9 +299,8 @@ def render_finding(finding: Finding, ascii_only: bool) -> list[RenderableType]:
                 finding.message,
             )
         )
-    advice = getattr(finding, "advice", "")
-    if advice:
-        rows.append(paragraph(advice, indent=4))
+    if finding.advice:
+        rows.append(paragraph(finding.advice, indent=4))
     tail = []
     if finding.count > 1:
         tail.append(f"{finding.count:,} times")
@@ -338,10 +337,9 @@ def render_bars(bars: Sequence[BarResult], ascii_only: bool) -> list[RenderableT
     strictest = worst_bars(bars)
     for bar in strictest:
         limit = f"at most {bar.at_most:g}" if bar.at_most is not None else f"at least {bar.at_least or 0:g}"
-        dtype = getattr(bar, "dtype", "")
         table.add_row(
             Text(mark("passed" if bar.passed else "failed", ascii_only), style="good" if bar.passed else "bad"),
-            bar.expression + (f" ({dtype})" if dtype and not bar.passed else ""),
+            bar.expression + (f" ({bar.dtype})" if bar.dtype and not bar.passed else ""),
             Text(f"{bar.value:.4g}", style="" if bar.passed else "bad"),
             limit,
         )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from grader.errors import BuildError
+from grader.source.messages import CompilerMessage
 from grader.source.tokens import Source, Token
 
 
@@ -16,7 +15,7 @@ class RewriteError(BuildError):
         self.line = line
         self.column = column
         self.source_line = source_line
-        self.diagnostics: tuple[Any, ...] = ()
+        self.diagnostics: tuple[CompilerMessage, ...] = ()
 
 
 def error_at(source: Source, token: Token, message: str, hint: str = "") -> RewriteError:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.building.diagnostics import CompilerMessage, explain, read_messages
+from grader.building.diagnostics import explain, read_messages
+from grader.source.messages import CompilerMessage
 from grader.source.rewrite import rewrite
 from grader.toolchain.compilers import Compiler, available_cxx
 from grader.toolchain.process import Command, run_command
