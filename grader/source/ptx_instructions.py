@@ -1,4 +1,4 @@
-"""Which PTX instruction becomes which function of ``include/sim/ptx.h``.
+"""Which PTX instruction becomes which function of ``simulator/include/sim/ptx.h``.
 
 An opcode such as ``ld.global.nc.L1::no_allocate.v4.f32`` is a name followed by modifiers. The tables below are patterns of
 opcodes; what a pattern captures (type, space, rounding ...) picks the template arguments of the function. Modifiers that

@@ -19,6 +19,6 @@ int sim_writer(const void*, unsigned writer[6]) {
     for (unsigned i = 0; i < 6; ++i) writer[i] = i;
     return 1;
 }
-const char* cudaGetErrorName(int) { return "cudaErrorInvalidConfiguration"; }
-const char* cudaGetErrorString(int) { return "invalid configuration argument"; }
+const char* sim_cudaGetErrorName(int) { return "cudaErrorInvalidConfiguration"; }
+const char* sim_cudaGetErrorString(int) { return "invalid configuration argument"; }
 }
