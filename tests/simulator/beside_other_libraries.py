@@ -1,8 +1,9 @@
-"""``python -m tests.simulator.beside_other_libraries [LIBRARY | import:MODULE | after:LIBRARY]...``
+"""``python -m tests.simulator.beside_other_libraries [LIBRARY | import:MODULE | after:LIBRARY | without:torch]...``
 
 Opens libraries for everybody in the process to see, as ``import torch`` opens NVIDIA's, or imports modules that do; then
 calls the simulated GPU in all the ways that there are, and says so if each answer was the simulator's. What ``after:``
-names is opened when the simulator is there already.
+names is opened when the simulator is there already. ``without:torch`` leaves out what needs torch, for libraries beside
+which torch itself cannot live.
 """
 
 from __future__ import annotations
@@ -87,7 +88,10 @@ def main(arguments: list[str]) -> int:
     import tempfile
 
     later = []
+    torch = "without:torch" not in arguments
     for argument in arguments:
+        if argument == "without:torch":
+            continue
         if argument.startswith("import:"):
             importlib.import_module(argument.removeprefix("import:"))
         elif argument.startswith("after:"):
@@ -102,7 +106,8 @@ def main(arguments: list[str]) -> int:
             ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
     with tempfile.TemporaryDirectory() as folder:
         use_runtime_api()
-        use_load_kernel(Path(folder))
+        if torch:
+            use_load_kernel(Path(folder))
         use_runtime_api()
     print("all of it was the simulator's")
     return 0

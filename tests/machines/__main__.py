@@ -1,0 +1,76 @@
+"""``python -m tests.machines [NAME...]``: makes machines of other people and does there what a newcomer does.
+
+Needs root and debootstrap, and a network; takes some minutes for each machine, and half an hour more for each that runs
+the whole suite. ``--record`` keeps what came of it in recorded.json, and in CONTRIBUTING's table. ``--compilers`` runs the
+simulator's tests with each compiler in machines.toml instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from datetime import date
+from pathlib import Path
+
+from tests.machines import table
+from tests.machines.compilers import try_compilers
+from tests.machines.machine import ROOT, Images, Machine, MachineError
+from tests.machines.steps import STEPS, StepFailed, facts
+
+
+def main() -> int:
+    descriptions = table.descriptions()
+    parser = argparse.ArgumentParser(prog="python -m tests.machines", description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"which machines: {', '.join(descriptions)}; all of them")
+    parser.add_argument(
+        "--images", type=Path, default=Path("/var/tmp/llm-kernels-machines"), help="where Debians are kept"
+    )
+    parser.add_argument("--logs", type=Path, help="where what the commands print is kept")
+    parser.add_argument("--run", help="these steps in place of the machine's own: demo,lab,lesson,test")
+    parser.add_argument("--record", action="store_true", help="write recorded.json and CONTRIBUTING's table")
+    parser.add_argument("--compilers", action="store_true", help="try the compilers instead")
+    asked = parser.parse_args()
+    unknown = set(asked.names) - set(descriptions) - (set(table.compilers()) if asked.compilers else set())
+    if unknown:
+        parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(descriptions)}")
+    logs = asked.logs or Path(tempfile.mkdtemp(prefix="machines-"))
+    logs.mkdir(parents=True, exist_ok=True)
+    try:
+        images = Images(asked.images)
+        if asked.compilers:
+            rows = try_compilers(images, logs, asked.names)
+        else:
+            rows = {name: try_machine(name, images, logs, asked.run) for name in asked.names or descriptions}
+    except MachineError as problem:
+        print(f"machines: {problem}", file=sys.stderr)
+        return 2
+    if asked.record:
+        table.record("compilers" if asked.compilers else "machines", rows)
+    return 1 if any(value.startswith("FAILS") for row in rows.values() for value in row.values()) else 0
+
+
+def try_machine(name: str, images: Images, logs: Path, steps: str | None) -> dict[str, str]:
+    """Makes a machine, takes its steps and removes it: what came of each."""
+    description = table.descriptions()[name]
+    image = images.get(description.suite, description.packages)
+    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    row = {"date": date.today().isoformat(), "commit": commit.stdout.strip()}
+    with tempfile.TemporaryDirectory(prefix="machine-", dir=images.folder) as folder:
+        machine = Machine(description, image, Path(folder) / "machine", images.folder / "pip")
+        for step in steps.split(",") if steps else description.run:
+            try:
+                row[step] = STEPS[step](machine, logs / f"{name}.{step}.log")
+            except StepFailed as problem:
+                row[step] = f"FAILS: {problem}"
+            print(f"{name}: {step}: {row[step]}", flush=True)
+        try:
+            row |= facts(machine, logs / f"{name}.facts.log")
+        except StepFailed as problem:
+            print(f"{name}: {problem}", flush=True)
+    return row
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""What a newcomer does on a machine. Each step says what came of it in a few words, or fails."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.machines.machine import Machine
+
+PASSED = "passes"
+
+
+class StepFailed(Exception):
+    """A step that did not end well: where to read why."""
+
+
+def demo(machine: Machine, log: Path) -> str:
+    """``make demo``, twice: the second has nothing left to set up."""
+    _run(machine, "make demo && make demo", log, minutes=40)
+    return PASSED
+
+
+def lab(machine: Machine, log: Path) -> str:
+    """``make lab``: JupyterLab starts, and answers with the first lesson."""
+    with log.open("w") as output:
+        server = subprocess.Popen(
+            machine.command("make lab", BROWSER="true"), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            end = time.monotonic() + 300
+            while not (found := re.search(r"http://\S*:(\d+)/\S*\?token=(\w+)", log.read_text(errors="replace"))):
+                if server.poll() is not None or time.monotonic() > end:
+                    raise StepFailed(f"JupyterLab did not start: see {log}")
+                time.sleep(0.5)
+            lesson = "day01_residual_add/lesson.ipynb"
+            address = f"http://localhost:{found[1]}/api/contents/{lesson}?content=0&token={found[2]}"
+            with urllib.request.urlopen(address, timeout=60) as answer:
+                if answer.status != 200:
+                    raise StepFailed(f"JupyterLab answers {answer.status}: see {log}")
+        finally:
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+    return PASSED
+
+
+def lesson(machine: Machine, log: Path) -> str:
+    """The lessons of days 1 and 6, cell by cell."""
+    _run(machine, ".venv/bin/python -m pytest tests/notebooks/test_lessons.py -k 'day01 or day06'", log, minutes=20)
+    return PASSED
+
+
+def whole_suite(machine: Machine, log: Path) -> str:
+    """``make test``: how many tests passed."""
+    _run(machine, "make test", log, minutes=80)
+    return _counts(log)
+
+
+def run_tests(machine: Machine, tests: str, log: Path, **environment: str) -> str:
+    """Some of the tests, in an environment that is set up if it is not there: how many passed."""
+    _run(machine, f"make && .venv/bin/python -m pytest {tests} -n auto", log, minutes=60, **environment)
+    return _counts(log)
+
+
+def _counts(log: Path) -> str:
+    said = re.findall(r"=+ (.*?) in [\d.]+s", log.read_text(errors="replace"))
+    return said[-1] if said else PASSED
+
+
+def facts(machine: Machine, log: Path) -> dict[str, str]:
+    """What the machine has: Python, compiler, PyTorch, the size of the environment."""
+    ask = (
+        ".venv/bin/python -c \"import platform, torch; print('Python', platform.python_version()); print('torch', torch.__version__)\"; "
+        ".venv/bin/python -c 'from grader.toolchain.compilers import find_cxx; print(\"compiler\", find_cxx())'; "
+        "du -sm .venv | cut -f1"
+    )
+    _run(machine, ask, log, minutes=5)
+    text = log.read_text()
+    found = {name: re.search(rf"^{name} (.*)$", text, re.MULTILINE) for name in ("Python", "torch", "compiler")}
+    return {name: match[1] if match else "?" for name, match in found.items()} | {"megabytes": text.split()[-1]}
+
+
+STEPS: dict[str, Callable[[Machine, Path], str]] = {"demo": demo, "lab": lab, "lesson": lesson, "test": whole_suite}
+
+
+def _run(machine: Machine, shell: str, log: Path, minutes: float, **environment: str) -> None:
+    with log.open("w") as output:
+        try:
+            done = subprocess.run(
+                machine.command(shell, **environment),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                timeout=60 * minutes,
+            )
+        except subprocess.TimeoutExpired:
+            raise StepFailed(f"not done after {minutes:.0f} minutes: see {log}") from None
+    if done.returncode != 0:
+        raise StepFailed(f"exit status {done.returncode}: see {log}")

@@ -1,0 +1,97 @@
+"""What is to be tried (machines.toml), what came of it (recorded.json), and CONTRIBUTING's table of it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from tests.machines.machine import ROOT, Description
+
+RECORDED = Path(__file__).parent / "recorded.json"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+BEGIN, END = "<!-- machines: made by python -m tests.machines --record -->", "<!-- end of machines -->"
+COMPILERS_ON = {"bookworm": "debian12", "trixie": "debian13", "testing": "testing"}
+
+
+def _read() -> dict[str, Any]:
+    return tomllib.loads((Path(__file__).parent / "machines.toml").read_text(encoding="utf-8"))
+
+
+def descriptions() -> dict[str, Description]:
+    """The machines by their names."""
+    text = _read()
+    entries = {name: text["defaults"] | entry for name, entry in text["machine"].items()}
+    for entry in entries.values():
+        entry["packages"], entry["run"] = tuple(entry["packages"]), tuple(entry["run"])
+    return {name: Description(name=name, **entry) for name, entry in entries.items()}
+
+
+def by_suite() -> dict[str, list[str]]:
+    """The compilers to try, by the release of Debian that has them."""
+    return _read()["compilers"]
+
+
+def compilers() -> list[str]:
+    return [compiler for names in by_suite().values() for compiler in names]
+
+
+def recorded() -> dict[str, dict[str, dict[str, str]]]:
+    return json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.exists() else {"machines": {}, "compilers": {}}
+
+
+def record(kind: str, rows: dict[str, dict[str, str]]) -> None:
+    """Keeps new rows, and writes the table anew."""
+    everything = recorded()
+    known = descriptions() if kind == "machines" else compilers()
+    merged = everything[kind] | rows
+    everything[kind] = {name: merged[name] for name in known if name in merged}
+    RECORDED.write_text(json.dumps(everything, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = CONTRIBUTING.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    CONTRIBUTING.write_text(f"{before}{render()}{after}", encoding="utf-8")
+
+
+def render() -> str:
+    """The table of CONTRIBUTING, between its marks."""
+    everything = recorded()
+    lines = [
+        BEGIN,
+        "| machine | what is different | Python, compiler, torch | `.venv` | came of it |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for name, row in everything["machines"].items():
+        has = f"{row.get('Python', '?')}, {row.get('compiler', '?')}, {row.get('torch', '?')}"
+        size = f"{int(row['megabytes']) / 1000:.1f} GB" if "megabytes" in row else "?"
+        lines.append(f"| {name} | {_difference(descriptions()[name])} | {has} | {size} | {_outcome(row)} |")
+    lines += ["", "| compiler | tests of the simulator |", "| --- | --- |"]
+    lines += [f"| {name} | {row['simulator']} |" for name, row in everything["compilers"].items()]
+    return "\n".join([*lines, END])
+
+
+def _outcome(row: dict[str, str]) -> str:
+    names = {"demo": "`make demo`", "lab": "`make lab`", "lesson": "lessons 1 and 6", "test": "`make test`"}
+    said = [(text, row[step]) for step, text in names.items() if step in row]
+    good = ", ".join(text for text, result in said if result == "passes")
+    rest = [f"{text}: {result.partition(': see')[0]}" for text, result in said if result != "passes"]
+    return "; ".join([*([f"{good} pass"] if good else []), *rest])
+
+
+def _difference(machine: Description) -> str:
+    names = {"bookworm": "Debian 12", "trixie": "Debian 13", "testing": "Debian testing"}
+    words = [names[machine.suite], "root" if machine.user == "root" else "an ordinary user"]
+    if machine.source == "zip":
+        words.append("no .git")
+    if "git" not in machine.packages:
+        words.append("no git")
+    if " " in machine.folder:
+        words.append("a path with a space and an umlaut")
+    if machine.home != "writable":
+        words.append("a home folder that cannot be written")
+    if machine.locale:
+        words.append(f"LC_ALL={machine.locale}")
+    if "g++" not in machine.packages:
+        words.append("clang++ alone")
+    return ", ".join(words)
