@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -98,8 +97,9 @@ def _timing(values: dict[str, Any]) -> Timing:
 
 
 def _origin(entry: dict[str, Any]) -> str:
-    machine = SimpleNamespace(**entry["machine"])
-    return f"{machine_line(machine, entry['device'])}, {entry['date']}"
+    from grader.timing.bench import Machine
+
+    return f"{machine_line(Machine(**entry['machine']), entry['device'])}, {entry['date']}"
 
 
 def measure_here(exercise: str, file: str | Path | None = None) -> Panel:

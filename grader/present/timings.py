@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -13,6 +13,9 @@ from rich.text import Text
 from grader.present import theme
 from grader.present.failures import indented, paragraph
 from grader.verdict import Timing
+
+if TYPE_CHECKING:
+    from grader.timing.bench import BenchReport, Machine
 
 
 def percentiles_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> RenderableType:
@@ -86,8 +89,8 @@ def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
     return table
 
 
-def render_bench(report: Any) -> RenderableType:
-    """The whole answer of ``grader bench`` for one exercise (a ``grader.timing.bench.BenchReport``)."""
+def render_bench(report: BenchReport) -> RenderableType:
+    """The whole answer of ``grader bench`` for one exercise."""
     head = Text("  ")
     head.append(report.exercise, style="title")
     head.append(f"  {report.file}", style="quiet")
@@ -98,8 +101,8 @@ def render_bench(report: Any) -> RenderableType:
     return Group(*rows)
 
 
-def machine_line(machine: Any, device: str) -> str:
-    """What was measured on, in a line: from a ``grader.timing.bench.Machine``."""
+def machine_line(machine: Machine, device: str) -> str:
+    """What was measured on, in a line."""
     if device != "cuda":
         return f"host time of the simulator on {machine.device or 'this machine'}: not a GPU's time"
     parts = [machine.device]

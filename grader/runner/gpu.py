@@ -1,7 +1,8 @@
-"""Memory of a GPU that the grader makes and a child process maps: the grader writes inputs there and looks at outputs itself.
+"""This machine's GPU: its architecture, the rates that its clocks allow, and memory that a child process maps.
 
-It is made with the driver's cuMemCreate and handed over as a file, which works between users and, unlike the runtime's
-IPC handles, between process namespaces (CUDA Driver API, "Virtual Memory Management").
+The grader makes that memory, writes inputs there and looks at outputs itself. It is made with the
+driver's cuMemCreate and handed over as a file, which works between users and, unlike the runtime's IPC handles, between
+process namespaces (CUDA Driver API, "Virtual Memory Management").
 """
 
 from __future__ import annotations

@@ -97,11 +97,7 @@ def access_name(side: Side, size: int) -> str:
 
 # -- one text for each kind --
 
-Json = dict[str, Any]
-"""What libsim wrote of a finding."""
-Text = Callable[[Side, Any, Any, Json, str], Told]
-"""From the side that the finding is about, the other side and the memory (kinds that have none get None), libsim's own
-words for it, and a detail."""
+Text = Callable[[Side, Side | None, dict[str, Any] | None, dict[str, Any], str], Told]
 _TEXTS: dict[str, Text] = {}
 
 
@@ -131,7 +127,7 @@ def describe(
 
 
 @_text("out_of_bounds")
-def _out_of_bounds(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _out_of_bounds(side, other, memory, data, detail) -> Told:
     name = access_name(side, data["bytes"])
     if memory is None:
         return Told(f"{name} in shared memory, outside of every array{where(side)}")
@@ -142,7 +138,7 @@ def _out_of_bounds(side: Side, other: Any, memory: Any, data: Json, detail: str)
 
 
 @_text("use_after_free")
-def _use_after_free(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _use_after_free(side, other, memory, data, detail) -> Told:
     return Told(
         f"{access_name(side, data['bytes'])} of freed memory: {position(memory, data['bytes'])}{where(side)}",
         "The memory was given back by cudaFree or cudaFreeAsync before this launch.",
@@ -150,7 +146,7 @@ def _use_after_free(side: Side, other: Any, memory: Any, data: Json, detail: str
 
 
 @_text("null_pointer")
-def _null_pointer(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _null_pointer(side, other, memory, data, detail) -> Told:
     name = access_name(side, data["bytes"]) if data.get("bytes") else "access"
     return Told(
         f"{name} through a null pointer (address {data['data']:#x}){where(side)}",
@@ -159,7 +155,7 @@ def _null_pointer(side: Side, other: Any, memory: Any, data: Json, detail: str) 
 
 
 @_text("illegal_address")
-def _illegal_address(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _illegal_address(side, other, memory, data, detail) -> Told:
     name = access_name(side, data["bytes"]) if data.get("bytes") else "access"
     return Told(
         f"{name} of address {data['data']:#x}, where no device memory is{where(side)}",
@@ -168,7 +164,7 @@ def _illegal_address(side: Side, other: Any, memory: Any, data: Json, detail: st
 
 
 @_text("misaligned")
-def _misaligned(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _misaligned(side, other, memory, data, detail) -> Told:
     size = data.get("bytes") or 16
     at = f" at {position(memory, 1)}" if memory else ""
     return Told(
@@ -179,7 +175,7 @@ def _misaligned(side: Side, other: Any, memory: Any, data: Json, detail: str) ->
 
 
 @_text("write_to_const")
-def _write_to_const(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _write_to_const(side, other, memory, data, detail) -> Told:
     return Told(
         f"{access_name(side, data['bytes'])} to an input: {position(memory, data['bytes'])}, which the launcher takes "
         f"as pointer to const{where(side)}",
@@ -188,7 +184,7 @@ def _write_to_const(side: Side, other: Any, memory: Any, data: Json, detail: str
 
 
 @_text("write_to_constant")
-def _write_to_constant(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _write_to_constant(side, other, memory, data, detail) -> Told:
     return Told(
         f"{access_name(side, data['bytes'])} to constant memory: {position(memory, data['bytes'])}{where(side)}",
         "Kernels can only read __constant__ variables; the host sets them with cudaMemcpyToSymbol.",
@@ -196,7 +192,7 @@ def _write_to_constant(side: Side, other: Any, memory: Any, data: Json, detail: 
 
 
 @_text("host_access")
-def _host_access(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _host_access(side, other, memory, data, detail) -> Told:
     what = position(memory, data["bytes"]) if memory else "device memory"
     return Told(
         f"host code makes a {access_name(side, data['bytes'])} of device memory: {what}{where(side)}",
@@ -205,7 +201,7 @@ def _host_access(side: Side, other: Any, memory: Any, data: Json, detail: str) -
 
 
 @_text("index_out_of_bounds")
-def _index_out_of_bounds(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _index_out_of_bounds(side, other, memory, data, detail) -> Told:
     index = data["data"] - (1 << 64) if data["data"] >> 63 else data["data"]
     return Told(
         f"index {index} is out of bounds for an array of type {detail}{where(side)}",
@@ -214,7 +210,7 @@ def _index_out_of_bounds(side: Side, other: Any, memory: Any, data: Json, detail
 
 
 @_text("stack_overflow")
-def _stack_overflow(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _stack_overflow(side, other, memory, data, detail) -> Told:
     return Told(
         f"stack overflow{where(side)}",
         "Local arrays are too large, or a recursion does not end. A GPU gives each thread 1 KB unless "
@@ -223,7 +219,7 @@ def _stack_overflow(side: Side, other: Any, memory: Any, data: Json, detail: str
 
 
 @_text("leak")
-def _leak(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _leak(side, other, memory, data, detail) -> Told:
     return Told(
         f"{plural(data['number'], 'byte')} from {memory['kind']} never freed{where(side)}",
         "Each call of the launcher would lose that much: pair it with cudaFree or cudaFreeAsync.",
@@ -231,7 +227,7 @@ def _leak(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
 
 
 @_text("uninitialised_read")
-def _uninitialised_read(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _uninitialised_read(side, other, memory, data, detail) -> Told:
     shared = memory["kind"] in ("__shared__", "dynamic shared")
     return Told(
         f"{access_name(side, data['bytes'])} of memory that was never written: {position(memory, data['bytes'])}"
@@ -243,7 +239,7 @@ def _uninitialised_read(side: Side, other: Any, memory: Any, data: Json, detail:
 
 
 @_text("output_not_written")
-def _output_not_written(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _output_not_written(side, other, memory, data, detail) -> Told:
     size = memory["element_bytes"] or 1
     total = memory["bytes"] // size
     places = []
@@ -276,7 +272,7 @@ _RACE_ADVICE = {
 
 
 @_text("within_warp", "within_block", "between_blocks", "copy_not_awaited")
-def _race(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _race(side, other, memory, data, detail) -> Told:
     place = position(memory, data["bytes"])
     first = access_name(side, data["bytes"])
     second = access_name(other, data["bytes"])
@@ -285,7 +281,7 @@ def _race(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
 
 
 @_text("deadlock")
-def _deadlock(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _deadlock(side, other, memory, data, detail) -> Told:
     return Told(
         f"deadlock: {detail or 'no thread can go on'}",
         "All threads of a block must reach the same __syncthreads(), and all lanes of a mask the same intrinsic: move "
@@ -295,7 +291,7 @@ def _deadlock(side: Side, other: Any, memory: Any, data: Json, detail: str) -> T
 
 
 @_text("barrier_sites_differ")
-def _barrier_sites_differ(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _barrier_sites_differ(side, other, memory, data, detail) -> Told:
     return Told(
         f"threads of a block met at different __syncthreads(): {side.place} and {other.place if other else '?'}, "
         f"{side.who}",
@@ -306,7 +302,7 @@ def _barrier_sites_differ(side: Side, other: Any, memory: Any, data: Json, detai
 
 
 @_text("barrier_after_exit")
-def _barrier_after_exit(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _barrier_after_exit(side, other, memory, data, detail) -> Told:
     return Told(
         f"{data['number']} of {plural(data['bytes'], 'thread')} of the block had exited and never reach the barrier"
         f"{where(side)}",
@@ -316,7 +312,7 @@ def _barrier_after_exit(side: Side, other: Any, memory: Any, data: Json, detail:
 
 
 @_text("own_lane_not_in_mask")
-def _own_lane_not_in_mask(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _own_lane_not_in_mask(side, other, memory, data, detail) -> Told:
     return Told(
         f"a lane calls a warp intrinsic with the mask {data['number']:#010x}, which does not name it{where(side)}",
         "The mask must name exactly the lanes that execute the call.",
@@ -324,7 +320,7 @@ def _own_lane_not_in_mask(side: Side, other: Any, memory: Any, data: Json, detai
 
 
 @_text("collectives_differ")
-def _collectives_differ(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _collectives_differ(side, other, memory, data, detail) -> Told:
     return Told(
         f"lanes of one mask are at different warp intrinsics ({detail}){where(side)}",
         "All lanes that a mask names must execute the same call: the branch around it must be the same for all.",
@@ -333,7 +329,7 @@ def _collectives_differ(side: Side, other: Any, memory: Any, data: Json, detail:
 
 
 @_text("shuffle_from_inactive_lane")
-def _shuffle_from_inactive_lane(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _shuffle_from_inactive_lane(side, other, memory, data, detail) -> Told:
     return Told(
         f"a shuffle reads from lane {data['number']}, which takes no part in it: the value is undefined{where(side)}",
         "Let all lanes of the warp execute the shuffle (with a neutral value), or name only active lanes.",
@@ -341,17 +337,17 @@ def _shuffle_from_inactive_lane(side: Side, other: Any, memory: Any, data: Json,
 
 
 @_text("barrier_threads_invalid")
-def _barrier_threads_invalid(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _barrier_threads_invalid(side, other, memory, data, detail) -> Told:
     return Told(f"{detail or 'a named barrier has a wrong number of threads'}{where(side)}")
 
 
 @_text("grid_sync_not_cooperative")
-def _grid_sync_not_cooperative(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _grid_sync_not_cooperative(side, other, memory, data, detail) -> Told:
     return Told(f"grid barrier in an ordinary launch: {detail}{where(side)}", "Use cudaLaunchCooperativeKernel.")
 
 
 @_text("infinite_loop")
-def _infinite_loop(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _infinite_loop(side, other, memory, data, detail) -> Told:
     return Told(
         f"a loop does not end{': ' + detail if detail else ''}{where(side)}",
         "Look at the loop's condition, and at what a waiting thread waits for: blocks that have not started yet cannot "
@@ -360,16 +356,16 @@ def _infinite_loop(side: Side, other: Any, memory: Any, data: Json, detail: str)
 
 
 @_text("refused")
-def _refused(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _refused(side, other, memory, data, detail) -> Told:
     call, _, why = detail.partition(": ")
     return Told(f"{call} failed with CUDA error {data['number']}: {why}{where(side)}")
 
 
 @_text("division_by_zero")
-def _division_by_zero(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _division_by_zero(side, other, memory, data, detail) -> Told:
     return Told(f"integer division by zero{where(side)}", "On a GPU the result is garbage, without any message.")
 
 
 @_text("assertion", "trap", "shared_memory_exceeded", "device_exception", "out_of_memory", "illegal_instruction")
-def _fault(side: Side, other: Any, memory: Any, data: Json, detail: str) -> Told:
+def _fault(side, other, memory, data, detail) -> Told:
     return Told(f"{detail or data['kind'].replace('_', ' ')}{where(side)}")

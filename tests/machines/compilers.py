@@ -12,7 +12,7 @@ from tests.machines.machine import Images, Machine
 from tests.machines.steps import StepFailed, run_tests
 
 # What compilers can differ in: what they instrument, what they inline, how they lay memory out, what they say.
-_TESTS = "tests/simulator tests/toolchain/test_build.py tests/toolchain/test_diagnostics.py"
+_TESTS = "tests/simulator tests/building/test_build.py tests/building/test_diagnostics.py"
 
 
 def try_compilers(images: Images, logs: Path, names: Sequence[str]) -> dict[str, dict[str, str]]:
