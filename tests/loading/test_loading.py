@@ -108,7 +108,9 @@ def test_the_environment_is_left_as_it_was(tmp_path):
 
 def test_the_library_of_load_inline_needs_no_torch(kernel):
     needed = subprocess.run(["ldd", kernel._built.library], capture_output=True, text=True, check=True).stdout
-    assert "libsim-" in needed and "torch" not in needed and "c10" not in needed
+    names = [line.split()[0] for line in needed.splitlines()]
+    assert any(name.startswith("libsim-") for name in names)
+    assert not any("torch" in name or "c10" in name for name in names), names
 
 
 def test_a_syntax_error_is_at_the_learners_line(tmp_path):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from grader.toolchain.compilers import find_cxx
+
 HERE = Path(__file__).parent
 
 
@@ -17,7 +19,16 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     built = []
     for name in ("fake_simulator", "fake_kernels"):
         target = folder / f"{name}.so"
-        command = ["g++", "-std=c++17", "-O0", "-shared", "-fPIC", "-o", str(target), str(HERE / f"{name}.cpp")]
+        command = [
+            *find_cxx().command,
+            "-std=c++17",
+            "-O0",
+            "-shared",
+            "-fPIC",
+            "-o",
+            str(target),
+            str(HERE / f"{name}.cpp"),
+        ]
         subprocess.run(command, check=True)
         built.append(target)
     return built[0], built[1]
