@@ -3,9 +3,14 @@
 # make test   runs the whole test suite, the notebooks included
 # make lab    opens the lessons in JupyterLab
 # make format formats Python and CUDA/C++ sources; make notebooks runs every lesson again and keeps its outputs
-# The first Python on the PATH that is 3.11 or 3.12 and can make a virtual environment; or say make PYTHON=...
-PYTHON ?= $(shell for python in python3 python3.12 python3.11; do \
-	$$python -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null && echo $$python && break; done)
+#
+# PYTHON=python3.12   the Python to use, in place of .venv's or the first on the PATH that is 3.11 to 3.14 and has venv
+# TORCH=cpu           the build of torch to install (or cu126, ...: uv's names), in place of the one that pip chooses
+# PIP_FLAGS=...       more options for pip
+PYTHON ?= $(shell for python in .venv/bin/python python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -ESs -c 'import sys; from importlib.util import find_spec; \
+	sys.exit(not ((3, 11) <= sys.version_info[:2] <= (3, 14) and find_spec("ensurepip")))' 2>/dev/null && echo $$python && break; done)
+TORCH :=
 PIP_FLAGS ?=
 BIN := .venv/bin
 SOURCES = $(shell find grader lessons exercises solutions tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.cpp')
@@ -13,16 +18,10 @@ DEMO := day06_flash_attention/flash_attention
 BROKEN := day06_flash_attention/flash_no_rescale
 
 .PHONY: setup demo test lab format lint notebooks
-setup: .venv/.installed
-
-.venv/.installed: pyproject.toml constraints.txt
-	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or 3.12 with venv found (Debian, Ubuntu: apt install python3-venv)"; exit 2; }
-	@command -v g++ >/dev/null || command -v clang++ >/dev/null || { echo "make: no C++ compiler found (Debian, Ubuntu: apt install g++)"; exit 2; }
-	@echo "Setting up .venv; this downloads the packages once."
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e '.[test]'
-	$(BIN)/python -m grader.cli.install
-	@touch $@
+setup:
+	@python="$(PYTHON)"; \
+	test -n "$$python" || { echo "make: no Python 3.11 to 3.14 with venv found (Debian, Ubuntu: apt install python3-venv)"; exit 2; }; \
+	exec "$$python" -ESs -m grader.environment $(if $(filter-out file,$(origin PYTHON)),--this-python) --torch="$(TORCH)" -- $(PIP_FLAGS)
 
 demo: setup
 	@echo "A right flash attention, the course's solution:"
@@ -51,4 +50,4 @@ notebooks: setup
 	$(BIN)/python -m grader.notebook.execute lessons/*/lesson.ipynb
 
 lab: setup
-	$(BIN)/jupyter lab lessons
+	$(BIN)/jupyter lab lessons $(if $(filter 0,$(shell id -u)),--allow-root)

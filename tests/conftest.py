@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from pathlib import Path
 
 from hypothesis import settings
 
@@ -11,6 +12,9 @@ from tests.seeds import FIXED, SEED, VARIABLE
 
 # Before torch is imported: its threads that wait for work shall not take the processor from compilers and kernels.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+# Programs that tests start find the course's packages from whatever folder the tests are run.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
 
 # Hypothesis draws by its own seed: fixed like ours, and nothing is kept from one run to the next.
 settings.register_profile("course", derandomize=SEED == FIXED, database=None, deadline=None)

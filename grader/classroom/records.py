@@ -5,8 +5,6 @@ Each file appears whole or not at all, and results.json last: a student with one
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import xml.etree.ElementTree as ET
@@ -14,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from grader.classroom.submissions import Submission
+from grader.classroom.worker import Graded
 from grader.errors import GraderError
 from grader.present.junit import junit_xml
 from grader.present.terminal import as_text
-from grader.verdict import ERROR, Verdict
+from grader.verdict import ERROR
 
 
 def write_student(
-    out: Path, submission: Submission, key: str, wanted: list[str], verdicts: list[Verdict], remarks: list[str]
+    out: Path, submission: Submission, key: str, wanted: list[str], graded: Graded, remarks: list[str]
 ) -> None:
     """The three files of a student. ``key`` says what was graded, and how."""
-    folder = out / submission.folder_name
-    folder.mkdir(parents=True, exist_ok=True)
+    folder, verdicts = out / submission.folder_name, graded.verdicts
     missing = [name for name in wanted if name not in {verdict.exercise for verdict in verdicts}]
     data = {
         "student": submission.student,
@@ -34,6 +32,7 @@ def write_student(
         "refused": submission.refused,
         "missing": missing,
         "remarks": remarks,
+        "references": [incident.reference for incident in graded.incidents],
         "score": sum(verdict.score for verdict in verdicts),
         "verdicts": [verdict.to_dict() for verdict in verdicts],
     }
@@ -46,6 +45,10 @@ def write_student(
     parts += [as_text(verdict) for verdict in verdicts]
     parts += [f"There is no file for {name}." for name in missing]
     parts += [f"{remark[0].upper()}{remark[1:]}." for remark in remarks]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise GraderError(f"cannot write {folder}: {error.strerror}") from error
     write(folder / "junit.xml", '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, encoding="unicode"))
     write(folder / "feedback.txt", "\n".join(parts) + "\n")
     write(folder / "results.json", json.dumps(data, indent=1, allow_nan=False) + "\n")
@@ -62,35 +65,9 @@ def read_student(out: Path, submission: Submission) -> dict[str, Any] | None:
 
 def could_not_grade(result: dict[str, Any]) -> bool:
     """Whether the grader failed, and not the submission: such a student is graded again."""
-    return any(stage["status"] == ERROR for verdict in result["verdicts"] for stage in verdict["stages"])
-
-
-def write_grades(out: Path, results: list[dict[str, Any]]) -> Path:
-    """grades.csv: a row for each student, a column for each exercise."""
-    exercises = sorted(
-        {v["exercise"] for r in results for v in r["verdicts"]} | {m for r in results for m in r["missing"]}
+    return bool(result.get("references")) or any(
+        stage["status"] == ERROR for verdict in result["verdicts"] for stage in verdict["stages"]
     )
-    text = io.StringIO()
-    table = csv.writer(text)
-    table.writerow(["student", "score", *exercises, "note"])
-    for result in results:
-        points = {v["exercise"]: v["score"] for v in result["verdicts"]}
-        notes = [result["refused"]] if result["refused"] else []
-        for verdict in result["verdicts"]:
-            if any(stage["status"] == "error" for stage in verdict["stages"]):
-                notes.append(f"{verdict['exercise']} could not be graded")
-        notes += result.get("remarks", [])
-        cells = [f"{points.get(name, 0):g}" for name in exercises]
-        table.writerow([no_formula(result["student"]), f"{result['score']:g}", *cells, no_formula("; ".join(notes))])
-    path = out / "grades.csv"
-    write(path, text.getvalue())
-    return path
-
-
-def no_formula(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    text = printable(text)
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
 
 
 def printable(text: str) -> str:

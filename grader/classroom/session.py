@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
 import multiprocessing
+import os
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -17,7 +19,8 @@ from typing import Any
 
 import grader
 from grader import __version__
-from grader.classroom import records, similar, worker
+from grader.classroom import records, similar, tables, worker
+from grader.classroom.incidents import Incident, note
 from grader.classroom.instructor import Instructions
 from grader.classroom.submissions import Submission
 from grader.course import Course, Entry
@@ -28,6 +31,16 @@ STUDENTS_PER_WORKER = 40
 
 Done = Callable[[Submission, dict[str, Any], bool], None]
 """Called for each student, with the results and whether they were there before."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One student to grade."""
+
+    submission: Submission
+    key: str
+    """Of what is graded, and how."""
+    order: worker.Order
 
 
 @dataclass
@@ -54,65 +67,124 @@ class Session:
         """Grade whoever is not graded; the results of all, in the order of the submissions."""
         records.remove_unfinished(self.out)
         results: dict[str, dict[str, Any]] = {}
-        waiting: list[tuple[Submission, str, dict[str, tuple[str, bytes]]]] = []
+        jobs = []
         for submission in self.submissions:
-            kernels = self._kernels(submission)
-            key = self._key(submission, kernels)
+            job = self._job(submission)
             before = records.read_student(self.out, submission)
-            if before and before.get("key") == key and not records.could_not_grade(before):
+            if before and before.get("key") == job.key and not records.could_not_grade(before):
                 results[submission.folder_name] = before
                 on_done(submission, before, True)
             else:
-                waiting.append((submission, key, kernels))
-        context = multiprocessing.get_context("spawn")
-        executor = ProcessPoolExecutor(self.workers, context, worker.begin, max_tasks_per_child=STUDENTS_PER_WORKER)
-        pending: dict[Future[Any], tuple[Submission, str]] = {}
-        waiting.reverse()
+                jobs.append(job)
+        with contextlib.closing(self._grade(jobs)) as done:
+            for job, graded in done:
+                result = self._write(job, graded)
+                results[job.submission.folder_name] = result
+                on_done(job.submission, result, False)
+        return [results[submission.folder_name] for submission in self.submissions]
+
+    def _job(self, submission: Submission) -> Job:
+        kernels = self._kernels(submission)
+        cases = {name: self.instructions.cases.get(name, []) for name in kernels}
+        order = worker.Order(submission.student, self.seed, kernels, cases, self.course.root)
+        return Job(submission, self._key(submission, kernels), order)
+
+    def _grade(self, jobs: Sequence[Job]) -> Generator[tuple[Job, worker.Graded]]:
+        """What became of each job, as it comes.
+
+        When a process ends, all that were at work at that time are tried again, one by one: who ends a process alone is
+        the one, and the others are none the worse.
+        """
+        waiting, suspects = list(reversed(jobs)), list[Job]()
+        pending: dict[Future[worker.Graded], Job] = {}
+        executor = self._executor()
         try:
-            while waiting or pending:
-                while waiting and len(pending) < 2 * self.workers:
-                    submission, key, kernels = waiting.pop()
-                    cases = {name: self.instructions.cases.get(name, []) for name in kernels}
-                    order = worker.Order(submission.student, self.seed, kernels, cases, self.course.root)
-                    pending[executor.submit(worker.grade, order)] = (submission, key)
+            while waiting or suspects or pending:
+                source, most = (suspects, 1) if suspects else (waiting, 2 * self.workers)
+                while source and len(pending) < most:
+                    job = source.pop()
+                    try:
+                        future = executor.submit(worker.grade, job.order)
+                    except BrokenProcessPool:  # since the last look
+                        executor = self._executor()
+                        future = executor.submit(worker.grade, job.order)
+                    pending[future] = job
+                alone = len(pending) == 1
                 finished, _ = wait(pending, return_when=FIRST_COMPLETED)
+                if any(isinstance(future.exception(), BrokenProcessPool) for future in finished):
+                    finished, _ = wait(pending)
+                    executor.shutdown(wait=False)
+                    executor = self._executor()
                 for future in finished:
-                    submission, key = pending.pop(future)
-                    remarks = self._remarks(submission)
-                    records.write_student(self.out, submission, key, list(self._wanted()), future.result(), remarks)
-                    result = records.read_student(self.out, submission)
-                    assert result
-                    results[submission.folder_name] = result
-                    on_done(submission, result, False)
+                    job = pending.pop(future)
+                    error = future.exception()
+                    if isinstance(error, BrokenProcessPool) and not alone:
+                        suspects.append(job)
+                    elif isinstance(error, BrokenProcessPool):
+                        self._try(executor)
+                        yield job, self._failed(job, error)
+                    elif isinstance(error, GraderError):
+                        raise error
+                    else:
+                        yield job, self._failed(job, error) if error else future.result()
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+
+    def _executor(self) -> ProcessPoolExecutor:
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self.workers, context, worker.begin, max_tasks_per_child=STUDENTS_PER_WORKER)
+
+    @staticmethod
+    def _try(executor: ProcessPoolExecutor) -> None:
+        """Whether a process without a student in it works: where none does, the class stops here."""
+        try:
+            executor.submit(os.getpid).result()
         except BrokenProcessPool as error:
             raise GraderError(
                 "a process that grades ended, most likely because memory ran out",
                 "The same command goes on where it stopped; --workers 1 needs less memory.",
             ) from error
-        finally:
-            executor.shutdown(wait=False, cancel_futures=True)
-        return [results[submission.folder_name] for submission in self.submissions]
+
+    def _failed(self, job: Job, error: BaseException) -> worker.Graded:
+        return worker.failed(job.order, self.entries, Incident.of(error, "grading"))
+
+    def _write(self, job: Job, graded: worker.Graded) -> dict[str, Any]:
+        """The student's files, and the log for the instructor."""
+        submission, wanted = job.submission, list(self._wanted())
+        if submission.incident:
+            graded.incidents.append(submission.incident)
+        try:
+            records.write_student(self.out, submission, job.key, wanted, graded, self._remarks(submission))
+        except GraderError:
+            raise
+        except Exception as error:
+            noted = [*graded.incidents, Incident.of(error, "writing the results")]
+            graded = worker.failed(job.order, self.entries, noted[-1])
+            graded.incidents = noted
+            records.write_student(self.out, submission, job.key, wanted, graded, [])
+        for incident in graded.incidents:
+            note(self.out, submission.student, incident)
+        result = records.read_student(self.out, submission)
+        assert result
+        return result
 
     def finish(self, results: list[dict[str, Any]]) -> tuple[Path, list[similar.Pair]]:
         """grades.csv and similar.csv."""
-        grades = records.write_grades(self.out, results)
+        grades = tables.write_grades(self.out, results)
         handed_in: dict[str, dict[str, bytes]] = {}
         for submission in self.submissions:
             for name, (_, content) in self._kernels(submission).items():
                 handed_in.setdefault(name, {})[submission.student] = content
         pairs = []
         for name, files in sorted(handed_in.items()):
-            pairs += similar.similar(name, files, self._skeleton(self.entries[name]))
-        rows = ["exercise,first,second,similarity"]
-        for pair in pairs:
-            cells = [
-                pair.exercise,
-                records.no_formula(pair.first),
-                records.no_formula(pair.second),
-                str(pair.similarity),
-            ]
-            rows.append(",".join(f'"{cell}"' if "," in cell or '"' in cell else cell for cell in cells))
-        records.write(self.out / "similar.csv", "\n".join(rows) + "\n")
+            runs = {}
+            for student, content in files.items():
+                try:
+                    runs[student] = similar.runs_of(content.decode("utf-8", errors="replace"))
+                except Exception as error:
+                    note(self.out, student, Incident.of(error, f"comparing {name} with others"))
+            pairs += similar.similar(name, runs, similar.runs_of(self._skeleton(self.entries[name])))
+        tables.write_similar(self.out, pairs)
         return grades, pairs
 
     def _wanted(self) -> tuple[str, ...]:

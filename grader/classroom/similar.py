@@ -6,6 +6,7 @@ skeleton too does not count. Two files are as similar as their sets overlap.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -18,6 +19,9 @@ FEWEST = 12
 """Runs that a file must have of its own to be compared at all."""
 
 
+Runs = frozenset[tuple[str, ...]]
+
+
 @dataclass(frozen=True)
 class Pair:
     """Two students with nearly the same file."""
@@ -28,20 +32,15 @@ class Pair:
     similarity: float
 
 
-def runs_of(text: str) -> frozenset[tuple[str, ...]]:
+def runs_of(text: str) -> Runs:
     """A file's runs of tokens."""
     words = ["name" if token.kind == "word" else token.text for token in Source(text).tokens]
     return frozenset(tuple(words[i : i + RUN]) for i in range(len(words) - RUN + 1))
 
 
-def similar(exercise: str, files: dict[str, bytes], skeleton: str = "") -> list[Pair]:
-    """The pairs above the limit, the most similar first."""
-    known = runs_of(skeleton)
-    own = {}
-    for student, content in files.items():
-        runs = runs_of(content.decode("utf-8", errors="replace")) - known
-        if len(runs) >= FEWEST:
-            own[student] = runs
+def similar(exercise: str, files: Mapping[str, Runs], skeleton: Runs = frozenset()) -> list[Pair]:
+    """The pairs of students above the limit, the most similar first. ``files``: the runs of each student's file."""
+    own = {student: runs - skeleton for student, runs in files.items() if len(runs - skeleton) >= FEWEST}
     pairs = []
     for (first, a), (second, b) in combinations(sorted(own.items()), 2):
         if min(len(a), len(b)) < LEAST * max(len(a), len(b)):

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from grader.classroom.incidents import Incident
 from grader.classroom.instructor import with_hidden_cases
-from grader.course import Course
+from grader.course import Course, Entry
 from grader.errors import GraderError
 from grader.jail.staging import own_folder
 from grader.verdict import ERROR, Stage, Verdict
@@ -52,24 +53,54 @@ def in_utf8(content: bytes) -> bytes:
     return content
 
 
-def grade(order: Order) -> list[Verdict]:
-    """The verdicts, in the order of the exercises."""
-    from grader.judge import check
+@dataclass
+class Graded:
+    """What became of a student."""
 
+    verdicts: list[Verdict] = field(default_factory=list)
+    """In the order of the exercises."""
+    incidents: list[Incident] = field(default_factory=list)
+
+
+def grade(order: Order) -> Graded:
+    """Each exercise by itself: what the grader cannot do with one is no harm to the others."""
     course = Course(order.root)
-    verdicts = []
+    graded = Graded()
     for name, (place, content) in order.kernels.items():
         entry = course.find(name)
-        with tempfile.TemporaryDirectory(dir=own_folder()) as folder:
-            file = Path(folder) / f"{entry.variable}.cu"
-            file.write_bytes(in_utf8(content))
-            os.chmod(file, 0o600)
-            try:
-                task = with_hidden_cases(entry.load(), order.cases.get(name, []))
-                verdict = check(task, file, seed=order.seed)
-            except GraderError as error:
-                stage = Stage("builds", ERROR, "could not be graded", text=str(error))
-                verdict = Verdict(name, entry.title, place, "cpu", order.seed, entry.kind, entry.points, stages=[stage])
+        try:
+            verdict = _verdict(order, entry, content)
+        except GraderError as error:
+            verdict = could_not_grade(entry, order.seed, str(error))
+        except Exception as error:
+            graded.incidents.append(Incident.of(error, name))
+            verdict = could_not_grade(entry, order.seed, graded.incidents[-1].told)
         verdict.file, verdict.command = place, ""
-        verdicts.append(verdict)
-    return verdicts
+        graded.verdicts.append(verdict)
+    return graded
+
+
+def could_not_grade(entry: Entry, seed: int, why: str) -> Verdict:
+    """The verdict of an exercise that the grader could not judge."""
+    stage = Stage("builds", ERROR, "could not be graded", text=why)
+    return Verdict(entry.name, entry.title, "", "cpu", seed, entry.kind, entry.points, stages=[stage])
+
+
+def failed(order: Order, entries: dict[str, Entry], incident: Incident) -> Graded:
+    """What became of a student whom the grader could not grade at all."""
+    graded = Graded(incidents=[incident])
+    for name, (place, _) in order.kernels.items():
+        graded.verdicts.append(could_not_grade(entries[name], order.seed, incident.told))
+        graded.verdicts[-1].file = place
+    return graded
+
+
+def _verdict(order: Order, entry: Entry, content: bytes) -> Verdict:
+    from grader.judge import check
+
+    with tempfile.TemporaryDirectory(dir=own_folder()) as folder:
+        file = Path(folder) / f"{entry.variable}.cu"
+        file.write_bytes(in_utf8(content))
+        os.chmod(file, 0o600)
+        task = with_hidden_cases(entry.load(), order.cases.get(entry.name, []))
+        return check(task, file, seed=order.seed)

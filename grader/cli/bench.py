@@ -32,8 +32,15 @@ def command(
         typer.Option(help="A GPU (cuda), or the simulator's host (cpu). By default a GPU if there is one."),
     ] = None,
     record: Annotated[
-        bool, typer.Option("--record", help="Keep the solution's figures in lessons/*/h200.json (times the solution).")
+        bool,
+        typer.Option("--record", help="Keep the figures of an H200 in lessons/*/h200.json (times the solution)."),
     ] = False,
+    record_in: Annotated[
+        Path | None,
+        typer.Option(
+            "--record-in", metavar="FILE", help="Keep the figures of any GPU in this file (times the solution)."
+        ),
+    ] = None,
     recorded: Annotated[
         bool, typer.Option("--recorded", help="Time nothing: show the figures that were kept from one H200.")
     ] = False,
@@ -49,6 +56,7 @@ def command(
         raise GraderError("name one exercise, or give --all", "`grader list` shows the exercises.")
     if file is not None and (every or len(exercise or []) > 1):
         raise GraderError("--file goes with one exercise, not with several or --all")
+    record = record or record_in is not None
     if recorded and (file is not None or record or device is not None):
         raise GraderError("--recorded shows what was kept: it goes with neither --file nor --record nor --device")
     entries = course.exercises if every else [course.find(name) for name in exercise or []]
@@ -65,6 +73,10 @@ def command(
             _write(json_out, reports)
         return 0
     chosen = device.value if device is not None else _default_device()
+    if record:  # before the hour that it takes
+        from grader.timing.bench import check_recordable, gpu_name
+
+        check_recordable(chosen, gpu_name() if chosen == "cuda" else "", record_in)
     machine: Machine | None = None
     failed = 0
     for entry in entries:
@@ -86,7 +98,7 @@ def command(
         if record:
             from grader.timing.bench import record as keep
 
-            print(f"  recorded in {shown_path(keep(report, entry), course)}")
+            print(f"  recorded in {shown_path(keep(report, entry, record_in), course)}")
         console.print()
     _end(console, reports, every)
     if json_out is not None:

@@ -6,6 +6,7 @@ import contextlib
 import importlib.metadata
 import os
 import platform
+import re
 import shutil
 import subprocess
 import tempfile
@@ -99,7 +100,21 @@ def torch_package() -> Examined:
         version = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
         return Examined("torch", MISSING, "not installed", "Run `make` in the course folder: it sets everything up.")
-    return Examined("torch", GOOD, version)
+    build = torch_build()
+    return Examined("torch", GOOD, f"{version}, built for {build}" if build else version)
+
+
+def torch_build() -> str:
+    """What the installed torch was built for: "CPUs", "CUDA 13.0"...; empty where it does not say. torch is not imported."""
+    try:
+        file = importlib.metadata.distribution("torch").locate_file("torch/version.py")
+        text = Path(str(file)).read_text(encoding="utf-8")
+    except (importlib.metadata.PackageNotFoundError, OSError, ValueError):
+        return ""
+    for name, title in (("cuda", "CUDA"), ("hip", "ROCm"), ("xpu", "XPU")):
+        if found := re.search(rf"^{name}\b[^=\n]*= *['\"]([^'\"]+)['\"]", text, re.MULTILINE):
+            return f"{title} {found[1]}"
+    return "CPUs" if re.search(r"^cuda\b[^=\n]*= *None", text, re.MULTILINE) else ""
 
 
 def cxx_compiler() -> Examined:
@@ -178,18 +193,10 @@ def gpu() -> Examined:
     if result.returncode != 0 or not names:
         said = next(iter((result.stderr or result.stdout).strip().splitlines()), "nvidia-smi failed")
         return Examined("GPU", OPTIONAL, said, advice)
-    if _torch_without_cuda():
-        return Examined(
-            "GPU", OPTIONAL, "; ".join(names), "The installed torch has no CUDA: install one that has, to use it."
-        )
+    if torch_build() == "CPUs":
+        advice = "The installed torch is built for CPUs. To use the GPU, take pip's build for CUDA: make TORCH=pip"
+        return Examined("GPU", OPTIONAL, "; ".join(names), advice)
     return Examined("GPU", GOOD, "; ".join(names))
-
-
-def _torch_without_cuda() -> bool:
-    try:
-        return importlib.metadata.version("torch").endswith("+cpu")
-    except importlib.metadata.PackageNotFoundError:
-        return True
 
 
 def jail() -> Examined:

@@ -37,10 +37,12 @@ def command(
 ) -> int:
     """Grade all submissions in a folder.
 
-    Writes results.json, junit.xml and feedback.txt for each student, grades.csv and similar.csv. Exit code: 0 graded,
-    2 could not grade.
+    Writes results.json, junit.xml and feedback.txt for each student, grades.csv and similar.csv, and errors.log where the
+    grader itself failed. Exit code: 0 graded, 2 could not grade.
     """
+    from grader.classroom.incidents import LOG
     from grader.classroom.instructor import Instructions, read_instructions
+    from grader.classroom.records import could_not_grade
     from grader.classroom.session import Session
     from grader.classroom.submissions import find_submissions
     from grader.runner import tiers
@@ -66,6 +68,11 @@ def command(
     refused = [result for result in results if result["refused"]]
     for result in refused:
         print_note(f"{result['submission']!a} was not read: {result['refused']}")
+    failed = sum(could_not_grade(result) for result in results)
+    if failed:
+        print_note(f"{words.count(failed, 'submission')} could not be graded; the same command tries again")
+    if (out / LOG).exists() and any(result["references"] for result in results):
+        print_note(f"the grader itself failed; {out / LOG} says where")
     if pairs:
         console.print(f"{words.count(len(pairs), 'pair')} of nearly the same files: {out / 'similar.csv'}")
         for pair in pairs[:SHOWN_PAIRS]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from grader.comparison.compare import compare, explain
 from grader.course.task import ITEM_BYTES, Call, Case, Exercise
 from grader.errors import GraderError
+from grader.runner.answers import Done, Ended, Refused, Writers
 from grader.runner.buffers import Buffers, prepare
 from grader.runner.client import Child, Reply
 from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, OutputResult
@@ -93,7 +94,7 @@ class Crew:
                 with self._lock:
                     endless = any(found.kind == "infinite_loop" for found in run.result.findings)
                     self._timeouts += run.result.problem == "timeout" or (endless and run.result.seconds > LONG)
-                    self._crashes += run.result.problem in ("crash", "exit", "output")
+                    self._crashes += run.result.problem in ("crash", "exit", "output", "reply")
                     self.on_result(run)
         except BaseException as error:  # handed to the thread that called run()
             with self._lock:
@@ -141,13 +142,13 @@ def run_case(exercise: Exercise, run: Run, child: Child) -> None:
             ) from error
         reply = child.receive(exercise.timeout)
         result.printed = reply.printed
-        if not reply.problem and not reply.report_cut:
+        if isinstance(reply.answer, Done) and not reply.answer.report_cut:
             run.report = buffers.report().decode(errors="replace")
         judge(exercise, call, buffers, expected, reply, result)
         run.leaves_all = leaves_all(call, expected)
         if any(output.worst for output in result.outputs) and child.libsim and child.alive:
             add_writers(result, call, child)
-    if child.libsim is None and reply.code != 0:
+    if child.libsim is None and not (isinstance(reply.answer, Done) and reply.answer.code == 0):
         child.stop()  # an error on the device stays with its process
     result.seconds = time.monotonic() - started
 
@@ -162,26 +163,25 @@ def judge(
 ) -> None:
     """Fill in the result from the snapshot; what the child says can only make it worse."""
     result.status = FAILED
-    if reply.problem:
-        result.problem, result.text = reply.problem, f"The kernel did not return: {reply.text}."
+    answer = reply.answer
+    if isinstance(answer, Ended):
+        result.problem, result.text = answer.problem, f"The kernel did not return: {answer.text}."
         if reply.printed.strip():
             result.text += "\nBefore that it printed:\n" + indent(last_lines(reply.printed, 5))
         return
-    if not reply.text.startswith("done"):
-        result.problem = "launch"
-        result.text = (
-            f"The kernel could not be called: {reply.text.removeprefix('error ').strip() or 'no reason given'}"
-        )
+    if not isinstance(answer, Done):
+        reason = answer.reason if isinstance(answer, Refused) else "no reason given"
+        result.problem, result.text = "launch", f"The kernel could not be called: {reason}"
         return
-    if reply.remarks("memory"):
+    if lacking := answer.said("memory"):
         result.problem = "oom"
-        result.text = f"There is not enough device memory for {', '.join(reply.remarks('memory'))}."
+        result.text = f"There is not enough device memory for {', '.join(lacking)}."
         return
-    if reply.code != 0:
-        reasons = reply.remarks("launch") + reply.remarks("run") + reply.remarks("setup") + reply.remarks("fetch")
+    if answer.code != 0:
+        reasons = answer.said("launch", "run", "setup", "fetch")
         result.problem = "launch"
-        what = "The launch failed" if reply.remarks("launch") else "The kernel failed while it ran"
-        result.text = f"{what}: {'; '.join(reasons) or f'CUDA error {reply.code}'}"
+        what = "The launch failed" if answer.said("launch") else "The kernel failed while it ran"
+        result.text = f"{what}: {'; '.join(reasons) or f'CUDA error {answer.code}'}"
         return
     content = buffers.snapshot()
     damage = buffers.damaged_guards(content)
@@ -200,9 +200,9 @@ def judge(
         never = all(output.unwritten == output.wrong for output in wrong)
         result.problem = "unwritten" if never else "wrong"
         result.text = "\n".join(output.text for output in wrong)
-    elif reply.remarks("changed"):
+    elif changed := answer.said("changed"):
         result.problem = "inputs"
-        names = ", ".join(reply.remarks("changed"))
+        names = ", ".join(changed)
         result.text = f"The kernel changed its input {names}, which it may only read."
     else:
         result.status = PASSED
@@ -217,12 +217,11 @@ def add_writers(result: CaseResult, call: Call, child: Child) -> None:
         item = ITEM_BYTES[call.output_dtypes[output.name]]
         offsets = [str(flat_index(worst.index, output.shape) * item) for worst in asked]
         reply = child.request(f"writer {output.name} {' '.join(offsets)}", timeout=5.0)
-        if reply.problem or not reply.text.startswith("writer"):
+        if not isinstance(reply.answer, Writers):
             return
-        for worst, line in zip(asked, reply.text.splitlines()[1:]):
-            numbers = line.split()
-            if len(numbers) == 6 and all(n.isdigit() for n in numbers):
-                worst.block, worst.thread = [int(n) for n in numbers[:3]], [int(n) for n in numbers[3:]]
+        for worst, writer in zip(asked, reply.answer.places):
+            if writer is not None:
+                worst.block, worst.thread = writer
         refresh(result, output)
 
 

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
 
 def read_report(run: Run, kernel: BuiltKernel, source: Path) -> Report | None:
-    """The report of a run with its places in the source; None when the child gave none."""
+    """The report of a run with its places in the source; None when the child gave none, or one that it made up."""
     if not run.report.strip():
         return None
     from grader.simulator.report import Report
+    from grader.simulator.report_format import MadeUp
 
     try:
         return Report.from_json(run.report, library=kernel.library, source=source)
-    except Exception:  # made up by the kernel, with whatever in it
+    except MadeUp:
         return None
 
 

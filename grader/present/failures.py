@@ -140,6 +140,7 @@ def words_of_problem(problem: str) -> str:
         "crash": "the kernel's process crashed",
         "timeout": "took too long",
         "exit": "the kernel's process ended itself",
+        "reply": "the kernel's process gave an answer that was made up",
         "guard": "wrote outside its tensors",
         "launch": "the launch failed",
         "finding": "a finding of the simulator",

@@ -8,12 +8,12 @@ and gives back bytes, and everything that decides a verdict stays in the parent:
 - Parent and child share a Unix socket of whole packets. A request is a text, one item per line, with up to three files
   attached: the inputs (a memfd sealed against writing), the outputs (a memfd of fixed size, filled by the parent with a
   random NaN pattern and with random guards around each output) and one for the child's own report.
-- A reply means only "look now". The parent looks at its own memfd, and compares in float64 what it finds there with
-  what its own copy of the inputs asks for. What a reply says (a CUDA error, a finding, a time) can make a verdict
+- An answer (``answers.py``) means only "look now". The parent looks at its own memfd, and compares in float64 what it finds there with
+  what its own copy of the inputs asks for. What an answer says (a CUDA error, a finding, a time) can make a verdict
   worse, never better.
 - The inputs of a case do not exist before the request that carries them, and the parent owns the clock.
 
-The requests, in the words of ``source/protocol.h``::
+The requests, all of them in ``source/protocol.h``; these are most used::
 
     load           libsim and kernel by path, settings of the simulator
     call NAME      one launcher with its arguments: tensors by place in the two memfds, numbers as bytes

@@ -15,6 +15,8 @@ from grader.source.prototype import Parameter
 
 GUARD_BYTES = 4096
 ALIGNMENT = 256
+MOST_REPORT = 32 << 20
+"""Bytes; twice what the limits of a jail let a file grow to."""
 
 _NAN_BITS = {"f64": 0x7FF8 << 48, "f32": 0x7FC00000, "f16": 0x7E00, "bf16": 0x7FC0}
 """Set in every word of an output's poison, so that it is a NaN with a random payload."""
@@ -75,8 +77,9 @@ class Buffers:
         return _read_all(self.output_file, len(self.poison))
 
     def report(self) -> bytes:
-        """What the child wrote into its report."""
-        return _read_all(self.report_file, os.fstat(self.report_file).st_size)
+        """What the child wrote into its report; nothing when that is more than it may write."""
+        size = os.fstat(self.report_file).st_size
+        return _read_all(self.report_file, size) if size <= MOST_REPORT else b""
 
     def tensor(self, content: bytes, name: str) -> Any:
         """One output out of the whole file's content; flags as bytes."""

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.jail.running import NO_JAIL, Jail
+from grader.runner.answers import MOST_BYTES, MOST_PRINTED, Answer, Ended, Malformed, Refused, clean, parse
 
 SIMULATOR_MEGABYTES = 8192
 """Address space of a child on the simulator, most of it reserved and never touched."""
@@ -27,8 +28,7 @@ MOST_MEMORY = 3 << 30
 LOADING_SECONDS = 5.0
 """Processor time for loading a kernel, which runs its constructors."""
 
-MOST_PRINTED = 4000
-"""Characters of a kernel's own output that are shown."""
+_NOTHING = Ended("exit", "it gave no answer")
 
 _SIGNALS = {
     signal.SIGSEGV: ("crash", "it crashed: an access to memory that it does not own (SIGSEGV)"),
@@ -44,33 +44,14 @@ _SIGNALS = {
 
 @dataclass
 class Reply:
-    """What came back from a request. ``problem`` is empty when the child answered."""
+    """What came back from a request."""
 
-    problem: str = ""
-    """crash, timeout, exit or output."""
-    text: str = ""
-    """The child's answer, or how it ended."""
+    answer: Answer
     seconds: float = 0.0
     """By the parent's clock."""
     cpu_seconds: float = 0.0
     """Processor time of the child, by the system's clock."""
     printed: str = ""
-
-    @property
-    def code(self) -> int:
-        """The CUDA error code that the child reported."""
-        words = self.text.split(None, 2)
-        return int(words[1]) if len(words) > 1 and words[0] == "done" and words[1].lstrip("-").isdigit() else 0
-
-    @property
-    def report_cut(self) -> bool:
-        """Whether the simulator could not write its report: what stands there is then not all of it, or not its own."""
-        return "remark report" in self.text.splitlines()
-
-    def remarks(self, kind: str) -> list[str]:
-        """The child's remarks of one kind: launch, run, memory, changed, setup, fetch."""
-        head = f"remark {kind} "
-        return [line[len(head) :] for line in self.text.splitlines() if line.startswith(head)]
 
 
 @dataclass
@@ -90,6 +71,8 @@ class Child:
     _socket: socket.socket | None = None
     _printed: int = -1
     _seen: int = 0
+    _asked: str = ""
+    """The first word of the last request."""
     _pid: int = 0
     """The runner's own process: in a jail it is not the one that was started."""
 
@@ -114,6 +97,7 @@ class Child:
         if not self.alive:
             self.start()
         assert self._socket and self._process
+        self._asked = text.split(None, 1)[0]
         self._sent = time.monotonic()
         self._cpu_before = self._cpu_clock()
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
@@ -131,7 +115,7 @@ class Child:
         if awake:
             answer = self._answer_soon(sock)
             if answer:
-                return Reply(text=answer.decode(errors="replace"), seconds=time.monotonic() - self._sent)
+                return self._answered(answer, Reply(_NOTHING, seconds=time.monotonic() - self._sent))
         poll = select.poll()
         poll.register(sock, select.POLLIN)
         ended = -1
@@ -146,7 +130,7 @@ class Child:
                 ready = {file for file, _ in poll.poll(100)}
                 if sock.fileno() in ready:
                     with contextlib.suppress(OSError):
-                        answer = sock.recv(1 << 20, socket.MSG_DONTWAIT)
+                        answer = sock.recv(MOST_BYTES + 1, socket.MSG_DONTWAIT)
                     break
                 if ended in ready:
                     break
@@ -162,49 +146,50 @@ class Child:
         finally:
             if ended >= 0:
                 os.close(ended)
-        reply = Reply(seconds=time.monotonic() - self._sent, cpu_seconds=self._cpu_used())
+        reply = Reply(_NOTHING, time.monotonic() - self._sent, self._cpu_used())
         if answer:
-            reply.text = answer.decode(errors="replace")
             reply.printed = self.new_output()
-            return reply
+            return self._answered(answer, reply)
         if large:
-            reply.problem = "oom"
-            reply.text = f"it used more than {MOST_MEMORY >> 30} GB of memory and was stopped"
-            self.stop()
-            return reply
-        if late:
-            reply.problem = "timeout"
-            reply.text = (
-                f"it did not finish within {timeout:g} s and was stopped: an endless loop, a deadlock, or far too slow"
-            )
+            reply.answer = Ended("oom", f"it used more than {MOST_MEMORY >> 30} GB of memory and was stopped")
+        elif late:
+            why = "an endless loop, a deadlock, or far too slow"
+            reply.answer = Ended("timeout", f"it did not finish within {timeout:g} s and was stopped: {why}")
             reply.printed = self.new_output()
+        else:
+            reply.answer = self._how_it_ended(process)
+            reply.printed = self.new_output()
+        self.stop()
+        return reply
+
+    def _answered(self, packet: bytes, reply: Reply) -> Reply:
+        """The reply with what the child said; one that says what the runner never says is not asked again."""
+        try:
+            reply.answer = parse(packet, self._asked)
+        except Malformed as error:
+            reply.answer = Ended("reply", f"its process gave an answer that only a kernel can have made up: {error}")
             self.stop()
-            return reply
+        return reply
+
+    def _how_it_ended(self, process: subprocess.Popen[bytes]) -> Ended:
         try:
             status = process.wait(timeout=2)
         except subprocess.TimeoutExpired:
-            reply.problem, reply.text = "exit", "it closed its connection instead of returning from the launcher"
-            self.stop()
-            return reply
-        reply.printed = self.new_output()
+            return Ended("exit", "it closed its connection instead of returning from the launcher")
         if self.jail.tier == "bwrap" and 128 < status < 128 + signal.NSIG:
             status = 128 - status  # how bubblewrap hands on a signal
         if status < 0:
             number = signal.Signals(-status) if -status in list(signal.Signals) else None
             fallback = ("crash", f"it was ended by signal {-status}")
-            reply.problem, reply.text = _SIGNALS.get(number, fallback) if number else fallback
-        else:
-            reply.problem = "exit"
-            reply.text = f"it ended the process with exit code {status} instead of returning from the launcher"
-        self.stop()
-        return reply
+            return Ended(*(_SIGNALS.get(number, fallback) if number else fallback))
+        return Ended("exit", f"it ended the process with exit code {status} instead of returning from the launcher")
 
     def _answer_soon(self, sock: socket.socket) -> bytes:
         """An answer that comes within seconds, asked for again and again; empty when there is none, or the child is gone."""
         while time.monotonic() - self._sent < 2.0:
             with contextlib.suppress(BlockingIOError):
                 try:
-                    return sock.recv(1 << 20, socket.MSG_DONTWAIT)
+                    return sock.recv(MOST_BYTES + 1, socket.MSG_DONTWAIT)
                 except ConnectionError:
                     return b""
         return b""
@@ -249,14 +234,15 @@ class Child:
             lines.append(f"libsim {start.paths[self.libsim]}")
         lines += [f"set {key} {value}" for key, value in self.settings.items()]
         lines.append(f"kernel {start.paths[self.kernel]}")
+        self._asked = "load"
         self._sent = time.monotonic()
         with contextlib.suppress(OSError):  # it is gone: receive() says how
             ours.send("\n".join(lines).encode())
         reply = self.receive(LOADING_SECONDS)
-        if reply.problem:
-            raise LoadFailed(f"loading the kernel failed: {reply.text}", reply.printed)
-        if reply.text != "ok":
-            raise LoadFailed(f"the kernel cannot be loaded: {reply.text.removeprefix('error ')}", reply.printed)
+        if isinstance(reply.answer, Ended):
+            raise LoadFailed(f"loading the kernel failed: {reply.answer.text}", reply.printed)
+        if isinstance(reply.answer, Refused):
+            raise LoadFailed(f"the kernel cannot be loaded: {reply.answer.reason}", reply.printed)
         return reply.printed
 
     def _wait_until_ready(self) -> None:
@@ -273,7 +259,7 @@ class Child:
                 self._pid = struct.unpack("3i", content)[0]
         if words != b"ready":
             printed = self.new_output()
-            said = words.decode(errors="replace") or " ".join(printed.split()) or "it ended at once"
+            said = clean(words.decode(errors="replace")) or " ".join(printed.split()) or "it ended at once"
             self.stop()
             raise LoadFailed(f"the runner does not start: {said}", "")
 
@@ -345,9 +331,3 @@ class LoadFailed(GraderError):
 
     def __init__(self, message: str, printed: str) -> None:
         super().__init__(message, printed)
-
-
-def clean(text: str, most: int = MOST_PRINTED) -> str:
-    """A kernel's output made safe to show in a terminal: no control characters, and not endless."""
-    kept = "".join(c if c in "\n\t" or (c.isprintable() and c != "\x7f") else "\ufffd" for c in text[: most + 1])
-    return kept[:most] + "\n... (more was printed)" if len(text) > most else kept

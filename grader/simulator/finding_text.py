@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+import msgspec
+
+from grader.simulator import report_format
 from grader.simulator.findings import Side
 
 
@@ -32,12 +34,12 @@ def plural(number: int, noun: str) -> str:
 # -- memory --
 
 
-def memory_name(memory: dict[str, Any]) -> str:
+def memory_name(memory: report_format.Memory) -> str:
     """``k[2, 4, 65, 64] (float32)``, ``the shared array tile (4,096 bytes)``..."""
-    kind, name, size = memory["kind"], memory["name"], plural(memory["bytes"], "byte")
+    kind, name, size = memory.kind, memory.name, plural(memory.bytes, "byte")
     if kind == "tensor":
-        dtype = f" ({memory['dtype']})" if memory["dtype"] else ""
-        return f"{name}[{', '.join(map(str, memory['shape']))}]{dtype}"
+        dtype = f" ({memory.dtype})" if memory.dtype else ""
+        return f"{name}[{', '.join(map(str, memory.shape))}]{dtype}"
     if kind == "__shared__":
         return f"the shared array {name} ({size})"
     if kind == "dynamic shared":
@@ -47,10 +49,10 @@ def memory_name(memory: dict[str, Any]) -> str:
     return f"memory from {kind} ({size})"
 
 
-def element_of(memory: dict[str, Any]) -> list[int] | None:
+def element_of(memory: report_format.Memory) -> list[int] | None:
     """The index of the element at the memory's offset; None outside a tensor."""
-    size, shape, offset = memory["element_bytes"], memory["shape"], memory["offset"]
-    if memory["kind"] != "tensor" or not size or not 0 <= offset < memory["bytes"]:
+    size, shape, offset = memory.element_bytes, memory.shape, memory.offset
+    if memory.kind != "tensor" or not size or not 0 <= offset < memory.bytes:
         return None
     flat = offset // size
     index: list[int] = []
@@ -60,20 +62,20 @@ def element_of(memory: dict[str, Any]) -> list[int] | None:
     return index
 
 
-def position(memory: dict[str, Any], access_bytes: int) -> str:
+def position(memory: report_format.Memory, access_bytes: int) -> str:
     """``x[2, 5] of x[4, 64] (float32)``, ``element 33 (byte 132) of the shared array tile (4,096 bytes)``."""
     element = element_of(memory)
     if element is not None:
-        return f"{memory['name']}[{', '.join(map(str, element))}] of {memory_name(memory)}"
-    offset = memory["offset"]
+        return f"{memory.name}[{', '.join(map(str, element))}] of {memory_name(memory)}"
+    offset = memory.offset
     if access_bytes in (2, 4, 8, 16) and offset % access_bytes == 0:
         return f"element {offset // access_bytes:,} (byte {offset:,}) of {memory_name(memory)}"
     return f"byte {offset:,} of {memory_name(memory)}"
 
 
-def distance(memory: dict[str, Any], access_bytes: int) -> str:
+def distance(memory: report_format.Memory, access_bytes: int) -> str:
     """``0 bytes past the end of k[...]``: how far outside the memory an access begins, or by how much it sticks out."""
-    offset, size = memory["offset"], memory["bytes"]
+    offset, size = memory.offset, memory.bytes
     if offset >= size:
         return f"{plural(offset - size, 'byte')} past the end of {memory_name(memory)}"
     if offset >= 0:
@@ -97,14 +99,15 @@ def access_name(side: Side, size: int) -> str:
 
 # -- one text for each kind --
 
-Text = Callable[[Side, Side | None, dict[str, Any] | None, dict[str, Any], str], Told]
-_TEXTS: dict[str, Text] = {}
+Text = Callable[[Side, Side | None, report_format.Memory | None, report_format.Finding, str], Told]
+KINDS: dict[str, Text] = {}
+"""What makes the words of each kind of finding."""
 
 
 def _text(*kinds: str) -> Callable[[Text], Text]:
     def register(function: Text) -> Text:
         for kind in kinds:
-            _TEXTS[kind] = function
+            KINDS[kind] = function
         return function
 
     return register
@@ -115,12 +118,12 @@ def describe(
     kind: str,
     side: Side,
     other: Side | None,
-    memory: dict[str, Any] | None,
-    data: dict[str, Any],
+    memory: report_format.Memory | None,
+    data: report_format.Finding,
     detail: str,
 ) -> Told:
     """The finding in words."""
-    text = _TEXTS.get(kind)
+    text = KINDS.get(kind)
     if text is None:
         return Told(f"{kind.replace('_', ' ')}{': ' + detail if detail else ''}{where(side)}")
     return text(side, other, memory, data, detail)
@@ -128,44 +131,44 @@ def describe(
 
 @_text("out_of_bounds")
 def _out_of_bounds(side, other, memory, data, detail) -> Told:
-    name = access_name(side, data["bytes"])
+    name = access_name(side, data.bytes)
     if memory is None:
         return Told(f"{name} in shared memory, outside of every array{where(side)}")
     advice = "Compare the index with the size: a guard is missing, or the index is computed for another shape."
-    if memory["kind"] == "dynamic shared":
+    if memory.kind == "dynamic shared":
         advice = "The third argument of <<<grid, block, bytes>>> must cover everything that the kernel puts there."
-    return Told(f"{name}, {distance(memory, data['bytes'])}{where(side)}", advice)
+    return Told(f"{name}, {distance(memory, data.bytes)}{where(side)}", advice)
 
 
 @_text("use_after_free")
 def _use_after_free(side, other, memory, data, detail) -> Told:
     return Told(
-        f"{access_name(side, data['bytes'])} of freed memory: {position(memory, data['bytes'])}{where(side)}",
+        f"{access_name(side, data.bytes)} of freed memory: {position(memory, data.bytes)}{where(side)}",
         "The memory was given back by cudaFree or cudaFreeAsync before this launch.",
     )
 
 
 @_text("null_pointer")
 def _null_pointer(side, other, memory, data, detail) -> Told:
-    name = access_name(side, data["bytes"]) if data.get("bytes") else "access"
+    name = access_name(side, data.bytes) if data.bytes else "access"
     return Told(
-        f"{name} through a null pointer (address {data['data']:#x}){where(side)}",
+        f"{name} through a null pointer (address {data.data:#x}){where(side)}",
         "A pointer was never set, or an allocation failed.",
     )
 
 
 @_text("illegal_address")
 def _illegal_address(side, other, memory, data, detail) -> Told:
-    name = access_name(side, data["bytes"]) if data.get("bytes") else "access"
+    name = access_name(side, data.bytes) if data.bytes else "access"
     return Told(
-        f"{name} of address {data['data']:#x}, where no device memory is{where(side)}",
+        f"{name} of address {data.data:#x}, where no device memory is{where(side)}",
         "An index far out of range, a pointer to host memory, or a pointer to another thread's local variable.",
     )
 
 
 @_text("misaligned")
 def _misaligned(side, other, memory, data, detail) -> Told:
-    size = data.get("bytes") or 16
+    size = data.bytes or 16
     at = f" at {position(memory, 1)}" if memory else ""
     return Told(
         f"misaligned {access_name(side, size)}{at}: the address is no multiple of {size}{where(side)}",
@@ -177,7 +180,7 @@ def _misaligned(side, other, memory, data, detail) -> Told:
 @_text("write_to_const")
 def _write_to_const(side, other, memory, data, detail) -> Told:
     return Told(
-        f"{access_name(side, data['bytes'])} to an input: {position(memory, data['bytes'])}, which the launcher takes "
+        f"{access_name(side, data.bytes)} to an input: {position(memory, data.bytes)}, which the launcher takes "
         f"as pointer to const{where(side)}",
         "Inputs belong to the caller; write to an output.",
     )
@@ -186,23 +189,23 @@ def _write_to_const(side, other, memory, data, detail) -> Told:
 @_text("write_to_constant")
 def _write_to_constant(side, other, memory, data, detail) -> Told:
     return Told(
-        f"{access_name(side, data['bytes'])} to constant memory: {position(memory, data['bytes'])}{where(side)}",
+        f"{access_name(side, data.bytes)} to constant memory: {position(memory, data.bytes)}{where(side)}",
         "Kernels can only read __constant__ variables; the host sets them with cudaMemcpyToSymbol.",
     )
 
 
 @_text("host_access")
 def _host_access(side, other, memory, data, detail) -> Told:
-    what = position(memory, data["bytes"]) if memory else "device memory"
+    what = position(memory, data.bytes) if memory else "device memory"
     return Told(
-        f"host code makes a {access_name(side, data['bytes'])} of device memory: {what}{where(side)}",
+        f"host code makes a {access_name(side, data.bytes)} of device memory: {what}{where(side)}",
         "A launcher runs on the CPU, which cannot follow a device pointer: do it in a kernel, or use cudaMemcpy.",
     )
 
 
 @_text("index_out_of_bounds")
 def _index_out_of_bounds(side, other, memory, data, detail) -> Told:
-    index = data["data"] - (1 << 64) if data["data"] >> 63 else data["data"]
+    index = data.data - (1 << 64) if data.data >> 63 else data.data
     return Told(
         f"index {index} is out of bounds for an array of type {detail}{where(side)}",
         "",
@@ -221,16 +224,16 @@ def _stack_overflow(side, other, memory, data, detail) -> Told:
 @_text("leak")
 def _leak(side, other, memory, data, detail) -> Told:
     return Told(
-        f"{plural(data['number'], 'byte')} from {memory['kind']} never freed{where(side)}",
+        f"{plural(data.number, 'byte')} from {memory.kind} never freed{where(side)}",
         "Each call of the launcher would lose that much: pair it with cudaFree or cudaFreeAsync.",
     )
 
 
 @_text("uninitialised_read")
 def _uninitialised_read(side, other, memory, data, detail) -> Told:
-    shared = memory["kind"] in ("__shared__", "dynamic shared")
+    shared = memory.kind in ("__shared__", "dynamic shared")
     return Told(
-        f"{access_name(side, data['bytes'])} of memory that was never written: {position(memory, data['bytes'])}"
+        f"{access_name(side, data.bytes)} of memory that was never written: {position(memory, data.bytes)}"
         f"{where(side)}",
         "Shared memory holds whatever the last block left there: every element must be written before it is read."
         if shared
@@ -240,16 +243,16 @@ def _uninitialised_read(side, other, memory, data, detail) -> Told:
 
 @_text("output_not_written")
 def _output_not_written(side, other, memory, data, detail) -> Told:
-    size = memory["element_bytes"] or 1
-    total = memory["bytes"] // size
+    size = memory.element_bytes or 1
+    total = memory.bytes // size
     places = []
     for flat in detail.split(","):
-        index = element_of({**memory, "offset": int(flat) * size})
+        index = element_of(msgspec.structs.replace(memory, offset=int(flat) * size))
         places.append(f"[{', '.join(map(str, index))}]" if index is not None else flat)
-    more = ", ..." if data["number"] > len(places) else ""
+    more = ", ..." if data.number > len(places) else ""
     return Told(
-        f"{data['number']:,} of {plural(total, 'element')} of {memory_name(memory)} "
-        f"{'was' if data['number'] == 1 else 'were'} never written: "
+        f"{data.number:,} of {plural(total, 'element')} of {memory_name(memory)} "
+        f"{'was' if data.number == 1 else 'were'} never written: "
         f"{', '.join(places)}{more}",
         "The grid does not cover the output, or a guard leaves out too much.",
     )
@@ -273,11 +276,11 @@ _RACE_ADVICE = {
 
 @_text("within_warp", "within_block", "between_blocks", "copy_not_awaited")
 def _race(side, other, memory, data, detail) -> Told:
-    place = position(memory, data["bytes"])
-    first = access_name(side, data["bytes"])
-    second = access_name(other, data["bytes"])
+    place = position(memory, data.bytes)
+    first = access_name(side, data.bytes)
+    second = access_name(other, data.bytes)
     text = f"race on {place}: {first}{where(side)} and {second}{where(other)} are not ordered"
-    return Told(text, _RACE_ADVICE[data["kind"]], f"the other access, a {second}")
+    return Told(text, _RACE_ADVICE[data.kind], f"the other access, a {second}")
 
 
 @_text("deadlock")
@@ -304,7 +307,7 @@ def _barrier_sites_differ(side, other, memory, data, detail) -> Told:
 @_text("barrier_after_exit")
 def _barrier_after_exit(side, other, memory, data, detail) -> Told:
     return Told(
-        f"{data['number']} of {plural(data['bytes'], 'thread')} of the block had exited and never reach the barrier"
+        f"{data.number} of {plural(data.bytes, 'thread')} of the block had exited and never reach the barrier"
         f"{where(side)}",
         "Do not return before a __syncthreads(): guard the work instead (if (i < n) ...) and let all threads come "
         "to the barrier.",
@@ -314,7 +317,7 @@ def _barrier_after_exit(side, other, memory, data, detail) -> Told:
 @_text("own_lane_not_in_mask")
 def _own_lane_not_in_mask(side, other, memory, data, detail) -> Told:
     return Told(
-        f"a lane calls a warp intrinsic with the mask {data['number']:#010x}, which does not name it{where(side)}",
+        f"a lane calls a warp intrinsic with the mask {data.number:#010x}, which does not name it{where(side)}",
         "The mask must name exactly the lanes that execute the call.",
     )
 
@@ -331,7 +334,7 @@ def _collectives_differ(side, other, memory, data, detail) -> Told:
 @_text("shuffle_from_inactive_lane")
 def _shuffle_from_inactive_lane(side, other, memory, data, detail) -> Told:
     return Told(
-        f"a shuffle reads from lane {data['number']}, which takes no part in it: the value is undefined{where(side)}",
+        f"a shuffle reads from lane {data.number}, which takes no part in it: the value is undefined{where(side)}",
         "Let all lanes of the warp execute the shuffle (with a neutral value), or name only active lanes.",
     )
 
@@ -358,7 +361,7 @@ def _infinite_loop(side, other, memory, data, detail) -> Told:
 @_text("refused")
 def _refused(side, other, memory, data, detail) -> Told:
     call, _, why = detail.partition(": ")
-    return Told(f"{call} failed with CUDA error {data['number']}: {why}{where(side)}")
+    return Told(f"{call} failed with CUDA error {data.number}: {why}{where(side)}")
 
 
 @_text("division_by_zero")
@@ -368,4 +371,4 @@ def _division_by_zero(side, other, memory, data, detail) -> Told:
 
 @_text("assertion", "trap", "shared_memory_exceeded", "device_exception", "out_of_memory", "illegal_instruction")
 def _fault(side, other, memory, data, detail) -> Told:
-    return Told(f"{detail or data['kind'].replace('_', ' ')}{where(side)}")
+    return Told(f"{detail or data.kind.replace('_', ' ')}{where(side)}")

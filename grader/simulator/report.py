@@ -44,14 +44,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grader.simulator import finding_text
+from grader.simulator import finding_text, report_format
 from grader.simulator.disassembly import operations_of
 from grader.simulator.findings import Side, SimulatorFinding
 from grader.simulator.library import INCLUDE_DIR
@@ -182,8 +181,8 @@ class Report:
 
     @classmethod
     def from_json(cls, text: str, library: Path | str, source: Path | str | None = None) -> Report:
-        """The report in libsim's JSON. ``library`` is the kernel library, ``source`` the learner's file."""
-        data = json.loads(text or "{}")
+        """The report in libsim's JSON, or ``MadeUp``. ``library`` is the kernel library, ``source`` the learner's file."""
+        data = report_format.read(text)
         return _Reader(data, Path(library), Path(source) if source is not None else None).read()
 
     def requests(self, line: int) -> list[TracedRequest]:
@@ -198,7 +197,7 @@ _EMULATION = ("small_float.h", "half_functions.h", "cuda_fp16.h", "cuda_bf16.h")
 class _Reader:
     """Turns libsim's JSON into a report."""
 
-    def __init__(self, data: dict[str, Any], library: Path, source: Path | None) -> None:
+    def __init__(self, data: report_format.Report, library: Path, source: Path | None) -> None:
         self.data = data
         self.source = source
         self.symbols: Symbolizer = symbolizer(library, source)
@@ -209,28 +208,28 @@ class _Reader:
 
     def _offsets(self, library: Path) -> dict[int, int]:
         """Where each site lies in the kernel library; sites elsewhere are left out."""
-        names = [Path(name) for name in self.data.get("modules", [])]
-        modules = [name.resolve() == library.resolve() for name in names]
+        names = [Path(name) for name in self.data.modules]
+        modules = [name in (library, library.resolve()) for name in names]
         if not any(modules):  # in a jail, or before it was moved into the cache, the library has another name
             modules = [not name.name.startswith("lib") for name in names]
-        return {site: offset for site, module, offset in self.data.get("sites", []) if modules[module]}
+        return {site: offset for site, module, offset in self.data.sites if modules[module]}
 
     def read(self) -> Report:
-        kernels = [self._kernel(kernel, number) for number, kernel in enumerate(self.data.get("kernels", []))]
+        kernels = [self._kernel(kernel, number) for number, kernel in enumerate(self.data.kernels)]
         totals = _sum_totals(kernels)
-        totals["scratch_bytes"] = self.data.get("scratch_bytes", 0)
-        totals["blocks"] = max((kernel.get("blocks", 0) for kernel in self.data.get("kernels", [])), default=0)
+        totals["scratch_bytes"] = self.data.scratch_bytes
+        totals["blocks"] = max((kernel.blocks for kernel in self.data.kernels), default=0)
         lines = _merge_lines(line for kernel in kernels for line in kernel.lines)
         totals["bank_conflict_ways"] = max((line.bank_conflict_ways for line in lines), default=0.0)
-        if "executed" in self.data:
+        if self.data.executed is not None:
             totals |= self._operation_totals(lines)
         return Report(
             findings=self._findings(),
             lines=[line for line in lines if line.line],
             kernels=kernels,
             totals=totals,
-            trace=[self._traced(traced) for traced in self.data.get("traces", [])],
-            dropped_findings=self.data.get("dropped_findings", 0),
+            trace=[self._traced(traced) for traced in self.data.traces],
+            dropped_findings=self.data.dropped_findings,
         )
 
     # -- counters --
@@ -241,7 +240,7 @@ class _Reader:
 
     def _operation_totals(self, lines: Sequence[LineCounters], kernel: int | None = None) -> dict[str, float]:
         """Of one kernel or of all: the lanes are those of all pieces of code."""
-        executed = [row for row in self.data["executed"] if kernel in (None, row[1])]
+        executed = [row for row in self.data.executed or [] if kernel in (None, row[1])]
         warp_executions = sum(row[3] for row in executed)
         return {
             "flops": sum(line.flops for line in lines),
@@ -251,7 +250,7 @@ class _Reader:
 
     def _operations(self, kernel: int) -> list[LineCounters]:
         """What the code of a kernel executed, where that was counted."""
-        executed = [row for row in self.data.get("executed", []) if row[1] == kernel]
+        executed = [row for row in self.data.executed or [] if row[1] == kernel]
         if not executed:
             return []
         pieces = operations_of(self.symbols.library)
@@ -281,80 +280,80 @@ class _Reader:
                     worst[place.file, place.line] = line
         return [*counted, *worst.values()]
 
-    def _kernel(self, data: dict[str, Any], number: int) -> KernelCounters:
+    def _kernel(self, data: report_format.Kernel, number: int) -> KernelCounters:
         counted = []
-        for site in data["sites"]:
-            place = self._location(site["site"])
+        for site in data.sites:
+            place = self._location(site.site)
             line = LineCounters(place.file, place.line, self._source_line(place))
-            line.accesses = site["accesses"]
-            write = "write" in site["access"]
-            if site["space"] == "global":
+            line.accesses = site.accesses
+            write = "write" in site.access
+            if site.space == "global":
                 line.requests, line.sectors, line.ideal_sectors = (
-                    site["requests"],
-                    site["sectors"],
-                    site["ideal_sectors"],
+                    site.requests,
+                    site.sectors,
+                    site.ideal_sectors,
                 )
-                if write or site["access"] == "atomic":
-                    line.global_written_bytes = site["bytes"]
+                if write or site.access == "atomic":
+                    line.global_written_bytes = site.bytes
                 else:
-                    line.global_read_bytes = site["bytes"]
-            elif site["space"] == "shared":
-                line.shared_requests, line.shared_bytes = site["requests"], site["bytes"]
+                    line.global_read_bytes = site.bytes
+            elif site.space == "shared":
+                line.shared_requests, line.shared_bytes = site.requests, site.bytes
                 # Atomics serialise in a way of their own; they are no bank conflicts.
-                if site["access"] != "atomic":
-                    line.shared_wavefronts = site["wavefronts"]
-                    line.ideal_shared_wavefronts = site["ideal_wavefronts"]
-                    line.worst_ways = site["worst_ways"]
+                if site.access != "atomic":
+                    line.shared_wavefronts = site.wavefronts
+                    line.ideal_shared_wavefronts = site.ideal_wavefronts
+                    line.worst_ways = site.worst_ways
             else:
-                line.constant_requests, line.constant_bytes = site["requests"], site["bytes"]
-            if site["access"] == "atomic":
-                line.atomics = site["accesses"]
+                line.constant_requests, line.constant_bytes = site.requests, site.bytes
+            if site.access == "atomic":
+                line.atomics = site.accesses
             counted.append(line)
-        for site, count in data["barrier_sites"]:
-            place = self._location(site)
+        for number_of_site, count in data.barrier_sites:
+            place = self._location(number_of_site)
             counted.append(LineCounters(place.file, place.line, self._source_line(place), barriers=count))
-        for site, count in data["tensor_sites"]:
-            place = self._location(site)
+        for number_of_site, count in data.tensor_sites:
+            place = self._location(number_of_site)
             counted.append(LineCounters(place.file, place.line, self._source_line(place), tensor_operations=count))
         lines = _merge_lines([*counted, *self._operations(number)])
         kernel = KernelCounters(
-            data["name"],
-            data["launches"],
-            data["grid"],
-            data["block"],
-            data["static_shared_bytes"],
-            data["dynamic_shared_bytes"],
+            data.name,
+            data.launches,
+            data.grid,
+            data.block,
+            data.static_shared_bytes,
+            data.dynamic_shared_bytes,
             lines,
         )
         kernel.totals = _line_totals(lines)
-        kernel.totals["launches"] = data["launches"]
+        kernel.totals["launches"] = data.launches
         for name in ("barriers", "touched_bytes", "touched_bytes_read", "touched_bytes_written"):
-            kernel.totals[name] = data[name]
-        if "executed" in self.data:
+            kernel.totals[name] = getattr(data, name)
+        if self.data.executed is not None:
             kernel.totals |= self._operation_totals(lines, number)
         return kernel
 
-    def _traced(self, data: dict[str, Any]) -> TracedRequest:
-        place = self._location(data["site"])
+    def _traced(self, data: report_format.Traced) -> TracedRequest:
+        place = self._location(data.site)
         return TracedRequest(
             file=place.file,
             line=place.line,
-            space=data["space"],
-            write="write" in data["access"],
-            name=data["name"],
-            kernel=data.get("kernel", ""),
-            block=data.get("block", []),
-            warp=data["warp"],
-            index=data["number"],
-            size=data["size"],
-            addresses=dict(zip(data["lanes"], data["offsets"])),
+            space=data.space,
+            write="write" in data.access,
+            name=data.name,
+            kernel=data.kernel,
+            block=data.block,
+            warp=data.warp,
+            index=data.number,
+            size=data.size,
+            addresses=dict(zip(data.lanes, data.offsets)),
         )
 
     # -- findings --
 
     def _findings(self) -> list[SimulatorFinding]:
         merged: dict[tuple[Any, ...], SimulatorFinding] = {}
-        for data in self.data.get("findings", []):
+        for data in self.data.findings:
             finding = self._finding(data)
             key = _identity(finding)
             if key in merged:
@@ -369,40 +368,40 @@ class _Reader:
         outside = {(f.file, f.line) for f in findings if f.kind == "out_of_bounds"}
         return [f for f in findings if f.kind != "index_out_of_bounds" or (f.file, f.line) not in outside]
 
-    def _side(self, data: dict[str, Any]) -> Side:
-        offset = self.offsets.get(data.get("site", 0))
+    def _side(self, data: report_format.Side) -> Side:
+        offset = self.offsets.get(data.site)
         place = self.symbols.with_column(offset) if offset is not None else UNKNOWN
-        if not place.line and data.get("fallback") in self.offsets:
-            place = self.symbols.with_column(self.offsets[data["fallback"]])
-        if not place.line and data.get("line"):  # compilers merge calls and forget their lines
-            place = Location(self.symbols.file_name, data["line"])
+        if not place.line and data.fallback in self.offsets:
+            place = self.symbols.with_column(self.offsets[data.fallback])
+        if not place.line and data.line:  # compilers merge calls and forget their lines
+            place = Location(self.symbols.file_name, data.line)
         return Side(
             place.file,
             place.line,
             place.column,
             self._source_line(place),
-            data.get("access", ""),
-            data.get("block"),
-            data.get("thread"),
+            data.access,
+            data.block,
+            data.thread,
         )
 
-    def _finding(self, data: dict[str, Any]) -> SimulatorFinding:
+    def _finding(self, data: report_format.Finding) -> SimulatorFinding:
         side = self._side(data)
-        other = self._side(data["other"]) if "other" in data else None
-        if other and data["check"] == "racecheck" and (other.file, other.line) < (side.file, side.line):
+        other = self._side(data.other) if data.other else None
+        if other and data.check == "racecheck" and (other.file, other.line) < (side.file, side.line):
             # Which side came first is chance; the order of the source is not.
             side, other = other, side
-        if other and other.place == side.place and "line" in data and "line" in data["other"]:
+        if other and data.other and other.place == side.place and data.line and data.other.line:
             # One merged call for two barriers: the source says which lines they are on.
-            for this, line in ((side, data["line"]), (other, data["other"]["line"])):
+            for this, line in ((side, data.line), (other, data.other.line)):
                 this.line, this.column = line, 0
                 this.source_line = self._source_line(Location(this.file, line))
-        memory = data.get("memory")
-        detail = self._name_sites(data.get("detail", ""))
-        told = finding_text.describe(data["check"], data["kind"], side, other, memory, data, detail)
+        memory = data.memory
+        detail = self._name_sites(data.detail)
+        told = finding_text.describe(data.check, data.kind, side, other, memory, data, detail)
         finding = SimulatorFinding(
-            check=data["check"],
-            kind=data["kind"],
+            check=data.check,
+            kind=data.kind,
             message=told.message,
             advice=told.advice,
             file=side.file,
@@ -410,13 +409,13 @@ class _Reader:
             column=side.column,
             source_line=side.source_line,
             access=side.access,
-            bytes=data.get("bytes", 0),
+            bytes=data.bytes,
             block=side.block,
             thread=side.thread,
-            kernel=data.get("kernel", ""),
-            tensor=memory["name"] or memory["kind"] if memory else "",
+            kernel=data.kernel,
+            tensor=memory.name or memory.kind if memory else "",
             element=finding_text.element_of(memory) if memory else None,
-            count=data.get("count", 1),
+            count=data.count,
         )
         if other and (other.line or other.block is not None):
             finding.other = {**dataclasses.asdict(other), "message": told.other}

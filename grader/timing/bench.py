@@ -21,6 +21,7 @@ import json
 import math
 import os
 import platform
+import re
 import secrets
 import subprocess
 import time
@@ -33,6 +34,7 @@ from grader.building.build import compile_kernel
 from grader.course import Course, Entry
 from grader.course.task import Call, Case, Exercise, named_arguments
 from grader.errors import GraderError
+from grader.runner.answers import Ended, Malformed, parse_times, why_failed
 from grader.runner.buffers import Buffers, prepare
 from grader.runner.client import Child
 from grader.runner.gpu import gpu_architecture
@@ -42,6 +44,8 @@ from grader.timing.floor import Limits, limits_of_gpu
 from grader.verdict import Timing
 
 RECORD_VERSION = 1
+RECORD, RECORDED_GPU = "h200.json", "H200"
+"""Beside each lesson, and of which GPU it is."""
 GPU = "cuda"
 GPU_CLOCK = "GPU"
 HOST_CLOCK = "host time of the simulator, not a GPU's time"
@@ -136,12 +140,21 @@ def bench(
     )
 
 
-def record(report: BenchReport, entry: Entry) -> Path:
-    """Keep a report beside the day's lesson, in place of the exercise's earlier one."""
-    if report.device != "cuda":
+def check_recordable(device: str, gpu: str, file: Path | None = None) -> None:
+    """Whether figures of a device may be kept: beside the lessons stand those of one GPU, which say its name."""
+    if device != "cuda":
         raise GraderError("only times of a real GPU are recorded", "Use --device cuda.")
-    folder = entry.root / "lessons" / entry.day
-    path = folder / "h200.json"
+    if file is None and not re.search(rf"\b{RECORDED_GPU}\b", gpu):
+        raise GraderError(
+            f"lessons/*/{RECORD} holds figures of an {RECORDED_GPU}; this is an {gpu}",
+            "--record-in FILE keeps them in a file of their own.",
+        )
+
+
+def record(report: BenchReport, entry: Entry, file: Path | None = None) -> Path:
+    """Keep a report beside the day's lesson, or in a file of one's own, in place of the exercise's earlier one."""
+    check_recordable(report.device, report.machine.device, file)
+    path = file or entry.root / "lessons" / entry.day / RECORD
     content: dict[str, Any] = {"version": RECORD_VERSION, "exercises": {}}
     try:
         if path.exists():
@@ -153,18 +166,18 @@ def record(report: BenchReport, entry: Entry) -> Path:
             for name, value in timing.items():
                 if isinstance(value, float):
                     timing[name] = float(f"{value:.5g}")
-        content["exercises"][entry.variable] = kept
+        content["exercises"][entry.name if file else entry.variable] = kept
         content["exercises"] = dict(sorted(content["exercises"].items()))
-        folder.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise GraderError(f"cannot record in {path}: {error}") from error
     return path
 
 
 def recorded(entry: Entry) -> BenchReport | None:
     """The report that ``record`` kept for an exercise; None when there is none."""
-    path = entry.root / "lessons" / entry.day / "h200.json"
+    path = entry.root / "lessons" / entry.day / RECORD
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))["exercises"].get(entry.variable)
         if kept is None:
@@ -209,6 +222,14 @@ def roofline(timing: Timing, machine: Machine) -> None:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # On a GPU
+
+
+def gpu_name() -> str:
+    """As the driver gives it: ``NVIDIA H200``."""
+    import torch
+
+    gpu_architecture()  # the message when there is no GPU
+    return torch.cuda.get_device_properties(0).name
 
 
 def measure_machine() -> Machine:
@@ -366,14 +387,16 @@ def time_in_child(
     os.lseek(buffers.report_file, 0, os.SEEK_SET)
     reply = child.request(text, buffers.files, TIMEOUT)
     where = f"{task.name} at {call.case.name} ({call.dtype})"
-    if reply.problem:
-        raise GraderError(f"{where}: the kernel did not return: {reply.text}")
-    reasons = [r for kind in ("launch", "run", "memory", "setup", "fetch") for r in reply.remarks(kind)]
-    if not reply.text.startswith("done") or reply.code != 0 or reasons:
+    if isinstance(reply.answer, Ended):
+        raise GraderError(f"{where}: the kernel did not return: {reply.answer.text}")
+    if why := why_failed(reply.answer):
+        raise GraderError(f"{where}: the kernel failed: {why}", "`grader check` says more.")
+    try:
+        microseconds = parse_times(buffers.report())
+    except Malformed as error:
         raise GraderError(
-            f"{where}: the kernel failed: {'; '.join(reasons) or reply.text}", "`grader check` says more."
-        )
-    microseconds = [float(line) for line in buffers.report().split()]
+            f"{where}: the kernel's process gave times that only a kernel can have made up: {error}"
+        ) from error
     if not microseconds:
         raise GraderError(f"{where}: no run was timed")
     return microseconds

@@ -38,6 +38,7 @@ from typing import Any
 from grader.comparison.compare import compare
 from grader.course.task import Call, Case, Exercise, torch_dtype
 from grader.errors import GraderError
+from grader.runner.answers import Ended, why_failed
 from grader.runner.buffers import GUARD_BYTES, Buffers, places, poisoned
 from grader.runner.client import Child, Reply
 from grader.runner.gpu import SharingFailed
@@ -119,8 +120,8 @@ class Clock:
                 break
             call = self.draw()
             seconds, reply, _, _ = self._one(child, call, "do_nothing", ["stream"])
-            if reply.problem or reply.code != 0 or not reply.text.startswith("done"):
-                raise SharingFailed(f"a kernel without work fails: {reply.text.strip()}")
+            if why := why_failed(reply.answer):
+                raise SharingFailed(f"a kernel without work fails: {why}")
             times.append(seconds * 1e6)
             # For the time that it takes: what lies between two calls leaves the processor's caches cold.
             self._wrong(call, explained=False)
@@ -188,7 +189,7 @@ class Clock:
             self.seen.copy_(outputs)
             memory.finish()
             seconds = time.perf_counter() - began
-            if not reply.problem:
+            if not isinstance(reply.answer, Ended):
                 child.request("release", timeout=TIMEOUT)
             return seconds, reply, chosen, first
         finally:
@@ -199,12 +200,12 @@ class Clock:
         import torch
 
         where = f"At {result.name} ({result.dtype})"
-        if reply.problem:
-            result.problem, result.text = "the kernel did not return", f"{where} it did not return: {reply.text}."
+        if isinstance(reply.answer, Ended):
+            result.problem = "the kernel did not return"
+            result.text = f"{where} it did not return: {reply.answer.text}."
             return
-        if not reply.text.startswith("done") or reply.code != 0:
-            reasons = "; ".join(r for kind in ("launch", "run") for r in reply.remarks(kind)) or reply.text
-            result.problem, result.text = "the launch failed", f"{where} the launch failed: {reasons}"
+        if why := why_failed(reply.answer):
+            result.problem, result.text = "the launch failed", f"{where} the launch failed: {why}"
             return
         now = self.seen.view(torch.int32)[chosen - self.out_start // 4]
         text = self._wrong(call)

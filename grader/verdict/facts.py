@@ -99,7 +99,7 @@ class CaseResult:
     status: str
     dims: dict[str, Any] = field(default_factory=dict)
     problem: str = ""
-    """wrong, unwritten, guard, crash, timeout, exit, output, launch, finding, oom or "" when it passed."""
+    """wrong, unwritten, guard, inputs, crash, timeout, exit, output, reply, launch, finding, oom or "" when it passed."""
     text: str = ""
     """What a learner reads about it, over several lines; empty when it passed."""
     seconds: float = 0.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -50,11 +49,9 @@ def test_run_time(judged: Judge, places: dict[str, str], file: Path) -> None:
 
 @pytest.mark.parametrize("file", files("compile"))
 def test_compile_time(judged: Judge, file: Path) -> None:
-    began = time.monotonic()
     verdict = judged(file)
     assert not verdict.passed, as_text(verdict)
     assert SECRET not in verdict.to_json()
-    assert time.monotonic() - began < 90
     assert len(verdict.to_json()) < 200_000
 
 

@@ -61,9 +61,10 @@ def whole_suite(machine: Machine, log: Path) -> str:
     return _counts(log)
 
 
-def run_tests(machine: Machine, tests: str, log: Path, **environment: str) -> str:
+def run_tests(machine: Machine, tests: str, log: Path, before: str = "true", **environment: str) -> str:
     """Some of the tests, in an environment that is set up if it is not there: how many passed."""
-    _run(machine, f"make && .venv/bin/python -m pytest {tests} -n auto", log, minutes=60, **environment)
+    shell = f"{before} && make && .venv/bin/python -m pytest {tests} -n auto"
+    _run(machine, shell, log, minutes=60, **environment)
     return _counts(log)
 
 

@@ -10,7 +10,8 @@ import torch
 
 from grader.course.task import Case, Exercise, Input, Output, normal
 from grader.judge.cases import plan, run_case
-from grader.runner.client import Child, LoadFailed, clean
+from grader.runner.answers import clean
+from grader.runner.client import Child, LoadFailed
 from grader.runner.program import build_runner
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader import course
+from grader.cli.app import run
 from grader.course import Entry
 from grader.errors import GraderError
 from grader.runner.buffers import prepare
@@ -17,8 +18,8 @@ from grader.verdict import Timing
 from tests.runner.test_runner import exercise
 
 
-def report(device: str = "cuda", median: float = 10.0) -> b.BenchReport:
-    machine = b.Machine("a GPU", copy_gigabytes_per_second=1000.0, product_gigaflops={"f32": 50_000.0})
+def report(device: str = "cuda", median: float = 10.0, gpu: str = "NVIDIA H200") -> b.BenchReport:
+    machine = b.Machine(gpu, copy_gigabytes_per_second=1000.0, product_gigaflops={"f32": 50_000.0})
     timing = Timing("large", "f32", b.GPU_CLOCK, {"n": 5}, runs=20, bytes=8e6, flops=1e6, median_us=median)
     timing.torch_eager_us, timing.torch_compile_us = 40.0, 20.0
     b.roofline(timing, machine)
@@ -64,13 +65,36 @@ def test_recording_keeps_the_other_exercises(tmp_path: Path) -> None:
     assert path == tmp_path / "lessons/day01_x/h200.json"
     assert content["version"] == 1 and list(content["exercises"]) == ["add", "other"]
     kept = content["exercises"]["add"]
-    assert kept["timings"][0]["median_us"] == 12.346 and kept["machine"]["device"] == "a GPU"
+    assert kept["timings"][0]["median_us"] == 12.346 and kept["machine"]["device"] == "NVIDIA H200"
     assert kept["command"] and kept["date"] == "2024-02-29"
 
 
 def test_simulated_times_are_never_recorded(tmp_path: Path) -> None:
     with pytest.raises(GraderError, match="only times of a real GPU"):
         b.record(report("cpu"), Entry(tmp_path, "day01_x", "add"))
+
+
+@pytest.mark.parametrize("gpu", ["NVIDIA A100-SXM4-80GB", "NVIDIA GH200 480GB", "NVIDIA H2000", ""])
+def test_figures_of_another_gpu_go_into_a_file_of_their_own(tmp_path: Path, gpu: str) -> None:
+    entry = Entry(tmp_path, "day01_x", "add")
+    with pytest.raises(GraderError, match=f"h200.json holds figures of an H200; this is an {gpu}") as raised:
+        b.record(report(gpu=gpu), entry)
+    assert "--record-in FILE" in raised.value.hint and not (tmp_path / "lessons").exists()
+    own = tmp_path / "own" / "figures.json"
+    assert b.record(report(gpu=gpu), entry, own) == own
+    assert json.loads(own.read_text())["exercises"]["day01_x/add"]["machine"]["device"] == gpu
+
+
+@pytest.mark.parametrize("arguments", [["--record"], ["--record", "--all"]])
+def test_another_gpu_is_refused_before_it_is_timed(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(b, "gpu_name", lambda: "NVIDIA L4")
+    monkeypatch.setattr(b, "bench", lambda *_, **__: pytest.fail("it was timed"))
+    names = [] if "--all" in arguments else ["residual_add"]
+    assert run(["bench", *names, "--device", "cuda", *arguments]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "this is an NVIDIA L4" in said and "--record-in FILE" in said
 
 
 def test_timing_in_the_child(libraries: tuple[Path, Path]) -> None:
@@ -147,7 +171,7 @@ def pretended_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(b, "gpu_architecture", lambda: "sm_90")
     monkeypatch.setattr(b, "compile_kernel", lambda path, *_, **__: compile_kernel(path, "cpu", checks=False))
     monkeypatch.setattr(b, "build_runner", lambda *_: build_runner("cpu"))
-    machine = b.Machine("pretended", l2_bytes=16384, copy_gigabytes_per_second=1000.0)
+    machine = b.Machine("NVIDIA H200", l2_bytes=16384, copy_gigabytes_per_second=1000.0)
     monkeypatch.setattr(b, "measure_machine", lambda: machine)
 
     def time_calls(functions, runs: int = 0, flush_bytes: int = 0) -> list[float]:

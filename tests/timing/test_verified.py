@@ -5,6 +5,8 @@ The simulator stands for the GPU here, and a file in memory for what is shared: 
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -108,20 +110,51 @@ def few_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verified, "SHORTEST_US", 0.0)
     monkeypatch.setattr(verified, "SURE", 0.0)  # on a busy machine nothing is sure
     monkeypatch.setattr(verified, "SLACK_US", 1e8)
+    monkeypatch.setattr(verified, "SECONDS", math.inf)
 
 
-def test_an_honest_kernel_gets_its_time(tmp_path: Path) -> None:
-    slow = (
-        "#include <time.h>\n"
-        + HEAD
-        + LAUNCHER % "timespec t{0, 50000000}; nanosleep(&t, nullptr); work(x, out, n, stream);"
-    )
-    once = measure(tmp_path, HEAD + LAUNCHER % "work(x, out, n, stream);")
-    often = measure(tmp_path, slow)
-    for result in (*once, *often):
+@pytest.fixture
+def steady(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that take what they would on a machine with nothing else to do: a millisecond, and 20 more with the kernel."""
+    whole = verified.Clock._one
+    calls = itertools.count()
+
+    def as_if_idle(clock: Any, child: Child, call: Any, launcher: str, lines: list[str]) -> tuple:
+        _, *seen = whole(clock, child, call, launcher, lines)
+        milliseconds = (1 if launcher == "do_nothing" else 21) + next(calls) % 3 / 100
+        return (milliseconds / 1000, *seen)
+
+    monkeypatch.setattr(verified.Clock, "_one", as_if_idle)
+
+
+SLEEPY = (
+    "#include <time.h>\n"
+    + HEAD
+    + LAUNCHER % "timespec t{0, 20000000}; nanosleep(&t, nullptr); work(x, out, n, stream);"
+)
+
+
+def test_an_honest_kernel_gets_its_time(tmp_path: Path, steady: None) -> None:
+    results = measure(tmp_path, HEAD + LAUNCHER % "work(x, out, n, stream);")
+    for result in results:
         assert result.problem == "" and result.sets == 8 and result.off > 0, result
-    assert [result.name for result in once] == ["small", "large"]
-    assert often[1].microseconds > 20_000, "it sleeps for 50 ms"
+        assert 19_900 < result.microseconds < 20_100
+    assert [result.name for result in results] == ["small", "large"]
+
+
+def test_the_clock_runs_while_the_kernel_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = verified.Clock._one
+    seconds: dict[str, list[float]] = {}
+
+    def noted(clock: Any, child: Child, call: Any, launcher: str, lines: list[str]) -> tuple:
+        seen = whole(clock, child, call, launcher, lines)
+        seconds.setdefault(launcher, []).append(seen[0])
+        return seen
+
+    monkeypatch.setattr(verified.Clock, "_one", noted)
+    measure(tmp_path, SLEEPY)
+    assert len(seconds["twice"]) == 2 * (8 + verified.WARMUP)
+    assert min(seconds["twice"]) >= 0.02, "it sleeps for 20 ms, and longer on a busy machine"
 
 
 CHEATS = {
@@ -246,14 +279,7 @@ def stage_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
     return judge
 
 
-SLEEPY = (
-    "#include <time.h>\n"
-    + HEAD
-    + LAUNCHER % "timespec t{0, 20000000}; nanosleep(&t, nullptr); work(x, out, n, stream);"
-)
-
-
-def test_the_time_that_counts_is_shown(stage_of: Callable[[str, float], Stage]) -> None:
+def test_the_time_that_counts_is_shown(stage_of: Callable[[str, float], Stage], steady: None) -> None:
     stage = stage_of(SLEEPY, 20_000.0)
     assert stage.status == PASSED, stage.text
     assert "by our own clock" in stage.summary
@@ -264,7 +290,7 @@ def test_the_time_that_counts_is_shown(stage_of: Callable[[str, float], Stage]) 
     assert "The times that count" in captured.get() and "+-" in captured.get()
 
 
-def test_times_of_its_own_that_are_not_true_fail(stage_of: Callable[[str, float], Stage]) -> None:
+def test_times_of_its_own_that_are_not_true_fail(stage_of: Callable[[str, float], Stage], steady: None) -> None:
     stage = stage_of(SLEEPY, 1.0)
     assert stage.status == FAILED and stage.summary == "its own times are not true"
     assert "another stream" in stage.text and "events around the launch saw 1 us" in stage.text

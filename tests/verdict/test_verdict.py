@@ -44,6 +44,10 @@ def test_the_schema_describes_what_is_written() -> None:
     jsonschema.validate(json.loads(example().to_json()), SCHEMA)
 
 
+def test_the_schema_says_its_version() -> None:
+    assert SCHEMA["title"] == f"The verdict of grader check, version {v.SCHEMA_VERSION}"
+
+
 def test_the_schema_knows_every_field() -> None:
     for name, part in [("", SCHEMA), *SCHEMA["$defs"].items()]:
         if name == "number":

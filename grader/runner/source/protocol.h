@@ -6,8 +6,8 @@
 //     libsim PATH                            simulator only
 //     kernel PATH
 //     set KEY VALUE                          a setting of the simulator
-//   call LAUNCHER                            files: inputs, outputs, report. reply: "done CODE" and a text for each
-//   remark
+//   call LAUNCHER                            files: inputs, outputs, report. reply: "done CODE" and a line
+//                                            "remark KIND TEXT" for each remark, or "error" and a text
 //     in NAME DTYPE PLACE BYTES SHIFT NDIM SIZES...
 //     out NAME DTYPE PLACE BYTES SHIFT NDIM SIZES...
 //     inout NAME ...                         an output that the kernel may read, as it starts with values
@@ -15,18 +15,20 @@
 //     value BYTES_IN_HEX
 //     stream
 //   time LAUNCHER WARMUP RUNS FLUSH          files: as call. reply: as call; the report holds the times
-//     ...arguments as above, the line "next" before each further set. Before each run FLUSH bytes of other
-//     device memory are read, so that no input is left in the cache (0: none)
-//   run LAUNCHER OUTPUTS BYTES               files: memory of the device, made by the parent, that the child maps now and
-//   not before.
-//     ...arguments as above. PLACE counts from the start for inputs, from OUTPUTS on for outputs. reply: as call, when
-//     the device has come to rest
-//   awake                                    reply: "ok", when process and device are warm. The next request comes at once:
-//   it is waited for without sleep
+//     ...                                    arguments as above, the line "next" before each further set. Before each
+//                                            run FLUSH bytes of other device memory are read, so that no input is left
+//                                            in the cache (0: none)
+//   run LAUNCHER OUTPUTS BYTES               files: memory of the device, made by the parent, that the child maps now
+//                                            and not before. reply: as call, when the device has come to rest
+//     ...                                    arguments as above. PLACE counts from the start for inputs, from OUTPUTS
+//                                            on for outputs
+//   awake                                    reply: "ok", when process and device are warm. The next request comes at
+//                                            once: it is waited for without sleep
 //   release                                  reply: "ok", when the memory of the last run is no longer mapped
 //   writer TENSOR OFFSET...                  reply: "writer" and per offset a line "X Y Z X Y Z" or "unknown"
 //   quit
 //
+// KIND is launch, run, memory, changed, setup or fetch; "remark report" stands alone: the report could not be written.
 // PLACE is where a tensor's bytes start in its file, SHIFT how many bytes past a 256-byte boundary it must lie.
 // Arguments are in the launcher's order. Each output lies between two guards of GUARD_BYTES in its file.
 #pragma once

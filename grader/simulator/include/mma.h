@@ -6,9 +6,10 @@
 // bank conflicts are counted as on the hardware:
 //
 //   f16 factors from shared memory       ldmatrix: a lane reads 16 bytes, a row of a tile
-//   other 16-bit elements                32 bits a lane for each tile; transposed in registers when the layout asks for
-//   it f32 sums, layout along the rows      64 bits a lane for each tile f32 sums the other way, tf32         32 bits a
-//   lane for each element
+//   other 16-bit elements                32 bits a lane for each tile, transposed in registers where the layout asks
+//                                        for it
+//   f32 sums, layout along the rows      64 bits a lane for each tile
+//   f32 sums the other way, tf32         32 bits a lane for each element
 //
 // A product of 16x16x16 is two of mma.sync.m16n8k16, as in the hardware; 8x32x16 is 32x8x16 with the sides exchanged.
 #pragma once

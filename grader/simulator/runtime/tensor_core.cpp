@@ -2,6 +2,7 @@
 #include "sim/tensor_core.h"
 
 #include "scheduler.h"
+#include "sim/error_codes.h"
 #include "sim/small_float.h"
 #include "sim/warp.h"
 
@@ -143,62 +144,53 @@ void multiply_doubles(void* const arguments[lanes], unsigned participants) {
     }
 }
 
-WarpFinish multiplication(Mma kind) {
-    switch (kind) {
-        case Mma::m16n8k16_f32_f16:
-            return multiply<16, HalfElements, FloatSums>;
-        case Mma::m16n8k16_f32_bf16:
-            return multiply<16, Bfloat16Elements, FloatSums>;
-        case Mma::m16n8k16_f16_f16:
-            return multiply<16, HalfElements, HalfSums>;
-        case Mma::m16n8k8_f32_f16:
-            return multiply<8, HalfElements, FloatSums>;
-        case Mma::m16n8k8_f32_bf16:
-            return multiply<8, Bfloat16Elements, FloatSums>;
-        case Mma::m16n8k8_f16_f16:
-            return multiply<8, HalfElements, HalfSums>;
-        case Mma::m16n8k8_f32_tf32:
-            return multiply<8, Tf32Elements, FloatSums>;
-        case Mma::m16n8k4_f32_tf32:
-            return multiply<4, Tf32Elements, FloatSums>;
-        case Mma::m16n8k32_s32_s8:
-            return multiply<32, SignedBytes, IntegerSums>;
-        case Mma::m16n8k32_s32_u8:
-            return multiply<32, UnsignedBytes, IntegerSums>;
-        case Mma::m16n8k16_s32_s8:
-            return multiply<16, SignedBytes, IntegerSums>;
-        case Mma::m16n8k16_s32_u8:
-            return multiply<16, UnsignedBytes, IntegerSums>;
-        case Mma::m8n8k4_f64:
-            return multiply_doubles;
-    }
-    return multiply_doubles;
+// One kind of product.
+struct Product {
+    WarpFinish finish;
+    unsigned operations;  // additions and multiplications of a tile: 2 m n k
+};
+
+template <unsigned K, typename Elements, typename Sums>
+Product m16n8() {
+    return {multiply<K, Elements, Sums>, 2 * 16 * 8 * K};
 }
 
-// Additions and multiplications of a tile: 2 m n k.
-unsigned operations(Mma kind) {
+// Each kind has its case, or this file does not compile. A number that is no kind can come from a kernel alone.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+Product product(Mma kind, const void* caller) {
     switch (kind) {
-        case Mma::m16n8k32_s32_s8:
-        case Mma::m16n8k32_s32_u8:
-            return 2 * 16 * 8 * 32;
         case Mma::m16n8k16_f32_f16:
+            return m16n8<16, HalfElements, FloatSums>();
         case Mma::m16n8k16_f32_bf16:
+            return m16n8<16, Bfloat16Elements, FloatSums>();
         case Mma::m16n8k16_f16_f16:
-        case Mma::m16n8k16_s32_s8:
-        case Mma::m16n8k16_s32_u8:
-            return 2 * 16 * 8 * 16;
+            return m16n8<16, HalfElements, HalfSums>();
         case Mma::m16n8k8_f32_f16:
+            return m16n8<8, HalfElements, FloatSums>();
         case Mma::m16n8k8_f32_bf16:
+            return m16n8<8, Bfloat16Elements, FloatSums>();
         case Mma::m16n8k8_f16_f16:
+            return m16n8<8, HalfElements, HalfSums>();
         case Mma::m16n8k8_f32_tf32:
-            return 2 * 16 * 8 * 8;
+            return m16n8<8, Tf32Elements, FloatSums>();
         case Mma::m16n8k4_f32_tf32:
-            return 2 * 16 * 8 * 4;
+            return m16n8<4, Tf32Elements, FloatSums>();
+        case Mma::m16n8k32_s32_s8:
+            return m16n8<32, SignedBytes, IntegerSums>();
+        case Mma::m16n8k32_s32_u8:
+            return m16n8<32, UnsignedBytes, IntegerSums>();
+        case Mma::m16n8k16_s32_s8:
+            return m16n8<16, SignedBytes, IntegerSums>();
+        case Mma::m16n8k16_s32_u8:
+            return m16n8<16, UnsignedBytes, IntegerSums>();
         case Mma::m8n8k4_f64:
-            return 2 * 8 * 8 * 4;
+            return {multiply_doubles, 2 * 8 * 8 * 4};
     }
-    return 0;
+    raise_fault(events::FaultKind::illegal_instruction, cudaErrorIllegalInstruction, nullptr, caller,
+                "a product on tensor cores of a kind that there is not");
 }
+#pragma GCC diagnostic pop
 
 // The 8x8 matrices of 16-bit elements that go through ldmatrix and its siblings: [matrix][row][column].
 struct Matrices {
@@ -262,16 +254,17 @@ Registers meet(Site site, const char* name, Operands& operands, WarpFinish finis
 }  // namespace
 
 Registers mma(Site site, Mma kind, uint64_t a01, uint64_t a23, uint64_t b01, uint64_t c01, uint64_t c23) {
+    Product wanted = product(kind, CALLER);
     Operands operands = {};
     split(a01, operands.a);
     split(a23, operands.a + 2);
     split(b01, operands.b);
     split(c01, operands.c);
     split(c23, operands.c + 2);
-    Registers sums = meet(site, "mma.sync", operands, multiplication(kind), CALLER);
+    Registers sums = meet(site, "mma.sync", operands, wanted.finish, CALLER);
     Thread& self = *current_thread;
     if (self.lane == 0 && self.warp->block->launch->checks_enabled) {
-        events::tensor_product(*self.warp, operations(kind), CALLER);
+        events::tensor_product(*self.warp, wanted.operations, CALLER);
     }
     return sums;
 }

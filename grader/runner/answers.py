@@ -1,0 +1,160 @@
+"""What the child answers, in types.
+
+An answer comes from the process in which the kernel ran, so it may be anything. ``parse`` gives one of the types below, or
+``Malformed`` for what the runner never says; there is no answer without a type that could be taken for a good one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MOST_BYTES = 16384
+"""Of an answer, as in ``source/wire.h``."""
+
+MOST_PRINTED = 4000
+"""Characters of a text that are shown."""
+
+REMARKS = ("launch", "run", "memory", "changed", "setup", "fetch")
+
+
+@dataclass(frozen=True)
+class Ok:
+    """It did what was asked, and there is nothing to say about it."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """It could not do what was asked: no such launcher, a library that does not load."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """The launcher has returned."""
+
+    code: int
+    """The CUDA error, 0 for none."""
+    remarks: tuple[tuple[str, str], ...] = ()
+    """Of the kinds in ``REMARKS``."""
+    report_cut: bool = False
+    """The simulator could not write its report: what stands there is then not all of it, or not its own."""
+
+    def said(self, *kinds: str) -> list[str]:
+        """The remarks of these kinds, kind by kind."""
+        return [text for wanted in kinds for kind, text in self.remarks if kind == wanted]
+
+
+@dataclass(frozen=True)
+class Writers:
+    """For each place that was asked for, block and thread that wrote it, where that is known."""
+
+    places: tuple[tuple[list[int], list[int]] | None, ...]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """It gave no answer, or one that the runner never gives."""
+
+    problem: str
+    """crash, timeout, exit, output, oom, or reply."""
+    text: str
+    """How it ended."""
+
+
+Answer = Ok | Refused | Done | Writers | Ended
+
+
+def why_failed(answer: Answer) -> str:
+    """Why a launcher did not do what it should; empty when it did."""
+    match answer:
+        case Done():
+            reasons = answer.said("launch", "run", "memory", "setup", "fetch")
+            return "; ".join(reasons) or (f"CUDA error {answer.code}" if answer.code else "")
+        case Refused():
+            return answer.reason
+        case Ended():
+            return answer.text
+    return "it gave no answer to that"
+
+
+class Malformed(ValueError):
+    """Not the runner's words."""
+
+
+_GIVEN = {
+    "load": (Ok, Refused),
+    "call": (Done, Refused),
+    "time": (Done, Refused),
+    "run": (Done, Refused),
+    "awake": (Ok,),
+    "release": (Ok,),
+    "writer": (Writers,),
+}
+"""What may be answered to which request."""
+
+
+def parse(packet: bytes, request: str) -> Answer:
+    """The answer to a request, which is named by its first word."""
+    if len(packet) > MOST_BYTES:
+        raise Malformed(f"more than {MOST_BYTES} bytes")
+    try:
+        text = packet.decode()
+    except UnicodeDecodeError as error:
+        raise Malformed("bytes that are no text") from error
+    answer = _parse(text)
+    if not isinstance(answer, _GIVEN[request]):
+        raise Malformed(f"{_shown(text)} to the request '{request}'")
+    return answer
+
+
+def _parse(text: str) -> Answer:
+    first, _, rest = text.partition("\n")
+    if text == "ok":
+        return Ok()
+    if text.startswith("error "):
+        return Refused(clean(text.removeprefix("error ")).strip() or "no reason given")
+    if match := re.fullmatch(r"done (-?[0-9]{1,10})", first):
+        remarks = rest.splitlines()
+        cut = "remark report" in remarks
+        return Done(int(match[1]), tuple(_remark(line) for line in remarks if line != "remark report"), cut)
+    if first == "writer":
+        return Writers(tuple(_writer(line) for line in rest.splitlines()))
+    raise Malformed(_shown(text))
+
+
+def _remark(line: str) -> tuple[str, str]:
+    match = re.fullmatch(rf"remark ({'|'.join(REMARKS)}) (.*)", line)
+    if match is None:
+        raise Malformed(_shown(line))
+    return match[1], clean(match[2])
+
+
+def _writer(line: str) -> tuple[list[int], list[int]] | None:
+    if line == "unknown":
+        return None
+    if not re.fullmatch(r"[0-9]{1,10}( [0-9]{1,10}){5}", line):
+        raise Malformed(_shown(line))
+    numbers = [int(word) for word in line.split(" ")]
+    return numbers[:3], numbers[3:]
+
+
+def parse_times(report: bytes) -> list[float]:
+    """The microseconds of each run that stand in the report of a request ``time``."""
+    times = []
+    for line in report.split():
+        if not re.fullmatch(rb"-?[0-9]{1,15}\.[0-9]{3}", line):
+            raise Malformed(_shown(line.decode(errors="replace")))
+        times.append(float(line))
+    return times
+
+
+def _shown(text: str) -> str:
+    return ascii(text[:40] + ("..." if len(text) > 40 else ""))
+
+
+def clean(text: str, most: int = MOST_PRINTED) -> str:
+    """A text of the child made safe to show in a terminal: no control characters, and not endless."""
+    kept = "".join(c if c in "\n\t" or (c.isprintable() and c != "\x7f") else "\ufffd" for c in text[: most + 1])
+    return kept[:most] + "\n... (more was printed)" if len(text) > most else kept

@@ -1,0 +1,198 @@
+"""The report as libsim writes it (``checks/report.cpp``): its JSON in types, with a bound on everything.
+
+The kernel shares libsim's process and can write a report of its own. So nothing is taken that libsim would not write: a
+field more or less, a number that is none or out of range, a text or list of any length, a finding without the memory that
+it is about. ``read`` refuses it as a whole; what it lets through is what the rest of the grader may rely on.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from grader.errors import GraderError
+
+Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+"""Of things that happened, bytes, and places in a library."""
+Word = Annotated[int, Meta(ge=0)]
+"""64 bits that may mean anything: an address, a mask, what a launch asked for. ``_Part`` checks the upper bound."""
+Small = Annotated[int, Meta(ge=0, le=(1 << 32) - 1)]
+Offset = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+"""In bytes; negative before the start."""
+Triple = Annotated[list[Small], Meta(min_length=3, max_length=3)]
+Name = Annotated[str, Meta(max_length=64)]
+KernelName = Annotated[str, Meta(max_length=256)]
+MOST = 1 << 20
+"""Entries of a list."""
+
+_RACES = ("within_warp", "within_block", "between_blocks", "copy_not_awaited")
+_ABOUT_MEMORY = (
+    *_RACES,
+    "use_after_free",
+    "write_to_const",
+    "write_to_constant",
+    "leak",
+    "uninitialised_read",
+    "output_not_written",
+)
+"""Kinds of findings whose sentences name the memory."""
+
+
+def _clean(text: str) -> str:
+    """Without control characters, which terminals would obey, and halves of characters, which no file can hold."""
+    return text if text.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
+
+
+class _Part(msgspec.Struct, forbid_unknown_fields=True):
+    """A JSON object of known members."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if isinstance(value, str):
+                setattr(self, name, _clean(value))
+            elif isinstance(value, int) and value >= 1 << 64:
+                raise ValueError(f"{name} has more than 64 bits")
+
+
+class Memory(_Part):
+    """The memory in which something happened."""
+
+    kind: Name
+    name: Name
+    dtype: Name
+    shape: Annotated[list[Count], Meta(max_length=8)]
+    id: Small
+    bytes: Count
+    element_bytes: Small
+    offset: Offset
+
+
+class Side(_Part, kw_only=True):
+    """One thread's part in a finding. ``site`` 0: unknown."""
+
+    site: Small
+    access: Name
+    fallback: Small | None = None
+    line: Small | None = None
+    block: Triple | None = None
+    thread: Triple | None = None
+
+
+class Finding(Side, kw_only=True):
+    """Something that is wrong."""
+
+    check: Literal["memcheck", "initcheck", "racecheck", "synccheck", "fault"]
+    kind: Name
+    kernel: KernelName = ""
+    count: Count
+    bytes: Small
+    data: Word
+    number: Word
+    detail: Annotated[str, Meta(max_length=400)] = ""
+    other: Side | None = None
+    memory: Memory | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.kind in _ABOUT_MEMORY and self.memory is None:
+            raise ValueError(f"{self.kind} of no memory")
+        if self.kind in _RACES and self.other is None:
+            raise ValueError(f"{self.kind} with nobody")
+        if self.kind == "output_not_written" and not re.fullmatch(r"[0-9]{1,19}(,[0-9]{1,19}){0,4}", self.detail):
+            raise ValueError("elements that are no numbers")
+
+
+class Site(_Part):
+    """What was counted at one access of one kernel."""
+
+    site: Small
+    space: Literal["global", "shared", "constant"]
+    access: Name
+    size: Small
+    accesses: Count
+    requests: Count
+    bytes: Count
+    sectors: Count
+    ideal_sectors: Count
+    wavefronts: Count
+    ideal_wavefronts: Count
+    worst_ways: Count
+
+
+class Kernel(_Part):
+    """What was counted in all launches of one kernel."""
+
+    name: KernelName
+    launches: Count
+    grid: Triple
+    block: Triple
+    dynamic_shared_bytes: Word
+    static_shared_bytes: Count
+    blocks: Count
+    threads: Count
+    barriers: Count
+    touched_bytes_read: Count
+    touched_bytes_written: Count
+    touched_bytes: Count
+    sites: Annotated[list[Site], Meta(max_length=MOST)]
+    barrier_sites: Annotated[list[tuple[Small, Count]], Meta(max_length=MOST)]
+    tensor_sites: Annotated[list[tuple[Small, Count]], Meta(max_length=MOST)]
+
+
+class Traced(_Part, kw_only=True):
+    """One access of a warp, with the offsets of the lanes that took part."""
+
+    site: Small
+    access: Name
+    space: Literal["global", "shared", "constant"]
+    size: Small
+    block: Annotated[list[Small], Meta(max_length=3)] = []
+    warp: Small
+    number: Small
+    name: Name
+    kernel: KernelName
+    lanes: Annotated[list[Small], Meta(max_length=32)]
+    offsets: Annotated[list[Offset], Meta(max_length=32)]
+
+
+class Report(_Part):
+    """The whole. A report without a member says nothing of it: an empty object is a run in which nothing happened."""
+
+    version: Literal[1] = 1
+    findings: Annotated[list[Finding], Meta(max_length=MOST)] = []
+    dropped_findings: Count = 0
+    kernels: Annotated[list[Kernel], Meta(max_length=MOST)] = []
+    scratch_bytes: Count = 0
+    traces: Annotated[list[Traced], Meta(max_length=MOST)] = []
+    executed: Annotated[list[tuple[Count, Small, Count, Count, Count]], Meta(max_length=MOST)] | None = None
+    """Address in the kernel library, kernel, executions by lanes and by warps, and lanes there were. None: not counted."""
+    sites: Annotated[list[tuple[Small, Small, Count]], Meta(max_length=MOST)] = []
+    """Number of a site, module, and the place in it."""
+    modules: Annotated[list[Annotated[str, Meta(max_length=4096)]], Meta(max_length=MOST)] = []
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.modules = [_clean(module) for module in self.modules]
+        if any(module >= len(self.modules) for _, module, _ in self.sites):
+            raise ValueError("a site in no module")
+
+
+class MadeUp(GraderError):
+    """A report that libsim did not write."""
+
+
+_decoder = msgspec.json.Decoder(Report)
+
+
+def read(text: str) -> Report:
+    """The report, or ``MadeUp``, which says what is wrong with it."""
+    try:
+        return _decoder.decode(text or "{}")
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise MadeUp(
+            f"the simulator's report is not one that it would write: {error}", "The kernel overwrote it, or its memory."
+        ) from error

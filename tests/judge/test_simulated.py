@@ -1,0 +1,48 @@
+"""Who is to blame for a report that cannot be read: the kernel that made it up, or the grader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.building.build import BuiltKernel, compile_kernel
+from grader.judge.cases import Run, plan
+from grader.judge.simulated import attach_findings
+from grader.simulator.report import Report
+from grader.verdict import PASSED, OutputResult
+from tests.judge.test_check import HEAD, KERNEL, LAUNCHER, RIGHT, exercise
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> BuiltKernel:
+    file = tmp_path / "twice.cu"
+    file.write_text(HEAD + KERNEL.replace("BODY", RIGHT) + LAUNCHER)
+    return compile_kernel(file, "cpu", checks=True)
+
+
+def passed(report: str) -> Run:
+    """A run whose output is right, and its report."""
+    task = exercise()
+    made = plan(task, task.runs()[2:3], seed=1)[0]
+    made.report, made.result.status = report, PASSED
+    made.result.outputs = [OutputResult("out", "f32", [100], True, 100)]
+    return made
+
+
+@pytest.mark.parametrize("report", ["", "{", "[]", '{"version": 1' + "0" * 5000 + "}", '{"findings": [{}]}', "\ufffd"])
+def test_a_report_that_a_kernel_made_up_is_its_failure(built: BuiltKernel, report: str) -> None:
+    made = passed(report)
+    attach_findings(made, built, built.file)
+    (finding,) = made.result.findings
+    assert finding.kind == "implausible" and "missing or cannot be read" in finding.message
+
+
+def fails(self: object) -> Report:
+    raise IndexError("mine")
+
+
+def test_a_fault_of_the_grader_is_not(built: BuiltKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grader.simulator.report._Reader.read", fails)
+    with pytest.raises(IndexError):
+        attach_findings(passed("{}"), built, built.file)

@@ -1,0 +1,25 @@
+"""What CONTRIBUTING says of other people's machines is what was recorded of those that the script makes."""
+
+from __future__ import annotations
+
+from tests.machines import table
+from tests.machines.steps import STEPS
+
+
+def test_contributing_shows_what_was_recorded() -> None:
+    assert table.render() in table.CONTRIBUTING.read_text(encoding="utf-8"), "run `python -m tests.machines --record`"
+
+
+def test_every_machine_and_every_compiler_was_tried() -> None:
+    recorded = table.recorded()
+    assert list(recorded["machines"]) == list(table.descriptions())
+    assert list(recorded["compilers"]) == table.compilers()
+    for name, row in recorded["machines"].items():
+        assert set(table.descriptions()[name].run) <= set(row), name
+
+
+def test_descriptions_name_what_there_is() -> None:
+    for name, machine in table.descriptions().items():
+        assert set(machine.run) <= set(STEPS), name
+        assert machine.suite in table.by_suite() and machine.home in ("writable", "read-only"), name
+        assert machine.source in ("clone", "zip"), name

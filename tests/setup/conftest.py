@@ -1,0 +1,114 @@
+"""A course of one package, and its set-up with a pip that a test can stop anywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DRIVE = Path(__file__).with_name("drive.py")
+PYPROJECT = """\
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "tiny"
+version = "1.0"
+requires-python = "{supported}"
+dependencies = ["torch"]
+optional-dependencies = {{ test = [] }}
+
+[tool.setuptools]
+packages = ["grader"]
+"""
+# Stands in for what builds the simulator; waits or fails where a test says so, as the fake pip does.
+INSTALL = """\
+import sys, pathlib
+if (pathlib.Path.cwd() / "fake.json").exists():
+    import pip.__main__
+    pip.__main__.told("ahead")
+(pathlib.Path(sys.prefix) / "built").touch()
+"""
+
+
+class TinyCourse:
+    """A course folder with the repository's Makefile and grader.environment."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        (root / "grader").mkdir(parents=True)
+        shutil.copytree(REPOSITORY / "grader" / "environment", root / "grader" / "environment")
+        (root / "grader" / "__init__.py").touch()
+        (root / "grader" / "install.py").write_text(INSTALL)
+        shutil.copy(REPOSITORY / "Makefile", root)
+        supported = next(line for line in (REPOSITORY / "pyproject.toml").open() if line.startswith("requires-python"))
+        (root / "pyproject.toml").write_text(PYPROJECT.format(supported=supported.split('"')[1]))
+        self.pin("2.0")
+
+    def pin(self, version: str) -> None:
+        """What constraints.txt asks for."""
+        (self.root / "constraints.txt").write_text(f"torch=={version}\n")
+
+    def tell(self, place: str | None, **more: str) -> None:
+        """Where the fake pip hangs, or what it says when it fails there; None: nowhere."""
+        (self.root / "reached").unlink(missing_ok=True)
+        (self.root / "fake.json").write_text(json.dumps({"place": place, **more}))
+
+    def start(self, *arguments: str, python: str | Path = sys.executable, **variables: str) -> subprocess.Popen:
+        """Starts the set-up, as `make` does."""
+        return subprocess.Popen(
+            [python, "-ESs", DRIVE, *arguments],
+            cwd=self.root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | variables,
+        )
+
+    def set_up(self, *arguments: str, **more: str) -> tuple[int, str]:
+        """Runs the set-up to its end: its exit status and what it said."""
+        process = self.start(*arguments, **more)
+        said, _ = process.communicate(timeout=240)
+        return process.returncode, said
+
+    def stop(self, place: str, number: int, *arguments: str) -> tuple[int, str]:
+        """Runs the set-up until it is at a place, and ends it there by a signal."""
+        self.tell(place)
+        process = self.start(*arguments)
+        while not (self.root / "reached").exists():
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.02)
+        process.send_signal(number)
+        said, _ = process.communicate(timeout=240)
+        self.tell(None)
+        return process.returncode, said
+
+    @property
+    def torch(self) -> str:
+        """The version of torch that is installed whole; empty if none is."""
+        found = [path.read_text() for path in self.root.glob(".venv/lib/python3*/site-packages/torch/version.txt")]
+        return found[0] if found else ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the set-up says that it came to its end, and it is true."""
+        return (
+            (self.root / ".venv" / ".installed").exists()
+            and (self.root / ".venv" / "built").exists()
+            and bool(self.torch)
+        )
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TinyCourse:
+    """A course that was never set up."""
+    monkeypatch.setenv("GRADER_CXX", "true")  # any program will do: nothing is compiled here
+    return TinyCourse(tmp_path / "course")

@@ -1,0 +1,157 @@
+"""A set-up that was interrupted is finished by the next one, and never half-believed."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.setup.conftest import TinyCourse
+
+PLACES = ["venv", "tools", "download", "unpacking", "ahead"]
+
+
+def test_set_up_once_then_nothing_to_do(course: TinyCourse) -> None:
+    code, said = course.set_up()
+    assert code == 0 and course.complete, said
+    assert "downloading torch 2.0 (50 MB)" in said and "complete" in said
+    assert not (course.root / ".venv" / "tmp").exists()
+    course.tell("tools", says="pip must not run again")
+    assert course.set_up() == (0, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("place", PLACES)
+def test_the_next_set_up_finishes_it(course: TinyCourse, place: str, number: int) -> None:
+    code, said = course.stop(place, number)
+    assert not course.complete
+    assert "Traceback" not in said
+    if number == signal.SIGKILL:
+        assert code == -signal.SIGKILL
+    else:
+        assert code == 130 and "say `make` again" in said
+    code, said = course.set_up()
+    assert code == 0 and course.complete, said
+    assert course.torch == "2.0"
+    anew = "an earlier set-up did not come to its end" in said
+    assert anew == (place != "ahead"), "what was installed whole is kept, anything else is made anew"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("place", ["tools", "download", "unpacking"])
+def test_an_update_that_was_interrupted(course: TinyCourse, place: str, number: int) -> None:
+    course.set_up()
+    course.pin("2.1")
+    course.stop(place, number)
+    code, said = course.set_up()
+    assert code == 0 and course.complete and course.torch == "2.1", said
+    # Where nothing had changed yet, and we could still say so, the environment is updated, not made anew.
+    assert ("Updating" in said) == (number == signal.SIGINT and place != "unpacking")
+
+
+def test_an_update_without_a_network_leaves_what_was_there(course: TinyCourse) -> None:
+    course.set_up()
+    course.pin("2.1")
+    course.tell("download", says="ERROR: Failed to establish a new connection: [Errno 111] Connection refused")
+    code, said = course.set_up()
+    assert code == 2 and "could not be reached" in said
+    assert course.complete and course.torch == "2.0"
+    course.tell(None)
+    code, said = course.set_up()
+    assert "Updating" in said and course.torch == "2.1"
+
+
+def test_an_update_whose_unpacking_fails_is_made_anew(course: TinyCourse) -> None:
+    course.set_up()
+    course.pin("2.1")
+    course.tell(
+        "unpacking", says="ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"
+    )
+    code, said = course.set_up()
+    assert code == 2 and "The disk is full." in said and not course.complete
+    course.tell(None)
+    code, said = course.set_up()
+    assert code == 0 and "did not come to its end" in said and course.torch == "2.1"
+
+
+def test_an_environment_of_unknown_origin_is_made_anew(course: TinyCourse) -> None:
+    (course.root / ".venv").mkdir()
+    (course.root / ".venv" / ".installed").touch()
+    code, said = course.set_up()
+    assert code == 0 and course.complete and "did not come to its end" in said
+
+
+def test_another_set_up_of_the_same_course_is_waited_for(course: TinyCourse) -> None:
+    course.tell("download")
+    first = course.start()
+    second = None
+    try:
+        while not (course.root / "reached").exists():
+            assert first.poll() is None
+        second = course.start()
+        assert "Another `make`" in second.stdout.readline()
+    finally:
+        course.tell(None)
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=240)
+        if second is not None:
+            said, _ = second.communicate(timeout=240)
+    assert second.returncode == 0 and course.complete, said
+
+
+def test_what_a_killed_set_up_still_runs_is_waited_for(course: TinyCourse) -> None:
+    """pip may outlive the set-up that started it: it would write into the .venv that the next one makes."""
+    from grader.environment.display import Display
+    from grader.environment.set_up import alone
+    from grader.environment.state import Folder
+
+    with alone(Folder(course.root), Display()) as lock:
+        sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[lock])
+    second = course.start()
+    try:
+        assert "Another `make`" in second.stdout.readline()
+    finally:
+        sleeper.communicate(b"\n")
+        second.communicate(timeout=240)
+    assert second.returncode == 0 and course.complete
+
+
+def test_a_course_that_was_moved(course: TinyCourse) -> None:
+    course.set_up()
+    elsewhere = course.root.with_name("moved")
+    shutil.move(course.root, elsewhere)
+    course.root = elsewhere
+    code, said = course.set_up()
+    assert code == 0 and course.complete
+    assert f"the course was moved here from {elsewhere.with_name('course')}" in said
+
+
+def test_a_python_that_is_gone(course: TinyCourse) -> None:
+    course.set_up()
+    python = course.root / ".venv" / "bin" / "python"
+    python.unlink()
+    python.symlink_to("/usr/bin/python-of-last-year")
+    code, said = course.set_up()
+    assert code == 0 and "its Python is gone" in said and course.complete
+
+
+def test_a_python_that_became_another(course: TinyCourse) -> None:
+    course.set_up()
+    python = course.root / ".venv" / "bin" / "python"
+    python.unlink()
+    python.symlink_to("/bin/sh")
+    code, said = course.set_up()
+    assert code == 0 and "its Python is another one now" in said and course.complete
+
+
+def test_another_python_than_the_one_wanted(course: TinyCourse) -> None:
+    course.set_up()
+    record = course.root / ".venv" / ".installed"
+    here = "{}.{}".format(*sys.version_info)
+    record.write_text(record.read_text().replace(f'"python": "{here}"', '"python": "3.10"'))
+    assert course.set_up() == (0, ""), "any Python will do, unless one is asked for"
+    code, said = course.set_up("--this-python")
+    assert code == 0 and f"it has Python 3.10, and you want {here}" in said and course.complete

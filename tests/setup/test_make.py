@@ -1,0 +1,134 @@
+"""`make` with its real pip, on machines and in folders that are not the author's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.setup import wheels
+from tests.setup.conftest import TinyCourse
+
+MAKE = shutil.which("make")
+# What a machine has at least, and no git.
+TOOLS = ("sh", "find", "env", "uname")
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """A folder of programs that is the whole PATH: no Python in it."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for tool in TOOLS:
+        (folder / tool).symlink_to(shutil.which(tool))
+    put(folder, "g++", "exit 0")
+    return folder
+
+
+def put(folder: Path, name: str, does: str) -> None:
+    """A program that a test makes up."""
+    (folder / name).write_text(f"#!/bin/sh\n{does}\n")
+    (folder / name).chmod(0o755)
+
+
+def python_that_says(folder: Path, name: str, version: str) -> None:
+    """A Python of another version: answers the Makefile's question, and says which program was taken when it is run."""
+    put(folder, name, f'case "$*" in *find_spec*) test {version} -ge 11;; *) echo "taken: {name} $*";; esac')
+
+
+def make(course: TinyCourse, machine: Path, *arguments: str, **variables: str) -> tuple[int, str]:
+    """Runs make with nothing but a machine's programs."""
+    surroundings = {"PATH": str(machine), "LC_ALL": "C", "HOME": "/proc/nowhere", **variables}
+    done = subprocess.run(
+        [MAKE, *arguments],
+        cwd=course.root,
+        env=surroundings,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=280,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_python_that_is_too_old_is_passed_over(course: TinyCourse, machine: Path) -> None:
+    python_that_says(machine, "python3", "9")
+    python_that_says(machine, "python3.12", "12")
+    code, said = make(course, machine)
+    assert code == 0 and "taken: python3.12 -ESs -m grader.environment" in said
+
+
+def test_the_environments_own_python_comes_first(course: TinyCourse, machine: Path) -> None:
+    (course.root / ".venv" / "bin").mkdir(parents=True)
+    python_that_says(course.root / ".venv" / "bin", "python", "11")
+    python_that_says(machine, "python3", "13")
+    assert "taken: python -ESs" in make(course, machine)[1]
+    (course.root / ".venv" / "bin" / "python").unlink()
+    assert "taken: python3 -ESs" in make(course, machine)[1]
+
+
+def test_options_reach_the_set_up(course: TinyCourse, machine: Path) -> None:
+    python_that_says(machine, "python3", "13")
+    _, said = make(course, machine, "TORCH=cpu", "PIP_FLAGS=--proxy 'http://a b'")
+    assert "--torch=cpu -- --proxy http://a b" in said and "--this-python" not in said
+    (machine / "my pythons").mkdir()
+    python_that_says(machine / "my pythons", "python3.14", "14")
+    _, said = make(course, machine, f"PYTHON={machine}/my pythons/python3.14")
+    assert "taken: python3.14" in said and "--this-python" in said
+
+
+def test_no_python(course: TinyCourse, machine: Path) -> None:
+    code, said = make(course, machine)
+    assert code == 2 and "no Python 3.11 to 3.14 with venv found" in said and "python3-venv" in said
+
+
+def test_a_python_that_is_asked_for_and_too_old(course: TinyCourse) -> None:
+    """The program's entry can be read by an old Python, down to the line that refuses it."""
+    entry = (course.root / "grader" / "environment" / "__main__.py").read_text()
+    old = (
+        "import sys\nsys.version_info = (3, 9, 18)\nsys.version = '3.9.18 (main)'\n"
+        + entry.partition("import sys\n")[2]
+    )
+    done = subprocess.run([sys.executable, "-c", old], cwd=course.root, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "make: the course needs Python 3.11 or newer" in done.stderr and "is 3.9.18" in done.stderr
+
+
+def test_the_whole_set_up(tmp_path: Path, machine: Path) -> None:
+    """A zip's folder with a space and an umlaut, no git, no home, the C locale, parallel make, and no network."""
+    course = TinyCourse(tmp_path / "Kürs für alle")
+    index = tmp_path / "wheels"
+    index.mkdir()
+    pins = {name: wheels.repack(name, index) for name in ("pip", "setuptools")} | {"torch": "2.0"}
+    for version in ("2.0", "2.1"):
+        wheels.write_empty("torch", version, index)
+    (course.root / "constraints.txt").write_text("".join(f"{name}=={version}\n" for name, version in pins.items()))
+    (machine / "python3").symlink_to(os.path.realpath(sys.executable))
+    offline = f"PIP_FLAGS=--no-index --find-links {index}"
+
+    code, said = make(course, machine, "-j8", offline)
+    assert code == 0 and "complete" in said, said
+    assert (course.root / ".venv" / "built").exists()
+    assert "WARNING" not in said and len(said.splitlines()) < 10
+    assert torch_version(course) == "2.0"
+    assert make(course, machine, "-j8", offline) == (0, "")
+
+    constraints = course.root / "constraints.txt"
+    constraints.write_text(constraints.read_text().replace("torch==2.0", "torch==2.1"))
+    code, said = make(course, machine, offline)
+    assert code == 0 and "Updating" in said and torch_version(course) == "2.1", said
+
+    constraints.write_text(constraints.read_text().replace("torch==2.1", "torch==2.2"))
+    code, said = make(course, machine, offline)
+    assert code == 2 and "torch" in said and "Traceback" not in said
+    assert torch_version(course) == "2.1", "what was there is left"
+
+
+def torch_version(course: TinyCourse) -> str:
+    """What the environment's Python finds."""
+    program = [course.root / ".venv" / "bin" / "python", "-c", "import torch; print(torch.__version__)"]
+    return subprocess.run(program, capture_output=True, text=True).stdout.strip()

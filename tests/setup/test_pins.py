@@ -1,0 +1,91 @@
+"""The pins of constraints.txt fit every Python that the course promises."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[2]
+# The first and the latest known of each, Debian 12's own (3.11.2), and those around which a package makes a difference.
+PYTHONS = (
+    "3.11.0",
+    "3.11.2",
+    "3.11.4",
+    "3.11.5",
+    "3.11.15",
+    "3.12.0",
+    "3.12.13",
+    "3.13.0",
+    "3.13.12",
+    "3.14.0",
+    "3.14.1",
+    "3.14.2",
+)
+LINES = [
+    Requirement(line)
+    for line in (ROOT / "constraints.txt").read_text().splitlines()
+    if line and not line.startswith("#")
+]
+
+
+def applies(line: Requirement, python: str) -> bool:
+    """Whether a pin is meant for a Python."""
+    here = {"python_full_version": python, "python_version": python.rpartition(".")[0]}
+    return line.marker is None or line.marker.evaluate(here)
+
+
+def pins_for(python: str) -> dict[str, str]:
+    """Each package's version for a Python."""
+    return {canonicalize_name(line.name): next(iter(line.specifier)).version for line in LINES if applies(line, python)}
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_each_package_has_one_version(python: str) -> None:
+    names = {canonicalize_name(line.name) for line in LINES}
+    pinned = [canonicalize_name(line.name) for line in LINES if applies(line, python)]
+    assert sorted(pinned) == sorted(names)
+    assert all(re.fullmatch(r"==[\w.]+", str(line.specifier)) for line in LINES)
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_no_pin_asks_for_a_newer_python(python: str) -> None:
+    """As one did that wanted 3.11.5: Debian 12's Python is 3.11.2. Looks at the packages that are installed here."""
+    looked_at = 0
+    for name, version in pins_for(python).items():
+        try:
+            package = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue  # uv, where torch is pip's
+        if package.version.partition("+")[0] != version:
+            continue  # the pin of another Python
+        looked_at += 1
+        supported = SpecifierSet(package.metadata.get("Requires-Python") or "")
+        assert supported.contains(python), f"{name} {version} wants Python {supported}"
+    assert looked_at > 100, "the environment is not the one that `make` sets up"
+
+
+def test_what_is_installed_is_what_is_pinned() -> None:
+    import platform
+
+    pins = pins_for(platform.python_version())
+    installed = {canonicalize_name(package.name): package.version for package in importlib.metadata.distributions()}
+    wanted = {name: version for name, version in pins.items() if name in installed}
+    assert {name: installed[name].partition("+")[0] for name in wanted} == wanted
+
+
+def test_one_range_of_pythons_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["requires-python"] == ">=3.11,<3.15"
+    makefile = (ROOT / "Makefile").read_text()
+    assert "(3, 11) <= sys.version_info[:2] <= (3, 14)" in makefile
+    assert "python3 python3.14 python3.13 python3.12 python3.11;" in makefile
+    assert "Python 3.11 to 3.14" in (ROOT / "README.md").read_text()
+    assert "3.11.0 to 3.14" in (ROOT / "constraints.txt").read_text()
+    assert {f"3.{minor}" for minor in range(11, 15)} == {python.rpartition(".")[0] for python in PYTHONS}

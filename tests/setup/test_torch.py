@@ -1,0 +1,140 @@
+"""Which build of torch is taken, and what is said about its size before it is downloaded."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.environment import torch
+from tests.setup.conftest import TinyCourse
+
+SIZES = {"torch": 526_602_329, "nvidia_cudnn_cu13": 366_173_588, "triton": 197_729_241}
+
+
+class Sizes(http.server.BaseHTTPRequestHandler):
+    """Answers how large a file is; has none of them."""
+
+    def do_HEAD(self) -> None:
+        name = self.path.strip("/").partition("-")[0]
+        self.send_response(200 if name in SIZES else 404)
+        self.send_header("Content-Length", str(SIZES.get(name, 0)))
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a server with large files."""
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sizes)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def planned(address: str, *names: str, version: str = "2.13.0") -> list[dict]:
+    """What pip reports that it would install."""
+    return [
+        {
+            "metadata": {"name": name.replace("_", "-"), "version": version},
+            "download_info": {"url": f"{address}/{name}-{version}-py3-none-any.whl"},
+        }
+        for name in names
+    ]
+
+
+@pytest.fixture
+def no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose nvidia-smi finds nothing."""
+    put_nvidia_smi(tmp_path, "exit 9", monkeypatch)
+
+
+def put_nvidia_smi(folder: Path, does: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An nvidia-smi that comes first on the PATH."""
+    (folder / "bin").mkdir()
+    tool = folder / "bin" / "nvidia-smi"
+    tool.write_text(f"#!/bin/sh\n{does}\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
+
+
+def test_gigabytes_are_announced_with_their_size(course: TinyCourse, index: str, no_gpu: None) -> None:
+    if torch.has_nvidia_gpu():
+        pytest.skip("this machine has an NVIDIA GPU, so nothing is announced on it")
+    (course.root / "planned.json").write_text(json.dumps(planned(index, *SIZES)))
+    code, said = course.set_up()
+    assert code == 0, said
+    assert "a build for CUDA: 1.1 GB in 3 packages" in said and "make TORCH=cpu" in said
+    assert said.index("1.1 GB") < said.index("downloading torch"), "before the download"
+
+
+def test_nothing_is_said_of_a_build_for_cpus(course: TinyCourse, index: str, no_gpu: None) -> None:
+    (course.root / "planned.json").write_text(json.dumps(planned(index, "torch", "sympy", version="2.13.0+cpu")))
+    code, said = course.set_up()
+    assert code == 0 and "CUDA" not in said and "TORCH" not in said
+
+
+def test_with_a_gpu_pip_is_not_even_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_nvidia_smi(tmp_path, "echo 'GPU 0: NVIDIA H200 (UUID: GPU-1)'", monkeypatch)
+    assert torch.has_nvidia_gpu()
+    assert torch.notice(None, [], []) == ""
+
+
+def test_sizes_that_cannot_be_asked_for_are_not_made_up(index: str, tmp_path: Path) -> None:
+    (tmp_path / "a b.whl").write_bytes(bytes(1000))
+    here, gone = (tmp_path / "a b.whl").as_uri(), (tmp_path / "gone.whl").as_uri()
+    assert torch.sizes_of([here, gone, f"{index}/torch-1.whl", f"{index}/unknown-1.whl", "no address"]) == [
+        1000,
+        None,
+        SIZES["torch"],
+        None,
+        None,
+    ]
+    partly = torch.in_words(planned(index, "torch", "nvidia_unknown"))
+    assert "more than 527 MB in 2 packages" in partly
+    assert "2 packages, whose sizes could not be asked for" in torch.in_words(
+        planned("x:", "torch", "nvidia_cudnn_cu13")
+    )
+
+
+def called(course: TinyCourse) -> str:
+    """How uv was called last."""
+    return (course.root / "called").read_text() if (course.root / "called").exists() else ""
+
+
+def test_another_build_is_left_to_uv_and_remembered(course: TinyCourse) -> None:
+    code, said = course.set_up("--torch=cpu")
+    assert code == 0, said
+    assert "--torch-backend cpu" in called(course) and "-c constraints.txt torch" in called(course)
+    assert course.set_up() == (0, ""), "a later make without TORCH changes nothing"
+    (course.root / "called").unlink()
+    course.pin("2.1")
+    code, said = course.set_up()
+    assert code == 0 and "--torch-backend cpu" in called(course)
+
+
+def test_a_choice_outlives_an_interruption(course: TinyCourse) -> None:
+    course.stop("download", signal.SIGKILL, "--torch=cpu")
+    (course.root / "called").unlink()
+    code, said = course.set_up()
+    assert code == 0 and "--torch-backend cpu" in called(course), said
+
+
+def test_another_choice_makes_the_environment_anew(course: TinyCourse) -> None:
+    course.set_up()
+    code, said = course.set_up("--torch=cpu")
+    assert code == 0 and "its torch is the one that pip chose, and you want the build 'cpu'" in said
+    (course.root / "called").unlink()
+    code, said = course.set_up("--torch=pip")
+    assert code == 0 and "its torch is the build 'cpu'" in said and not called(course)
+    assert course.set_up() == (0, "")

@@ -1,0 +1,84 @@
+"""What CI runs: it gets the programs that tests would otherwise be skipped for, or says that it cannot, and goes on."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parent.parent / ".ci" / "run"
+PROGRAMS = {"bwrap": "bubblewrap", "clang++": "clang", "tmux": "tmux", "objdump": "binutils"}
+
+
+class Machine:
+    """A machine that has only what is put on it; its programs write down how they were called."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "bin"
+        self.calls = folder / "calls"
+        self.script = folder / "course" / ".ci" / "run"
+        self.script.parent.mkdir(parents=True)
+        self.path.mkdir()
+        shutil.copy(SCRIPT, self.script)
+        for name in ("bash", "dirname"):
+            (self.path / name).symlink_to(shutil.which(name))
+        self.put("make")
+        self.put("id", "echo 0")
+
+    def put(self, name: str, body: str = "") -> None:
+        program = self.path / name
+        program.write_text(f'#!/usr/bin/env bash\necho "{name} $DEBIAN_FRONTEND $*" >>"{self.calls}"\n{body}\n')
+        program.chmod(0o755)
+
+    def run(self) -> tuple[str, list[str]]:
+        """What it said, and the calls of apt-get and make."""
+        done = subprocess.run([self.script], env={"PATH": str(self.path)}, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        calls = self.calls.read_text().splitlines()
+        return done.stdout + done.stderr, [call for call in calls if call.startswith(("apt-get", "make"))]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_what_is_missing_is_installed_before_the_tests(machine: Machine) -> None:
+    machine.put("apt-get")
+    machine.put("tmux")
+    said, (update, install, test) = machine.run()
+    assert not said
+    assert update.startswith("apt-get noninteractive ") and update.endswith(" update")
+    assert "-qq" in install and "Acquire::Retries=3" in install and "--no-install-recommends" in install
+    assert install.endswith(" bubblewrap clang binutils"), "tmux is there"
+    assert test.split() == ["make", "test"]
+
+
+def test_what_is_there_is_not_installed(machine: Machine) -> None:
+    for name in ("apt-get", *PROGRAMS):
+        machine.put(name)
+    said, calls = machine.run()
+    assert not said and [call.split() for call in calls] == [["make", "test"]]
+
+
+@pytest.mark.parametrize(
+    ("apt", "user", "says"),
+    [(None, 0, "no apt"), ("", 1000, "not root"), ("exit 100", 0, "could not install")],
+    ids=["no apt", "no root", "no network"],
+)
+def test_where_it_cannot_it_says_so_and_goes_on(machine: Machine, apt: str | None, user: int, says: str) -> None:
+    machine.put("id", f"echo {user}")
+    if apt is not None:
+        machine.put("apt-get", apt)
+    said, calls = machine.run()
+    assert len(said.splitlines()) == 1 and says in said and all(package in said for package in PROGRAMS.values())
+    assert calls[-1].split() == ["make", "test"]
+
+
+def test_the_tests_fail_the_run(machine: Machine) -> None:
+    for name in PROGRAMS:
+        machine.put(name)
+    machine.put("make", "exit 3")
+    assert subprocess.run([machine.script], env={"PATH": str(machine.path)}).returncode == 3
