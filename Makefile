@@ -35,6 +35,8 @@ test: setup lint
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
 	@echo "clang-format --dry-run --Werror over every .cu, .cuh, .h and .cpp"
 	@$(BIN)/clang-format --dry-run --Werror $(SOURCES)
 

@@ -1,6 +1,6 @@
 """What each exercise of day 1 must do."""
 
-from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of
+from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of
 
 WIDE = Bar(
     "global_bytes / requests",

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, integers, normal
+from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, integers, normal
 
 DTYPES = ("f32", "f16", "bf16")
 COALESCED = Bar("sectors / ideal", at_most=1.02, look="Do neighbouring threads touch neighbouring addresses?")

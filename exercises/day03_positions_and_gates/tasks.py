@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, constant, integers, normal, uniform
+from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, constant, integers, normal, uniform
 
 # ---------------------------------------------------------------------------------------------------------------------
 # embedding

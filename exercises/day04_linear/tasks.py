@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, normal
+from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, normal
 
 ONE_LAUNCH = Bar("launches", at_most=1)
 NO_SCRATCH = Bar("scratch_bytes", at_most=0)

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of, uniform
+from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of, uniform
 
 ONE_LAUNCH = Bar("launches", at_most=1, look="both steps belong in one kernel")
 NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="what lies between the steps must not be stored in global memory")

@@ -6,7 +6,7 @@ Under a causal mask the queries are the last ones: query i sees the keys up to i
 
 import torch
 
-from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, computed, normal, one_of
+from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, computed, normal, one_of
 
 
 def hidden(query_len, key_len):

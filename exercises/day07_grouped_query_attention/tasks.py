@@ -7,7 +7,7 @@ those of a cache with room for max_len of them, of which the first lengths[b] ex
 
 import torch
 
-from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, constant, integers, normal, one_of
+from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, constant, integers, normal, one_of
 
 
 def shared_by_group(x, heads):

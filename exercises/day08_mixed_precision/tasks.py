@@ -6,7 +6,7 @@ of them f16 or bf16. Under a causal mask the queries are the last ones: query i 
 
 import torch
 
-from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of
+from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of
 
 
 def hidden(query_len, key_len):

@@ -9,7 +9,7 @@ import itertools
 
 import torch
 
-from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, integers, normal, one_of
+from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, integers, normal, one_of
 
 # ------------------------------------------------------------------------------------------------------ what is shared
 

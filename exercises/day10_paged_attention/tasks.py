@@ -7,7 +7,7 @@ past its last key may be anything. A page may belong to several sequences. page_
 
 import torch
 
-from grader.task import Bar, Bench, Case, Exercise, Input, Output, between, constant, integers, normal, one_of
+from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, constant, integers, normal, one_of
 
 
 def scale_of(dims):

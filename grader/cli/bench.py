@@ -13,12 +13,12 @@ from grader.cli.check import Device
 from grader.cli.messages import print_error, shown_path
 from grader.course import Course, Entry
 from grader.errors import GraderError
-from grader.report import theme, words
+from grader.present import theme, words
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from grader.bench import BenchReport, Machine
+    from grader.timing.bench import BenchReport, Machine
 
 
 def command(
@@ -61,7 +61,7 @@ def command(
         raise GraderError("--recorded shows what was kept: it goes with neither --file nor --record nor --device")
     entries = course.exercises if every else [course.find(name) for name in exercise or []]
     console = theme.console()
-    from grader.report.timings import render_bench
+    from grader.present.timings import render_bench
 
     reports: list[BenchReport] = []
     if recorded:
@@ -74,7 +74,7 @@ def command(
         return 0
     chosen = device.value if device is not None else _default_device()
     if record:  # before the hour that it takes
-        from grader.bench import check_recordable, gpu_name
+        from grader.timing.bench import check_recordable, gpu_name
 
         check_recordable(chosen, gpu_name() if chosen == "cuda" else "", record_in)
     machine: Machine | None = None
@@ -96,7 +96,7 @@ def command(
         reports.append(report)
         console.print(render_bench(report))
         if record:
-            from grader.bench import record as keep
+            from grader.timing.bench import record as keep
 
             print(f"  recorded in {shown_path(keep(report, entry, record_in), course)}")
         console.print()
@@ -110,7 +110,7 @@ def command(
 
 def _kept(entries: list[Entry], every: bool) -> list[BenchReport]:
     """The recorded reports; a named exercise must have one."""
-    from grader.bench import recorded
+    from grader.timing.bench import recorded
 
     reports = [report for report in map(recorded, entries) if report is not None]
     if not reports:
@@ -121,7 +121,7 @@ def _kept(entries: list[Entry], every: bool) -> list[BenchReport]:
 
 def _end(console: Console, reports: list[BenchReport], every: bool) -> None:
     """After all exercises: the operators of a transformer in one table, where they were timed on a GPU."""
-    from grader.report.operators import Row, operators_table
+    from grader.present.operators import Row, operators_table
 
     if not every:
         return
@@ -147,7 +147,7 @@ def _default_device() -> str:
 
 
 def _time(entry: Entry, kernel: Path, device: str, machine: Machine | None, solution: bool) -> BenchReport:
-    from grader.bench import bench
+    from grader.timing.bench import bench
 
     console = theme.console(sys.stderr)
     shown = f"grader bench {entry.name} --device {device}" + (" --record" if solution else "")

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from grader.cli import pristine
 from grader.cli.list_exercises import next_exercise
 from grader.cli.messages import print_note, short_name
 from grader.course import Course, Entry
 from grader.errors import GraderError
-from grader.progress import ProgressFile
-from grader.report import theme, words
-from grader.report.terminal import NextStep, print_verdict
+from grader.learner import pristine
+from grader.learner.progress import ProgressFile
+from grader.present import theme, words
+from grader.present.terminal import NextStep, print_verdict
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
-    from grader.judge import Progress as JudgeProgress
+    from grader.judge.events import CheckEvent
 
 
 class Device(enum.StrEnum):
@@ -78,11 +78,11 @@ def command(
     elif json_out is not None:
         verdict.save(json_out)
     if junit_out is not None:
-        from grader.report.junit import save_junit
+        from grader.present.junit import save_junit
 
         save_junit(verdict, junit_out)
     if html_out is not None:
-        from grader.report.html import save_html
+        from grader.present.html import save_html
 
         save_html(verdict, html_out)
     return verdict.exit_code
@@ -102,17 +102,17 @@ def grade(
 
 
 @contextlib.contextmanager
-def working(console: Console, name: str) -> Iterator[Callable[[JudgeProgress], None] | None]:
+def working(console: Console, name: str) -> Iterator[Callable[[CheckEvent], None] | None]:
     """A line that says which stage and case is being graded; nothing where nobody watches."""
     if not console.is_terminal:
         yield None
         return
     with console.status(f"grading {name}", spinner="dots" if not _plain(console) else "line") as status:
 
-        def show(progress: JudgeProgress) -> None:
-            text = f"grading {name}: {progress.stage}"
-            if progress.total:
-                text += f" {progress.done} of {progress.total}"
+        def show(event: CheckEvent) -> None:
+            text = f"grading {name}: {event.stage}"
+            if event.total:
+                text += f" {event.done} of {event.total}"
             status.update(text)
 
         yield show

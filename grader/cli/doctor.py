@@ -22,10 +22,10 @@ from rich.text import Text
 from grader import __version__
 from grader.course import Course
 from grader.errors import GraderError
-from grader.progress import ProgressFile
-from grader.report import theme, words
-from grader.report.failures import indented
-from grader.report.terminal import ascii_only
+from grader.learner.progress import ProgressFile
+from grader.present import theme, words
+from grader.present.failures import indented
+from grader.present.terminal import ascii_only
 
 GOOD, MISSING, OPTIONAL = "passed", "failed", "skipped"
 
@@ -168,7 +168,7 @@ def nvcc_compiler() -> Examined:
 
 def objdump() -> Examined:
     """objdump: reads a kernel's instructions, for the floating-point operations that ``check --verbose`` shows."""
-    from grader.simulator.operations import find_objdump
+    from grader.simulator.disassembly import find_objdump
 
     try:
         return Examined("objdump", GOOD, Path(find_objdump()).name)
@@ -201,7 +201,7 @@ def gpu() -> Examined:
 
 def jail() -> Examined:
     """What stands between a kernel and the rest of the machine, found out by trying to get out."""
-    from grader.jail import tiers
+    from grader.runner import tiers
 
     try:
         held = tiers.in_force()

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from grader.cli.messages import print_note
 from grader.course import Course
 from grader.errors import GraderError
-from grader.report import theme, words
+from grader.present import theme, words
 
 SHOWN_PAIRS = 10
 
@@ -40,12 +40,12 @@ def command(
     Writes results.json, junit.xml and feedback.txt for each student, grades.csv and similar.csv, and errors.log where the
     grader itself failed. Exit code: 0 graded, 2 could not grade.
     """
-    from grader.grading.incidents import LOG
-    from grader.grading.instructor import Instructions, read_instructions
-    from grader.grading.records import could_not_grade
-    from grader.grading.session import Session
-    from grader.grading.submissions import find_submissions
-    from grader.jail import tiers
+    from grader.classroom.incidents import LOG
+    from grader.classroom.instructor import Instructions, read_instructions
+    from grader.classroom.records import could_not_grade
+    from grader.classroom.session import Session
+    from grader.classroom.submissions import find_submissions
+    from grader.runner import tiers
 
     course = Course()
     names = tuple(course.find(name).name for name in exercise or [])

@@ -11,9 +11,9 @@ from rich.text import Text
 from grader.cli.messages import print_note, short_name
 from grader.course import Course, Entry
 from grader.errors import GraderError
-from grader.progress import ProgressFile
-from grader.report import theme
-from grader.report.failures import paragraph
+from grader.learner.progress import ProgressFile
+from grader.present import theme
+from grader.present.failures import paragraph
 
 
 def command(

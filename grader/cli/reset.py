@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from grader.cli import pristine
 from grader.cli.messages import shown_path
 from grader.course import Course
 from grader.errors import GraderError
-from grader.progress import ProgressFile
+from grader.learner import pristine
+from grader.learner.progress import ProgressFile
 
 
 def command(

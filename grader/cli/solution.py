@@ -11,8 +11,8 @@ from rich.syntax import Syntax
 from grader.cli.messages import print_note, short_name, shown_path
 from grader.course import Course
 from grader.errors import GraderError
-from grader.progress import ProgressFile
-from grader.report import theme
+from grader.learner.progress import ProgressFile
+from grader.present import theme
 
 
 def command(

@@ -1,4 +1,4 @@
-"""``grader watch``: grades at each save and moves on with the learner. The loop itself is ``grader/watch.py``."""
+"""``grader watch``: grades at each save and moves on with the learner. The loop itself is ``watch_loop.py``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def command(
 
     Keys: h hint, l list, r run again, v everything, n next exercise, q quit.
     """
-    from grader.watch import watch
+    from grader.cli.watch_loop import watch
 
     course = Course()
     return watch(course, course.find(exercise) if exercise else None)

@@ -9,7 +9,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grader.environment.display import Display, megabytes
@@ -44,7 +44,7 @@ class Installer:
         self._to_install = 0
         self._installed_before = 0
 
-    def run(self, command: list[str | Path], title: str) -> list[str]:
+    def run(self, command: Sequence[str | Path], title: str) -> list[str]:
         """Runs a program to its end and returns the lines that it printed; raises ``Failure`` when it fails."""
         self._title, self._current, self._to_install = title, ("", 0.0, 0.0), 0
         self.display.now(title)
@@ -53,6 +53,7 @@ class Installer:
         with self.folder.log.open("a", encoding="utf-8") as log:
             print("$", *command, file=log, flush=True)
             with self._started(command) as process:
+                assert process.stdout
                 for line in _lines(process.stdout.fileno()):
                     if line is not None and not _PROGRESS.match(line):
                         output.append(line)
@@ -66,7 +67,7 @@ class Installer:
         return output
 
     @contextlib.contextmanager
-    def _started(self, command: list[str | Path]) -> Iterator[subprocess.Popen]:
+    def _started(self, command: Sequence[str | Path]) -> Iterator[subprocess.Popen[bytes]]:
         """A running program in a session of its own: Ctrl-C reaches us, and we end it in order."""
         process = subprocess.Popen(
             [str(part) for part in command],
@@ -83,9 +84,10 @@ class Installer:
         finally:
             if process.poll() is None:
                 self._end(process)
-            process.stdout.close()
+            if process.stdout:
+                process.stdout.close()
 
-    def _end(self, process: subprocess.Popen) -> None:
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
         """Ends a program and all that it started, and reads what it still had to say."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):

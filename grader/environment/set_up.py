@@ -84,8 +84,8 @@ class SetUp:
             self._make_empty()
         elif self.plan.installs:
             self.display.say("Updating .venv: the course asks for other packages now.")
-        environment = self._install() if self.plan.installs else self.plan.before
-        self._build_ahead(environment)
+        kept = None if self.plan.installs else self.plan.before
+        self._build_ahead(kept or self._install())
         shutil.rmtree(self.folder.scratch, ignore_errors=True)
         amount = f", {megabytes(self.installer.downloaded)} downloaded" if self.installer.downloaded else ""
         self.display.say(f"The set-up is complete ({seconds_since(begun)}{amount}).")
@@ -145,7 +145,7 @@ class SetUp:
         """An environment with nothing but its Python and pip."""
         self.folder.forget()
 
-        def refuse(_: object, path: str, problem: OSError) -> None:
+        def refuse(_: object, path: str, problem: BaseException) -> None:
             raise self._not_ours(Path(path).parent) if isinstance(problem, PermissionError) else problem
 
         if self.folder.path.is_dir():
@@ -164,7 +164,14 @@ class SetUp:
 
     def _install(self) -> Environment:
         """Installs the packages. Should that fail before anything was changed, what was there stays believed."""
-        pip = [self.folder.python, "-m", "pip", "--disable-pip-version-check", "--no-color", "--no-input"]
+        pip: list[str | Path] = [
+            self.folder.python,
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "--no-color",
+            "--no-input",
+        ]
         pinned = [*self.flags, "-c", "constraints.txt"]
         self.folder.forget()
         try:
@@ -198,18 +205,25 @@ class SetUp:
     def _install_torch(self) -> None:
         """The build of torch that was asked for, from PyTorch's own index, which uv knows. The rest is pip's."""
         uv = self.folder.path / "bin" / "uv"
-        where = ["--python", self.folder.python, "--torch-backend", self.plan.torch, "--no-cache", "--no-deps"]
-        command = [uv, "pip", "install", *where, "-c", "constraints.txt", "torch"]
+        where: list[str | Path] = [
+            "--python",
+            self.folder.python,
+            "--torch-backend",
+            self.plan.torch,
+            "--no-cache",
+            "--no-deps",
+        ]
+        command: list[str | Path] = [uv, "pip", "install", *where, "-c", "constraints.txt", "torch"]
         self.installer.run(command, f"Downloading torch, {state.build_name(self.plan.torch)}")
 
     def _python_in_place(self) -> str:
         """The version of .venv's Python."""
-        asked = [self.folder.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        asked: list[str | Path] = [self.folder.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
         return self.installer.run(asked, "Asking for Python's version")[-1]
 
     def _build_ahead(self, environment: Environment) -> None:
         """The grader's own C++ parts. It goes on without them, and says so."""
-        output = self.installer.run([self.folder.python, "-m", "grader.install"], "Building the simulator")
+        output = self.installer.run([self.folder.python, "-m", "grader.cli.install"], "Building the simulator")
         for line in output:
             self.display.say(line)
         self.folder.record(environment._replace(built_ahead=True))

@@ -27,7 +27,7 @@ class Environment(NamedTuple):
     torch: str
     course: str  # scripts in .venv/bin hold this path
     interpreter: str  # the Python that .venv/bin/python leads to
-    built_ahead: bool  # whether `python -m grader.install` has run
+    built_ahead: bool  # whether `python -m grader.cli.install` has run
 
 
 class Folder:
@@ -86,8 +86,9 @@ def packages_wanted(course: Path) -> str:
 def supported_pythons(course: Path) -> tuple[int, int]:
     """The oldest and the newest minor version of Python 3 for which pyproject.toml allows the course."""
     project = tomllib.loads((course / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    oldest, beyond = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"]).groups()
-    return int(oldest), int(beyond) - 1
+    found = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"])
+    assert found, "requires-python in pyproject.toml names a range"
+    return int(found[1]), int(found[2]) - 1
 
 
 def running_python() -> str:
@@ -106,12 +107,12 @@ class Plan(NamedTuple):
     @property
     def installs(self) -> bool:
         """Whether packages are to be installed."""
-        return bool(self.anew) or self.before.packages != self.packages
+        return bool(self.anew) or self.before is None or self.before.packages != self.packages
 
     @property
     def complete(self) -> bool:
         """Whether there is nothing to do."""
-        return not self.installs and self.before.built_ahead
+        return not self.installs and self.before is not None and self.before.built_ahead
 
 
 def plan(folder: Folder, torch: str = "", this_python: bool = False) -> Plan:

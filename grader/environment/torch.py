@@ -10,8 +10,10 @@ import ssl
 import subprocess
 import urllib.parse
 import urllib.request
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from grader.environment.display import megabytes
 from grader.environment.failures import Failure
@@ -34,12 +36,21 @@ def has_nvidia_gpu() -> bool:
     return answer.returncode == 0 and "GPU" in answer.stdout
 
 
-def notice(installer: Installer, pip: list[str | Path], flags: list[str]) -> str:
+def notice(installer: Installer, pip: Sequence[str | Path], flags: Sequence[str]) -> str:
     """What to say where pip would take a torch for CUDA that no GPU here could use; empty where there is nothing to say."""
     if has_nvidia_gpu():
         return ""
     report = installer.folder.scratch / "torch.json"
-    asked = ["--dry-run", "--report", report, "--use-feature=fast-deps", *flags, "-c", "constraints.txt", "torch"]
+    asked: list[str | Path] = [
+        "--dry-run",
+        "--report",
+        report,
+        "--use-feature=fast-deps",
+        *flags,
+        "-c",
+        "constraints.txt",
+        "torch",
+    ]
     try:
         installer.run([*pip, "install", *asked], "Asking which torch pip would take")
         planned = json.loads(report.read_text(encoding="utf-8"))["install"]
@@ -48,7 +59,7 @@ def notice(installer: Installer, pip: list[str | Path], flags: list[str]) -> str
     return in_words(planned)
 
 
-def in_words(planned: list[dict]) -> str:
+def in_words(planned: list[dict[str, Any]]) -> str:
     """What to say of an installation that pip reported."""
     versions = {package["metadata"]["name"].lower(): package["metadata"]["version"] for package in planned}
     if "torch" not in versions or not any(name.startswith("nvidia-") for name in versions):

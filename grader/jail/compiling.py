@@ -12,12 +12,12 @@ import stat
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 from grader.course import course_root
 from grader.errors import GraderError
-from grader.jail.running import BWRAP_BASE, Jail, bubblewrap, no_more_namespaces
+from grader.jail.running import BWRAP_BASE, CONFINE, Jail, bubblewrap, no_more_namespaces
 from grader.jail.staging import as_nobody, reachable, scratch_folder
-from grader.runner.build import CONFINE
 from grader.toolchain.cache import BuildCache, digest, open_cache
 from grader.toolchain.compilers import find_cxx
 from grader.toolchain.process import ENGLISH, Command, Finished, RunCommand, run_command
@@ -49,7 +49,7 @@ def _run(jail: Jail, command: Command) -> Finished:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _wait(name: str, argv: list[str], options: dict[str, object]) -> tuple[int, str]:
+def _wait(name: str, argv: list[str], options: dict[str, Any]) -> tuple[int, str]:
     """Run it until it ends or its time is over; what it prints goes to a file in memory, of which the start is kept."""
     printed = os.memfd_create("messages", os.MFD_CLOEXEC)
     try:
@@ -79,7 +79,7 @@ def _limits(folder: Path, processes: int) -> list[str]:
     return [str(folder), str(MEGABYTES), str(int(SECONDS)), str(processes)]
 
 
-def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, object]]:
+def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
     """The system's files, what the command reads, and the scratch folder in place of its own."""
     program = build_compile()
     argv = [bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
@@ -103,7 +103,7 @@ def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, object
     return argv, {"env": {}, "cwd": "/", **as_nobody()}
 
 
-def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, object]]:
+def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
     """The same files, at the places where they are."""
     places = {str(path): str(reachable(path)) for path in _reads(command)}
     places[str(command.folder)] = str(scratch)

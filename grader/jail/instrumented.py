@@ -10,9 +10,9 @@ import re
 import tempfile
 from pathlib import Path
 
-from grader.toolchain.build import BuildPlan
+from grader.building.build import BuildPlan
+from grader.source.tokens import Source
 from grader.toolchain.process import Command, RunCommand
-from grader.toolchain.tokens import Source
 
 _PARTS = ("sanitize", "disable_sanitizer")
 _HOST_INSTRUCTION = re.compile(r"_mm\d*_\w+|__builtin_(ia32|aarch64|arm|neon)\w*|.*(intrin|arm_neon|arm_sve)\.h.*")

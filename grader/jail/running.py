@@ -15,6 +15,9 @@ from typing import Any
 from grader.errors import GraderError
 from grader.jail.staging import as_nobody, reachable
 
+CONFINE = Path(__file__).parent / "source"
+"""What a process does to itself, for the programs that are built with it."""
+
 BWRAP_BASE = [
     "--unshare-all",
     "--unshare-user",

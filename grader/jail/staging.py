@@ -14,6 +14,7 @@ import stat
 import tempfile
 import threading
 from pathlib import Path
+from typing import Any
 
 NOBODY = 65534
 """The user and the group that root becomes."""
@@ -23,7 +24,7 @@ _lock = threading.Lock()
 _copies: dict[tuple[Path, int], Path] = {}
 
 
-def as_nobody() -> dict[str, object]:
+def as_nobody() -> dict[str, Any]:
     """Options for ``subprocess.Popen`` that give up root's rights; nothing for everybody else."""
     return {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
 

@@ -8,29 +8,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.course import Entry
+from grader.judge.events import CheckEvent
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
-    from grader.task import Exercise
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What ``check`` is doing: called at the start of a stage, after each case, and at the end of a stage."""
-
-    stage: str
-    event: str
-    """started, case or finished."""
-    done: int = 0
-    total: int = 0
-    case: str = ""
-    status: str = ""
-    """passed, failed, skipped or error, for a case or a finished stage."""
+    from grader.course.task import Exercise
 
 
 def check(
@@ -39,7 +25,7 @@ def check(
     device: str = "cpu",
     seed: int | None = None,
     stages: Sequence[str] | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[CheckEvent], None] | None = None,
     details: bool = False,
 ) -> Verdict:
     """Judge a file as an answer to an exercise.

@@ -7,15 +7,19 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from grader.errors import BuildError, GraderError
-from grader.jail import compiling, imports, instrumented, tiers
-from grader.runner.build import build_runner
-from grader.task import Exercise
-from grader.toolchain.build import BuiltKernel, compile_kernel
+from grader.building.build import BuiltKernel, compile_kernel
+from grader.building.diagnostics import CompileError
+from grader.course.task import Exercise
+from grader.errors import BuildError
+from grader.jail import compiling, imports, instrumented
+from grader.runner import tiers
+from grader.runner.gpu import gpu_architecture
+from grader.runner.program import build_runner
+from grader.source.messages import CompilerMessage
+from grader.source.prototype import PrototypeError, parse_prototype, require_launcher
+from grader.source.rewrite_error import RewriteError
 from grader.toolchain.process import RunCommand
-from grader.toolchain.prototype import PrototypeError, parse_prototype, require_launcher
 from grader.verdict import FAILED, PASSED, Diagnostic, Stage
 
 
@@ -80,11 +84,12 @@ class Builder:
             built = Built(kernel, self._runner.result())
             stage.status = PASSED
             stage.summary = "compiles" if not kernel.cached else "compiled before"
-            stage.diagnostics = [_diagnostic(d) for d in getattr(kernel, "diagnostics", None) or []]
+            stage.diagnostics = [_diagnostic(message) for message in kernel.diagnostics]
         except (BuildError, PrototypeError) as error:
             stage.status = FAILED
             stage.text = str(error)
-            stage.diagnostics = [_diagnostic(d) for d in getattr(error, "diagnostics", None) or []]
+            if isinstance(error, (CompileError, RewriteError)):
+                stage.diagnostics = [_diagnostic(message) for message in error.diagnostics]
             stage.summary = "wrong launcher" if isinstance(error, PrototypeError) else "does not compile"
         finally:
             self._pool.shutdown(wait=False)
@@ -92,25 +97,8 @@ class Builder:
         return stage, built
 
 
-def _diagnostic(source: Any) -> Diagnostic:
+def _diagnostic(message: CompilerMessage) -> Diagnostic:
     """A compiler's message as the verdict holds it."""
     return Diagnostic(
-        severity=str(getattr(source, "severity", "error")),
-        message=str(getattr(source, "message", source)),
-        file=str(getattr(source, "file", "") or ""),
-        line=int(getattr(source, "line", 0) or 0),
-        column=int(getattr(source, "column", 0) or 0),
-        source_line=str(getattr(source, "source_line", "") or ""),
+        message.severity, message.message, message.file, message.line, message.column, message.source_line
     )
-
-
-def gpu_architecture() -> str:
-    """``sm_90`` for the first GPU; an error with a reason when there is none."""
-    import torch
-
-    if not torch.cuda.is_available():
-        raise GraderError(
-            "there is no GPU that can be used here", "Use --device cpu: the simulated GPU; `grader doctor` says more."
-        )
-    major, minor = torch.cuda.get_device_capability(0)
-    return f"sm_{major}{minor}"

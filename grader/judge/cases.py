@@ -11,15 +11,18 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from grader.comparison.compare import compare, explain
+from grader.course.task import ITEM_BYTES, Call, Case, Exercise
 from grader.errors import GraderError
 from grader.runner.answers import Done, Ended, Refused, Writers
 from grader.runner.buffers import Buffers, prepare
 from grader.runner.client import Child, Reply
-from grader.task import ITEM_BYTES, Call, Case, Exercise
-from grader.tolerance import compare, explain
 from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, OutputResult
+
+if TYPE_CHECKING:
+    from grader.simulator.report import Report
 
 MOST_TIMEOUTS = 2
 MOST_CRASHES = 4
@@ -37,8 +40,8 @@ class Run:
     result: CaseResult
     report: str = ""
     """The simulator's JSON."""
-    simulated: Any = None
-    """The same, read: a ``grader.simulator.report.Report``."""
+    simulated: Report | None = None
+    """The same, read."""
     minimum_bytes: float = 0.0
     operations: float | None = None
     counted: bool = False

@@ -14,25 +14,28 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import grader
+from grader.building.build import BuiltKernel
 from grader.course import Course, Entry
+from grader.course.task import Exercise
 from grader.errors import GraderError
 from grader.jail.running import Jail
-from grader.judge import Progress
 from grader.judge.builds import Builder, Built
 from grader.judge.cases import Crew, Run, plan
 from grader.judge.correct import judge_correct
 from grader.judge.efficient import judge_efficient
+from grader.judge.events import CheckEvent
 from grader.judge.operations import Operations
 from grader.judge.resources import Resources, launches_of
 from grader.judge.safe import judge_safe
 from grader.judge.simulated import attach_findings
 from grader.runner.client import Child, LoadFailed
-from grader.task import Exercise
-from grader.toolchain.build import BuiltKernel
 from grader.verdict import FAILED, PASSED, SKIPPED, STAGES, Stage, Verdict
+
+if TYPE_CHECKING:
+    from grader.simulator.report import Report
 
 SETTINGS = {"checks": "1", "watchdog_seconds": "3"}
 """The simulator's settings in a check."""
@@ -44,7 +47,7 @@ def run_check(
     device: str,
     seed: int | None,
     stages: Sequence[str] | None,
-    on_progress: Callable[[Progress], None] | None,
+    on_progress: Callable[[CheckEvent], None] | None,
     details: bool = False,
 ) -> Verdict:
     """See ``grader.judge.check``."""
@@ -63,7 +66,7 @@ def run_check(
     )
     verdict.command = f"grader check {entry.name} --file {path} --device {device} --seed {verdict.seed}"
     report = on_progress or (lambda progress: None)
-    report(Progress("builds", "started"))
+    report(CheckEvent("builds", "started"))
     builder = Builder(path, device)
     task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
     verdict.title, verdict.kind, verdict.points = task.title, task.kind, task.points
@@ -71,7 +74,7 @@ def run_check(
     verdict.isolation, verdict.isolation_note = held.tier, held.note
     stage, built = builder.finish(task)
     verdict.stages.append(stage)
-    report(Progress("builds", "finished", status=stage.status))
+    report(CheckEvent("builds", "finished", status=stage.status))
     if built is not None and set(wanted) != {"builds"}:
         compiled = Resources(path) if details else None
         operations = Operations(path, builder.run_compiler()) if details and device == "cpu" else None
@@ -103,14 +106,14 @@ class _Check:
         device: str,
         seed: int,
         stages: Sequence[str],
-        report: Callable[[Progress], None],
+        report: Callable[[CheckEvent], None],
         jail: Jail,
         operations: Operations | None,
     ) -> None:
         self.jail, self.operations = jail, operations
         self.task, self.file, self.built, self.device, self.seed = task, file, built, device, seed
         self.stages, self.report = stages, report
-        self.reports: list[Any] = []
+        self.reports: list[Report | None] = []
         """What the simulator reported, by run."""
 
     def run(self) -> list[Stage]:
@@ -121,31 +124,31 @@ class _Check:
         if self.device == "cpu" and "efficient" in self.stages and self.task.efficient and self.task.bars:
             case = self.task.efficient
             counted = plan(self.task, [(case, d) for d in case.dtypes or self.task.dtypes], self.seed, counted=True)
-        self.report(Progress("correct", "started", total=len(runs)))
+        self.report(CheckEvent("correct", "started", total=len(runs)))
         self._run_cases(runs, counted)
         self.reports = [run.simulated for run in [*runs, *counted]]
         correct = judge_correct(runs)
         correct.seconds = time.monotonic() - began
-        self.report(Progress("correct", "finished", status=correct.status))
+        self.report(CheckEvent("correct", "finished", status=correct.status))
         stages = [correct]
         if self.device == "cpu":
             safe = judge_safe([*runs, *counted])
             if "safe" in self.stages and (correct.passed or safe.findings):
                 stages.append(safe)
-                self.report(Progress("safe", "finished", status=safe.status))
+                self.report(CheckEvent("safe", "finished", status=safe.status))
             if counted and correct.passed and safe.passed:
                 efficient = judge_efficient(self.task, counted)
                 if self.operations is not None:
                     self.operations.add_to(efficient, self.task, counted[0], self._child)
                 stages.append(efficient)
-                self.report(Progress("efficient", "finished", status=efficient.status))
+                self.report(CheckEvent("efficient", "finished", status=efficient.status))
         elif "fast" in self.stages and correct.passed:
             from grader.course import find
             from grader.judge.fast import judge_fast
 
-            self.report(Progress("fast", "started"))
+            self.report(CheckEvent("fast", "started"))
             stages.append(judge_fast(find(self.task.name), self.file))
-            self.report(Progress("fast", "finished", status=stages[-1].status))
+            self.report(CheckEvent("fast", "finished", status=stages[-1].status))
         return stages
 
     def _run_cases(self, runs: list[Run], counted: list[Run]) -> None:
@@ -157,7 +160,7 @@ class _Check:
             nonlocal done
             if not run.counted:
                 done += 1
-                self.report(Progress("correct", "case", done, len(runs), run.case.name, run.result.status))
+                self.report(CheckEvent("correct", "case", done, len(runs), run.case.name, run.result.status))
 
         # Kernels compute on the cores that torch would otherwise spin on.
         threads = torch.get_num_threads()

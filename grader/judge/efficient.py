@@ -19,11 +19,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from grader.course.task import ITEM_BYTES, Bar, Exercise
 from grader.errors import GraderError
 from grader.judge.cases import Run
 from grader.judge.plausible import too_little
 from grader.judge.simulated import lines_of
-from grader.task import ITEM_BYTES, Bar, Exercise
 from grader.verdict import FAILED, PASSED, BarResult, Stage
 
 _FUNCTIONS = {"min": min, "max": max, "abs": abs}

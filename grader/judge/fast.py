@@ -1,7 +1,7 @@
 """Stage 5, *fast*, on a real GPU only: time, percent of the roofline, ratio to torch in the same run.
 
 Times are taken twice: by events in the kernel's own process, over many runs and against torch, and by the grader's own
-clock (``grader.judge.verified``), which the kernel cannot turn. A time is shown and not failed, as it depends on the GPU.
+clock (``grader.timing.verified``), which the kernel cannot turn. A time is shown and not failed, as it depends on the GPU.
 What fails is a kernel that cannot be timed, that is wrong at the sizes that are timed, or whose time cannot be true.
 """
 
@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from grader.bench import Machine, bench, measure_machine
+from grader.building.build import compile_kernel
 from grader.course import Entry
 from grader.errors import GraderError
-from grader.judge import verified
-from grader.judge.builds import gpu_architecture
-from grader.runner.build import build_runner
 from grader.runner.client import Child
-from grader.runner.shared import GpuMemory, SharingFailed
-from grader.toolchain.build import compile_kernel
+from grader.runner.gpu import GpuMemory, SharingFailed, gpu_architecture
+from grader.runner.program import build_runner
+from grader.timing import verified
+from grader.timing.bench import Machine, bench, measure_machine
 from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Timing
 
 

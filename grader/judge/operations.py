@@ -10,13 +10,13 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from grader.building.build import BuiltKernel, compile_kernel
+from grader.course.task import Exercise
 from grader.errors import GraderError
 from grader.judge.cases import Run, plan, run_case
 from grader.judge.simulated import lines_of, read_report
 from grader.runner.client import Child, LoadFailed
-from grader.simulator.operations import find_objdump
-from grader.task import Exercise
-from grader.toolchain.build import BuiltKernel, compile_kernel
+from grader.simulator.disassembly import find_objdump
 from grader.toolchain.process import RunCommand
 from grader.verdict import SourceLine, Stage
 

@@ -6,13 +6,16 @@ certain, as it compared the output itself: who computed it must have launched a 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from grader.task import Exercise
+from grader.course.task import Exercise
 from grader.verdict import CaseResult, Finding
 
+if TYPE_CHECKING:
+    from grader.simulator.report import Report
 
-def implausible(result: CaseResult, report: Any) -> str:
+
+def implausible(result: CaseResult, report: Report | None) -> str:
     """Why a report cannot belong to a run that passed; nothing if it can."""
     if not result.passed or not any(output.elements for output in result.outputs):
         return ""

@@ -7,17 +7,19 @@ for. The block size that occupancy depends on is that of the launches which the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from grader.building.resource_usage import ResourceUsage, resource_usage
 from grader.errors import GraderError
 from grader.toolchain.compilers import find_nvcc
 from grader.toolchain.occupancy import DEFAULT_GPU, find_gpu
-from grader.toolchain.resources import KernelResources as Compiled
-from grader.toolchain.resources import kernel_resources
 from grader.verdict import KernelResources
+
+if TYPE_CHECKING:
+    from grader.simulator.report import Report
 
 
 class Resources:
@@ -26,13 +28,13 @@ class Resources:
     def __init__(self, file: Path, gpu: str = DEFAULT_GPU) -> None:
         self.gpu = find_gpu(gpu)
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="resources")
-        self._work: Future[list[Compiled]] = self._pool.submit(self._compile, file)
+        self._work: Future[list[ResourceUsage]] = self._pool.submit(self._compile, file)
 
-    def _compile(self, file: Path) -> list[Compiled]:
+    def _compile(self, file: Path) -> list[ResourceUsage]:
         if find_nvcc(required=False) is None:
             return []
         try:
-            return kernel_resources(file, self.gpu.arch)
+            return resource_usage(file, self.gpu.arch)
         except GraderError:
             return []  # what only nvcc refuses shows when a GPU is asked for
 
@@ -43,7 +45,7 @@ class Resources:
         by_name = {plain_name(name): value for name, value in launches.items()}
         return [self._one(kernel, by_name.get(plain_name(kernel.name))) for kernel in found]
 
-    def _one(self, kernel: Compiled, launch: tuple[int, int] | None) -> KernelResources:
+    def _one(self, kernel: ResourceUsage, launch: tuple[int, int] | None) -> KernelResources:
         result = KernelResources(
             kernel=kernel.name,
             architecture=kernel.arch,
@@ -65,7 +67,7 @@ def plain_name(kernel: str) -> str:
     return kernel.partition("<")[0].rpartition("::")[2].strip()
 
 
-def launches_of(reports: list[Any]) -> dict[str, tuple[int, int]]:
+def launches_of(reports: Sequence[Report | None]) -> dict[str, tuple[int, int]]:
     """Threads per block and dynamic shared bytes of each kernel: those of its largest launch."""
     launches: dict[str, tuple[int, int]] = {}
     for report in reports:

@@ -36,7 +36,7 @@ def merge(findings: Iterable[Finding]) -> list[Finding]:
     merged: dict[tuple[object, ...], Finding] = {}
     for finding in findings:
         other = finding.other or {}
-        key = (finding.check, finding.kind, finding.file, finding.line, other.get("line"))
+        key: tuple[object, ...] = (finding.check, finding.kind, finding.file, finding.line, other.get("line"))
         if finding.line == 0:
             key = (*key, finding.message)
         if key in merged:

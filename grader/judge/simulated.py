@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from grader.building.build import BuiltKernel
 from grader.judge.cases import Run, indent
 from grader.judge.plausible import finding, implausible
-from grader.toolchain.build import BuiltKernel
 from grader.verdict import Finding, SourceLine
 
+if TYPE_CHECKING:
+    from grader.simulator.findings import SimulatorFinding
+    from grader.simulator.report import Report
 
-def read_report(run: Run, kernel: BuiltKernel, source: Path) -> Any:
+
+def read_report(run: Run, kernel: BuiltKernel, source: Path) -> Report | None:
     """The report of a run with its places in the source; None when the child gave none, or one that it made up."""
     if not run.report.strip():
         return None
@@ -47,7 +51,7 @@ def attach_findings(run: Run, kernel: BuiltKernel, source: Path) -> None:
         result.text += f"\nThe simulator saw:\n{indent(seen)}"
 
 
-def lines_of(report: Any) -> list[SourceLine]:
+def lines_of(report: Report) -> list[SourceLine]:
     """The counters of the source lines, in the order of the file."""
     lines = []
     for line in report.lines:
@@ -56,24 +60,21 @@ def lines_of(report: Any) -> list[SourceLine]:
     return sorted(lines, key=lambda line: (line.file, line.line))
 
 
-def _finding(found: Any, run: Run) -> Finding:
-    other = getattr(found, "other", None)
-    if other is not None and not isinstance(other, dict):
-        other = {name: value for name, value in vars(other).items() if not name.startswith("_")}
+def _finding(found: SimulatorFinding, run: Run) -> Finding:
     return Finding(
         check=found.check,
         kind=found.kind,
         message=found.message,
         case=run.case.name,
         dtype=run.dtype,
-        file=found.file or "",
-        line=found.line or 0,
-        column=found.column or 0,
-        source_line=found.source_line or "",
+        file=found.file,
+        line=found.line,
+        column=found.column,
+        source_line=found.source_line,
         block=list(found.block) if found.block is not None else None,
         thread=list(found.thread) if found.thread is not None else None,
         count=found.count,
-        text=getattr(found, "text", "") or "",
-        advice=getattr(found, "advice", "") or "",
-        other=other,
+        text=found.text,
+        advice=found.advice,
+        other=found.other,
     )

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.terminal_theme import TerminalTheme
 
-from grader.report import theme
+from grader.present import theme
 
 COLOURS = TerminalTheme(
     (255, 255, 255),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -14,8 +13,8 @@ from grader.course import course_root, find
 from grader.errors import GraderError
 from grader.notebook.panel import Panel
 from grader.notebook.places import lesson
-from grader.report.failures import paragraph
-from grader.report.timings import machine_line, median_table, render_bench
+from grader.present.failures import paragraph
+from grader.present.timings import machine_line, median_table, render_bench
 from grader.verdict import Timing
 
 
@@ -98,8 +97,9 @@ def _timing(values: dict[str, Any]) -> Timing:
 
 
 def _origin(entry: dict[str, Any]) -> str:
-    machine = SimpleNamespace(**entry["machine"])
-    return f"{machine_line(machine, entry['device'])}, {entry['date']}"
+    from grader.timing.bench import Machine
+
+    return f"{machine_line(Machine(**entry['machine']), entry['device'])}, {entry['date']}"
 
 
 def measure_here(exercise: str, file: str | Path | None = None) -> Panel:
@@ -108,7 +108,7 @@ def measure_here(exercise: str, file: str | Path | None = None) -> Panel:
 
     if not torch.cuda.is_available():
         return Panel(Text("No GPU here, so nothing is measured: the recorded table is what one H200 gave."))
-    from grader.bench import bench
+    from grader.timing.bench import bench
 
     entry = find(exercise, course_root())
     try:

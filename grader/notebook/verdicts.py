@@ -11,9 +11,9 @@ from rich.text import Text
 
 from grader.course import course_root, find
 from grader.notebook.panel import WIDTH, Panel
-from grader.report import operations_view, source_view, terminal, words
-from grader.report.failures import render_findings
-from grader.report.picture import timeless
+from grader.present import operations_view, source_view, terminal, words
+from grader.present.failures import render_findings
+from grader.present.picture import timeless
 from grader.verdict import Finding, SourceLine, Verdict
 
 SEED = 1

@@ -5,11 +5,13 @@ from __future__ import annotations
 import fcntl
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from grader.course.task import ITEM_BYTES, Call, torch_dtype
 from grader.errors import GraderError
-from grader.task import ITEM_BYTES, Call, Parameter, torch_dtype
+from grader.source.prototype import Parameter
 
 GUARD_BYTES = 4096
 ALIGNMENT = 256
@@ -106,7 +108,7 @@ class Buffers:
                 damage[name] = f"{distance} element{'s' if distance != 1 else ''} before the start of {name}"
         return damage
 
-    def lines(self, call: Call, parameters: list[Parameter]) -> list[str]:
+    def lines(self, call: Call, parameters: Sequence[Parameter]) -> list[str]:
         """The arguments of a request, in the launcher's order."""
         lines = []
         for parameter in parameters:

@@ -249,7 +249,8 @@ class Child:
         """The child says that it is confined, before it meets the kernel, and the system says which process it is."""
         assert self._socket
         self._socket.settimeout(30.0)
-        words, attached = b"", []
+        words = b""
+        attached: list[tuple[int, int, bytes]] = []
         with contextlib.suppress(OSError):
             words, attached, _, _ = self._socket.recvmsg(1024, socket.CMSG_SPACE(12))
         self._socket.settimeout(None)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
-if TYPE_CHECKING:
-    from grader.simulator import report_format
-    from grader.simulator.report import Finding, Side
+from grader.simulator import report_format
+from grader.simulator.findings import Side
 
 
 @dataclass
@@ -21,16 +18,6 @@ class Told:
     message: str
     advice: str = ""
     other: str = ""
-
-
-def who(block: Sequence[int] | None, thread: Sequence[int] | None) -> str:
-    """``block (3, 0, 0) thread (17, 0, 0)``."""
-    parts = []
-    if block is not None:
-        parts.append(f"block ({', '.join(map(str, block))})")
-    if thread is not None:
-        parts.append(f"thread ({', '.join(map(str, thread))})")
-    return " ".join(parts)
 
 
 def where(side: Side) -> str:
@@ -112,7 +99,7 @@ def access_name(side: Side, size: int) -> str:
 
 # -- one text for each kind --
 
-Text = Callable[["Side", "Side | None", "report_format.Memory | None", "report_format.Finding", str], Told]
+Text = Callable[[Side, Side | None, report_format.Memory | None, report_format.Finding, str], Told]
 KINDS: dict[str, Text] = {}
 """What makes the words of each kind of finding."""
 
@@ -385,32 +372,3 @@ def _division_by_zero(side, other, memory, data, detail) -> Told:
 @_text("assertion", "trap", "shared_memory_exceeded", "device_exception", "out_of_memory", "illegal_instruction")
 def _fault(side, other, memory, data, detail) -> Told:
     return Told(f"{detail or data.kind.replace('_', ' ')}{where(side)}")
-
-
-# -- the whole finding --
-
-
-def excerpt(line: int, source: str, column: int) -> list[str]:
-    """The source line with its number, and a caret under the column where that is known."""
-    if not source.strip():
-        return []
-    shown = source.expandtabs(4).rstrip()
-    rows = [f"  {line:>5} | {shown}"]
-    if column > 0:
-        rows.append(f"        | {' ' * len(source[: column - 1].expandtabs(4))}^")
-    return rows
-
-
-def whole(finding: Finding) -> str:
-    """All that there is to say about a finding, over several lines."""
-    rows = [f"{finding.check}: {finding.message}"]
-    rows += excerpt(finding.line, finding.source_line, finding.column)
-    other = finding.other
-    if other and other["source_line"].strip():
-        rows.append(f"  {other['message']} ({Path(other['file']).name}:{other['line']}):")
-        rows += excerpt(other["line"], other["source_line"], other["column"])
-    if finding.count > 1:
-        rows.append(f"  seen {finding.count:,} times")
-    if finding.advice:
-        rows.append(f"  {finding.advice}")
-    return "\n".join(rows)

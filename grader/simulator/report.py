@@ -34,7 +34,7 @@ Of a kernel that was built with ``operations`` (``load_kernel(..., operations=Tr
 
 ====================== ==============================================================================================
 flops                  floating-point additions, subtractions, multiplications, divisions and square roots by threads; a
-                       fused multiply-add is two. See ``grader/simulator/operations.py`` for what is not counted
+                       fused multiply-add is two. See ``grader/simulator/disassembly.py`` for what is not counted
 special_functions      calls of exp, log, sin, ... by threads
 active_lanes           lanes that took part when a warp executed something, on average over all pieces of code
 ====================== ==============================================================================================
@@ -51,70 +51,10 @@ from pathlib import Path
 from typing import Any
 
 from grader.simulator import finding_text, report_format
+from grader.simulator.disassembly import operations_of
+from grader.simulator.findings import Side, SimulatorFinding
 from grader.simulator.library import INCLUDE_DIR
-from grader.simulator.operations import operations_of
 from grader.simulator.symbolize import UNKNOWN, Location, Symbolizer, symbolizer
-
-
-@dataclass
-class Side:
-    """One thread's part in a finding."""
-
-    file: str = ""
-    line: int = 0
-    column: int = 0
-    source_line: str = ""
-    access: str = ""
-    """read, write, atomic, volatile read..., or empty."""
-    block: list[int] | None = None
-    thread: list[int] | None = None
-
-    @property
-    def place(self) -> str:
-        """``flash_attention.cu:31``."""
-        return f"{Path(self.file).name}:{self.line}" if self.line else Path(self.file).name
-
-    @property
-    def who(self) -> str:
-        """``block (3, 0, 0) thread (17, 0, 0)``."""
-        return finding_text.who(self.block, self.thread)
-
-
-@dataclass
-class Finding:
-    """Something that is wrong, at one place. The same thing at the same place is counted, not repeated."""
-
-    check: str
-    """memcheck, initcheck, racecheck, synccheck, or fault."""
-    kind: str
-    message: str = ""
-    """One line: what, where, and which thread was the first."""
-    advice: str = ""
-    """What to do about it, in a sentence or two."""
-    file: str = ""
-    line: int = 0
-    column: int = 0
-    source_line: str = ""
-    access: str = ""
-    bytes: int = 0
-    block: list[int] | None = None
-    thread: list[int] | None = None
-    kernel: str = ""
-    tensor: str = ""
-    """The tensor, variable or shared array that it is about."""
-    element: list[int] | None = None
-    """The element of it, where it is a tensor and the access lies inside."""
-    count: int = 1
-    other: dict[str, Any] | None = None
-    """For a race, the other side: file, line, column, source_line, access, block, thread, message."""
-
-    def __str__(self) -> str:
-        return self.text
-
-    @property
-    def text(self) -> str:
-        """The whole finding over several lines: source line, caret, the other side, and what to do."""
-        return finding_text.whole(self)
 
 
 @dataclass
@@ -230,7 +170,7 @@ class TracedRequest:
 class Report:
     """What the simulator found and counted."""
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[SimulatorFinding] = field(default_factory=list)
     lines: list[LineCounters] = field(default_factory=list)
     kernels: list[KernelCounters] = field(default_factory=list)
     totals: dict[str, float] = field(default_factory=dict)
@@ -317,7 +257,8 @@ class _Reader:
         computing = {o.address + 1 for row in executed for o in pieces.get(row[0], ())}
         emulated = self.symbols.inlined_from(computing, _EMULATION)
         places = self.symbols.locate(computing | {row[0] for row in executed})
-        counted, worst = [], {}
+        counted: list[LineCounters] = []
+        worst: dict[tuple[str, int], LineCounters] = {}
         for start, _, executions, warp_executions, possible in executed:
             on_lines = {places[start]}
             for operation in pieces.get(start, ()):
@@ -368,11 +309,11 @@ class _Reader:
             if site.access == "atomic":
                 line.atomics = site.accesses
             counted.append(line)
-        for site, count in data.barrier_sites:
-            place = self._location(site)
+        for number_of_site, count in data.barrier_sites:
+            place = self._location(number_of_site)
             counted.append(LineCounters(place.file, place.line, self._source_line(place), barriers=count))
-        for site, count in data.tensor_sites:
-            place = self._location(site)
+        for number_of_site, count in data.tensor_sites:
+            place = self._location(number_of_site)
             counted.append(LineCounters(place.file, place.line, self._source_line(place), tensor_operations=count))
         lines = _merge_lines([*counted, *self._operations(number)])
         kernel = KernelCounters(
@@ -410,8 +351,8 @@ class _Reader:
 
     # -- findings --
 
-    def _findings(self) -> list[Finding]:
-        merged: dict[tuple[Any, ...], Finding] = {}
+    def _findings(self) -> list[SimulatorFinding]:
+        merged: dict[tuple[Any, ...], SimulatorFinding] = {}
         for data in self.data.findings:
             finding = self._finding(data)
             key = _identity(finding)
@@ -444,7 +385,7 @@ class _Reader:
             data.thread,
         )
 
-    def _finding(self, data: report_format.Finding) -> Finding:
+    def _finding(self, data: report_format.Finding) -> SimulatorFinding:
         side = self._side(data)
         other = self._side(data.other) if data.other else None
         if other and data.check == "racecheck" and (other.file, other.line) < (side.file, side.line):
@@ -458,7 +399,7 @@ class _Reader:
         memory = data.memory
         detail = self._name_sites(data.detail)
         told = finding_text.describe(data.check, data.kind, side, other, memory, data, detail)
-        finding = Finding(
+        finding = SimulatorFinding(
             check=data.check,
             kind=data.kind,
             message=told.message,
@@ -513,14 +454,14 @@ def _source_lines(file: str) -> Sequence[str]:
         return ()
 
 
-def _places(finding: Finding) -> list[tuple[str, int]]:
+def _places(finding: SimulatorFinding) -> list[tuple[str, int]]:
     places = [(finding.file, finding.line)]
     if finding.other:
         places.append((finding.other["file"], finding.other["line"]))
     return places
 
 
-def _identity(finding: Finding) -> tuple[Any, ...]:
+def _identity(finding: SimulatorFinding) -> tuple[Any, ...]:
     """What makes two findings the same one. Of a race, the order of the two sides does not matter."""
     if finding.check == "racecheck":
         return (finding.check, frozenset(_places(finding)), finding.tensor)

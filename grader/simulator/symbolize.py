@@ -148,7 +148,7 @@ class _DebugInfo:
         self._rows.sort(key=lambda row: row[0])
         self._lines.sort(key=lambda row: row[0])
 
-    def _read_lines(self, unit) -> None:
+    def _read_lines(self, unit: Any) -> None:
         program = self._dwarf.line_program_for_CU(unit)
         if program is None:
             return
@@ -181,7 +181,7 @@ class _DebugInfo:
             self._read_functions(*self._as_written.pop(), self._lambdas)
         yield self._lambdas
 
-    def _read_functions(self, die, base: int, into: list) -> None:
+    def _read_functions(self, die: Any, base: int, into: list[tuple[Any, int, list[tuple[int, int]]]]) -> None:
         for child in die.iter_children():
             if "DW_AT_inline" in child.attributes:  # its code is where it was inlined
                 self._as_written.append((child, base))
@@ -190,7 +190,7 @@ class _DebugInfo:
             else:
                 self._read_functions(child, base, into)
 
-    def _add_inlined(self, die, base: int, address: int, depth: int, found: list[tuple[int, int]]) -> None:
+    def _add_inlined(self, die: Any, base: int, address: int, depth: int, found: list[tuple[int, int]]) -> None:
         for child in die.iter_children():
             covered = _ranges_of(child, child.cu, self._ranges, base)
             if covered and not _within(address, covered):
@@ -220,7 +220,7 @@ def _within(address: int, ranges: Sequence[tuple[int, int]]) -> bool:
     return any(low <= address < high for low, high in ranges)
 
 
-def _ranges_of(die, unit, ranges, base: int) -> list[tuple[int, int]]:
+def _ranges_of(die: Any, unit: Any, ranges: Any, base: int) -> list[tuple[int, int]]:
     attributes = die.attributes
     if "DW_AT_low_pc" in attributes and "DW_AT_high_pc" in attributes:
         low = attributes["DW_AT_low_pc"].value

@@ -1,4 +1,4 @@
-"""From a kernel file to a shared library: compilers, launcher prototypes, builds, the build cache, diagnostics.
+"""What this machine builds with: its compilers, how they are run, the cache of what they made, limits of each GPU.
 
-Nothing here needs torch, and importing any of it is cheap.
+Nothing here knows what is built.
 """

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from grader.course import course_root
-from grader.jail import compiling, imports, instrumented, tiers
+from grader.course.task import Bar, Case, Exercise, Input, Output, between, normal
+from grader.jail import compiling, imports, instrumented
 from grader.judge import check
-from grader.runner import client
-from grader.task import Bar, Case, Exercise, Input, Output, between, normal
+from grader.runner import client, tiers
 from grader.toolchain.cache import cache_folder
 from grader.verdict import Verdict
 from tests.seeds import SEED

@@ -10,13 +10,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from grader.jail import tiers
+from grader.building.build import compile_kernel
 from grader.jail.running import NO_JAIL, Jail
 from grader.judge import check
 from grader.judge.driver import SETTINGS
-from grader.runner.build import build_runner
+from grader.runner import tiers
 from grader.runner.client import Child
-from grader.toolchain.build import compile_kernel
+from grader.runner.program import build_runner
 from tests.attacks.conftest import HERE, exercise
 
 RUNS = 10

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.jail import imports
-from grader.report.terminal import as_text
+from grader.present.terminal import as_text
 from grader.verdict import FAILED, PASSED
 from tests.attacks.conftest import HERE, SECRET, Judge
 

@@ -14,7 +14,7 @@ from grader.course import Course
 from grader.verdict import CaseResult, Stage, Verdict
 
 TASKS = """
-from grader.task import Exercise
+from grader.course.task import Exercise
 
 first = Exercise(
     title="The first", kind="implement", points=10, summary="Do it.",

@@ -16,7 +16,7 @@ import pytest
 from grader.cli import doctor
 from grader.course import Course
 from grader.errors import GraderError
-from grader.progress import ProgressFile
+from grader.learner.progress import ProgressFile
 
 FIRST = "day01_start/first"
 

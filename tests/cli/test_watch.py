@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from grader.cli.check import grade
+from grader.cli.watch_loop import Event, Pressed, Saved, WatchLoop, _watch_files
 from grader.course import Course
-from grader.progress import ProgressFile
-from grader.report import theme
-from grader.watch import Event, Pressed, Saved, Session, _watch_files
+from grader.learner.progress import ProgressFile
+from grader.present import theme
 
 
 class Watched:
@@ -24,7 +24,7 @@ class Watched:
         self.output = io.StringIO()
         console = theme.console(self.output, width=80)
         entry = course.find(start) if start else None
-        self.session = Session(course, entry, console, lambda entry: grade(entry, None, "cpu", None, console))
+        self.session = WatchLoop(course, entry, console, lambda entry: grade(entry, None, "cpu", None, console))
 
     def run(self, *events: Event) -> str:
         """Run until the given events are used up; the last one must end the session."""

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from grader.building.build import compile_kernel
 from grader.course import Course, Entry
 from grader.errors import GraderError
-from grader.report.terminal import as_text
-from grader.toolchain.build import compile_kernel
+from grader.present.terminal import as_text
 from grader.verdict import Verdict
 
 ROOT = Path(__file__).parents[2]

@@ -7,9 +7,10 @@ import re
 import pytest
 import torch
 
+from grader.comparison.compare import compare
 from grader.course import Entry
-from grader.task import Call, Case, Exercise, torch_dtype
-from grader.tolerance import LARGEST, compare
+from grader.course.task import Call, Case, Exercise, torch_dtype
+from grader.course.tolerance import LARGEST
 from tests.exercises.conftest import COURSE, ROOT, described
 from tests.seeds import SEED
 
@@ -124,7 +125,7 @@ def test_a_case_of_random_sizes_and_ragged_ones(entry: Entry) -> None:
 @pytest.fixture
 def no_diagnosis(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a wrong output looks like takes longer to find out than that it is wrong."""
-    monkeypatch.setattr("grader.tolerance.diagnose", lambda *_: "")
+    monkeypatch.setattr("grader.comparison.compare.diagnose", lambda *_: "")
 
 
 @every_exercise
@@ -201,7 +202,7 @@ def passes(task: Exercise, call: Call, outputs: dict, expected: dict) -> bool:
 
 def test_trivial_test_sees_a_weak_case() -> None:
     """The test above would notice a task with inputs that make zeros right."""
-    from grader.task import Input, Output, constant
+    from grader.course.task import Input, Output, constant
 
     weak = Exercise(
         title="weak",

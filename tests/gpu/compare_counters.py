@@ -53,7 +53,7 @@ shared-memory instructions: nvcc joins neighbouring loads of an unrolled loop in
 
 def kernels_for(items: list[Counted], device: str) -> dict[Path, Any]:
     """Every file, built once."""
-    from grader.loading import load_kernel
+    from grader.loading.kernel import load_kernel
 
     files = sorted({item.file for item in items})
     with ThreadPoolExecutor(os.cpu_count()) as pool:

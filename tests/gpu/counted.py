@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.course import Course, course_root
-from grader.task import torch_dtype
+from grader.course.task import torch_dtype
 from tests.gpu.launch_solutions import on_gpu
 
 SEED = 1

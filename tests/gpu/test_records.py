@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course, course_root
-from grader.tolerance import DEFAULT
+from grader.course.tolerance import DEFAULT
 from tests.gpu import sanitize, timing_attacks, verify
 from tests.gpu.launch_solutions import chosen
 

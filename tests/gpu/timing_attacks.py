@@ -66,11 +66,10 @@ def measure(row: Row, kernel: Any, runner: Path, nothing: Any, machine: Any) -> 
     """Both clocks on one kernel."""
     import torch
 
-    from grader import bench
-    from grader.judge import verified
     from grader.runner.buffers import prepare
     from grader.runner.client import Child
-    from grader.runner.shared import GpuMemory
+    from grader.runner.gpu import GpuMemory
+    from grader.timing import bench, verified
 
     task = find(EXERCISE).load()
     case = next(case for case in task.bench if case.name == SIZE)
@@ -101,11 +100,11 @@ def run(names: list[str]) -> dict[str, Any]:
     """Build everything, then time one after the other."""
     import torch
 
-    from grader import bench
-    from grader.judge.builds import gpu_architecture
-    from grader.judge.verified import NOTHING
-    from grader.runner.build import build_runner
-    from grader.toolchain.build import compile_kernel
+    from grader.building.build import compile_kernel
+    from grader.runner.gpu import gpu_architecture
+    from grader.runner.program import build_runner
+    from grader.timing import bench
+    from grader.timing.verified import NOTHING
 
     arch = gpu_architecture()
     files: list[tuple[str, Path | None]] = [

@@ -9,10 +9,11 @@ import jsonschema
 import pytest
 
 import grader.verdict as v
+from grader.course.task import Bar, Case, Exercise, Input, Output, between, normal
 from grader.errors import GraderError
-from grader.judge import Progress, check
-from grader.report.terminal import as_text
-from grader.task import Bar, Case, Exercise, Input, Output, between, normal
+from grader.judge import check
+from grader.judge.events import CheckEvent
+from grader.present.terminal import as_text
 from tests.seeds import SEED
 
 HEAD = "#include <cuda_runtime.h>\n"
@@ -219,7 +220,7 @@ def test_chosen_stages(judged) -> None:
 
 
 def test_progress_is_reported(judged) -> None:
-    seen: list[Progress] = []
+    seen: list[CheckEvent] = []
     judged(on_progress=seen.append)
     assert [(p.stage, p.event) for p in seen if p.event != "case"] == [
         ("builds", "started"),

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
+from grader.course.task import Bar
 from grader.errors import GraderError
 from grader.judge.efficient import evaluate_bar
-from grader.task import Bar
 
 COUNTED = {"global_bytes": 3000.0, "minimum": 1000.0, "launches": 1, "ideal": 0, "sectors": 0}
 

@@ -11,9 +11,9 @@ import pytest
 
 from grader import verdict as v
 from grader.judge import check
-from grader.report.html import html_page
-from grader.report.terminal import as_text
-from grader.simulator import operations
+from grader.present.html import html_page
+from grader.present.terminal import as_text
+from grader.simulator import disassembly
 from tests.attacks.conftest import exercise, tier  # noqa: F401
 from tests.seeds import SEED
 
@@ -74,7 +74,7 @@ def test_operations_are_only_counted_when_asked_for(kernel: Path) -> None:
 
 
 def test_without_objdump_the_rest_is_shown(kernel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operations, "shutil", SimpleNamespace(which=lambda name: None))
+    monkeypatch.setattr(disassembly, "shutil", SimpleNamespace(which=lambda name: None))
     verdict, stage = efficient(kernel, details=True)
     assert "flops" not in stage.totals and stage.lines
     text = " ".join(as_text(verdict, verbose=True).split())

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from grader.building.build import BuiltKernel, compile_kernel
 from grader.judge.cases import Run, plan
 from grader.judge.simulated import attach_findings
 from grader.simulator.report import Report
-from grader.toolchain.build import BuiltKernel, compile_kernel
 from grader.verdict import PASSED, OutputResult
 from tests.judge.test_check import HEAD, KERNEL, LAUNCHER, RIGHT, exercise
 

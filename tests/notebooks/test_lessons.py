@@ -27,9 +27,9 @@ each_lesson = pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
 @pytest.fixture(scope="session")
 def warm_cache() -> None:
     """Build the simulator, the runner and the lessons' kernels: cells then find them ready."""
+    from grader.building.build import compile_kernel
     from grader.errors import GraderError
-    from grader.runner.build import build_runner
-    from grader.toolchain.build import compile_kernel
+    from grader.runner.program import build_runner
 
     build_runner("cpu")
     for notebook in NOTEBOOKS:

@@ -10,7 +10,7 @@ import pytest
 from grader.notebook.panel import Panel
 from grader.notebook.verdicts import VerdictPanel, placeless, show
 from tests.notebooks.test_helpers import notebook
-from tests.report import samples
+from tests.present import samples
 
 
 def test_a_verdict_is_the_same_each_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

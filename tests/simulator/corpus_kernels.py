@@ -21,8 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from grader.simulator.report import Finding, Report
-from grader.toolchain.build import BuiltKernel, compile_kernel, entry_point
+from grader.building.build import BuiltKernel, compile_kernel, entry_point
+from grader.simulator.findings import SimulatorFinding
+from grader.simulator.report import Report
 
 CORPUS = Path(__file__).parent / "corpus"
 _MARK = re.compile(r"// finding: ([a-z_ ]+)")
@@ -150,7 +151,7 @@ class Simulation:
         return error, report, out
 
 
-def places(finding: Finding) -> list[int]:
+def places(finding: SimulatorFinding) -> list[int]:
     """The lines of a finding: two for a race, 0 where it has none."""
     lines = [finding.line]
     if finding.other and finding.other["line"]:
@@ -158,7 +159,7 @@ def places(finding: Finding) -> list[int]:
     return lines
 
 
-def disagreements(corpus_file: CorpusFile, findings: list[Finding]) -> list[str]:
+def disagreements(corpus_file: CorpusFile, findings: list[SimulatorFinding]) -> list[str]:
     """What the findings and the marks of a faulty kernel do not agree on."""
     wrong = []
     for finding in findings:

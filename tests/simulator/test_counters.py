@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 
+from grader.building.build import compile_kernel
 from grader.simulator.report import LineCounters, Report
-from grader.toolchain.build import compile_kernel
 from grader.toolchain.compilers import find_cxx
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.toolchain.build import compile_kernel
+from grader.building.build import compile_kernel
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
+from grader.building.build import compile_kernel
 from grader.errors import BuildError
-from grader.toolchain.build import compile_kernel
 from tests.simulator.harness import KERNELS
 
 REJECTED = [

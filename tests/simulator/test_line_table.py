@@ -7,8 +7,8 @@ import shutil
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from grader.building.build import compile_kernel
 from grader.simulator.line_table import rows
-from grader.toolchain.build import compile_kernel
 from tests.simulator.harness import KERNELS
 
 COMPILERS = [

@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 
+from grader.building.build import compile_kernel
 from grader.simulator.report import LineCounters, Report
-from grader.toolchain.build import compile_kernel
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
 

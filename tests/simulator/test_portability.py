@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.simulator.library import INCLUDE_DIR
-from grader.simulator.rewrite import rewrite
+from grader.source.rewrite import rewrite
 from grader.toolchain.compilers import find_cxx
 from tests.simulator.harness import KERNELS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.simulator.ptx_instructions import EXAMPLES, function_for
+from grader.source.ptx_instructions import EXAMPLES, function_for
 
 RNG = np.random.default_rng(3)
 LANE = np.arange(32)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grader.building.build import BuiltKernel, compile_kernel, entry_point
 from grader.simulator.report import Report
-from grader.toolchain.build import BuiltKernel, compile_kernel, entry_point
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
 

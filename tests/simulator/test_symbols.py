@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from grader.building.build import compile_kernel
 from grader.jail import imports
 from grader.simulator import hooks, library
-from grader.toolchain.build import compile_kernel
 from grader.toolchain.compilers import available_cxx, find_cxx
 from tests.simulator.harness import KERNELS
 

@@ -1,0 +1,393 @@
+"""From a kernel file to a shared library with one entry point for each launcher.
+
+A :class:`BuildPlan` says everything about a build: the final text, the flags, the libraries. Both ways of building
+follow it: a direct call of the compiler (here, needs no torch) and ``torch.utils.cpp_extension.load_inline`` (in
+``grader.loading.kernel``). Both make the same library, so they share the cache.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.building import diagnostics
+from grader.errors import BuildError, GraderError
+from grader.simulator import hooks, library
+from grader.source.messages import CompilerMessage
+from grader.source.prototype import Prototype, PrototypeError, find_launchers, find_main
+from grader.source.rewrite import RewriteError, Rewritten, rewrite
+from grader.source.tokens import Source
+from grader.toolchain.cache import BuildCache, digest, open_cache
+from grader.toolchain.compilers import Compiler, cuda_home, find_cxx, find_nvcc
+from grader.toolchain.cuda_errors import PROGRAM_STATUS
+from grader.toolchain.process import Command, Finished, RunCommand, run_command
+
+KERNEL_LIBRARY = "kernel.so"
+_MESSAGES = "messages.txt"
+_EXPORTS = Path(__file__).parent / "exports.map"
+_THUNKS = "launchers"  # what compilers call the generated part, should it ever appear in a message
+
+_CPU_FLAGS = (
+    "-std=c++17",
+    "-g1",
+    "-gdwarf-4",  # version 5 as g++ writes it leads addr2line to the generated file
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-semantic-interposition",
+    "-fno-strict-aliasing",
+    "-fno-stack-protector",  # a smashed stack is a finding, not the end of the process
+    "-fstack-clash-protection",  # a large local array must not step over the guard page
+    "-fno-builtin-printf",
+    "-fno-finite-loops",  # a loop that waits for another thread stays
+    "-fno-optimize-sibling-calls",  # a barrier at the end of a kernel keeps its line
+    "-U_FORTIFY_SOURCE",
+    "-ffp-contract=off",
+    "-fdiagnostics-color=never",
+)
+_GCC_FLAGS: tuple[str, ...] = ("-fno-gnu-unique", "-fno-tree-vectorize", "-fmax-errors=20")
+_GCC_FLAGS += ("-fno-var-tracking",)  # where variables are kept: nobody asks, and it took a fifth of the time
+# g++ 14 to 16 at -O2 take two NaNs for equal where a few comparisons of the same floats follow each other.
+_GCC_FLAGS += ("-fno-thread-jumps",)
+_GCC_CHECKED = (
+    "-O1",
+    "-fsanitize=thread,bounds",
+    "--param=tsan-instrument-func-entry-exit=0",
+    "--param=tsan-distinguish-volatile=1",
+    "--param=max-inline-insns-single=4000",  # what goes by value into a call is not instrumented: see host_defines.h
+    "-fno-tree-sra",  # an aligned structure is read at once, as on a GPU, and not member by member
+    "--param=inline-unit-growth=1000",
+    "--param=large-function-growth=1000",
+    "--param=large-stack-frame-growth=10000",
+)
+_CLANG_FLAGS = (
+    "-fno-vectorize",
+    "-fno-slp-vectorize",
+    "-ferror-limit=20",
+    "-Wno-unknown-attributes",
+    "-Wno-pass-failed",
+    "-Wno-c++11-narrowing",  # nvcc takes uint4{i, i, i, i} of an int
+)
+_CLANG_CHECKED = (
+    "-O1",
+    "-fsanitize=thread,array-bounds",
+    "-mllvm",
+    "-tsan-instrument-func-entry-exit=0",
+    "-mllvm",
+    "-tsan-distinguish-volatile=1",
+    "-mllvm",
+    "-tsan-instrument-read-before-write=1",  # else the read of x[i] += 1 is left out
+)
+_PLAIN = ("-O2",)
+# A call at the start of each piece of straight-line code: what grader/simulator/disassembly.py counts from.
+_GCC_COUNTED = ("-fsanitize-coverage=trace-pc",)
+_CLANG_COUNTED = ("-fsanitize-coverage=trace-pc,bb,no-prune",)
+
+
+@dataclass(frozen=True)
+class BuildPlan:
+    """All that decides a build. ``flags`` compile, ``link_flags`` link; ``text`` is what the compiler gets."""
+
+    file: Path  # the kernel file, for messages
+    device: str  # cpu or cuda
+    checks: bool
+    original: str
+    text: str
+    launchers: tuple[Prototype, ...]
+    compiler: Compiler
+    flags: tuple[str, ...]
+    include_dirs: tuple[Path, ...]
+    link_flags: tuple[str, ...]
+    key: str
+    rewritten: Rewritten | None = field(default=None, repr=False)
+    libsim: library.LibraryPlan | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending, as a word."""
+        return "".join(c if c.isalnum() else "_" for c in self.file.stem)
+
+    @property
+    def what(self) -> str:
+        return f"{self.file.name} for {'the simulator' if self.device == 'cpu' else self.device}"
+
+
+@dataclass(frozen=True)
+class BuiltKernel:
+    """A finished library. ``library`` has a function ``grader_call_<launcher>(void** arguments)`` for each launcher."""
+
+    plan: BuildPlan
+    library: Path
+    libsim: Path | None
+    cached: bool
+    seconds: float = 0.0
+
+    @property
+    def launchers(self) -> tuple[Prototype, ...]:
+        return self.plan.launchers
+
+    @property
+    def diagnostics(self) -> list[CompilerMessage]:
+        """The compiler's warnings."""
+        try:
+            said = (self.library.parent / _MESSAGES).read_text(encoding="utf-8")
+        except OSError:
+            return []
+        return diagnostics.read_messages(said, self.plan.file, self.plan.original, self.plan.rewritten)
+
+    @property
+    def file(self) -> Path:
+        return self.plan.file
+
+
+CompileInto = Callable[[BuildPlan, BuildCache, Path], None]
+"""Makes the library of a plan in a folder."""
+
+
+def entry_point(launcher: Prototype | str) -> str:
+    """The name of the function that calls a launcher with an array of pointers to its arguments."""
+    return f"grader_call_{launcher if isinstance(launcher, str) else launcher.name}"
+
+
+def read_kernel_file(path: Path) -> str:
+    """The text of a kernel file."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise GraderError(f"there is no file {path}") from None
+    except IsADirectoryError:
+        raise GraderError(f"{path} is a folder, not a kernel file") from None
+    except UnicodeDecodeError as problem:
+        raise GraderError(f"{path} is not text in UTF-8 (byte {problem.start})") from None
+    except OSError as problem:
+        raise GraderError(f"{path} cannot be read: {problem.strerror}") from None
+
+
+def plan_kernel(
+    path: Path | str,
+    device: str = "cpu",
+    checks: bool = True,
+    *,
+    operations: bool = False,
+    text: str | None = None,
+    compiler: str | Compiler | None = None,
+    arch: str | None = None,
+) -> BuildPlan:
+    """Reads and translates a kernel file; runs no compiler. Raises RewriteError or PrototypeError.
+
+    With ``operations`` (and ``checks``, on the simulator) floating-point operations and divergence are counted, too.
+    """
+    path = Path(path)
+    original = read_kernel_file(path) if text is None else text
+    source = Source(original)
+    launchers = tuple(_launchers(path, source))
+    if device == "cpu":
+        return _plan_cpu(path, source, launchers, checks, compiler, operations)
+    if device == "cuda":
+        return _plan_cuda(path, original, launchers, compiler, arch)
+    raise GraderError(f"there is no device '{device}'", "Use 'cpu' (the simulated GPU) or 'cuda'.")
+
+
+def compile_kernel(
+    path: Path | str,
+    device: str = "cpu",
+    checks: bool = True,
+    *,
+    operations: bool = False,
+    text: str | None = None,
+    compiler: str | Compiler | None = None,
+    arch: str | None = None,
+    run: RunCommand = run_command,
+    cache: BuildCache | None = None,
+) -> BuiltKernel:
+    """Builds a kernel file by calling the compiler directly. ``run`` may call it inside a jail."""
+    plan = plan_kernel(path, device, checks, operations=operations, text=text, compiler=compiler, arch=arch)
+    return build(plan, functools.partial(compile_directly, run=run), cache)
+
+
+def build(plan: BuildPlan, compile_into: CompileInto, cache: BuildCache | None = None) -> BuiltKernel:
+    """The library of a plan, from the cache or made by ``compile_into(plan, cache, folder)``."""
+    began = time.monotonic()
+    cache = cache or open_cache()
+    entry, cached = cache.get(plan.key, lambda folder: compile_into(plan, cache, folder), plan.what)
+    libsim = library.build_library(plan.libsim, cache) if plan.libsim else None
+    return BuiltKernel(plan, entry / KERNEL_LIBRARY, libsim, cached, time.monotonic() - began)
+
+
+def link_flags(plan: BuildPlan, cache: BuildCache) -> tuple[str, ...]:
+    """The plan's link flags and, for the simulator, where libsim is."""
+    if plan.libsim is None:
+        return plan.link_flags
+    folder = plan.libsim.folder(cache)
+    libsim = ("-Wl,--no-as-needed", f"-l:{plan.libsim.file_name}", "-Wl,--as-needed")
+    return (*plan.link_flags, f"-L{folder}", *libsim, f"-Wl,-rpath,{folder}")
+
+
+# -- plans -----------------------------------------------------------------------------------------------------------
+
+
+def _launchers(path: Path, source: Source) -> list[Prototype]:
+    """The launchers of a file, and ``main`` if it is a whole program."""
+    try:
+        main = find_main(source)
+        return [*find_launchers(source), *([main[0]] if main else [])]
+    except PrototypeError as problem:
+        raise PrototypeError(f"{path.name}, {problem.message}", problem.hint) from None
+
+
+def _plan_cpu(
+    path: Path,
+    source: Source,
+    launchers: tuple[Prototype, ...],
+    checks: bool,
+    compiler: str | Compiler | None,
+    operations: bool,
+) -> BuildPlan:
+    cxx = compiler if isinstance(compiler, Compiler) else find_cxx(compiler)
+    try:
+        rewritten = rewrite(source, library.INCLUDE_DIR)
+    except RewriteError as problem:
+        raise diagnostics.located(path, problem) from None
+    text = _with_thunks(path, rewritten.text, source.text, launchers)
+    gcc = cxx.family == "gcc"
+    flags = _CPU_FLAGS + (_GCC_FLAGS if gcc else _CLANG_FLAGS)
+    if gcc and int(cxx.version.partition(".")[0] or 0) >= 11:
+        flags += ("-fdiagnostics-column-unit=byte",)
+    flags += (_GCC_CHECKED if gcc else _CLANG_CHECKED) if checks else _PLAIN
+    if operations and checks:
+        flags += _GCC_COUNTED if gcc else _CLANG_COUNTED
+    libsim = library.plan_library(cxx)
+    # "-z defs": a function that is defined nowhere is an error now, not at the first call.
+    linking: tuple[str, ...] = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
+    if checks:
+        linking += hooks.link_flags(cxx.family)
+    key = digest(["kernel", text, *flags, cxx.identity, libsim.key, *linking])
+    include = (library.INCLUDE_DIR,)
+    return BuildPlan(
+        path, "cpu", checks, source.text, text, launchers, cxx, flags, include, linking, key, rewritten, libsim
+    )
+
+
+def _plan_cuda(
+    path: Path, original: str, launchers: tuple[Prototype, ...], compiler: str | Compiler | None, arch: str | None
+) -> BuildPlan:
+    nvcc = compiler if isinstance(compiler, Compiler) else find_nvcc()
+    assert nvcc is not None
+    if not arch:
+        raise GraderError("the architecture of the GPU is not known", "Name it, for example sm_90.")
+    text = _with_thunks(path, original, original, launchers)
+    flags = ("-std=c++17", "-O3", "-lineinfo", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
+    linking: tuple[str, ...] = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
+    linking += ("-lcudart_static", "-ldl", "-lrt", "-lpthread")
+    key = digest(["kernel", text, *flags, nvcc.identity, *linking])
+    return BuildPlan(path, "cuda", False, original, text, launchers, nvcc, flags, (), linking, key)
+
+
+def arch_flags(arch: str) -> tuple[str, ...]:
+    """nvcc's flags for an architecture; from Hopper on with the features of that one generation (sm_90a)."""
+    number = arch.removeprefix("sm_").removeprefix("compute_")
+    if number.isdigit() and int(number) >= 90:
+        number += "a"
+    return (f"-gencode=arch=compute_{number},code=sm_{number}",)
+
+
+def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototype, ...]) -> str:
+    """The text that is compiled: messages name the learner's file and lines, and each launcher has an entry point."""
+    name = path.name.replace("\\", "\\\\").replace('"', '\\"')
+    # Before the first line, as nvcc does; printf and assert are the simulator's from there on.
+    parts = ["#include <cuda_runtime.h>\n"]
+    if "::sim::ptx::" in text:  # an asm statement was translated
+        parts.append('#include "sim/ptx.h"\n')
+    program = any(launcher.name == "main" for launcher in launchers)
+    if program:
+        # C++ forbids calling main, so it has another name here.
+        parts.append("#define main grader_program\n")
+    parts += [f'#line 1 "{name}"\n', text, "" if text.endswith("\n") else "\n", f'#line 1 "{_THUNKS}"\n']
+    parts += [_thunk(launcher) for launcher in launchers if launcher.name != "main"]
+    if program:
+        parts.append(_program_thunk(original))
+    return "".join(parts)
+
+
+_ENTRY = 'extern "C" __attribute__((visibility("default"), no_sanitize("thread"))) int'
+
+
+def _thunk(launcher: Prototype) -> str:
+    values = []
+    for index, parameter in enumerate(launcher.parameters):
+        # A pointer's type is written as "const T*", so "const T* const*" points at the argument.
+        values.append(
+            f"*static_cast<{parameter.type}{' ' if parameter.kind != 'pointer' else ''}const*>(arguments[{index}])"
+        )
+    return (
+        f"{_ENTRY} {entry_point(launcher)}(void** arguments) {{ (void)arguments; "
+        f"try {{ {launcher.name}({', '.join(values)}); }} catch (...) {{ return -1; }} "
+        f"return static_cast<int>(cudaGetLastError()); }}\n"
+    )
+
+
+def _program_thunk(original: str) -> str:
+    """The entry point of a whole program: its status is added to ``PROGRAM_STATUS`` when it is not 0."""
+    main = find_main(original)
+    arguments = "1, argv" if main and main[1] else ""
+    return (
+        f"{_ENTRY} {entry_point('main')}(void**) {{ "
+        f'char name[] = "program"; char* argv[] = {{name, nullptr}}; (void)argv; int status = 0; '
+        f"try {{ status = grader_program({arguments}); }} catch (...) {{ return -1; }} "
+        f"int error = static_cast<int>(cudaGetLastError()); "
+        f"return error || !status ? error : {PROGRAM_STATUS} + (status & 255); }}\n"
+    )
+
+
+# -- the direct way ----------------------------------------------------------------------------------------------------
+
+
+def compile_directly(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunCommand = run_command) -> None:
+    """Builds ``folder/kernel.so`` by calling the compiler."""
+    if plan.device == "cuda":
+        _compile_cuda(plan, folder, run)
+    else:
+        _compile_cpu(plan, cache, folder, run)
+
+
+def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunCommand) -> None:
+    (folder / "kernel.cpp").write_text(plan.text, encoding="utf-8")
+    includes = [f"-I{path}" for path in plan.include_dirs]
+    assert plan.libsim is not None
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        libsim = pool.submit(library.build_library, plan.libsim, cache)
+        argv = (*plan.compiler.command, *plan.flags, *includes, "-c", "kernel.cpp", "-o", "kernel.o")
+        _checked(plan, folder, run(Command(argv, folder, plan.include_dirs)))
+        libsim_folder = libsim.result().parent
+    # Without -fsanitize here: the hooks are libsim's, not the sanitizer's library.
+    argv = (*plan.compiler.command, "-shared", "-o", KERNEL_LIBRARY, "kernel.o", *link_flags(plan, cache))
+    _checked(plan, folder, run(Command(argv, folder, (libsim_folder, _EXPORTS))))
+    (folder / "kernel.o").unlink()
+
+
+def _compile_cuda(plan: BuildPlan, folder: Path, run: RunCommand) -> None:
+    (folder / "kernel.cu").write_text(plan.text, encoding="utf-8")
+    host = [flag for option in plan.link_flags if option.startswith("-Wl,") for flag in ("-Xlinker", option[4:])]
+    argv = (*plan.compiler.command, *plan.flags, "-Xcompiler=-fPIC", "-shared", "-cudart=static", *host)
+    _checked(
+        plan,
+        folder,
+        run(Command((*argv, "-o", KERNEL_LIBRARY, "kernel.cu"), folder, (_EXPORTS, cuda_home(plan.compiler)))),
+    )
+
+
+def _checked(plan: BuildPlan, folder: Path, done: Finished) -> None:
+    """Raises what the compiler said if it failed; otherwise keeps its warnings with the library."""
+    if done.returncode != 0:
+        raise compile_error(plan, done.output)
+    if done.output.strip():
+        with (folder / _MESSAGES).open("a", encoding="utf-8") as file:
+            file.write(done.output)
+
+
+def compile_error(plan: BuildPlan, output: str) -> BuildError:
+    """What a compiler printed, as an error at the learner's lines."""
+    return diagnostics.explain(output, plan.file, plan.original, plan.rewritten, plan.compiler)

@@ -1,0 +1,104 @@
+"""What is written: results.json, junit.xml and feedback.txt for each student, and grades.csv for all.
+
+Each file appears whole or not at all, and results.json last: a student with one is done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+from grader.classroom.submissions import Submission
+from grader.classroom.worker import Graded
+from grader.errors import GraderError
+from grader.present.junit import junit_xml
+from grader.present.terminal import as_text
+from grader.verdict import ERROR
+
+
+def write_student(
+    out: Path, submission: Submission, key: str, wanted: list[str], graded: Graded, remarks: list[str]
+) -> None:
+    """The three files of a student. ``key`` says what was graded, and how."""
+    folder, verdicts = out / submission.folder_name, graded.verdicts
+    missing = [name for name in wanted if name not in {verdict.exercise for verdict in verdicts}]
+    data = {
+        "student": submission.student,
+        "submission": submission.path.name,
+        "key": key,
+        "refused": submission.refused,
+        "missing": missing,
+        "remarks": remarks,
+        "references": [incident.reference for incident in graded.incidents],
+        "score": sum(verdict.score for verdict in verdicts),
+        "verdicts": [verdict.to_dict() for verdict in verdicts],
+    }
+    suites = ET.Element("testsuites", name=submission.folder_name)
+    for verdict in verdicts:
+        suites.extend(ET.fromstring(junit_xml(verdict).encode()))
+    parts = [f"Submission: {printable(submission.path.name)}", ""]
+    if submission.refused:
+        parts.append(f"It was not graded: {submission.refused}.")
+    parts += [as_text(verdict) for verdict in verdicts]
+    parts += [f"There is no file for {name}." for name in missing]
+    parts += [f"{remark[0].upper()}{remark[1:]}." for remark in remarks]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise GraderError(f"cannot write {folder}: {error.strerror}") from error
+    write(folder / "junit.xml", '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, encoding="unicode"))
+    write(folder / "feedback.txt", "\n".join(parts) + "\n")
+    write(folder / "results.json", json.dumps(data, indent=1, allow_nan=False) + "\n")
+
+
+def read_student(out: Path, submission: Submission) -> dict[str, Any] | None:
+    """The results of a student who is done."""
+    try:
+        data = json.loads((out / submission.folder_name / "results.json").read_text(encoding="utf-8"))
+        return data if isinstance(data, dict) else None
+    except (OSError, ValueError):
+        return None
+
+
+def could_not_grade(result: dict[str, Any]) -> bool:
+    """Whether the grader failed, and not the submission: such a student is graded again."""
+    return bool(result.get("references")) or any(
+        stage["status"] == ERROR for verdict in result["verdicts"] for stage in verdict["stages"]
+    )
+
+
+def printable(text: str) -> str:
+    """Without control characters and halves of characters."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def remove_unfinished(out: Path) -> None:
+    """The files that a killed run was writing."""
+    for path in [*out.glob(".*"), *out.glob("*/.*")]:
+        writer = path.suffix[1:]
+        if writer.isdigit() and not is_running(int(writer)):
+            path.unlink(missing_ok=True)
+
+
+def is_running(process: int) -> bool:
+    """Whether there is such a process, of whatever user."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
+
+
+def write(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        aside.write_text(text, encoding="utf-8", errors="replace")
+        os.replace(aside, path)
+    except OSError as error:
+        raise GraderError(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,34 @@
+"""``python -m grader.cli.install``: builds the grader's own C++ parts ahead, so that the first verdict need not wait for them.
+
+They go beside the Python in use (a virtual environment). Without this, or when the sources or the compiler change, they are
+built on first use, into the build cache.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from grader.errors import GraderError
+from grader.jail.compiling import build_compile
+from grader.runner.canary import build_canary
+from grader.runner.program import build_runner
+from grader.simulator.library import ensure_library
+from grader.toolchain import cache
+
+
+def main() -> int:
+    """Builds the simulator, the runner and what belongs to the jail; a machine where this fails is told so, and goes on without."""
+    folder = cache.installed_folder()
+    try:
+        ahead = cache.BuildCache(folder)
+        ensure_library(cache=ahead)
+        build_runner(cache=ahead)
+        build_canary(cache=ahead)
+        build_compile(cache=ahead)
+    except GraderError as problem:
+        print(f"note: nothing was built ahead: {problem}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

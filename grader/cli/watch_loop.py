@@ -1,0 +1,341 @@
+"""Grades an exercise at every save, and moves on with the learner.
+
+One process stays: torch is loaded once, while the first kernel compiles. Three things feed one queue of events: the
+file system, the keyboard, and the end of a check. The loop takes them one by one, so nothing happens behind its back.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.rule import Rule
+from rich.text import Text
+
+from grader.cli import hint
+from grader.cli.check import grade, next_steps, record
+from grader.cli.list_exercises import next_exercise, print_list
+from grader.cli.messages import short_name, shown_path
+from grader.course import Course, Entry
+from grader.errors import GraderError
+from grader.learner import pristine
+from grader.learner.progress import ProgressFile
+from grader.present import theme, words
+from grader.present.failures import indented
+from grader.present.terminal import ascii_only, print_verdict
+from grader.verdict import Verdict
+
+KEYS = (
+    ("h", "hint"),
+    ("l", "list"),
+    ("r", "run again"),
+    ("v", "everything"),
+    ("n", "next"),
+    ("q", "quit"),
+)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A learner's file, or the description of its day, was written."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class Pressed:
+    """A key."""
+
+    key: str
+
+
+Event = Saved | Pressed
+Grade = Callable[[Entry], Verdict]
+
+
+def watch(course: Course, start: Entry | None) -> int:
+    """Watch the exercises until the learner leaves or everything is passed. Returns the exit code."""
+    console = theme.console()
+    loop = WatchLoop(course, start, console, lambda entry: grade(entry, None, "cpu", None, console))
+    if loop.current is None:
+        loop.print_finished()
+        return 0
+    threading.Thread(target=_load_torch, daemon=True).start()
+    pristine.keep_copies(course)
+    stop = threading.Event()
+    threading.Thread(target=_watch_files, args=(course, loop.events, stop), daemon=True).start()
+    try:
+        with keyboard(loop):
+            return loop.run()
+    except KeyboardInterrupt:
+        loop.print_goodbye()
+        sys.stdout.flush()
+        # A check may be running: ending as usual would wait for its threads.
+        os._exit(0)
+    finally:
+        stop.set()
+
+
+class WatchLoop:
+    """What the learner works on now, and what each event does about it."""
+
+    def __init__(self, course: Course, start: Entry | None, console: Console, grade: Grade) -> None:
+        self.course = course
+        self.console = console
+        self.grade = grade
+        self.events: queue.Queue[Event] = queue.Queue()
+        self.progress = ProgressFile(course.root)
+        self.current = start or next_exercise(course, self.progress.read())
+        self.grading = False
+        self.last: tuple[Entry, Verdict] | None = None
+        """The verdict on the screen."""
+
+    def run(self) -> int:
+        """The loop: grade once, then take events until the end."""
+        keep = self.current is not None and self.progress.read().of(self.current.name).passed
+        if not self.check(stay=keep):
+            return 0
+        while True:
+            event = self.events.get()
+            if isinstance(event, Saved):
+                entry = self._entry_of(event.path)
+                if entry is not None:
+                    self.current = entry
+                    if not self.check():
+                        return 0
+            elif not self._key(event.key):
+                return 0
+
+    def _entry_of(self, path: Path) -> Entry | None:
+        """The exercise that a saved file means: its own, or for a tasks.py the one that is open."""
+        for entry in self.course.exercises:
+            if path == entry.skeleton.resolve():
+                return entry
+        if self.current is not None and path == self.current.tasks.resolve():
+            return self.current
+        return None
+
+    def _key(self, key: str) -> bool:
+        """React to a key; False ends the loop."""
+        if key in ("q", "Q", "\x04"):
+            self.print_goodbye()
+            return False
+        if key in ("r", "R"):
+            return self.check(stay=True)
+        if key in ("h", "H") and self.current is not None:
+            try:
+                hint.show_next(self.course, self.current, again="h", console=self.console)
+            except GraderError as error:
+                self.console.print(Text(f"  {error.message}. {error.hint}", style="warn"))
+            self.print_footer()
+        elif key in ("l", "L"):
+            self._clear()
+            print_list(Course(self.course.root), self.progress.read(), with_next=False, console=self.console)
+            self.print_footer()
+        elif key in ("v", "V") and self.last is not None:
+            self._show(*self.last, verbose=True)
+            self.print_footer()
+        elif key in ("n", "N"):
+            following = next_exercise(self.course, self.progress.read(), self.current)
+            if following is not None:
+                self.current = following
+                return self.check(stay=True)
+        elif key == "?":
+            self.print_footer()
+        return True
+
+    def check(self, stay: bool = False) -> bool:
+        """Grade the current exercise and show the verdict; go on to the next when it passed, unless ``stay``.
+
+        False when nothing is left to do.
+        """
+        assert self.current is not None
+        entry = self.current
+        self.console.print(Text(f"\n  {shown_path(entry.skeleton, self.course)}", style="quiet"))
+        self.grading = True
+        try:
+            verdict = self.grade(entry)
+        except GraderError as error:
+            self._clear()
+            self.console.print()
+            message = Text("  could not grade: ", style="bad.title")
+            message.append(error.message, style="default")
+            self.console.print(message)
+            if error.hint:
+                self.console.print(Text(f"  {error.hint}"))
+            self.console.print()
+            self.print_footer()
+            return True
+        finally:
+            self.grading = False
+        record(self.course, entry, verdict)
+        self._show(entry, verdict)
+        if verdict.passed and not stay:
+            following = next_exercise(self.course, self.progress.read(), entry)
+            if following is None:
+                self.print_finished()
+                return False
+            self.current = following
+            self._print_moved_on(following)
+        self.print_footer()
+        return True
+
+    def _show(self, entry: Entry, verdict: Verdict, verbose: bool = False) -> None:
+        self.last = (entry, verdict)
+        self._clear()
+        # A command is of no use while this one runs, except those that show something else.
+        steps = [
+            step
+            for step in next_steps(self.course, entry, verdict, None, True, True)
+            if step[0].startswith("grader solution")
+        ]
+        print_verdict(verdict, self.console, verbose, steps)
+
+    def _print_moved_on(self, entry: Entry) -> None:
+        line = Text("  On to ", style="good")
+        line.append(entry.name, style="title")
+        self.console.print(line)
+        self.console.print(Text(f"  {entry.title} ({entry.kind}, {words.count(entry.points, 'point')})"))
+        self.console.print(Text(f"  open {shown_path(entry.skeleton, self.course)}", style="quiet"))
+        self.console.print()
+
+    def print_footer(self) -> None:
+        """What is being waited for, how far the learner is, and the keys."""
+        assert self.current is not None
+        progress = self.progress.read()
+        entries = self.course.exercises
+        done = sum(progress.of(entry.name).passed for entry in entries)
+        plain = ascii_only(self.console)
+        self.console.print(indented(Rule(style="rule.line", characters="-" if plain else "─"), expand=True))
+        line = Text("  ")
+        line.append(short_name(self.current, self.course), style="title")
+        line.append("  waiting for you to save it", style="quiet")
+        counted = f"{done} of {len(entries)} passed"
+        gap = self.console.width - len(line.plain) - len(counted)
+        line.append(" " * max(2, gap) + counted, style="quiet")
+        self.console.print(line, no_wrap=True, overflow="ellipsis")
+        keys = Text("  ")
+        if self._has_keys():
+            for key, meaning in KEYS:
+                keys.append(key, style="command")
+                keys.append(f" {meaning}   ", style="quiet")
+        else:
+            keys.append("Ctrl-C ends", style="quiet")
+        self.console.print(keys, no_wrap=True, overflow="ellipsis")
+
+    def _has_keys(self) -> bool:
+        return sys.stdin.isatty() and self.console.is_terminal
+
+    def print_goodbye(self) -> None:
+        """The last words of a session that the learner ends."""
+        progress = self.progress.read()
+        entries = self.course.exercises
+        passed = [entry for entry in entries if progress.of(entry.name).passed]
+        upcoming = next_exercise(self.course, progress) if len(passed) < len(entries) else None
+        self.console.print()
+        self.console.print(
+            Text(
+                f"  {len(passed)} of {words.count(len(entries), 'exercise')} passed, "
+                f"{sum(entry.points for entry in passed)} of {sum(entry.points for entry in entries)} points."
+            )
+        )
+        if upcoming is not None:
+            line = Text("  Go on with ", style="quiet")
+            line.append(f"grader watch {short_name(self.current or upcoming, self.course)}", style="command")
+            self.console.print(line)
+        self.console.print()
+
+    def print_finished(self) -> None:
+        """The last words when nothing is left."""
+        total = sum(entry.points for entry in self.course.exercises)
+        self.console.print()
+        line = Text("  Every exercise is passed", style="good")
+        line.append(f": {words.count(len(self.course.exercises), 'exercise')}, {total} points.")
+        self.console.print(line)
+        self.console.print(Text("  `grader watch EXERCISE` opens one of them again; `grader bench EXERCISE` times it."))
+        self.console.print()
+
+    def _clear(self) -> None:
+        if self.console.is_terminal:
+            self.console.clear()
+
+
+def _load_torch() -> None:
+    """Import torch while the learner's first kernel compiles."""
+    with contextlib.suppress(Exception):
+        import torch  # noqa: F401
+
+
+def _watch_files(course: Course, events: queue.Queue[Event], stop: threading.Event) -> None:
+    """Turn writes below exercises/ into events, one for each save, however the editor writes."""
+    from watchfiles import Change, watch
+
+    seen: dict[Path, int] = {}
+    folder = course.root / "exercises"
+    for changes in watch(folder, stop_event=stop, debounce=200, step=20, raise_interrupt=False):
+        paths = sorted({Path(name).resolve() for change, name in changes if change is not Change.deleted})
+        for path in paths:
+            if path.suffix != ".cu" and path.name != "tasks.py":
+                continue
+            try:
+                written = path.stat().st_mtime_ns
+            except OSError:
+                continue
+            if seen.get(path) != written:
+                seen[path] = written
+                events.put(Saved(path))
+
+
+@contextlib.contextmanager
+def keyboard(loop: WatchLoop) -> Iterator[None]:
+    """Keys become events as they are pressed, without Enter. Nothing where there is no terminal."""
+    try:
+        import termios
+        import tty
+    except ImportError:  # no such terminals here: Ctrl-C still ends
+        yield
+        return
+    if not loop._has_keys():
+        yield
+        return
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+
+    def one_key_at_a_time(*_: object) -> None:
+        tty.setcbreak(terminal, termios.TCSANOW)
+
+    def read() -> None:
+        while True:
+            try:
+                data = os.read(terminal, 32)
+            except OSError:
+                return
+            if not data:
+                return
+            text = data.decode("utf-8", "ignore")
+            # An arrow or a function key arrives as one piece that begins with escape.
+            if text.startswith("\x1b"):
+                continue
+            for key in text:
+                if loop.grading and key in ("q", "Q"):
+                    _thread.interrupt_main()
+                    return
+                loop.events.put(Pressed(key))
+
+    one_key_at_a_time()
+    resumed = signal.signal(signal.SIGCONT, one_key_at_a_time)
+    threading.Thread(target=read, daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGCONT, resumed)
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)

@@ -1,0 +1,487 @@
+"""What an exercise asks for: its launchers, inputs, outputs, reference, cases, bars and hints.
+
+Authors describe an exercise in ``exercises/dayNN_topic/tasks.py`` with the classes of this file. Nothing here imports
+torch when it is imported, so the command line stays quick; a tasks.py itself may.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import math
+import random
+import re
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.course.inputs import between, computed, constant, draw, evaluate, integers, normal, one_of, uniform
+from grader.course.tolerance import DEFAULT
+from grader.errors import GraderError
+from grader.source.prototype import Parameter, parse_prototype
+
+__all__ = [
+    "Bar",
+    "Bench",
+    "Call",
+    "Case",
+    "Exercise",
+    "Input",
+    "Output",
+    "between",
+    "computed",
+    "constant",
+    "integers",
+    "normal",
+    "one_of",
+    "uniform",
+]
+
+C_TYPES = {
+    "f64": "double",
+    "f32": "float",
+    "f16": "__half",
+    "bf16": "__nv_bfloat16",
+    "i64": "long long",
+    "i32": "int",
+    "u32": "unsigned int",
+    "i16": "short",
+    "i8": "signed char",
+    "u8": "unsigned char",
+    "bool": "bool",
+}
+"""Our names of element types, and what they are called in a kernel file."""
+
+ITEM_BYTES = {
+    "f64": 8,
+    "f32": 4,
+    "f16": 2,
+    "bf16": 2,
+    "i64": 8,
+    "i32": 4,
+    "u32": 4,
+    "i16": 2,
+    "i8": 1,
+    "u8": 1,
+    "bool": 1,
+}
+
+KINDS = ("implement", "debug", "optimise")
+
+
+def torch_dtype(name: str) -> Any:
+    """The torch dtype of one of our names (``"f16"``)."""
+    import torch
+
+    return {
+        "f64": torch.float64,
+        "f32": torch.float32,
+        "f16": torch.float16,
+        "bf16": torch.bfloat16,
+        "i64": torch.int64,
+        "i32": torch.int32,
+        "u32": torch.uint32,
+        "i16": torch.int16,
+        "i8": torch.int8,
+        "u8": torch.uint8,
+        "bool": torch.bool,
+    }[name]
+
+
+@dataclass(frozen=True)
+class Input:
+    """A tensor that the kernel reads: its shape over the sizes of the case, and how it is drawn."""
+
+    shape: str
+    distribution: Callable[..., Any] = field(default_factory=normal)
+    dtype: str | None = None
+    """None: the dtype of the case. Otherwise one of ``C_TYPES``."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """A tensor that the kernel writes. The caller allocates it and fills it with random NaN (never with zeros)."""
+
+    shape: str
+    dtype: str | None = None
+    inout: bool = False
+    """The kernel changes it in place: it starts from ``start``, and the reference gets that under the same name."""
+    start: Callable[..., Any] = field(default_factory=normal)
+    scratch: bool = False
+    """Working memory: allocated, not compared."""
+    tolerance: float | None = None
+    """Instead of the tolerance of the exercise, for this output alone."""
+    scale: str | Callable[..., Any] = "row"
+    """What errors are measured against: the size of the element's "row", or of the whole "tensor". Where elements are
+    differences of larger numbers (gradients), a function, called as the reference is, that gives the size of what is
+    summed at each element, such as the same sum over absolute values."""
+
+
+@dataclass(frozen=True, init=False)
+class Case:
+    """One named situation: sizes and flags, and where wanted other inputs than the usual ones."""
+
+    name: str
+    dims: dict[str, Any]
+    dtypes: tuple[str, ...] | None
+    inputs: dict[str, Callable[..., Any]]
+    offsets: dict[str, int]
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        dtypes: Sequence[str] | None = None,
+        inputs: Mapping[str, Callable[..., Any]] | None = None,
+        offsets: Mapping[str, int] | None = None,
+        **dims: Any,
+    ) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "dims", dims)
+        object.__setattr__(self, "dtypes", tuple(dtypes) if dtypes is not None else None)
+        object.__setattr__(self, "inputs", dict(inputs or {}))
+        object.__setattr__(self, "offsets", dict(offsets or {}))
+
+
+class Bench(Case):
+    """A named size for ``grader bench``."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A limit on counters: an expression over them, and the most or the least that it may be.
+
+    The names that an expression may use are listed in ``grader/judge/efficient.py``.
+    """
+
+    expression: str
+    at_most: float | None = None
+    at_least: float | None = None
+    look: str = ""
+    """What to look at first when the bar is missed."""
+
+
+@dataclass
+class Call:
+    """A case made concrete: sizes chosen, inputs drawn, everything a launcher is called with."""
+
+    case: Case
+    dtype: str
+    seed: int
+    dims: dict[str, Any]
+    tensors: dict[str, Any]
+    """Inputs and the starts of in-out outputs: CPU tensors by default, rounded to their dtypes, contiguous."""
+    scalars: dict[str, Any]
+    output_shapes: dict[str, tuple[int, ...]]
+    output_dtypes: dict[str, str]
+    tensor_dtypes: dict[str, str]
+    scratch: frozenset[str] = frozenset()
+    """Outputs that are working memory: they need not be written."""
+
+
+@dataclass
+class Exercise:
+    """Everything that is known about one exercise. See CONTRIBUTING for an example."""
+
+    title: str
+    summary: str
+    launchers: str
+    inputs: dict[str, Input]
+    outputs: dict[str, Output]
+    reference: Callable[..., Any]
+    cases: list[Case]
+    hints: list[str]
+    kind: str = "implement"
+    points: int = 10
+    dtypes: tuple[str, ...] = ("f32",)
+    scalars: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    tolerance: dict[str, float] = field(default_factory=dict)
+    trivial: list[Callable[..., Any]] = field(default_factory=list)
+    """Wrong outputs that must fail: called as the reference is."""
+    efficient: Case | None = None
+    bars: list[Bar] = field(default_factory=list)
+    minimum_bytes: Callable[[dict[str, Any]], float] | None = None
+    """What a kernel must ask of global memory, for the bars: where rows are gathered, a row counts each time it is named."""
+    distinct_bytes: Callable[..., float] | None = None
+    """What must come from device memory, for the roofline: a row counts once, however often it is named, since a cache may
+    serve it again. Called as the reference is, and with ``item``; by default the least that the other rules give."""
+    flops: Callable[[dict[str, Any]], float] | None = None
+    bench: list[Bench] = field(default_factory=list)
+    torch_baseline: Callable[..., Any] | None = None
+    torch_prepare: Callable[..., dict[str, Any]] | None = None
+    """What ``torch_baseline`` needs besides, a mask say, made before it is timed from the arguments that this names."""
+    operator: str = ""
+    """Which operator of a transformer this is the course's kernel for: its place in the last table of ``bench --all``."""
+    timeout: float = 20.0
+    """Seconds that one case may take on the simulator."""
+    name: str = ""
+    """``day06_flash_attention/flash_attention``: filled in by ``grader.course``."""
+
+    def __post_init__(self) -> None:
+        """Refuse a description that contradicts itself, with a message for the author."""
+        self.dtypes = tuple(self.dtypes)
+        problems = []
+        if self.kind not in KINDS:
+            problems.append(f"kind is {self.kind!r}, not one of {', '.join(KINDS)}")
+        for dtype in self.dtypes:
+            if dtype not in C_TYPES:
+                problems.append(f"unknown dtype {dtype!r}; known: {', '.join(C_TYPES)}")
+        names = [case.name for case in self.cases]
+        for twice in sorted({name for name in names if names.count(name) > 1}):
+            problems.append(f"two cases are called {twice!r}")
+        if not problems:
+            known = set(self.inputs) | set(self.outputs) | set(self.scalars)
+            for case in [*self.cases, *self.bench, *([self.efficient] if self.efficient else [])]:
+                for parameter in self.parameters(self.dtypes[0]):
+                    if not parameter.is_stream and parameter.name not in known and parameter.name not in case.dims:
+                        problems.append(f"case {case.name!r} gives no value for the parameter {parameter.name!r}")
+        if problems:
+            raise GraderError(f"the task {self.title!r} is not well described: " + "; ".join(problems))
+
+    @property
+    def variable(self) -> str:
+        """The name within its day: variable in tasks.py, and file stem."""
+        return self.name.rpartition("/")[2]
+
+    def prototype(self, dtype: str) -> str:
+        """The launcher's declaration for one dtype, on one line."""
+        text = self.launchers.replace("{dtype}", dtype).replace("{T}", C_TYPES[dtype])
+        return re.sub(r"\s+", " ", text).strip().removesuffix(";")
+
+    def launcher(self, dtype: str) -> str:
+        """The launcher's name for one dtype."""
+        return self.prototype(dtype).partition("(")[0].split()[-1]
+
+    def parameters(self, dtype: str) -> Sequence[Parameter]:
+        """The launcher's parameters for one dtype."""
+        return _parameters(self.prototype(dtype))
+
+    def runs(self) -> list[tuple[Case, str]]:
+        """Every case with every dtype that it is for."""
+        return [(case, dtype) for case in self.cases for dtype in (case.dtypes or self.dtypes)]
+
+    def case_seed(self, seed: int, case: Case, dtype: str) -> int:
+        """The seed of one case: all of a check's cases differ, and one number reproduces them all."""
+        text = f"{seed}/{self.name}/{case.name}/{dtype}".encode()
+        return int.from_bytes(hashlib.sha256(text).digest()[:7], "little")
+
+    def dims_of(self, case: Case, seed: int) -> dict[str, Any]:
+        """The sizes of a case, random ones chosen."""
+        chooser = random.Random(seed)
+        return {
+            name: value.choose(chooser) if isinstance(value, (between, one_of)) else value
+            for name, value in case.dims.items()
+        }
+
+    def scalars_of(self, dims: dict[str, Any]) -> dict[str, Any]:
+        """The derived parameters, and the sizes."""
+        values = dict(dims)
+        for name, derive in self.scalars.items():
+            values[name] = derive(dims) if callable(derive) else derive
+        return values
+
+    def call(self, case: Case, dtype: str, seed: int, device: str = "cpu", keep_on: str = "cpu") -> Call:
+        """Choose sizes and draw inputs. ``seed`` is that of the case (see ``case_seed``); ``device`` draws the numbers."""
+        import torch
+
+        dims = self.dims_of(case, seed)
+        generator = torch.Generator(device).manual_seed(seed)
+        tensors: dict[str, Any] = {}
+        dtypes: dict[str, str] = {}
+        drawn: list[tuple[str, str, Callable[..., Any], str | None]] = [
+            (name, spec.shape, spec.distribution, spec.dtype) for name, spec in self.inputs.items()
+        ]
+        drawn += [(name, spec.shape, spec.start, spec.dtype) for name, spec in self.outputs.items() if spec.inout]
+        values = self.scalars_of(dims)
+        for name, shape_text, distribution, own_dtype in drawn:
+            shape = shape_of(shape_text, values)
+            dtypes[name] = own_dtype or dtype
+            rounded = torch_dtype(dtypes[name])
+            tensor = draw(
+                case.inputs.get(name, distribution),
+                shape=shape,
+                dims=values,
+                generator=generator,
+                inputs=tensors,
+                dtype=rounded,
+            )
+            tensor = torch.as_tensor(tensor)
+            tensors[name] = tensor.to(rounded).expand(shape).contiguous()
+        tensors = {name: tensor.to(keep_on) for name, tensor in tensors.items()}
+        for parameter in self.parameters(dtype):
+            if parameter.type == "float" and isinstance(values.get(parameter.name), float):
+                # The kernel gets it rounded, so the reference must.
+                values[parameter.name] = struct.unpack("f", struct.pack("f", values[parameter.name]))[0]
+        return Call(
+            case=case,
+            dtype=dtype,
+            seed=seed,
+            dims=dims,
+            tensors=tensors,
+            scalars=values,
+            output_shapes={name: shape_of(spec.shape, values) for name, spec in self.outputs.items()},
+            output_dtypes={name: spec.dtype or dtype for name, spec in self.outputs.items()},
+            tensor_dtypes=dtypes,
+            scratch=frozenset(name for name, spec in self.outputs.items() if spec.scratch),
+        )
+
+    def expected(self, call: Call) -> dict[str, Any]:
+        """What the reference says, by output: float64 for real numbers, int64 for whole ones."""
+        return self.outputs_of(self.reference, call)
+
+    def outputs_of(self, function: Callable[..., Any], call: Call) -> dict[str, Any]:
+        """Call a reference-like function with the upcast tensors and scalars it names; a dict by output."""
+        import torch
+
+        result = self._call_by_names(function, call)
+        compared = [name for name, spec in self.outputs.items() if not spec.scratch]
+        if not isinstance(result, Mapping):
+            if isinstance(result, tuple) and len(result) == len(compared):
+                result = dict(zip(compared, result))
+            else:
+                result = {compared[0]: result}
+        expected = {}
+        for name in compared:
+            if name not in result:
+                raise GraderError(f"the reference of {self.name or self.title} gives no {name!r}")
+            value = torch.as_tensor(result[name])
+            shape = call.output_shapes[name]
+            if tuple(value.shape) != shape:
+                if value.numel() != math.prod(shape):
+                    raise GraderError(
+                        f"the reference of {self.name or self.title} gives {name!r} of shape {tuple(value.shape)}, "
+                        f"the task says {shape}"
+                    )
+                value = value.reshape(shape)
+            expected[name] = value.to(torch.float64) if value.is_floating_point() else value.to(torch.int64)
+        return expected
+
+    def _call_by_names(self, function: Callable[..., Any], call: Call, **more: Any) -> Any:
+        """Call a function with those of the upcast tensors and scalars, and of ``more``, that it names."""
+        import torch
+
+        def upcast(tensor: Any) -> Any:
+            if tensor.dtype == torch.bool:
+                return tensor.clone()
+            return tensor.to(torch.float64) if tensor.is_floating_point() else tensor.to(torch.int64)
+
+        arguments: dict[str, Any] = {**call.scalars, **more}
+        wanted = named_arguments(function)
+        for name, tensor in call.tensors.items():
+            if wanted is None or name in wanted:
+                arguments[name] = upcast(tensor)
+        if wanted is not None:
+            missing = wanted.required - set(arguments)
+            if missing:
+                raise GraderError(f"the reference of {self.name or self.title} wants {', '.join(sorted(missing))}")
+            arguments = {name: value for name, value in arguments.items() if name in wanted}
+        return function(**arguments)
+
+    def tolerance_of(self, name: str, dtype: str) -> float:
+        """How far an output may be from the reference: its own, else the exercise's for the dtype, else the dtype's."""
+        own = self.outputs[name].tolerance
+        return self.tolerance.get(dtype, DEFAULT.get(dtype, DEFAULT["f32"])) if own is None else own
+
+    def scale_of(self, name: str, call: Call) -> Any:
+        """What errors of an output are measured against: see ``Output.scale``."""
+        scale = self.outputs[name].scale
+        if isinstance(scale, str):
+            return scale
+        return self._call_by_names(scale, call).to(torch_dtype("f64")).expand(call.output_shapes[name])
+
+    def least_bytes(self, call: Call) -> float:
+        """The bytes that any kernel must move: every input read once, every output written once, or the task's own."""
+        if self.minimum_bytes is not None:
+            return float(self.minimum_bytes(Sizes(call)))
+        return self._every_tensor_once(call)
+
+    def roofline_bytes(self, call: Call) -> float:
+        """The bytes that must cross device memory, however good the caches: no kernel is faster than these allow."""
+        if self.distinct_bytes is not None:
+            return float(self._call_by_names(self.distinct_bytes, call, item=ITEM_BYTES[call.dtype]))
+        return min(self.least_bytes(call), self._every_tensor_once(call))
+
+    def _every_tensor_once(self, call: Call) -> float:
+        """Every input read once and every output written once."""
+        total = 0
+        for name, tensor in call.tensors.items():
+            total += tensor.numel() * ITEM_BYTES[call.tensor_dtypes[name]]
+        for name, shape in call.output_shapes.items():
+            if not self.outputs[name].scratch:
+                total += math.prod(shape) * ITEM_BYTES[call.output_dtypes[name]]
+        return float(total)
+
+    def operations(self, call: Call) -> float | None:
+        """The floating-point operations of a case, where the task says."""
+        return float(self.flops(Sizes(call))) if self.flops is not None else None
+
+
+class Sizes(dict[str, Any]):
+    """What ``minimum_bytes`` and ``flops`` get: sizes and scalars by name, and ``item``, the bytes of one element."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(call.scalars)
+        self["item"] = ITEM_BYTES[call.dtype]
+        self["dtype"] = call.dtype
+
+
+@dataclass(frozen=True)
+class ArgumentNames:
+    """The arguments that a function names."""
+
+    names: frozenset[str]
+    required: frozenset[str]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+
+@functools.lru_cache(maxsize=256)
+def _parameters(prototype: str) -> Sequence[Parameter]:
+    """The parameters of a declaration."""
+    return parse_prototype(prototype).parameters
+
+
+def named_arguments(function: Callable[..., Any]) -> ArgumentNames | None:
+    """The names of a function's arguments; None when it takes any."""
+    try:
+        return _named_arguments(function)
+    except TypeError:  # not to be kept by: it has no hash
+        return _named_arguments.__wrapped__(function)
+
+
+@functools.lru_cache(maxsize=256)
+def _named_arguments(function: Callable[..., Any]) -> ArgumentNames | None:
+    parameters = inspect.signature(function).parameters.values()
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
+        return None
+    return ArgumentNames(
+        frozenset(p.name for p in parameters),
+        frozenset(p.name for p in parameters if p.default is inspect.Parameter.empty),
+    )
+
+
+def shape_of(text: str, dims: Mapping[str, Any]) -> tuple[int, ...]:
+    """The shape that space-separated expressions over the sizes give; an empty text is one element."""
+    tokens = split_shape(text)
+    try:
+        return tuple(int(evaluate(token, dims)) for token in tokens)
+    except Exception as error:
+        raise GraderError(f"the shape {text!r} cannot be worked out from {dict(dims)}: {error}") from error
+
+
+def split_shape(text: str) -> list[str]:
+    """Split at spaces that are not within parentheses, so that ``(heads + 1) head_dim`` is two tokens."""
+    tokens: list[str] = []
+    depth, token = 0, ""
+    for character in text:
+        depth += (character in "([") - (character in ")]")
+        if character.isspace() and depth == 0:
+            tokens.append(token)
+            token = ""
+        else:
+            token += character
+    tokens.append(token)
+    return [token for token in tokens if token]

@@ -1,0 +1,19 @@
+"""What ``check`` tells whoever waits for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CheckEvent:
+    """What ``check`` is doing: called at the start of a stage, after each case, and at the end of a stage."""
+
+    stage: str
+    event: str
+    """started, case or finished."""
+    done: int = 0
+    total: int = 0
+    case: str = ""
+    status: str = ""
+    """passed, failed, skipped or error, for a case or a finished stage."""

@@ -1,0 +1,1 @@
+"""What the grader keeps about one learner: the progress so far, and the skeletons as the course gave them."""

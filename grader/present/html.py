@@ -1,0 +1,114 @@
+"""A verdict as one HTML page that needs nothing else: no script, no font, no network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from grader.errors import GraderError
+from grader.present import failures, operations_view, source_view, words
+from grader.present.failures import failing_cases
+from grader.verdict import Finding, Verdict
+
+MARKS = {"passed": "✓", "failed": "✗", "skipped": "·", "error": "!"}
+
+
+def save_html(verdict: Verdict, path: str | Path) -> None:
+    """Write the page."""
+    try:
+        Path(path).write_text(html_page(verdict), encoding="utf-8")
+    except OSError as error:
+        raise GraderError(f"cannot write {path}: {error.strerror}") from error
+
+
+def html_page(verdict: Verdict) -> str:
+    """The page as text."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals.update(
+        words=words,
+        marks=MARKS,
+        failing_cases=failing_cases,
+        one_line=failures.one_line,
+        worst_bars=failures.worst_bars,
+        caret=caret,
+        count_operations=operations_view.operations,
+    )
+    return environment.get_template("verdict.html.j2").render(
+        verdict=verdict,
+        look=failures.first_look(verdict),
+        source=source_rows(verdict),
+        worst=worst_lines(verdict),
+        operations=operation_rows(verdict),
+    )
+
+
+def caret(finding: Finding | dict[str, Any]) -> str:
+    """A source line with a caret below it."""
+    get = finding.get if isinstance(finding, dict) else lambda name, default: getattr(finding, name, default)
+    source, column = str(get("source_line", "")), int(get("column", 0))
+    shown = source.expandtabs(4).rstrip()
+    return f"{shown}\n{' ' * source_view.caret_offset(source, column)}^"
+
+
+def _margin(verdict: Verdict) -> dict[int, source_view.MarginLine]:
+    lines = [line for stage in verdict.stages for line in stage.lines]
+    findings = [finding for stage in verdict.stages for finding in stage.findings]
+    file = source_view.main_file(lines, findings)
+    return source_view.margin_lines(
+        [line for line in lines if line.file == file], [finding for finding in findings if finding.file == file]
+    )
+
+
+def worst_lines(verdict: Verdict) -> list[dict[str, Any]]:
+    """The lines that cost most, with what is wrong with each."""
+    return [
+        {"line": line.line, "source": line.source.strip(), "advice": source_view.advice(line)}
+        for line in source_view.worst(_margin(verdict))
+    ]
+
+
+def operation_rows(verdict: Verdict) -> dict[str, Any]:
+    """What the kernel computes, in a sentence and by line; empty where that was not counted."""
+    stage = next((stage for stage in verdict.stages if operations_view.counted(stage.totals)), None)
+    if stage is None:
+        return {}
+    lines = [*operations_view.computing(stage.lines), *operations_view.diverging(stage.lines)]
+    return {
+        "sentence": operations_view.sentence(stage.totals),
+        "lines": list({line.line: line for line in sorted(lines, key=lambda line: line.line)}.values()),
+    }
+
+
+def source_rows(verdict: Verdict) -> list[dict[str, Any]]:
+    """The whole source with its counters and findings, one row a line; empty when there is nothing to show."""
+    margin = _margin(verdict)
+    source = source_view.read_source(verdict.file)
+    if not margin or source is None:
+        return []
+    rows = []
+    for number, text in enumerate(source, 1):
+        line = margin.get(number)
+        rows.append(
+            {
+                "number": number,
+                "text": text.expandtabs(4),
+                "sectors": words.short(line.sectors) if line and line.sectors else "",
+                "waste": f"{line.sector_ratio:.1f}x" if line and line.sectors else "",
+                "waves": words.short(line.wavefronts) if line and line.wavefronts else "",
+                "ways": f"{line.ways:.1f}x" if line and line.wavefronts else "",
+                "bad": bool(line and (line.sector_ratio >= 2 or line.ways >= 2)),
+                "carets": [
+                    {"offset": source_view.caret_offset(text, column), "message": message}
+                    for column, message in (line.carets if line else ())
+                ],
+            }
+        )
+    return rows

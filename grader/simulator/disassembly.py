@@ -1,0 +1,172 @@
+"""Which floating-point operations each piece of straight-line code of a kernel library holds.
+
+The library says at run time how often each piece was executed; what a piece holds is read from its instructions. A
+piece is named by the address to which its call of ``__sanitizer_cov_trace_pc`` returns; an instruction belongs to the
+call in its own basic block or, if that has none, to the last one on the way to it. Counted are the additions,
+subtractions, multiplications, divisions and square roots of floats and doubles; a packed instruction counts each of its
+elements, a fused multiply-add two. Not counted: minimum and maximum, comparisons, conversions, sign changes and absolute
+values (a GPU has no FADD, FMUL or FFMA for them either), what library functions compute inside (a call of one is a
+special function), and the arithmetic of 16-bit types, which the simulator emulates. Products on tensor cores are counted
+where they are made, in every build: ``tensor_operations``.
+
+It is the code for the simulator's processor that is read. Where that compiler computes more or less than nvcc's - both
+sides of a short branch, or an operation on constants - the counts follow it.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.errors import GraderError
+from grader.simulator import hooks
+
+_TRACE = hooks.wrapped("__sanitizer_cov_trace_pc")
+_ROW = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*)$")
+_X86 = re.compile(r"^v?(?:add|sub|mul|div|sqrt)([sp])([sd])$")
+_X86_FUSED = re.compile(r"^vfn?m(?:add|sub)(?:132|213|231)([sp])([sd])$")
+_ARM = re.compile(r"^f(?:n?mul|add|sub|div|sqrt|n?madd|n?msub|mla|mls)$")
+_ARM_FUSED = ("fmadd", "fmsub", "fnmadd", "fnmsub", "fmla", "fmls")
+_FUNCTION = re.compile(r"<(\w+?)(?:@plt|@@?[\w.]+)?>")
+_ENDS = ("jmp", "jmpq", "b", "ret", "retq", "ud2", "br")  # what follows is reached by jumps only
+_SPECIAL = frozenset(
+    f"{name}{suffix}"
+    for name in [
+        "exp",
+        "exp2",
+        "exp10",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sin",
+        "cos",
+        "tan",
+        "sincos",
+        "asin",
+        "acos",
+        "atan",
+        "atan2",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "pow",
+        "cbrt",
+        "erf",
+        "erfc",
+        "tgamma",
+        "lgamma",
+        "hypot",
+    ]
+    for suffix in ("", "f")
+)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An instruction that computes: its address in the library, and what one execution of it counts."""
+
+    address: int
+    flops: int = 0
+    special: int = 0
+
+
+@dataclass(frozen=True)
+class _Instruction:
+    address: int
+    name: str
+    operands: str
+
+
+def find_objdump() -> str:
+    """The program that reads a library's instructions; an error that says how to get it."""
+    tool = shutil.which("objdump") or shutil.which("llvm-objdump")
+    if tool is None:
+        raise GraderError("there is no objdump, which reads them from the compiled kernel", "Install binutils.")
+    return tool
+
+
+@functools.lru_cache(maxsize=64)
+def operations_of(library: Path) -> dict[int, list[Operation]]:
+    """The operations of each piece of code, by the offset at which the piece begins. Libraries never change."""
+    command = [find_objdump(), "-d", "--no-show-raw-insn", str(library)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise GraderError(f"objdump cannot read {library.name}: {done.stderr.strip()}")
+    pieces: dict[int, list[Operation]] = {}
+    for function in done.stdout.split("\n\n"):
+        _read_function([_instruction(row) for row in map(_ROW.match, function.splitlines()) if row], pieces)
+    return pieces
+
+
+def _instruction(row: re.Match[str]) -> _Instruction:
+    return _Instruction(int(row[1], 16), row[2], row[3].split("//")[0].strip())
+
+
+def _read_function(code: list[_Instruction], pieces: dict[int, list[Operation]]) -> None:
+    """Adds the pieces of one function: from its entry along every jump, each basic block once."""
+    places = {instruction.address: i for i, instruction in enumerate(code)}
+    targets = [_jump_target(instruction, places) for instruction in code]
+    starts = {target for target in targets if target is not None}
+    starts |= {i + 1 for i, instruction in enumerate(code) if targets[i] is not None or instruction.name in _ENDS}
+    seen: set[int] = set()
+    waiting: list[tuple[int, int | None]] = [(0, None)] if code else []
+    while waiting:
+        begin, piece = waiting.pop()
+        if begin in seen or begin >= len(code):
+            continue
+        seen.add(begin)
+        end = begin + 1
+        while end < len(code) and end not in starts:
+            end += 1
+        # All of a basic block is executed equally often, and compilers move arithmetic to before the call.
+        calls = [code[i + 1].address for i in range(begin, min(end, len(code) - 1)) if _called(code[i]) == _TRACE]
+        for call in calls:
+            pieces.setdefault(call, [])
+        piece = calls[0] if calls else piece
+        if piece is not None:
+            pieces[piece] += [o for instruction in code[begin:end] if (o := _operation(instruction))]
+        last = end - 1
+        target = targets[last]
+        if target is not None:
+            waiting.append((target, piece))
+        if code[last].name not in _ENDS:
+            waiting.append((end, piece))
+
+
+def _called(instruction: _Instruction) -> str:
+    """The function that an instruction calls, or nothing."""
+    found = _FUNCTION.search(instruction.operands) if instruction.name in ("call", "callq", "bl") else None
+    return found[1] if found else ""
+
+
+def _jump_target(instruction: _Instruction, places: dict[int, int]) -> int | None:
+    if not re.match(r"j|b$|b\.|cbn?z|tbn?z", instruction.name):
+        return None
+    address = re.search(r"(?:^|[\s,])(?:0x)?([0-9a-f]+)(?: <|$)", instruction.operands)
+    return places.get(int(address[1], 16)) if address else None
+
+
+def _operation(instruction: _Instruction) -> Operation | None:
+    """What an instruction computes, or None."""
+    name, address, called = instruction.name, instruction.address, _called(instruction)
+    if called in _SPECIAL:
+        return Operation(address, special=1)
+    if called in ("fma", "fmaf"):
+        return Operation(address, flops=2)
+    if found := _X86.match(name) or _X86_FUSED.match(name):
+        wide = 2 if "%ymm" in instruction.operands else 1
+        elements = wide * {"s": 4, "d": 2}[found[2]] if found[1] == "p" else 1
+        return Operation(address, flops=elements * (2 if "fm" in name or "fn" in name else 1))
+    if _ARM.match(name):
+        vector = re.search(r"\bv\d+\.(\d+)[hsd]", instruction.operands)
+        return Operation(address, flops=(int(vector[1]) if vector else 1) * (2 if name in _ARM_FUSED else 1))
+    return None

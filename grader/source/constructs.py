@@ -1,0 +1,119 @@
+"""CUDA that the simulator does not have: recognised by name, each with what to do instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grader.source.rewrite_error import RewriteError, error_at
+from grader.source.tokens import Source
+
+# Headers of other libraries: a kernel file is plain CUDA, compiled alone and linked against nothing.
+_FOREIGN = {
+    "torch/": "PyTorch",
+    "ATen/": "PyTorch",
+    "c10/": "PyTorch",
+    "pybind11/": "pybind11",
+    "thrust/": "Thrust",
+    "cub/device/": "CUB's device-wide functions",
+    "cutlass/": "CUTLASS",
+    "cute/": "CuTe",
+    "cublas": "cuBLAS",
+    "cudnn": "cuDNN",
+    "cusparse": "cuSPARSE",
+    "cusolver": "cuSOLVER",
+    "cufft": "cuFFT",
+    "curand": "cuRAND",
+    "nccl": "NCCL",
+    "nvToolsExt": "NVTX",
+    "nvtx3/": "NVTX",
+}
+
+# Families of headers that belong to CUDA itself; those that the simulator has are found in its include folder.
+_CUDA_FAMILIES = ("cuda", "cooperative_groups", "cub/", "mma.h", "nv/", "device_", "crt/", "sm_", "texture", "surface")
+
+_WORDS = {
+    "texture": ("texture references", "Read global memory, or mark pointers const __restrict__."),
+    "tex1D": ("texture fetches", ""),
+    "tex2D": ("texture fetches", ""),
+    "tex3D": ("texture fetches", ""),
+    "tex1Dfetch": ("texture fetches", "Read global memory, or mark pointers const __restrict__."),
+    "surf2Dread": ("surface reads", ""),
+    "surf2Dwrite": ("surface writes", ""),
+    "cudaLaunchKernelEx": ("launches through cudaLaunchKernelEx", "Use kernel<<<grid, block, bytes, stream>>>(...)."),
+    "cudaLaunchKernelExC": ("launches through cudaLaunchKernelExC", "Use kernel<<<grid, block, bytes, stream>>>(...)."),
+    "cudaGraphLaunch": ("CUDA graphs", "Launch the kernels one after another."),
+    "cudaStreamBeginCapture": ("CUDA graphs", "Launch the kernels one after another."),
+    "__cluster_dims__": ("thread block clusters", "Write the kernel without clusters."),
+    "__nanosleep_until": ("__nanosleep_until", ""),
+}
+
+
+def _suggest(hint: str) -> str:
+    return hint or "Write the kernel without it."
+
+
+def check_includes(source: Source, include_dir: Path | None) -> None:
+    """An error for a header that a kernel file cannot have here."""
+    for include in source.includes:
+        line, column = source.line(include.start), source.column(include.start)
+        text = source.line_text(line)
+        for prefix, library in _FOREIGN.items():
+            if include.name.startswith(prefix) and not _present(include_dir, include.name):
+                raise RewriteError(
+                    line,
+                    column,
+                    f"#include {include.header}: {library} is not available to a kernel file",
+                    "A kernel file is plain CUDA C++ and is linked against nothing: write what you need in the kernel.",
+                    source_line=text,
+                )
+        if include.name.startswith("/") or ".." in include.name.split("/"):
+            raise RewriteError(
+                line,
+                column,
+                f"#include {include.header}: a kernel file may name headers only, not paths",
+                "Include CUDA's headers and those of the C++ standard library by their names.",
+                source_line=text,
+            )
+        if include.header.startswith('"') and not _present(include_dir, include.name):
+            raise RewriteError(
+                line,
+                column,
+                f"#include {include.header}: a kernel file stands alone and cannot include files of your own",
+                "Copy what you need into the kernel file.",
+                source_line=text,
+            )
+        if include.name.startswith(_CUDA_FAMILIES) and include_dir and not _present(include_dir, include.name):
+            known = sorted(p.relative_to(include_dir).as_posix() for p in include_dir.rglob("*") if p.is_file())
+            known = [k for k in known if not k.startswith(("sim/", "crt/"))]
+            raise RewriteError(
+                line,
+                column,
+                f"#include {include.header}: the simulator does not have this header",
+                f"It has {', '.join(known)}." if known else "",
+                source_line=text,
+            )
+
+
+def _present(include_dir: Path | None, name: str) -> bool:
+    return include_dir is not None and (include_dir / name).is_file()
+
+
+def check_words(source: Source) -> None:
+    """An error for a CUDA feature that is known by its name and is not simulated."""
+    tokens = list(source.tokens)
+    for macro in source.macros:
+        tokens.extend(macro.body)
+    for i, token in enumerate(tokens):
+        if token.kind != "word" or token.text not in _WORDS:
+            continue
+        following = tokens[i + 1].text if i + 1 < len(tokens) else ""
+        before = tokens[i - 1].text if i else ""
+        if following not in ("(", "<") or before in (".", "->"):
+            continue
+        what, hint = _WORDS[token.text]
+        raise error_at(
+            source,
+            token,
+            f"{token.text}: {what} are not simulated" if what != token.text else f"{what} is not simulated",
+            _suggest(hint),
+        )

@@ -1,0 +1,65 @@
+"""Which kernels a file declares, and how many template arguments each needs: to know when a kernel has an address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grader.source.tokens import Source, Token, closing, join, split_commas
+
+
+@dataclass(frozen=True)
+class KernelDefinition:
+    """A ``__global__`` function: ``needed`` template arguments must be written for its address to be known."""
+
+    name: str
+    needed: int
+    signature: str
+    line: int
+
+
+def find_kernels(source: Source) -> dict[str, list[KernelDefinition]]:
+    """The kernels of a file by name; several of one name are declarations or overloads."""
+    found: dict[str, list[KernelDefinition]] = {}
+    tokens = source.tokens
+    start = 0  # of the declaration in progress, near enough: after the last ; { }
+    for i, token in enumerate(tokens):
+        if token.text in (";", "{", "}"):
+            start = i + 1
+        if token.text != "__global__":
+            continue
+        k = i + 1
+        while k < len(tokens) and not (tokens[k].kind == "word" and k + 1 < len(tokens) and tokens[k + 1].text == "("):
+            k += 1
+        while k + 1 < len(tokens) and tokens[k].text in ("__launch_bounds__", "__attribute__", "__maxnreg__"):
+            k = (closing(tokens, k + 1) or k) + 1
+            while k + 1 < len(tokens) and tokens[k + 1].text != "(":
+                k += 1
+        close = closing(tokens, k + 1) if k + 1 < len(tokens) else None
+        if close is None:
+            continue
+        needed = _needed_arguments(tokens[start:i])
+        types = [
+            join([t for t in part if t.kind == "mark" or t is not part[-1]])
+            for part in split_commas(tokens[k + 2 : close])
+        ]
+        kernel = KernelDefinition(tokens[k].text, needed, ", ".join(types), source.line(tokens[k].start))
+        found.setdefault(kernel.name, []).append(kernel)
+    return found
+
+
+def _needed_arguments(head: Sequence[Token]) -> int:
+    """How many template parameters have no default in ``template <...>``; a pack counts as many."""
+    for i, token in enumerate(head):
+        if token.text == "template" and i + 1 < len(head) and head[i + 1].text == "<":
+            depth, end = 0, i + 1
+            while end < len(head):
+                depth += {"<": 1, ">": -1}.get(head[end].text, 0)
+                if depth == 0:
+                    break
+                end += 1
+            parameters = split_commas(head[i + 2 : end])
+            if any(t.text == "..." for p in parameters for t in p):
+                return 1000
+            return sum(not any(t.text == "=" for t in p) for p in parameters)
+    return 0

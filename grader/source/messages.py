@@ -1,0 +1,41 @@
+"""What a compiler, or the front end in its manner, says about a place in a kernel file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CompilerMessage:
+    """One message of a compiler. ``line`` and ``column`` are 1-based, 0 when not known."""
+
+    severity: str  # error, warning, note
+    message: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    source_line: str = ""
+    notes: tuple[CompilerMessage, ...] = ()
+
+    def __str__(self) -> str:
+        place = self.file
+        if self.line:
+            place += f":{self.line}"
+            place += f":{self.column}" if self.column else ""
+        text = f"{place}: {self.severity}: {self.message}" if place else f"{self.severity}: {self.message}"
+        if self.source_line.strip():
+            text += "\n" + _snippet(self.line, self.column, self.source_line)
+        return "\n".join([text, *map(str, self.notes)])
+
+
+def _snippet(line: int, column: int, source: str) -> str:
+    """The source line with a caret below, tabs kept so that the caret lines up."""
+    number = str(line)
+    text = f"  {number} | {source}"
+    if column and column <= len(source) + 1:
+        before = "".join("\t" if c == "\t" else " " for c in source[: column - 1])
+        word = re.match(r"\w+", source[column - 1 :])
+        underline = "^" + "~" * (len(word.group()) - 1 if word else 0)
+        text += f"\n  {' ' * len(number)} | {before}{underline}"
+    return text

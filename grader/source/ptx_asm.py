@@ -1,0 +1,235 @@
+"""Inline PTX: ``asm volatile("mma.sync... ;" : outputs : inputs)`` as calls into ``sim::ptx``.
+
+One PTX instruction becomes one call of a function, which :mod:`grader.source.ptx_instructions` names; operands keep
+their order. Registers that the text declares become variables, predicates become conditions. An instruction outside its
+tables is an error that names it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grader.source.ptx_instructions import EXAMPLES, SPECIAL_REGISTERS, function_for
+from grader.source.tokens import Token, closing, join, split_commas
+
+_REGISTER_TYPES = {
+    "pred": "bool",
+    "b16": "uint16_t",
+    "u16": "uint16_t",
+    "s16": "int16_t",
+    "b32": "uint32_t",
+    "u32": "uint32_t",
+    "s32": "int32_t",
+    "b64": "uint64_t",
+    "u64": "uint64_t",
+    "s64": "int64_t",
+    "f32": "float",
+    "f64": "double",
+    "f16": "uint16_t",
+    "f16x2": "uint32_t",
+}
+
+
+class UnknownPtx(Exception):
+    """An asm statement that the simulator cannot run."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class _Operand:
+    name: str  # as in [name], or nothing
+    constraint: str
+    expression: str
+
+
+def translate(tokens: Sequence[Token]) -> str:
+    """The C++ for what stands between the parentheses of an asm statement: an expression or a do-while statement."""
+    sections = _sections(tokens)
+    text = _text(sections[0])
+    outputs = [_operand(part) for part in split_commas(sections[1])] if len(sections) > 1 else []
+    inputs = [_operand(part) for part in split_commas(sections[2])] if len(sections) > 2 else []
+    statements = [
+        f"{outputs[int(o.constraint)].expression} = {o.expression}"
+        for o in inputs
+        if o.constraint.isdigit() and int(o.constraint) < len(outputs)
+    ]
+    statements += _Ptx(text, [*outputs, *inputs]).run()
+    if not statements:
+        return '__asm__ volatile("" ::: "memory")'
+    if len(statements) == 1 and "{" not in statements[0] and not statements[0].startswith("if "):
+        return statements[0]
+    lines = "".join(s if s in ("{", "}") else s + "; " for s in statements)
+    return f"do {{ {lines}}} while (0)"
+
+
+def _sections(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The text, the outputs, the inputs, the clobbers; ``::`` is two colons here."""
+    sections: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        mark = token.text if token.kind == "mark" else ""
+        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(mark, 0)
+        if depth == 0 and mark in (":", "::"):
+            sections.extend([] for _ in mark)
+        else:
+            sections[-1].append(token)
+    return sections
+
+
+def _text(tokens: Sequence[Token]) -> str:
+    """The PTX text: adjacent string literals, joined."""
+    if not tokens or any(t.kind not in ("string", "raw") for t in tokens):
+        raise UnknownPtx(
+            "the text of this asm statement is not a plain string", "Write the instruction out, without macros."
+        )
+    parts = []
+    for token in tokens:
+        if token.kind == "raw":
+            parts.append(re.sub(r'^[^(]*\((.*)\)[^)]*"$', r"\1", token.text, flags=re.DOTALL))
+        else:
+            inner = token.text[token.text.index('"') + 1 : -1].replace("\\\n", "")
+            parts.append(re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), inner))
+    return "".join(parts)
+
+
+def _operand(tokens: Sequence[Token]) -> _Operand:
+    name, k = "", 0
+    if tokens[0].text == "[" and len(tokens) > 3:
+        name, k = tokens[1].text, 3
+    close = closing(tokens, k + 1) if k + 1 < len(tokens) else None
+    if tokens[k].kind != "string" or close is None:
+        raise UnknownPtx(f"the operand {join(tokens)} of this asm statement cannot be read")
+    constraint = tokens[k].text.strip('"').lstrip("=+&")
+    return _Operand(name, constraint, f"({join(tokens[k + 2 : close])})")
+
+
+class _Ptx:
+    """Reads the PTX text of one statement."""
+
+    def __init__(self, text: str, operands: Sequence[_Operand]) -> None:
+        self.text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
+        self.operands = operands
+        self.registers: set[str] = set()
+
+    def run(self) -> list[str]:
+        out: list[str] = []
+        position = 0
+        text = self.text
+        while position < len(text):
+            if text[position].isspace() or text[position] == ";":
+                position += 1
+            elif text[position] in "{}":
+                out.append(text[position])
+                position += 1
+            else:
+                end = text.find(";", position)
+                end = len(text) if end < 0 else end
+                out.extend(self._statement(" ".join(text[position:end].split())))
+                position = end + 1
+        if out.count("{") != out.count("}"):
+            raise UnknownPtx("the braces in this asm statement do not match")
+        return [] if all(s in "{}" for s in out) else out
+
+    def _statement(self, text: str) -> list[str]:
+        if text.startswith(".reg"):
+            return self._declare(text)
+        guard = ""
+        match = re.match(r"@(!?)\s*(\S+)\s+(.*)$", text)
+        if match:
+            guard, text = f"if ({match[1]}{self._value(match[2])}) ", match[3]
+        opcode, _, rest = text.partition(" ")
+        if opcode.endswith(":") or opcode.startswith((".", "$")):
+            raise UnknownPtx(f"'{opcode}' in inline PTX is not simulated", "Labels and directives are not: use C++.")
+        parts = _split(rest)
+        looked_up = opcode
+        if opcode.startswith("mov.b") and parts:
+            if parts[0].startswith("{"):
+                looked_up = opcode.replace("mov.", "unpack.", 1)
+            elif parts[-1].startswith("{"):
+                looked_up = opcode.replace("mov.", "pack.", 1)
+        name = function_for(looked_up)
+        if name is None:
+            raise UnknownPtx(f"the PTX instruction {opcode} is not simulated", self._suggestion(opcode))
+        values = [value for part in parts for value in self._values(part)]
+        return [f"{guard}::sim::ptx::{name}({', '.join(values)})"]
+
+    @staticmethod
+    def _suggestion(opcode: str) -> str:
+        example = EXAMPLES.get(opcode.split(".")[0])
+        if example is None:
+            return "Use the CUDA intrinsic for it."
+        return f"Use the CUDA intrinsic for it, or a form that the simulator knows, such as {example}."
+
+    def _declare(self, text: str) -> list[str]:
+        match = re.match(r"\.reg\s*\.(\w+)\s+(.*)$", text)
+        if not match or match[1] not in _REGISTER_TYPES:
+            raise UnknownPtx(f"'{text}' in inline PTX is not simulated")
+        names: list[str] = []
+        for name in match[2].replace("%", "").split(","):
+            several = re.fullmatch(r"\s*(\w+)<(\d+)>\s*", name)
+            names += [f"{several[1]}{i}" for i in range(int(several[2]))] if several else [name.strip()]
+        self.registers.update(names)
+        return [f"{_REGISTER_TYPES[match[1]]} " + ", ".join(f"sim_reg_{name}" for name in names)]
+
+    def _values(self, text: str) -> list[str]:
+        if text.startswith("{") and text.endswith("}"):
+            return [value for part in _split(text[1:-1]) for value in self._values(part)]
+        if text.startswith("[") and text.endswith("]"):
+            return [self._address(text[1:-1].strip())]
+        return [self._value(part.strip()) for part in text.split("|")]  # shfl's d|p: a result and a predicate
+
+    def _address(self, text: str) -> str:
+        match = re.fullmatch(r"([^+\s]+)\s*\+\s*(-?\w+)", text)
+        if match:
+            return f"::sim::ptx::at({self._value(match[1])}, {self._value(match[2])})"
+        if "," in text:
+            raise UnknownPtx(f"the address [{text}] in inline PTX is not simulated")
+        return self._value(text)
+
+    def _value(self, text: str) -> str:
+        if match := re.fullmatch(r"%(\d+)", text):
+            if int(match[1]) >= len(self.operands):
+                raise UnknownPtx(f"the asm statement uses %{match[1]}, but has {len(self.operands)} operands")
+            return self.operands[int(match[1])].expression
+        if match := re.fullmatch(r"%\[(\w+)\]", text):
+            for operand in self.operands:
+                if operand.name == match[1]:
+                    return operand.expression
+            raise UnknownPtx(f"the asm statement uses %[{match[1]}], which is no operand of it")
+        if text == "_":
+            return "::sim::ptx::sink()"
+        if text.startswith("!"):
+            return f"!{self._value(text[1:].strip())}"
+        name = text.lstrip("%")
+        if name in self.registers:
+            return f"sim_reg_{name}"
+        if text.startswith("%") and name in SPECIAL_REGISTERS:
+            return f"::sim::ptx::sreg_{name.replace('.', '_')}()"
+        if text.startswith("%%"):
+            raise UnknownPtx(f"the special register %{name} is not simulated")
+        if match := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", text):
+            return f"::sim::ptx::f32(0x{match[1]}u)"
+        if match := re.fullmatch(r"0[dD]([0-9a-fA-F]{16})", text):
+            return f"::sim::ptx::f64(0x{match[1]}ull)"
+        if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):
+            return text
+        if re.fullmatch(r"-?\d+\.\d*([eE][+-]?\d+)?", text):
+            return text
+        raise UnknownPtx(f"'{text}' in inline PTX is neither an operand nor a register that the text declares")
+
+
+def _split(text: str) -> list[str]:
+    """Splits at commas outside braces and brackets."""
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        depth += {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}.get(c, 0)
+        if c == "," and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    parts.append(text[start:].strip())
+    return [p for p in parts if p]

@@ -1,0 +1,349 @@
+"""Which PTX instruction becomes which function of ``simulator/include/sim/ptx.h``.
+
+An opcode such as ``ld.global.nc.L1::no_allocate.v4.f32`` is a name followed by modifiers. The tables below are patterns of
+opcodes; what a pattern captures (type, space, rounding ...) picks the template arguments of the function. Modifiers that
+only advise the hardware are matched and dropped.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+
+# PTX's types as those of C++. A register of 16 bits that holds a half is a number of 16 bits here.
+_TYPES = {
+    "b8": "uint8_t",
+    "u8": "uint8_t",
+    "s8": "int8_t",
+    "b16": "uint16_t",
+    "u16": "uint16_t",
+    "s16": "int16_t",
+    "b32": "uint32_t",
+    "u32": "uint32_t",
+    "s32": "int32_t",
+    "b64": "uint64_t",
+    "u64": "uint64_t",
+    "s64": "int64_t",
+    "f32": "float",
+    "f64": "double",
+}
+_WIDE = {
+    "u16": "uint32_t",
+    "s16": "int32_t",
+    "u32": "uint64_t",
+    "s32": "int64_t",
+    "u64": "unsigned __int128",
+    "s64": "__int128",
+}
+_PAIRS = {"f16x2": "__half2", "bf16x2": "__nv_bfloat162"}
+_FORMATS = {"f16": "F16", "bf16": "BF16"}
+_ROUNDINGS = {
+    "rn": "nearest",
+    "rz": "zero",
+    "rm": "down",
+    "rp": "up",
+    "rni": "nearest",
+    "rzi": "zero",
+    "rmi": "down",
+    "rpi": "up",
+}
+_SCOPES = {"cta": "block", "cluster": "device", "gpu": "device", "gl": "device", "sys": "system"}
+_SPACES = {
+    "global": "::sim::ptx::Global",
+    "shared": "::sim::ptx::Shared",
+    "": "::sim::ptx::Generic",
+    "const": "::sim::ptx::Generic",
+    "param": "::sim::ptx::Generic",
+    "local": "::sim::ptx::Generic",
+}
+_ATOMIC = {
+    "add": "add",
+    "min": "min",
+    "max": "max",
+    "exch": "exchange",
+    "and": "bit_and",
+    "or": "bit_or",
+    "xor": "bit_xor",
+    "inc": "increment",
+    "dec": "decrement",
+}
+_SHUFFLES = {"idx": "index", "up": "up", "down": "down", "bfly": "exclusive_or"}
+_VOTES = {"ballot": "ballot", "all": "all", "any": "any", "uni": "uniform"}
+_REDUCTIONS = {"add": "add", "min": "min", "max": "max", "and": "bit_and", "or": "bit_or", "xor": "bit_xor"}
+
+# Matrix products: shape and types of d, a, b, c.
+_MMA = {
+    "m16n8k16.row.col.f32.f16.f16.f32": "m16n8k16_f32_f16",
+    "m16n8k16.row.col.f32.bf16.bf16.f32": "m16n8k16_f32_bf16",
+    "m16n8k16.row.col.f16.f16.f16.f16": "m16n8k16_f16_f16",
+    "m16n8k8.row.col.f32.f16.f16.f32": "m16n8k8_f32_f16",
+    "m16n8k8.row.col.f32.bf16.bf16.f32": "m16n8k8_f32_bf16",
+    "m16n8k8.row.col.f16.f16.f16.f16": "m16n8k8_f16_f16",
+    "m16n8k8.row.col.f32.tf32.tf32.f32": "m16n8k8_f32_tf32",
+    "m16n8k4.row.col.f32.tf32.tf32.f32": "m16n8k4_f32_tf32",
+    "m16n8k32.row.col.s32.s8.s8.s32": "m16n8k32_s32_s8",
+    "m16n8k32.row.col.s32.u8.u8.s32": "m16n8k32_s32_u8",
+    "m16n8k16.row.col.s32.s8.s8.s32": "m16n8k16_s32_s8",
+    "m16n8k16.row.col.s32.u8.u8.s32": "m16n8k16_s32_u8",
+}
+
+# Pieces of patterns.
+_SPACE = r"(?:\.(?P<space>global|shared|const|param|local)(?:::(?:cta|cluster))?)?"
+_CACHE = r"(?:\.(?:ca|cg|cs|lu|cv|wb|wt|nc))*"
+_ADVICE = r"(?:\.L1::\w+)?(?:\.L2::(?:evict_\w+|64B|128B|256B))*"
+_SCOPE = r"(?:\.(?P<scope>cta|cluster|gpu|sys))?"
+_ORDER = r"(?:\.(?:relaxed|acquire|release|acq_rel))?"
+_FTZ = r"(?:\.ftz)?"
+_ROUND = r"(?:\.(?:rn|rz|rm|rp))?"
+_ANY = r"\.(?P<type>[busf](?:8|16|32|64))"
+_INTEGER = r"\.(?P<type>[bus](?:16|32|64))"
+_NUMBER = r"\.(?P<type>[us](?:16|32|64)|f32|f64)"
+_PAIR = r"\.(?P<pair>f16x2|bf16x2)"
+
+_Fields = dict[str, str]
+
+
+def _type(f: _Fields) -> str:
+    return _TYPES[f["type"]]
+
+
+def _space(f: _Fields) -> str:
+    return _SPACES[f.get("space") or ""]
+
+
+def _scope(f: _Fields) -> str:
+    return f"::sim::Scope::{_SCOPES[f.get('scope') or 'gpu']}"
+
+
+def _rounding(name: str) -> str:
+    return f"::sim::Rounding::{_ROUNDINGS[name]}"
+
+
+def _convert(f: _Fields) -> str | None:
+    """cvt: between numbers, and between a float and the formats of 16 bits."""
+    to, source, mode = f["to"], f["source"], f.get("mode") or "rn"
+    if to in _FORMATS and source == "f32":
+        return f"cvt_to_small<::sim::{_FORMATS[to]}, {_rounding(mode)}>"
+    if source in _FORMATS and to == "f32":
+        return f"cvt_from_small<::sim::{_FORMATS[source]}>"
+    if to in _TYPES and source in _TYPES:
+        mode = mode if f.get("mode") or not source.startswith("f") or to.startswith("f") else "rzi"
+        return f"cvt<{_rounding(mode)}, {_TYPES[to]}, {_TYPES[source]}>"
+    return None
+
+
+def _same(name: str) -> Callable[[_Fields], str]:
+    return lambda f: name
+
+
+def _truth(value: bool) -> str:
+    """As C++ writes it."""
+    return "true" if value else "false"
+
+
+def _typed(name: str) -> Callable[[_Fields], str]:
+    return lambda f: f"{name}<{_type(f)}>"
+
+
+_RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
+    # tensor cores
+    (
+        r"wmma\.load\.(?P<side>a|b)\.sync\.aligned\.(?P<layout>row|col)\.m16n16k16\.shared\.bf16",
+        lambda f: f"wmma_load_bf16<{_truth(f['side'] == 'a')}, {_truth(f['layout'] == 'row')}>",
+    ),
+    (
+        r"mma\.sync\.aligned\.(?P<shape>[\w.]+?)(?:\.satfinite)?",
+        lambda f: f"mma<::sim::Mma::{_MMA[f['shape']]}>" if f["shape"] in _MMA else None,
+    ),
+    (r"mma\.sync\.aligned\.m8n8k4\.row\.col\.f64\.f64\.f64\.f64", _same("mma_f64")),
+    (
+        r"ldmatrix\.sync\.aligned\.m8n8\.x[124](?P<t>\.trans)?(?:\.shared(?:::cta)?)?\.b16",
+        lambda f: f"ldmatrix<{'true' if f['t'] else 'false'}>",
+    ),
+    (
+        r"ldmatrix\.sync\.aligned\.x[124](?P<t>\.trans)?\.m8n8(?:\.shared(?:::cta)?)?\.b16",
+        lambda f: f"ldmatrix<{'true' if f['t'] else 'false'}>",
+    ),
+    (
+        r"stmatrix\.sync\.aligned\.m8n8\.x[124](?P<t>\.trans)?(?:\.shared(?:::cta)?)?\.b16",
+        lambda f: f"stmatrix<{'true' if f['t'] else 'false'}>",
+    ),
+    (r"movmatrix\.sync\.aligned\.m8n8\.trans\.b16", _same("movmatrix")),
+    # asynchronous copies
+    (rf"cp\.async\.c[ag]\.shared(?:::cta)?\.global{_ADVICE}", _same("cp_async")),
+    (r"cp\.async\.commit_group", _same("cp_async_commit_group")),
+    (r"cp\.async\.wait_group", _same("cp_async_wait_group")),
+    (r"cp\.async\.wait_all", _same("cp_async_wait_all")),
+    # barriers and fences
+    (r"(?:bar|barrier)(?:\.cta)?\.sync(?:\.aligned)?", _same("bar_sync")),
+    (r"(?:bar|barrier)(?:\.cta)?\.arrive(?:\.aligned)?", _same("bar_arrive")),
+    (r"bar\.warp\.sync", _same("bar_warp_sync")),
+    (r"membar\.(?P<scope>cta|gl|sys)", lambda f: f"fence<{_scope(f)}>"),
+    (r"fence(?:\.(?:sc|acq_rel|acquire|release))?\.(?P<scope>cta|cluster|gpu|sys)", lambda f: f"fence<{_scope(f)}>"),
+    (r"fence\.proxy\.[\w.:]+", _same("no_operation")),
+    (r"prefetchu?\.[\w.:]+", _same("no_operation")),
+    (r"griddepcontrol\.(?:wait|launch_dependents)", _same("no_operation")),
+    (r"setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32", _same("no_operation")),
+    (r"discard\.global\.L2|applypriority\.global\.L2::evict_normal", _same("no_operation")),
+    # memory
+    (
+        rf"ldu?(?:\.weak)?{_SPACE}{_CACHE}{_ADVICE}{_CACHE}(?:\.v[24])?{_ANY}",
+        lambda f: f"load<{_space(f)}, {_type(f)}>",
+    ),
+    (rf"ld\.volatile{_SPACE}{_ANY}", lambda f: f"load_volatile<{_space(f)}, {_type(f)}>"),
+    (
+        rf"ld\.(?P<order>relaxed|acquire){_SCOPE}{_SPACE}{_ADVICE}\.(?P<type>[bus](?:32|64))",
+        lambda f: (
+            f"load_atomic<{_space(f)}, {_type(f)}, {_scope(f)}, {'true' if f['order'] == 'acquire' else 'false'}>"
+        ),
+    ),
+    (rf"st(?:\.weak)?{_SPACE}{_CACHE}{_ADVICE}(?:\.v[24])?{_ANY}", lambda f: f"store<{_space(f)}, {_type(f)}>"),
+    (rf"st\.volatile{_SPACE}{_ANY}", lambda f: f"store_volatile<{_space(f)}, {_type(f)}>"),
+    (
+        rf"st\.(?P<order>relaxed|release){_SCOPE}{_SPACE}{_ADVICE}\.(?P<type>[bus](?:32|64))",
+        lambda f: (
+            f"store_atomic<{_space(f)}, {_type(f)}, {_scope(f)}, {'true' if f['order'] == 'release' else 'false'}>"
+        ),
+    ),
+    (
+        rf"atom{_ORDER}{_SCOPE}{_SPACE}\.(?P<op>{'|'.join(_ATOMIC)})\.(?P<type>[bus](?:32|64)|f32|f64)",
+        lambda f: f"atom<{_space(f)}, {_type(f)}, ::sim::AtomicOp::{_ATOMIC[f['op']]}, {_scope(f)}>",
+    ),
+    (
+        rf"atom{_ORDER}{_SCOPE}{_SPACE}\.cas\.(?P<type>b32|b64)",
+        lambda f: f"atom_cas<{_space(f)}, {_type(f)}, {_scope(f)}>",
+    ),
+    (
+        rf"red{_ORDER}{_SCOPE}{_SPACE}\.(?P<op>{'|'.join(_ATOMIC)})\.(?P<type>[bus](?:32|64)|f32|f64)",
+        lambda f: f"red<{_space(f)}, {_type(f)}, ::sim::AtomicOp::{_ATOMIC[f['op']]}, {_scope(f)}>",
+    ),
+    # lanes of a warp
+    (r"shfl\.sync\.(?P<kind>idx|up|down|bfly)\.b32", lambda f: f"shfl<::sim::Shuffle::{_SHUFFLES[f['kind']]}>"),
+    (r"vote\.sync\.ballot\.b32", _same("vote<::sim::Vote::ballot, uint32_t>")),
+    (r"vote\.sync\.(?P<kind>all|any|uni)\.pred", lambda f: f"vote<::sim::Vote::{_VOTES[f['kind']]}, bool>"),
+    (r"activemask\.b32", _same("activemask")),
+    (r"match\.any\.sync\.(?P<type>b32|b64)", _typed("match_any")),
+    (
+        r"redux\.sync\.(?P<op>add|min|max|and|or|xor)\.(?P<type>b32|u32|s32)",
+        lambda f: f"redux<::sim::Reduce::{_REDUCTIONS[f['op']]}, {_type(f)}>",
+    ),
+    (r"elect\.sync", _same("elect")),
+    # moves and conversions
+    (rf"mov{_ANY}", _typed("mov")),
+    (r"mov\.pred", _same("mov<bool>")),
+    (r"pack\.b32", _same("pack<uint16_t, uint32_t>")),
+    (r"pack\.b64", _same("pack<uint32_t, uint64_t>")),
+    (r"unpack\.b32", _same("unpack<uint16_t, uint32_t>")),
+    (r"unpack\.b64", _same("unpack<uint32_t, uint64_t>")),
+    (r"cvta\.to\.shared\.u(?:32|64)", _same("cvta_to_shared")),
+    (r"cvta\.to\.global\.u64", _same("cvta_to_global")),
+    (r"cvta\.shared\.u64", _same("cvta_shared")),
+    (r"cvta\.global\.u64", _same("cvta_to_global")),
+    (
+        r"cvt\.rn(?P<relu>\.relu)?\.(?P<pair>f16x2|bf16x2)\.f32",
+        lambda f: f"cvt_to_pair<::sim::{_FORMATS[f['pair'][:-2]]}, {'true' if f['relu'] else 'false'}>",
+    ),
+    (r"cvt\.rna\.tf32\.f32", _same("cvt_rna_tf32")),
+    (rf"cvt(?:\.(?P<mode>{'|'.join(_ROUNDINGS)}))?{_FTZ}(?:\.sat)?\.(?P<to>\w+)\.(?P<source>\w+)", _convert),
+    # arithmetic
+    (rf"(?P<name>ex2|lg2|sin|cos)\.approx{_FTZ}\.f32", lambda f: f"op_{f['name']}<float>"),
+    (r"tanh\.approx\.f32", _same("op_tanh<float>")),
+    (rf"rcp\.(?:approx|rn){_FTZ}\.(?P<type>f32|f64)", _typed("op_rcp")),
+    (rf"sqrt\.(?:approx|rn){_FTZ}\.(?P<type>f32|f64)", _typed("op_sqrt")),
+    (rf"rsqrt\.approx{_FTZ}\.(?P<type>f32|f64)", _typed("op_reciprocal_root")),
+    (rf"div\.(?:approx|full|rn){_FTZ}\.(?P<type>f32|f64)", _typed("op_div")),
+    (r"(?P<name>div|rem)\.(?P<type>[us](?:16|32|64))", lambda f: f"op_{f['name']}<{_type(f)}>"),
+    (rf"(?P<name>add|sub|mul){_ROUND}{_FTZ}\.(?P<type>f32|f64)", lambda f: f"op_{f['name']}<{_type(f)}>"),
+    (r"(?P<name>add|sub)\.(?P<type>[us](?:16|32|64))", lambda f: f"op_{f['name']}<{_type(f)}>"),
+    (r"mul(?:\.lo)\.(?P<type>[us](?:16|32|64))", _typed("op_mul")),
+    (r"mul\.hi\.(?P<type>[us](?:32|64))", lambda f: f"mul_hi<{_type(f)}, {_WIDE[f['type']]}>"),
+    (r"mul\.wide\.(?P<type>[us](?:16|32))", lambda f: f"mul_wide<{_type(f)}, {_WIDE[f['type']]}>"),
+    (r"mad\.wide\.(?P<type>[us](?:16|32))", lambda f: f"mad_wide<{_type(f)}, {_WIDE[f['type']]}>"),
+    (r"mad\.lo\.(?P<type>[us](?:16|32|64))", _typed("op_mad")),
+    (rf"(?:fma|mad)\.rn{_FTZ}\.f32", _same("fma_f32")),
+    (r"(?:fma|mad)\.rn\.f64", _same("fma_f64")),
+    (rf"(?P<name>min|max){_FTZ}{_NUMBER}", lambda f: f"op_{f['name']}<{_type(f)}>"),
+    (rf"(?P<name>abs|neg){_FTZ}\.(?P<type>s(?:16|32|64)|f32|f64)", lambda f: f"op_{f['name']}<{_type(f)}>"),
+    (r"(?P<name>and|or|xor|not)\.(?P<type>b(?:16|32|64))", lambda f: f"op_{f['name']}_bits<{_type(f)}>"),
+    (r"(?P<name>and|or|xor)\.pred", lambda f: f"op_{f['name']}_bits<bool>"),
+    (r"not\.pred", _same("not_pred")),
+    (r"brev\.b32", _same("op_brev<uint32_t>")),
+    (r"(?P<name>popc|clz)\.b32", lambda f: f["name"]),
+    (r"shl\.(?P<type>b(?:16|32|64))", _typed("shl")),
+    (rf"shr{_INTEGER}", _typed("shr")),
+    (r"shf\.(?P<side>[lr])\.(?P<mode>wrap|clamp)\.b32", lambda f: f"shf_{f['side']}_{f['mode']}"),
+    (r"bfe\.(?P<type>[us]32)", _typed("bfe")),
+    (r"bfi\.b32", _same("bfi")),
+    (r"lop3\.b32", _same("lop3")),
+    (r"prmt\.b32", _same("prmt")),
+    (r"dp4a\.(?P<type>u32)\.u32", _typed("dp4a")),
+    (r"dp4a\.(?P<type>s32)\.s32", _typed("dp4a")),
+    (
+        r"setp\.(?P<relation>eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu)(?:\.ftz)?\.(?P<type>[bus](?:16|32|64)|f32|f64)",
+        lambda f: f"setp<::sim::ptx::Compare::{f['relation']}, {_type(f)}>",
+    ),
+    (rf"selp{_ANY}", _typed("selp")),
+    (rf"(?P<name>add|sub|mul){_ROUND}{_FTZ}{_PAIR}", lambda f: f"pair_{f['name']}<{_PAIRS[f['pair']]}>"),
+    (rf"(?P<name>min|max|neg|abs){_FTZ}{_PAIR}", lambda f: f"pair_{f['name']}<{_PAIRS[f['pair']]}>"),
+    (rf"(?P<name>ex2|tanh)\.approx{_FTZ}{_PAIR}", lambda f: f"pair_{f['name']}<{_PAIRS[f['pair']]}>"),
+    (rf"fma\.rn{_FTZ}{_PAIR}", lambda f: f"pair_fma<{_PAIRS[f['pair']]}>"),
+    # the rest
+    (r"trap", _same("trap")),
+    (r"nanosleep\.u32", _same("nanosleep")),
+]
+
+
+@functools.lru_cache(maxsize=1)
+def _compiled() -> list[tuple[re.Pattern[str], Callable[[_Fields], str | None]]]:
+    return [(re.compile(pattern), make) for pattern, make in _RULES]
+
+
+@functools.lru_cache(maxsize=512)
+def function_for(opcode: str) -> str | None:
+    """The function of ``sim::ptx`` for an opcode (``ld.global.v4.f32``), or None when it is not simulated.
+
+    ``mov.b32`` between a register and a pair in braces is asked for as ``pack.b32`` or ``unpack.b32``.
+    """
+    for pattern, make in _compiled():
+        match = pattern.fullmatch(opcode)
+        if match and (name := make({k: v for k, v in match.groupdict().items() if v is not None} | _absent(match))):
+            return name
+    return None
+
+
+def _absent(match: re.Match[str]) -> _Fields:
+    return {k: "" for k, v in match.groupdict().items() if v is None}
+
+
+#: One opcode of each family, for messages that say what there is.
+EXAMPLES = {
+    "mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+    "ldmatrix": "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+    "stmatrix": "stmatrix.sync.aligned.m8n8.x4.shared.b16",
+    "cp": "cp.async.cg.shared.global",
+    "bar": "bar.sync",
+    "ld": "ld.global.nc.v4.f32",
+    "st": "st.global.v4.f32",
+    "atom": "atom.global.add.f32",
+    "red": "red.global.add.f32",
+    "shfl": "shfl.sync.bfly.b32",
+    "cvt": "cvt.rn.f16x2.f32",
+    "fma": "fma.rn.f32",
+    "add": "add.f32",
+    "mul": "mul.lo.u32",
+    "mad": "mad.lo.u32",
+    "ex2": "ex2.approx.f32",
+    "rcp": "rcp.approx.f32",
+    "mov": "mov.b32",
+    "setp": "setp.ne.b32",
+    "fence": "fence.acq_rel.gpu",
+    "vote": "vote.sync.ballot.b32",
+}
+
+#: The special registers that ``sim/ptx.h`` has, without the percent sign.
+SPECIAL_REGISTERS = frozenset(
+    [f"{name}.{axis}" for name in ("tid", "ctaid", "ntid", "nctaid") for axis in "xyz"]
+    + [f"lanemask_{relation}" for relation in ("eq", "lt", "le", "gt", "ge")]
+    + ["laneid", "warpid", "nwarpid", "smid", "nsmid", "clock", "clock64", "globaltimer", "dynamic_smem_size"]
+)

@@ -1,0 +1,492 @@
+"""The simulator's front end: turns a CUDA file into C++ that any C++17 compiler takes.
+
+Only what C++ cannot express is touched; headers do the rest (``__global__`` and ``threadIdx`` are macros there).
+
+* ``kernel<<<grid, block, smem, stream>>>(args)`` becomes a call of ``sim::launch``;
+* ``__shared__`` and ``extern __shared__`` declarations become references into the block's shared memory;
+* ``__device__`` and ``__constant__`` variables are registered, so that their bounds are known;
+* ``asm("ptx" : outputs : inputs)`` becomes a call into ``sim::ptx``, for a closed set of instructions.
+
+Every newline stays where it was, so the compiler's line numbers are the learner's. Whatever cannot be simulated is a
+:class:`RewriteError` that names the construct and its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.source import ptx_asm
+from grader.source.constructs import check_includes, check_words
+from grader.source.declarations import (
+    DEVICE_VARIABLES,
+    is_variable,
+    kind_of_brace,
+    names_of_variables,
+    parse_shared,
+    words_before_parameters,
+)
+from grader.source.kernel_definitions import KernelDefinition, find_kernels
+from grader.source.launch_syntax import angle_opening, callee_start, configuration_end, is_triple
+from grader.source.rewrite_error import RewriteError, error_at
+from grader.source.tokens import Source, Token, closing, join, split_commas
+
+__all__ = ["Edit", "RewriteError", "Rewritten", "rewrite"]
+
+# The lambda that calls a kernel only passes arguments on: no access of the kernel.
+_UNCHECKED = '__attribute__((no_sanitize("thread")))'
+_LAUNCH_CALLS = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel"}
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Characters ``start`` to ``end`` of the original were replaced; the new ones begin at ``new_start``."""
+
+    start: int
+    end: int
+    text: str
+    new_start: int = 0
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """The C++ text, and the edits that made it (in order), for mapping a position back."""
+
+    text: str
+    original: str
+    edits: tuple[Edit, ...] = ()
+
+    def original_position(self, position: int) -> int:
+        """The character of the original that a character of the C++ text comes from."""
+        shift = 0
+        for edit in self.edits:
+            if position < edit.new_start:
+                break
+            if position < edit.new_start + len(edit.text):
+                return edit.start
+            shift = edit.end - (edit.new_start + len(edit.text))
+        return position + shift
+
+    def original_column(self, line: int, column: int) -> int:
+        """The column, on the same line of the original, of a column of the C++ text."""
+        lines = self.text.split("\n", line)
+        if line > len(lines):
+            return column
+        start = sum(len(part) + 1 for part in lines[: line - 1])
+        position = self.original_position(start + column - 1)
+        before = self.original.rfind("\n", 0, position) + 1
+        if self.original.count("\n", 0, position) + 1 != line:
+            return 1
+        return position - before + 1
+
+
+@dataclass
+class _Scope:
+    """An open brace: what it belongs to, and where the declaration in progress started."""
+
+    kind: str  # namespace, class, function, block, initialiser
+    start: int = 0
+    parens: int = 0
+
+
+@dataclass
+class _Region:
+    """A run of tokens that is rewritten on its own: the file, or the body of one ``#define``."""
+
+    tokens: Sequence[Token]
+    macro: str = ""
+    parameters: tuple[str, ...] = ()
+    edits: list[Edit] = field(default_factory=list)
+
+    @property
+    def newline(self) -> str:
+        return "\\\n" if self.macro else "\n"
+
+
+def rewrite(text: str | Source, include_dir: Path | None = None) -> Rewritten:
+    """Turns CUDA into C++ for the simulator. ``include_dir`` is where the simulator's headers are (for better errors)."""
+    source = text if isinstance(text, Source) else Source(text)
+    check_includes(source, include_dir)
+    check_words(source)
+    kernels = find_kernels(source)
+    regions = [_Region(source.tokens)]
+    regions += [_Region(m.body, m.name, m.parameters or ()) for m in source.macros if m.body]
+    edits: list[Edit] = []
+    for region in regions:
+        _RegionRewriter(source, region, kernels).run()
+        edits.extend(region.edits)
+    return _apply(source.text, edits)
+
+
+def _apply(text: str, edits: list[Edit]) -> Rewritten:
+    out: list[str] = []
+    placed: list[Edit] = []
+    position = length = 0
+    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
+        kept = text[position : edit.start]
+        length += len(kept)
+        placed.append(Edit(edit.start, edit.end, edit.text, length))
+        out += [kept, edit.text]
+        length += len(edit.text)
+        position = edit.end
+    out.append(text[position:])
+    return Rewritten("".join(out), text, tuple(placed))
+
+
+class _RegionRewriter:
+    """One pass over the tokens of a region, with the open braces known at each token."""
+
+    def __init__(self, source: Source, region: _Region, kernels: Mapping[str, list[KernelDefinition]]) -> None:
+        self.source = source
+        self.kernels = kernels
+        self.region = region
+        self.tokens = region.tokens
+        # A macro's body is taken as the inside of a function: that is where launches and shared arrays stand.
+        self.scopes = [_Scope("block" if region.macro else "namespace")]
+        self.dynamic_arrays: list[tuple[str, str, int]] = []  # extern __shared__ at namespace scope: name, type, from
+        self.branches = [d for d in source.directives if d.name in ("if", "ifdef", "ifndef", "else", "elif", "endif")]
+        self.saved: list[list[_Scope]] = []
+
+    def run(self) -> None:
+        i = 0
+        while i < len(self.tokens):
+            if not self.region.macro:
+                self._follow_branches(i)
+            i = self._step(i)
+
+    # -- where we are --------------------------------------------------------------------------------------------
+
+    def _follow_branches(self, i: int) -> None:
+        """``#if`` branches open the same braces twice; each branch starts from the scopes before the ``#if``."""
+        while self.branches and self.branches[0].start < self.tokens[i].start:
+            name = self.branches.pop(0).name
+            if name.startswith("if"):
+                self.saved.append([_Scope(**vars(s)) for s in self.scopes])
+            elif name == "endif":
+                if self.saved:
+                    self.saved.pop()
+            elif self.saved:
+                ended = self.scopes[-1].start > self.saved[-1][-1].start
+                self.scopes = [_Scope(**vars(s)) for s in self.saved[-1]]
+                if ended:  # a statement ended in the branch before, so a new one begins here
+                    self.scopes[-1].start = i
+
+    def _refuse_directives(self, start: int, end: int, what: str) -> None:
+        """A construct that is replaced as a whole cannot have preprocessor lines in it."""
+        if self.region.macro:
+            return
+        for directive in self.source.directives:
+            if start < directive.start < end:
+                token = Token("mark", "#", directive.start, directive.end)
+                raise error_at(
+                    self.source,
+                    token,
+                    f"#{directive.name} inside {what} is not simulated",
+                    "Write the whole statement in each branch.",
+                )
+
+    def _step(self, i: int) -> int:
+        token, scope = self.tokens[i], self.scopes[-1]
+        text = token.text
+        if token.kind == "word":
+            if text == "__shared__":
+                return self._shared(i)
+            if text in ("asm", "__asm__", "__asm"):
+                return self._asm(i)
+            if text == "__noinline__" and not self._in_attribute(i):
+                # No macro can do this: the standard library has __attribute__((__noinline__)).
+                self._edit(token.start, token.end, "SIM_NOINLINE")
+            if text in _LAUNCH_CALLS:
+                self._strip_cast(i)
+            return i + 1
+        if token.kind != "mark":
+            return i + 1
+        if text in ("(", "["):
+            scope.parens += 1
+        elif text in (")", "]"):
+            scope.parens = max(0, scope.parens - 1)
+        elif text == "{":
+            self._open(i)
+        elif text == "}":
+            self._close(i)
+        elif text == ";" and scope.parens == 0:
+            if scope.kind in ("namespace", "class"):
+                self._register_globals(scope.start, i)
+            scope.start = i + 1
+        elif text == ":" and scope.parens == 0 and scope.kind in ("class", "function", "block"):
+            if i - scope.start <= 1 or self.tokens[scope.start].text == "case":
+                scope.start = i + 1
+        elif text == "<" and is_triple(self.tokens, i, "<"):
+            return self._launch(i)
+        return i + 1
+
+    def _in_attribute(self, i: int) -> bool:
+        return i >= 3 and [t.text for t in self.tokens[i - 3 : i]] == ["__attribute__", "(", "("]
+
+    def _open(self, i: int) -> None:
+        scope = self.scopes[-1]
+        if scope.kind not in ("namespace", "class"):
+            self.scopes.append(_Scope("block", i + 1))
+            return
+        declaration = self.tokens[scope.start : i]
+        kind = kind_of_brace(declaration)
+        if kind == "function" and scope.kind == "namespace":
+            self._make_inline(declaration)
+        self.scopes.append(_Scope(kind, i + 1))
+        if kind == "function" and self.dynamic_arrays:
+            self._declare_dynamic_arrays(declaration, i)
+
+    def _make_inline(self, declaration: Sequence[Token]) -> None:
+        """Marks a ``__device__`` function as inline, as nvcc treats it.
+
+        It matters to the checks: what goes by value into a function that is not inlined, g++ copies unseen (see
+        host_defines.h). A macro of the file may bring an ``inline`` of its own, and two are an error: such a function
+        stays as it is.
+        """
+        words = words_before_parameters(declaration)
+        if "__device__" not in words or "__global__" in words:
+            return
+        macros = {m.name for m in self.source.macros}
+        if any(("inline" in word.lower() and word != "__noinline__") or word in macros for word in words):
+            return
+        if any(t.text in ("noinline", "__noinline") for t in declaration):
+            return  # asked for in the compiler's own words
+        qualifier = next(t for t in declaration if t.text == "__device__")
+        self._edit(qualifier.start, qualifier.start, "SIM_HELPER ")
+
+    def _close(self, i: int) -> None:
+        if len(self.scopes) == 1:
+            return
+        closed = self.scopes.pop()
+        outer = self.scopes[-1]
+        ends = closed.kind in ("function", "namespace") or outer.kind not in ("namespace", "class")
+        if ends and outer.parens == 0:
+            outer.start = i + 1
+
+    # -- launches ------------------------------------------------------------------------------------------------
+
+    def _launch(self, i: int) -> int:
+        tokens = self.tokens
+        first = callee_start(tokens, i)
+        if first is None:
+            raise error_at(self.source, tokens[i], "'<<<' without the name of a kernel before it")
+        end = configuration_end(tokens, i + 3)
+        if end is None:
+            raise error_at(self.source, tokens[i], "the launch has no '>>>(' after its '<<<'")
+        paren = end + 3
+        close = closing(tokens, paren)
+        if close is None:
+            raise error_at(self.source, tokens[paren], "the arguments of the launch have no closing ')'")
+        callee = join(tokens[first:i])
+        configuration = self._verbatim(tokens[i + 2].end, tokens[end].start)
+        if not tokens[i + 3 : end]:
+            raise error_at(self.source, tokens[i], "the launch has no grid and block between '<<<' and '>>>'")
+        count = len(split_commas(tokens[i + 3 : end]))
+        if not 2 <= count <= 4:
+            raise error_at(
+                self.source,
+                tokens[i],
+                f"the launch has {count} value{'s' if count > 1 else ''} between '<<<' and '>>>'",
+                "It takes the grid, the block, and optionally the bytes of dynamic shared memory and the stream.",
+            )
+        name = self._literal(tokens[first:i], callee)
+        address = f".of((const void*)({callee}))" if self._has_address(tokens[first:i]) else ""
+        newlines = self._newlines(tokens[first].start, tokens[i].start)
+        gap = self._newlines(tokens[end + 2].end, tokens[paren].start)
+        comma = ", " if close > paren + 1 else ""
+        head = f"::sim::launch({newlines}::sim::LaunchConfig({configuration}){address}, {name}, "
+        head += f"[=](auto... sim_args) {_UNCHECKED} {{ {callee}(sim_args...); }}{gap}{comma}"
+        self._edit(tokens[first].start, tokens[paren].end, head)
+        # The arguments themselves stay as they are, up to the ")" that now closes sim::launch.
+        return paren + 1
+
+    def _literal(self, callee: Sequence[Token], text: str) -> str:
+        """The kernel's name as a string; a macro's parameters in it are stringized."""
+        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+        if not {t.text for t in callee} & set(self.region.parameters):
+            return f'"{quoted}"'
+        parts = []
+        for before, token in zip([None, *callee], callee):
+            pasted = before is not None and before.text == "##"
+            if token.text == "##":
+                continue
+            if token.text in self.region.parameters and not pasted:
+                parts.append(f"#{token.text}")
+            else:
+                parts.append('"' + token.text.replace("\\", "\\\\").replace('"', '\\"') + '"')
+        return " ".join(parts)
+
+    def _has_address(self, callee: Sequence[Token]) -> bool:
+        """Whether ``(const void*)(callee)`` names one function: not when template arguments are left to be deduced."""
+        if any(t.text == "##" for t in callee):
+            return False
+        given = None
+        if callee[-1].text == ">":
+            opened = angle_opening(callee, len(callee) - 1)
+            if opened is None:
+                return False
+            given = len(split_commas(callee[opened + 1 : -1]))
+            name = callee[opened - 1].text
+        else:
+            name = callee[-1].text
+        known = self.kernels.get(name)
+        if known is None:
+            if name in self.region.parameters:
+                return given is not None and all(given >= k.needed for ks in self.kernels.values() for k in ks)
+            return True
+        if len({k.signature for k in known}) > 1:
+            return False
+        return all((given or 0) >= k.needed for k in known)
+
+    def _strip_cast(self, i: int) -> None:
+        """``cudaLaunchCooperativeKernel((void*)kernel, ...)``: the simulator's takes the kernel with its type."""
+        tokens = self.tokens
+        if i + 2 >= len(tokens) or tokens[i + 1].text != "(":
+            return
+        first = i + 2
+        if tokens[first].text == "(" and (close := closing(tokens, first)):
+            if "".join(t.text for t in tokens[first + 1 : close]) in ("void*", "constvoid*", "voidconst*"):
+                self._edit(
+                    tokens[first].start, tokens[close].end, self._newlines(tokens[first].start, tokens[close].end)
+                )
+        elif tokens[first].text in ("reinterpret_cast", "static_cast") and tokens[first + 1].text == "<":
+            end = first + 1
+            while tokens[end].text not in (">", ")", ";"):
+                end += 1
+            if "".join(t.text for t in tokens[first + 2 : end]) in ("void*", "constvoid*", "voidconst*"):
+                self._edit(tokens[first].start, tokens[end].end, self._newlines(tokens[first].start, tokens[end].end))
+
+    # -- shared memory -------------------------------------------------------------------------------------------
+
+    def _shared(self, i: int) -> int:
+        tokens, scope = self.tokens, self.scopes[-1]
+        start = scope.start
+        if self.region.macro and scope.parens == 0 and len(self.scopes) == 1:
+            start = self._macro_statement_start(i)
+        end, depth = i, 0
+        while end < len(tokens):
+            text = tokens[end].text if tokens[end].kind == "mark" else ""
+            if text in ("(", "[", "{"):
+                depth += 1
+            elif text in (")", "]", "}"):
+                depth -= 1
+                if depth < 0:
+                    break
+            elif text == ";" and depth == 0:
+                break
+            end += 1
+        declaration = list(tokens[start:end])
+        if not declaration:
+            raise error_at(self.source, tokens[i], "a __shared__ declaration with nothing in it")
+        self._refuse_directives(declaration[0].start, declaration[-1].end, "a __shared__ declaration")
+        dynamic = any(t.text == "extern" for t in declaration)
+        if scope.kind in ("namespace", "class") and not dynamic:
+            raise error_at(
+                self.source,
+                tokens[i],
+                "a __shared__ array outside a kernel",
+                "Declare it inside the kernel, or as 'extern __shared__ T name[];'.",
+            )
+        parsed = parse_shared(self.source, declaration)
+        statements = []
+        for name, type_id, initialiser in parsed.declarators:
+            if initialiser:
+                raise error_at(
+                    self.source,
+                    tokens[i],
+                    f"the __shared__ variable {name} has an initialiser",
+                    "CUDA does not allow one: let threads write it, then __syncthreads().",
+                )
+            label = f"#{name}" if name in self.region.parameters else f'"{name}"'
+            if dynamic:
+                if scope.kind == "namespace":
+                    self.dynamic_arrays.append((name, type_id, end))
+                else:
+                    statements.append(f"auto* {name} = ::sim::dynamic_shared<{type_id}>({label})")
+            else:
+                # Every array is 16-byte aligned anyway.
+                needed = parsed.alignment and parsed.alignment not in ("1", "2", "4", "8", "16")
+                alignment = f", {parsed.alignment}" if needed else ""
+                if parsed.inline_type:
+                    statements.append(f"typedef {parsed.inline_type} sim_type_{name}")
+                    type_id = type_id.replace(parsed.inline_type, f"sim_type_{name}", 1)
+                statements.append(f"auto& {name} = ::sim::shared_array<{type_id}>({label}, SIM_SITE{alignment})")
+        stop = tokens[end].start if end < len(tokens) else declaration[-1].end
+        kept = self._newlines(declaration[0].start, stop)
+        self._edit(declaration[0].start, stop, "; ".join(statements) + kept)
+        return end
+
+    def _macro_statement_start(self, i: int) -> int:
+        while i > 0 and not (self.tokens[i - 1].text in (";", "{", "}") and self.tokens[i - 1].kind == "mark"):
+            i -= 1
+        return i
+
+    def _declare_dynamic_arrays(self, declaration: Sequence[Token], brace: int) -> None:
+        """An ``extern __shared__`` array of the file becomes a pointer at the start of each function that names it."""
+        end = closing(self.tokens, brace) or len(self.tokens)
+        used = {t.text for t in self.tokens[brace:end] if t.kind == "word"}
+        parameters = {t.text for t in declaration if t.kind == "word"}
+        text = "".join(
+            f' auto* {name} = ::sim::dynamic_shared<{type_id}>("{name}");'
+            for name, type_id, _ in self.dynamic_arrays
+            if name in used and name not in parameters
+        )
+        if text:
+            self._edit(self.tokens[brace].end, self.tokens[brace].end, text)
+
+    # -- __device__ and __constant__ variables ---------------------------------------------------------------------
+
+    def _register_globals(self, start: int, end: int) -> None:
+        declaration = list(self.tokens[start:end])
+        kinds = [DEVICE_VARIABLES[t.text] for t in declaration if t.text in DEVICE_VARIABLES]
+        words = {t.text for t in declaration}
+        if not kinds or "extern" in words or "template" in words or "using" in words or "typedef" in words:
+            return
+        if not is_variable(declaration):
+            return
+        names = names_of_variables(declaration)
+        kind = "constant" if "constant" in kinds else kinds[0]
+        if self.scopes[-1].kind == "class":
+            return
+        labels = [name.replace("::", "_") for name in names]
+        text = "".join(
+            f" static ::sim::RegisterGlobal sim_global_{label}("
+            f'"{name}", (void*)&{name}, sizeof({name}), ::sim::GlobalKind::{kind});'
+            for name, label in zip(names, labels, strict=True)
+        )
+        qualifier = next(t for t in declaration if t.text in DEVICE_VARIABLES)
+        in_order = "SIM_IN_ORDER" if len(names) == 1 else "SIM_SEVERAL_IN_ORDER"
+        self._edit(qualifier.start, qualifier.start, in_order + " ")
+        self._edit(self.tokens[end].end, self.tokens[end].end, f"{text} SIM_ZONE({labels[0]})")
+
+    # -- inline PTX ------------------------------------------------------------------------------------------------
+
+    def _asm(self, i: int) -> int:
+        tokens = self.tokens
+        paren = i + 1
+        while paren < len(tokens) and tokens[paren].text in ("volatile", "__volatile__", "goto", "inline"):
+            paren += 1
+        if paren >= len(tokens) or tokens[paren].text != "(":
+            return i + 1
+        close = closing(tokens, paren)
+        if close is None:
+            raise error_at(self.source, tokens[i], "an asm statement with no closing ')'")
+        self._refuse_directives(tokens[i].start, tokens[close].end, "an asm statement")
+        try:
+            call = ptx_asm.translate(tokens[paren + 1 : close])
+        except ptx_asm.UnknownPtx as problem:
+            raise error_at(self.source, tokens[i], str(problem), problem.hint) from None
+        self._edit(tokens[i].start, tokens[close].end, call + self._newlines(tokens[i].start, tokens[close].end))
+        return close + 1
+
+    # -- text ------------------------------------------------------------------------------------------------------
+
+    def _edit(self, start: int, end: int, text: str) -> None:
+        self.region.edits.append(Edit(start, end, text))
+
+    def _newlines(self, start: int, end: int) -> str:
+        return self.region.newline * self.source.text.count("\n", start, end)
+
+    def _verbatim(self, start: int, end: int) -> str:
+        return self.source.text[start:end]

@@ -1,0 +1,24 @@
+"""The error for CUDA that the simulator's front end cannot turn into C++."""
+
+from __future__ import annotations
+
+from grader.errors import BuildError
+from grader.source.messages import CompilerMessage
+from grader.source.tokens import Source, Token
+
+
+class RewriteError(BuildError):
+    """A construct that the simulator does not have, at a line and column of the learner's file."""
+
+    def __init__(self, line: int, column: int, message: str, hint: str = "", *, source_line: str = "") -> None:
+        super().__init__(message, hint)
+        self.line = line
+        self.column = column
+        self.source_line = source_line
+        self.diagnostics: tuple[CompilerMessage, ...] = ()
+
+
+def error_at(source: Source, token: Token, message: str, hint: str = "") -> RewriteError:
+    """An error at a token, with its line of source."""
+    line = source.line(token.start)
+    return RewriteError(line, source.column(token.start), message, hint, source_line=source.line_text(line))

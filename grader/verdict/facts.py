@@ -1,0 +1,306 @@
+"""The verdict: what a check found, as plain data. Reports are drawn from it; ``results.json`` is it, written down.
+
+``results.schema.json`` beside this file describes the JSON. ``SCHEMA_VERSION`` counts like a release: the first number
+changes when a reader must change, the second when something is added. Numbers that JSON cannot hold are written as the
+texts "nan", "inf" and "-inf".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grader.errors import GraderError
+from grader.verdict.codec import plain, rebuilt
+
+SCHEMA_VERSION = "1.2"
+
+STAGES = ("builds", "correct", "safe", "efficient", "fast")
+"""The stages in order."""
+
+PASSED, FAILED, SKIPPED, ERROR = "passed", "failed", "skipped", "error"
+"""What became of a stage. ``skipped``: not run, ``summary`` says why. ``error``: the grader could not judge it."""
+
+
+@dataclass
+class WorstElement:
+    """One element of an output that is far off."""
+
+    index: list[int]
+    expected: float
+    actual: float
+    error: float
+    unwritten: bool = False
+    """The kernel left the element as it was before the call."""
+    block: list[int] | None = None
+    """The block and the thread that wrote it last, where the simulator knows."""
+    thread: list[int] | None = None
+
+
+@dataclass
+class OutputResult:
+    """One output compared with the reference."""
+
+    name: str
+    dtype: str
+    shape: list[int]
+    passed: bool
+    elements: int
+    wrong: int = 0
+    unwritten: int = 0
+    max_error: float = 0.0
+    """The largest absolute error."""
+    max_ratio: float = 0.0
+    """The largest error in units of what is allowed at its place: 1 is just passing."""
+    norm_error: float = 0.0
+    """The norm of all errors relative to the norm of the reference."""
+    tolerance: float = 0.0
+    norm_tolerance: float = 0.0
+    diagnosis: str = ""
+    """What the error looks like: all zeros, transposed, the tail not written..."""
+    worst: list[WorstElement] = field(default_factory=list)
+    text: str = ""
+
+
+@dataclass
+class Finding:
+    """A fault that the simulator saw while the kernel ran."""
+
+    check: str
+    """memcheck, initcheck, racecheck, synccheck, or fault."""
+    kind: str
+    message: str
+    case: str = ""
+    dtype: str = ""
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    source_line: str = ""
+    block: list[int] | None = None
+    thread: list[int] | None = None
+    count: int = 1
+    text: str = ""
+    """The whole finding as a learner reads it, over several lines."""
+    advice: str = ""
+    """What to do about it."""
+    other: dict[str, Any] | None = None
+    """For a race, the other side."""
+
+
+@dataclass
+class CaseResult:
+    """One case with one dtype."""
+
+    name: str
+    dtype: str
+    status: str
+    dims: dict[str, Any] = field(default_factory=dict)
+    problem: str = ""
+    """wrong, unwritten, guard, inputs, crash, timeout, exit, output, reply, launch, finding, oom or "" when it passed."""
+    text: str = ""
+    """What a learner reads about it, over several lines; empty when it passed."""
+    seconds: float = 0.0
+    seed: int = 0
+    outputs: list[OutputResult] = field(default_factory=list)
+    printed: str = ""
+    """What the kernel printed, control characters removed, cut when long."""
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """Whether it passed."""
+        return self.status == PASSED
+
+
+@dataclass
+class Diagnostic:
+    """One message of a compiler."""
+
+    severity: str
+    message: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    source_line: str = ""
+
+
+@dataclass
+class KernelResources:
+    """What one kernel needs, from the real compiler."""
+
+    kernel: str
+    architecture: str
+    registers: int
+    spill_bytes: int = 0
+    static_shared_bytes: int = 0
+    constant_bytes: int = 0
+    occupancy: float | None = None
+    limited_by: str = ""
+    threads: int | None = None
+    gpu: str = ""
+    dynamic_shared_bytes: int = 0
+
+
+@dataclass
+class BarResult:
+    """One bar of the stage *efficient*."""
+
+    expression: str
+    value: float
+    passed: bool
+    at_most: float | None = None
+    at_least: float | None = None
+    values: dict[str, float] = field(default_factory=dict)
+    """The counters in the expression."""
+    dtype: str = ""
+    """The dtype of the case that was counted, where there are several."""
+    look: str = ""
+    text: str = ""
+
+
+@dataclass
+class SourceLine:
+    """The counters of one source line; ``counters`` holds what the simulator counted, by name."""
+
+    file: str
+    line: int
+    source: str
+    counters: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Timing:
+    """One measurement of time. ``clock`` says whose: a GPU, or the simulator's host (never a GPU's time)."""
+
+    name: str
+    dtype: str
+    clock: str
+    dims: dict[str, Any] = field(default_factory=dict)
+    runs: int = 0
+    median_us: float = 0.0
+    p50_us: float = 0.0
+    p90_us: float = 0.0
+    p95_us: float = 0.0
+    p99_us: float = 0.0
+    bytes: float = 0.0
+    flops: float | None = None
+    gigabytes_per_second: float | None = None
+    gigaflops_per_second: float | None = None
+    percent_of_copy: float | None = None
+    percent_of_roofline: float | None = None
+    torch_eager_us: float | None = None
+    torch_compile_us: float | None = None
+    torch_ratio: float | None = None
+    """How many times as fast as the best of torch: above 1 is faster."""
+    verified_us: float | None = None
+    """By the grader's own clock (``grader.timing.verified``). The times above are taken in the kernel's own process."""
+    verified_off_us: float | None = None
+    """Standard error of that."""
+    note: str = ""
+
+
+@dataclass
+class Stage:
+    """One stage of a check. Only the lists that belong to it are filled."""
+
+    name: str
+    status: str = SKIPPED
+    summary: str = ""
+    """One line: why it failed or was skipped, or what passed."""
+    seconds: float = 0.0
+    text: str = ""
+    """What a learner reads when it failed, over several lines."""
+    note: str = ""
+    """What could not be shown, and why, though it was asked for."""
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    resources: list[KernelResources] = field(default_factory=list)
+    cases: list[CaseResult] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    bars: list[BarResult] = field(default_factory=list)
+    totals: dict[str, float] = field(default_factory=dict)
+    lines: list[SourceLine] = field(default_factory=list)
+    timings: list[Timing] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """Whether it passed."""
+        return self.status == PASSED
+
+
+@dataclass
+class Verdict:
+    """The outcome of ``grader check`` for one file."""
+
+    exercise: str
+    title: str
+    file: str
+    device: str
+    seed: int
+    kind: str = "implement"
+    points: int = 10
+    passed: bool = False
+    score: float = 0.0
+    """Points earned: all or none."""
+    stages: list[Stage] = field(default_factory=list)
+    seconds: float = 0.0
+    started: str = ""
+    """Date and time in UTC, ISO 8601."""
+    isolation: str = "none"
+    """The jail that the kernel was compiled and run in: bwrap, landlock, or none."""
+    isolation_note: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    command: str = ""
+    source_sha256: str = ""
+    schema_version: str = SCHEMA_VERSION
+
+    def stage(self, name: str) -> Stage | None:
+        """The stage of that name, when it is there."""
+        return next((stage for stage in self.stages if stage.name == name), None)
+
+    @property
+    def failed_stage(self) -> Stage | None:
+        """The first stage that did not pass, skipped ones apart."""
+        return next((stage for stage in self.stages if stage.status in (FAILED, ERROR)), None)
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed, 1 failed, 2 could not grade."""
+        if any(stage.status == ERROR for stage in self.stages):
+            return 2
+        return 0 if self.passed else 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain lists, dicts, texts and numbers."""
+        return plain(dataclasses.asdict(self))
+
+    def to_json(self) -> str:
+        """As the text of a ``results.json``."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+
+    def save(self, path: str | Path) -> None:
+        """Write a ``results.json``."""
+        try:
+            Path(path).write_text(self.to_json(), encoding="utf-8")
+        except OSError as error:
+            raise GraderError(f"cannot write {path}: {error.strerror}") from error
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Verdict:
+        """The verdict that ``to_dict`` gave; fields that this version does not know are ignored."""
+        version = str(data.get("schema_version", ""))
+        if version.split(".")[0] != SCHEMA_VERSION.split(".")[0]:
+            raise GraderError(f"results of schema version {version or 'unknown'}; this grader reads {SCHEMA_VERSION}")
+        return rebuilt(cls, data)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Verdict:
+        """Read a ``results.json``."""
+        try:
+            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        except OSError as error:
+            raise GraderError(f"cannot read {path}: {error.strerror}") from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise GraderError(f"{path} is not a results.json: {error}") from error

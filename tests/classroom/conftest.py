@@ -1,0 +1,55 @@
+"""A course with one cheap exercise, and a class that handed it in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+
+TASKS = """
+from grader.course.task import Case, Exercise, Input, Output, between, normal
+
+twice = Exercise(
+    title="Twice", summary="out = 2 x",
+    launchers="void twice(const float* x, float* out, int n, cudaStream_t stream)",
+    inputs={"x": Input("n", normal(mean=1.0))}, outputs={"out": Output("n")}, reference=lambda x: 2 * x,
+    cases=[Case("some", n=100), Case("any", n=between(65, 200))], hints=["", "", ""], timeout=2.0,
+)
+"""
+KERNEL = """__global__ void twice_kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 2.0f * x[i];
+}
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    if (n > 0) twice_kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
+}
+"""
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
+    """The course; commands run inside it."""
+    root = tmp_path / "course"
+    for part in ("exercises", "solutions", "lessons"):
+        (root / part / "day01_start").mkdir(parents=True)
+    (root / "exercises/day01_start/tasks.py").write_text(TASKS)
+    (root / "exercises/day01_start/twice.cu").write_text('extern "C" void twice() {}\n')
+    monkeypatch.delenv("GRADER_COURSE", raising=False)
+    monkeypatch.chdir(root)
+    return Course(root)
+
+
+@pytest.fixture
+def hand_in(tmp_path: Path):
+    """Puts a kernel into a student's folder."""
+    folder = tmp_path / "class"
+    folder.mkdir()
+
+    def put(student: str, kernel: str = KERNEL) -> Path:
+        (folder / student).mkdir()
+        (folder / student / "twice.cu").write_text(kernel)
+        return folder
+
+    return put

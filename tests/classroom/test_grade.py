@@ -1,0 +1,202 @@
+"""A class, graded: twice the same, killed and resumed, refused without a jail."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from grader.classroom.instructor import read_instructions
+from grader.classroom.similar import runs_of, similar
+from grader.cli.app import run
+from grader.course import Course
+from grader.errors import GraderError
+from grader.runner import tiers
+from tests.classroom.conftest import KERNEL
+from tests.seeds import SEED
+
+WRONG = KERNEL.replace("2.0f", "3.0f")
+
+
+@pytest.fixture
+def instructor(tmp_path: Path) -> Path:
+    path = tmp_path / "instructor.toml"
+    path.write_text(
+        'seed = 7\nexercises = ["twice"]\n[[case]]\nexercise = "twice"\nname = "hidden"\ndims = {n = 777}\n'
+    )
+    return path
+
+
+def grades(out: Path) -> dict[str, str]:
+    with (out / "grades.csv").open(newline="") as file:
+        return {row["student"]: row["score"] for row in csv.DictReader(file)}
+
+
+def test_a_class(course: Course, hand_in, instructor: Path, tmp_path: Path, capsys) -> None:
+    hand_in("ann")
+    hand_in("bob", WRONG)
+    hand_in("=cmd()", KERNEL.replace("n > 0", "n > 0 && n != 777"))  # fails the hidden case alone
+    folder = hand_in("eve", "not C++")
+    out = tmp_path / "out"
+    arguments = ["grade", str(folder), "--instructor", str(instructor), "--workers", "2"]
+    assert run([*arguments, "--out", str(out)]) == 0, capsys.readouterr()
+    assert grades(out) == {"ann": "10", "bob": "0", "'=cmd()": "0", "eve": "0"}
+    result = json.loads((out / "ann/results.json").read_text())
+    assert [case["name"] for case in result["verdicts"][0]["stages"][1]["cases"]] == ["some", "any", "hidden"]
+    assert "Passed" in (out / "ann/feedback.txt").read_text()
+    assert (out / "bob/junit.xml").read_text().count("<testsuite ") == 5
+
+    before = {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}
+    assert run([*arguments, "--out", str(out)]) == 0
+    assert before == {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}, "nobody is graded twice"
+    assert run([*arguments, "--out", str(tmp_path / "again")]) == 0
+    assert grades(tmp_path / "again") == grades(out)
+
+
+def test_another_grader_grades_anew(course: Course, hand_in, tmp_path: Path, monkeypatch) -> None:
+    folder = hand_in("ann")
+    arguments = ["grade", str(folder), "--out", str(tmp_path / "out"), "--exercise", "twice"]
+    assert run(arguments) == 0
+    result = tmp_path / "out/ann/results.json"
+    before = result.stat().st_mtime_ns
+    monkeypatch.setattr("grader.classroom.session.code_digest", lambda: "another")
+    assert run(arguments) == 0
+    assert result.stat().st_mtime_ns != before
+
+
+KILLED_WHILE_WRITING = """
+import os, signal, sys
+from grader.cli.app import run
+
+moment, replace = int(sys.argv[1]), os.replace
+
+def replace_or_die(*arguments):
+    global moment
+    moment -= 1
+    if moment == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    replace(*arguments)
+    moment -= 1
+    if moment == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+os.replace = replace_or_die
+run(sys.argv[2:])
+"""
+"""Killed before or after the n-th file appears: half-way between any two states of the folder that another run can see."""
+
+
+TIMES = re.compile(
+    r' *\(?\d+\.\d s\)?$|(time|timestamp)="[^"]*"|"(seconds|started)": .*|compile(s|d before)', re.MULTILINE
+)
+
+
+def files(out: Path) -> dict[str, str]:
+    """All that a run leaves, but for the times in it."""
+    return {str(path.relative_to(out)): TIMES.sub("", path.read_text()) for path in out.rglob("*") if path.is_file()}
+
+
+def test_killed_and_resumed(course: Course, hand_in, instructor: Path, tmp_path: Path) -> None:
+    students = 3
+    for student in range(students):
+        folder = hand_in(f"student{student}", KERNEL + f"// {student}\n")
+    (folder / "student1/twice.cu").write_text(WRONG)
+    arguments = ["grade", str(folder), "--workers", "1", "--instructor", str(instructor), "--out"]
+    assert run([*arguments, str(tmp_path / "whole")]) == 0
+    out = tmp_path / "out"
+    root = str(Path(__file__).parent.parent.parent)
+    done: dict[Path, int] = {}
+    # A student has three files, so the first run dies at the first or second student, the others in what is left.
+    for moment in Random(SEED).choices(range(1, 7), k=3):
+        killed = subprocess.run(
+            [sys.executable, "-c", KILLED_WHILE_WRITING, str(moment), *arguments, str(out)],
+            env={**os.environ, "PYTHONPATH": root},
+            start_new_session=True,
+            check=False,
+        )
+        assert killed.returncode == -signal.SIGKILL
+        now = {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}
+        assert done.items() <= now.items(), "somebody was lost or graded twice"
+        done = now
+    assert run([*arguments, str(out)]) == 0
+    assert done.items() <= {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}.items()
+    assert grades(out) == {"student0": "10", "student1": "0", "student2": "10"}
+    assert files(out) == files(tmp_path / "whole")
+
+
+def test_files_that_are_not_graded_are_named(course: Course, hand_in, tmp_path: Path, capsys) -> None:
+    folder = hand_in("ann")
+    (folder / "ann/twice.cu").rename(folder / "ann/twice (1).cu")
+    (folder / "ann/thrice.cu").write_text("int x;")
+    (folder / "bob").mkdir()
+    (folder / "bob/homework.cu").write_text(KERNEL)
+    out = tmp_path / "out"
+    assert run(["grade", str(folder), "--out", str(out), "--workers", "1", "--exercise", "twice"]) == 0, (
+        capsys.readouterr()
+    )
+    assert grades(out) == {"ann": "10", "bob": "0"}
+    assert "no exercise has that name: thrice.cu" in (out / "ann/feedback.txt").read_text()
+    assert "no exercise has that name: homework.cu" in (out / "grades.csv").read_text()
+
+
+def test_refused_without_a_jail(course: Course, hand_in, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("GRADER_JAIL", "none")
+    assert run(["grade", str(hand_in("ann")), "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert "no jail" in said and "--unsafe" in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("seed = ", "is not TOML"),
+        ('seed = "x"', "not a whole number"),
+        ("sed = 1", "unknown: sed"),
+        ('exercises = ["thrice"]', "no exercise 'thrice'"),
+        ('[[case]]\nname = "x"', "needs exercise, name and dims"),
+    ],
+)
+def test_mistakes_in_the_instructors_file(course: Course, tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "instructor.toml"
+    path.write_text(text)
+    with pytest.raises(GraderError, match=says):
+        read_instructions(path, course)
+
+
+def test_the_instructors_file_is_kept_from_students(course: Course) -> None:
+    (course.root / "hidden.toml").write_text("seed = 1")
+    with pytest.raises(GraderError, match="lies in the course"):
+        read_instructions(course.root / "hidden.toml", course)
+
+
+def test_similar_files() -> None:
+    renamed = (
+        KERNEL.replace("twice_kernel", "my_own").replace("int i", "int  place /* mine */").replace("[i]", "[place]")
+    )
+    other = (
+        "__global__ void f(float* a) {\n" + "".join(f"    a[{k}] += {k} * a[{k + 1}] - 1;\n" for k in range(20)) + "}\n"
+    )
+    files = {"ann": KERNEL, "bob": renamed.replace("i <", "place <"), "eve": other}
+    runs = {student: runs_of(text) for student, text in files.items()}
+    assert [(pair.first, pair.second) for pair in similar("twice", runs)] == [("ann", "bob")]
+    assert similar("twice", runs, skeleton=runs_of(KERNEL)) == []
+
+
+def test_doctor_says_the_tier(course: Course, capsys) -> None:
+    run(["doctor"])
+    assert tiers.TITLES[tiers.in_force().tier] in capsys.readouterr().out
+
+
+def test_a_jail_that_does_not_exist(course: Course, hand_in, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("GRADER_JAIL", "fortress")
+    assert run(["check", "twice"]) == 2
+    assert "fortress names no jail" in capsys.readouterr().err

@@ -1,0 +1,224 @@
+"""What one student hands in, and what fails in the grader meanwhile, is that student's matter alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from grader.classroom import session, similar, submissions, worker
+from grader.classroom.submissions import find_submissions
+from grader.classroom.worker import Graded, Order
+from grader.cli.app import run
+from grader.course import Course
+from tests.classroom.conftest import KERNEL
+from tests.classroom.test_grade import grades
+
+grade_one = worker.grade
+
+
+def fail_for_bob(order: Order) -> Graded:
+    """In place of the worker's function: nobody expects what happens with bob."""
+    if order.student == "bob":
+        raise RecursionError("secret of the instructor")
+    return grade_one(order)
+
+
+def end_for_bob(order: Order) -> Graded:
+    """In place of the worker's function: bob ends the process, and those who are graded at the same time with it."""
+    if order.student == "bob":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return grade_one(order)
+
+
+def end() -> None:
+    """In place of what each process does first."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.fixture
+def arguments(course: Course, hand_in, tmp_path: Path) -> list[str]:
+    """To grade ann, bob and eve."""
+    for student in ("ann", "bob", "eve"):
+        folder = hand_in(student)
+    return ["grade", str(folder), "--out", str(tmp_path / "out"), "--workers", "1"]
+
+
+def references(log: str) -> list[str]:
+    return re.findall(r"^reference ([0-9a-f]{8}), .*, student 'bob', ", log, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("fault", "logged"), [(fail_for_bob, "RecursionError: secret"), (end_for_bob, "terminated abruptly")]
+)
+def test_a_fault_is_one_students_error(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, fault, logged: str
+) -> None:
+    out = tmp_path / "out"
+    monkeypatch.setattr(worker, "grade", fault)
+    assert run(arguments) == 0, capsys.readouterr()
+    assert grades(out) == {"ann": "10", "bob": "0", "eve": "10"}
+    said = capsys.readouterr().err
+    assert "1 submission could not be graded" in said and "errors.log" in said
+    log = (out / "errors.log").read_text()
+    (reference,) = references(log)
+    assert logged in log
+    assert reference in (out / "grades.csv").read_text()
+    for name in ("feedback.txt", "junit.xml"):
+        told = (out / "bob" / name).read_text()
+        assert reference in told and "no fault of the submission" in told
+        assert "Traceback" not in told and "secret" not in told
+
+    monkeypatch.setattr(worker, "grade", grade_one)
+    kept = {name: (out / name / "results.json").stat().st_mtime_ns for name in ("ann", "eve")}
+    assert run(arguments) == 0
+    assert grades(out) == {"ann": "10", "bob": "10", "eve": "10"}
+    assert kept == {name: (out / name / "results.json").stat().st_mtime_ns for name in kept}
+
+
+def test_where_no_process_works_the_class_stops(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setattr(worker, "begin", end)
+    assert run(arguments) == 2
+    assert "goes on where it stopped" in capsys.readouterr().err
+
+
+def test_a_fault_in_one_exercise_leaves_the_others(course: Course, tmp_path: Path, monkeypatch) -> None:
+    """In the worker itself: here, a distribution of the task fails as no task should."""
+    tasks = course.root / "exercises/day01_start/tasks.py"
+    text = tasks.read_text()
+    other = text[text.index("twice =") :].replace("twice", "broken").replace("normal(mean=1.0)", "fails")
+    tasks.write_text(f"{text}\ndef fails(*arguments): raise ZeroDivisionError('mine')\n{other}")
+    kernel = b'extern "C" void broken(const float* x, float* out, int n, cudaStream_t stream) {}'
+    kernels = {
+        "day01_start/broken": ("broken.cu", kernel),
+        "day01_start/twice": ("twice.cu", b"not C++"),
+    }
+    graded = worker.grade(Order("ann", 1, kernels, {}, course.root))
+    (incident,) = graded.incidents
+    assert "ZeroDivisionError: mine" in incident.details and incident.what == "day01_start/broken"
+    broken, twice = graded.verdicts
+    assert broken.exit_code == 2 and incident.reference in broken.stages[0].text
+    assert twice.exit_code == 1, "it was judged"
+
+
+def test_a_fault_while_a_report_is_read(course: Course, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """The kernel is right, and its report is what the simulator wrote: no points lost for what the grader makes of it."""
+
+    def fails(self: object) -> None:
+        raise IndexError("mine")
+
+    monkeypatch.setattr("grader.simulator.report._Reader.read", fails)
+    file = course.root / "twice.cu"
+    file.write_text(KERNEL)
+    assert run(["check", "twice", "--file", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert "a fault of the grader, not of your kernel" in said and "IndexError: mine (test_incidents.py:" in said
+    graded = worker.grade(Order("ann", 1, {"day01_start/twice": ("twice.cu", KERNEL.encode())}, {}, course.root))
+    (incident,), (verdict,) = graded.incidents, graded.verdicts
+    assert verdict.exit_code == 2 and incident.reference in verdict.stages[0].text
+    assert "IndexError: mine" in incident.details
+
+
+def test_a_fault_while_results_are_written(arguments: list[str], tmp_path: Path, monkeypatch, capsys) -> None:
+    write_student = session.records.write_student
+
+    def fail_for_bob(out, submission, key, wanted, graded, remarks) -> None:
+        if submission.student == "bob" and graded.verdicts[0].passed:
+            raise UnicodeError("mine")
+        write_student(out, submission, key, wanted, graded, remarks)
+
+    monkeypatch.setattr(session.records, "write_student", fail_for_bob)
+    assert run(arguments) == 0, capsys.readouterr()
+    assert grades(tmp_path / "out") == {"ann": "10", "bob": "0", "eve": "10"}
+    assert "UnicodeError: mine" in (tmp_path / "out/errors.log").read_text()
+
+
+def test_a_fault_while_files_are_read_or_compared(arguments: list[str], tmp_path: Path, monkeypatch, capsys) -> None:
+    def fail(text: str) -> similar.Runs:
+        raise IndexError("mine")
+
+    read = submissions._from_folder
+    monkeypatch.setattr(submissions, "_from_folder", lambda folder: 1 // (folder.name != "bob") and read(folder))
+    monkeypatch.setattr(similar, "runs_of", lambda text: fail(text) if "2.0f" in text else frozenset())
+    assert run(arguments) == 0, capsys.readouterr()
+    assert grades(tmp_path / "out") == {"ann": "10", "bob": "0", "eve": "10"}
+    log = (tmp_path / "out/errors.log").read_text()
+    assert "ZeroDivisionError" in log and log.count("IndexError: mine") == 2 and len(references(log)) == 1
+    assert references(log)[0] in (tmp_path / "out/bob/feedback.txt").read_text()
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path / "course")
+    assert run(arguments) == 0
+    assert grades(tmp_path / "out")["bob"] == "10"
+
+
+@pytest.fixture
+def deep(hand_in, tmp_path: Path):
+    """A class whose folder is removed in the end: pytest could not."""
+    yield hand_in("ann")
+    subprocess.run(["rm", "-r", "--", tmp_path / "class"], check=True)
+
+
+def test_folders_that_are_no_submissions(course: Course, deep: Path, tmp_path: Path, capsys) -> None:
+    folder = deep
+    for name in ("deep", "pipe", "link", "grades.csv", "seed.json", "errors.log", "Ann", "similar.csv"):
+        (folder / name).mkdir()
+    place = os.open(folder / "deep", os.O_RDONLY)
+    for _ in range(1400):  # more than Python's own walk through folders survives
+        os.mkdir("d", dir_fd=place)
+        inner = os.open("d", os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = inner
+    os.close(place)
+    os.mkfifo(folder / "pipe/twice.cu")
+    os.mkfifo(folder / "pipe.zip")
+    (folder / "link/twice.cu").symlink_to(course.root / "exercises/day01_start/twice.cu")
+    (folder / "grades.csv/twice.cu").write_text((folder / "ann/twice.cu").read_text())
+    (folder / "out.zip").symlink_to(folder / "ann")
+    out = tmp_path / "out"
+    assert run(["grade", str(folder), "--out", str(out), "--workers", "1"]) == 0, capsys.readouterr()
+    points = grades(out)
+    assert points.pop("ann") == points.pop("grades.csv") == "10" and set(points.values()) == {"0"}
+    refused = {
+        data["submission"]: data["refused"]
+        for data in (json.loads(path.read_text()) for path in out.glob("*/results.json"))
+    }
+    assert len(refused) == 11
+    assert "deep in each other" in refused["deep"]
+    assert refused["pipe"] == "'twice.cu' is neither a file nor a folder"
+    assert refused["pipe.zip"] == "'pipe.zip' is neither a file nor a folder"
+    assert "is a link" in refused["link"] and "is a link" in refused["out.zip"]
+
+
+def test_a_device_is_no_file() -> None:
+    with pytest.raises(submissions.Refused, match="neither a file nor a folder"):
+        submissions._from_archive(Path("/dev/zero"))
+
+
+def test_results_of_no_two_students_meet(tmp_path: Path) -> None:
+    hashed = next(s.folder_name for s in named(tmp_path / "one", ["ann.smith"]))
+    names = ["ann.smith", hashed, "Ann", "ANN", "ann", "seed.json", "results.json", "-", "ann.zip", "con.", "_"]
+    raw = [os.fsdecode(b"a\xff"), os.fsdecode(b"a\xfe")]
+    found = named(tmp_path / "two", names + raw)
+    folders = [submission.folder_name for submission in found]
+    assert len({folder.casefold() for folder in folders}) == len(names) + 2, folders
+    assert "ann" in folders and hashed in folders
+    own = re.compile(r"grades\.csv|similar\.csv|seed\.json|errors\.log|\..*")
+    assert not any(own.fullmatch(folder) for folder in folders)
+
+
+def named(folder: Path, names: list[str]) -> list[submissions.Submission]:
+    for name in names:
+        (folder / name).mkdir(parents=True)
+    return find_submissions(folder)
+
+
+def test_a_folder_an_archive_and_an_archive_of_its_name(tmp_path: Path) -> None:
+    (tmp_path / "ann").mkdir()
+    for name in ("ann.zip", "ann.zip.zip"):
+        (tmp_path / name).write_bytes(b"")
+    assert sorted(s.student for s in find_submissions(tmp_path)) == ["ann", "ann.zip", "ann.zip.zip"]

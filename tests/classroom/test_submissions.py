@@ -1,0 +1,121 @@
+"""What archives and folders may hold."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from grader.classroom.submissions import find_submissions
+from grader.classroom.worker import in_utf8
+from grader.errors import GraderError
+
+
+def archive(folder: Path, name: str, content: bytes = b"", **changes) -> str:
+    """Why an archive with one member is refused."""
+    info = zipfile.ZipInfo("placeholder")
+    info.filename = info.orig_filename = name
+    for key, value in changes.items():
+        setattr(info, key, value)
+    with zipfile.ZipFile(folder / "student.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(info, content, zipfile.ZIP_DEFLATED)
+    return find_submissions(folder)[0].refused
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("../twice.cu", "leaves the archive"),
+        ("a/../../twice.cu", "leaves the archive"),
+        ("/etc/twice.cu", "absolute"),
+        ("C:/twice.cu", "another system"),
+        ("a\\twice.cu", "another system"),
+        ("a\ntwice.cu", "control characters"),
+    ],
+)
+def test_names_that_are_refused(tmp_path: Path, name: str, reason: str) -> None:
+    assert reason in archive(tmp_path, name)
+
+
+def test_links_bombs_and_damage(tmp_path: Path) -> None:
+    assert "link" in archive(tmp_path, "twice.cu", b"/etc/passwd", external_attr=(stat.S_IFLNK | 0o777) << 16)
+    assert "more than 20 MB" in archive(tmp_path, "notes.txt", bytes(21 << 20))
+    assert "larger than 1 MB" in archive(tmp_path, "twice.cu", bytes(2 << 20))
+    assert "no .cu file" in archive(tmp_path, "notes.txt", b"hello")
+    whole = (tmp_path / "student.zip").read_bytes()
+    for broken in (b"", b"PK", whole[:-10], whole[: len(whole) // 2]):
+        (tmp_path / "student.zip").write_bytes(broken)
+        assert "not a zip archive" in find_submissions(tmp_path)[0].refused
+
+
+def test_a_size_that_lies(tmp_path: Path) -> None:
+    archive(tmp_path, "twice.cu", bytes(3 << 20))
+    content = (tmp_path / "student.zip").read_bytes()
+    (tmp_path / "student.zip").write_bytes(content.replace((3 << 20).to_bytes(4, "little"), (9).to_bytes(4, "little")))
+    submission = find_submissions(tmp_path)[0]
+    assert submission.refused or all(len(kernel) <= 9 for kernel in submission.kernels.values())
+
+
+def test_an_unknown_encoding(tmp_path: Path) -> None:
+    archive(tmp_path, "tw\u00efce.cu", b"x")
+    content = (tmp_path / "student.zip").read_bytes()
+    plain = bytearray(content)
+    for head, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):  # take back the flag that says UTF-8
+        place = content.index(head) + flags + 1
+        plain[place] &= ~0x08
+    (tmp_path / "student.zip").write_bytes(plain)
+    assert "unknown encoding" in find_submissions(tmp_path)[0].refused
+
+
+def test_folders(tmp_path: Path) -> None:
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann/twice.cu").write_text("kernel")
+    (tmp_path / "bob").mkdir()
+    (tmp_path / "bob/twice.cu").symlink_to("/etc/passwd")
+    (tmp_path / "eve").symlink_to(tmp_path / "ann")
+    ann, bob, eve = find_submissions(tmp_path)
+    assert ann.kernels == {"twice.cu": b"kernel"} and not ann.refused
+    assert "is a link" in bob.refused and "is a link" in eve.refused
+
+
+def test_no_submissions(tmp_path: Path) -> None:
+    with pytest.raises(GraderError, match="no submissions"):
+        find_submissions(tmp_path)
+    with pytest.raises(GraderError, match="no folder"):
+        find_submissions(tmp_path / "missing")
+
+
+def test_names_of_result_folders(tmp_path: Path) -> None:
+    for name in ("Zoë Ünal_1_assignsubmission_file_", "Zoe Unal_1_assignsubmission_file_", "..."):
+        (tmp_path / name).mkdir()
+    (tmp_path / "...").rename(tmp_path / "- -")
+    names = [submission.folder_name for submission in find_submissions(tmp_path)]
+    assert len(set(names)) == 3 and all(name.isascii() and "/" not in name and name[0] != "." for name in names)
+
+
+def test_what_learning_systems_make_of_it(tmp_path: Path) -> None:
+    """An archive in a student's folder, capital letters, what a Mac adds, and files that lie about loose."""
+    moodle = tmp_path / "Jörg_1_file_"
+    moodle.mkdir()
+    with zipfile.ZipFile(moodle / "work.zip", "w") as file:
+        file.writestr("day01/TWICE.CU", "kernel")
+        file.writestr("day01/._twice.cu", "metadata")
+    (tmp_path / "ann_twice.cu").write_text("kernel")
+    (tmp_path / "bob.rar").write_text("Rar!")
+    (tmp_path / "list.xlsx").write_text("no submission")
+    kernels = {
+        submission.student: (submission.kernels, submission.refused) for submission in find_submissions(tmp_path)
+    }
+    assert kernels.pop("Jörg_1_file_") == ({"work.zip/day01/TWICE.CU": b"kernel"}, "")
+    assert set(kernels) == {"ann_twice.cu", "bob.rar"}
+    assert all(not files and "neither a folder nor a zip" in reason for files, reason in kernels.values())
+    with zipfile.ZipFile(moodle / "work.zip", "w") as file:
+        file.writestr("../twice.cu", "kernel")
+    assert "leaves the archive" in find_submissions(tmp_path)[0].refused
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
+def test_text_of_other_systems(encoding: str) -> None:
+    assert "// größer" in in_utf8("// größer\r\n".encode(encoding)).decode()

@@ -1,0 +1,60 @@
+"""grades.csv and similar.csv: read back as they were written, and nothing in them is a formula."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from grader.classroom.similar import Pair
+from grader.classroom.tables import no_formula, write_csv, write_grades, write_similar
+from grader.cli.app import run
+from grader.course import Course
+
+HOSTILE = 'O"Neill","=HYPERLINK(1)",'
+"""Written between quotation marks as it is, this is three cells, one of them a formula."""
+
+
+def rows(path: Path) -> list[list[str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def test_a_name_stays_in_its_cell(course: Course, hand_in, tmp_path: Path, capsys) -> None:
+    """Two students with the same long kernel, of whom one is called as above."""
+    long = "__global__ void f(float* a) {\n" + "".join(f"    a[{k}] += {k} - a[{k + 1}];\n" for k in range(20)) + "}\n"
+    hand_in("ann", long)
+    folder = hand_in(HOSTILE, long)
+    out = tmp_path / "out"
+    assert run(["grade", str(folder), "--out", str(out), "--workers", "1"]) == 0, capsys.readouterr()
+    assert rows(out / "similar.csv")[1:] == [["day01_start/twice", HOSTILE, "ann", "1"]]
+    assert [row[:2] for row in rows(out / "grades.csv")[1:]] == [[HOSTILE, "0"], ["ann", "0"]]
+
+
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠", "﹦", "−", " =", "\u3000="])
+def test_no_cell_is_a_formula(tmp_path: Path, first: str) -> None:
+    name = f"{first}cmd()"
+    result = {
+        "student": name,
+        "score": 0.5,
+        "refused": "",
+        "missing": [],
+        "verdicts": [],
+        "references": [],
+        "remarks": [name],
+    }
+    write_similar(tmp_path, [Pair("twice", name, "ann", 0.9)])
+    for row in rows(write_grades(tmp_path, [result])) + rows(tmp_path / "similar.csv"):
+        assert all(cell[:1] in ("'", "?") for cell in row if "cmd()" in cell), row
+
+
+def test_other_cells_stay_as_they_are() -> None:
+    for text in ("", "ann", "O'Neill", "Zoë -1", "1-2", "小明"):
+        assert no_formula(text) == text
+
+
+def test_separators_of_other_languages_begin_no_cell(tmp_path: Path) -> None:
+    """Where the comma is in numbers, spreadsheets take the semicolon as the separator."""
+    write_csv(tmp_path / "x.csv", [["ann;=cmd()", 1.5]])
+    assert (tmp_path / "x.csv").read_text() == '"ann;=cmd()","1.5"\n'

@@ -1,0 +1,289 @@
+"""Finding exercises by name, reading their descriptions, and drawing their cases."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.course import Course, Entry, course_root
+from grader.course.task import (
+    ITEM_BYTES,
+    Case,
+    Exercise,
+    Input,
+    Output,
+    between,
+    computed,
+    constant,
+    integers,
+    normal,
+    one_of,
+    shape_of,
+)
+from grader.errors import GraderError
+
+TASKS = '''
+"""A day of a test."""
+import torch
+from grader.course.task import Case, Exercise, Input, Output
+
+def doubled(x):
+    return 2 * x
+
+twice = Exercise(
+    title="Twice " "the input",
+    kind="debug",
+    points=5,
+    summary="""Double
+    it.""",
+    launchers="void twice(const float* x, float* out, int n, cudaStream_t stream)",
+    inputs={"x": Input("n")},
+    outputs={"out": Output("n")},
+    reference=doubled,
+    cases=[Case("one", n=1)],
+    hints=["a", "b", "c"],
+)
+'''
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    for day in ("day01_first", "day12_last"):
+        folder = tmp_path / "exercises" / day
+        folder.mkdir(parents=True)
+        (folder / "tasks.py").write_text(TASKS.replace("twice =", "twice =" if day == "day01_first" else "thrice ="))
+    (tmp_path / "lessons" / "day02_lesson_only").mkdir(parents=True)
+    return Course(tmp_path)
+
+
+def test_listing_does_not_run_anything(course: Course) -> None:
+    entry = course.exercises[0]
+    assert (entry.name, entry.title, entry.kind, entry.points) == (
+        "day01_first/twice",
+        "Twice the input",
+        "debug",
+        5,
+    )
+    assert entry.hints == ("a", "b", "c") and entry.summary == "Double it."
+    assert [day.folder for day in course.days] == ["day01_first", "day02_lesson_only", "day12_last"]
+    assert course.days[0].number == 1 and course.days[0].topic == "First"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "day01_first/twice",
+        "twice",
+        "1/twice",
+        "01/twice",
+        "day1/twice",
+        "exercises/day01_first/twice.cu",
+        "/somewhere/solutions/day01_first/twice.cu",
+        "twice.cu",
+    ],
+)
+def test_names_that_find_it(course: Course, name: str) -> None:
+    assert course.find(name).name == "day01_first/twice"
+
+
+def test_an_unknown_name_suggests_near_ones(course: Course) -> None:
+    with pytest.raises(GraderError) as caught:
+        course.find("twise")
+    assert "day01_first/twice" in caught.value.hint
+
+
+def test_a_broken_tasks_file_is_named(course: Course) -> None:
+    (course.root / "exercises" / "day01_first" / "tasks.py").write_text("x = (")
+    with pytest.raises(GraderError, match=r"tasks\.py:1"):
+        Course(course.root).exercises  # noqa: B018
+    (course.root / "exercises" / "day01_first" / "tasks.py").write_text(TASKS + "\nraise ValueError('no')\n")
+    with pytest.raises(GraderError, match="ValueError: no"):
+        Course(course.root).find("twice").load()
+
+
+def test_loading_gives_the_whole_exercise(course: Course) -> None:
+    exercise = course.find("thrice").load()
+    assert exercise.name == "day12_last/thrice" and exercise.launcher("f32") == "twice"
+
+
+def test_the_course_is_found_from_within(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GRADER_COURSE", raising=False)
+    assert course_root(course.root / "exercises" / "day01_first") == course.root
+    monkeypatch.setenv("GRADER_COURSE", str(course.root / "lessons"))
+    with pytest.raises(GraderError):
+        course_root()
+
+
+def test_import_is_light() -> None:
+    code = "import sys, grader.course, grader.judge, grader.course.task; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def some_exercise(**changes) -> Exercise:
+    description = dict(
+        title="Scale rows",
+        summary="",
+        launchers="""void scale_{dtype}(const {T}* x, const long long *ids, const float* __restrict__ lse,
+                     {T}* out, int* count, int rows, long long columns, float factor, bool flag, cudaStream_t stream);""",
+        dtypes=("f32", "f16"),
+        inputs={
+            "x": Input("rows columns", normal(scale=2.0, channel_offset=1.0)),
+            "ids": Input("rows", integers(0, "columns"), dtype="i64"),
+            "lse": Input("rows", computed(lambda x, factor: (x * factor).logsumexp(-1)), dtype="f32"),
+        },
+        outputs={"out": Output("rows columns"), "count": Output("", dtype="i32", inout=True, start=constant(3))},
+        scalars={"factor": lambda d: d["columns"] ** -0.5},
+        reference=lambda x, factor, count, rows: {"out": x * factor, "count": count + rows},
+        cases=[
+            Case("fixed", rows=3, columns=5, flag=True),
+            Case("random", dtypes=["f16"], rows=between(1, 100), columns=one_of(2, 4), flag=one_of(True, False)),
+        ],
+        hints=["", "", ""],
+        name="day00_x/scale",
+    )
+    return Exercise(**{**description, **changes})
+
+
+def test_prototypes() -> None:
+    exercise = some_exercise()
+    assert exercise.launcher("f16") == "scale_f16"
+    parameters = exercise.parameters("f16")
+    assert [p.type for p in parameters[:5]] == ["const __half*", "const long long*", "const float*", "__half*", "int*"]
+    assert [p.name for p in parameters] == [
+        "x",
+        "ids",
+        "lse",
+        "out",
+        "count",
+        "rows",
+        "columns",
+        "factor",
+        "flag",
+        "stream",
+    ]
+    assert parameters[-1].is_stream and parameters[0].is_pointer
+
+
+def test_drawing_a_case() -> None:
+    exercise = some_exercise()
+    call = exercise.call(exercise.cases[0], "f16", seed=5)
+    assert call.tensors["x"].dtype == torch.float16 and call.tensors["x"].shape == (3, 5)
+    assert call.tensors["lse"].dtype == torch.float32
+    assert int(call.tensors["count"]) == 3
+    assert call.scalars["factor"] == float(torch.tensor(5**-0.5)) != 5**-0.5, "rounded as the kernel gets it"
+    wanted = (call.tensors["x"].double() * 5**-0.5).logsumexp(-1)
+    assert torch.allclose(call.tensors["lse"].double(), wanted, atol=1e-6)
+    expected = exercise.expected(call)
+    assert expected["out"].dtype == torch.float64 and int(expected["count"]) == 6
+
+
+def test_a_seed_reproduces_and_cases_differ() -> None:
+    exercise = some_exercise()
+    random = exercise.cases[1]
+    one, two = (exercise.call(random, "f16", exercise.case_seed(7, random, "f16")) for _ in range(2))
+    assert one.dims == two.dims and torch.equal(one.tensors["x"], two.tensors["x"])
+    seeds = {exercise.case_seed(s, c, d) for s in (7, 8) for c in exercise.cases for d in ("f32", "f16")}
+    assert len(seeds) == 8
+    assert [(c.name, d) for c, d in exercise.runs()] == [("fixed", "f32"), ("fixed", "f16"), ("random", "f16")]
+
+
+def test_least_bytes() -> None:
+    exercise = some_exercise()
+    call = exercise.call(exercise.cases[0], "f16", seed=5)
+    assert exercise.least_bytes(call) == 15 * 2 + 3 * 8 + 3 * 4 + 4 + 15 * 2 + 4
+    own = some_exercise(minimum_bytes=lambda d: d["rows"] * d["item"], flops=lambda d: 2 * d["columns"])
+    assert own.least_bytes(own.call(own.cases[0], "f16", 1)) == 6
+    assert own.operations(own.call(own.cases[0], "f16", 1)) == 10
+
+
+def test_the_roofline_counts_what_a_cache_serves_again_only_once() -> None:
+    exercise = some_exercise(minimum_bytes=lambda d: 10_000)
+    call = exercise.call(exercise.cases[0], "f16", seed=5)
+    assert exercise.least_bytes(call) == 10_000
+    assert exercise.roofline_bytes(call) == some_exercise().least_bytes(call)  # every tensor once is less
+    own = some_exercise(
+        minimum_bytes=lambda d: 90, distinct_bytes=lambda x, rows, item: x.unique().numel() * item + rows
+    )
+    assert own.roofline_bytes(call) == call.tensors["x"].unique().numel() * 2 + call.dims["rows"]
+
+
+@pytest.mark.parametrize(
+    "name", ["csr_attention", "global_local_random", "block_sparse", "sliding_window", "embedding"]
+)
+def test_no_roofline_of_gathered_rows_is_more_than_every_tensor_once(name: str) -> None:
+    """At the sizes that are timed, but drawn small: the rows that are named many times count once."""
+    task = Course().find(name).load()
+    call = task.call(task.efficient or task.cases[0], task.dtypes[0], seed=3)
+    once = sum(t.numel() * t.element_size() for t in call.tensors.values())
+    once += sum(math.prod(shape) * ITEM_BYTES[call.output_dtypes[out]] for out, shape in call.output_shapes.items())
+    assert 0 < task.roofline_bytes(call) <= once
+    assert task.roofline_bytes(call) <= task.least_bytes(call)
+
+
+def test_a_row_that_is_asked_for_twice_is_read_once() -> None:
+    task = Course().find("embedding").load()
+    case = next(case for case in task.cases if case.name == "every token the same")
+    call = task.call(case, "f16", seed=1)
+    assert task.roofline_bytes(call) == (1 + 20) * 64 * 2 + 20 * 8 < task.least_bytes(call)
+
+
+def test_every_operator_is_timed_in_every_dtype_at_a_small_and_a_large_size() -> None:
+    timed: dict[str, list[tuple[str, str]]] = {}
+    for entry in Course().exercises:
+        task = entry.load()
+        if task.operator:
+            assert task.torch_baseline is not None
+            found = timed.setdefault(task.operator, [])
+            found += [(dtype, size.name) for size in task.bench for dtype in size.dtypes or task.dtypes]
+    names = ["add", "argmax", "embedding", "linear", "RMSNorm", "LayerNorm", "softmax", "RoPE", "SwiGLU"]
+    assert sorted(timed) == sorted(names)
+    for name, found in timed.items():
+        expected = [(dtype, size) for dtype in ("bf16", "f16", "f32") for size in ("large", "small")]
+        assert sorted(found) == expected, name
+
+
+def test_scales_of_outputs() -> None:
+    outputs = {
+        "out": Output("rows columns", scale=lambda x: x.abs().sum()),
+        "count": Output("", dtype="i32", inout=True),
+    }
+    exercise = some_exercise(outputs=outputs)
+    call = exercise.call(exercise.cases[0], "f16", seed=5)
+    scale = exercise.scale_of("out", call)
+    assert scale.shape == (3, 5) and float(scale[1, 2]) == float(call.tensors["x"].double().abs().sum())
+    assert exercise.scale_of("count", call) == "row"
+
+
+def test_shapes() -> None:
+    assert shape_of("heads*2 (n + 1) d", {"heads": 3, "n": 4, "d": 8}) == (6, 5, 8)
+    assert shape_of("", {}) == ()
+    with pytest.raises(GraderError, match="no_such"):
+        shape_of("no_such", {"n": 1})
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"kind": "solve"}, "kind is 'solve'"),
+        ({"dtypes": ("f33",)}, "unknown dtype 'f33'"),
+        ({"cases": [Case("a", rows=1, columns=1)]}, "no value for the parameter 'flag'"),
+        ({"cases": [Case("a", rows=1, columns=1, flag=True)] * 2}, "two cases are called 'a'"),
+    ],
+)
+def test_a_bad_description_is_refused(changes: dict, says: str) -> None:
+    with pytest.raises(GraderError, match=says):
+        some_exercise(**changes)
+
+
+def test_entries_know_their_files(course: Course) -> None:
+    entry = course.find("twice")
+    assert isinstance(entry, Entry)
+    assert entry.skeleton == course.root / "exercises/day01_first/twice.cu"
+    assert entry.solution == course.root / "solutions/day01_first/twice.cu"
+    assert entry.wrong_kernels == course.root / "tests/exercises/day01_first/twice.toml"
+    assert entry.designs == []

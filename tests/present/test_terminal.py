@@ -1,0 +1,133 @@
+"""The report in the terminal: complete, calm, and never wider than 80 columns."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from grader.present import terminal, theme
+from grader.verdict import CaseResult, Stage
+from tests.present import samples
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("name", samples.ALL)
+@pytest.mark.parametrize("verbose", [False, True])
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_no_line_is_too_wide(name: str, verbose: bool, width: int) -> None:
+    text = terminal.as_text(samples.ALL[name](), width, verbose, [("grader check x", "again")])
+    assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize("name", samples.ALL)
+def test_every_stage_has_its_line(name: str) -> None:
+    text = terminal.as_text(samples.ALL[name]())
+    for title in ("Builds", "Correct", "Safe", "Efficient", "Fast"):
+        assert title in text
+
+
+def test_a_wrong_output_shows_the_first_case_in_full() -> None:
+    text = flat(terminal.as_text(samples.wrong()))
+    assert "two key blocks (f32)" in text
+    assert "query_len=65" in text and "causal=false" in text
+    assert "4,096 of 8,320 elements wrong (49.2 %), 64 of them never written" in text
+    assert "looks like: each row is off by a factor of its own" in text
+    assert text.count("0, 1, 0 6") == 4 and "nobody" in text
+    assert "Also failing" in text and "random sizes (f32) took too long" in text
+    assert "Look first at what 'two key blocks' has" in text
+    assert text.index("two key blocks (f32)") < text.index("Also failing")
+
+
+def test_verbose_shows_every_failing_case_in_full() -> None:
+    text = flat(terminal.as_text(samples.wrong(), verbose=True))
+    assert text.count("elements wrong (49.2 %)") == 2 and "took longer than 20 s and was ended" in text
+
+
+def test_compiler_messages_have_carets_under_tabs_too() -> None:
+    lines = terminal.as_text(samples.does_not_build()).splitlines()
+    line = next(number for number, text in enumerate(lines) if "blockIdx.x * 32" in text)
+    # Column 34 is one past the end of the line: where the semicolon is missing.
+    assert lines[line + 1].index("^") == lines[line].index("32") + 2
+    line = next(number for number, text in enumerate(lines) if "if (row < query_len)" in text)
+    assert lines[line + 1].index("^") == lines[line].index("row")
+
+
+def test_the_expected_prototype_is_shown() -> None:
+    text = terminal.as_text(samples.wrong_prototype(), width=100)
+    assert "expected:\n    void flash_attention(const float* q" in text
+
+
+def test_findings_show_source_and_both_sides_of_a_race() -> None:
+    text = flat(terminal.as_text(samples.unsafe()))
+    assert "past the end of k[2, 4, 65, 64] (float32)" in text
+    assert "31 │ k_tile[row][d] = k[offset + d];" in text
+    assert "44 │ sum += tile[threadIdx.x][0];" in text and "40 │ tile[threadIdx.y][threadIdx.x] = x[i];" in text
+    assert "512 times, first in the case 'one query' (f32)" in text
+    assert "Look first at flash_attention.cu:31" in text
+
+
+def test_findings_come_before_wrong_numbers_as_what_to_look_at() -> None:
+    verdict = samples.wrong()
+    verdict.stages[2] = Stage("safe", "failed", "1 finding", findings=[samples.out_of_bounds()])
+    verdict.stages[1].cases[2].findings = [samples.out_of_bounds()]
+    text = flat(terminal.as_text(verdict))
+    assert "Look first at flash_attention.cu:31" in text and "see Safe, below" in text
+    assert text.count("past the end of k[2") == 1
+
+
+def test_missed_bars_say_what_to_look_at() -> None:
+    text = flat(terminal.as_text(samples.wasteful()))
+    assert "global_bytes / minimum 3.94 at most 1.2" in text
+    assert "neighbouring threads read addresses that are a row apart" in text
+    assert "32-way bank conflict" in text and "moves 8 times the sectors" in text
+
+
+def test_passed() -> None:
+    text = flat(terminal.as_text(samples.right()))
+    assert "Passed 15 of 15 points" in text and "512 us" in text and "Look first" not in text
+
+
+def test_not_graded() -> None:
+    verdict = samples.verdict(Stage("builds", "error", "the compiler could not be started"))
+    assert "Not graded the compiler could not be started" in flat(terminal.as_text(verdict))
+
+
+def test_a_terminal_without_unicode_gets_ascii() -> None:
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding="ascii", errors="strict")
+    for make in samples.ALL.values():
+        terminal.print_verdict(make(), theme.console(file, width=80), verbose=True)
+    file.flush()
+    assert b"x   Correct" in raw.getvalue() and b"ok  Builds" in raw.getvalue()
+
+
+def test_brackets_in_a_kernels_output_are_no_markup() -> None:
+    case = CaseResult(
+        "c", "f32", "failed", {"n": 1}, "crash", "it said [bold]x[/bold] and [/]", printed="[red]t[0][/]\n"
+    )
+    verdict = samples.verdict(samples.builds(), Stage("correct", "failed", "1 of 1 [x]", cases=[case]))
+    text = terminal.as_text(verdict)
+    assert "[bold]x[/bold]" in text and "[red]t[0][/]" in text
+
+
+def test_long_commands_are_not_cut() -> None:
+    command = "grader check " + "x" * 100
+    assert command in terminal.as_text(samples.wrong(), next_steps=[(command, "again"), ("y", "z")])
+
+
+def test_a_failing_case_is_compared_with_its_nearest_passing_neighbour() -> None:
+    cases = [
+        CaseResult("nothing", "f32", "passed", {"n": 0}),
+        CaseResult("one", "f32", "passed", {"n": 1, "causal": False}),
+        CaseResult("two", "f32", "failed", {"n": 2}, "crash"),
+        CaseResult("three", "f32", "failed", {"n": 3}, "crash"),
+        CaseResult("four", "f32", "failed", {"n": 4}, "crash"),
+    ]
+    verdict = samples.verdict(samples.builds(), Stage("correct", "failed", cases=cases))
+    assert "what 'two' has that 'one' (which passes) has not" in flat(terminal.as_text(verdict))
+    del cases[1]
+    assert "the simplest case that fails, 'two'" in flat(terminal.as_text(verdict))

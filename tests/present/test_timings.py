@@ -1,0 +1,49 @@
+"""The table of ``grader bench``: every line within 80 columns, however long the names of the sizes are."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from grader.present import theme
+from grader.present.timings import percentiles_table, render_bench
+from grader.timing.bench import recorded
+from grader.verdict import Timing
+from tests.exercises.conftest import COURSE
+
+RECORDED = [entry for entry in COURSE.exercises if recorded(entry) is not None]
+
+
+def printed(renderable) -> list[str]:  # type: ignore[no-untyped-def]
+    """The lines as a terminal of 80 columns shows them."""
+    buffer = io.StringIO()
+    theme.console(buffer, width=theme.WIDTH, color_system=None).print(renderable)
+    return [line.rstrip() for line in buffer.getvalue().splitlines()]
+
+
+def timing(name: str, dtype: str, us: float = 13350.0) -> Timing:
+    times = dict(median_us=us, p50_us=us, p90_us=us, p95_us=us, p99_us=us)
+    return Timing(name, dtype, "gpu", **times, percent_of_roofline=100.0, percent_of_copy=100.0, torch_ratio=10.25)
+
+
+def test_short_names_begin_their_lines() -> None:
+    lines = printed(percentiles_table([timing("small", "f32", 4.26), timing("small", "bf16", 188)]))
+    assert [line.split()[:2] for line in lines] == [["size", "dtype"], ["small", "f32"], ["small", "bf16"]]
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_a_long_name_stands_above_its_figures() -> None:
+    name = "64 sequences, 4096 keys, pages of 16"
+    lines = printed(percentiles_table([timing(name, "f16"), timing(name, "bf16"), timing("N 4096, D 64", "bf16")]))
+    assert [line.split()[0] for line in lines] == ["dtype", "64", "f16", "bf16", "N", "bf16"]
+    assert lines[1] == name and lines[4] == "N 4096, D 64"
+    assert max(map(len, lines)) <= theme.WIDTH - 2
+
+
+@pytest.mark.parametrize("entry", RECORDED, ids=lambda entry: entry.name)
+def test_every_recorded_size_is_told_on_one_line(entry) -> None:  # type: ignore[no-untyped-def]
+    report = recorded(entry)
+    lines = printed(render_bench(report))
+    for timing in report.timings:
+        assert any(line.strip().startswith(timing.name) for line in lines), timing.name
