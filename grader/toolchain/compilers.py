@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import os
@@ -48,7 +49,9 @@ class Compiler:
 
 
 def find_cxx(preferred: str | None = None) -> Compiler:
-    """The C++ compiler: ``preferred``, else ``$GRADER_CXX``, else ``$CXX``, else g++, c++ or clang++."""
+    """The C++ compiler: ``preferred``, else ``$GRADER_CXX``, else ``$CXX``, else g++, c++ or clang++, else the newest of g++-14
+    and its like, or of clang++-19 and its like.
+    """
     for variable, value in (
         ("", preferred),
         ("GRADER_CXX", os.environ.get("GRADER_CXX")),
@@ -63,11 +66,22 @@ def find_cxx(preferred: str | None = None) -> Compiler:
             continue  # other tools' setting: a hint, not an order
         where = f"{variable}={value}" if variable else f"the compiler {value}"
         raise NoCompiler(f"{where} is not a C++ compiler that runs here", _CXX_HINT)
-    for name in _CXX_NAMES:
-        found = _cxx(name, os.environ.get("PATH", ""))
+    path = os.environ.get("PATH", "")
+    for name in (*_CXX_NAMES, *_with_versions(path)):
+        found = _cxx(name, path)
         if found:
             return found
     raise NoCompiler(f"there is no C++ compiler on this machine (looked for {', '.join(_CXX_NAMES)})", _CXX_HINT)
+
+
+def _with_versions(path: str) -> list[str]:
+    """The compilers that are there under a name with a version only, as when `apt install g++-14` was all: newest first."""
+    found: set[tuple[bool, int, str]] = set()
+    for folder in filter(None, path.split(os.pathsep)):
+        with contextlib.suppress(OSError):
+            matches = (re.fullmatch(r"(g|clang)\+\+-(\d+)", name) for name in os.listdir(folder))
+            found |= {(match[1] == "g", int(match[2]), match[0]) for match in matches if match}
+    return [name for _, _, name in sorted(found, reverse=True)]
 
 
 def available_cxx() -> list[Compiler]:

@@ -8,6 +8,7 @@ import pytest
 
 from grader.building.build import compile_kernel
 from grader.simulator.report import LineCounters, Report
+from grader.toolchain.compilers import find_cxx
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
 
@@ -69,6 +70,7 @@ def test_halves_touch_two_sectors():
     assert (totals["requests"], totals["sectors"], totals["ideal_sectors"]) == (2, 4, 4)
 
 
+@pytest.mark.skipif(find_cxx().family == "clang", reason="clang++ makes one store of the two branches' stores")
 def test_branches_are_requests_of_their_own():
     odd, even = line("branches", "out[threadIdx.x] = x"), line("branches", "out[threadIdx.x] = -x")
     for entry in (odd, even):
