@@ -6,7 +6,10 @@ from __future__ import annotations
 PROGRAM_STATUS = 100_000
 
 _ERRORS = {
-    1: ("cudaErrorInvalidValue", "an argument of a CUDA call is out of range"),
+    1: (
+        "cudaErrorInvalidValue",
+        "an argument of a CUDA call, or the grid, block or shared memory of a launch, is out of range",
+    ),
     2: ("cudaErrorMemoryAllocation", "out of device memory"),
     9: ("cudaErrorInvalidConfiguration", "the grid, the block or the shared memory of a launch is out of range"),
     35: ("cudaErrorInsufficientDriver", "the driver is older than the CUDA runtime"),

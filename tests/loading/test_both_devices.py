@@ -49,7 +49,7 @@ def works(kernel, device: str) -> None:
 
 def fails(kernel, device: str) -> None:
     x = torch.rand(1000, device=device)
-    with pytest.raises(GraderError, match=r"cudaErrorInvalid|CUDA error 9"):
+    with pytest.raises(GraderError, match=r"cudaErrorInvalidValue|CUDA error 1:"):
         kernel.add(x, x, torch.empty_like(x), 1000, 2048)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.simulator.harness import KERNELS
 
-INVALID_VALUE, OUT_OF_MEMORY, INVALID_CONFIGURATION, INVALID_DEVICE = 1, 2, 9, 101
+INVALID_VALUE, OUT_OF_MEMORY, INVALID_DEVICE = 1, 2, 101
 
 
 def test_memory(load):
@@ -69,6 +69,6 @@ def test_clocks(load):
 
 def test_launches_that_cuda_refuses(load):
     out = np.full(31, -1, dtype=np.int32)
-    assert load("runtime_api")("failing_launches", out).error == INVALID_CONFIGURATION
-    expected = [INVALID_CONFIGURATION] * 3 + [INVALID_VALUE, 0, 0]
+    assert load("runtime_api")("failing_launches", out).error == INVALID_VALUE
+    expected = [*[INVALID_VALUE] * 4, 0, 0]
     np.testing.assert_array_equal(out[:6], expected)

@@ -178,29 +178,30 @@ unsigned long long resident_blocks(const LaunchConfig& config) {
            limits::multiprocessors;
 }
 
+// The error is what CUDA 13.0's runtime gives on an H200 for each of these, whatever name its manual has for it.
 int validate(const LaunchConfig& config, const char** why) {
     using namespace limits;
     const dim3& block = config.block;
     const dim3& grid = config.grid;
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) {
         *why = "the grid has no blocks";
-        return cudaErrorInvalidConfiguration;
+        return cudaErrorInvalidValue;
     }
     if (grid.x > grid_x || grid.y > grid_y || grid.z > grid_z) {
         *why = "the grid is too large: at most 2147483647 x 65535 x 65535 blocks";
-        return cudaErrorInvalidConfiguration;
+        return cudaErrorInvalidValue;
     }
     if (block.x == 0 || block.y == 0 || block.z == 0) {
         *why = "the block has no threads";
-        return cudaErrorInvalidConfiguration;
+        return cudaErrorInvalidValue;
     }
     if (block.x > block_x || block.y > block_y || block.z > block_z) {
         *why = "the block is too large: at most 1024 x 1024 x 64 threads";
-        return cudaErrorInvalidConfiguration;
+        return cudaErrorInvalidValue;
     }
     if (static_cast<uint64_t>(block.x) * block.y * block.z > block_threads) {
         *why = "the block is too large: at most 1024 threads in all";
-        return cudaErrorInvalidConfiguration;
+        return cudaErrorInvalidValue;
     }
     size_t limit = shared_limit_of(config.kernel);
     if (config.dynamic_shared_bytes > limit) {
