@@ -14,6 +14,10 @@ from grader.building.build import BuildPlan
 from grader.source.tokens import Source
 from grader.toolchain.process import Command, RunCommand
 
+# A directive that gives lines other numbers or another file's name, in all the spellings that a preprocessor takes. A comment
+# behind the number sign may hide the rest, so it counts as one, too.
+_RENUMBERS = re.compile(r"(?:^|\*/)[ \t\f\v\r]*(?:#|%:|\?\?=)[ \t\f\v]*(?:line\b|\d|/\*)", re.MULTILINE)
+_SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\r?\n")
 _PARTS = ("sanitize", "disable_sanitizer")
 _HOST_INSTRUCTION = re.compile(r"_mm\d*_\w+|__builtin_(ia32|aarch64|arm|neon)\w*|.*(intrin|arm_neon|arm_sve)\.h.*")
 _GLUE = ("##", "%:%:")
@@ -33,6 +37,11 @@ def unchecked_word(plan: BuildPlan, run: RunCommand) -> str:
         if _count(plan.original, plan, run) > ours:
             return "no_sanitize"
     return ""
+
+
+def renumbers_lines(text: str) -> bool:
+    """Whether a file has a ``#line`` directive or a linemarker (``# 31 "other.cu"``): its findings would name other lines."""
+    return bool(_RENUMBERS.search(_SPLICE.sub("", text)))
 
 
 def _count(text: str, plan: BuildPlan, run: RunCommand) -> int:

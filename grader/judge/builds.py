@@ -61,6 +61,11 @@ class Builder:
     def _refuse_tricks(self, kernel: BuiltKernel) -> None:
         """What would switch the simulator's checks off is an error here, in words."""
         assert kernel.libsim
+        if instrumented.renumbers_lines(kernel.plan.original):
+            raise BuildError(
+                f"{self.file.name} has a #line directive or a linemarker: the lines of a submission keep their own numbers.",
+                "Take it out.",
+            )
         names = imports.refused(kernel.library, kernel.libsim)
         word = instrumented.unchecked_word(kernel.plan, self.run_compiler())
         if word:

@@ -44,6 +44,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -433,12 +434,18 @@ class _Reader:
 
     def _source_line(self, place: Location) -> str:
         if place.file not in self._sources:
-            path = Path(place.file)
-            # A #line directive may name any file of the machine.
-            ours = not self.source or path == self.source or INCLUDE_DIR in path.parents
-            self._sources[place.file] = _source_lines(place.file) if ours else ()
+            # The compiler's records hold what a #line directive says, which may be any file of the machine.
+            header = _own_headers().get(os.path.normpath(place.file), "")
+            ours = not self.source or place.file == str(self.source)
+            self._sources[place.file] = _source_lines(place.file if ours else header)
         lines = self._sources[place.file]
         return lines[place.line - 1] if 0 < place.line <= len(lines) else ""
+
+
+@functools.cache
+def _own_headers() -> dict[str, str]:
+    """The simulator's headers, each under its path: of all files but the kernel's these alone are shown."""
+    return {str(path): str(path) for path in INCLUDE_DIR.rglob("*") if path.is_file()}
 
 
 @functools.lru_cache(maxsize=16)

@@ -91,6 +91,7 @@ def judged(tier: str, places: dict[str, str], tmp_path: Path, monkeypatch: pytes
         if "Defence: names." not in text.splitlines()[0]:
             monkeypatch.setattr(imports, "refused", lambda library, libsim: [])
             monkeypatch.setattr(instrumented, "unchecked_word", lambda plan, run: "")
+            monkeypatch.setattr(instrumented, "renumbers_lines", lambda text: False)
         for word, place in places.items():
             text = text.replace(word, place)
         whole = tmp_path / "twice.cu"

@@ -1,0 +1,50 @@
+"""Directives that would give a submission's lines another number or another file's name, in every spelling."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.jail.instrumented import renumbers_lines
+
+RENUMBERING = (
+    '#line 3 "other.cu"',
+    "#line 3",
+    '# 3 "other.cu" 1',
+    "  #  line 3",
+    "%:line 3",
+    "??=line 3",
+    "/* a comment */ # /* another */ line 3",
+    "#\\\nline 3",
+    "#li\\\nne 3",
+    "#li\\  \nne 3",
+    "#li??/\nne 3",
+    'const char* s = "/*";\n#line 3\nconst char* t = "*/";',
+)
+HONEST = (
+    "#include <line.h>",
+    "#define line 3",
+    "#ifdef line\n#endif",
+    "#pragma unroll 4",
+    "int line = 3;",
+    "// the line\nint x;",
+    '__global__ void k() { printf("#line 3"); }',
+    "#if 0\n#endif",
+    "#error line",
+)
+
+
+@pytest.mark.parametrize("text", RENUMBERING)
+@pytest.mark.parametrize("before", ["", "#pragma once\n", "int x;\r\n"])
+def test_renumbering_is_seen(text: str, before: str) -> None:
+    assert renumbers_lines(f"{before}{text}\nint y;\n")
+
+
+@pytest.mark.parametrize("text", HONEST)
+def test_what_honest_files_hold_is_not(text: str) -> None:
+    assert not renumbers_lines(f"#pragma once\n{text}\nint y;\n")
+
+
+def test_it_takes_time_in_proportion_to_the_text() -> None:
+    """A text made to be looked through again and again from each of its lines ends within the test's time."""
+    for part in ("/*", "/**/ ", "# /*", "#\n", "#\\\n", "\n \t", "%:/**/"):
+        renumbers_lines(part * 200_000 + "x")
