@@ -254,9 +254,13 @@ def _plan_cpu(
     text = _with_thunks(path, rewritten.text, source.text, launchers)
     gcc = cxx.family == "gcc"
     flags = _CPU_FLAGS + (_GCC_FLAGS if gcc else _CLANG_FLAGS)
-    if gcc and int(cxx.version.partition(".")[0] or 0) >= 11:
+    gcc_version = int(cxx.version.partition(".")[0] or 0) if gcc else 0
+    if gcc_version >= 11:
         flags += ("-fdiagnostics-column-unit=byte",)
     flags += (_GCC_CHECKED if gcc else _CLANG_CHECKED) if checks else _PLAIN
+    if checks and gcc_version >= 16:
+        # A structure that is read once into a parameter stays read once, however often the parameter is used.
+        flags += ("-fno-tree-forwprop",)
     if operations and checks:
         flags += _GCC_COUNTED if gcc else _CLANG_COUNTED
     libsim = library.plan_library(cxx)
