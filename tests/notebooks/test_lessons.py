@@ -5,6 +5,7 @@ nbval runs each notebook: cells tagged ``nbval-check-output`` must print what th
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from nbval.plugin import metadata_tags
 
 from grader.notebook.execute import kernel_environment
+from grader.toolchain.compilers import find_cxx
 from tests.notebooks.lessons import NAMES, NOTEBOOKS, ROOT, cells, texts
 
 CELL_SECONDS = 120
@@ -40,8 +42,22 @@ def warm_cache() -> None:
                 continue  # a lesson may show a kernel that does not compile
 
 
+def without_comparisons(path: Path, folder: Path) -> Path:
+    """A copy of a lesson of which no output is compared."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        tags = cell["metadata"].get("tags", [])
+        cell["metadata"]["tags"] = [tag for tag in tags if tag != "nbval-check-output"]
+    copy = folder / path.name
+    copy.write_text(json.dumps(notebook), encoding="utf-8")
+    return copy
+
+
 @each_lesson
-def test_lesson_runs(path: Path, warm_cache: None) -> None:
+def test_lesson_runs(path: Path, warm_cache: None, tmp_path: Path) -> None:
+    if find_cxx().family != "gcc":
+        # Which of several threads a finding names, and its column, follow the code that g++ makes: the rest must run.
+        path = without_comparisons(path, tmp_path)
     environment = {**kernel_environment(), "CUDA_VISIBLE_DEVICES": "", "PYTEST_ADDOPTS": ""}
     command = [
         sys.executable,

@@ -119,7 +119,7 @@ def test_exceptions_do_not_leave_a_kernel(faults):
 def test_after_a_fault_nothing_works_until_a_reset(faults):
     out, errors = np.full(64, -1, dtype=np.int32), np.full(5, -1, dtype=np.int32)
     assert faults("fault_then_fine", out, errors).error == FAILURE
-    np.testing.assert_array_equal(errors, [9, 0, FAILURE, FAILURE, FAILURE])
+    np.testing.assert_array_equal(errors, [1, 0, FAILURE, FAILURE, FAILURE])
     np.testing.assert_array_equal(out[:32], -1)
 
 
