@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import logging
 import os
 import shlex
 import sys
@@ -40,7 +41,8 @@ def compile_inline(plan: BuildPlan, cache: BuildCache, folder: Path) -> None:
     """Builds ``folder/kernel.so`` from a plan."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         libsim = pool.submit(library.build_library, plan.libsim, cache) if plan.libsim else None
-        from torch.utils import cpp_extension  # slow to import, and needed only for a build
+        with _without_warnings():
+            from torch.utils import cpp_extension  # slow to import, and needed only for a build
 
         if libsim:
             libsim.result()
@@ -76,6 +78,18 @@ def compile_inline(plan: BuildPlan, cache: BuildCache, folder: Path) -> None:
     for leftover in folder.iterdir():
         if leftover.suffix in (".o", ".d") or leftover.name.startswith((".ninja", "build.ninja", "lock")):
             leftover.unlink()
+
+
+@contextlib.contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Keeps back what PyTorch says where it finds a CUDA toolkit and no GPU: a kernel for the simulator needs neither."""
+    logger = logging.getLogger("torch.utils.cpp_extension")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _stands_in_a_command(path: str) -> bool:

@@ -100,6 +100,21 @@ def test_it_works_where_ninja_is_not_on_the_path(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_a_cuda_toolkit_without_a_gpu_is_not_mentioned(tmp_path):
+    """PyTorch built for CUDA says "No CUDA runtime is found", which would stand in the output of a lesson's cell."""
+    toolkit = tmp_path / "cuda"
+    toolkit.mkdir()
+    path = unseen(tmp_path / "add.cu", SOURCE)
+    program = (
+        "import torch; from grader import load_kernel\n"
+        "torch.cuda._is_compiled, torch.cuda.is_available = lambda: True, lambda: False\n"
+        f"load_kernel({str(path)!r}, checks=False)\n"
+        "from torch.utils import cpp_extension; print(cpp_extension.CUDA_HOME)\n"
+    )
+    done = python(program, CUDA_HOME=str(toolkit))
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, str(toolkit), "")
+
+
 def test_the_environment_is_left_as_it_was(tmp_path):
     before = dict(os.environ)
     load_kernel(unseen(tmp_path / "add.cu", SOURCE), checks=False)
