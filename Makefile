@@ -50,4 +50,6 @@ notebooks: setup
 	$(BIN)/python -m grader.notebook.execute lessons/*/lesson.ipynb
 
 lab: setup
-	$(BIN)/jupyter lab lessons $(if $(filter 0,$(shell id -u)),--allow-root)
+	@home="$$HOME"; test -w "$$home" || { home="$(CURDIR)/.venv/home"; mkdir -p "$$home"; \
+	echo "make: your home folder cannot be written, so JupyterLab keeps its own files in .venv/home"; }; \
+	HOME="$$home" $(BIN)/jupyter lab lessons $(if $(filter 0,$(shell id -u)),--allow-root)

@@ -107,7 +107,7 @@ def test_a_cuda_toolkit_without_a_gpu_is_not_mentioned(tmp_path):
     path = unseen(tmp_path / "add.cu", SOURCE)
     program = (
         "import torch; from grader import load_kernel\n"
-        "torch.cuda._is_compiled, torch.cuda.is_available = lambda: True, lambda: False\n"
+        "torch.version.cuda, torch.cuda._is_compiled, torch.cuda.is_available = '13.0', lambda: True, lambda: False\n"
         f"load_kernel({str(path)!r}, checks=False)\n"
         "from torch.utils import cpp_extension; print(cpp_extension.CUDA_HOME)\n"
     )

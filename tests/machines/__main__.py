@@ -42,12 +42,16 @@ def main() -> int:
         if asked.compilers:
             rows = try_compilers(images, logs, asked.names)
         else:
-            rows = {name: try_machine(name, images, logs, asked.run) for name in asked.names or descriptions}
+            rows = {}
+            for name in asked.names or descriptions:
+                rows[name] = try_machine(name, images, logs, asked.run)
+                if asked.record:
+                    table.record("machines", rows)
     except MachineError as problem:
         print(f"machines: {problem}", file=sys.stderr)
         return 2
-    if asked.record:
-        table.record("compilers" if asked.compilers else "machines", rows)
+    if asked.record and asked.compilers:
+        table.record("compilers", rows)
     return 1 if any(value.startswith("FAILS") for row in rows.values() for value in row.values()) else 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -44,7 +45,8 @@ def lab(machine: Machine, log: Path) -> str:
                 if answer.status != 200:
                     raise StepFailed(f"JupyterLab answers {answer.status}: see {log}")
         finally:
-            os.killpg(server.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it ended by itself
+                os.killpg(server.pid, signal.SIGKILL)
             server.wait()
     return PASSED
 
