@@ -13,7 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 from grader import __version__
-from grader.cli import bench, check, doctor, grade, hint, list_exercises, reset, solution, watch
+from grader.cli import bench, check, demo, doctor, grade, hint, list_exercises, reset, solution, watch
 from grader.cli.messages import print_error
 from grader.errors import GraderError
 
@@ -55,6 +55,7 @@ app.command("solution")(solution.command)
 app.command("bench")(bench.command)
 app.command("grade")(grade.command)
 app.command("doctor")(doctor.command)
+app.command("demo")(demo.command)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

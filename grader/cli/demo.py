@@ -1,0 +1,50 @@
+"""``grader demo``: what a verdict looks like, on a right kernel and on a broken one."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from grader.cli.check import grade
+from grader.course import Course, Entry
+from grader.learner import pristine
+from grader.present import theme
+from grader.present.terminal import NextStep, print_verdict
+
+RIGHT = "day06_flash_attention/flash_attention"
+BROKEN = "day06_flash_attention/flash_no_rescale"
+
+NEXT: list[NextStep] = [
+    ("make lab", "opens the lessons in JupyterLab: begin with day 1"),
+    ("source .venv/bin/activate", "so that the commands below are found"),
+    ("grader watch", "the first exercise, graded each time you save it"),
+]
+
+
+def command() -> int:
+    """Grade a right and a broken flash attention, to show what a verdict looks like.
+
+    Exit code: 0 when the right one passes and the broken one fails, as they should.
+    """
+    course = Course()
+    pristine.keep_copies(course)
+    console = theme.console()
+    right, broken = course.find(RIGHT), course.find(BROKEN)
+    console.print("A right flash attention, the course's solution:")
+    passed = grade(right, right.solution, "cpu", None, console)
+    print_verdict(passed, console)
+    console.print("\nA broken one, an exercise. Where would you look?")
+    with tempfile.TemporaryDirectory() as folder:
+        failed = grade(broken, _untouched(course, broken, Path(folder)), "cpu", None, console)
+    print_verdict(failed, console, next_steps=NEXT)
+    return 0 if passed.exit_code == 0 and failed.exit_code == 1 else max(passed.exit_code, 1)
+
+
+def _untouched(course: Course, entry: Entry, folder: Path) -> Path:
+    """The exercise as the course gave it: the file itself, or a copy when a learner has been at work on it."""
+    original = pristine.find(course, entry)
+    if original is None or (entry.skeleton.is_file() and entry.skeleton.read_bytes() == original.content):
+        return entry.skeleton
+    file = folder / entry.skeleton.name
+    file.write_bytes(original.content)
+    return file
