@@ -47,6 +47,7 @@ _CPU_FLAGS = (
     "-U_FORTIFY_SOURCE",
     "-ffp-contract=off",
     "-fdiagnostics-color=never",
+    "-Werror=vla",  # nvcc has no arrays of a length that is known only when the kernel runs
 )
 _GCC_FLAGS: tuple[str, ...] = ("-fno-gnu-unique", "-fno-tree-vectorize", "-fmax-errors=20")
 _GCC_FLAGS += ("-fno-var-tracking",)  # where variables are kept: nobody asks, and it took a fifth of the time

@@ -27,6 +27,7 @@ from grader.source.declarations import (
     parse_shared,
     words_before_parameters,
 )
+from grader.source.execution_space import check_execution_spaces
 from grader.source.kernel_definitions import KernelDefinition, find_kernels
 from grader.source.launch_syntax import angle_opening, callee_start, configuration_end, is_triple
 from grader.source.rewrite_error import RewriteError, error_at
@@ -109,6 +110,7 @@ def rewrite(text: str | Source, include_dir: Path | None = None) -> Rewritten:
     source = text if isinstance(text, Source) else Source(text)
     check_includes(source, include_dir)
     check_words(source)
+    check_execution_spaces(source)
     kernels = find_kernels(source)
     regions = [_Region(source.tokens)]
     regions += [_Region(m.body, m.name, m.parameters or ()) for m in source.macros if m.body]

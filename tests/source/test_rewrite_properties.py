@@ -15,7 +15,7 @@ PLAIN = [
     'auto r = R"(asm("x") <<< )";',
     "char c = '\\'', d = '\"';",
     "if (a < b && c > d) { a = 1'000; }",
-    "std::vector<std::pair<int, A<B<int>>>> v;",
+    "ns::vector<ns::pair<int, A<B<int>>>> v;",
     "\n#pragma unroll\n",
     "\n#define SHIFT(x) \\\n  ((x) << 2)\n",
     "\n#if N > 3\nint z;\n#else\nlong z;\n#endif\n",
@@ -54,7 +54,7 @@ def test_code_without_constructs_is_untouched(code, around):
 @settings(max_examples=150)
 @given(pieces, plain_text)
 def test_lines_stay_and_other_text_is_untouched(parts, tail):
-    code = "void f() {" + "".join(a + "\n" + b for a, b in parts) + tail + "\n}"
+    code = "__global__ void program() {" + "".join(a + "\n" + b for a, b in parts) + tail + "\n}"
     done = rewrite(code)
     assert done.text.count("\n") == code.count("\n")
     position = 0
@@ -72,7 +72,7 @@ def test_lines_stay_and_other_text_is_untouched(parts, tail):
 @settings(max_examples=150)
 @given(pieces, plain_text)
 def test_unchanged_characters_map_back_to_themselves(parts, tail):
-    code = "void f() {" + "".join(a + "\n" + b for a, b in parts) + tail + "\n}"
+    code = "__global__ void program() {" + "".join(a + "\n" + b for a, b in parts) + tail + "\n}"
     done = rewrite(code)
     shift, last = 0, 0
     for edit in done.edits:
