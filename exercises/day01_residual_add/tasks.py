@@ -15,10 +15,7 @@ def sum_of_two(x, residual):
 
 
 residual_add = Exercise(
-    title="Residual add",
     operator="add",
-    kind="implement",
-    points=10,
     summary=(
         "Add two tensors of n elements: out = x + residual, for f32, f16 and bf16. Add in float and round once. n "
         "may be anything, from 0 (write nothing and start nothing) to more than 2^31, and each of the three tensors "
@@ -60,16 +57,6 @@ residual_add = Exercise(
     flops=lambda d: d["n"],
     bench=[Bench("small", n=4096), Bench("large", n=16384 * 4096)],
     torch_baseline=lambda x, residual: x + residual,
-    hints=[
-        "Make one element per thread right first, with its guard. Then ask: how many threads does a pack of 16 bytes "
-        "save?",
-        "A uint4 is 16 bytes: one load through a const uint4* reads 16 / sizeof(T) elements, if its address is a multiple of 16. "
-        "Let thread i add pack i, and let a few threads add, one by one, what is before the first such address and after "
-        "the last whole pack.",
-        "In the launcher: past = address % 16 of each pointer. If the three differ, start the kernel with packs of "
-        "one element. If they agree, head = min(n, (16 - past) % 16 / sizeof(T)), packs = (n - head) / width, and "
-        "the tail begins at head + packs * width. Start at least one block, and index with long long.",
-    ],
 )
 
 
@@ -79,9 +66,6 @@ def sum_of_three(x, attention, mlp):
 
 
 parallel_residual = Exercise(
-    title="Parallel residual",
-    kind="implement",
-    points=10,
     summary=(
         "GPT-NeoX runs attention and the MLP on the same input and adds both: out = x + attention + mlp, n elements "
         "each, f32, f16 and bf16. Do it in one launch that reads each input once and rounds once. Any n (0 writes "
@@ -135,13 +119,6 @@ parallel_residual = Exercise(
     flops=lambda d: 2 * d["n"],
     bench=[Bench("small", n=4096), Bench("large", n=16384 * 4096)],
     torch_baseline=lambda x, attention, mlp: x + attention + mlp,
-    hints=[
-        "It is the residual add with one more tensor. What must stay in a register between the two additions?",
-        "Convert all three elements to float, add, and convert the sum once: a half-precision sum in between would "
-        "be rounded twice. 16-byte packs need all four addresses to have the same remainder by 16.",
-        "Copy your residual_add, add the third pointer to the kernel, the pack function and the alignment test, and "
-        "write static_cast<T>(static_cast<float>(a) + (static_cast<float>(b) + static_cast<float>(c))).",
-    ],
 )
 
 
@@ -167,9 +144,6 @@ def views(name, rows, cols, x, y, **more):
 
 
 strided_add = Exercise(
-    title="Add two views",
-    kind="debug",
-    points=10,
     summary=(
         "out = x + y, where x and y are views of (rows, cols) with strides of their own, counted in elements: "
         "transposed, every second row, without the first column, one row repeated. out is contiguous. The kernel "
@@ -218,12 +192,5 @@ strided_add = Exercise(
         views("large", 16384, 4096, (8192, 1), (4096, 1)),
     ],
     torch_baseline=sum_of_views,
-    hints=[
-        "Look at the first case that fails, and write down by hand where element (1, 0) of x lies.",
-        "row * cols + col is the address in a contiguous tensor only. A view has its own two strides: the kernel "
-        "gets them and does not use them.",
-        "x[row * x_row_stride + col * x_col_stride], the same for y, and leave out as it is. row is 64 bits wide "
-        "already, so the products are too.",
-    ],
 )
 strided_add.bench = [Bench(case.name, **case.dims) for case in strided_add.bench]

@@ -33,10 +33,7 @@ def rising(shape, generator):
 
 
 softmax = Exercise(
-    title="Softmax, online",
     operator="softmax",
-    kind="implement",
-    points=10,
     summary=(
         "Softmax of each of the rows: out = exp(x - max) / sum(exp(x - max)), for f32, f16 and bf16, in float "
         "inside. Any number of rows and columns (rows * cols may be more than 2^31), any alignment; with no rows or "
@@ -79,16 +76,6 @@ softmax = Exercise(
     flops=lambda d: 5 * d["rows"] * d["cols"],
     bench=[Bench("small", rows=64, cols=1024), Bench("large", rows=16384, cols=4096)],
     torch_baseline=lambda x: torch.softmax(x, dim=-1),
-    hints=[
-        "Write it with three passes over the row first: maximum, sum, write. Then ask what a thread must remember so "
-        "that the first two become one.",
-        "Keep (maximum, sum). Two such states join like this: take the larger maximum m, and multiply each sum by "
-        "exp(its own maximum - m) before adding. That joins elements, lanes and warps alike. Start from -FLT_MAX, "
-        "not -infinity.",
-        "Give each thread a float value[kCount] in registers, filled by 16-byte loads. Maximum of all, value[i] = "
-        "exp(value[i] - maximum), add up; combine over the block; multiply by exp(own maximum - row's maximum) / "
-        "row's sum and store. A row too wide for that is walked in tiles and read a second time.",
-    ],
 )
 
 
@@ -101,10 +88,7 @@ def rms_norm_reference(x, weight, eps):
 
 
 rms_norm = Exercise(
-    title="RMSNorm",
     operator="RMSNorm",
-    kind="implement",
-    points=10,
     summary=(
         "RMSNorm of each row: out = x / sqrt(mean(x^2) + eps) * weight, weight of cols elements, for f32, f16 and "
         "bf16. Sum in float: a square of 300 already overflows f16. Any number of rows and columns (rows * cols may "
@@ -155,14 +139,6 @@ rms_norm = Exercise(
     flops=lambda d: 4 * d["rows"] * d["cols"],
     bench=[Bench("small", rows=64, cols=1024, eps=1e-5), Bench("large", rows=16384, cols=4096, eps=1e-5)],
     torch_baseline=lambda x, weight, eps: torch.nn.functional.rms_norm(x, (x.shape[-1],), weight, eps),
-    hints=[
-        "It is a sum over the row with something before it and something after it. Which threads need the sum?",
-        "All of them. A butterfly (__shfl_xor_sync) leaves a warp's sum in every lane; warps put theirs into shared "
-        "memory, and after one barrier every warp adds up those itself.",
-        "One block per row, a float value[kCount] per thread filled by 16-byte loads, squares added in float; scale "
-        "= rsqrtf(block_sum / cols + eps); then multiply value by scale and weight, round once and store. eps is "
-        "inside the root, and the divisor is cols, not the padded width.",
-    ],
 )
 
 
@@ -173,10 +149,7 @@ def layer_norm_reference(x, weight, bias, eps):
 
 
 layer_norm = Exercise(
-    title="LayerNorm by Welford's method",
     operator="LayerNorm",
-    kind="implement",
-    points=15,
     summary=(
         "LayerNorm of each row: out = (x - mean) / sqrt(variance + eps) * weight + bias, where the variance divides "
         "by cols, for f32, f16 and bf16. It must be right when the mean is 300 times the spread, which mean(x^2) - "
@@ -228,16 +201,6 @@ layer_norm = Exercise(
     flops=lambda d: 8 * d["rows"] * d["cols"],
     bench=[Bench("small", rows=64, cols=1024, eps=1e-5), Bench("large", rows=16384, cols=4096, eps=1e-5)],
     torch_baseline=lambda x, weight, bias, eps: torch.nn.functional.layer_norm(x, (x.shape[-1],), weight, bias, eps),
-    hints=[
-        "Two passes (the mean, then the squared distances from it) are right too. The row can be in registers: does "
-        "a second pass then cost memory traffic?",
-        "Keep (count, mean, sum of squared deviations). Two such states join by Chan's formula; delta = mean_b - "
-        "mean_a, and the deviations gain delta^2 * count_a * count_b / (count_a + count_b). Mind the set without "
-        "elements.",
-        "Each thread: mean of its own registers, then squared deviations from that mean, counting only columns "
-        "inside the row; combine by __shfl_xor_sync over the warp and through shared memory over the block; "
-        "rsqrtf(deviations / count + eps); write (value - mean) * scale * weight + bias, rounded once.",
-    ],
 )
 
 
@@ -276,10 +239,7 @@ def signed_zeros(shape, generator):
 
 
 argmax = Exercise(
-    title="Argmax",
     operator="argmax",
-    kind="implement",
-    points=10,
     summary=(
         "The column of the largest element of each row, as torch.argmax gives it: the lowest column among equal "
         "ones, and the first NaN where there is one. f32, f16 and bf16 in, int out. Any number of rows and columns "
@@ -331,15 +291,6 @@ argmax = Exercise(
     flops=lambda d: d["rows"] * d["cols"],
     bench=[Bench("small", rows=64, cols=1024), Bench("large", rows=16384, cols=4096)],
     torch_baseline=lambda x: torch.argmax(x, dim=-1),
-    hints=[
-        "It is a reduction of pairs (value, column). Which of two pairs wins must not depend on which comes first.",
-        "Within a thread columns grow, so strictly greater keeps the lowest. Between threads compare the columns "
-        "when the values are equal. NaN compares false with everything: write the comparison so that this works for "
-        "you.",
-        "a takes the place of b when !(a <= b) && b == b. better(a, b): a if a is above b, b if b is above a, else "
-        "the lower column. Start each thread from -infinity and its own first column: then a row of -infinity gives "
-        "0.",
-    ],
 )
 
 
@@ -352,9 +303,6 @@ def row_sums(x):
 
 
 racy_reduce = Exercise(
-    title="A sum that is nearly always right",
-    kind="debug",
-    points=10,
     summary=(
         "The sum of each row; of a row without columns, 0; nothing is written when there is no row. The kernel given "
         "lets a block sum four rows one after another, and its result depends on which warp is faster. Find the two "
@@ -388,12 +336,4 @@ racy_reduce = Exercise(
     flops=lambda d: d["rows"] * d["cols"],
     bench=[Bench("small", rows=64, cols=1024), Bench("large", rows=16384, cols=4096)],
     torch_baseline=lambda x: x.sum(dim=-1),
-    hints=[
-        "The report names two lines and two threads that touch the same element of `partial`. Are they at work on "
-        "the same row?",
-        "Warps 1 to 7 have nothing to do in the last step, so they go on to the next row at once. What do they write "
-        "there, and who may still be reading it?",
-        "A second __syncthreads() at the end of the loop's body, outside the if, so that all threads of the block "
-        "reach it.",
-    ],
 )

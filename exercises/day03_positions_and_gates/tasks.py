@@ -30,10 +30,7 @@ def distinct_rows(ids, tokens, vocabulary, hidden, item):
 
 
 embedding = Exercise(
-    title="Embedding lookup",
     operator="embedding",
-    kind="implement",
-    points=10,
     summary="""Copy row ids[t] of table [vocabulary, hidden] to row t of out [tokens, hidden]. An id outside
     0 .. vocabulary - 1 must never be used as an address: its row of out is zeros. The table may hold more than 2^31
     elements. With no tokens there is nothing to do.""",
@@ -83,15 +80,6 @@ embedding = Exercise(
         Bench("large", tokens=16384, vocabulary=151936, hidden=4096),
     ],
     torch_baseline=lambda table, ids: torch.nn.functional.embedding(ids, table),
-    hints=[
-        "Every row of out is a copy of one row of the table. Which threads should share the copying of a row, so that "
-        "neighbouring threads read neighbouring addresses?",
-        "Give each token to a block (or a warp). Read ids[t] once, compare it with 0 and vocabulary before it is used in "
-        "an address, and let thread i copy elements i, i + blockDim.x, ... Row offsets need 64 bits.",
-        "When hidden * sizeof(T), table and out are all multiples of 16 bytes, copy uint4 values: "
-        "`for (int i = threadIdx.x; i < hidden / per_vector; i += blockDim.x) dst[i] = known ? src[i] : make_uint4(0, 0, 0, 0);` "
-        "Otherwise copy element by element.",
-    ],
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -124,10 +112,7 @@ def far_positions(shape):
 
 
 rope = Exercise(
-    title="Rotary position embedding",
     operator="RoPE",
-    kind="implement",
-    points=15,
     summary="""Rotate the first rotary_dim channels of each head of x [tokens, heads, head_dim] by the angle
     positions[t] * theta^(-2 i / rotary_dim): channel i is paired with channel i + rotary_dim / 2 (rotate-half). The other
     channels are copied. Angles must be right to 1e-6 at position 131072, where a float32 product is off by thousandths of a
@@ -197,24 +182,13 @@ rope = Exercise(
         Bench("large", tokens=2048, heads=32, head_dim=128, rotary_dim=128, theta=10000.0),
     ],
     torch_baseline=rope_in_torch,
-    hints=[
-        "The angle depends on the token and on the pair, not on the head. How often is each angle needed, and who could "
-        "compute it only once?",
-        "Give a token to a block. First the threads put cos and sin of the rotary_dim / 2 angles into shared memory, then "
-        "(after a barrier) all heads use them. For the angle, use double: a float has 24 bits, and 131072 already takes 17.",
-        "`double turns = position * exp2(-2.0 * i / rotary_dim * log2((double)theta)) / (2 pi); turns -= rint(turns);` leaves a "
-        "number in [-0.5, 0.5] that a float holds well; then `sincospif(2.0f * (float)turns, &sin, &cos)`.",
-    ],
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
 # swiglu
 
 swiglu = Exercise(
-    title="SwiGLU gate",
     operator="SwiGLU",
-    kind="implement",
-    points=10,
     summary="""out[i] = silu(gate[i]) * up[i], with silu(x) = x / (1 + exp(-x)), for n elements (Shazeer 2020, section 2).
     Computed in float32 and rounded once. Large gates of either sign must give no NaN: silu goes to 0 on the left and to x
     on the right. Any alignment, any n; n may exceed 2^31. With n = 0 there is nothing to do.""",
@@ -253,11 +227,4 @@ swiglu = Exercise(
     flops=lambda d: 5.0 * d["n"],
     bench=[Bench("small", n=128 * 4864), Bench("large", n=16384 * 4096)],
     torch_baseline=lambda gate, up: torch.nn.functional.silu(gate) * up,
-    hints=[
-        "One thread, one output; the three arrays are read and written once. What is the widest access a thread can make?",
-        "Convert to float, compute x / (1 + expf(-x)) * up, convert back once. When all three pointers are multiples of 16 "
-        "bytes, let each thread take 16 bytes at a time; the few elements at the end are taken one by one.",
-        "Load `uint4 raw = reinterpret_cast<const uint4*>(gate)[i];` and view it as `const T* g = reinterpret_cast<const T*>(&raw);` "
-        "with 16 / sizeof(T) elements. Write 1 + exp so that it may overflow to infinity: x / infinity is 0.",
-    ],
 )

@@ -10,9 +10,6 @@ NO_SCRATCH = Bar("scratch_bytes", at_most=0)
 # ---------------------------------------------------------------------------------------------------------- transpose
 
 transpose = Exercise(
-    title="Transpose without detours",
-    kind="optimise",
-    points=10,
     summary="""out[c, r] = in[r, c] for in [rows, cols]. The kernel you are given is right, but neighbouring threads write
     addresses that lie a whole row apart. Move whole sectors on both sides, without bank conflicts. Any rows and cols,
     rows * cols may exceed 2^31; where either is 0 there is nothing to do.""",
@@ -49,13 +46,6 @@ transpose = Exercise(
     flops=lambda d: 0.0,
     bench=[Bench("small", rows=1024, cols=1024), Bench("large", rows=16384, cols=8192)],
     torch_baseline=lambda **given: given["in"].T.contiguous(),
-    hints=[
-        "Reading along rows and writing along columns: one of them always jumps, unless the data waits somewhere in between.",
-        "Let a block read a 32 x 32 tile along its rows into shared memory, pass a barrier, and write it along the rows of "
-        "the output, which are the columns of the tile.",
-        "`__shared__ float tile[32][33];` — thread (x, y) stores tile[y][x], and after __syncthreads() writes tile[x][y] to "
-        "out[(col0 + y) * rows + row0 + x]. The 33rd column spreads a column over all banks.",
-    ],
 )
 
 # ------------------------------------------------------------------------------------------------------------- linear
@@ -100,9 +90,6 @@ LINEAR_BENCH = [
 ]
 
 linear = Exercise(
-    title="Linear layer, tiled",
-    kind="implement",
-    points=10,
     summary="""out = x weight^T + bias for x [rows, in_features] and weight [out_features, in_features], as torch.nn.Linear
     stores it. Each value should come from global memory once per tile of outputs, not once per output. Any sizes; with
     in_features = 0 the result is the bias, with no rows or no out_features there is nothing to do.""",
@@ -123,21 +110,10 @@ linear = Exercise(
     flops=linear_operations,
     bench=LINEAR_BENCH,
     torch_baseline=lambda x, weight, bias: torch.nn.functional.linear(x, weight, bias),
-    hints=[
-        "Outputs in the same row share a row of x; outputs in the same column share a row of weight. A block of 32 x 32 "
-        "outputs needs 64 rows: who should fetch them, and how often?",
-        "March over in_features 32 at a time: load a 32 x 32 tile of x and one of weight into shared memory (zeros outside), "
-        "barrier, let each thread add 32 products, barrier, next.",
-        "`for (int i = 0; i < 32; ++i) sum += x_tile[threadIdx.y][i] * w_tile[threadIdx.x][i];` — the second reads 32 rows "
-        "at once: declare w_tile [32][33].",
-    ],
 )
 
 linear_register_tiled = Exercise(
-    title="Linear layer, register tiles",
     operator="linear",
-    kind="optimise",
-    points=20,
     summary="""The same product. The kernel you are given makes one output per thread: for each multiply-add it fetches two
     values from shared memory, and that is its limit. Let each thread make a small tile of outputs in registers, so that
     what it fetches is used several times. Any sizes, and empty input, as in linear.""",
@@ -161,21 +137,10 @@ linear_register_tiled = Exercise(
     flops=linear_operations,
     bench=LINEAR_BENCH,
     torch_baseline=lambda x, weight, bias: torch.nn.functional.linear(x, weight, bias),
-    hints=[
-        "Count the loads from shared memory per multiply-add: two. A thread that makes 2 x 2 outputs needs four loads for four "
-        "products. And 8 x 8?",
-        "Hold `float sum[8][8]`, and per k fetch 8 values of x and 8 of weight into registers, then 64 multiply-adds. A block "
-        "of 16 x 16 threads makes 128 x 128 outputs. Unroll everything, or the arrays leave the registers.",
-        "Store the tiles k-major, `x_tile[k][row]`, so that the eight values are two float4. Give the rows of a thread as "
-        "4 ty .. 4 ty + 3 and 64 + 4 ty .. 64 + 4 ty + 3: then the lanes of a warp read neighbouring float4.",
-    ],
 )
 
 linear_wmma = Exercise(
-    title="Linear layer on tensor cores",
     operator="linear",
-    kind="implement",
-    points=20,
     summary="""The same product for f16 and bf16 with sums in f32 and one rounding at the end, on tensor cores through
     nvcuda::wmma. Any sizes, and empty input, as in linear: what lies outside the matrices counts as zero. (On a GPU: at least half of cuBLAS at 4096.)""",
     launchers=LINEAR.format(name="linear_wmma_{dtype}"),
@@ -199,12 +164,4 @@ linear_wmma = Exercise(
     flops=linear_operations,
     bench=LINEAR_BENCH,
     torch_baseline=lambda x, weight, bias: torch.nn.functional.linear(x, weight, bias),
-    hints=[
-        "A warp multiplies 16 x 16 x 16 at a time: load_matrix_sync a tile of x and a tile of weight, mma_sync into an "
-        "accumulator. weight is [feature, k]; which layout makes it the k x feature matrix that the product wants?",
-        "weight as a col_major matrix_b, x as a row_major matrix_a, an accumulator of float. Give each warp several tiles, "
-        "so that a fragment that it loads is used several times. Zero-fill the tiles in shared memory at the edges.",
-        "Which lane holds which element of an accumulator is not specified: store_matrix_sync it to shared memory as float, "
-        "synchronise, then add the bias, round and write the elements that exist.",
-    ],
 )

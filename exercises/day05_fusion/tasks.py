@@ -22,9 +22,6 @@ def torch_normed_product(x, norm_weight, weight, eps):
 
 
 rms_norm_linear = Exercise(
-    title="RMSNorm and linear in one kernel",
-    kind="implement",
-    points=20,
     summary="""out = (x / sqrt(mean(x^2) + eps) * norm_weight) weight^T for x [rows, in_features] and weight
     [out_features, in_features], in one kernel that reads each row of x once for each tile of outputs and stores nothing but
     out. f16 and bf16 with sums in f32; squares and products of x may be too large for its dtype. Any sizes; with no
@@ -88,17 +85,6 @@ rms_norm_linear = Exercise(
         Bench("wide", rows=4096, in_features=4096, out_features=4096),
     ],
     torch_baseline=torch_normed_product,
-    hints=[
-        "The norm multiplies a row by one number, and a product is linear in its rows. Must that number be known before the "
-        "product begins?",
-        "Make the product of x as it is, and sum the squares of each row's pieces as they lie in shared memory for the "
-        "product. The sums of a row, times its factor, are the outputs. norm_weight is a number per column: multiply it into "
-        "the tile of weight (x times norm_weight might overflow before the factor makes it small).",
-        "Start from day 4's linear_wmma. After __pipeline_wait_prior a thread sees the 16 bytes that it copied itself: there, "
-        "before the barrier, it adds their squares to `float squares[rows of mine]` and multiplies its pieces of weight with "
-        "__hmul2. After the last stage the 8 threads of a row join by __shfl_xor_sync, and one stores "
-        "rsqrtf(squares / in_features + eps) to shared memory.",
-    ],
 )
 
 # ------------------------------------------------------------------------------------------------------ linear_swiglu
@@ -110,9 +96,6 @@ def gated_product(x, gate_weight, up_weight):
 
 
 linear_swiglu = Exercise(
-    title="Gate, up and SwiGLU in one kernel",
-    kind="implement",
-    points=20,
     summary="""out = silu(x gate_weight^T) * (x up_weight^T), with silu(g) = g / (1 + exp(-g)), for x [rows, in_features] and
     both weights [hidden, in_features]: the first half of the MLP of Qwen2 and Llama. One kernel that reads a tile of x once
     for both products and writes neither of them. f16 and bf16 with sums in f32, rounded once. Any sizes; with no in_features
@@ -181,15 +164,6 @@ linear_swiglu = Exercise(
         Bench("wide", rows=4096, in_features=4096, hidden=11008),
     ],
     torch_baseline=lambda x, gate_weight, up_weight: torch.nn.functional.silu(x @ gate_weight.T) * (x @ up_weight.T),
-    hints=[
-        "Two products share x. If one block makes both for the same outputs, which of x, gate and up need to pass through "
-        "global memory?",
-        "Start from day 4's linear_wmma. A tile of x, then 64 rows of gate_weight and 64 rows of up_weight in the same stage. "
-        "Two sets of accumulators, one for each product, at the same places.",
-        "Two WMMA fragments of the same type hold the same places in the same elements: `gate.x[e] = gate.x[e] / "
-        "(1 + __expf(-gate.x[e])) * up.x[e]` for all e < gate.num_elements, then store_matrix_sync the one fragment to shared "
-        "memory and write out rows of it.",
-    ],
 )
 
 # ----------------------------------------------------------------------------------------------------- scores_softmax
@@ -234,9 +208,6 @@ def one_direction(shape, generator):
 
 
 scores_softmax = Exercise(
-    title="Scores and softmax in one kernel",
-    kind="implement",
-    points=30,
     summary="""out = softmax(scale * q k^T) for every batch and head, in one kernel that writes each weight once and reads none:
     the keys are walked twice, for the maximum and the sum, and then to write. f16 with f32 scores, head_dim up to 128, any
     number of keys. With `causal`, query i sees the keys up to i + key_len - query_len; hidden keys, and queries that see no
@@ -314,14 +285,4 @@ scores_softmax = Exercise(
         Bench("N 2048, D 128", **sizes(8, 16, 2048, 2048, 128)),
     ],
     torch_baseline=lambda q, k, scale, causal: torch.softmax(scores_of(q, k, scale, causal), dim=-1),
-    hints=[
-        "A weight needs the maximum and the sum of its whole row, and the row may be longer than anything a block can hold. "
-        "What is cheaper than writing the scores and reading them back?",
-        "Walk over the keys twice. First, for each row, a running maximum and a running sum (day 2's online softmax). Then "
-        "make each tile of scores again, and write exp(score - maximum) / sum. A thread needs the others' parts of its row "
-        "only between the two walks.",
-        "mma.sync.m16n8k16 has a documented layout: lane 4 g + t holds the sums of rows g and g + 8, columns 2 t and 2 t + 1. "
-        "With 16 queries or more to a warp a row belongs to four lanes: two __shfl_xor_sync, by 1 and 2, join them. (With "
-        "WMMA, store each tile of scores to shared memory and let neighbouring threads share a row.)",
-    ],
 )

@@ -86,9 +86,6 @@ def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, *
 
 
 flash_attention = Exercise(
-    title="Flash attention, forward",
-    kind="implement",
-    points=10,
     summary="""\
 out = softmax(scale * q k^T) v for every batch and head, in one kernel and without ever storing the scores: no working
 memory, and few enough reads of k and v (queries share each tile of keys, at least 32 at a time). float32, head_dim up to
@@ -156,24 +153,9 @@ With no keys at all, every output is zero; with no queries there is nothing to d
         Bench("N 4096, D 128, causal", **sizes(4, 16, 4096, 4096, 128, True)),
     ],
     torch_baseline=torch_attention,
-    hints=[
-        "First let one thread (or one warp) own a query: it walks over the keys and keeps the largest score so far, the "
-        "sum of exponentials so far and the weighted sum of values so far. Get that right, with its mask, before any tile.",
-        "When a key brings a larger score, everything summed so far was computed with the old maximum: multiply the sum "
-        "and every column of the weighted sum by exp(old - new). Before the first visible key the maximum is -infinity, "
-        "and -infinity - -infinity is NaN: use 0 as the base then. Divide once, at the end, and only if the sum is not 0.",
-        "for each tile of keys: __syncthreads(); the block copies the tile of k and v to shared memory, zeros past the "
-        "last key; __syncthreads(); s[j] = visible ? scale * q.k[j] : -INFINITY; new_m = max(m, s[...]); base = new_m == "
-        "-INFINITY ? 0 : new_m; c = expf(m - base); l = l * c + sum of expf(s[j] - base); o = o * c + sum of "
-        "expf(s[j] - base) * v[j]; m = new_m. With 64 queries in a block and query i at the key limit "
-        "i + key_len - query_len, the traffic bar is met.",
-    ],
 )
 
 flash_attention_tiles = Exercise(
-    title="Flash attention: the size of the tiles",
-    kind="optimise",
-    points=6,
     summary="""\
 A right flash attention whose tiles are far too small: k and v are fetched again for every 8 queries, and nothing that is
 fetched from shared memory is used twice. Choose the tiles, and let a thread own several queries, until both kinds of traffic
@@ -224,22 +206,9 @@ flash_attention.""",
         Bench("N 4096, D 64", **sizes(4, 16, 4096, 4096, 64)),
     ],
     torch_baseline=torch_attention,
-    hints=[
-        "Write down who reads what how often. q and out: once. k and v: once for every tile of queries, whatever the tile "
-        "of keys. So which of the two tile sizes matters for global memory, and what does the other one cost?",
-        "128 queries a block give (256 / 128 + 1) / 2 = 1.5 times the minimum. For the room in shared memory make the tile "
-        "of keys small: it only sets how often the block synchronises. For shared memory let a thread compute 4 queries: "
-        "every key and value that it reads then feeds 4 multiply-adds.",
-        "kQueries = 128, kKeys = 16, and a constant kEach = 4: thread (group, lane) owns queries group * kEach + i. In the "
-        "loops over d read the key once, then `for i: sums[i] += q_tile[...][d] * key`; in the loop over the keys read the "
-        "value once, then `for i: o[i][c] += p[i] * value`. m, l and o become arrays of kEach.",
-    ],
 )
 
 flash_no_rescale = Exercise(
-    title="Flash attention that forgets to rescale",
-    kind="debug",
-    points=4,
     summary="""\
 This flash attention is right for short sequences and wrong for long ones: the running maximum moves, but what was summed
 before is not scaled back. Find what must be corrected, and when. head_dim is up to 64; sizes, mask and empty input as in
@@ -280,13 +249,6 @@ flash_attention.""",
     ],
     flops=lambda d: 4 * d["batch"] * d["heads"] * pairs(d) * d["head_dim"],
     torch_baseline=torch_attention,
-    hints=[
-        "Which cases fail, and which pass? One tile of keys is right, two are wrong, and rising scores are worst.",
-        "l and o hold sums of exp(score - m) with the m of their time. After m has moved from old to new, an old term "
-        "exp(score - old) should have been exp(score - new). By what factor do they differ?",
-        "Keep the old maximum: correction = expf(old_m - base), then l *= correction and every o[d] *= correction, before "
-        "the new tile is added. It is 1 when the maximum stays, and 0 at the first tile, where old_m is -infinity.",
-    ],
 )
 
 
@@ -346,9 +308,6 @@ def as_torch_lays_it_out(out):
 
 
 flash_attention_backward = Exercise(
-    title="Flash attention, backward",
-    kind="implement",
-    points=15,
     summary="""\
 dq, dk and dv from q, k, v, the forward pass's out and lse, and the gradient dout of out, without ever storing the scores or
 their weights. delta, one number per query (the row sums of dout * out), is the only working memory, and is checked too. No
@@ -415,15 +374,4 @@ queries dk and dv are.""",
     ],
     torch_baseline=torch_gradients,
     torch_prepare=as_torch_lays_it_out,
-    hints=[
-        "The weights need not be saved: exp(scale * score - lse) gives any one of them from a row of q, a row of k and one "
-        "number. Write first one thread per query for dq, then one thread per key for dk and dv.",
-        "With P = exp(scale q.k - lse) and dP = dout.v: dS = P (dP - delta), dq = scale * sum over keys of dS k, dk = scale "
-        "* sum over queries of dS q, dv = sum over queries of P dout. A block that owns keys walks over the queries, a block "
-        "that owns queries walks over the keys; both compute P and dS of their tile again.",
-        "Two kernels of the same form. Own rows (k, v of 64 keys) stay in shared memory; for each tile of the other side (q, "
-        "dout, lse, delta of 64 queries): p = visible ? expf(scale * dot(q, k) - lse) : 0; ds = p * (dot(dout, v) - delta); "
-        "dv += p * dout; dk += ds * q. At the end write dv, and scale * dk. The second kernel owns queries: dq += ds * k. "
-        "Choose 0 where the mask hides the pair before any arithmetic with lse: it may be -infinity.",
-    ],
 )

@@ -124,9 +124,6 @@ def sizes(batch=1, heads=1, kv_heads=1, query_len=1, key_len=1, head_dim=64, cau
 
 
 gqa_prefill = Exercise(
-    title="Grouped-query attention, prefill",
-    kind="implement",
-    points=8,
     summary="""\
 out = softmax(scale * q k^T) v, where heads query heads share kv_heads key/value heads: query head h uses head
 h / (heads / kv_heads). f32, f16 and bf16 in and out; scores, softmax and sums in float. One kernel without working memory, in
@@ -189,16 +186,6 @@ sees no key gives zeros. With no keys at all every output is zero; with no queri
         Bench("32 of 8 heads, 16 queries, 8192 keys", dtypes=["bf16"], **sizes(4, 32, 8, 16, 8192, 128)),
     ],
     torch_baseline=torch_attention,
-    hints=[
-        "Start from day 6's tiles. What must change for a group? Only where a row of queries comes from and where it goes: "
-        "k and v do not care who asks.",
-        "All query heads of a group look at the same keys, so put them into one tile of rows: row r of key/value head g "
-        "is query r / group of head g * group + r % group. Its mask depends on the query alone. A block walks over the keys "
-        "once for all its rows.",
-        "rows = query_len * group; grid = (rows + 63) / 64 tiles for each of batch * kv_heads. Row r: query = r / group, "
-        "head = kv_head * group + r % group, address ((b * heads + head) * query_len + query) * head_dim. Convert to float "
-        "when a tile is copied to shared memory (16 bytes at a time), and visible keys end at query + key_len - query_len + 1.",
-    ],
 )
 
 
@@ -210,9 +197,6 @@ def decoding(batch=1, heads=1, kv_heads=1, max_len=1, head_dim=64, splits=4, **m
 FULL = {"lengths": constant("max_len")}
 
 gqa_decode = Exercise(
-    title="Grouped-query attention, decode",
-    kind="implement",
-    points=10,
     summary="""\
 One query per sequence against its KV cache: out[b, h] = softmax(scale * q[b, h] k^T) v over the first lengths[b] keys of
 key/value head h / (heads / kv_heads); what is behind them in the cache must not be used. The keys of a sequence are split into
@@ -301,23 +285,9 @@ f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all tensors
         Bench("16 sequences, 4096 keys, f32", inputs=FULL, dtypes=["f32"], **decoding(16, 32, 8, 4096, 128, 4)),
     ],
     torch_baseline=torch_decode,
-    hints=[
-        "First one block for each (sequence, key/value head) and one part: walk over the keys, keep m, l and o for every "
-        "query head of the group. Which lanes hold which columns, and how does a score become known to all of them?",
-        "A part is attention over fewer keys, left unfinished: m, l and o without the division. Two unfinished results "
-        "become one as two tiles do: bring both to the larger m, add l and o. So a part stores (m, l, o), and the second "
-        "kernel adds them with the weights exp(m_part - m).",
-        "Let 16 lanes hold a row of 128 half-precision numbers, 16 bytes a lane: for each key unpack 8 numbers once, multiply "
-        "with the queries of all heads of the group, sum over the 16 lanes by __shfl_xor_sync, update m, l, o. Teams of "
-        "lanes take different keys, and are combined through shared memory at the end of the part. Use "
-        "keys_per_part = max(64, ceil(length / splits)) in both kernels, so that both know which parts exist.",
-    ],
 )
 
 gqa_not_softmax = Exercise(
-    title="Grouped-query attention that is not softmax",
-    kind="debug",
-    points=4,
     summary="""\
 Two faults that were found together in a published kernel: the weights of the keys are no softmax, and the results do not
 arrive. Find both; the second one from the report's findings. f32, head_dim up to 128, any lengths; shapes, mask and empty input
@@ -360,13 +330,4 @@ as in gqa_prefill.""",
     ],
     flops=lambda d: 4 * d["batch"] * heads_of(d) * pairs(d) * d["head_dim"],
     torch_baseline=torch_attention,
-    hints=[
-        "There are two faults. Take the case with one sequence, one query and one key: softmax over one key is 1, so out "
-        "must be v. What does the kernel give, and where does it write it?",
-        "The finding names the line that writes past the end of out. In an address every size must have its index beside it: "
-        "which of the factors is a size that should be an index?",
-        "The sequence is b, not batch, in the output's address. And tanh squashes a score, it does not compare scores: keep "
-        "the running m, l and o of day 6, with new_m = fmaxf(m, score), c = expf(m - new_m), p = expf(score - new_m), and "
-        "divide by l at the end, if it is not 0.",
-    ],
 )

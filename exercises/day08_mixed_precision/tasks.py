@@ -92,9 +92,6 @@ def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, *
 
 
 mixed_precision_attention = Exercise(
-    title="Attention in mixed precision, on tensor cores",
-    kind="implement",
-    points=20,
     summary="""\
 out = softmax(scale * q k^T) v for f16 and bf16, both products on tensor cores through nvcuda::wmma with sums in f32;
 maximum, exponentials and sum of each row in f32; the weights rounded once for the second product, the output once at the
@@ -180,16 +177,6 @@ there is nothing to do. (On a GPU: at least 0.6 times torch's FlashAttention-2.)
         Bench("N 4096, D 128, causal", **sizes(4, 16, 4096, 4096, 128, True)),
     ],
     torch_baseline=torch_attention,
-    hints=[
-        "Take day 6 apart: two matrix products with an online softmax between them. Give each warp 16 or 32 queries, and "
-        "get S = Q K^T right first: k is [key, column], the product wants column x key. Which layout says that?",
-        "Which lane holds which element of an accumulator is not specified, so rows cannot be summed in fragments. Store S "
-        "to shared memory as float, let each lane (or two) own a row: maximum, exponentials and sum in f32, weights rounded "
-        "to T and stored as a row-major matrix_a for O += P V.",
-        "O must be corrected by row, too. Write each row's factor to shared memory and load it as an accumulator whose columns "
-        "are all the same: load_matrix_sync(f, factors, 0, wmma::mem_col_major); then o.x[e] *= f.x[e], since fragments of one "
-        "type are laid out alike. The same trick divides by the sums at the end.",
-    ],
 )
 
 PLAIN_CASES = [
@@ -210,9 +197,6 @@ RANDOM = Case(
 )
 
 half_accumulate = Exercise(
-    title="Attention with sums in half",
-    kind="debug",
-    points=4,
     summary="""\
 A published kernel for f16, much as it was: everything that it sums, it sums in the type of its inputs, and it takes the scores
 themselves for weights. Make it attention: softmax, and f32 wherever something is summed, with one rounding at the end. head_dim
@@ -238,21 +222,9 @@ is 32 or 64; mask and empty input as in mixed_precision_attention.""",
     bars=[ONE_LAUNCH, NO_SCRATCH],
     flops=lambda d: 4 * d["batch"] * d["heads"] * pairs(d) * d["head_dim"],
     torch_baseline=torch_attention,
-    hints=[
-        "There are two things to find, and each case fails by one or both. What would the output of `one query, one key` be "
-        "in any attention, and what is it here? And what does 65504 mean for f16?",
-        "Weights must be positive and sum to 1: softmax, in its online form, as on day 6. And o, the score and the sum of "
-        "weights are sums of many terms: in f16 they overflow or stop growing. Only products' inputs may be short.",
-        "float q_row[DIM], o[DIM], m = -INFINITY, l = 0. Per tile: float scores, new_m, base (0 if new_m is -INFINITY), "
-        "correction = expf(m - base) for l and o, then p = expf(s[j] - base), l += p, o[d] += p * value. At the end "
-        "put(out + d, l > 0 ? o[d] / l : 0).",
-    ],
 )
 
 online_overflow = Exercise(
-    title="The exponent taken before the maximum",
-    kind="debug",
-    points=4,
     summary="""\
 A flash attention for f16 and bf16 that is right on the inputs it was tried with. In exact arithmetic it always is. Find which
 numbers leave the range of their type, upwards or downwards, and take the steps in the other order. head_dim is 32 or 64; mask
@@ -292,12 +264,4 @@ and empty input as in mixed_precision_attention.""",
     bars=[ONE_LAUNCH, NO_SCRATCH],
     flops=lambda d: 4 * d["batch"] * d["heads"] * pairs(d) * d["head_dim"],
     torch_baseline=torch_attention,
-    hints=[
-        "Compare f16 and bf16: which cases fail for one and pass for the other? What is the largest number of each, and its "
-        "logarithm?",
-        "exp(score) * exp(-base) equals exp(score - base) on paper. But exp(score) is rounded to f16 on the way, whose range "
-        "ends at 65504 = exp(11.09), and whose smallest number is exp(-16.6).",
-        "Subtract before the exponential: put(&p[j], expf(s[j] - base)). The largest weight is then exactly 1, for every row. "
-        "`shrink` is no longer needed.",
-    ],
 )

@@ -112,9 +112,6 @@ def window_pairs(d):
 
 
 sliding_window = Exercise(
-    title="Sliding-window attention",
-    kind="implement",
-    points=15,
     summary="""\
 Query i stands at position i + key_len - query_len and sees the `window` keys that end there, its own position included:
 softmax over those, f32 inside, f16 or bf16 outside. Keys before the window must cost nothing: no reads, no products. head_dim
@@ -184,14 +181,6 @@ outputs are zero, with no queries there is nothing to do. (On a GPU, window 512 
         Bench("window 512 of 8192, D 64", **sizes(2, 16, 8192, 8192, 64, window=512)),
     ],
     torch_baseline=torch_window,
-    hints=[
-        "Begin with any causal kernel of days 6 or 8. Its loop over the tiles of keys ends where the last query of the block "
-        "ends. Where may it begin, now?",
-        "The first query of the block sees the earliest key: first_query + key_len - query_len + 1 - window, or 0. Begin with "
-        "the tile that holds it. Within the band some keys are too early for some queries: two comparisons in the mask.",
-        "begin = max(0, i + offset + 1 - window), end = min(key_len, i + offset + 1), with offset = key_len - query_len. A "
-        "row of a tile may be wholly masked before its first key comes: keep the guard against -inf - -inf.",
-    ],
 )
 
 # --------------------------------------------------------------------------------------------------------- block sparse
@@ -248,9 +237,6 @@ def blocks(block, entries, causal=False, **more):
 
 
 block_sparse = Exercise(
-    title="Block-sparse attention",
-    kind="implement",
-    points=10,
     summary="""\
 The mask consists of blocks of `block` x `block`, and a CSR list says which of them are there: block b of queries sees the blocks
 of keys indices[offsets[b]] up to indices[offsets[b + 1] - 1]. They are in range, ascending and distinct. The last blocks may be
@@ -314,14 +300,6 @@ pointers 16-byte aligned. A query that sees no key, or whose list is empty, give
         "mask": block_mask(offsets.cpu(), indices.cpu(), block, q.shape[-2], k.shape[-2], causal).to(q.device)
     },
     torch_baseline=with_mask,
-    hints=[
-        "This is day 6's tiled kernel with another loop: not over all tiles of keys, but over those that a list names.",
-        "Give each block of queries one block of threads, a thread a query. All its threads walk over the same list, so they "
-        "may meet at __syncthreads: fetch the named block of k and v (16 keys at a time) to shared memory, then the online "
-        "softmax as ever.",
-        "for (int e = offsets[blockIdx.x]; e < offsets[blockIdx.x + 1]; ++e) { first = indices[e] * block; ... }. Keys from "
-        "key_len on, and under `causal` those after i + key_len - query_len, score -INFINITY. An empty list leaves l = 0.",
-    ],
 )
 
 # ------------------------------------------------------------------------------------------------------- lists of keys
@@ -430,9 +408,6 @@ LIST_CASES = [
 ]
 
 csr_attention = Exercise(
-    title="Attention to listed keys",
-    kind="implement",
-    points=10,
     summary="""\
 One kernel for any pattern: query i sees the keys indices[offsets[i]] up to indices[offsets[i + 1] - 1], in no particular order.
 An index below 0 or from key_len on is ignored: nothing is read for it. A key that is listed twice counts twice. A query whose list
@@ -480,21 +455,9 @@ aligned.""",
         "mask": counts_of(offsets.cpu(), indices.long().cpu(), q.shape[-2], k.shape[-2]).log().to(q)
     },
     torch_baseline=with_mask,
-    hints=[
-        "Queries share no tile of keys any more: each has its own list. So give each query its own warp, and ask how the 32 "
-        "lanes should read a row of k.",
-        "Lanes side by side along head_dim read a row in whole sectors; the score is a sum over lanes (shuffles). Then the "
-        "online softmax of day 6, one key at a time. Check each index before you use it.",
-        "for (int e = offsets[i]; e < offsets[i + 1]; ++e) { key = indices[e]; if (key < 0 || key >= key_len) continue; s = "
-        "sum over the lanes of q[d] * k[key][d]; new_m = max(m, s); c = expf(m - new_m); p = expf(s - new_m); l = l * c + p; "
-        "o = o * c + p * v[key][d]; m = new_m; }. All lanes take the same branch. At the end o / l, or 0 if l is 0.",
-    ],
 )
 
 sparse_online_sum = Exercise(
-    title="A running sum that is not rescaled",
-    kind="debug",
-    points=4,
     summary="""\
 Attention to listed keys, as in csr_attention, 32 keys at a time. It is right for short lists. Find what happens when the maximum moves.
 head_dim is 32 or 64; everything else, and empty input, as in csr_attention.""",
@@ -521,12 +484,6 @@ head_dim is 32 or 64; everything else, and empty input, as in csr_attention.""",
     efficient=Case("16 keys each", **lists(1024, query_len=64, key_len=256, head_dim=32)),
     bars=[ONE_LAUNCH, NO_SCRATCH],
     flops=lambda d: 4 * d["batch"] * d["heads"] * d["entries"] * d["head_dim"],
-    hints=[
-        "Lists of up to 32 keys are right. What is different for the 33rd?",
-        "Which variables hold sums of exp(score - m)? When m moves, all of them were made with the old one.",
-        "l = l * correction + sum, as o[c] *= correction does for the weighted sum. For the first 32 keys m is -infinity, and "
-        "the correction 0, times a sum of 0.",
-    ],
 )
 
 # ---------------------------------------------------------------------------------------- global, neighbours and random
@@ -567,9 +524,6 @@ def rule_pairs(d):
 
 
 global_local_random = Exercise(
-    title="Global, neighbouring and random keys",
-    kind="implement",
-    points=10,
     summary="""\
 The pattern of long-document encoders, from three rules: query i sees the keys j with |i - j| <= window; the first `globals` keys
 are seen by all queries, and the first `globals` queries see all keys; and query i sees its `randoms` keys random_keys[i]. A key that
@@ -636,12 +590,4 @@ to do.""",
         "mask": big_bird(q.shape[-2], globals, window, random_keys.long().cpu()).to(q.device)
     },
     torch_baseline=with_mask,
-    hints=[
-        "It is csr_attention without the list: a warp for each query, and three short loops over the keys that the rules name.",
-        "The loops must not name a key twice. Take the global keys, then the neighbours from max(globals, i - window) on, then "
-        "those random keys that are in neither range, and not among the random keys before.",
-        "A global query (i < globals) has all keys as neighbours: from = globals, to = len. Otherwise from = max(globals, i - "
-        "window), to = min(len, i + window + 1). Visit 0 ... min(globals, len), then from ... to, then random keys with key >= "
-        "globals, not in [from, to), inside the table, and different from random_keys[i][0 ... r - 1].",
-    ],
 )

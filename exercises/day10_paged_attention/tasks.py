@@ -205,9 +205,6 @@ def valid_slots(shape, dims, generator):
 
 
 kv_cache_append = Exercise(
-    title="Append to a paged KV cache",
-    kind="implement",
-    points=4,
     summary="""\
 Write the new keys and values of some tokens into the pages of the cache: token t goes to slot slots[t], which is row
 slot % page_size of page slot / page_size, for every head. A slot outside the cache (such as -1, padding) is skipped and never used
@@ -266,15 +263,6 @@ cache may have more than 2^31 elements. With no tokens there is nothing to do.""
         Bench("16384 tokens", dtypes=["bf16"], inputs={"slots": valid_slots}, **appending(16384, 8, 128, 16384, 16)),
     ],
     torch_baseline=torch_append,
-    hints=[
-        "Write the address of element (page, head, offset, column) of the cache as one formula, and that of element (token, "
-        "head, column) of k. Which threads should be neighbours?",
-        "A row of head_dim elements lies side by side on both sides: neighbouring threads take neighbouring 16-byte pieces of "
-        "it. The slot decides first whether there is anything to do: compare before it becomes an address.",
-        "A block for each token, with no more warps than its pieces fill. piece i: head = i / pieces, column = i % pieces * (16 / sizeof(T)), pieces = head_dim * "
-        "sizeof(T) / 16. from = (token * kv_heads + head) * head_dim + column; to = ((page * kv_heads + head) * page_size + "
-        "offset) * head_dim + column, in long long. Copy a uint4, for k and for v.",
-    ],
 )
 
 PAGED = {
@@ -373,9 +361,6 @@ DECODE_PARAMETERS = (
 )
 
 paged_attention = Exercise(
-    title="Paged attention, decode",
-    kind="implement",
-    points=8,
     summary="""\
 One query per sequence against a cache in pages: out[b, h] = softmax(scale * q[b, h] k^T) v over the first lengths[b] keys; key i of
 sequence b is row i % page_size of page block_tables[b, i / page_size], and query head h uses key/value head
@@ -409,23 +394,9 @@ tensors are 16-byte aligned; the cache may have more than 2^31 elements. A seque
         Bench("64 sequences, 4096 keys, pages of 8", dtypes=["bf16"], inputs=FULL, **decoding(64, 32, 8, 512, 8, 128)),
     ],
     torch_baseline=torch_paged,
-    hints=[
-        "Take your gqa_decode of day 7, with one part. Where does it compute the address of a key? That is the only place "
-        "that must change.",
-        "row(key) = (table[key / page_size] * kv_heads + kv_head) * page_size + key % page_size, times head_dim, in 64 bits. "
-        "A page of one head lies side by side, so rows stay whole; and the table is read again and again, so it is in the "
-        "cache. But look at it only for keys that exist.",
-        "const int* table = block_tables + (size_t)b * max_pages; for (key = team; key < length; key += teams) { page = "
-        "table[key / page_size]; k_row = k_cache + (((size_t)page * kv_heads + kv_head) * page_size + key % page_size) * "
-        "head_dim; ... } then m, l and o of all teams are combined in shared memory. Read the entry of the next step before "
-        "you need it.",
-    ],
 )
 
 paged_attention_split = Exercise(
-    title="Paged attention, split keys",
-    kind="implement",
-    points=8,
     summary="""\
 paged_attention for few sequences with long contexts: the keys of a sequence are split into (at most) `splits` parts for different
 blocks, and a second kernel combines their maxima, sums and weighted sums, which travel through the working memory partial_out
@@ -467,15 +438,6 @@ tensors are 16-byte aligned; the cache may have more than 2^31 elements. A seque
         Bench("1 sequence, 131072 keys", dtypes=["bf16"], inputs=FULL, **decoding(1, 32, 8, 8192, 16, 128, splits=64)),
     ],
     torch_baseline=torch_paged,
-    hints=[
-        "You have both halves already: the pages from paged_attention, the parts from gqa_decode. Which of the two decides "
-        "where a part begins?",
-        "Nothing forces a part to begin with a page: part s has the keys s * part ... and each key finds its page through the "
-        "table. A part stores m, l and o without dividing; the second kernel adds them with the weights exp(m_part - m).",
-        "part = max(64, (length + splits - 1) / splits); begin = split * part; end = min(begin + part, length); if (begin >= "
-        "end) return. The second kernel computes the same part, parts = (length + part - 1) / part, and loops over those "
-        "only: what is behind them in the working memory is garbage.",
-    ],
 )
 
 
@@ -506,9 +468,6 @@ def equal_shares(shape, dims):
 
 
 paged_prefill = Exercise(
-    title="Paged attention, prefill",
-    kind="implement",
-    points=8,
     summary="""\
 The new queries of several sequences, one behind the other without padding: sequence b has the rows query_starts[b] ...
 query_starts[b + 1] - 1 of q (at most max_queries), and lengths[b] keys in its pages, its own new ones included. Causal: the last
@@ -606,14 +565,5 @@ no queries; with no tokens there is nothing to do.""",
             inputs={"lengths": full, "query_starts": equal_shares},
             **{**prefilling(16, 256, 32, 8, 256, 16, 128), "max_queries": 16},
         ),
-    ],
-    hints=[
-        "Day 7's gqa_prefill with other addresses. List them: a row of q and out through query_starts, a key through the "
-        "block table, the number of visible keys through lengths. Which blocks have nothing to do?",
-        "grid.x is made for max_queries, so blocks of short sequences find their first row past the end: return before the "
-        "first barrier, all threads together. A tile of keys may touch several pages: each row of the tile looks up its own.",
-        "query_len = query_starts[b + 1] - query_starts[b]; row r is query r / group of head kv_head * group + r % group, at "
-        "((query_starts[b] + r / group) * heads + head) * head_dim. It sees r / group + lengths[b] - query_len + 1 keys. Key "
-        "i is at ((table[i / page_size] * kv_heads + kv_head) * page_size + i % page_size) * head_dim, in 64 bits.",
     ],
 )

@@ -239,15 +239,11 @@ def _bytes_below(folder: Path) -> int:
 
 def course_folder() -> Examined:
     """The course, and whether progress can be kept in it."""
-    course = Course()
-    entries = course.exercises
-    if not entries:
-        return Examined(
-            "course",
-            MISSING,
-            f"no exercises in {course.root}",
-            "Run grader inside the course folder, or set GRADER_COURSE.",
-        )
+    try:
+        course = Course()
+        entries = course.exercises
+    except GraderError as error:
+        return Examined("course", MISSING, error.message, error.hint)
     found = f"{course.root}, {words.count(len(entries), 'exercise')}"
     if not os.access(course.root, os.W_OK):
         return Examined("course", OPTIONAL, found, "The folder cannot be written: progress is not kept.")

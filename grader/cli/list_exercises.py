@@ -12,7 +12,6 @@ from rich.text import Text
 
 from grader.cli.messages import print_note, short_name
 from grader.course import Course, Entry
-from grader.errors import GraderError
 from grader.learner.progress import Progress, ProgressFile
 from grader.present import theme, words
 from grader.present.terminal import ascii_only
@@ -29,10 +28,6 @@ def command(
         return 0
     if progress.set_aside:
         print_note(progress.set_aside)
-    if not course.exercises:
-        raise GraderError(
-            f"there are no exercises in {course.root}", "Run `grader` inside the course folder, or set GRADER_COURSE."
-        )
     print_list(course, progress)
     return 0
 
@@ -55,7 +50,7 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
     passed = [entry for entry in entries if progress.of(entry.name).passed]
     upcoming = next_exercise(course, progress)
     console.print()
-    head = Text("  LLM kernels, day by day", style="title")
+    head = Text(f"  {course.manifest.title}", style="title")
     head.append(
         f"   {len(passed)} of {words.count(len(entries), 'exercise')} passed, "
         f"{sum(entry.points for entry in passed)} of {sum(entry.points for entry in entries)} points",
@@ -63,12 +58,11 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
     )
     console.print(head)
     for day in course.days:
-        if not day.exercises:
-            continue
         console.print()
-        title = Text(f"  Day {day.number}  {day.topic}", style="title")
+        title = Text(f"  Day {day.number}  {day.title}", style="title")
         title.append(f"   {day.folder}", style="quiet")
         console.print(title)
+        console.print(Text(f"  {day.summary}", style="quiet"))
         table = Table.grid(padding=(0, 2, 0, 0))
         # A least width each, or a long title at the end would squeeze them.
         table.add_column(min_width=4 if plain else 3, no_wrap=True, justify="right")
@@ -119,6 +113,8 @@ def as_data(course: Course, progress: Progress) -> dict[str, Any]:
                 "title": entry.title,
                 "kind": entry.kind,
                 "points": entry.points,
+                "architecture": entry.architecture,
+                "stages": entry.stages,
                 "file": str(entry.skeleton.relative_to(course.root)),
                 "passed": done.passed,
                 "first_passed": done.first_passed or None,
@@ -130,6 +126,11 @@ def as_data(course: Course, progress: Progress) -> dict[str, Any]:
         )
     passed = [item for item in exercises if item["passed"]]
     return {
+        "title": course.manifest.title,
+        "days": [
+            {"number": day.number, "folder": day.folder, "title": day.title, "summary": day.summary}
+            for day in course.days
+        ],
         "exercises": exercises,
         "passed": len(passed),
         "points": sum(item["points"] for item in passed),

@@ -1,22 +1,27 @@
 """Finds the parts of the course by name: days, exercises, skeletons, solutions, wrong kernels.
 
-What is listed (titles, points, hints) is read from ``tasks.py`` as text, without running it: importing torch takes two
-seconds and a list should not. ``Entry.load`` runs the file and gives the whole ``Exercise``.
+What is listed (titles, kinds, points) comes from ``exercises/course.toml`` without running anything: importing torch takes
+two seconds and a list should not. ``Entry.load`` runs the day's ``tasks.py`` and gives the whole ``Exercise``.
 """
 
 from __future__ import annotations
 
-import ast
+import dataclasses
 import difflib
+import functools
 import importlib.util
 import os
 import re
 import sys
-from dataclasses import dataclass, field
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from grader.course.manifest import FILE, ListedDay, Manifest, read_manifest, read_toml
 from grader.errors import GraderError
 
 if TYPE_CHECKING:
@@ -24,18 +29,16 @@ if TYPE_CHECKING:
 
 
 def course_root(start: Path | None = None) -> Path:
-    """The folder that holds ``exercises/``: named by GRADER_COURSE, above the working folder, or around us."""
+    """The folder that holds ``exercises/course.toml``: named by GRADER_COURSE, above the working folder, or around us."""
     named = os.environ.get("GRADER_COURSE")
     if named:
         root = Path(named).resolve()
-        if not (root / "exercises").is_dir():
-            raise GraderError(f"GRADER_COURSE is {named}, which has no folder exercises/", "Unset it, or correct it.")
+        if not (root / FILE).is_file():
+            raise GraderError(f"GRADER_COURSE is {named}, which has no {FILE}", "Unset it, or correct it.")
         return root
     here = (start or Path.cwd()).resolve()
-    for folder in [here, *here.parents]:
-        if (folder / "exercises").is_dir() and (folder / "lessons").is_dir():
-            return folder
-    return Path(__file__).resolve().parents[2]
+    around = Path(__file__).resolve().parents[2]
+    return next((folder for folder in [here, *here.parents] if (folder / FILE).is_file()), around)
 
 
 @dataclass(frozen=True)
@@ -47,22 +50,19 @@ class Entry:
     """The folder: ``day06_flash_attention``."""
     variable: str
     """The name in tasks.py and the file stem: ``flash_attention``."""
+    number: int = 0
+    """The day's."""
     title: str = ""
-    kind: str = ""
+    kind: str = "implement"
     points: int = 0
-    summary: str = ""
-    hints: tuple[str, ...] = field(default=())
+    architecture: str = "sm_80"
+    """The oldest GPU architecture that runs it."""
+    stages: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """``day06_flash_attention/flash_attention``."""
         return f"{self.day}/{self.variable}"
-
-    @property
-    def number(self) -> int:
-        """The day's number."""
-        match = re.match(r"day(\d+)", self.day)
-        return int(match[1]) if match else 0
 
     @property
     def skeleton(self) -> Path:
@@ -80,6 +80,12 @@ class Entry:
         return self.root / "exercises" / self.day / "tasks.py"
 
     @property
+    def hints(self) -> tuple[str, ...]:
+        """A nudge, the idea, nearly the code."""
+        path = self.tasks.with_name("hints.toml")
+        return _hints(path, path.stat().st_mtime_ns).get(self.variable, ()) if path.is_file() else ()
+
+    @property
     def wrong_kernels(self) -> Path:
         """The list of mistakes that must fail."""
         return self.root / "tests" / "exercises" / self.day / f"{self.variable}.toml"
@@ -90,12 +96,30 @@ class Entry:
         found = (self.root / "tests" / "exercises" / self.day).glob(f"{self.variable}.*.cu")
         return sorted(path for path in found if not path.name.startswith(f"{self.variable}.wrong_"))
 
+    def module(self) -> ModuleType:
+        """The day's tasks.py, run. Imports torch."""
+        return _tasks_module(self.tasks)
+
     def load(self) -> Exercise:
         """Run tasks.py and give the whole description. Imports torch."""
-        module = _tasks_module(self.tasks)
-        exercise = getattr(module, self.variable)
-        exercise.name = self.name
-        return exercise
+        from grader.course.task import Exercise
+
+        exercise = getattr(self.module(), self.variable, None)
+        if not isinstance(exercise, Exercise):
+            raise GraderError(
+                f"{self.tasks} describes no Exercise {self.variable!r}", f"{FILE} lists {self.name}: describe it there."
+            )
+        if exercise.title or exercise.kind or exercise.points:
+            raise GraderError(
+                f"{self.tasks} gives {self.variable} a title, kind or points", f"They stand in {FILE} alone."
+            )
+        listed: dict[str, Any] = {
+            "title": self.title,
+            "kind": self.kind,
+            "points": self.points,
+            "architecture": self.architecture,
+        }
+        return dataclasses.replace(exercise, name=self.name, **listed)
 
 
 @dataclass(frozen=True)
@@ -104,18 +128,10 @@ class Day:
 
     root: Path
     folder: str
+    number: int
+    title: str
+    summary: str
     exercises: tuple[Entry, ...]
-
-    @property
-    def number(self) -> int:
-        """6 of ``day06_flash_attention``."""
-        match = re.match(r"day(\d+)", self.folder)
-        return int(match[1]) if match else 0
-
-    @property
-    def topic(self) -> str:
-        """``Flash attention`` of ``day06_flash_attention``."""
-        return self.folder.partition("_")[2].replace("_", " ").capitalize()
 
     @property
     def lesson(self) -> Path:
@@ -130,15 +146,24 @@ class Course:
         self.root = root or course_root()
 
     @cached_property
+    def manifest(self) -> Manifest:
+        """What course.toml says."""
+        return read_manifest(self.root)
+
+    @cached_property
     def days(self) -> list[Day]:
         """In order."""
-        folders = {
-            path.name
-            for part in ("lessons", "exercises")
-            for path in (self.root / part).glob("day[0-9]*")
-            if path.is_dir() and not path.name.startswith(".")
-        }
-        return [Day(self.root, folder, tuple(_entries(self.root, folder))) for folder in sorted(folders)]
+        return [
+            Day(self.root, day.folder, day.number, day.title, day.summary, tuple(self._entries(day)))
+            for day in self.manifest.days
+        ]
+
+    def _entries(self, day: ListedDay) -> Iterator[Entry]:
+        """A day's exercises; the head of course.toml stands in for what they do not say."""
+        head = self.manifest
+        for e in day.exercises:
+            place = (self.root, day.folder, e.name, day.number)
+            yield Entry(*place, e.title, e.kind, e.points, e.architecture or head.architecture, e.stages or head.stages)
 
     @property
     def exercises(self) -> list[Entry]:
@@ -176,48 +201,21 @@ def find(name: str, root: Path | None = None) -> Entry:
     return Course(root).find(name)
 
 
-def _entries(root: Path, folder: str) -> list[Entry]:
-    tasks = root / "exercises" / folder / "tasks.py"
-    if not tasks.is_file():
-        return []
-    try:
-        tree = ast.parse(tasks.read_text(encoding="utf-8"), filename=str(tasks))
-    except SyntaxError as error:
-        raise GraderError(
-            f"{tasks}:{error.lineno}: {error.msg}", "The file that describes the day does not parse."
-        ) from error
-    entries = []
-    for node in tree.body:
-        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and len(node.targets) == 1):
-            continue
-        target, call = node.targets[0], node.value
-        if isinstance(target, ast.Name) and isinstance(call.func, ast.Name) and call.func.id == "Exercise":
-            known: dict[str, Any] = {}
-            for keyword in call.keywords:
-                if keyword.arg in ("title", "kind", "points", "summary", "hints"):
-                    try:
-                        known[keyword.arg] = ast.literal_eval(keyword.value)
-                    except ValueError:
-                        continue
-            entries.append(
-                Entry(
-                    root,
-                    folder,
-                    target.id,
-                    title=known.get("title", target.id),
-                    kind=known.get("kind", "implement"),
-                    points=known.get("points", 10),
-                    summary=" ".join(str(known.get("summary", "")).split()),
-                    hints=tuple(known.get("hints", ())),
-                )
-            )
-    return entries
+@functools.lru_cache(maxsize=64)
+def _hints(path: Path, changed: int) -> dict[str, tuple[str, ...]]:
+    """The hints of a day, by exercise, each on one line; ``changed``: when the file was written, in nanoseconds."""
+    found = {}
+    for name, hints in read_toml(path)[1].items():
+        if not isinstance(hints, list) or not all(isinstance(hint, str) for hint in hints):
+            raise GraderError(f"{path}: {name} is not a list of texts", "For each exercise it holds its hints.")
+        found[name] = tuple(" ".join(hint.split()) for hint in hints)
+    return found
 
 
-_loaded: dict[Path, tuple[int, Any]] = {}
+_loaded: dict[Path, tuple[int, ModuleType]] = {}
 
 
-def _tasks_module(path: Path) -> Any:
+def _tasks_module(path: Path) -> ModuleType:
     """Run a tasks.py once for each version of the file."""
     try:
         changed = path.stat().st_mtime_ns
@@ -236,7 +234,11 @@ def _tasks_module(path: Path) -> Any:
     except GraderError:
         raise
     except Exception as error:
-        raise GraderError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else 1
+        raise GraderError(
+            f"{path}:{line}: {type(error).__name__}: {error}", "It describes what the day's exercises ask for."
+        ) from error
     finally:
         sys.dont_write_bytecode = previous
     _loaded[path] = (changed, module)

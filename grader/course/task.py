@@ -1,4 +1,4 @@
-"""What an exercise asks for: its launchers, inputs, outputs, reference, cases, bars and hints.
+"""What an exercise asks for: its launchers, inputs, outputs, reference, cases and bars.
 
 Authors describe an exercise in ``exercises/dayNN_topic/tasks.py`` with the classes of this file. Nothing here imports
 torch when it is imported, so the command line stays quick; a tasks.py itself may.
@@ -67,8 +67,6 @@ ITEM_BYTES = {
     "u8": 1,
     "bool": 1,
 }
-
-KINDS = ("implement", "debug", "optimise")
 
 
 def torch_dtype(name: str) -> Any:
@@ -185,16 +183,12 @@ class Call:
 class Exercise:
     """Everything that is known about one exercise. See CONTRIBUTING for an example."""
 
-    title: str
     summary: str
     launchers: str
     inputs: dict[str, Input]
     outputs: dict[str, Output]
     reference: Callable[..., Any]
     cases: list[Case]
-    hints: list[str]
-    kind: str = "implement"
-    points: int = 10
     dtypes: tuple[str, ...] = ("f32",)
     scalars: dict[str, Callable[..., Any]] = field(default_factory=dict)
     tolerance: dict[str, float] = field(default_factory=dict)
@@ -217,14 +211,17 @@ class Exercise:
     timeout: float = 20.0
     """Seconds that one case may take on the simulator."""
     name: str = ""
-    """``day06_flash_attention/flash_attention``: filled in by ``grader.course``."""
+    """``day06_flash_attention/flash_attention``. This and what follows is filled in from course.toml, by ``Entry.load``."""
+    title: str = ""
+    kind: str = ""
+    points: int = 0
+    architecture: str = "sm_80"
+    """The oldest GPU architecture that runs it."""
 
     def __post_init__(self) -> None:
         """Refuse a description that contradicts itself, with a message for the author."""
         self.dtypes = tuple(self.dtypes)
         problems = []
-        if self.kind not in KINDS:
-            problems.append(f"kind is {self.kind!r}, not one of {', '.join(KINDS)}")
         for dtype in self.dtypes:
             if dtype not in C_TYPES:
                 problems.append(f"unknown dtype {dtype!r}; known: {', '.join(C_TYPES)}")
@@ -238,7 +235,7 @@ class Exercise:
                     if not parameter.is_stream and parameter.name not in known and parameter.name not in case.dims:
                         problems.append(f"case {case.name!r} gives no value for the parameter {parameter.name!r}")
         if problems:
-            raise GraderError(f"the task {self.title!r} is not well described: " + "; ".join(problems))
+            raise GraderError(f"the task {self.name or self.launchers!r} is not well described: " + "; ".join(problems))
 
     @property
     def variable(self) -> str:
@@ -345,13 +342,13 @@ class Exercise:
         expected = {}
         for name in compared:
             if name not in result:
-                raise GraderError(f"the reference of {self.name or self.title} gives no {name!r}")
+                raise GraderError(f"the reference of {self.name} gives no {name!r}")
             value = torch.as_tensor(result[name])
             shape = call.output_shapes[name]
             if tuple(value.shape) != shape:
                 if value.numel() != math.prod(shape):
                     raise GraderError(
-                        f"the reference of {self.name or self.title} gives {name!r} of shape {tuple(value.shape)}, "
+                        f"the reference of {self.name} gives {name!r} of shape {tuple(value.shape)}, "
                         f"the task says {shape}"
                     )
                 value = value.reshape(shape)
@@ -375,7 +372,7 @@ class Exercise:
         if wanted is not None:
             missing = wanted.required - set(arguments)
             if missing:
-                raise GraderError(f"the reference of {self.name or self.title} wants {', '.join(sorted(missing))}")
+                raise GraderError(f"the reference of {self.name} wants {', '.join(sorted(missing))}")
             arguments = {name: value for name, value in arguments.items() if name in wanted}
         return function(**arguments)
 

@@ -34,13 +34,13 @@ class Built:
 class Builder:
     """Compiles the kernel and the runner in threads, while the caller imports torch."""
 
-    def __init__(self, file: Path, device: str) -> None:
+    def __init__(self, file: Path, device: str, architecture: str) -> None:
         self.file = file
         self.device = device
         self.started = time.monotonic()
         self.finished = self.started
         self._pool = ThreadPoolExecutor(max_workers=3, thread_name_prefix="build")
-        arch = gpu_architecture() if device == "cuda" else None
+        arch = gpu_architecture(architecture) if device == "cuda" else None
         self.jail: Future[tiers.InForce] = self._pool.submit(tiers.in_force if device == "cpu" else tiers.without)
         """What the kernel is compiled and run in."""
         self._kernel: Future[BuiltKernel] = self._pool.submit(

@@ -67,7 +67,7 @@ def run_check(
     verdict.command = f"grader check {entry.name} --file {path} --device {device} --seed {verdict.seed}"
     report = on_progress or (lambda progress: None)
     report(CheckEvent("builds", "started"))
-    builder = Builder(path, device)
+    builder = Builder(path, device, entry.architecture)
     task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
     verdict.title, verdict.kind, verdict.points = task.title, task.kind, task.points
     held = builder.jail.result()
@@ -76,7 +76,7 @@ def run_check(
     verdict.stages.append(stage)
     report(CheckEvent("builds", "finished", status=stage.status))
     if built is not None and set(wanted) != {"builds"}:
-        compiled = Resources(path) if details else None
+        compiled = Resources(path, task.architecture) if details else None
         operations = Operations(path, builder.run_compiler()) if details and device == "cpu" else None
         check = _Check(task, path, built, device, verdict.seed, wanted, report, held.jail, operations)
         verdict.stages += check.run()
@@ -143,11 +143,10 @@ class _Check:
                 stages.append(efficient)
                 self.report(CheckEvent("efficient", "finished", status=efficient.status))
         elif "fast" in self.stages and correct.passed:
-            from grader.course import find
             from grader.judge.fast import judge_fast
 
             self.report(CheckEvent("fast", "started"))
-            stages.append(judge_fast(find(self.task.name), self.file))
+            stages.append(judge_fast(self.task, self.file))
             self.report(CheckEvent("fast", "finished", status=stages[-1].status))
         return stages
 

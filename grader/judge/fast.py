@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.building.build import compile_kernel
-from grader.course import Entry
+from grader.course.task import Exercise
 from grader.errors import GraderError
 from grader.runner.client import Child
 from grader.runner.gpu import GpuMemory, SharingFailed, gpu_architecture
@@ -21,17 +21,17 @@ from grader.timing.bench import Machine, bench, measure_machine
 from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Timing
 
 
-def judge_fast(entry: Entry, file: Path) -> Stage:
+def judge_fast(task: Exercise, file: Path) -> Stage:
     """Time the kernel at the exercise's bench sizes, without torch.compile, which takes long."""
     stage = Stage("fast")
-    if not entry.load().bench:
+    if not task.bench:
         stage.status, stage.summary = SKIPPED, "the exercise names no sizes to time"
         return stage
     try:
         machine = measure_machine()
-        report = bench(entry, file, "cuda", machine=machine, compiled=False)
+        report = bench(task, file, "cuda", machine=machine, compiled=False)
         stage.timings = report.timings
-        measured = verify(entry, file, report.timings, machine)
+        measured = verify(task, file, report.timings, machine)
     except SharingFailed as error:
         measured = []
         report.timings[0].note = f"These are times of the kernel's own process, and not verified: {error}."
@@ -61,9 +61,9 @@ def _unseen(timing: Timing) -> bool:
     return timing.verified_us - verified.SURE * timing.verified_off_us > 1.5 * timing.median_us + 300
 
 
-def verify(entry: Entry, file: Path, timings: Sequence[Timing], machine: Machine) -> list[verified.Measured]:
+def verify(task: Exercise, file: Path, timings: Sequence[Timing], machine: Machine) -> list[verified.Measured]:
     """Measure all sizes by the grader's own clock, whatever the other says, and add what it tells to their times."""
-    task, arch = entry.load(), gpu_architecture()
+    arch = gpu_architecture(task.architecture)
     by_size = {(timing.name, timing.dtype): timing for timing in timings}
     sizes = [(case, dtype) for case in task.bench for dtype in case.dtypes or task.dtypes]
     runner = build_runner("cuda", arch)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from grader.building.resource_usage import ResourceUsage, resource_usage
 from grader.errors import GraderError
 from grader.toolchain.compilers import find_nvcc
-from grader.toolchain.occupancy import DEFAULT_GPU, find_gpu
+from grader.toolchain.occupancy import gpu_for
 from grader.verdict import KernelResources
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Resources:
     """The work in a thread; ``collect`` waits for it."""
 
-    def __init__(self, file: Path, gpu: str = DEFAULT_GPU) -> None:
-        self.gpu = find_gpu(gpu)
+    def __init__(self, file: Path, architecture: str) -> None:
+        self.gpu = gpu_for(architecture)
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="resources")
         self._work: Future[list[ResourceUsage]] = self._pool.submit(self._compile, file)
 

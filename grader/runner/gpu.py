@@ -12,6 +12,7 @@ import os
 from typing import Any
 
 from grader.errors import GraderError
+from grader.toolchain.occupancy import runs
 
 _PINNED, _ON_DEVICE, _AS_FILE, _READ_WRITE = 1, 1, 1, 3
 """CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR and
@@ -130,8 +131,8 @@ def _attribute(number: int) -> int:
     return value.value
 
 
-def gpu_architecture() -> str:
-    """``sm_90`` for the first GPU; an error with a reason when there is none."""
+def gpu_architecture(needed: str = "sm_50") -> str:
+    """``sm_90`` for the first GPU; an error with a reason when there is none, or none that runs what is ``needed``."""
     import torch
 
     if not torch.cuda.is_available():
@@ -139,4 +140,11 @@ def gpu_architecture() -> str:
             "there is no GPU that can be used here", "Use --device cpu: the simulated GPU; `grader doctor` says more."
         )
     major, minor = torch.cuda.get_device_capability(0)
-    return f"sm_{major}{minor}"
+    found = f"sm_{major}{minor}"
+    if not runs(found, needed):
+        which = f"{needed.removesuffix('a')} and no other" if needed.endswith("a") else f"{needed} or newer"
+        raise GraderError(
+            f"the exercise needs a GPU of {which}; the first GPU here, {torch.cuda.get_device_name(0)}, is {found}",
+            "Use --device cpu: the simulated GPU runs it.",
+        )
+    return found

@@ -100,7 +100,7 @@ class BenchReport:
 
 
 def bench(
-    exercise: Entry | str,
+    exercise: Entry | Exercise | str,
     file: str | Path | None = None,
     device: str = "cuda",
     *,
@@ -110,16 +110,16 @@ def bench(
     command: str = "",
     on_progress: Callable[[str], None] | None = None,
 ) -> BenchReport:
-    """Time a kernel at the sizes of its exercise. ``file``: by default the learner's own.
+    """Time a kernel at the sizes of its exercise. ``file``: by default the learner's own, where ``exercise`` tells it.
 
     ``machine``: that of an earlier report of the same run, to save measuring it again. ``compiled``: also against
     torch.compile, which takes seconds for each size. ``sizes``: only the ones of these names.
     """
     entry = Course().find(exercise) if isinstance(exercise, str) else exercise
-    path = Path(file) if file is not None else entry.skeleton
+    path = Path(file or (entry.skeleton if isinstance(entry, Entry) else ""))
     if not path.is_file():
         raise GraderError(f"there is no file {path}", "Check the path; --file names the kernel to time.")
-    task = entry.load()
+    task = entry.load() if isinstance(entry, Entry) else entry
     say = on_progress or (lambda text: None)
     if device == "cuda":
         machine = machine or measure_machine()
@@ -313,7 +313,7 @@ def _on_gpu(
 
     if not task.bench:
         raise GraderError(f"{task.name} names no sizes to time")
-    arch = gpu_architecture()
+    arch = gpu_architecture(task.architecture)
     say("building")
     kernel = compile_kernel(path, "cuda", checks=False, arch=arch)
     machine.compiler = str(kernel.plan.compiler)

@@ -89,6 +89,18 @@ def find_gpu(name: str) -> Gpu:
     raise GraderError(f"the limits of the GPU '{name}' are not known", f"Known are {', '.join(GPUS)}.")
 
 
+def runs(architecture: str, needed: str) -> bool:
+    """Whether a GPU ("sm_90") runs what needs an architecture: "sm_80" and all that came later, "sm_90a" sm_90 alone."""
+    have, least = (int(name.removeprefix("sm_").removesuffix("a")) for name in (architecture, needed))
+    return have == least if needed.endswith("a") else have >= least
+
+
+def gpu_for(needed: str) -> Gpu:
+    """The GPU whose occupancy is shown for what needs an architecture: the usual one, where that runs it."""
+    known = [GPUS[DEFAULT_GPU], *GPUS.values()]
+    return next((gpu for gpu in known if runs(gpu.arch, needed)), known[0])
+
+
 def occupancy(gpu: Gpu, block_size: int, registers: int, static_shared: int = 0, dynamic_shared: int = 0) -> Occupancy:
     """How many blocks of ``block_size`` threads, with so many registers each and so much shared memory, fit on an SM."""
     warps = -(-block_size // WARP)

@@ -39,7 +39,6 @@ def exercise() -> Exercise:
         cases=[Case("some", n=100), Case("any", n=between(65, 200))],
         efficient=Case("counted", n=512),
         bars=[Bar("global_bytes / minimum", at_most=1.1), Bar("launches", at_most=1)],
-        hints=["", "", ""],
         timeout=0.5,
         name="day00_tests/twice",
     )

@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
+from tests.small_course import write_course
 
 TASKS = """
 from grader.course.task import Case, Exercise, Input, Output, between, normal
 
 twice = Exercise(
-    title="Twice", summary="out = 2 x",
+    summary="out = 2 x",
     launchers="void twice(const float* x, float* out, int n, cudaStream_t stream)",
     inputs={"x": Input("n", normal(mean=1.0))}, outputs={"out": Output("n")}, reference=lambda x: 2 * x,
-    cases=[Case("some", n=100), Case("any", n=between(65, 200))], hints=["", "", ""], timeout=2.0,
+    cases=[Case("some", n=100), Case("any", n=between(65, 200))], timeout=2.0,
 )
 """
 KERNEL = """__global__ void twice_kernel(const float* x, float* out, int n) {
@@ -32,9 +33,8 @@ extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
     """The course; commands run inside it."""
     root = tmp_path / "course"
-    for part in ("exercises", "solutions", "lessons"):
-        (root / part / "day01_start").mkdir(parents=True)
-    (root / "exercises/day01_start/tasks.py").write_text(TASKS)
+    twice = 'title = "Twice"\nkind = "implement"\npoints = 10'
+    write_course(root, {"day01_start": TASKS}, {"day01_start/twice": twice})
     (root / "exercises/day01_start/twice.cu").write_text('extern "C" void twice() {}\n')
     monkeypatch.delenv("GRADER_COURSE", raising=False)
     monkeypatch.chdir(root)

@@ -93,6 +93,10 @@ def test_a_fault_in_one_exercise_leaves_the_others(course: Course, tmp_path: Pat
     text = tasks.read_text()
     other = text[text.index("twice =") :].replace("twice", "broken").replace("normal(mean=1.0)", "fails")
     tasks.write_text(f"{text}\ndef fails(*arguments): raise ZeroDivisionError('mine')\n{other}")
+    (tasks.parent / "broken.cu").touch()
+    listed = (course.root / "exercises/course.toml").read_text()
+    entry = '\n[[day.exercise]]\nname = "broken"\ntitle = "Broken"\nkind = "implement"\npoints = 10\n'
+    (course.root / "exercises/course.toml").write_text(listed + entry)
     kernel = b'extern "C" void broken(const float* x, float* out, int n, cudaStream_t stream) {}'
     kernels = {
         "day01_start/broken": ("broken.cu", kernel),

@@ -12,20 +12,27 @@ import pytest
 from grader.cli.app import run
 from grader.course import Course
 from grader.verdict import CaseResult, Stage, Verdict
+from tests.small_course import write_course
 
 TASKS = """
 from grader.course.task import Exercise
 
 first = Exercise(
-    title="The first", kind="implement", points=10, summary="Do it.",
+    summary="Do it.",
     launchers="void first(float* x, cudaStream_t stream)", inputs={}, outputs={}, reference=None, cases=[],
-    hints=["a nudge", "the idea", "nearly the code"],
 )
 second = Exercise(
-    title="The second", kind="debug", points=5, summary="Find it.",
+    summary="Find it.",
     launchers="void second(float* x, cudaStream_t stream)", inputs={}, outputs={}, reference=None, cases=[],
-    hints=["look", "look there", "line 7"],
 )
+"""
+EXERCISES = {
+    "day01_start/first": 'title = "The first"\nkind = "implement"\npoints = 10',
+    "day01_start/second": 'title = "The second"\nkind = "debug"\npoints = 5',
+}
+HINTS = """
+first = ["a nudge", "the idea", "nearly the code"]
+second = ["look", "look there", "line 7"]
 """
 
 
@@ -47,9 +54,8 @@ class Outcome:
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
     """A course with two exercises; commands run inside it."""
     root = tmp_path / "course"
-    for part in ("exercises", "solutions", "lessons"):
-        (root / part / "day01_start").mkdir(parents=True)
-    (root / "exercises/day01_start/tasks.py").write_text(TASKS)
+    write_course(root, {"day01_start": TASKS}, EXERCISES)
+    (root / "exercises/day01_start/hints.toml").write_text(HINTS)
     for name in ("first", "second"):
         (root / f"exercises/day01_start/{name}.cu").write_text(f"// TODO: {name}\n")
         (root / f"solutions/day01_start/{name}.cu").write_text(f"// solved: {name}\n")

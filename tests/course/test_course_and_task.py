@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,7 @@ from grader.course.task import (
     shape_of,
 )
 from grader.errors import GraderError
+from tests.small_course import write_course
 
 TASKS = '''
 """A day of a test."""
@@ -36,28 +39,22 @@ def doubled(x):
     return 2 * x
 
 twice = Exercise(
-    title="Twice " "the input",
-    kind="debug",
-    points=5,
-    summary="""Double
-    it.""",
+    summary="Double it.",
     launchers="void twice(const float* x, float* out, int n, cudaStream_t stream)",
     inputs={"x": Input("n")},
     outputs={"out": Output("n")},
     reference=doubled,
     cases=[Case("one", n=1)],
-    hints=["a", "b", "c"],
 )
 '''
 
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
-    for day in ("day01_first", "day12_last"):
-        folder = tmp_path / "exercises" / day
-        folder.mkdir(parents=True)
-        (folder / "tasks.py").write_text(TASKS.replace("twice =", "twice =" if day == "day01_first" else "thrice ="))
-    (tmp_path / "lessons" / "day02_lesson_only").mkdir(parents=True)
+    tasks = {"day01_first": TASKS, "day02_lesson_only": "", "day12_last": TASKS.replace("twice =", "thrice =")}
+    listed = 'title = "Twice the input"\nkind = "debug"\npoints = 5\n'
+    more = 'architecture = "sm_90a"\nstages = ["builds", "correct", "safe", "fast"]'
+    write_course(tmp_path, tasks, {"day01_first/twice": listed, "day12_last/thrice": listed + more})
     return Course(tmp_path)
 
 
@@ -69,9 +66,32 @@ def test_listing_does_not_run_anything(course: Course) -> None:
         "debug",
         5,
     )
-    assert entry.hints == ("a", "b", "c") and entry.summary == "Double it."
+    assert (entry.architecture, entry.stages) == ("sm_80", ("builds", "correct", "safe"))
+    last = course.exercises[1]
+    assert (last.architecture, last.stages) == ("sm_90a", ("builds", "correct", "safe", "fast"))
+    assert course.manifest.title == "A small course"
     assert [day.folder for day in course.days] == ["day01_first", "day02_lesson_only", "day12_last"]
-    assert course.days[0].number == 1 and course.days[0].topic == "First"
+    assert [(day.number, day.title) for day in course.days] == [
+        (1, "The first"),
+        (2, "The lesson_only"),
+        (12, "The last"),
+    ]
+    assert course.days[0].summary == "What it is about" and entry.number == 1
+
+
+def test_hints_lie_beside_the_tasks(course: Course) -> None:
+    entry = course.exercises[0]
+    assert entry.hints == ()
+    file = entry.tasks.with_name("hints.toml")
+    file.write_text("twice = ['a', '''\n  b\n  c\n  ''']\nother = ['d']")
+    assert entry.hints == ("a", "b c")
+    for text, says in (
+        ("twice = ['a'", "hints.toml is not TOML: "),
+        ("twice = 'a'", "hints.toml: twice is not a list"),
+    ):
+        file.write_text(text)
+        with pytest.raises(GraderError, match=says):
+            entry.hints  # noqa: B018
 
 
 @pytest.mark.parametrize(
@@ -98,17 +118,25 @@ def test_an_unknown_name_suggests_near_ones(course: Course) -> None:
 
 
 def test_a_broken_tasks_file_is_named(course: Course) -> None:
-    (course.root / "exercises" / "day01_first" / "tasks.py").write_text("x = (")
-    with pytest.raises(GraderError, match=r"tasks\.py:1"):
-        Course(course.root).exercises  # noqa: B018
-    (course.root / "exercises" / "day01_first" / "tasks.py").write_text(TASKS + "\nraise ValueError('no')\n")
-    with pytest.raises(GraderError, match="ValueError: no"):
-        Course(course.root).find("twice").load()
+    entry = course.find("twice")
+    for text, says in (
+        ("x = (", r"tasks\.py:1: SyntaxError"),
+        ("\n\nraise ValueError('no')\n", r"tasks\.py:3: ValueError: no"),
+        ("other = 1", r"describes no Exercise 'twice'"),
+        (TASKS.replace("summary", "title='Twice', summary"), r"tasks\.py gives twice a title"),
+        (TASKS.replace("summary", "hints=[], summary"), r"tasks\.py:\d+: TypeError: .*'hints'"),
+    ):
+        entry.tasks.write_text(text)
+        os.utime(entry.tasks, ns=(time.time_ns(), entry.tasks.stat().st_mtime_ns + len(text)))
+        with pytest.raises(GraderError, match=says):
+            entry.load()
 
 
 def test_loading_gives_the_whole_exercise(course: Course) -> None:
     exercise = course.find("thrice").load()
     assert exercise.name == "day12_last/thrice" and exercise.launcher("f32") == "twice"
+    assert (exercise.title, exercise.kind, exercise.points) == ("Twice the input", "debug", 5)
+    assert exercise.architecture == "sm_90a"
 
 
 def test_the_course_is_found_from_within(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +154,6 @@ def test_import_is_light() -> None:
 
 def some_exercise(**changes) -> Exercise:
     description = dict(
-        title="Scale rows",
         summary="",
         launchers="""void scale_{dtype}(const {T}* x, const long long *ids, const float* __restrict__ lse,
                      {T}* out, int* count, int rows, long long columns, float factor, bool flag, cudaStream_t stream);""",
@@ -143,7 +170,6 @@ def some_exercise(**changes) -> Exercise:
             Case("fixed", rows=3, columns=5, flag=True),
             Case("random", dtypes=["f16"], rows=between(1, 100), columns=one_of(2, 4), flag=one_of(True, False)),
         ],
-        hints=["", "", ""],
         name="day00_x/scale",
     )
     return Exercise(**{**description, **changes})
@@ -269,7 +295,6 @@ def test_shapes() -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"kind": "solve"}, "kind is 'solve'"),
         ({"dtypes": ("f33",)}, "unknown dtype 'f33'"),
         ({"cases": [Case("a", rows=1, columns=1)]}, "no value for the parameter 'flag'"),
         ({"cases": [Case("a", rows=1, columns=1, flag=True)] * 2}, "two cases are called 'a'"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import torch
 
 import grader.verdict as v
 from grader.course.task import Bar, Case, Exercise, Input, Output, between, normal
@@ -14,6 +15,7 @@ from grader.errors import GraderError
 from grader.judge import check
 from grader.judge.events import CheckEvent
 from grader.present.terminal import as_text
+from grader.runner.gpu import gpu_architecture
 from tests.seeds import SEED
 
 HEAD = "#include <cuda_runtime.h>\n"
@@ -40,11 +42,26 @@ def exercise(**changes) -> Exercise:
         cases=[Case("empty", n=0), Case("one", n=1), Case("some", n=100), Case("any", n=between(65, 200))],
         efficient=Case("counted", n=1024),
         bars=[Bar("global_bytes / minimum", at_most=1.1), Bar("launches", at_most=1)],
-        hints=["", "", ""],
+        points=10,
         timeout=5.0,
         name="day00_tests/twice",
     )
     return Exercise(**{**description, **changes})
+
+
+@pytest.mark.parametrize(
+    ("needed", "says"), [("sm_90", "sm_90 or newer"), ("sm_80", None), ("sm_90a", "sm_90 and no other")]
+)
+def test_a_gpu_below_what_the_exercise_needs(judged, monkeypatch: pytest.MonkeyPatch, needed: str, says: str) -> None:
+    for name, value in (("is_available", True), ("get_device_capability", (8, 6)), ("get_device_name", "RTX 3090")):
+        monkeypatch.setattr(torch.cuda, name, lambda *_, value=value: value)
+    if says is None:
+        assert gpu_architecture(needed) == "sm_86"
+        return
+    with pytest.raises(GraderError) as caught:
+        judged(task=exercise(architecture=needed), device="cuda")
+    assert caught.value.message == f"the exercise needs a GPU of {says}; the first GPU here, RTX 3090, is sm_86"
+    assert "--device cpu" in caught.value.hint
 
 
 @pytest.fixture

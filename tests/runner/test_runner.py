@@ -31,7 +31,6 @@ def exercise(launcher: str, **changes) -> Exercise:
         outputs={"out": Output("n")},
         reference=lambda x: 2 * x,
         cases=[Case("some", n=100)],
-        hints=["", "", ""],
         timeout=0.5,
         name="day00_tests/double_it",
     )

@@ -129,7 +129,6 @@ import torch
 from grader.course.task import Bench, Case, Exercise, Input, Output, normal
 
 twice = Exercise(
-    title="Twice",
     summary="Double it.",
     launchers="void twice(const float* x, float* out, int n, cudaStream_t stream)",
     inputs={"x": Input("n", normal(mean=1.0))},
@@ -139,7 +138,6 @@ twice = Exercise(
     bench=[Bench("small", n=100), Bench("large", n=5000)],
     flops=lambda d: d["n"],
     torch_baseline=lambda x: 2 * x,
-    hints=["a", "b", "c"],
 )
 """
 KERNEL = """#include <cuda_runtime.h>
@@ -168,7 +166,7 @@ def pretended_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulator in place of the GPU, so that all but the clock is as it would be."""
     compile_kernel, build_runner = b.compile_kernel, b.build_runner
     monkeypatch.setattr(b, "GPU", "cpu")
-    monkeypatch.setattr(b, "gpu_architecture", lambda: "sm_90")
+    monkeypatch.setattr(b, "gpu_architecture", lambda *_: "sm_90")
     monkeypatch.setattr(b, "compile_kernel", lambda path, *_, **__: compile_kernel(path, "cpu", checks=False))
     monkeypatch.setattr(b, "build_runner", lambda *_: build_runner("cpu"))
     machine = b.Machine("NVIDIA H200", l2_bytes=16384, copy_gigabytes_per_second=1000.0)

@@ -17,7 +17,6 @@ import torch
 from rich.console import Console
 
 from grader.building.build import compile_kernel
-from grader.course import Entry
 from grader.course.task import Bench, Case, Exercise, Input, Output, normal
 from grader.judge import fast
 from grader.present.timings import render_timings
@@ -71,7 +70,6 @@ class HostMemory:
 def task(**more: Any) -> Exercise:
     """out = 2 x."""
     described: dict[str, Any] = {
-        "title": "Twice",
         "summary": "out = 2 x",
         "launchers": "void twice(const float* x, float* out, int n, cudaStream_t stream)",
         "inputs": {"x": Input("n", normal(mean=1.0))},
@@ -79,7 +77,6 @@ def task(**more: Any) -> Exercise:
         "reference": lambda x: 2 * x,
         "cases": [Case("some", n=100)],
         "bench": [Bench("small", n=1000), Bench("large", n=5001)],
-        "hints": ["", "", ""],
         "name": "day00_tests/twice",
     }
     return Exercise(**{**described, **more})
@@ -257,9 +254,7 @@ def stage_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
     """The stage *fast* of a kernel of whose runs events saw so many microseconds, on the simulator as if it were a GPU."""
     folder = tmp_path / "exercises" / "day01_x"
     folder.mkdir(parents=True)
-    entry = Entry(tmp_path, "day01_x", "twice")
-    monkeypatch.setattr(Entry, "load", lambda self: task())
-    monkeypatch.setattr(fast, "gpu_architecture", lambda: "sm_90")
+    monkeypatch.setattr(fast, "gpu_architecture", lambda *_: "sm_90")
     monkeypatch.setattr(fast, "build_runner", lambda *_: build_runner("cpu"))
     monkeypatch.setattr(fast, "compile_kernel", lambda path, *_, **__: compile_kernel(path, "cpu", checks=False))
     monkeypatch.setattr(fast, "GpuMemory", HostMemory)
@@ -270,11 +265,11 @@ def stage_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
         timings = [
             Timing(case.name, "f32", "GPU", median_us=events_us, bytes=8 * case.dims["n"]) for case in task().bench
         ]
-        report = BenchReport(entry.name, "twice.cu", "cuda", machine, timings, "", "")
+        report = BenchReport("day01_x/twice", "twice.cu", "cuda", machine, timings, "", "")
         monkeypatch.setattr(fast, "bench", lambda *_, **__: report)
         file = folder / "twice.cu"
         file.write_text(text)
-        return fast.judge_fast(entry, file)
+        return fast.judge_fast(task(), file)
 
     return judge
 

@@ -7,7 +7,7 @@ import pytest
 
 from grader.errors import GraderError
 from grader.toolchain.compilers import cuda_home, find_cxx, find_nvcc
-from grader.toolchain.occupancy import GPUS, find_gpu, occupancy
+from grader.toolchain.occupancy import DEFAULT_GPU, GPUS, find_gpu, gpu_for, occupancy, runs
 
 
 def test_a_kernel_that_fills_the_gpu():
@@ -45,6 +45,26 @@ def test_in_words():
 )
 def test_names(name, gpu):
     assert find_gpu(name).name == gpu
+
+
+@pytest.mark.parametrize(
+    ("gpu", "needed", "does"),
+    [
+        ("sm_80", "sm_80", True),
+        ("sm_75", "sm_80", False),
+        ("sm_100", "sm_90", True),
+        ("sm_90", "sm_100", False),
+        ("sm_90", "sm_90a", True),
+        ("sm_100", "sm_90a", False),
+    ],
+)
+def test_which_gpu_runs_an_architecture(gpu, needed, does):
+    assert runs(gpu, needed) is does
+
+
+def test_the_gpu_that_is_shown_runs_the_exercise():
+    assert gpu_for("sm_80") is gpu_for("sm_90a") is GPUS[DEFAULT_GPU]
+    assert gpu_for("sm_100a").name == "B200" and gpu_for("sm_120").name == "RTX 5090"
 
 
 def test_an_unknown_gpu():

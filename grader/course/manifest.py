@@ -1,0 +1,201 @@
+"""``exercises/course.toml``: which days and exercises the course has, in order, and what a list shows of each.
+
+It is parsed into the structures of this file, which say what may stand there. Whatever does not fit is one error that
+names the line, the day and the exercise, and what to do.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from grader.errors import GraderError
+
+FILE = "exercises/course.toml"
+FORMAT = 1
+"""The version of the file that this grader reads. It changes when an older grader would misread the file."""
+
+KINDS = ("implement", "debug", "optimise")
+ALWAYS = ("builds", "correct", "safe")
+"""The stages that every exercise has; *efficient* and *fast* only where its task has bars and sizes to time."""
+
+Text = Annotated[str, Meta(min_length=1)]
+Architecture = Annotated[str, Meta(pattern=r"^sm_\d+a?$")]
+Stages = tuple[Literal["builds", "correct", "safe", "efficient", "fast"], ...]
+
+
+class ListedExercise(Struct, frozen=True, forbid_unknown_fields=True):
+    """One ``[[day.exercise]]``."""
+
+    name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]*$")]
+    """Of its files and of its variable in tasks.py."""
+    title: Text
+    kind: Literal["implement", "debug", "optimise"]
+    points: Annotated[int, Meta(ge=1)]
+    architecture: Architecture | None = None
+    """The oldest GPU architecture that runs it; None: the course's."""
+    stages: Stages | None = None
+    """None: the course's."""
+
+
+class ListedDay(Struct, frozen=True, forbid_unknown_fields=True):
+    """One ``[[day]]``."""
+
+    folder: Annotated[str, Meta(pattern=r"^day\d\d_[a-z0-9_]+$")]
+    title: Text
+    summary: Text
+    """What the day is about, in a line."""
+    exercises: tuple[ListedExercise, ...] = field(default=(), name="exercise")
+
+    @property
+    def number(self) -> int:
+        """6 of ``day06_flash_attention``."""
+        return int(self.folder[3:5])
+
+
+class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    format: int
+    title: Text
+    architecture: Architecture
+    stages: Stages
+    days: tuple[ListedDay, ...] = field(default=(), name="day")
+
+
+WANTED = {
+    "name": "A name has small letters, digits and underscores: it is the name of the exercise's files.",
+    "kind": f"An exercise is one of: {', '.join(KINDS)}.",
+    "points": "Points are a whole number from 1 on.",
+    "architecture": 'An architecture is written as nvcc names it: "sm_80", or "sm_90a" for one generation alone.',
+    "stages": f"The stages stand in order: {', '.join(ALWAYS)}, and where it has them efficient and fast.",
+    "folder": "A day's folder is called dayNN_topic, as day06_flash_attention.",
+}
+"""What to write in place of a value that is wrong."""
+
+
+def read_manifest(root: Path) -> Manifest:
+    """The course's file, checked against itself and against the files that it names."""
+    path = root / FILE
+    if not path.is_file():
+        hint = "Run `grader` inside the course folder, or set GRADER_COURSE to it."
+        raise GraderError(f"there is no {FILE} in {root}", hint)
+    text, data = read_toml(path)
+    version = data.get("format")
+    if version != FORMAT:
+        says = "does not say its format" if version is None else f"has the format {version!r}"
+        raise GraderError(
+            f"{path} {says}; this grader reads format {FORMAT}",
+            f"Where the file is newer than the grader: git pull, then make. Otherwise write format = {FORMAT}.",
+        )
+    try:
+        manifest = msgspec.convert(data, Manifest)
+    except msgspec.ValidationError as error:
+        raise _error(path, text, data, *_in_our_words(str(error))) from None
+    for place, key, problem, hint in _contradictions(root, manifest):
+        raise _error(path, text, data, place, key, problem, hint)
+    return manifest
+
+
+def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
+    """A TOML file as text and as data; what is wrong with it is a message."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        return text, tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise GraderError(f"{path} cannot be read: {error}", "It must be a readable file in UTF-8.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise GraderError(f"{path} is not TOML: {error}", "Correct that line, or the one before it.") from error
+
+
+Problem = tuple[tuple[int, ...], str, str, str]
+"""Where (the number of the day, and of the exercise in it), the key there, what is wrong with it, and what to do."""
+
+
+def _contradictions(root: Path, manifest: Manifest) -> Iterator[Problem]:
+    """What is wrong though every value by itself is right."""
+    if not _in_order(manifest.stages):
+        yield (), "stages", "they are not in order, or one is missing", WANTED["stages"]
+    days: set[int] = set()
+    for d, day in enumerate(manifest.days):
+        if day.number in days:
+            yield (d,), "folder", f"there are two days {day.number}", "Give one of them another number."
+        days.add(day.number)
+        needed = [f"lessons/{day.folder}/lesson.ipynb"]
+        needed += [f"exercises/{day.folder}/tasks.py"] if day.exercises else []
+        for file in needed:
+            if not (root / file).is_file():
+                yield (
+                    (d,),
+                    "folder",
+                    f"there is no {file}",
+                    "Put the file there, correct the name, or take the day out.",
+                )
+        names: set[str] = set()
+        for e, exercise in enumerate(day.exercises):
+            if exercise.name in names:
+                yield (d, e), "name", "the day has two exercises of this name", "Give one of them another name."
+            names.add(exercise.name)
+            if exercise.stages is not None and not _in_order(exercise.stages):
+                yield (d, e), "stages", "they are not in order, or one is missing", WANTED["stages"]
+            file = f"{day.folder}/{exercise.name}.cu"
+            # A learner's own file may be gone: `grader reset` brings it back. Without a solution, too, the name is wrong.
+            if not any((root / part / file).is_file() for part in ("exercises", "solutions")):
+                hint = "Put the file there, correct the name, or take the exercise out."
+                yield (d, e), "name", f"there is no exercises/{file}", hint
+
+
+def _in_order(stages: Stages) -> bool:
+    return stages[:3] == ALWAYS and stages[3:] in ((), ("efficient",), ("fast",), ("efficient", "fast"))
+
+
+def _in_our_words(error: str) -> Problem:
+    """What msgspec says, such as ``Expected `int`, got `str` - at `$.day[0].exercise[2].points```."""
+    message, _, at = error.partition(" - at ")
+    place = tuple(int(number) for number in re.findall(r"(?:day|exercise)\[(\d+)\]", at))
+    if unknown := re.search(r"unknown field `(.*)`", message):
+        known = msgspec.structs.fields((Manifest, ListedDay, ListedExercise)[len(place)])
+        return (
+            place,
+            unknown[1],
+            "nothing is called so",
+            f"Known here: {', '.join(item.encode_name for item in known)}.",
+        )
+    if missing := re.search(r"missing required field `(.*)`", message):
+        return place, missing[1], "it is missing", WANTED.get(missing[1], "")
+    key = (re.findall(r"\.([a-z]+)", at) or [""])[-1]
+    return place, key, message.replace("`", ""), WANTED.get(key, "")
+
+
+def _error(
+    path: Path, text: str, data: dict[str, Any], place: tuple[int, ...], key: str, problem: str, hint: str
+) -> GraderError:
+    words = []
+    table: Any = data
+    for word, name, number in zip(("day", "exercise"), ("folder", "name"), place):
+        table = table[word][number]
+        called = table.get(name) if isinstance(table, dict) else None
+        words.append(f"{word} {number + 1}" + (f" ({called})" if called else ""))
+    where = f"{path}:{_line(text, place, key)}: {', '.join([*words, key])}"
+    return GraderError(f"{where}: {problem}", hint or "CONTRIBUTING.md shows what stands in this file.")
+
+
+def _line(text: str, place: tuple[int, ...], key: str) -> int:
+    """The line of a key, or of the head of the table where the key should be."""
+    lines = text.splitlines()
+    head = 0
+    for number, name in zip(place, ("day", "day.exercise")):
+        found = [at for at in range(head, len(lines)) if re.match(rf"\s*\[\[\s*{re.escape(name)}\s*\]\]", lines[at])]
+        head = found[number] if number < len(found) else head
+    for at in range(head + len(place[:1]), len(lines)):
+        if re.match(r"\s*\[", lines[at]):
+            break
+        if re.match(rf"\s*{re.escape(key)}\s*=", lines[at]):
+            return at + 1
+    return head + 1
