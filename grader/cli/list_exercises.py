@@ -62,7 +62,8 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
         title = Text(f"  Day {day.number}  {day.title}", style="title")
         title.append(f"   {day.folder}", style="quiet")
         console.print(title)
-        console.print(Text(f"  {day.summary}", style="quiet"))
+        if day.summary:
+            console.print(Text(f"  {day.summary}", style="quiet"))
         table = Table.grid(padding=(0, 2, 0, 0))
         # A least width each, or a long title at the end would squeeze them.
         table.add_column(min_width=4 if plain else 3, no_wrap=True, justify="right")

@@ -49,7 +49,7 @@ class ListedDay(Struct, frozen=True, forbid_unknown_fields=True):
 
     folder: Annotated[str, Meta(pattern=r"^day\d\d_[a-z0-9_]+$")]
     title: Text
-    summary: Text
+    summary: str = ""
     """What the day is about, in a line."""
     exercises: tuple[ListedExercise, ...] = field(default=(), name="exercise")
 
@@ -192,7 +192,9 @@ def _line(text: str, place: tuple[int, ...], key: str) -> int:
     head = 0
     for number, name in zip(place, ("day", "day.exercise")):
         found = [at for at in range(head, len(lines)) if re.match(rf"\s*\[\[\s*{re.escape(name)}\s*\]\]", lines[at])]
-        head = found[number] if number < len(found) else head
+        if number >= len(found):
+            return 1  # written as inline tables
+        head = found[number]
     for at in range(head + len(place[:1]), len(lines)):
         if re.match(r"\s*\[", lines[at]):
             break

@@ -19,7 +19,8 @@ import time
 import zipfile
 from pathlib import Path
 
-from tests.exercises.conftest import COURSE, described, wrong_kernels
+from grader.authoring.mistakes import read_mistakes
+from tests.exercises.conftest import COURSE
 
 PAGE = resource.getpagesize()
 LIMIT_SECONDS = 600
@@ -39,14 +40,13 @@ def kinds(name: str) -> list[tuple[str, str]]:
     launcher = solution.rindex('extern "C"')
     body = solution.index("{\n", launcher) + 2
     made = [(text, "") for text in right]
-    for wrong in wrong_kernels():
-        if wrong.entry.name == entry.name:
-            made.append((wrong.text, wrong.stage if isinstance(wrong.stage, str) else " ".join(wrong.stage)))
-    made.append((entry.skeleton.read_text(), described(entry).get("skeleton", {}).get("stage", "correct")))
+    mistakes = read_mistakes(entry)
+    made += [(mistake.text(entry), " ".join(mistake.stages)) for mistake in mistakes.wrong]
+    made.append((entry.skeleton.read_text(), " ".join(mistakes.skeleton.stages) if mistakes.skeleton else "correct"))
     made.append((solution[:body] + "    *(volatile int*)8 = 1;\n" + solution[body:], "correct"))
     made.append((solution[:body] + "    for (volatile int i = 0;; i = i + 1) {}\n" + solution[body:], "correct"))
     made.append((head + brace + "    this is no C++\n" + tail, "builds"))
-    return [(text, stages if isinstance(stages, str) else " ".join(stages)) for text, stages in made]
+    return made
 
 
 def hand_in(folder: Path, count: int, name: str) -> dict[str, str]:

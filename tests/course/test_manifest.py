@@ -109,8 +109,8 @@ def test_what_does_not_fit_is_named_with_its_place(root: Path, find: str, replac
 
 def test_days_may_be_written_as_inline_tables(root: Path) -> None:
     head = TEXT.partition("[[day]]")[0]
-    (root / FILE).write_text(head + 'day = [{folder = "day01_first", title = "First"}]')
-    assert refused(root)[0] == f"{FILE}:1: day 1 (day01_first), summary: it is missing"
+    (root / FILE).write_text(head + 'day = [{folder = "day01_first"}]')
+    assert refused(root)[0] == f"{FILE}:1: day 1 (day01_first), title: it is missing"
 
 
 def test_without_tasks(root: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.authoring.mistakes import Mistake, read_mistakes
 from grader.building.build import compile_kernel
 from grader.course import Course, Entry
 from grader.errors import GraderError
@@ -23,41 +23,15 @@ COURSE = Course(ROOT)
 
 @dataclass(frozen=True)
 class Wrong:
-    """One mistake: a change of the solution, or a file of its own; where it must fail and what a learner must read."""
+    """One mistake of an exercise."""
 
     entry: Entry
-    name: str
-    stage: str | list[str]
-    """Where it must fail; a list where that may depend on chance, as with a race that may or may not spoil the output."""
-    says: str
-    find: str = ""
-    replace: str = ""
-    count: int = 1
-    file: str = ""
-
-    @property
-    def text(self) -> str:
-        """The whole wrong kernel."""
-        if self.file:
-            return (self.entry.wrong_kernels.parent / self.file).read_text()
-        solution = self.entry.solution.read_text()
-        found = solution.count(self.find)
-        assert found == self.count, (
-            f"{self.name!r}: {self.find!r} occurs {found} times in the solution, not {self.count}"
-        )
-        return solution.replace(self.find, self.replace)
-
-
-def described(entry: Entry) -> dict:
-    """The exercise's file of mistakes."""
-    if not entry.wrong_kernels.is_file():
-        return {}
-    return tomllib.loads(entry.wrong_kernels.read_text())
+    mistake: Mistake
 
 
 def wrong_kernels() -> list[Wrong]:
     """All mistakes of the course."""
-    return [Wrong(entry, **mistake) for entry in COURSE.exercises for mistake in described(entry).get("wrong", [])]
+    return [Wrong(entry, mistake) for entry in COURSE.exercises for mistake in read_mistakes(entry).wrong]
 
 
 @dataclass
@@ -72,12 +46,12 @@ class Kernels:
             self.folder
             / wrong.entry.day
             / wrong.entry.variable
-            / "".join(c if c.isalnum() else "_" for c in wrong.name)
+            / "".join(c if c.isalnum() else "_" for c in wrong.mistake.name)
         )
         place.mkdir(parents=True, exist_ok=True)
         path = place / f"{wrong.entry.variable}.cu"
         if not path.exists():
-            path.write_text(wrong.text)
+            path.write_text(wrong.mistake.text(wrong.entry))
         return path
 
 
@@ -95,7 +69,7 @@ def built_ahead(request: pytest.FixtureRequest, kernels: Kernels) -> Iterator[No
         values = getattr(getattr(item, "callspec", None), "params", {})
         if "wrong" in values:
             wrong = values["wrong"]
-            with contextlib.suppress(AssertionError, OSError):  # the test itself will say so
+            with contextlib.suppress(GraderError, OSError):  # the test itself will say so
                 files.append(kernels.path(wrong))
         elif "kernel" in values:
             files.append(values["kernel"])

@@ -1,17 +1,15 @@
-"""What every exercise keeps to, whatever it is about: its files, its hints, and references that nothing trivial meets."""
+"""What every exercise keeps to, whatever it is about: the rules of `grader dev check`, and references that nothing trivial meets."""
 
 from __future__ import annotations
-
-import re
 
 import pytest
 import torch
 
+from grader.authoring import day_rules, exercise_rules
 from grader.comparison.compare import compare
-from grader.course import Entry
+from grader.course import Day, Entry
 from grader.course.task import Call, Case, Exercise, torch_dtype
-from grader.course.tolerance import LARGEST
-from tests.exercises.conftest import COURSE, ROOT, described
+from tests.exercises.conftest import COURSE
 from tests.seeds import SEED
 
 ENTRIES = COURSE.exercises
@@ -26,91 +24,18 @@ every_exercise = pytest.mark.parametrize("entry", ENTRIES, ids=names)
 
 
 @every_exercise
-def test_files_are_there(entry: Entry) -> None:
-    assert entry.skeleton.is_file()
-    assert entry.solution.is_file()
-    assert len(entry.designs) >= 2, "at least two right kernels of other designs"
-    assert len(described(entry).get("wrong", [])) >= 6, "at least six mistakes that people make"
+def test_it_lacks_nothing(entry: Entry) -> None:
+    """What `grader dev check` asks of an exercise."""
+    assert not exercise_rules.lacks(entry)
 
 
-@every_exercise
-def test_three_hints(entry: Entry) -> None:
-    hints = entry.hints
-    assert len(hints) == 3
-    assert all(len(hint) > 20 for hint in hints) and len(set(hints)) == 3
+@pytest.mark.parametrize("day", COURSE.days, ids=lambda day: day.folder)
+def test_its_day_lacks_nothing(day: Day) -> None:
+    assert not day_rules.lacks(day)
 
 
-@every_exercise
-def test_the_summary_says_what_happens_at_empty_input(entry: Entry) -> None:
-    assert len(" ".join(entry.load().summary.split())) > 60
-
-
-def test_no_kernel_without_a_task() -> None:
-    for part in ("exercises", "solutions"):
-        for file in sorted((ROOT / part).glob("day*/*.cu")):
-            assert any(file in (e.skeleton, e.solution) for e in ENTRIES), f"{file} belongs to no exercise"
-    for file in sorted((ROOT / "tests" / "exercises").glob("day*/*.cu")):
-        assert any(file in e.designs or file.name in wrong_files(e) for e in ENTRIES), f"{file} belongs to no exercise"
-
-
-def wrong_files(entry: Entry) -> list[str]:
-    """Names of the whole wrong kernels of an exercise."""
-    return [mistake["file"] for mistake in described(entry).get("wrong", []) if "file" in mistake]
-
-
-def meaningful_lines(text: str) -> list[str]:
-    """The lines that a solution must keep: all but blank ones and the comments that say what is TO DO."""
-    kept: list[str] = []
-    within = False
-    for line in text.splitlines():
-        stripped = line.strip()
-        comment = stripped.startswith("//")
-        within = comment and (within or "TODO" in stripped)
-        if stripped and not within and not ("TODO" in stripped and "//" in stripped):
-            kept.append(stripped)
-    return kept
-
-
-@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.kind == "implement"], ids=names)
-def test_solving_only_adds_lines(entry: Entry) -> None:
-    """Else a learner cannot tell which given line has to go."""
-    solution = iter(line.strip() for line in entry.solution.read_text().splitlines())
-    for line in meaningful_lines(entry.skeleton.read_text()):
-        assert any(line == other for other in solution), f"the solution lacks, at its place: {line}"
-
-
-@pytest.mark.parametrize("entry", ENTRIES, ids=names)
-def test_only_exercises_have_things_to_do(entry: Entry) -> None:
-    has = "TODO" in entry.skeleton.read_text()
-    assert has == (entry.kind == "implement")
-    assert "TODO" not in entry.solution.read_text()
-
-
-@every_exercise
-def test_kernels_include_cuda_headers_only(entry: Entry) -> None:
-    for file in (entry.skeleton, entry.solution, *entry.designs):
-        for include in re.findall(r"#include\s*([<\"].*?[>\"])", file.read_text()):
-            assert include.startswith("<"), f"{file.name} includes {include}"
-
-
-@every_exercise
-def test_tolerances_are_tight_enough(entry: Entry) -> None:
-    task = entry.load()
-    given = [*task.tolerance.values(), *(o.tolerance for o in task.outputs.values() if o.tolerance is not None)]
-    assert all(0 < value <= LARGEST for value in given)
-
-
-@every_exercise
-def test_bars_have_a_case(entry: Entry) -> None:
-    task = entry.load()
-    assert bool(task.bars) == (task.efficient is not None)
-
-
-@every_exercise
-def test_a_case_of_random_sizes_and_ragged_ones(entry: Entry) -> None:
-    task = entry.load()
-    drawn = [{str(sorted(task.dims_of(case, seed).items())) for seed in range(5)} for case in task.cases]
-    assert any(len(different) > 1 for different in drawn), "no case draws its sizes afresh"
+def test_no_kernel_of_a_day_that_is_not_listed() -> None:
+    assert not list(day_rules.unlisted_days(COURSE))
 
 
 @pytest.fixture

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from grader.authoring.mistakes import Failure, read_mistakes
 from grader.course import Entry
 from grader.judge import check
 from grader.verdict import PASSED, STAGES, Verdict
-from tests.exercises.conftest import COURSE, Kernels, Wrong, as_seen, described, wrong_kernels
+from tests.exercises.conftest import COURSE, Kernels, Wrong, as_seen, wrong_kernels
 from tests.seeds import SEED
 
 ENTRIES = COURSE.exercises
@@ -48,32 +49,28 @@ def test_skeleton_builds_and_fails(entry: Entry, kernel: Path) -> None:
     verdict = verdict_of(entry, kernel)
     assert verdict.stage("builds").status == PASSED, as_seen(verdict)
     assert not verdict.passed and verdict.exit_code == 1
-    reason = described(entry).get("skeleton")
-    if reason is None:
-        assert entry.kind == "implement", (
-            f"{entry.wrong_kernels.name} does not say in [skeleton] why the skeleton fails"
-        )
-        return
-    must_fail(verdict, reason["stage"], reason["says"])
+    reason = read_mistakes(entry).skeleton
+    if reason is not None:
+        must_fail(verdict, reason)
 
 
 WRONG = wrong_kernels()
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=[f"{w.entry.name}: {w.name}" for w in WRONG])
+@pytest.mark.parametrize("wrong", WRONG, ids=[f"{w.entry.name}: {w.mistake.name}" for w in WRONG])
 def test_wrong_kernel_fails_as_a_learner_needs(wrong: Wrong, kernels: Kernels) -> None:
-    stages = [wrong.stage] if isinstance(wrong.stage, str) else wrong.stage
-    last = max(stages, key=STAGES.index)
-    must_fail(verdict_of(wrong.entry, kernels.path(wrong), last), wrong.stage, wrong.says)
+    last = max(wrong.mistake.stages, key=STAGES.index)
+    must_fail(verdict_of(wrong.entry, kernels.path(wrong), last), wrong.mistake)
 
 
 def test_there_are_many_wrong_kernels() -> None:
     assert len(WRONG) >= 60
 
 
-def must_fail(verdict: Verdict, stage: str | list[str], says: str) -> None:
+def must_fail(verdict: Verdict, failure: Failure) -> None:
     seen = as_seen(verdict)
     assert verdict.failed_stage is not None, f"it passes\n{seen}"
-    stages = [stage] if isinstance(stage, str) else stage
-    assert verdict.failed_stage.name in stages, f"it fails at {verdict.failed_stage.name}, not {stages}\n{seen}"
-    assert " ".join(says.lower().split()) in seen.lower(), f"{says!r} is not in:\n{seen}"
+    assert verdict.failed_stage.name in failure.stages, (
+        f"it fails at {verdict.failed_stage.name}, not {failure.stages}\n{seen}"
+    )
+    assert " ".join(failure.says.lower().split()) in seen.lower(), f"{failure.says!r} is not in:\n{seen}"

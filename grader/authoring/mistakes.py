@@ -1,0 +1,67 @@
+"""``tests/exercises/dayNN_topic/name.toml``: mistakes that people make in an exercise, and how its skeleton fails."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from grader.course import Entry
+from grader.course.manifest import read_toml
+from grader.errors import GraderError
+
+Stage = Literal["builds", "correct", "safe", "efficient", "fast"]
+
+
+class Failure(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a kernel must fail, and what a learner must then read."""
+
+    stage: Stage | tuple[Stage, ...]
+    """Several where it may depend on chance, as with a race that may or may not spoil the output."""
+    says: str
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """All of them."""
+        return (self.stage,) if isinstance(self.stage, str) else self.stage
+
+
+class Mistake(Failure, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One wrong kernel: the solution with a change, or a file of its own."""
+
+    name: str
+    find: str = ""
+    replace: str = ""
+    count: int = 1
+    """How often ``find`` occurs in the solution."""
+    file: str = ""
+
+    def text(self, entry: Entry) -> str:
+        """The whole wrong kernel."""
+        if self.file:
+            return (entry.wrong_kernels.parent / self.file).read_text(encoding="utf-8")
+        solution = entry.solution.read_text(encoding="utf-8")
+        found = solution.count(self.find) if self.find else 0
+        if found != self.count:
+            raise GraderError(f"{self.find!r} occurs {found} times in the solution, not {self.count}")
+        return solution.replace(self.find, self.replace)
+
+
+class Mistakes(Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    wrong: tuple[Mistake, ...] = ()
+    skeleton: Failure | None = None
+    """Where an exercise to debug or to optimise fails as it is given."""
+
+
+def read_mistakes(entry: Entry) -> Mistakes:
+    """The mistakes of an exercise; none where the file is not there yet."""
+    path = entry.wrong_kernels
+    if not path.is_file():
+        return Mistakes()
+    try:
+        return msgspec.convert(read_toml(path)[1], Mistakes)
+    except msgspec.ValidationError as error:
+        raise GraderError(f"{path}: {error}", "CONTRIBUTING.md shows what stands in this file.") from None

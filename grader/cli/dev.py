@@ -1,0 +1,126 @@
+"""``grader dev``: begins a day or an exercise, and says what it still lacks. For authors of the course."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from grader.cli.messages import shown_path
+from grader.course import Course, Day, Entry
+from grader.present import theme, words
+
+app = typer.Typer(help="For authors: begin a day or an exercise, and see what it still lacks.", rich_markup_mode=None)
+new = typer.Typer(help="Begin a day or an exercise.", rich_markup_mode=None)
+app.add_typer(new, name="new")
+
+
+class Kind(enum.StrEnum):
+    """What the learner does."""
+
+    implement = "implement"
+    debug = "debug"
+    optimise = "optimise"
+
+
+Title = Annotated[str, typer.Option(metavar="TITLE", help="What a list calls it.")]
+
+
+@new.command("day")
+def new_day(
+    folder: Annotated[str, typer.Argument(metavar="DAY_FOLDER", help="Its folder: day11_quantisation.")],
+    title: Title,
+) -> int:
+    """Begin a day: an entry in course.toml, and a lesson with its sections."""
+    from grader.authoring import new
+
+    course = Course()
+    _say(course, new.new_day(course, folder, title), folder)
+    return 0
+
+
+@new.command("exercise")
+def new_exercise(
+    name: Annotated[str, typer.Argument(metavar="DAY/NAME", help="Its day, and the name of its files.")],
+    title: Title,
+    kind: Annotated[Kind, typer.Option(help="What the learner does.")],
+    points: Annotated[int, typer.Option(min=1, help="What it is worth.")] = 10,
+) -> int:
+    """Begin an exercise: an entry in course.toml, and every file that it needs."""
+    from grader.authoring import new
+
+    course = Course()
+    files = new.new_exercise(course, name, kind.value, title, points)
+    _say(course, files, f"{files[0].parent.name}/{files[0].stem}")
+    return 0
+
+
+@app.command("check")
+def check(
+    part: Annotated[
+        str | None, typer.Argument(metavar="[DAY[/NAME]]", help="A day or an exercise; without it the whole course.")
+    ] = None,
+) -> int:
+    """Say what a day or an exercise still lacks. Exit code: 0 nothing, 1 something.
+
+    No kernel runs: whether each gets the verdict that it deserves is tested by tests/exercises.
+    """
+    from grader.authoring import day_rules, exercise_rules
+
+    course = Course()
+    console = theme.console()
+    missing = 0
+    parts = _parts(course, part)
+    for where in parts:
+        with console.status(f"checking {_name(where)}"):
+            if isinstance(where, Course):
+                found = list(day_rules.unlisted_days(where))
+            else:
+                found = day_rules.lacks(where) if isinstance(where, Day) else exercise_rules.lacks(where)
+        if found:
+            console.print(Text(f"\n  {_name(where)}", style="title"))
+        for lack in found:
+            place = f"    {shown_path(lack.file, course)}{f':{lack.line}' if lack.line else ''}: "
+            console.print(Text.assemble((place, "quiet"), lack.says), soft_wrap=True)
+        missing += len(found)
+    console.print()
+    if missing:
+        console.print(Text(f"  {words.count(missing, 'thing')} to do.", style="bad"))
+        return 1
+    console.print(Text("  Nothing is missing.", style="good"))
+    tests = ".venv/bin/python -m pytest tests/exercises"
+    tests += f" -k {parts[-1].variable}" if part and isinstance(parts[-1], Entry) else ""
+    console.print(
+        Text(f"  Whether its kernels get the verdicts that they deserve: {tests}", style="quiet"), soft_wrap=True
+    )
+    return 0
+
+
+Part = Course | Day | Entry
+
+
+def _name(part: Part) -> str:
+    return part.manifest.title if isinstance(part, Course) else part.folder if isinstance(part, Day) else part.name
+
+
+def _parts(course: Course, part: str | None) -> list[Part]:
+    """What to look at: everything, a day with its exercises, or one exercise."""
+    days = [day for day in course.days if part is None or part.rstrip("/") in (day.folder, str(day.number))]
+    if not days and part is not None:
+        return [course.find(part)]
+    parts: list[Part] = [] if part else [course]
+    for day in days:
+        parts += [day, *day.exercises]
+    return parts
+
+
+def _say(course: Course, files: list[Path], name: str) -> None:
+    """The files that were written, and what comes next."""
+    console = theme.console()
+    for file in files:
+        console.print(Text(f"  {shown_path(file, course)}"), soft_wrap=True)
+    line = Text("  What it still lacks: ")
+    console.print(line.append(f"grader dev check {name}", style="command"))

@@ -1,0 +1,115 @@
+"""The rules of ``grader dev check``: the course keeps them all, and each sees that it is broken."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+EXERCISE = "day02_reductions/softmax"
+DEBUG = "day02_reductions/racy_reduce"
+
+
+def test_the_course_lacks_nothing(dev) -> None:  # type: ignore[no-untyped-def]
+    code, said = dev("check")
+    assert code == 0 and "Nothing is missing." in said
+
+
+BROKEN = [
+    ("exercises/day02_reductions/softmax.cu", r"// TODO.*", "// here", "softmax.cu: no comment says what is TODO"),
+    ("exercises/day02_reductions/softmax.cu", r"#include <cuda_fp16.h>", '#include "mine.h"', r"softmax.cu:\d+: it includes a file"),
+    ("exercises/day02_reductions/softmax.cu", r"#include <cuda_fp16.h>", "#include <cstdio>", r"softmax.cu:\d+: the solution lacks, after its line \d+: #include <cstdio>"),
+    ("solutions/day02_reductions/softmax.cu", r"#include <cuda_fp16.h>", "#include <cuda_fp16.h>  // TODO", r"solutions/.*softmax.cu:\d+: it still has a TODO"),
+    ("exercises/day02_reductions/hints.toml", r"softmax = \[", "softmax = ['''\nOne more of these hints.''',", r"hints.toml:3: softmax: 4 of 3 hints"),
+    ("exercises/day02_reductions/hints.toml", r"softmax = \[\s*'''[^']*'''", "softmax = ['Try.'", r"hints.toml:3: softmax: a hint is too short"),
+    ("exercises/day02_reductions/tasks.py", r'(?s)title_of_nothing|summary=\(\s*"Softmax of each.*?\n    \),', 'summary="Softmax.",', r"tasks.py:\d+: softmax: the summary does not say"),
+    ("exercises/day02_reductions/tasks.py", r'Case\("no row", rows=0, cols=7\),\s*Case\("no column", rows=3, cols=0\),', "", r"softmax: no case has a size of 0: what happens at empty input"),
+    ("exercises/day02_reductions/tasks.py", r'(?s)(softmax = Exercise.*?)Case\("random sizes".*?\),\n', r"\1", "softmax: no case draws its sizes afresh"),
+    ("exercises/day02_reductions/tasks.py", r"reference=softmax_reference", "reference=lambda x: x[:, :1, :, :]", r"softmax: the reference fails in the case 'no row': IndexError"),
+    ("exercises/day02_reductions/tasks.py", r"reference=softmax_reference", 'tolerance={"f16": 0.2}, reference=softmax_reference', "softmax: the tolerance 0.2 is not above 0 and at most 0.05"),
+    ("exercises/day02_reductions/tasks.py", r'efficient=Case\("counted", rows=8, cols=4096\),', "", "softmax: bars and the case that they are counted in"),
+    ("exercises/day02_reductions/tasks.py", r'bench=\[Bench\("small", rows=64, cols=1024\), Bench\("large", rows=16384, cols=4096\)\],\n    torch_baseline=lambda x: torch.softmax', "torch_baseline=lambda x: torch.softmax", r"course.toml:\d+: day02_reductions/softmax lists the stages .* it has builds, correct, safe, efficient$"),
+    ("exercises/day02_reductions/tasks.py", r"softmax = Exercise\(", "soft_max = Exercise(", r"tasks.py describes no Exercise 'softmax'"),
+    ("tests/exercises/day02_reductions/softmax.toml", r"(?s)\[\[wrong\]\].*", "", "softmax.toml: 0 of at least 6 wrong kernels"),
+    ("tests/exercises/day02_reductions/softmax.toml", r"find = '''", "find = '''no such text", r"softmax.toml:\d+: '.*occurs 0 times in the solution, not 1"),
+    ("tests/exercises/day02_reductions/softmax.toml", r'says = ".*"', 'says = ""', r"softmax.toml:\d+: '.*' does not say what the learner must read"),
+    ("tests/exercises/day02_reductions/softmax.toml", r"find = '''[^']*'''\nreplace = '''[^']*'''", 'file = "none.cu"', r"softmax.toml:\d+: '.*': there is no file none.cu"),
+    ("tests/exercises/day02_reductions/softmax.toml", r'stage = ".*"', 'stage = "quick"', r"softmax.toml: Invalid enum value 'quick'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "find", "replace", "says"), BROKEN, ids=[f"{n}" for n in range(len(BROKEN))])
+def test_an_exercise_that_breaks_a_rule(root: Path, dev, file: str, find: str, replace: str, says: str) -> None:  # type: ignore[no-untyped-def]
+    text = (root / file).read_text()
+    changed, count = re.subn(find, lambda found: found.expand(replace), text, count=0 if "TODO" in find else 1)
+    assert count, "the rule is tested by a change of this text"
+    (root / file).write_text(changed)
+    code, said = dev("check", EXERCISE)
+    assert code == 1 and re.search(says, said, re.MULTILINE), said
+
+
+def test_mistakes_of_one_name(root: Path, dev) -> None:  # type: ignore[no-untyped-def]
+    file = root / "tests/exercises/day02_reductions/softmax.toml"
+    first, second = re.findall(r'name = ".*"', file.read_text())[:2]
+    file.write_text(file.read_text().replace(second, first))
+    assert "two mistakes are called" in dev("check", EXERCISE)[1]
+
+
+def test_a_debug_exercise_says_why_it_fails(root: Path, dev) -> None:  # type: ignore[no-untyped-def]
+    file = root / "tests/exercises/day02_reductions/racy_reduce.toml"
+    file.write_text(re.sub(r"(?s)\[skeleton\].*?(?=\[\[wrong)", "", file.read_text()))
+    (root / "exercises/day02_reductions/racy_reduce.cu").open("a").write("// TODO\n")
+    code, said = dev("check", DEBUG)
+    assert code == 1 and "the table [skeleton] is missing" in said and "racy_reduce.cu:42: it still has a TODO" in said
+
+
+def test_files_that_are_not_there(root: Path, dev) -> None:  # type: ignore[no-untyped-def]
+    (root / "exercises/day02_reductions/softmax.cu").unlink()
+    for design in (root / "tests/exercises/day02_reductions").glob("softmax.*.cu"):
+        design.unlink()
+    said = dev("check", EXERCISE)[1]
+    assert "exercises/day02_reductions/softmax.cu: the file is missing" in said
+    assert "softmax.<design>.cu: 0 of at least 2 right kernels" in said
+
+
+def test_a_lesson_in_another_order(root: Path, dev) -> None:  # type: ignore[no-untyped-def]
+    file = root / "lessons/day02_reductions/lesson.ipynb"
+    text = file.read_text()
+    for find, replace, says in (
+        ("# Day 2: reductions", "# Day 2: sums", "does not begin with the title '# Day 2: Reductions'"),
+        ("## What goes wrong", "## Faults", "the section 'what goes wrong' is missing"),
+        ("## The reference", "## What it costs", "the section 'the reference' is missing"),
+        ("## The idea: a tree", "## What to remember", "the section 'the reference' (cell 6) stands after 'what to remember'"),
+        ("`rms_norm`", "`rms`", "the lesson does not name the exercise `rms_norm`"),
+    ):  # fmt: skip
+        assert find in text
+        file.write_text(text.replace(find, replace))
+        code, said = dev("check", "2")
+        assert code == 1 and says in said, said
+    file.write_text(json.dumps({"cells": [{}]}))
+    assert "lesson.ipynb is no notebook" in dev("check", "2")[1]
+
+
+def test_a_day_that_is_not_listed(root: Path, dev) -> None:  # type: ignore[no-untyped-def]
+    file = root / "exercises/course.toml"
+    file.write_text(file.read_text().partition('[[day]]\nfolder = "day02')[0])
+    (root / "lessons/day77_empty").mkdir()
+    code, said = dev("check")
+    for part in ("lessons", "exercises", "solutions", "tests/exercises"):
+        assert f"{part}/day02_reductions: it belongs to no day of exercises/course.toml" in said
+    assert code == 1 and "day77" not in said
+
+
+def test_what_belongs_to_nothing(root: Path, dev) -> None:  # type: ignore[no-untyped-def]
+    stray = ["exercises/day02_reductions/a.cu", "solutions/day02_reductions/b.cu"]
+    stray += ["tests/exercises/day02_reductions/c.cu", "tests/exercises/day02_reductions/d.toml"]
+    for name in stray:
+        (root / name).write_text("")
+    (root / "exercises/day02_reductions/hints.toml").open("a").write("\nother = []\n")
+    (root / "exercises/day02_reductions/tasks.py").open("a").write("\nsoft = softmax\n")
+    code, said = dev("check", "2")
+    assert code == 1 and all(f"{name}: it belongs to no exercise of exercises/course.toml" in said for name in stray)
+    assert re.search(r"hints.toml:\d+: other is no exercise of", said)
+    assert re.search(r"tasks.py:\d+: soft does not stand in", said)
