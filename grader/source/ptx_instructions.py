@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 # PTX's types as those of C++. A register of 16 bits that holds a half is a number of 16 bits here.
 _TYPES = {
@@ -72,20 +73,12 @@ _SHUFFLES = {"idx": "index", "up": "up", "down": "down", "bfly": "exclusive_or"}
 _VOTES = {"ballot": "ballot", "all": "all", "any": "any", "uni": "uniform"}
 _REDUCTIONS = {"add": "add", "min": "min", "max": "max", "and": "bit_and", "or": "bit_or", "xor": "bit_xor"}
 
-# Matrix products: shape and types of d, a, b, c.
+# Matrix products: shape and types of d, a, b, c. One table serves the simulator and this.
+_MMA_SHAPES = Path(__file__).parents[1] / "simulator" / "include" / "sim" / "mma_shapes.def"
+_MMA_ROW = re.compile(r"^SIM_MMA\( *(\d+), *(\d+), *(\d+), *(\w+), *(\w+), *(\w+)\)$", re.MULTILINE)
 _MMA = {
-    "m16n8k16.row.col.f32.f16.f16.f32": "m16n8k16_f32_f16",
-    "m16n8k16.row.col.f32.bf16.bf16.f32": "m16n8k16_f32_bf16",
-    "m16n8k16.row.col.f16.f16.f16.f16": "m16n8k16_f16_f16",
-    "m16n8k8.row.col.f32.f16.f16.f32": "m16n8k8_f32_f16",
-    "m16n8k8.row.col.f32.bf16.bf16.f32": "m16n8k8_f32_bf16",
-    "m16n8k8.row.col.f16.f16.f16.f16": "m16n8k8_f16_f16",
-    "m16n8k8.row.col.f32.tf32.tf32.f32": "m16n8k8_f32_tf32",
-    "m16n8k4.row.col.f32.tf32.tf32.f32": "m16n8k4_f32_tf32",
-    "m16n8k32.row.col.s32.s8.s8.s32": "m16n8k32_s32_s8",
-    "m16n8k32.row.col.s32.u8.u8.s32": "m16n8k32_s32_u8",
-    "m16n8k16.row.col.s32.s8.s8.s32": "m16n8k16_s32_s8",
-    "m16n8k16.row.col.s32.u8.u8.s32": "m16n8k16_s32_u8",
+    f"m{m}n{n}k{k}.row.col.{d}.{a}.{b}.{d}": f"m{m}n{n}k{k}_{d}_{a}_{b}"
+    for m, n, k, d, a, b in _MMA_ROW.findall(_MMA_SHAPES.read_text(encoding="utf-8"))
 }
 
 # Pieces of patterns.
@@ -152,11 +145,11 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
         r"wmma\.load\.(?P<side>a|b)\.sync\.aligned\.(?P<layout>row|col)\.m16n16k16\.shared\.bf16",
         lambda f: f"wmma_load_bf16<{_truth(f['side'] == 'a')}, {_truth(f['layout'] == 'row')}>",
     ),
+    (r"mma\.sync\.aligned\.m8n8k4\.row\.col\.f64\.f64\.f64\.f64", _same("mma_f64")),
     (
         r"mma\.sync\.aligned\.(?P<shape>[\w.]+?)(?:\.satfinite)?",
         lambda f: f"mma<::sim::Mma::{_MMA[f['shape']]}>" if f["shape"] in _MMA else None,
     ),
-    (r"mma\.sync\.aligned\.m8n8k4\.row\.col\.f64\.f64\.f64\.f64", _same("mma_f64")),
     (
         r"ldmatrix\.sync\.aligned\.m8n8\.x[124](?P<t>\.trans)?(?:\.shared(?:::cta)?)?\.b16",
         lambda f: f"ldmatrix<{'true' if f['t'] else 'false'}>",

@@ -22,7 +22,7 @@ def test_vectors_of_registers_are_flattened():
         'asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "\n"{%0,%1}, {%2}, {%3}, {%0,%1};\\n"'
         ' : "+f"(d0), "+f"(d1) : "r"(a), "r"(b));'
     )
-    assert "f32_f16>((d0), (d1), (a), (b), (d0), (d1))" in text and text.count("\n") == 1
+    assert "f32_f16_f16>((d0), (d1), (a), (b), (d0), (d1))" in text and text.count("\n") == 1
 
 
 def test_addresses_predicates_and_declared_registers():
