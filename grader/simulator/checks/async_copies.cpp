@@ -33,15 +33,15 @@ void async_copy(Thread& thread, void* shared, const void* global, size_t bytes, 
         if (site->guarded) the_launch.cell_lock.unlock();
     });
     // The copy arrives some time before the wait: until then nobody may touch its destination.
-    Stamp stamp = state.stamp;
+    Epoch epoch = state.epoch;
     each_piece(shared, bytes, [&](uintptr_t to, unsigned size_log2) {
         AccessSite* site = prepare_and_log(state, to, Access::async_write, size_log2, address);
         if (!site || !site->cells) return;
-        Cell* cell = site->cells + ((to - site->base) >> site->shift);
+        ShadowCell* cell = site->cells + ((to - site->base) >> site->shift);
         unsigned count = size_log2 > site->shift ? 1u << (size_log2 - site->shift) : 1;
         for (unsigned i = 0; i < count; ++i) {
             write_cell(state, cell[i], *site, to);
-            cell[i].write = with_time(stamp, time_pending);
+            cell[i].write = epoch.with_time(Epoch::time_pending);
         }
     });
     ThreadExtras& extras = extras_of(state);
@@ -68,8 +68,8 @@ void async_wait(Thread& thread, unsigned groups_that_may_be_pending) {
         size_t first = (copy.shared - region->base) >> region->shift;
         size_t last = (copy.shared - region->base + copy.bytes - 1) >> region->shift;
         for (size_t i = first; i <= last && i < region->cell_count(); ++i) {
-            Cell& cell = region->cells[i];
-            if (cell.write == with_time(state.stamp, time_pending)) cell.write = state.stamp;
+            ShadowCell& cell = region->cells[i];
+            if (cell.write == state.epoch.with_time(Epoch::time_pending)) cell.write = state.epoch;
         }
     }
     size_t kept = copies.size() - done;

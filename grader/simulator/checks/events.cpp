@@ -298,12 +298,12 @@ int writer(const void* data, unsigned writer[6]) {
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
     Region* region = find_region(address);
     if (!region || !region->cells) return 0;
-    const Cell& cell = region->cells[(address - region->base) >> region->shift];
-    Stamp stamp = cell.write;
+    const ShadowCell& cell = region->cells[(address - region->base) >> region->shift];
+    Epoch epoch = cell.write;
     // An ordinary write later than an atomic operation has taken its place or a later time.
-    if (is_atomic(cell.reads) && cell.reads >> time_shift >= stamp >> time_shift) stamp = cell.reads;
-    if (serial_of(stamp) == 0) return 0;
-    return name_thread(serial_of(stamp), thread_of(stamp), writer, writer + 3);
+    if (cell.reads.atomic() && cell.reads.not_earlier_than(epoch)) epoch = cell.reads;
+    if (epoch.serial() == 0) return 0;
+    return name_thread(epoch.serial(), epoch.thread(), writer, writer + 3);
 }
 
 }  // namespace sim::events

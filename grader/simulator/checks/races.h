@@ -8,7 +8,7 @@ namespace sim::checks {
 
 // Whether one thread's access happened before what `thread` does now. Not for shared memory of other blocks.
 // `variable`: when the access was an atomic operation, what it was on.
-bool ordered(const ThreadState& thread, Stamp access, const void* variable = nullptr);
+bool ordered(const ThreadState& thread, Epoch access, const void* variable = nullptr);
 // Whether all that the block did before its time `time` happened before what `thread` does now, thanks to barriers.
 bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t time);
 // Whether the serial belongs to this block, now or before a barrier of the grid.
@@ -16,7 +16,7 @@ bool is_own(const BlockState& block, uint32_t serial);
 
 // A race between the thread's access and an earlier one.
 void report_race(const ThreadState& thread, const void* code, Access access, uint32_t bytes, uintptr_t address,
-                 const Region* region, Stamp other, uint16_t other_site, Access other_access);
+                 const Region* region, Epoch other, uint16_t other_site, Access other_access);
 
 // --- what orders ---
 void block_joined(BlockState& block);                                                 // all live threads met
