@@ -40,6 +40,14 @@ void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site);
 void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site, uintptr_t address);
 void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, bool reads, bool block_scope);
 
+// Whether a set of ordinary reads is known by its extent alone, and the thread is within that: lanes of its warp since the
+// warp last met, several warps of its block since the block's last barrier, or threads of several blocks.
+SIM_ALWAYS_INLINE bool has_reader(const ThreadState& thread, const AccessSite& site, Epoch reads) {
+    if (reads.reach() != thread.covered) return reads.without_lane() == thread.warp_covered;
+    if (reads.same_block(thread.epoch) && !(reads < thread.floors[shared_window].end())) return true;
+    return reads.sharing() == many_blocks && site.window != shared_window;
+}
+
 SIM_ALWAYS_INLINE void read_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     const EpochRange& floor = thread.floors[site.window];
     // Written by someone, and before the last barrier.
@@ -48,8 +56,7 @@ SIM_ALWAYS_INLINE void read_cell(ThreadState& thread, ShadowCell& cell, const Ac
     if (reads < floor.end()) {
         cell.reads = thread.epoch;
         cell.read_site = site.id;
-    } else if (reads != thread.epoch && reads.reach() != thread.covered &&
-               reads.without_lane() != thread.warp_covered) {
+    } else if (reads != thread.epoch && !has_reader(thread, site, reads)) {
         add_reader(thread, cell, site);
     }
 }

@@ -58,6 +58,7 @@ class Epoch {
     constexpr Sharing sharing() const { return static_cast<Sharing>(Reach::get(word_)); }
     constexpr bool atomic() const { return Atomic::get(word_) != 0; }
     constexpr bool pending() const { return time() == time_pending; }
+    constexpr bool same_block(Epoch other) const { return Serial::get(word_ ^ other.word_) == 0; }
 
     constexpr Epoch with_time(uint32_t time) const { return Epoch(Time::replace(word_, time)); }
     constexpr Epoch with_thread(unsigned thread) const { return Epoch(Thread::replace(word_, thread)); }

@@ -27,6 +27,7 @@ struct Conflict {
     Epoch epoch;  // of one member that is not ordered
     uint16_t site;
 };
+constexpr Epoch of_another_block = never;  // it is not known of which
 
 // A set of which only the extent is known: every lane of the warp, or every thread of the block, may be a member.
 bool all_known(const ThreadState& thread, Epoch set, const void* variable) {
@@ -71,8 +72,12 @@ Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, co
     }
     if (all_known(thread, set, variable)) return conflict;
     conflict.unordered = true;
-    // The first member stands for all, unless it is the thread itself.
-    if (serial == block.serial && set.thread() == thread.thread->linear) {
+    // The first member stands for all, unless it is the thread itself, or of its block and ordered.
+    if (set.sharing() == many_blocks && serial == block.serial &&
+        ordered(thread, set.with_sharing(one_lane), variable)) {
+        conflict.epoch = of_another_block;
+        conflict.site = cell.second.site();
+    } else if (serial == block.serial && set.thread() == thread.thread->linear) {
         conflict.epoch = set.with_thread(cell.second.thread());
         conflict.site = cell.second.site();
     }
@@ -105,11 +110,10 @@ void share(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic) {
         sharing = many_blocks;
     else if (set.warp() != thread.warp->warp->index)
         sharing = one_block;
-    if (set.sharing() == one_lane) {
+    if (set.sharing() > sharing) sharing = set.sharing();
+    // The second reader is the first one of another lane; then the first one of another block.
+    if (set.sharing() == one_lane || (sharing == many_blocks && set.sharing() != many_blocks))
         cell.second.set(site, thread.thread->linear);
-    } else if (set.sharing() > sharing) {
-        sharing = set.sharing();
-    }
     uint32_t time = set.time() > thread.time() ? set.time() : thread.time();
     cell.reads = set.with_sharing(sharing).with_time(time).with_atomic(atomic);
 }
@@ -195,7 +199,7 @@ void report_race(const ThreadState& thread, const void* code, Access access, uin
     finding.place = place_of(region, address);
     finding.other.address = site_address(other_site);
     finding.other.access = static_cast<uint8_t>(other_access);
-    finding.other.has_thread = true;
+    finding.other.has_thread = other != of_another_block;
     finding.other.serial = other.serial();
     finding.other.thread = other.thread();
     add_finding(finding);
