@@ -242,6 +242,7 @@ Region* nearest_shared(BlockState& block, uintptr_t address) {
     for (size_t i = 0; i < block.shared->known; ++i) {
         Region* region = regions[i];
         uintptr_t end = region->base + region->bytes;
+        if (address - region->base < region->bytes) return region;  // the access sticks out of it
         uintptr_t distance = address >= end ? address - end : region->base - address;
         if (distance >= best_distance) continue;
         best = region;
