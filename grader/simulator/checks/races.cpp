@@ -72,13 +72,9 @@ Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, co
     }
     if (all_known(thread, set, variable)) return conflict;
     conflict.unordered = true;
-    // The first member stands for all, unless it is the thread itself, or of its block and ordered.
-    if (set.sharing() == many_blocks && serial == block.serial &&
-        ordered(thread, set.with_sharing(one_lane), variable)) {
-        conflict.epoch = of_another_block;
-        conflict.site = cell.second.site();
-    } else if (serial == block.serial && set.thread() == thread.thread->linear) {
-        conflict.epoch = set.with_thread(cell.second.thread());
+    // The first member stands for all, unless it is ordered (or the thread itself): then the last one that widened the set.
+    if (serial == block.serial && ordered(thread, set.with_sharing(one_lane), variable)) {
+        conflict.epoch = set.sharing() == many_blocks ? of_another_block : set.with_thread(cell.second.thread());
         conflict.site = cell.second.site();
     }
     return conflict;
@@ -110,10 +106,11 @@ void share(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic) {
         sharing = many_blocks;
     else if (set.warp() != thread.warp->warp->index)
         sharing = one_block;
-    if (set.sharing() > sharing) sharing = set.sharing();
-    // The second reader is the first one of another lane; then the first one of another block.
-    if (set.sharing() == one_lane || (sharing == many_blocks && set.sharing() != many_blocks))
+    if (sharing > set.sharing()) {
         cell.second.set(site, thread.thread->linear);
+    } else {
+        sharing = set.sharing();
+    }
     uint32_t time = set.time() > thread.time() ? set.time() : thread.time();
     cell.reads = set.with_sharing(sharing).with_time(time).with_atomic(atomic);
 }
@@ -134,10 +131,10 @@ void become_set(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomi
     cell.second.set_block_scope(false);
 }
 
-// Checks against the last write; true when the memory has been written at all.
+// Checks against the last write.
 void check_last_write(ThreadState& thread, const ShadowCell& cell, const AccessSite& site, Access access) {
     Epoch write = cell.write;
-    if (write.pending() && write != never) {
+    if (write.pending()) {
         Access other = Access::async_write;
         report_cell_race(thread, cell, site, access, write, cell.write_site, other);
     } else if (!ordered(thread, write)) {
@@ -146,9 +143,7 @@ void check_last_write(ThreadState& thread, const ShadowCell& cell, const AccessS
 }
 
 bool never_written(const ThreadState& thread, const ShadowCell& cell, const AccessSite& site) {
-    if (cell.reads.atomic() && !stale(thread, site, cell.reads)) return false;
-    if (site.space == Space::shared) return cell.write == never || stale(thread, site, cell.write);
-    return cell.write == never && site.window == global_window;
+    return cell.write == never || stale(thread, site, cell.write);
 }
 
 }  // namespace
@@ -208,7 +203,7 @@ void report_race(const ThreadState& thread, const void* code, Access access, uin
 void read_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     if (never_written(thread, cell, site)) {
         report_uninitialised(thread, site, cell);
-    } else if (cell.write != never && !stale(thread, site, cell.write)) {
+    } else {
         check_last_write(thread, cell, site, site.access);
     }
 }
@@ -271,7 +266,7 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
             if (reads) report_uninitialised(thread, site, cell);
             // From now on it has a value, which everybody may take to be older than anything.
             cell.write = site.space == Space::shared ? floor.begin() : written_before;
-        } else if (cell.write != never && !stale(thread, site, cell.write)) {
+        } else {
             check_last_write(thread, cell, site, site.access);
         }
     }

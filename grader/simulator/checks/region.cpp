@@ -230,7 +230,7 @@ void age_regions() {
         if (!region->cells) return;
         for (size_t i = 0; i < region->cell_count(); ++i) {
             ShadowCell& cell = region->cells[i];
-            if (cell.write != never || cell.reads.atomic()) cell.write = written_before;
+            if (cell.write != never) cell.write = written_before;
             cell.reads = never;
         }
     };

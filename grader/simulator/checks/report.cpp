@@ -387,7 +387,7 @@ void find_unwritten(Region& region) {
     for (size_t i = 0; i < count; ++i) {
         if (region.cells) {
             const ShadowCell& cell = region.cells[i * element >> region.shift];
-            if (cell.write != never || cell.reads.atomic()) continue;
+            if (cell.write != never) continue;
         }
         if (missing++ == 0) first = i;
         if (listed++ < 5)

@@ -8,8 +8,8 @@
 
 namespace sim::checks {
 
-// What a shadow cell has beside its epochs, in 32 bits: either a second reader, for findings in which the first one is the
-// writer itself, or the number of a list of members (members.h).
+// What a shadow cell has beside its epochs, in 32 bits: either a second reader, the last one that widened the set, for
+// findings in which the first one is ordered, or the number of a list of members (members.h).
 class SecondReader {
     using Site = BitField<uint32_t, 0, 16>;
     using Thread = BitField<uint32_t, Site::end, 10>;
@@ -41,8 +41,8 @@ class SecondReader {
 
 // One granule: 4 bytes, or 2 or 1 where the kernel accesses such small pieces. FastTrack's shadow state of a variable.
 struct ShadowCell {
-    Epoch write;          // last ordinary write; `never` before the first
-    Epoch reads;          // reads, or atomic operations, since then that are not ordered one after the other
+    Epoch write;  // last ordinary write, or an epoch older than the block when atomic ones came first; else `never`
+    Epoch reads;  // reads, or atomic operations, since then that are not ordered one after the other
     uint16_t write_site;  // where those were: numbers of sites
     uint16_t read_site;
     SecondReader second;

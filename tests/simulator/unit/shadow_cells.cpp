@@ -90,7 +90,19 @@ CASE(readers_after_a_barrier_are_not_taken_for_those_before_it) {
         for (unsigned thread = 0; thread < 64; ++thread) x.read(grid.thread(0, thread), 0);
     }
     x.write(grid.thread(0, 0), 0);
-    CHECK_FOUND("within_warp");
+    CHECK_FOUND("within_block");  // with the reader that made several warps of it
+}
+
+CASE(a_race_names_a_reader_that_is_not_ordered) {
+    for (unsigned writer : {0u, 5u, 40u}) {
+        Floats x;
+        Grid grid(1, 64);
+        for (unsigned thread = 0; thread < 64; ++thread) x.read(grid.thread(0, thread), 0);
+        grid.syncwarp(0, writer / 32);
+        x.write(grid.thread(0, writer), 0);
+        CHECK_FOUND("within_block");
+        CHECK_EQUAL(finding(0).other.thread, writer < 32 ? 32 : 0);
+    }
 }
 
 CASE(a_read_of_what_another_wrote_is_a_race_without_a_barrier) {
@@ -201,16 +213,23 @@ CASE(atomic_operations_race_with_accesses_and_not_with_each_other) {
     for (unsigned block : {0u, 1u})
         for (unsigned thread : {0u, 1u, 40u}) x.atomic(grid.thread(block, thread), 0);
     CHECK_FOUND("nothing");
+    auto other = [](size_t i) { return static_cast<Access>(finding(i).other.access); };
     x.read(grid.thread(0, 50), 0);
-    CHECK_EQUAL(finding_count(), 1);
+    CHECK(finding_count() == 1 && other(0) == Access::atomic);
     x.write(grid.thread(0, 51), 1);
     x.atomic(grid.thread(0, 52), 1);
-    CHECK_EQUAL(finding_count(), 2);
+    CHECK(finding_count() == 2 && other(1) == Access::write);
+    x.atomic(grid.thread(0, 53), 3);
+    x.write(grid.thread(0, 54), 3);
+    CHECK(finding_count() == 2 && finding(1).count == 2);  // the same from the other side
+    x.read(grid.thread(0, 55), 4);
+    x.write(grid.thread(0, 56), 4);
+    CHECK(finding_count() == 3 && other(2) == Access::read);
     x.atomic(grid.thread(0, 0), 2, true);  // of the block: another block's does not see it
     x.atomic(grid.thread(0, 1), 2, true);
-    CHECK_EQUAL(finding_count(), 2);
+    CHECK_EQUAL(finding_count(), 3);
     x.atomic(grid.thread(1, 0), 2, true);
-    CHECK(finding_count() == 3 && !strcmp(finding(2).kind, "between_blocks"));
+    CHECK(finding_count() == 4 && !strcmp(finding(3).kind, "between_blocks"));
 }
 
 CASE(a_write_of_the_value_that_is_there_is_no_race) {

@@ -215,5 +215,10 @@ CASE(what_a_releasing_thread_had_learnt_is_passed_on) {
     third.append(&last, 80, 3);
     const VectorClock* clock = knowing(third, 1);
     CHECK(knows(clock, 3, 5) && !knows(clock, 3, 6) && covers(clock, 6, 70, 2, own) && covers(clock, 7, 80, 2, own));
-    CHECK(!knows(knowing(third, 0), 3, 5));
+    // Not by a beginning of a log that ends before it.
+    SyncLog later;
+    Release nothing = release_of(90, 1, 8);
+    later.append(&nothing, 90, 2);
+    later.append(&middle, 70, 3);
+    CHECK(knows(knowing(later, 2), 3, 5) && !knows(knowing(later, 1), 3, 5));
 }
