@@ -1,12 +1,13 @@
 #include "checks/request.h"
 
 #include "checks/state.h"
+#include "sim/architectures.h"
 
 namespace sim::checks {
 
 namespace {
 
-constexpr unsigned banks = 32;
+constexpr unsigned banks = simulated.banks;
 
 // Passes over the banks for some lanes of a request: as many as the busiest bank has distinct words.
 unsigned passes(NumberSet& seen, const Request& request, unsigned size_log2, unsigned first, unsigned last,
