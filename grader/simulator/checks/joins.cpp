@@ -46,12 +46,6 @@ class ReleaseJoin {
     unsigned count_ = 0;
 };
 
-void become_exact(BlockState& block) {
-    if (block.exact) return;
-    block.exact = true;
-    for (unsigned i = 0; i < block.block->thread_count; ++i) set_time(block.threads[i], block.threads[i].time());
-}
-
 void learn(ThreadState& thread, const Known* known, const Release* released) {
     if (!known && !released && !thread.extras) return;
     ThreadExtras& extras = extras_of(thread);
@@ -70,6 +64,12 @@ void add_acquired(KnownBuilder& builder, ThreadState& thread) {
 }
 
 }  // namespace
+
+void become_exact(BlockState& block) {
+    if (block.exact) return;
+    block.exact = true;
+    for (unsigned i = 0; i < block.block->thread_count; ++i) set_time(block.threads[i], block.threads[i].time());
+}
 
 void block_joined(BlockState& block) {
     unsigned count = block.block->thread_count;

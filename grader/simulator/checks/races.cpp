@@ -140,7 +140,9 @@ void check_last_write(ThreadState& thread, const Cell& cell, const AccessSite& s
         Access other = Access::async_write;
         report_cell_race(thread, cell, site, access, write, cell.write_site, other);
     } else if (!ordered(thread, write)) {
-        report_cell_race(thread, cell, site, access, write, cell.write_site, Access::write);
+        // Of a bulk copy that others have waited for, but not this thread.
+        Access other = is_atomic(write) ? Access::async_write : Access::write;
+        report_cell_race(thread, cell, site, access, write, cell.write_site, other);
     }
 }
 
@@ -256,6 +258,7 @@ void write_conflict(ThreadState& thread, Cell& cell, const AccessSite& site, uin
         Conflict conflict = conflict_with_set(thread, cell, site);
         if (conflict.unordered) {
             Access other = is_atomic(cell.reads) ? Access::atomic : Access::read;
+            if (time_of(conflict.stamp) == time_pending) other = Access::async_read;
             report_cell_race(thread, cell, site, site.access, conflict.stamp, conflict.site, other);
         }
     }

@@ -108,8 +108,15 @@ void complete_after_exit(Block& block, Warp& warp);
 void warp_exchange_from(Site site, const char* name, unsigned mask, void* arguments,
                         void (*finish)(void* const*, unsigned), const void* address);
 
+// The same for the four warps of a warpgroup: arguments[thread] is null for one that takes no part.
+using WarpgroupFinish = void (*)(Warp* first, void* const* arguments);
+void warpgroup_exchange(Site site, const char* name, void* arguments, WarpgroupFinish finish, const void* address);
+
 // Gives the lanes that wait at __activemask their result, when no other lane of the warp can run.
 void resolve_active_mask(Warp& warp);
+
+// Which of so many operations under way is performed next.
+unsigned choose_place(Worker& worker, unsigned count);
 
 // Storage for a block of the worker's grid, its threads and warps filled in; null when memory is short.
 BlockStorage* take_storage(Worker& worker);

@@ -19,10 +19,13 @@ struct Warp;
 struct Block;
 struct Launch;
 struct AsyncCopies;
+struct Mbarrier;
+struct MbarrierOperation;
 
 constexpr unsigned lanes_per_warp = 32;
 constexpr unsigned max_threads_per_block = 1024;
 constexpr unsigned max_warps_per_block = max_threads_per_block / lanes_per_warp;
+constexpr unsigned warps_per_group = 4;
 constexpr unsigned named_barriers = 16;  // PTX: 0..15; __syncthreads is number 0
 
 enum class State : uint8_t { unstarted, ready, running, spinning, waiting, exited };
@@ -39,7 +42,9 @@ enum class Wait : uint8_t {
     match,
     reduce,
     exchange,
-    active_mask
+    active_mask,
+    mbarrier,
+    warpgroup
 };
 
 const char* wait_name(Wait wait, uint8_t detail);  // "__syncthreads", "__shfl_down_sync", ...
@@ -61,7 +66,8 @@ struct Thread {
     unsigned wait_mask;
     Site wait_site;
     const void* call_address;  // return address of its last call into the simulator: what a symbolizer wants
-    const char* wait_label;    // of an exchange
+    const char* wait_label;    // of an exchange of a warp or warpgroup, and of an mbarrier once nobody can go on
+    Mbarrier* mbarrier;        // null: one that nobody has initialised
 
     const void* polled;  // what it read last without anything having changed: twice in a row is a spin loop
     unsigned polls;
@@ -88,6 +94,7 @@ struct Warp {
     unsigned at_collective;   // a warp intrinsic with a mask
     unsigned at_active_mask;  // __activemask
     unsigned exited;
+    unsigned registers;                 // what setmaxnreg gave each thread; 0: as at the launch
     unsigned mask[lanes_per_warp];      // of the collective at which a lane waits
     unsigned argument[lanes_per_warp];  // the source lane of a shuffle
     uint64_t tag[lanes_per_warp];       // kind and place: lanes that meet must agree
@@ -118,6 +125,10 @@ struct Block {
     char* shared;          // static arrays
     char* dynamic_shared;  // then the dynamic buffer
     void* checks;
+
+    Mbarrier* mbarriers;
+    MbarrierOperation* operations;  // under way, oldest first
+    uint64_t operation_count;       // started so far
 
     // The scheduler's.
     unsigned runnable;  // warps with a ready or an unstarted lane

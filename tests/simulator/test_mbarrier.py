@@ -1,0 +1,61 @@
+"""mbarriers, bulk copies and their groups, setmaxnreg: right kernels give the right numbers, in any order of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+RNG = np.random.default_rng(11)
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "checked"])
+def kernel(load, request):
+    return load("mbarrier", checks=request.param)
+
+
+def run(kernel, schedule, launcher, *arguments):
+    """Runs a launcher; these kernels are right, so the checks must find nothing."""
+    kernel.configure(**schedule)
+    outcome = kernel(launcher, *arguments)
+    assert outcome.error == 0 and not outcome.report["findings"], outcome
+
+
+@pytest.mark.parametrize("tiles", [0, 1, 2, 3, 9])
+def test_bulk_copies_that_complete_on_an_mbarrier(kernel, schedule, tiles):
+    x = RNG.standard_normal((tiles, 256)).astype(np.float32)
+    out = np.zeros_like(x)
+    run(kernel, schedule, "run_doubled", x, out, tiles)
+    np.testing.assert_array_equal(out, 2 * x[:, ::-1])
+
+
+def test_states_of_phases(kernel, schedule):
+    out = np.zeros((2, 64), dtype=np.int32)
+    run(kernel, schedule, "run_states", out)
+    np.testing.assert_array_equal(out[0], 63 - np.arange(64))
+    # In the second phase 63 are expected: the states before the arrivals say 63, 62, ... 1.
+    assert sorted(out[1]) == [0, *range(1, 64)] and out[1, 7] == 0
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 7])
+def test_thread_copies_that_complete_on_an_mbarrier(kernel, schedule, rounds):
+    x = RNG.standard_normal((rounds, 32, 4)).astype(np.float32)
+    out = np.zeros_like(x)
+    run(kernel, schedule, "run_copied", x, out, rounds)
+    np.testing.assert_array_equal(out, x[:, ::-1])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_bulk_stores(kernel, schedule, rows):
+    x = RNG.standard_normal((rows, 128)).astype(np.float32)
+    out = np.zeros_like(x)
+    run(kernel, schedule, "run_stored", x, out, rows)
+    expected = x + np.float32(1)
+    expected[0, 0] += 1
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_warpgroups_share_registers(kernel, schedule):
+    x = RNG.standard_normal(128).astype(np.float32)
+    out = np.zeros_like(x)
+    run(kernel, schedule, "run_registers", x, out)
+    np.testing.assert_array_equal(out, x[::-1])
