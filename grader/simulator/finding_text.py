@@ -318,6 +318,14 @@ def _mbarrier_not_initialised(side, other, memory, data, detail) -> Told:
     )
 
 
+@_text("event_not_recorded")
+def _event_not_recorded(side, other, memory, data, detail) -> Told:
+    return Told(
+        f"{detail} waits for an event that has not been recorded: it waits for nothing{where(side)}",
+        "Call cudaEventRecord(event, stream) after the work that is to be waited for, then cudaStreamWaitEvent.",
+    )
+
+
 @_text("instruction_misused")
 def _instruction_misused(side, other, memory, data, detail) -> Told:
     return Told(f"{detail or 'an instruction is used in a way that has no meaning'}{where(side)}")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from grader.building.build import compile_kernel
+from grader.errors import BuildError
+
 RNG = np.random.default_rng(11)
 
 
@@ -52,6 +55,17 @@ def test_bulk_stores(kernel, schedule, rows):
     expected = x + np.float32(1)
     expected[0, 0] += 1
     np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("count", [20, 70, 264])
+def test_what_setmaxnreg_takes_is_checked_when_it_is_compiled(tmp_path, count):
+    file = tmp_path / "registers.cu"
+    statement = f'asm volatile("setmaxnreg.dec.sync.aligned.u32 {count};");'
+    file.write_text(
+        f'__global__ void __launch_bounds__(128, 1) f() {{ {statement} }}\nextern "C" void run() {{ f<<<1, 128>>>(); }}'
+    )
+    with pytest.raises(BuildError, match="multiple of 8 from 24 to 256"):
+        compile_kernel(file, "cpu")
 
 
 def test_warpgroups_share_registers(kernel, schedule):

@@ -252,6 +252,12 @@ void fault(Launch& launch, const Fault& fault) {
     add_finding(finding);
 }
 
+void waits_for_nothing(const char* call, const void* address) {
+    Finding finding = finding_for(Check::synccheck, "event_not_recorded", nullptr, address);
+    set_detail(finding, call);
+    add_finding(finding);
+}
+
 void refused(const Launch*, const char* call, int cuda_error, const char* why) {
     Finding finding = {};
     finding.check = Check::fault;

@@ -111,6 +111,9 @@ void fault(Launch& launch, const Fault& fault);
 // A launch or a runtime call that failed, with CUDA's error and why, in words. `launch` is null for other calls.
 void refused(const Launch* launch, const char* call, int cuda_error, const char* why);
 
+// A host call that waits for an event which has not been recorded: CUDA lets it pass.
+void waits_for_nothing(const char* call, const void* address);
+
 // --- memory ---
 enum class MemoryKind : uint8_t { tensor, device, async, managed, pinned_host };
 struct Allocation {
