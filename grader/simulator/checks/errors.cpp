@@ -129,7 +129,7 @@ void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail
     set_detail(finding, detail);
     if (kind == SyncError::deadlock) describe_waits(block, finding);
     const Thread* other = nullptr;
-    if (kind == SyncError::barrier_sites_differ) other = block.barrier_first;
+    if (kind == SyncError::barrier_sites_differ) other = block.barriers[0].first;
     if (thread && kind == SyncError::own_lane_not_in_mask) finding.number = thread->wait_mask;
     if (thread && kind == SyncError::shuffle_from_inactive_lane) finding.number = thread->warp->argument[thread->lane];
     if (thread && kind == SyncError::collectives_differ) {

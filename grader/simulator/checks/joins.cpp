@@ -99,18 +99,16 @@ void block_joined(BlockState& block) {
     for (unsigned w = 0; w < block.block->warp_count; ++w) block.warps[w].sync_time = block.time;
 }
 
-void some_joined(BlockState& block, unsigned barrier, const unsigned* participants) {
+void some_joined(BlockState& block, unsigned barrier) {
     become_exact(block);
     Pool& pool = block.worker->pool;
     KnownBuilder builder(pool, block.serial);
     ReleaseJoin join(pool, block);
-    const NamedBarrier* named = barrier ? &block.block->named[barrier] : nullptr;
     builder.add(block.arrivals[barrier]);
     block.arrivals[barrier] = nullptr;
     auto each_waiting = [&](auto visit) {
         for (unsigned w = 0; w < block.block->warp_count; ++w) {
-            unsigned lanes = participants[w];
-            if (named) lanes &= named->waiting[w];
+            unsigned lanes = block.block->warps[w].at_barrier[barrier].waiting;
             for (; lanes; lanes &= lanes - 1)
                 visit(w, block.threads[w * lanes_per_warp + static_cast<unsigned>(__builtin_ctz(lanes))]);
         }

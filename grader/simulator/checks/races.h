@@ -19,8 +19,8 @@ void report_race(const ThreadState& thread, const void* code, Access access, uin
                  const Region* region, Stamp other, uint16_t other_site, Access other_access);
 
 // --- what orders ---
-void block_joined(BlockState& block);                                                 // all live threads met
-void some_joined(BlockState& block, unsigned barrier, const unsigned* participants);  // at a named barrier
+void block_joined(BlockState& block);                      // all live threads met
+void some_joined(BlockState& block, unsigned barrier);     // those that wait there
 void arrived(ThreadState& thread, unsigned barrier);       // bar.arrive: releases, does not acquire
 void warp_joined(WarpState& warp, unsigned participants);  // __syncwarp
 void grid_joined();

@@ -90,19 +90,15 @@ bool start_next_block(Worker& worker) {
     block->live = block->thread_count;
     block->runnable = block->warp_count == 32 ? ~0u : (1u << block->warp_count) - 1;
     block->spinning = 0;
-    block->barrier_arrived = 0;
-    block->barrier_reported = false;
-    block->predicates = 0;
     block->mbarriers = nullptr;
     block->operations = nullptr;
     block->operation_count = 0;
-    for (NamedBarrier& named : block->named) named.expected = named.arrived = 0;
     for (unsigned w = 0; w < block->warp_count; ++w) {
         Warp& warp = block->warps[w];
         warp.unstarted = warp.existing;
         warp.registers = 0;
         warp.ready = warp.spinning = warp.paused = warp.exited = 0;
-        warp.at_barrier = warp.at_named = warp.at_grid = warp.at_collective = warp.at_active_mask = 0;
+        warp.at_collective = warp.at_active_mask = 0;
     }
     poison_shared_memory(*block);
 
@@ -119,6 +115,8 @@ bool start_next_block(Worker& worker) {
 
 void end_block(Worker& worker, BlockStorage* block) {
     if (block->mbarriers) finish_mbarriers(*block, true);
+    for (const Barrier& barrier : block->barriers)
+        if (barrier.arrived) forget_arrivals(*block);
     if (worker.grid->checks_enabled) events::block_end(*block);
     BlockStorage** link = &worker.resident;
     while (*link != block) link = &(*link)->next;
@@ -394,7 +392,7 @@ void run_blocks(Worker& worker, Grid& grid) {
     worker.warp = &worker.idle_warp;
     worker.resident = nullptr;
     worker.resident_count = 0;
-    worker.grid_arrived = 0;
+    worker.grid_barrier = {};
     worker.live_threads = 0;
     worker.spin_rounds = worker.vain_rounds = 0;
     worker.starting = nullptr;
@@ -425,6 +423,7 @@ void run_blocks(Worker& worker, Grid& grid) {
             if (block->threads[i].async_copies) finish_async_copies(block->threads[i], false);
         }
         if (block->mbarriers) finish_mbarriers(*block, false);
+        forget_arrivals(*block);
         give_storage(worker, block);
     }
     worker.fibers.give_all();

@@ -53,7 +53,7 @@ struct Worker {
     unsigned resident_count;
     BlockStorage* unused;  // storage of ended blocks, for the next ones
     unsigned slots;
-    unsigned grid_arrived;    // threads at a grid barrier
+    Barrier grid_barrier;
     uint64_t live_threads;    // of the resident blocks
     BlockStorage idle_block;  // where a worker stands that runs no block
     Warp idle_warp;
@@ -103,6 +103,9 @@ void record_fault(Grid& grid, const events::Fault& fault, int cuda_error);
 
 // A thread has exited: barriers and warp intrinsics that waited only for it are complete.
 void complete_after_exit(Block& block, Warp& warp);
+
+// A block has ended: nobody is at any of its barriers.
+void forget_arrivals(Block& block);
 
 // sim::warp_exchange for functions of libsim that exchange on a kernel's behalf: `address` is the kernel's.
 void warp_exchange_from(Site site, const char* name, unsigned mask, void* arguments,

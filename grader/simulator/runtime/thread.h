@@ -27,6 +27,8 @@ constexpr unsigned max_threads_per_block = 1024;
 constexpr unsigned max_warps_per_block = max_threads_per_block / lanes_per_warp;
 constexpr unsigned warps_per_group = 4;
 constexpr unsigned named_barriers = 16;  // PTX: 0..15; __syncthreads is number 0
+constexpr unsigned grid_number = named_barriers;
+constexpr unsigned barrier_numbers = grid_number + 1;
 
 enum class State : uint8_t { unstarted, ready, running, spinning, waiting, exited };
 
@@ -88,12 +90,13 @@ struct Warp {
     unsigned ready;
     unsigned spinning;
     unsigned paused;          // by let_others_run
-    unsigned at_barrier;      // __syncthreads
-    unsigned at_named;        // a named barrier
-    unsigned at_grid;         // grid sync
     unsigned at_collective;   // a warp intrinsic with a mask
     unsigned at_active_mask;  // __activemask
     unsigned exited;
+    struct {
+        unsigned arrived;
+        unsigned waiting;  // those of them that wait
+    } at_barrier[barrier_numbers];
     unsigned registers;                 // what setmaxnreg gave each thread; 0: as at the launch
     unsigned mask[lanes_per_warp];      // of the collective at which a lane waits
     unsigned argument[lanes_per_warp];  // the source lane of a shuffle
@@ -103,11 +106,17 @@ struct Warp {
     void* checks;
 };
 
-struct NamedBarrier {
-    unsigned expected;  // threads; 0 while nobody has arrived
+// Threads of any group that wait until so many have come: of a block, of some of its warps, or of several blocks. Which
+// lanes have come stands in their warps.
+struct Barrier {
+    unsigned expected;  // threads; 0: all that live
     unsigned arrived;
-    unsigned participants[max_warps_per_block];  // arrived lanes, for the checks
-    unsigned waiting[max_warps_per_block];       // those of them that wait
+    Site site;  // of who arrived first
+    Thread* first;
+    bool reported;        // that its sites differ
+    unsigned predicates;  // true ones so far, of __syncthreads_count/_and/_or
+    unsigned was_true;    // of the last time that it was complete
+    unsigned participants;
 };
 
 struct Block {
@@ -133,14 +142,7 @@ struct Block {
     // The scheduler's.
     unsigned runnable;  // warps with a ready or an unstarted lane
     unsigned spinning;  // warps with a spinning lane
-    unsigned barrier_arrived;
-    Site barrier_site;
-    Thread* barrier_first;  // who arrived first
-    bool barrier_reported;  // its sites differ, and that was said
-    unsigned predicates;    // true ones so far, of __syncthreads_count/_and/_or
-    unsigned barrier_true;  // of the last complete barrier
-    unsigned barrier_participants;
-    NamedBarrier named[named_barriers];
+    Barrier barriers[named_barriers];
 };
 
 struct Launch {
