@@ -281,7 +281,13 @@ def _race(side, other, memory, data, detail) -> Told:
     first = access_name(side, data.bytes)
     second = access_name(other, data.bytes)
     text = f"race on {place}: {first}{where(side)} and {second}{where(other)} are not ordered"
-    return Told(text, _RACE_ADVICE[data.kind], f"the other access, a {second}")
+    advice = _RACE_ADVICE[data.kind]
+    if "async write" in (side.access, other.access) and data.kind != "copy_not_awaited":
+        advice = (
+            "A copy may begin when all are done with what it overwrites: let them arrive at a barrier, __syncthreads() or "
+            "an mbarrier, and wait for it before the copy."
+        )
+    return Told(text, advice, f"the other access, a {second}")
 
 
 @_text("missing_proxy_fence")

@@ -7,6 +7,7 @@ import pytest
 
 from grader.building.build import compile_kernel
 from grader.errors import BuildError
+from tests.simulator.corpus_kernels import CORPUS, CorpusFile, Simulation
 
 RNG = np.random.default_rng(11)
 
@@ -66,6 +67,24 @@ def test_what_setmaxnreg_takes_is_checked_when_it_is_compiled(tmp_path, count):
     )
     with pytest.raises(BuildError, match="multiple of 8 from 24 to 256"):
         compile_kernel(file, "cpu")
+
+
+def test_bulk_copies_move_whole_sectors():
+    kernel = compile_kernel(CORPUS / "clean" / "warp_specialised.cu", "cpu", checks=True)
+    error, report, out = Simulation(kernel.libsim).run(kernel, 1024)
+    assert error == 0 and not report.findings
+    np.testing.assert_array_equal(out, 2 * np.arange(1, 1025).reshape(8, 128)[:, ::-1].ravel() + 1)
+    totals = next(k for k in report.kernels if "scale" in k.name).totals
+    assert totals["global_read_bytes"] == totals["global_written_bytes"] == 4 * 1024
+    assert totals["sectors"] == totals["ideal_sectors"] == 2 * 4 * 1024 / 32
+
+
+def test_a_wait_that_never_ends_says_what_is_missing():
+    file = CorpusFile.read(CORPUS / "synccheck" / "bytes_that_never_arrive.cu")
+    kernel = compile_kernel(file.path, "cpu", checks=True)
+    _, report, _ = Simulation(kernel.libsim).run(kernel, file.n)
+    message = report.findings[0].message
+    assert "128 threads" in message and "0 of 1 arrivals are missing, 512 bytes are missing" in message
 
 
 def test_warpgroups_share_registers(kernel, schedule):
