@@ -58,6 +58,12 @@ def test_bulk_stores(kernel, schedule, rows):
     np.testing.assert_array_equal(out, expected)
 
 
+def test_one_lane_is_elected(kernel, schedule):
+    out = np.zeros(32, dtype=np.int32)
+    run(kernel, schedule, "run_elected", np.zeros(64, dtype=np.float32), out)
+    np.testing.assert_array_equal(out, [21011] + 31 * [21000])
+
+
 @pytest.mark.parametrize("count", [20, 70, 264])
 def test_what_setmaxnreg_takes_is_checked_when_it_is_compiled(tmp_path, count):
     file = tmp_path / "registers.cu"

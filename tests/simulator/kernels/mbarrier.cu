@@ -210,6 +210,33 @@ __global__ void __launch_bounds__(256, 1) registers(const float* in, float* out)
     }
 }
 
+// The elected lane, in two spellings, a loop in PTX, and hints, which change nothing.
+__global__ void elected(const float* in, int* out) {
+    uint32_t is_elected = 0, lane = 0, again;
+    asm volatile(
+        "{\n"
+        ".reg .b32 %%rx;\n"
+        ".reg .pred %%px;\n"
+        "     elect.sync %%rx|%%px, %2;\n"
+        "@%%px mov.s32 %1, 1;\n"
+        "     mov.s32 %0, %%rx;\n"
+        "}\n"
+        : "+r"(lane), "+r"(is_elected)
+        : "r"(0xffffffff));
+    asm volatile("{ .reg .pred P; elect.sync _|P, 0xffffffff; selp.b32 %0, 1, 0, P; }" : "=r"(again));
+    int sum;
+    asm volatile(
+        "{ .reg .pred p; .reg .s32 i; mov.s32 i, 0;"
+        " LOOP: add.s32 i, i, 3; setp.lt.s32 p, i, 20; @p bra LOOP; mov.s32 %0, i; }"
+        : "=r"(sum));
+    uint64_t policy;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], %1, %2;" ::"l"(in), "r"(64), "l"(policy));
+    asm volatile("prefetch.global.L2::evict_last [%0]; prefetchu.L1 [%0];" ::"l"(in));
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    out[threadIdx.x] = is_elected + 10 * again + 100 * lane + 1000 * sum;
+}
+
 extern "C" void run_doubled(const float* in, float* out, int tiles, cudaStream_t s) {
     doubled<<<1, 160, 0, s>>>(in, out, tiles);
 }
@@ -220,4 +247,5 @@ extern "C" void run_copied(const float* in, float* out, int rounds, cudaStream_t
 extern "C" void run_stored(const float* in, float* out, int rows, cudaStream_t s) {
     stored<<<1, 128, 0, s>>>(in, out, rows);
 }
+extern "C" void run_elected(const float* in, int* out, cudaStream_t s) { elected<<<1, 32, 0, s>>>(in, out); }
 extern "C" void run_registers(const float* in, float* out, cudaStream_t s) { registers<<<1, 256, 0, s>>>(in, out); }
