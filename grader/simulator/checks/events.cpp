@@ -154,8 +154,7 @@ void barrier(Block& block, unsigned barrier, const unsigned* participants) {
     for (unsigned w = 0; w < block.warp_count; ++w) settle_lanes(state.warps[w], participants[w]);
     unsigned waiting = 0;
     for (unsigned w = 0; w < block.warp_count; ++w) {
-        unsigned lanes = barrier ? participants[w] & block.named[barrier].waiting[w] : participants[w];
-        waiting += static_cast<unsigned>(__builtin_popcount(lanes));
+        waiting += static_cast<unsigned>(__builtin_popcount(block.warps[w].at_barrier[barrier].waiting));
     }
     count_barrier(block, participants);
     if (waiting == block.live) {
@@ -168,7 +167,7 @@ void barrier(Block& block, unsigned barrier, const unsigned* participants) {
     if (waiting == block.live && !state.arrivals[barrier])
         block_joined(state);
     else
-        some_joined(state, barrier, participants);
+        some_joined(state, barrier);
 }
 
 void barrier_arrive(Thread& thread, unsigned barrier) {

@@ -46,12 +46,6 @@ class ReleaseJoin {
     unsigned count_ = 0;
 };
 
-void become_exact(BlockState& block) {
-    if (block.exact) return;
-    block.exact = true;
-    for (unsigned i = 0; i < block.block->thread_count; ++i) set_time(block.threads[i], block.threads[i].time());
-}
-
 void learn(ThreadState& thread, const VectorClock* known, const Release* released) {
     if (!known && !released && !thread.extras) return;
     ThreadExtras& extras = extras_of(thread);
@@ -70,6 +64,12 @@ void add_acquired(VectorClockBuilder& builder, ThreadState& thread) {
 }
 
 }  // namespace
+
+void become_exact(BlockState& block) {
+    if (block.exact) return;
+    block.exact = true;
+    for (unsigned i = 0; i < block.block->thread_count; ++i) set_time(block.threads[i], block.threads[i].time());
+}
 
 void block_joined(BlockState& block) {
     unsigned count = block.block->thread_count;
@@ -99,18 +99,16 @@ void block_joined(BlockState& block) {
     for (unsigned w = 0; w < block.block->warp_count; ++w) block.warps[w].sync_time = block.time;
 }
 
-void some_joined(BlockState& block, unsigned barrier, const unsigned* participants) {
+void some_joined(BlockState& block, unsigned barrier) {
     become_exact(block);
     Pool& pool = block.worker->pool;
     VectorClockBuilder builder(pool, block.serial);
     ReleaseJoin join(pool, block);
-    const NamedBarrier* named = barrier ? &block.block->named[barrier] : nullptr;
     builder.add(block.arrivals[barrier]);
     block.arrivals[barrier] = nullptr;
     auto each_waiting = [&](auto visit) {
         for (unsigned w = 0; w < block.block->warp_count; ++w) {
-            unsigned lanes = participants[w];
-            if (named) lanes &= named->waiting[w];
+            unsigned lanes = block.block->warps[w].at_barrier[barrier].waiting;
             for (; lanes; lanes &= lanes - 1)
                 visit(w, block.threads[w * lanes_per_warp + static_cast<unsigned>(__builtin_ctz(lanes))]);
         }

@@ -138,7 +138,9 @@ void check_last_write(ThreadState& thread, const ShadowCell& cell, const AccessS
         Access other = Access::async_write;
         report_cell_race(thread, cell, site, access, write, cell.write_site, other);
     } else if (!ordered(thread, write)) {
-        report_cell_race(thread, cell, site, access, write, cell.write_site, Access::write);
+        // Of a bulk copy that others have waited for, but not this thread.
+        Access other = write.atomic() ? Access::async_write : Access::write;
+        report_cell_race(thread, cell, site, access, write, cell.write_site, other);
     }
 }
 
@@ -252,6 +254,7 @@ void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& sit
         Conflict conflict = conflict_with_set(thread, cell, site);
         if (conflict.unordered) {
             Access other = cell.reads.atomic() ? Access::atomic : Access::read;
+            if (conflict.epoch.pending()) other = Access::async_read;
             report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, other);
         }
     }

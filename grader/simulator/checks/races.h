@@ -19,11 +19,13 @@ void report_race(const ThreadState& thread, const void* code, Access access, uin
                  const Region* region, Epoch other, uint16_t other_site, Access other_access);
 
 // --- what orders ---
-void block_joined(BlockState& block);                                                 // all live threads met
-void some_joined(BlockState& block, unsigned barrier, const unsigned* participants);  // at a named barrier
+void block_joined(BlockState& block);                      // all live threads met
+void some_joined(BlockState& block, unsigned barrier);     // those that wait there
 void arrived(ThreadState& thread, unsigned barrier);       // bar.arrive: releases, does not acquire
 void warp_joined(WarpState& warp, unsigned participants);  // __syncwarp
 void grid_joined();
+// From now on its threads have times of their own, and sets of readers are kept member by member.
+void become_exact(BlockState& block);
 void fenced(ThreadState& thread, Scope scope);
 void acquire(ThreadState& thread, const void* variable);
 // The read is about to happen: what it will see may be published a moment later by another worker.

@@ -14,12 +14,13 @@
 #include "checks/request.h"
 
 #include "checks/state.h"
+#include "sim/architectures.h"
 
 namespace sim::checks {
 
 namespace {
 
-constexpr unsigned banks = 32;
+constexpr unsigned banks = simulated.banks;
 
 // Wavefronts of some lanes of a request that are served together: as many as the busiest bank has distinct words.
 unsigned wavefronts(NumberSet& seen, const Request& request, unsigned size_log2, unsigned first, unsigned last,

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "checks/executed.h"
+#include "checks/mbarriers.h"
 #include "checks/request.h"
 #include "sim/shared.h"
 
@@ -172,6 +173,7 @@ void end_block(BlockState& state) {
                 extras->copies->~Growable();
                 free(extras->copies);
             }
+            if (extras) free_bulk_state(extras->bulk);
         }
     }
     // A later launch may run without checks; its accesses must not be taken for this block's.

@@ -38,7 +38,10 @@ struct AsyncCopy {
     uintptr_t shared;
     uint32_t bytes;
     uint32_t group;
+    uint64_t operation;  // that will arrive at an mbarrier when the copy is complete; 0: none
 };
+
+struct BulkState;
 
 // What a thread has beyond its own epoch; most threads never need it.
 struct ThreadExtras {
@@ -51,6 +54,7 @@ struct ThreadExtras {
     PendingIndex index;
     Growable<AsyncCopy>* copies;
     uint32_t copy_group;
+    BulkState* bulk;  // mbarriers.h
     bool has_write;
     bool has_index;
 };

@@ -39,7 +39,8 @@ class Grid {
     sim::Block& block(unsigned block) { return block_[block]; }
     void syncthreads(unsigned block) {
         unsigned lanes[sim::max_warps_per_block] = {};
-        for (unsigned w = 0; w < block_[block].warp_count; ++w) lanes[w] = warp_[block][w].existing;
+        for (unsigned w = 0; w < block_[block].warp_count; ++w)
+            lanes[w] = warp_[block][w].at_barrier[0].waiting = warp_[block][w].existing;
         sim::events::barrier(block_[block], 0, lanes);
     }
     void syncwarp(unsigned block, unsigned warp, unsigned lanes = ~0u) {

@@ -75,7 +75,7 @@ SIM_INLINE void put(D& destination, T value) {
 // An operand `_`: the result is not wanted.
 struct Sink {};
 template <typename T>
-SIM_INLINE void put(const Sink&, T) {}
+SIM_INLINE void put(Sink&, T) {}
 SIM_INLINE Sink& sink() {
     static Sink nothing;
     return nothing;
@@ -258,9 +258,6 @@ template <Scope SCOPE>
 SIM_INLINE void fence() {
     ::sim::fence(SCOPE);
 }
-// prefetch, griddepcontrol, fence.proxy ...: they change speed or what this simulator does not have.
-template <typename... Operands>
-SIM_INLINE void no_operation(Operands...) {}
 
 // ---------------------------------------------------------------------------------------------------- loads and stores
 
@@ -717,3 +714,5 @@ SIM_INLINE uint32_t sreg_dynamic_smem_size() { return static_cast<uint32_t>(dyna
 
 }  // namespace ptx
 }  // namespace sim
+
+#include "sim/ptx_async.h"
