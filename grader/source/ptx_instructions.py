@@ -90,7 +90,7 @@ _MMA = {
     "m16n8k16.row.col.s32.u8.u8.s32": "m16n8k16_s32_u8",
 }
 
-# Pieces of patterns.
+# Pieces of patterns. Cache operators and eviction priorities are hints: they change no value.
 _SPACE = r"(?:\.(?P<space>global|shared|const|param|local)(?:::(?:cta|cluster))?)?"
 _OBJECT = r"(?P<space>\.shared(?:::(?:cta|cluster))?)?"  # an mbarrier, by its address in shared memory or a generic one
 _CACHE = r"(?:\.(?:ca|cg|cs|lu|cv|wb|wt|nc))*"

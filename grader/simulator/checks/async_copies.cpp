@@ -182,7 +182,7 @@ void bulk_store(Thread& thread, const Copy& copy, const void* address) {
     });
     BulkState& bulk = bulk_of(state);
     bulk.stores.push({reinterpret_cast<uintptr_t>(copy.from), reinterpret_cast<uintptr_t>(copy.to), copy.bytes,
-                      bulk.group, pending, false});
+                      bulk.group, pending, address, false});
 }
 
 void bulk_commit(Thread& thread) { ++bulk_of(*state_of(thread)).group; }

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "checks/access.h"
+#include "checks/findings.h"
 #include "checks/races.h"
 #include "runtime/async_operations.h"
 #include "runtime/events.h"
@@ -18,6 +19,7 @@ struct Written {
     Stamp pending;
     Stamp arrived;  // the mark after that
     uint64_t number;
+    const void* code;           // of a bulk copy; null for cp.async
     bool is_done, is_complete;  // the operation; its phase
 };
 
@@ -81,6 +83,13 @@ class Phases {
             }
         }
         written_.truncate(kept);
+    }
+
+    // Calls visit(thread, code) for the bulk copies for which nobody has waited.
+    template <typename F>
+    void each_unawaited(F visit) {
+        for (const Written& written : written_)
+            if (written.code) visit(thread_of(written.pending), written.code);
     }
 
     uint32_t serial() const { return serial_; }
@@ -205,15 +214,31 @@ void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void
     access_object(state, barrier, Access::atomic, address);
     Phases& phases = phases_of(barrier, *state.block);
     Stamp pending = with_time(state.stamp, time_pending);
-    phases.write({0, 0, pending, state.stamp, number, false, false});
+    phases.write({0, 0, pending, state.stamp, number, nullptr, false, false});
     if (state.extras && state.extras->copies) {
         for (AsyncCopy& copy : *state.extras->copies) {
             if (copy.operation) continue;
             copy.operation = number;
-            phases.write({copy.shared, copy.bytes, pending, state.stamp, number, false, false});
+            phases.write({copy.shared, copy.bytes, pending, state.stamp, number, nullptr, false, false});
         }
     }
     set_time(state, ++state.block->time);
+}
+
+void copies_at_exit(Block& block) {
+    BlockState& state = *state_of(block);
+    if (!state.extras && !block.mbarriers) return;
+    auto report = [&](unsigned thread, const void* code) {
+        add_finding(finding_at(Check::synccheck, "copy_at_exit", state.threads[thread], code));
+    };
+    for (unsigned i = 0; i < block.thread_count; ++i) {
+        ThreadExtras* extras = state.threads[i].extras;
+        if (!extras || !extras->bulk) continue;
+        for (const BulkStore& store : extras->bulk->stores)
+            if (!store.is_read) report(i, store.code);
+    }
+    for (Mbarrier* barrier = block.mbarriers; barrier; barrier = barrier->next)
+        if (barrier->checks) static_cast<Phases*>(barrier->checks)->each_unawaited(report);
 }
 
 void bulk_load(Thread& thread, const Copy& copy, Mbarrier& barrier, uint64_t number, const void* address) {
@@ -222,8 +247,8 @@ void bulk_load(Thread& thread, const Copy& copy, Mbarrier& barrier, uint64_t num
     become_exact(*state.block);
     Stamp pending = bulk_copy(state, copy, address);
     Phases& phases = phases_of(barrier, *state.block);
-    phases.write(
-        {reinterpret_cast<uintptr_t>(copy.to), copy.bytes, pending, state.stamp | atomic_bit, number, false, false});
+    phases.write({reinterpret_cast<uintptr_t>(copy.to), copy.bytes, pending, state.stamp | atomic_bit, number, address,
+                  false, false});
     set_time(state, ++state.block->time);
 }
 

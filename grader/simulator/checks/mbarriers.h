@@ -22,6 +22,7 @@ struct BulkStore {
     uint32_t bytes;
     uint32_t group;
     Stamp pending;
+    const void* code;
     bool is_read;
 };
 
