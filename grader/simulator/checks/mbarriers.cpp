@@ -130,6 +130,8 @@ void access_object(ThreadState& thread, const Mbarrier& barrier, Access access, 
     }
 }
 
+const BulkState* bulk_of(const ThreadState& thread) { return thread.extras ? thread.extras->bulk : nullptr; }
+
 }  // namespace
 
 void free_bulk_state(BulkState* state) {
@@ -143,21 +145,20 @@ bool seen_by_bulk_copies(const ThreadState& thread, Stamp write) {
     if (is_atomic(write) || serial_of(write) != block.serial) return true;  // by the copy engine itself, or long ago
     uint32_t time = time_of(write);
     unsigned number = thread_of(write);
-    auto fences_of = [](const ThreadState& of) {
-        return of.extras && of.extras->bulk ? of.extras->bulk->fences : nullptr;
-    };
     // By the thread that wrote, before this one learnt of it: the earliest one after the write.
-    const ProxyFence* own = nullptr;
-    for (const ProxyFence* fence = fences_of(block.threads[number]); fence && fence->time >= time;
-         fence = fence->previous)
-        own = fence;
-    if (own && ordered(thread, make_stamp(block.serial, own->time, number))) return true;
+    if (const BulkState* bulk = bulk_of(block.threads[number])) {
+        size_t later = bulk->fences.size();
+        while (later > 0 && bulk->fences[later - 1].time >= time) --later;
+        bool fenced = later < bulk->fences.size();
+        if (fenced && ordered(thread, make_stamp(block.serial, bulk->fences[later].time, number))) return true;
+    }
     // Or by this thread, after it had.
-    const ProxyFence* last = fences_of(thread);
-    if (!last) return false;
-    if (time < last->barrier_time) return true;
-    if (number / lanes_per_warp == thread.warp->warp->index && time < last->warp_time) return true;
-    return covers(last->known, block.serial, number, time, block.serial);
+    const BulkState* bulk = bulk_of(thread);
+    if (!bulk || bulk->fences.empty()) return false;
+    const ProxyFence& last = bulk->fences[bulk->fences.size() - 1];
+    if (time < last.barrier_time) return true;
+    if (number / lanes_per_warp == thread.warp->warp->index && time < last.warp_time) return true;
+    return covers(last.known, block.serial, number, time, block.serial);
 }
 
 }  // namespace sim::checks
@@ -234,8 +235,8 @@ void copies_at_exit(Block& block) {
     for (unsigned i = 0; i < block.thread_count; ++i) {
         ThreadExtras* extras = state.threads[i].extras;
         if (!extras || !extras->bulk) continue;
-        for (const BulkStore& store : extras->bulk->stores)
-            if (!store.is_read) report(i, store.code);
+        const BulkState& bulk = *extras->bulk;
+        for (size_t k = bulk.read; k < bulk.stores.size(); ++k) report(i, bulk.stores[k].code);
     }
     for (Mbarrier* barrier = block.mbarriers; barrier; barrier = barrier->next)
         if (barrier->checks) static_cast<Phases*>(barrier->checks)->each_unawaited(report);
