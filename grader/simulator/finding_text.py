@@ -324,6 +324,15 @@ def _mbarrier_not_initialised(side, other, memory, data, detail) -> Told:
     )
 
 
+@_text("copy_at_exit")
+def _copy_at_exit(side, other, memory, data, detail) -> Told:
+    return Told(
+        f"the block ends while a bulk copy is under way, for which nobody has waited{where(side)}",
+        "Its shared memory is another block's by then: wait for the mbarrier, or for a store with "
+        "cp.async.bulk.wait_group.read 0, before the threads return.",
+    )
+
+
 @_text("event_not_recorded")
 def _event_not_recorded(side, other, memory, data, detail) -> Told:
     return Told(

@@ -82,7 +82,7 @@ _MMA = {
     for m, n, k, d, a, b in _MMA_ROW.findall(_MMA_SHAPES.read_text(encoding="utf-8"))
 }
 
-# Pieces of patterns.
+# Pieces of patterns. Cache operators and eviction priorities are hints: they change no value.
 _SPACE = r"(?:\.(?P<space>global|shared|const|param|local)(?:::(?:cta|cluster))?)?"
 _OBJECT = r"(?P<space>\.shared(?:::(?:cta|cluster))?)?"  # an mbarrier, by its address in shared memory or a generic one
 _CACHE = r"(?:\.(?:ca|cg|cs|lu|cv|wb|wt|nc))*"

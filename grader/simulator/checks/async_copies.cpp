@@ -182,7 +182,7 @@ void bulk_store(Thread& thread, const Copy& copy, const void* address) {
     });
     BulkState& bulk = bulk_of(state);
     bulk.stores.push({reinterpret_cast<uintptr_t>(copy.from), reinterpret_cast<uintptr_t>(copy.to), copy.bytes,
-                      bulk.group, pending, false});
+                      bulk.group, pending, address});
 }
 
 void bulk_commit(Thread& thread) { ++bulk_of(*state_of(thread)).group; }
@@ -191,17 +191,18 @@ void bulk_wait(Thread& thread, unsigned groups_that_may_be_pending, bool reads_o
     ThreadState& state = *state_of(thread);
     if (state.pending) settle(state, 0, nullptr);
     BulkState& bulk = bulk_of(state);
-    size_t kept = 0;
-    for (BulkStore& store : bulk.stores) {
-        bool is_done = store.group + groups_that_may_be_pending < bulk.group;
-        if (is_done && !store.is_read) end_reading(state, store);
-        store.is_read = store.is_read || is_done;
-        if (is_done && !reads_only)
-            end_writing(state, store);
-        else
-            bulk.stores[kept++] = store;
-    }
+    // Groups are done in the order of their commits.
+    auto is_done = [&](size_t i) {
+        return i < bulk.stores.size() && bulk.stores[i].group + groups_that_may_be_pending < bulk.group;
+    };
+    for (; is_done(bulk.read); ++bulk.read) end_reading(state, bulk.stores[bulk.read]);
+    if (reads_only) return;
+    size_t written = 0;
+    for (; is_done(written); ++written) end_writing(state, bulk.stores[written]);
+    size_t kept = bulk.stores.size() - written;
+    for (size_t i = 0; i < kept; ++i) bulk.stores[i] = bulk.stores[written + i];
     bulk.stores.truncate(kept);
+    bulk.read -= written;
 }
 
 void proxy_fence(Thread& thread) {
@@ -210,9 +211,7 @@ void proxy_fence(Thread& thread) {
     BlockState& block = *state.block;
     become_exact(block);
     BulkState& bulk = bulk_of(state);
-    ProxyFence* fence = block.worker->pool.take<ProxyFence>();
-    *fence = {state.time(), state.warp->sync_time, block.barrier_time, state.extras->known, bulk.fences};
-    bulk.fences = fence;
+    bulk.fences.push({state.time(), state.warp->sync_time, block.barrier_time, state.extras->known});
     set_time(state, ++block.time);
 }
 

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "checks/access.h"
+#include "checks/findings.h"
 #include "checks/races.h"
 #include "runtime/async_operations.h"
 #include "runtime/events.h"
@@ -18,6 +19,7 @@ struct Written {
     Epoch pending;
     Epoch arrived;  // the mark after that
     uint64_t number;
+    const void* code;           // of a bulk copy; null for cp.async
     bool is_done, is_complete;  // the operation; its phase
 };
 
@@ -83,6 +85,13 @@ class Phases {
         written_.truncate(kept);
     }
 
+    // Calls visit(thread, code) for the bulk copies for which nobody has waited.
+    template <typename F>
+    void each_unawaited(F visit) {
+        for (const Written& written : written_)
+            if (written.code) visit(written.pending.thread(), written.code);
+    }
+
     uint32_t serial() const { return serial_; }
 
   private:
@@ -121,6 +130,8 @@ void access_object(ThreadState& thread, const Mbarrier& barrier, Access access, 
     }
 }
 
+const BulkState* bulk_of(const ThreadState& thread) { return thread.extras ? thread.extras->bulk : nullptr; }
+
 }  // namespace
 
 void free_bulk_state(BulkState* state) {
@@ -134,21 +145,20 @@ bool seen_by_bulk_copies(const ThreadState& thread, Epoch write) {
     if (write.atomic() || write.serial() != block.serial) return true;  // by the copy engine itself, or long ago
     uint32_t time = write.time();
     unsigned number = write.thread();
-    auto fences_of = [](const ThreadState& of) {
-        return of.extras && of.extras->bulk ? of.extras->bulk->fences : nullptr;
-    };
     // By the thread that wrote, before this one learnt of it: the earliest one after the write.
-    const ProxyFence* own = nullptr;
-    for (const ProxyFence* fence = fences_of(block.threads[number]); fence && fence->time >= time;
-         fence = fence->previous)
-        own = fence;
-    if (own && ordered(thread, Epoch(block.serial, own->time, number))) return true;
+    if (const BulkState* bulk = bulk_of(block.threads[number])) {
+        size_t later = bulk->fences.size();
+        while (later > 0 && bulk->fences[later - 1].time >= time) --later;
+        bool fenced = later < bulk->fences.size();
+        if (fenced && ordered(thread, Epoch(block.serial, bulk->fences[later].time, number))) return true;
+    }
     // Or by this thread, after it had.
-    const ProxyFence* last = fences_of(thread);
-    if (!last) return false;
-    if (time < last->barrier_time) return true;
-    if (number / lanes_per_warp == thread.warp->warp->index && time < last->warp_time) return true;
-    return covers(last->known, block.serial, number, time, block.serial);
+    const BulkState* bulk = bulk_of(thread);
+    if (!bulk || bulk->fences.empty()) return false;
+    const ProxyFence& last = bulk->fences[bulk->fences.size() - 1];
+    if (time < last.barrier_time) return true;
+    if (number / lanes_per_warp == thread.warp->warp->index && time < last.warp_time) return true;
+    return covers(last.known, block.serial, number, time, block.serial);
 }
 
 }  // namespace sim::checks
@@ -205,15 +215,31 @@ void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void
     access_object(state, barrier, Access::atomic, address);
     Phases& phases = phases_of(barrier, *state.block);
     Epoch pending = state.epoch.with_time(Epoch::time_pending);
-    phases.write({0, 0, pending, state.epoch, number, false, false});
+    phases.write({0, 0, pending, state.epoch, number, nullptr, false, false});
     if (state.extras && state.extras->copies) {
         for (AsyncCopy& copy : *state.extras->copies) {
             if (copy.operation) continue;
             copy.operation = number;
-            phases.write({copy.shared, copy.bytes, pending, state.epoch, number, false, false});
+            phases.write({copy.shared, copy.bytes, pending, state.epoch, number, nullptr, false, false});
         }
     }
     set_time(state, ++state.block->time);
+}
+
+void copies_at_exit(Block& block) {
+    BlockState& state = *state_of(block);
+    if (!state.extras && !block.mbarriers) return;
+    auto report = [&](unsigned thread, const void* code) {
+        add_finding(finding_at(Check::synccheck, "copy_at_exit", state.threads[thread], code));
+    };
+    for (unsigned i = 0; i < block.thread_count; ++i) {
+        ThreadExtras* extras = state.threads[i].extras;
+        if (!extras || !extras->bulk) continue;
+        const BulkState& bulk = *extras->bulk;
+        for (size_t k = bulk.read; k < bulk.stores.size(); ++k) report(i, bulk.stores[k].code);
+    }
+    for (Mbarrier* barrier = block.mbarriers; barrier; barrier = barrier->next)
+        if (barrier->checks) static_cast<Phases*>(barrier->checks)->each_unawaited(report);
 }
 
 void bulk_load(Thread& thread, const Copy& copy, Mbarrier& barrier, uint64_t number, const void* address) {
@@ -223,7 +249,7 @@ void bulk_load(Thread& thread, const Copy& copy, Mbarrier& barrier, uint64_t num
     Epoch pending = bulk_copy(state, copy, address);
     Phases& phases = phases_of(barrier, *state.block);
     phases.write({reinterpret_cast<uintptr_t>(copy.to), copy.bytes, pending, state.epoch.with_atomic(true), number,
-                  false, false});
+                  address, false, false});
     set_time(state, ++state.block->time);
 }
 

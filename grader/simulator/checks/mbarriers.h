@@ -13,7 +13,6 @@ struct ProxyFence {
     uint32_t warp_time;
     uint32_t barrier_time;
     const VectorClock* known;
-    const ProxyFence* previous;
 };
 
 // A bulk store of a thread, until all of it is known to be done.
@@ -22,14 +21,15 @@ struct BulkStore {
     uint32_t bytes;
     uint32_t group;
     Epoch pending;
-    bool is_read;
+    const void* code;
 };
 
 // Of a thread that uses bulk stores or that fence.
 struct BulkState {
     Growable<BulkStore> stores;
-    uint32_t group;            // the one being filled
-    const ProxyFence* fences;  // the latest
+    size_t read;                  // so many of them are known to have read shared memory
+    uint32_t group;               // the one being filled
+    Growable<ProxyFence> fences;  // oldest first
 };
 void free_bulk_state(BulkState* state);
 

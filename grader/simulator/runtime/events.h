@@ -69,6 +69,8 @@ void mbarrier_arrive(Thread& thread, Mbarrier& barrier, bool releases, const voi
 void mbarrier_complete(Block& block, Mbarrier& barrier);                 // a phase; not on the fiber of a thread
 void mbarrier_waited(Thread& thread, Mbarrier& barrier, bool acquires);  // and found a phase complete
 void proxy_fence(Thread& thread);
+// All threads of the block have exited; what is under way is about to be performed.
+void copies_at_exit(Block& block);
 
 // --- errors that the runtime itself notices ---
 enum class SyncError : uint8_t {

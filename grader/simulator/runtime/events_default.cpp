@@ -35,6 +35,7 @@ WEAK void mbarrier_arrive(Thread&, Mbarrier&, bool, const void*) {}
 WEAK void mbarrier_complete(Block&, Mbarrier&) {}
 WEAK void mbarrier_waited(Thread&, Mbarrier&, bool) {}
 WEAK void proxy_fence(Thread&) {}
+WEAK void copies_at_exit(Block&) {}
 WEAK void sync_error(SyncError, Block&, Thread*, const char*) {}
 WEAK void fault(Launch&, const Fault&) {}
 WEAK void refused(const Launch*, const char*, int, const char*) {}

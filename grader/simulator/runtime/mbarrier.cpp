@@ -283,11 +283,11 @@ bool perform_operations(Worker& worker) {
 
 void describe_mbarrier(Thread& thread) {
     Mbarrier& barrier = *thread.mbarrier;
-    bool too_many = barrier.bytes < 0;
+    bool surplus = barrier.bytes < 0;
     snprintf(barrier.text, sizeof barrier.text,
              "an mbarrier (phase %u, of parity %u: %u of %u arrivals are missing, %d bytes %s)", barrier.phase,
-             barrier.phase & 1, barrier.pending, barrier.expected, too_many ? -barrier.bytes : barrier.bytes,
-             too_many ? "came that nobody expected" : "are missing");
+             barrier.phase & 1, barrier.pending, barrier.expected, surplus ? -barrier.bytes : barrier.bytes,
+             surplus ? "came that nobody expected" : "are missing");
     thread.wait_label = barrier.text;
 }
 

@@ -114,6 +114,7 @@ bool start_next_block(Worker& worker) {
 }
 
 void end_block(Worker& worker, BlockStorage* block) {
+    if (worker.grid->checks_enabled) events::copies_at_exit(*block);
     if (block->mbarriers) finish_mbarriers(*block, true);
     for (const Barrier& barrier : block->barriers)
         if (barrier.arrived) forget_arrivals(*block);

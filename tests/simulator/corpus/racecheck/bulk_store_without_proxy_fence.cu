@@ -17,7 +17,10 @@ __global__ void tile(const float* x, float* out, int n) {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
     __syncthreads();
-    if (threadIdx.x == 0) store(out, data, sizeof(data));
+    if (threadIdx.x == 0) {
+        store(out, data, sizeof(data));
+        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    }
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 128, 0, stream>>>(x, out, n); }

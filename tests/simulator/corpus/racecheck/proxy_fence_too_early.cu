@@ -22,6 +22,7 @@ __global__ void tile(const float* x, float* out, int n) {
         asm volatile("fence.proxy.async;" ::: "memory");
 #endif
         store(out, data, sizeof(data));
+        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
     }
 }
 
