@@ -270,7 +270,8 @@ _RACE_ADVICE = {
     "between_blocks": "The threads are in different blocks, which nothing orders within one launch: use atomics, give "
     "each block a place of its own, or split the work into two launches.",
     "copy_not_awaited": "An asynchronous copy (cp.async) has not been waited for: commit it, wait for its group, then "
-    "__syncthreads(), before anyone touches the destination.",
+    "__syncthreads(), before anyone touches the destination. One that completes on an mbarrier: each thread waits for "
+    "the phase with the right parity. A bulk store: cp.async.bulk.wait_group.read before its source is written again.",
 }
 
 
@@ -280,17 +281,69 @@ def _race(side, other, memory, data, detail) -> Told:
     first = access_name(side, data.bytes)
     second = access_name(other, data.bytes)
     text = f"race on {place}: {first}{where(side)} and {second}{where(other)} are not ordered"
-    return Told(text, _RACE_ADVICE[data.kind], f"the other access, a {second}")
+    advice = _RACE_ADVICE[data.kind]
+    if "async write" in (side.access, other.access) and data.kind != "copy_not_awaited":
+        advice = (
+            "A copy may begin when all are done with what it overwrites: let them arrive at a barrier, __syncthreads() or "
+            "an mbarrier, and wait for it before the copy."
+        )
+    return Told(text, advice, f"the other access, a {second}")
+
+
+@_text("missing_proxy_fence")
+def _missing_proxy_fence(side, other, memory, data, detail) -> Told:
+    return Told(
+        f"a bulk copy reads {position(memory, data.bytes)}{where(side)}, but may not see the "
+        f"{access_name(other, data.bytes)}{where(other)}: no fence.proxy.async stands between them",
+        "The copy engine does not see ordinary writes by itself: each thread that wrote executes "
+        "fence.proxy.async.shared::cta before the barrier after which the bulk copy begins.",
+        "what it may not see",
+    )
 
 
 @_text("deadlock")
 def _deadlock(side, other, memory, data, detail) -> Told:
-    return Told(
-        f"deadlock: {detail or 'no thread can go on'}",
+    advice = (
         "All threads of a block must reach the same __syncthreads(), and all lanes of a mask the same intrinsic: move "
-        "it out of the condition.",
-        "others wait here",
+        "it out of the condition."
     )
+    if "an mbarrier" in detail:
+        advice = (
+            "A phase is complete when as many have arrived as mbarrier.init was told and all bytes have that "
+            "mbarrier.arrive.expect_tx announced: compare both with what arrives. A wait for the wrong parity waits "
+            "for a phase that has yet to come."
+        )
+    return Told(f"deadlock: {detail or 'no thread can go on'}", advice, "others wait here")
+
+
+@_text("mbarrier_not_initialised")
+def _mbarrier_not_initialised(side, other, memory, data, detail) -> Told:
+    return Told(
+        f"an mbarrier is used that nobody has initialised{where(side)}",
+        "One thread executes mbarrier.init, then __syncthreads(), before anyone arrives or waits.",
+    )
+
+
+@_text("copy_at_exit")
+def _copy_at_exit(side, other, memory, data, detail) -> Told:
+    return Told(
+        f"the block ends while a bulk copy is under way, for which nobody has waited{where(side)}",
+        "Its shared memory is another block's by then: wait for the mbarrier, or for a store with "
+        "cp.async.bulk.wait_group.read 0, before the threads return.",
+    )
+
+
+@_text("event_not_recorded")
+def _event_not_recorded(side, other, memory, data, detail) -> Told:
+    return Told(
+        f"{detail} waits for an event that has not been recorded: it waits for nothing{where(side)}",
+        "Call cudaEventRecord(event, stream) after the work that is to be waited for, then cudaStreamWaitEvent.",
+    )
+
+
+@_text("instruction_misused")
+def _instruction_misused(side, other, memory, data, detail) -> Told:
+    return Told(f"{detail or 'an instruction is used in a way that has no meaning'}{where(side)}")
 
 
 @_text("barrier_sites_differ")

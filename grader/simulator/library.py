@@ -86,11 +86,16 @@ def build_library(plan: LibraryPlan, cache: BuildCache) -> Path:
 
 
 def _build(plan: LibraryPlan, cache: BuildCache, folder: Path) -> None:
-    with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2)) as pool:
-        objects = list(pool.map(functools.partial(_object, plan, cache), _largest_first(plan.sources)))
-    link = [*plan.compiler.command, "-shared", "-o", plan.file_name, *sorted(map(str, objects))]
+    objects = map(str, build_objects(plan, cache))
+    link = [*plan.compiler.command, "-shared", "-o", plan.file_name, *objects]
     link += [f"-Wl,-soname,{plan.file_name}", "-pthread", "-ldl"]
     _run(plan, tuple(link), folder)
+
+
+def build_objects(plan: LibraryPlan, cache: BuildCache) -> list[Path]:
+    """The object files of the libsim of a plan, those built now that the cache does not have."""
+    with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2)) as pool:
+        return sorted(pool.map(functools.partial(_object, plan, cache), _largest_first(plan.sources)))
 
 
 def _largest_first(sources: tuple[Path, ...]) -> list[Path]:

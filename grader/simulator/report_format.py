@@ -28,7 +28,7 @@ KernelName = Annotated[str, Meta(max_length=256)]
 MOST = 1 << 20
 """Entries of a list."""
 
-_RACES = ("within_warp", "within_block", "between_blocks", "copy_not_awaited")
+_RACES = ("within_warp", "within_block", "between_blocks", "copy_not_awaited", "missing_proxy_fence")
 _ABOUT_MEMORY = (
     *_RACES,
     "use_after_free",

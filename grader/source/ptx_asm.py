@@ -1,8 +1,8 @@
 """Inline PTX: ``asm volatile("mma.sync... ;" : outputs : inputs)`` as calls into ``sim::ptx``.
 
 One PTX instruction becomes one call of a function, which :mod:`grader.source.ptx_instructions` names; operands keep
-their order. Registers that the text declares become variables, predicates become conditions. An instruction outside its
-tables is an error that names it.
+their order. Registers that the text declares become variables, predicates become conditions, labels become labels. An
+instruction outside its tables is an error that names it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.source.ptx_instructions import EXAMPLES, SPECIAL_REGISTERS, function_for
+from grader.source.ptx_instructions import (
+    EXAMPLES,
+    SPECIAL_REGISTERS,
+    first_architecture,
+    function_for,
+    instead_of,
+    simulated_architecture,
+)
 from grader.source.tokens import Token, closing, join, split_commas
 
 _REGISTER_TYPES = {
@@ -30,6 +37,9 @@ _REGISTER_TYPES = {
     "f16": "uint16_t",
     "f16x2": "uint32_t",
 }
+
+
+_LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 
 
 class UnknownPtx(Exception):
@@ -58,7 +68,10 @@ def translate(tokens: Sequence[Token]) -> str:
         for o in inputs
         if o.constraint.isdigit() and int(o.constraint) < len(outputs)
     ]
-    statements += _Ptx(text, [*outputs, *inputs]).run()
+    ptx = _Ptx(text, [*outputs, *inputs])
+    statements += ptx.run()
+    if ptx.labels:
+        statements.insert(0, "__label__ " + ", ".join(sorted(ptx.labels)))  # of this statement alone
     if not statements:
         return '__asm__ volatile("" ::: "memory")'
     if len(statements) == 1 and "{" not in statements[0] and not statements[0].startswith("if "):
@@ -112,9 +125,12 @@ class _Ptx:
     """Reads the PTX text of one statement."""
 
     def __init__(self, text: str, operands: Sequence[_Operand]) -> None:
+        text = text.replace("%=", "0")  # a number of the statement's own: its labels are its own anyway
         self.text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
         self.operands = operands
         self.registers: set[str] = set()
+        self.labels: set[str] = set()
+        self.targets: dict[str, str] = {}
 
     def run(self) -> list[str]:
         out: list[str] = []
@@ -126,6 +142,9 @@ class _Ptx:
             elif text[position] in "{}":
                 out.append(text[position])
                 position += 1
+            elif match := _LABEL.match(text, position):
+                out.append(self._define_label(match[1]))
+                position = match.end()
             else:
                 end = text.find(";", position)
                 end = len(text) if end < 0 else end
@@ -133,7 +152,17 @@ class _Ptx:
                 position = end + 1
         if out.count("{") != out.count("}"):
             raise UnknownPtx("the braces in this asm statement do not match")
+        for label, target in self.targets.items():
+            if label not in self.labels:
+                raise UnknownPtx(f"inline PTX branches to {target}, which is no label of this asm statement")
         return [] if all(s in "{}" for s in out) else out
+
+    def _define_label(self, name: str) -> str:
+        label = _label(name)
+        if label in self.labels:
+            raise UnknownPtx(f"inline PTX has the label {name} twice")
+        self.labels.add(label)
+        return f"{label}:"
 
     def _statement(self, text: str) -> list[str]:
         if text.startswith(".reg"):
@@ -143,8 +172,11 @@ class _Ptx:
         if match:
             guard, text = f"if ({match[1]}{self._value(match[2])}) ", match[3]
         opcode, _, rest = text.partition(" ")
-        if opcode.endswith(":") or opcode.startswith((".", "$")):
-            raise UnknownPtx(f"'{opcode}' in inline PTX is not simulated", "Labels and directives are not: use C++.")
+        if opcode.startswith((".", "$")):
+            raise UnknownPtx(f"'{opcode}' in inline PTX is not simulated", "Directives are not: use C++.")
+        if opcode in ("bra", "bra.uni"):
+            self.targets[_label(rest)] = rest
+            return [f"{guard}goto {_label(rest)}"]
         parts = _split(rest)
         looked_up = opcode
         if opcode.startswith("mov.b") and parts:
@@ -155,11 +187,19 @@ class _Ptx:
         name = function_for(looked_up)
         if name is None:
             raise UnknownPtx(f"the PTX instruction {opcode} is not simulated", self._suggestion(opcode))
+        needed = first_architecture(opcode)
+        if needed > simulated_architecture():
+            have = simulated_architecture()
+            raise UnknownPtx(f"the PTX instruction {opcode} needs sm_{needed}, and the simulated device is sm_{have}")
         values = [value for part in parts for value in self._values(part)]
+        if "{0}" in name:
+            name = name.format(values.pop(0))
         return [f"{guard}::sim::ptx::{name}({', '.join(values)})"]
 
     @staticmethod
     def _suggestion(opcode: str) -> str:
+        if advice := instead_of(opcode):
+            return advice
         example = EXAMPLES.get(opcode.split(".")[0])
         if example is None:
             return "Use the CUDA intrinsic for it."
@@ -180,15 +220,14 @@ class _Ptx:
         if text.startswith("{") and text.endswith("}"):
             return [value for part in _split(text[1:-1]) for value in self._values(part)]
         if text.startswith("[") and text.endswith("]"):
-            return [self._address(text[1:-1].strip())]
+            address, *coordinates = _split(text[1:-1])  # [map, {x, y}]: of a tensor
+            return [self._address(address), *(value for part in coordinates for value in self._values(part))]
         return [self._value(part.strip()) for part in text.split("|")]  # shfl's d|p: a result and a predicate
 
     def _address(self, text: str) -> str:
         match = re.fullmatch(r"([^+\s]+)\s*\+\s*(-?\w+)", text)
         if match:
             return f"::sim::ptx::at({self._value(match[1])}, {self._value(match[2])})"
-        if "," in text:
-            raise UnknownPtx(f"the address [{text}] in inline PTX is not simulated")
         return self._value(text)
 
     def _value(self, text: str) -> str:
@@ -221,6 +260,11 @@ class _Ptx:
         if re.fullmatch(r"-?\d+\.\d*([eE][+-]?\d+)?", text):
             return text
         raise UnknownPtx(f"'{text}' in inline PTX is neither an operand nor a register that the text declares")
+
+
+def _label(name: str) -> str:
+    """``LAB_WAIT`` as a label of C++."""
+    return "sim_label_" + re.sub(r"\W", "_", name.strip())
 
 
 def _split(text: str) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 # PTX's types as those of C++. A register of 16 bits that holds a half is a number of 16 bits here.
 _TYPES = {
@@ -48,7 +49,8 @@ _ROUNDINGS = {
     "rmi": "down",
     "rpi": "up",
 }
-_SCOPES = {"cta": "block", "cluster": "device", "gpu": "device", "gl": "device", "sys": "system"}
+# Blocks run without clusters: each is a cluster of its own, so that scope ends where the block does.
+_SCOPES = {"cta": "block", "cluster": "block", "gpu": "device", "gl": "device", "sys": "system"}
 _SPACES = {
     "global": "::sim::ptx::Global",
     "shared": "::sim::ptx::Shared",
@@ -72,24 +74,17 @@ _SHUFFLES = {"idx": "index", "up": "up", "down": "down", "bfly": "exclusive_or"}
 _VOTES = {"ballot": "ballot", "all": "all", "any": "any", "uni": "uniform"}
 _REDUCTIONS = {"add": "add", "min": "min", "max": "max", "and": "bit_and", "or": "bit_or", "xor": "bit_xor"}
 
-# Matrix products: shape and types of d, a, b, c.
+# Matrix products: shape and types of d, a, b, c. One table serves the simulator and this.
+_MMA_SHAPES = Path(__file__).parents[1] / "simulator" / "include" / "sim" / "mma_shapes.def"
+_MMA_ROW = re.compile(r"^SIM_MMA\( *(\d+), *(\d+), *(\d+), *(\w+), *(\w+), *(\w+)\)$", re.MULTILINE)
 _MMA = {
-    "m16n8k16.row.col.f32.f16.f16.f32": "m16n8k16_f32_f16",
-    "m16n8k16.row.col.f32.bf16.bf16.f32": "m16n8k16_f32_bf16",
-    "m16n8k16.row.col.f16.f16.f16.f16": "m16n8k16_f16_f16",
-    "m16n8k8.row.col.f32.f16.f16.f32": "m16n8k8_f32_f16",
-    "m16n8k8.row.col.f32.bf16.bf16.f32": "m16n8k8_f32_bf16",
-    "m16n8k8.row.col.f16.f16.f16.f16": "m16n8k8_f16_f16",
-    "m16n8k8.row.col.f32.tf32.tf32.f32": "m16n8k8_f32_tf32",
-    "m16n8k4.row.col.f32.tf32.tf32.f32": "m16n8k4_f32_tf32",
-    "m16n8k32.row.col.s32.s8.s8.s32": "m16n8k32_s32_s8",
-    "m16n8k32.row.col.s32.u8.u8.s32": "m16n8k32_s32_u8",
-    "m16n8k16.row.col.s32.s8.s8.s32": "m16n8k16_s32_s8",
-    "m16n8k16.row.col.s32.u8.u8.s32": "m16n8k16_s32_u8",
+    f"m{m}n{n}k{k}.row.col.{d}.{a}.{b}.{d}": f"m{m}n{n}k{k}_{d}_{a}_{b}"
+    for m, n, k, d, a, b in _MMA_ROW.findall(_MMA_SHAPES.read_text(encoding="utf-8"))
 }
 
-# Pieces of patterns.
+# Pieces of patterns. Cache operators and eviction priorities are hints: they change no value.
 _SPACE = r"(?:\.(?P<space>global|shared|const|param|local)(?:::(?:cta|cluster))?)?"
+_OBJECT = r"(?P<space>\.shared(?:::(?:cta|cluster))?)?"  # an mbarrier, by its address in shared memory or a generic one
 _CACHE = r"(?:\.(?:ca|cg|cs|lu|cv|wb|wt|nc))*"
 _ADVICE = r"(?:\.L1::\w+)?(?:\.L2::(?:evict_\w+|64B|128B|256B))*"
 _SCOPE = r"(?:\.(?P<scope>cta|cluster|gpu|sys))?"
@@ -110,6 +105,10 @@ def _type(f: _Fields) -> str:
 
 def _space(f: _Fields) -> str:
     return _SPACES[f.get("space") or ""]
+
+
+def _object(f: _Fields) -> str:
+    return _SPACES["shared" if f.get("space") else ""]
 
 
 def _scope(f: _Fields) -> str:
@@ -152,11 +151,11 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
         r"wmma\.load\.(?P<side>a|b)\.sync\.aligned\.(?P<layout>row|col)\.m16n16k16\.shared\.bf16",
         lambda f: f"wmma_load_bf16<{_truth(f['side'] == 'a')}, {_truth(f['layout'] == 'row')}>",
     ),
+    (r"mma\.sync\.aligned\.m8n8k4\.row\.col\.f64\.f64\.f64\.f64", _same("mma_f64")),
     (
         r"mma\.sync\.aligned\.(?P<shape>[\w.]+?)(?:\.satfinite)?",
         lambda f: f"mma<::sim::Mma::{_MMA[f['shape']]}>" if f["shape"] in _MMA else None,
     ),
-    (r"mma\.sync\.aligned\.m8n8k4\.row\.col\.f64\.f64\.f64\.f64", _same("mma_f64")),
     (
         r"ldmatrix\.sync\.aligned\.m8n8\.x[124](?P<t>\.trans)?(?:\.shared(?:::cta)?)?\.b16",
         lambda f: f"ldmatrix<{'true' if f['t'] else 'false'}>",
@@ -175,17 +174,59 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     (r"cp\.async\.commit_group", _same("cp_async_commit_group")),
     (r"cp\.async\.wait_group", _same("cp_async_wait_group")),
     (r"cp\.async\.wait_all", _same("cp_async_wait_all")),
+    (
+        rf"cp\.async\.mbarrier\.arrive(?P<counted>\.noinc)?{_OBJECT}\.b64",
+        lambda f: f"cp_async_mbarrier_arrive<{_object(f)}, {_truth(bool(f['counted']))}>",
+    ),
+    (
+        r"cp\.async\.bulk\.shared::(?:cta|cluster)\.global\.mbarrier::complete_tx::bytes(?:\.L2::cache_hint)?",
+        _same("cp_async_bulk_load"),
+    ),
+    (r"cp\.async\.bulk\.global\.shared::cta\.bulk_group(?:\.L2::cache_hint)?", _same("cp_async_bulk_store")),
+    (r"cp\.async\.bulk\.commit_group", _same("cp_async_bulk_commit_group")),
+    (
+        r"cp\.async\.bulk\.wait_group(?P<read>\.read)?",
+        lambda f: f"cp_async_bulk_wait_group<{_truth(bool(f['read']))}>",
+    ),
     # barriers and fences
     (r"(?:bar|barrier)(?:\.cta)?\.sync(?:\.aligned)?", _same("bar_sync")),
     (r"(?:bar|barrier)(?:\.cta)?\.arrive(?:\.aligned)?", _same("bar_arrive")),
     (r"bar\.warp\.sync", _same("bar_warp_sync")),
     (r"membar\.(?P<scope>cta|gl|sys)", lambda f: f"fence<{_scope(f)}>"),
     (r"fence(?:\.(?:sc|acq_rel|acquire|release))?\.(?P<scope>cta|cluster|gpu|sys)", lambda f: f"fence<{_scope(f)}>"),
-    (r"fence\.proxy\.[\w.:]+", _same("no_operation")),
-    (r"prefetchu?\.[\w.:]+", _same("no_operation")),
-    (r"griddepcontrol\.(?:wait|launch_dependents)", _same("no_operation")),
-    (r"setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32", _same("no_operation")),
-    (r"discard\.global\.L2|applypriority\.global\.L2::evict_normal", _same("no_operation")),
+    (r"fence\.proxy\.async(?:\.global|\.shared::(?:cta|cluster))?", _same("fence_proxy_async")),
+    (r"fence\.mbarrier_init\.release\.cluster", _same("fence_mbarrier_init")),
+    (r"griddepcontrol\.(?:wait|launch_dependents)", _same("grid_dependency")),
+    # mbarriers
+    (rf"mbarrier\.(?P<name>init|inval){_OBJECT}\.b64", lambda f: f"mbarrier_{f['name']}<{_object(f)}>"),
+    (
+        rf"mbarrier\.arrive(?P<drops>_drop)?(?P<expects>\.expect_tx)?(?:\.(?P<order>release|relaxed)\.(?:cta|cluster))?"
+        rf"{_OBJECT}\.b64",
+        lambda f: (
+            f"mbarrier_arrive{'_expect_tx' if f['expects'] else ''}"
+            f"<{_object(f)}, {_truth(f['order'] != 'relaxed')}, {_truth(bool(f['drops']))}>"
+        ),
+    ),
+    (
+        rf"mbarrier\.(?P<name>expect|complete)_tx(?:\.relaxed\.(?:cta|cluster))?{_OBJECT}\.b64",
+        lambda f: f"mbarrier_{f['name']}_tx<{_object(f)}>",
+    ),
+    (
+        rf"mbarrier\.(?:test|try)_wait(?P<parity>\.parity)?(?:\.(?P<order>acquire|relaxed)\.(?:cta|cluster))?"
+        rf"{_OBJECT}\.b64",
+        lambda f: f"mbarrier_wait{'_parity' if f['parity'] else ''}<{_object(f)}, {_truth(f['order'] != 'relaxed')}>",
+    ),
+    (r"mbarrier\.pending_count\.b64", _same("mbarrier_pending_count")),
+    # hints: they change no value, but are read and their operands checked
+    (
+        rf"prefetch(?:{_SPACE}\.L[12](?:::evict_(?:last|normal))?|u\.L1)",
+        lambda f: f"prefetch<{_space(f)}>",
+    ),
+    (r"applypriority(?:\.global)?\.L2::evict_normal", _same("prefetch_bytes")),
+    (r"cp\.async\.bulk\.prefetch\.L2\.global(?:\.L2::cache_hint)?", _same("prefetch_bytes")),
+    (r"createpolicy\.fractional\.L2::evict_\w+(?:\.L2::evict_\w+)?\.b64", _same("createpolicy")),
+    # the budget of registers is a hint; that a whole warpgroup agrees on a legal one is checked
+    (r"setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32", _same("setmaxnreg<{0}>")),
     # memory
     (
         rf"ldu?(?:\.weak)?{_SPACE}{_CACHE}{_ADVICE}{_CACHE}(?:\.v[24])?{_ANY}",
@@ -303,13 +344,55 @@ def _compiled() -> list[tuple[re.Pattern[str], Callable[[_Fields], str | None]]]
 def function_for(opcode: str) -> str | None:
     """The function of ``sim::ptx`` for an opcode (``ld.global.v4.f32``), or None when it is not simulated.
 
-    ``mov.b32`` between a register and a pair in braces is asked for as ``pack.b32`` or ``unpack.b32``.
+    A ``{0}`` in it stands for the first operand, which is a constant. ``mov.b32`` between a register and a pair in braces is asked for as ``pack.b32`` or ``unpack.b32``.
     """
     for pattern, make in _compiled():
         match = pattern.fullmatch(opcode)
         if match and (name := make({k: v for k, v in match.groupdict().items() if v is not None} | _absent(match))):
             return name
     return None
+
+
+#: The first compute capability (times ten) that has an instruction, by the first pattern that matches; all else is older
+#: than the simulator's oldest architecture.
+_SINCE = [
+    (90, r"mbarrier\.(?:try_wait|expect_tx|complete_tx|arrive(?:_drop)?\.expect_tx)\b.*"),
+    (90, r"cp\.async\.bulk\b.*|fence\.(?:proxy\.async|mbarrier_init)\b.*|griddepcontrol\..*|.*\.cluster\b.*"),
+    (90, r"setmaxnreg\..*|elect\.sync|stmatrix\..*|wgmma\..*|(?:ex2|tanh)\.approx\.bf16x2"),
+    (100, r"tcgen05\..*|clusterlaunchcontrol\..*"),
+]
+_ARCHITECTURES = Path(__file__).parents[1] / "simulator" / "include" / "sim" / "architectures.h"
+
+#: Instructions that have a meaning which the simulator does not give them, and what to do instead.
+_REFUSED = [
+    (r"cp\.async\.bulk\..*multicast.*", "There are no clusters here: let each block copy for itself."),
+    (r"barrier\.cluster\..*|mapa\..*|.*shared::cluster\.shared::cta.*", "There are no clusters here: use one block."),
+    (r"cp\.async\.bulk\.tensor\..*|prefetch\.tensormap|tensormap\..*|fence\.proxy\.tensormap.*",
+     "There are no tensor maps here: copy row by row, with cp.async.bulk.shared::cluster.global."),
+    (r"cp\.reduce\.async\.bulk\..*", "Copy with cp.async.bulk, and add with red or atomicAdd."),
+    (r"fence\.proxy\.alias", "Memory has one address here: leave it out."),
+    (r"discard\..*", "It makes memory undefined, for speed alone: leave it out."),
+    (r"mbarrier\.arrive(?:_drop)?\.noComplete\..*", "Use mbarrier.arrive without .noComplete."),
+    (r"wgmma\..*|tcgen05\..*", "Use mma.sync."),
+]  # fmt: skip
+
+
+@functools.lru_cache(maxsize=1)
+def simulated_architecture() -> int:
+    """The compute capability of the simulated device, times ten: 90."""
+    match = re.search(r"^#define SIM_SM (\d+)$", _ARCHITECTURES.read_text(encoding="utf-8"), re.MULTILINE)
+    assert match
+    return int(match[1])
+
+
+def first_architecture(opcode: str) -> int:
+    """The first compute capability (times ten) that has the instruction; 80 for all that are older."""
+    return next((sm for sm, pattern in _SINCE if re.fullmatch(pattern, opcode)), 80)
+
+
+def instead_of(opcode: str) -> str | None:
+    """What to do instead of an instruction that has a meaning which the simulator does not give it."""
+    return next((advice for pattern, advice in _REFUSED if re.fullmatch(pattern, opcode)), None)
 
 
 def _absent(match: re.Match[str]) -> _Fields:
@@ -323,6 +406,7 @@ EXAMPLES = {
     "stmatrix": "stmatrix.sync.aligned.m8n8.x4.shared.b16",
     "cp": "cp.async.cg.shared.global",
     "bar": "bar.sync",
+    "mbarrier": "mbarrier.try_wait.parity.shared::cta.b64",
     "ld": "ld.global.nc.v4.f32",
     "st": "st.global.v4.f32",
     "atom": "atom.global.add.f32",

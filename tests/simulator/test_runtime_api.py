@@ -10,7 +10,7 @@ import pytest
 
 from tests.simulator.harness import KERNELS
 
-INVALID_VALUE, OUT_OF_MEMORY, INVALID_DEVICE = 1, 2, 101
+INVALID_VALUE, OUT_OF_MEMORY, INVALID_DEVICE, INVALID_HANDLE = 1, 2, 101, 400
 
 
 def test_memory(load):
@@ -21,9 +21,10 @@ def test_memory(load):
 
 
 def test_failures_say_what_cuda_says(load):
-    x, out = np.zeros(10, dtype=np.float32), np.full(15, -1, dtype=np.int32)
+    x, out = np.zeros(10, dtype=np.float32), np.full(17, -1, dtype=np.int32)
     assert load("runtime_api")("failures", x, out, 10).error == 0
     expected = [INVALID_VALUE] * 3 + [0] + [INVALID_VALUE] * 5 + [OUT_OF_MEMORY, 1, INVALID_VALUE, INVALID_DEVICE, 0, 0]
+    expected += [INVALID_HANDLE] * 2
     np.testing.assert_array_equal(out, expected)
 
 

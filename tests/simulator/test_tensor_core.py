@@ -1,8 +1,11 @@
-"""Kinds of products on tensor cores: each is what its name says, and a number that is none is no other kind."""
+"""Products on tensor cores: each row of the table computes and counts what it says, and no other number is a kind."""
 
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +23,95 @@ __global__ void multiply(int kind, unsigned* out) {
 }
 extern "C" void of_kind(int kind, unsigned* out, cudaStream_t stream) { multiply<<<1, 32, 0, stream>>>(kind, out); }
 """
-KINDS = re.findall(r"^    (m\d+n\d+k\d+)_\w+,$", (INCLUDE_DIR / "sim/tensor_core.h").read_text(), re.MULTILINE)
+SHAPES = [
+    (int(m), int(n), int(k), *types)
+    for m, n, k, *types in re.findall(
+        r"^SIM_MMA\( *(\d+), *(\d+), *(\d+), *(\w+), *(\w+), *(\w+)\)$",
+        (INCLUDE_DIR / "sim/mma_shapes.def").read_text(),
+        re.MULTILINE,
+    )
+]
+EACH_SHAPE = pytest.mark.parametrize("shape", SHAPES, ids=lambda s: f"m{s[0]}n{s[1]}k{s[2]}_{'_'.join(s[3:])}")
+BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s8": 8, "u8": 8, "s32": 32}
+
+
+def registers(shape: tuple) -> tuple[int, int, int]:
+    """How many a lane holds of A, of B, and of C: of 32 bits, or of 64 for f64."""
+    m, n, k, d, a, b = shape
+    each = max(BITS[d], 32)
+    return m * k * BITS[a] // 32 // each, n * k * BITS[b] // 32 // each, m * n * BITS[d] // 32 // each
+
+
+def opcode(shape: tuple) -> str:
+    m, n, k, d, a, b = shape
+    return f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{d}.{a}.{b}.{d}"
+
+
+def kernel_of(number: int, shape: tuple) -> str:
+    """A kernel that gives each lane's registers to one instruction."""
+    count_a, count_b, count_d = registers(shape)
+    kind, type_ = {"f64": ("d", "double")}.get(shape[3], ("r", "unsigned"))
+    result, held = ("f", "float") if shape[3] == "f32" else (kind, type_)
+    lists, first = [], 0
+    for count in (count_d, count_a, count_b, count_d):
+        lists.append("{" + ", ".join(f"%{first + i}" for i in range(count)) + "}")
+        first += count
+    inputs = [f'"{kind}"(a[{count_a} * lane + {i}])' for i in range(count_a)]
+    inputs += [f'"{kind}"(b[{count_b} * lane + {i}])' for i in range(count_b)]
+    inputs += [f'"{result}"(c[{count_d} * lane + {i}])' for i in range(count_d)]
+    outputs = ", ".join(f'"={result}"(r[{i}])' for i in range(count_d))
+    return f"""
+__global__ void multiply_{number}(const {type_}* a, const {type_}* b, const {held}* c, {held}* d) {{
+    int lane = threadIdx.x;
+    {held} r[{count_d}];
+    asm volatile("{opcode(shape)} {", ".join(lists)};" : {outputs} : {", ".join(inputs)});
+    for (int i = 0; i < {count_d}; ++i) d[{count_d} * lane + i] = r[i];
+}}
+extern "C" void shape_{number}(const {type_}* a, const {type_}* b, const {held}* c, {held}* d, cudaStream_t stream) {{
+    multiply_{number}<<<1, 32, 0, stream>>>(a, b, c, d);
+}}
+"""
+
+
+EVERY_SHAPE = "#include <cuda_runtime.h>\n" + "".join(kernel_of(i, shape) for i, shape in enumerate(SHAPES))
+
+
+def fragment(matrix: np.ndarray, type_: str) -> np.ndarray:
+    """What the lanes hold of an operand, [lane][register]: rows g and g + 8, and along k four neighbours' words.
+
+    matrix: A as [M, K], or B transposed, as [N, K].
+    """
+    rows, k = matrix.shape
+    each = max(1, 32 // BITS[type_])
+    held = []
+    for lane in range(32):
+        g, t = lane // 4, lane % 4
+        words = [
+            encode(matrix[row, first + t * each :][:each], type_)
+            for first in range(0, k, 4 * each)
+            for row in range(g, rows, 8)
+        ]
+        held.append(np.concatenate(words))
+    return np.stack(held)
+
+
+def encode(values: np.ndarray, type_: str) -> np.ndarray:
+    """Numbers as the bits of registers."""
+    if type_ == "f64":
+        return values.astype(np.float64)
+    if type_ in ("f16", "s8", "u8"):
+        return values.astype({"f16": np.float16, "s8": np.int8, "u8": np.uint8}[type_]).view(np.int32)
+    if type_ == "bf16":
+        return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).view(np.int32)
+    return values.astype(np.float32).view(np.int32)
+
+
+def accumulators(matrix: np.ndarray, type_: str) -> np.ndarray:
+    """What the lanes hold of C or D: rows g and g + 8, columns 2t and 2t + 1."""
+    held = [matrix[lane // 4 :: 8, 2 * (lane % 4) : 2 * (lane % 4) + 2].ravel() for lane in range(32)]
+    dtype = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "s32": np.int32}[type_]
+    numbers = np.stack(held).astype(dtype)
+    return numbers.view(np.int32) if type_ == "f16" else numbers
 
 
 @pytest.fixture(scope="module")
@@ -30,16 +121,44 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> SimulatedKernel:
     return SimulatedKernel(path, checks=True)
 
 
-@pytest.mark.parametrize("kind", range(len(KINDS)), ids=KINDS)
-def test_a_kind_counts_its_operations(kernel: SimulatedKernel, kind: int) -> None:
-    outcome = kernel("of_kind", kind, np.zeros(32, dtype=np.int32))
+@pytest.fixture(scope="module")
+def every_shape(tmp_path_factory: pytest.TempPathFactory) -> SimulatedKernel:
+    path = tmp_path_factory.mktemp("tensor_core") / "every_shape.cu"
+    path.write_text(EVERY_SHAPE)
+    return SimulatedKernel(path, checks=True)
+
+
+@EACH_SHAPE
+def test_a_product_is_that_of_the_matrices_and_is_counted(every_shape: SimulatedKernel, shape: tuple) -> None:
+    """Whole numbers, so small that every format holds them and every sum."""
+    m, n, k, d, a, b = shape
+    random = np.random.default_rng(SHAPES.index(shape))
+    lowest = {"u8": 0}
+    left = random.integers(lowest.get(a, -9), 10, (m, k))
+    right = random.integers(lowest.get(b, -9), 10, (k, n))
+    added = random.integers(-50, 50, (m, n))
+    if a == "u8":
+        left[0, 0] = 255  # no sign
+    if b == "s8":
+        right[0, 0] = -128
+    out = np.zeros_like(accumulators(added, d))
+    outcome = every_shape(
+        f"shape_{SHAPES.index(shape)}", fragment(left, a), fragment(right.T, b), accumulators(added, d), out
+    )
     assert outcome.error == 0 and not outcome.report["findings"]
-    m, n, k = map(int, re.findall(r"\d+", KINDS[kind]))
+    np.testing.assert_array_equal(out, accumulators(left @ right + added, d))
     (counted,) = outcome.report["kernels"][0]["tensor_sites"]
     assert counted[1] == 2 * m * n * k
 
 
-@pytest.mark.parametrize("kind", [-1, len(KINDS), 1 << 30])
+@pytest.mark.skipif(not shutil.which("nvcc"), reason="no nvcc")
+def test_nvcc_takes_every_shape(tmp_path: Path) -> None:
+    (tmp_path / "every_shape.cu").write_text(EVERY_SHAPE)
+    command = ["nvcc", "-arch=sm_90", "-cubin", "-o", str(tmp_path / "out"), str(tmp_path / "every_shape.cu")]
+    assert subprocess.run(command, capture_output=True, text=True).stderr == ""
+
+
+@pytest.mark.parametrize("kind", [-1, len(SHAPES), 1 << 30])
 def test_what_is_no_kind_is_refused_by_name(kernel: SimulatedKernel, kind: int) -> None:
     outcome = kernel("of_kind", kind, np.zeros(32, dtype=np.int32))
     assert outcome.error == 715  # cudaErrorIllegalInstruction
@@ -54,9 +173,9 @@ def test_the_table_of_loads_is_a_table() -> None:
     head = text[: text.index("#pragma once")]
     rows = re.findall(r"^//   (\S.*?)  +(\S.*)$", head, re.MULTILINE)
     assert [left for left, _ in rows] == [
-        "f16 factors from shared memory",
+        "f16 operands from shared memory",
         "other 16-bit elements",
-        "f32 sums, layout along the rows",
-        "f32 sums the other way, tf32",
+        "f32 accumulators, layout along the rows",
+        "f32 accumulators the other way, tf32",
     ]
     assert len({line.index(right) for _, right in rows for line in head.splitlines() if line.endswith(right)}) == 1

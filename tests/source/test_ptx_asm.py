@@ -2,6 +2,8 @@
 
 import pytest
 
+from grader.source import ptx_asm
+from grader.source.ptx_asm import _Operand, _Ptx
 from grader.source.rewrite import RewriteError, rewrite
 
 
@@ -22,7 +24,7 @@ def test_vectors_of_registers_are_flattened():
         'asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "\n"{%0,%1}, {%2}, {%3}, {%0,%1};\\n"'
         ' : "+f"(d0), "+f"(d1) : "r"(a), "r"(b));'
     )
-    assert "f32_f16>((d0), (d1), (a), (b), (d0), (d1))" in text and text.count("\n") == 1
+    assert "f32_f16_f16>((d0), (d1), (a), (b), (d0), (d1))" in text and text.count("\n") == 1
 
 
 def test_addresses_predicates_and_declared_registers():
@@ -67,12 +69,60 @@ def test_several_instructions_are_one_statement():
     assert text.startswith("if (x) do { ") and "while (0); else y();" in text
 
 
+def test_labels_belong_to_their_statement():
+    text = asm(
+        'asm volatile("{\\n.reg .pred P1;\\nWAIT_%=:\\nmbarrier.try_wait.parity.shared::cta.b64 P1, [%0], %1;\\n"'
+        ' "@P1 bra DONE;\\nbra.uni WAIT_%=;\\nDONE:\\n}" :: "r"(bar), "r"(parity) : "memory");'
+    )
+    assert text == (
+        "do { __label__ sim_label_DONE, sim_label_WAIT_0; {bool sim_reg_P1; sim_label_WAIT_0:; "
+        "::sim::ptx::mbarrier_wait_parity<::sim::ptx::Shared, true>(sim_reg_P1, (bar), (parity)); "
+        "if (sim_reg_P1) goto sim_label_DONE; goto sim_label_WAIT_0; sim_label_DONE:; }} while (0);"
+    )
+
+
+def test_coordinates_follow_the_address():
+    operands = [_Operand("", "l", "(map)"), _Operand("", "r", "(x)"), _Operand("", "r", "(y)")]
+    assert _Ptx("", operands)._values("[%0, {%1, %2}]") == ["(map)", "(x)", "(y)"]
+
+
+def test_constants_become_template_arguments():
+    assert "setmaxnreg<(40)>()" in asm('asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(40));')
+
+
+@pytest.mark.parametrize(
+    ("opcode", "advice"),
+    [
+        ("fence.proxy.tensormap::generic.acquire.gpu", "tensor maps"),
+        ("discard.global.L2", "leave it out"),
+        ("barrier.cluster.arrive", "clusters"),
+        ("fence.proxy.alias", "leave it out"),
+    ],
+)
+def test_what_has_a_meaning_that_is_not_simulated_is_refused_with_advice(opcode, advice):
+    with pytest.raises(RewriteError) as caught:
+        asm(f'asm volatile("{opcode} [%0], 128;" :: "l"(p) : "memory");')
+    assert opcode in caught.value.message and advice in caught.value.hint
+
+
+def test_instructions_of_a_later_architecture_are_refused(monkeypatch):
+    statement = 'asm volatile("mbarrier.try_wait.shared.b64 p, [%0], %1;" :: "r"(bar), "l"(state));'
+    monkeypatch.setattr(ptx_asm, "simulated_architecture", lambda: 80)
+    with pytest.raises(RewriteError) as caught:
+        asm(statement)
+    assert "needs sm_90" in caught.value.message and "sm_80" in caught.value.message
+
+
 @pytest.mark.parametrize(
     ("statement", "says"),
     [
         ('asm("fma.rn.f128 %0, %1, %1, %1;" : "=d"(d) : "d"(a));', "fma.rn.f128"),
         ('asm("bra L1;");', "bra"),
-        ('asm("L1: mov.u32 %0, 1;" : "=r"(a));', "L1:"),
+        ('asm("L1: mov.u32 %0, 1; L1: mov.u32 %0, 2;" : "=r"(a));', "L1"),
+        (
+            'asm("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" :: "r"(a));',
+            "cp.async.bulk.tensor.2d",
+        ),
         ('asm("mov.u32 %0, other;" : "=r"(a));', "other"),
         ('asm("mov.u32 %0, %1;" : "=r"(a));', "%1"),
         ("asm(TEXT);", "plain string"),

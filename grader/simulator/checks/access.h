@@ -35,39 +35,45 @@ void settle_last_write(ThreadState& thread);
 void report_index(ThreadState& thread);
 
 // --- races.cpp: the orders that one comparison cannot tell ---
-void read_conflict(ThreadState& thread, Cell& cell, const AccessSite& site);
-void add_reader(ThreadState& thread, Cell& cell, const AccessSite& site);
-void write_conflict(ThreadState& thread, Cell& cell, const AccessSite& site, uintptr_t address);
-void atomic_cell(ThreadState& thread, Cell& cell, const AccessSite& site, bool reads, bool block_scope);
+void read_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site);
+void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site);
+void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site, uintptr_t address);
+void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, bool reads, bool block_scope);
 
-SIM_ALWAYS_INLINE void read_cell(ThreadState& thread, Cell& cell, const AccessSite& site) {
-    const Floors& floors = thread.floors[site.window];
+// Whether a set of ordinary reads is known by its extent alone, and the thread is within that: lanes of its warp since the
+// warp last met, several warps of its block since the block's last barrier, or threads of several blocks.
+SIM_ALWAYS_INLINE bool has_reader(const ThreadState& thread, const AccessSite& site, Epoch reads) {
+    if (reads.reach() != thread.covered) return reads.without_lane() == thread.warp_covered;
+    if (reads.same_block(thread.epoch) && !(reads < thread.floors[shared_window].end())) return true;
+    return reads.sharing() == many_blocks && site.window != shared_window;
+}
+
+SIM_ALWAYS_INLINE void read_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
+    const EpochRange& floor = thread.floors[site.window];
     // Written by someone, and before the last barrier.
-    if (SIM_UNLIKELY(cell.write - floors.low >= floors.span)) read_conflict(thread, cell, site);
-    Stamp reads = cell.reads;
-    if (reads < floors.low + floors.span) {
-        cell.reads = thread.stamp;
+    if (SIM_UNLIKELY(!floor.contains(cell.write))) read_conflict(thread, cell, site);
+    Epoch reads = cell.reads;
+    if (reads < floor.end()) {
+        cell.reads = thread.epoch;
         cell.read_site = site.id;
-    } else if (reads != thread.stamp && (reads & (Stamp(2) << sharing_shift | atomic_bit)) != thread.covered &&
-               (reads & ~Stamp(31)) != thread.warp_covered) {
+    } else if (reads != thread.epoch && !has_reader(thread, site, reads)) {
         add_reader(thread, cell, site);
     }
 }
 
-SIM_ALWAYS_INLINE void write_cell(ThreadState& thread, Cell& cell, const AccessSite& site, uintptr_t address) {
-    const Floors& floors = thread.floors[site.window];
-    Stamp floor = floors.low + floors.span;
-    bool write_ordered = cell.write < floor || cell.write == thread.stamp;
-    bool reads_ordered = cell.reads < floor || cell.reads == thread.stamp;
+SIM_ALWAYS_INLINE void write_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, uintptr_t address) {
+    Epoch floor = thread.floors[site.window].end();
+    bool write_ordered = cell.write < floor || cell.write == thread.epoch;
+    bool reads_ordered = cell.reads < floor || cell.reads == thread.epoch;
     if (SIM_UNLIKELY(!(write_ordered & reads_ordered))) write_conflict(thread, cell, site, address);
-    cell.write = thread.stamp;
+    cell.write = thread.epoch;
     cell.write_site = site.id;
 }
 
 template <bool Write>
 SIM_ALWAYS_INLINE void access_cells(ThreadState& thread, AccessSite& site, uintptr_t address, unsigned size_log2) {
     uintptr_t offset = address - site.base;
-    Cell* cell = site.cells + (offset >> site.shift);
+    ShadowCell* cell = site.cells + (offset >> site.shift);
     unsigned count = size_log2 > site.shift ? 1u << (size_log2 - site.shift) : 1;
     for (unsigned i = 0; i < count; ++i) {
         if (Write)
@@ -77,7 +83,7 @@ SIM_ALWAYS_INLINE void access_cells(ThreadState& thread, AccessSite& site, uintp
     }
 }
 
-// Cells that other workers use too: one access at a time.
+// Shadow cells that other workers use too: one access at a time.
 template <bool Write>
 SIM_NOINLINE void access_cells_guarded(ThreadState& thread, AccessSite& site, uintptr_t address, unsigned size_log2) {
     Locked locked(the_launch.cell_lock);

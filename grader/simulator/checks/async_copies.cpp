@@ -1,19 +1,22 @@
-// Asynchronous copies: who may touch their destination, and when they have arrived.
+// Asynchronous copies: who may touch their source and destination, and when they are done.
 #include "checks/access.h"
+#include "checks/findings.h"
+#include "checks/mbarriers.h"
+#include "checks/members.h"
+#include "checks/races.h"
+#include "runtime/async_operations.h"
 #include "runtime/events.h"
 
-namespace sim::events {
-
-using namespace sim::checks;
+namespace sim::checks {
 
 namespace {
 
-// Calls visit(address, log2 of the size) for the largest aligned pieces.
+// Calls visit(address, log2 of the size) for the largest aligned pieces, of at most `most` (log2).
 template <typename F>
-void each_piece(const void* data, size_t bytes, F visit) {
+void each_piece(const void* data, size_t bytes, unsigned most, F visit) {
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
     while (bytes > 0) {
-        unsigned size_log2 = 4;
+        unsigned size_log2 = most;
         while ((size_t(1) << size_log2) > bytes || (address & ((uintptr_t(1) << size_log2) - 1))) --size_log2;
         visit(address, size_log2);
         address += size_t(1) << size_log2;
@@ -21,35 +24,130 @@ void each_piece(const void* data, size_t bytes, F visit) {
     }
 }
 
+// A thread's own copies come 16 bytes at a time; the copy engine moves whole sectors of global memory, and its accesses
+// to shared memory are nobody's requests.
+constexpr unsigned lane_piece = 4, engine_piece = 5;
+
+AccessSite* access_piece(ThreadState& state, uintptr_t address, Access access, unsigned size_log2, const void* code) {
+    bool counted = size_log2 > lane_piece || !in_shared(*state.block, address);
+    if (counted) return prepare_and_log(state, address, access, size_log2, code);
+    if (state.pending) settle(state, address, code);
+    return prepare(state, state.worker->sites.find(code), address, access, size_log2);
+}
+
+template <typename F>
+void each_cell_of_piece(const AccessSite& site, uintptr_t address, unsigned size_log2, F visit) {
+    ShadowCell* cell = site.cells + ((address - site.base) >> site.shift);
+    unsigned count = size_log2 > site.shift ? 1u << (size_log2 - site.shift) : 1;
+    if (site.guarded) the_launch.cell_lock.lock();
+    for (unsigned i = 0; i < count; ++i) visit(cell[i]);
+    if (site.guarded) the_launch.cell_lock.unlock();
+}
+
+void read_source(ThreadState& state, AccessSite& site, uintptr_t from, unsigned size_log2) {
+    each_cell_of_piece(site, from, size_log2, [&](ShadowCell& cell) { read_cell(state, cell, site); });
+}
+
+// The copy arrives some time before the wait: until then nobody may touch its destination.
+void write_destination(ThreadState& state, AccessSite& site, uintptr_t to, unsigned size_log2) {
+    Epoch epoch = state.epoch;
+    each_cell_of_piece(site, to, size_log2, [&](ShadowCell& cell) {
+        write_cell(state, cell, site, to);
+        cell.write = epoch.with_time(Epoch::time_pending);
+    });
+}
+
+BulkState& bulk_of(ThreadState& thread) {
+    ThreadExtras& extras = extras_of(thread);
+    if (!extras.bulk) extras.bulk = static_cast<BulkState*>(calloc(1, sizeof(BulkState)));
+    if (!extras.bulk) abort();
+    return *extras.bulk;
+}
+
+void report_missing_proxy_fence(const ThreadState& thread, const AccessSite& site, const ShadowCell& cell,
+                                uintptr_t address) {
+    Finding finding = finding_at(Check::racecheck, "missing_proxy_fence", thread, site.address);
+    finding.side.access = static_cast<uint8_t>(Access::async_read);
+    finding.bytes = 1u << site.size_log2;
+    finding.place = place_of(site.region, address);
+    finding.other.address = site_address(cell.write_site);
+    finding.other.access = static_cast<uint8_t>(Access::write);
+    finding.other.has_thread = true;
+    finding.other.serial = cell.write.serial();
+    finding.other.thread = cell.write.thread();
+    add_finding(finding);
+}
+
+// Until the thread waits for the copy, nobody may write to what it reads.
+void read_shared_source(ThreadState& state, const void* from, size_t bytes, Epoch pending, const void* code) {
+    bool fence_missing = false;
+    each_piece(from, bytes, lane_piece, [&](uintptr_t address, unsigned size_log2) {
+        AccessSite* site = access_piece(state, address, Access::async_read, size_log2, code);
+        if (!site || !site->cells) return;
+        each_cell_of_piece(*site, address, size_log2, [&](ShadowCell& cell) {
+            read_cell(state, cell, *site);
+            cell.reads = pending;
+            cell.read_site = site->id;
+            if (fence_missing || cell.write == never || seen_by_bulk_copies(state, cell.write)) return;
+            fence_missing = true;
+            report_missing_proxy_fence(state, *site, cell, address);
+        });
+    });
+}
+
+void end_reading(ThreadState& state, const BulkStore& store) {
+    each_cell(find_shared(*state.block, store.shared), store.shared, store.bytes, [&](ShadowCell& cell) {
+        if (cell.reads == store.pending) cell.reads = state.epoch;
+        const Members* members = members_of(cell);
+        for (uint32_t i = 0; members && i < members->count; ++i)
+            if (members->list[i].epoch == store.pending) members->list[i].epoch = state.epoch;
+    });
+}
+
+void end_writing(ThreadState& state, const BulkStore& store) {
+    if (the_launch.concurrent) the_launch.cell_lock.lock();
+    each_cell(find_region(store.global), store.global, store.bytes, [&](ShadowCell& cell) {
+        if (cell.write == store.pending) cell.write = state.epoch.with_atomic(true);
+    });
+    if (the_launch.concurrent) the_launch.cell_lock.unlock();
+}
+
 }  // namespace
+
+Epoch bulk_copy(ThreadState& state, const Copy& copy, const void* code) {
+    each_piece(copy.from, copy.bytes, engine_piece, [&](uintptr_t from, unsigned size_log2) {
+        AccessSite* site = access_piece(state, from, Access::async_read, size_log2, code);
+        if (site && site->cells) read_source(state, *site, from, size_log2);
+    });
+    each_piece(copy.to, copy.bytes, lane_piece, [&](uintptr_t to, unsigned size_log2) {
+        AccessSite* site = access_piece(state, to, Access::async_write, size_log2, code);
+        if (site && site->cells) write_destination(state, *site, to, size_log2);
+    });
+    return state.epoch.with_time(Epoch::time_pending);
+}
+
+}  // namespace sim::checks
+
+namespace sim::events {
+
+using namespace sim::checks;
 
 void async_copy(Thread& thread, void* shared, const void* global, size_t bytes, size_t zero_fill, const void* address) {
     ThreadState& state = *state_of(thread);
-    each_piece(global, bytes - zero_fill, [&](uintptr_t from, unsigned size_log2) {
+    each_piece(global, bytes - zero_fill, lane_piece, [&](uintptr_t from, unsigned size_log2) {
         AccessSite* site = prepare_and_log(state, from, Access::async_read, size_log2, address);
-        if (!site || !site->cells) return;
-        if (site->guarded) the_launch.cell_lock.lock();
-        access_cells<false>(state, *site, from, size_log2);
-        if (site->guarded) the_launch.cell_lock.unlock();
+        if (site && site->cells) read_source(state, *site, from, size_log2);
     });
-    // The copy arrives some time before the wait: until then nobody may touch its destination.
-    Stamp stamp = state.stamp;
-    each_piece(shared, bytes, [&](uintptr_t to, unsigned size_log2) {
+    each_piece(shared, bytes, lane_piece, [&](uintptr_t to, unsigned size_log2) {
         AccessSite* site = prepare_and_log(state, to, Access::async_write, size_log2, address);
-        if (!site || !site->cells) return;
-        Cell* cell = site->cells + ((to - site->base) >> site->shift);
-        unsigned count = size_log2 > site->shift ? 1u << (size_log2 - site->shift) : 1;
-        for (unsigned i = 0; i < count; ++i) {
-            write_cell(state, cell[i], *site, to);
-            cell[i].write = with_time(stamp, time_pending);
-        }
+        if (site && site->cells) write_destination(state, *site, to, size_log2);
     });
     ThreadExtras& extras = extras_of(state);
     if (!extras.copies) {
         extras.copies = static_cast<Growable<AsyncCopy>*>(calloc(1, sizeof *extras.copies));
         if (!extras.copies) abort();
     }
-    extras.copies->push({reinterpret_cast<uintptr_t>(shared), static_cast<uint32_t>(bytes), extras.copy_group});
+    extras.copies->push({reinterpret_cast<uintptr_t>(shared), static_cast<uint32_t>(bytes), extras.copy_group, 0});
 }
 
 void async_commit(Thread& thread) { ++extras_of(*state_of(thread)).copy_group; }
@@ -59,22 +157,62 @@ void async_wait(Thread& thread, unsigned groups_that_may_be_pending) {
     if (state.pending) settle(state, 0, nullptr);
     if (!state.extras || !state.extras->copies) return;
     Growable<AsyncCopy>& copies = *state.extras->copies;
+    Epoch pending = state.epoch.with_time(Epoch::time_pending);
     size_t done = 0;
     for (; done < copies.size(); ++done) {
         const AsyncCopy& copy = copies[done];
         if (copy.group + groups_that_may_be_pending >= state.extras->copy_group) break;
-        Region* region = find_shared(*state.block, copy.shared);
-        if (!region || !region->cells) continue;
-        size_t first = (copy.shared - region->base) >> region->shift;
-        size_t last = (copy.shared - region->base + copy.bytes - 1) >> region->shift;
-        for (size_t i = first; i <= last && i < region->cell_count(); ++i) {
-            Cell& cell = region->cells[i];
-            if (cell.write == with_time(state.stamp, time_pending)) cell.write = state.stamp;
-        }
+        each_cell(find_shared(*state.block, copy.shared), copy.shared, copy.bytes, [&](ShadowCell& cell) {
+            if (cell.write == pending) cell.write = state.epoch;
+        });
     }
     size_t kept = copies.size() - done;
     for (size_t i = 0; i < kept; ++i) copies[i] = copies[done + i];
     copies.truncate(kept);
+}
+
+void bulk_store(Thread& thread, const Copy& copy, const void* address) {
+    ThreadState& state = *state_of(thread);
+    become_exact(*state.block);
+    Epoch pending = state.epoch.with_time(Epoch::time_pending);
+    read_shared_source(state, copy.from, copy.bytes, pending, address);
+    each_piece(copy.to, copy.bytes, engine_piece, [&](uintptr_t to, unsigned size_log2) {
+        AccessSite* site = access_piece(state, to, Access::async_write, size_log2, address);
+        if (site && site->cells) write_destination(state, *site, to, size_log2);
+    });
+    BulkState& bulk = bulk_of(state);
+    bulk.stores.push({reinterpret_cast<uintptr_t>(copy.from), reinterpret_cast<uintptr_t>(copy.to), copy.bytes,
+                      bulk.group, pending, address});
+}
+
+void bulk_commit(Thread& thread) { ++bulk_of(*state_of(thread)).group; }
+
+void bulk_wait(Thread& thread, unsigned groups_that_may_be_pending, bool reads_only) {
+    ThreadState& state = *state_of(thread);
+    if (state.pending) settle(state, 0, nullptr);
+    BulkState& bulk = bulk_of(state);
+    // Groups are done in the order of their commits.
+    auto is_done = [&](size_t i) {
+        return i < bulk.stores.size() && bulk.stores[i].group + groups_that_may_be_pending < bulk.group;
+    };
+    for (; is_done(bulk.read); ++bulk.read) end_reading(state, bulk.stores[bulk.read]);
+    if (reads_only) return;
+    size_t written = 0;
+    for (; is_done(written); ++written) end_writing(state, bulk.stores[written]);
+    size_t kept = bulk.stores.size() - written;
+    for (size_t i = 0; i < kept; ++i) bulk.stores[i] = bulk.stores[written + i];
+    bulk.stores.truncate(kept);
+    bulk.read -= written;
+}
+
+void proxy_fence(Thread& thread) {
+    ThreadState& state = *state_of(thread);
+    if (state.pending) settle(state, 0, nullptr);
+    BlockState& block = *state.block;
+    become_exact(block);
+    BulkState& bulk = bulk_of(state);
+    bulk.fences.push({state.time(), state.warp->sync_time, block.barrier_time, state.extras->known});
+    set_time(state, ++block.time);
 }
 
 }  // namespace sim::events

@@ -2,6 +2,7 @@
 // this library, and <vector>, <string> and <unordered_map> would take most of that time.
 #pragma once
 
+#include <assert.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,16 +44,24 @@ class Growable {
         size_ += count;
     }
     void insert(size_t place, const T& value) {
+        assert(place <= size_);
         push(value);
         for (size_t i = size_ - 1; i > place; --i) data_[i] = data_[i - 1];
         data_[place] = value;
     }
     void remove(size_t place) {
+        assert(place < size_);
         for (size_t i = place + 1; i < size_; ++i) data_[i - 1] = data_[i];
         --size_;
     }
-    void remove_unordered(size_t place) { data_[place] = data_[--size_]; }
-    void truncate(size_t size) { size_ = size; }
+    void remove_unordered(size_t place) {
+        assert(place < size_);
+        data_[place] = data_[--size_];
+    }
+    void truncate(size_t size) {
+        assert(size <= size_);
+        size_ = size;
+    }
     void clear() { size_ = 0; }
     void reserve(size_t capacity) {
         if (capacity <= capacity_) return;
@@ -91,6 +100,7 @@ class HashMap {
     }
     // The value of the key, zero bytes when it is new.
     V& at(uint64_t key) {
+        assert(key != 0);
         if (4 * (size_ + 1) > 3 * capacity_) grow();
         Slot& slot = slots_[place(key)];
         if (!slot.key) {

@@ -11,7 +11,7 @@ struct Counters {
     uint64_t bytes;             // distinct bytes of each request, summed
     uint64_t sectors;           // global memory: distinct 32-byte sectors of each request, summed
     uint64_t ideal_sectors;     // as many as the accesses would need side by side
-    uint64_t wavefronts;        // shared memory: passes over the 32 banks
+    uint64_t wavefronts;        // shared memory: of each request as many as its busiest bank has words
     uint64_t ideal_wavefronts;  // as many as the distinct words need
     uint32_t worst_ways;        // wavefronts for an ideal one in the worst request, rounded up
 

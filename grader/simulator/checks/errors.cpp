@@ -48,6 +48,9 @@ void set_detail(Finding& finding, const char* text) {
 
 namespace {
 
+// Whether a thread says itself what it waits for.
+bool has_label(Wait wait) { return wait == Wait::exchange || wait == Wait::warpgroup || wait == Wait::mbarrier; }
+
 // "32 threads wait at __syncthreads, {site 7}; ..." with the numbers of the sites, which the reader names.
 void describe_waits(const Block& block, Finding& finding) {
     struct Place {
@@ -68,7 +71,7 @@ void describe_waits(const Block& block, Finding& finding) {
         while (p < count && !(places[p].address == thread.call_address && places[p].wait == thread.wait)) ++p;
         if (p == 8) continue;
         if (p == count) {
-            const char* label = thread.wait == Wait::exchange ? thread.wait_label : nullptr;
+            const char* label = has_label(thread.wait) ? thread.wait_label : nullptr;
             places[count++] = {
                 thread.wait, thread.wait_detail, label, thread.call_address, thread.wait_site.line, 0, i};
         }
@@ -113,6 +116,12 @@ void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail
         case SyncError::grid_sync_not_cooperative:
             name = "grid_sync_not_cooperative";
             break;
+        case SyncError::mbarrier_not_initialised:
+            name = "mbarrier_not_initialised";
+            break;
+        case SyncError::instruction_misused:
+            name = "instruction_misused";
+            break;
     }
     const Thread* example = thread ? thread : &block.threads[0];
     Finding finding = finding_for(Check::synccheck, name, example, example->call_address);
@@ -120,7 +129,7 @@ void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail
     set_detail(finding, detail);
     if (kind == SyncError::deadlock) describe_waits(block, finding);
     const Thread* other = nullptr;
-    if (kind == SyncError::barrier_sites_differ) other = block.barrier_first;
+    if (kind == SyncError::barrier_sites_differ) other = block.barriers[0].first;
     if (thread && kind == SyncError::own_lane_not_in_mask) finding.number = thread->wait_mask;
     if (thread && kind == SyncError::shuffle_from_inactive_lane) finding.number = thread->warp->argument[thread->lane];
     if (thread && kind == SyncError::collectives_differ) {
@@ -135,8 +144,8 @@ void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail
         finding.other = there.side;
         finding.other.line = other->wait_site.line;
         snprintf(finding.detail, sizeof finding.detail, "%s and %s",
-                 thread->wait == Wait::exchange ? thread->wait_label : wait_name(thread->wait, thread->wait_detail),
-                 other->wait == Wait::exchange ? other->wait_label : wait_name(other->wait, other->wait_detail));
+                 has_label(thread->wait) ? thread->wait_label : wait_name(thread->wait, thread->wait_detail),
+                 has_label(other->wait) ? other->wait_label : wait_name(other->wait, other->wait_detail));
     }
     add_finding(finding);
 }
@@ -240,6 +249,12 @@ void fault(Launch& launch, const Fault& fault) {
     finding.launch = launch.id;
     if (fault.kind == FaultKind::illegal_address && finding.data < 65536) finding.kind = "null_pointer";
     set_detail(finding, fault.detail);
+    add_finding(finding);
+}
+
+void waits_for_nothing(const char* call, const void* address) {
+    Finding finding = finding_for(Check::synccheck, "event_not_recorded", nullptr, address);
+    set_detail(finding, call);
     add_finding(finding);
 }
 

@@ -154,8 +154,7 @@ void barrier(Block& block, unsigned barrier, const unsigned* participants) {
     for (unsigned w = 0; w < block.warp_count; ++w) settle_lanes(state.warps[w], participants[w]);
     unsigned waiting = 0;
     for (unsigned w = 0; w < block.warp_count; ++w) {
-        unsigned lanes = barrier ? participants[w] & block.named[barrier].waiting[w] : participants[w];
-        waiting += static_cast<unsigned>(__builtin_popcount(lanes));
+        waiting += static_cast<unsigned>(__builtin_popcount(block.warps[w].at_barrier[barrier].waiting));
     }
     count_barrier(block, participants);
     if (waiting == block.live) {
@@ -168,7 +167,7 @@ void barrier(Block& block, unsigned barrier, const unsigned* participants) {
     if (waiting == block.live && !state.arrivals[barrier])
         block_joined(state);
     else
-        some_joined(state, barrier, participants);
+        some_joined(state, barrier);
 }
 
 void barrier_arrive(Thread& thread, unsigned barrier) {
@@ -298,12 +297,12 @@ int writer(const void* data, unsigned writer[6]) {
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
     Region* region = find_region(address);
     if (!region || !region->cells) return 0;
-    const Cell& cell = region->cells[(address - region->base) >> region->shift];
-    Stamp stamp = cell.write;
+    const ShadowCell& cell = region->cells[(address - region->base) >> region->shift];
+    Epoch epoch = cell.write;
     // An ordinary write later than an atomic operation has taken its place or a later time.
-    if (is_atomic(cell.reads) && cell.reads >> time_shift >= stamp >> time_shift) stamp = cell.reads;
-    if (serial_of(stamp) == 0) return 0;
-    return name_thread(serial_of(stamp), thread_of(stamp), writer, writer + 3);
+    if (cell.reads.atomic() && cell.reads.not_earlier_than(epoch)) epoch = cell.reads;
+    if (epoch.serial() == 0) return 0;
+    return name_thread(epoch.serial(), epoch.thread(), writer, writer + 3);
 }
 
 }  // namespace sim::events

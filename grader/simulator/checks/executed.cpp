@@ -10,7 +10,7 @@ namespace sim::checks {
 
 namespace {
 
-// One thread's executions, by the address of the code. A thread has few pieces of code: the table grows from 64.
+// One thread's executions, by the address of the code. A thread has few basic blocks: the table grows from 64.
 struct Executions {
     struct Entry {
         const void* address;

@@ -1,7 +1,7 @@
-// How often each piece of straight-line code was executed, and by how many lanes of its warps.
+// How often each basic block was executed, and by how many lanes of its warps.
 //
 // Only kernels that were built with -fsanitize-coverage=trace-pc tell: they call __sanitizer_cov_trace_pc at the start
-// of each piece, which the return address of the call names.
+// of each basic block, which the return address of the call names.
 #pragma once
 
 #include <stdint.h>

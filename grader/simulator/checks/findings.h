@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "checks/region.h"
-#include "checks/stamp.h"
+#include "checks/epoch.h"
 
 namespace sim::checks {
 

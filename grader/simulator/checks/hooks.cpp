@@ -111,7 +111,7 @@ void unordered_access(ThreadState& thread, uintptr_t address, Access access, uns
     AccessSite* site = prepare_and_log(thread, address, access, size_log2, code);
     if (!site || !site->cells) return;
     if (site->guarded) the_launch.cell_lock.lock();
-    Cell* cell = site->cells + ((address - site->base) >> site->shift);
+    ShadowCell* cell = site->cells + ((address - site->base) >> site->shift);
     unsigned count = size_log2 > site->shift ? 1u << (size_log2 - site->shift) : 1;
     for (unsigned i = 0; i < count; ++i) atomic_cell(thread, cell[i], *site, reads, block_scope);
     if (site->guarded) the_launch.cell_lock.unlock();

@@ -40,19 +40,13 @@ class ReleaseJoin {
     static constexpr uint16_t joint = 0xffff;  // of no thread in particular: the rows of `known` say whose
     Pool& pool_;
     const BlockState& block_;
-    KnownBuilder known_;
+    VectorClockBuilder known_;
     uint32_t barrier_time_ = 0;
     uint32_t all_before_ = ~uint32_t(0);
     unsigned count_ = 0;
 };
 
-void become_exact(BlockState& block) {
-    if (block.exact) return;
-    block.exact = true;
-    for (unsigned i = 0; i < block.block->thread_count; ++i) set_time(block.threads[i], block.threads[i].time());
-}
-
-void learn(ThreadState& thread, const Known* known, const Release* released) {
+void learn(ThreadState& thread, const VectorClock* known, const Release* released) {
     if (!known && !released && !thread.extras) return;
     ThreadExtras& extras = extras_of(thread);
     extras.known = known;
@@ -62,7 +56,7 @@ void learn(ThreadState& thread, const Known* known, const Release* released) {
 }
 
 // What the thread read from atomics and volatile variables is in force from here on.
-void add_acquired(KnownBuilder& builder, ThreadState& thread) {
+void add_acquired(VectorClockBuilder& builder, ThreadState& thread) {
     if (!thread.extras) return;
     if (thread.extras->polled) acquire(thread, thread.extras->polled);
     builder.add(thread.extras->known);
@@ -71,13 +65,19 @@ void add_acquired(KnownBuilder& builder, ThreadState& thread) {
 
 }  // namespace
 
+void become_exact(BlockState& block) {
+    if (block.exact) return;
+    block.exact = true;
+    for (unsigned i = 0; i < block.block->thread_count; ++i) set_time(block.threads[i], block.threads[i].time());
+}
+
 void block_joined(BlockState& block) {
     unsigned count = block.block->thread_count;
-    const Known* known = nullptr;
+    const VectorClock* known = nullptr;
     const Release* released = nullptr;
     Pool& pool = block.worker->pool;
     if (block.extras) {
-        KnownBuilder builder(pool, block.serial);
+        VectorClockBuilder builder(pool, block.serial);
         for (unsigned i = 0; i < count; ++i) add_acquired(builder, block.threads[i]);
         known = builder.finish(false);
     }
@@ -99,18 +99,16 @@ void block_joined(BlockState& block) {
     for (unsigned w = 0; w < block.block->warp_count; ++w) block.warps[w].sync_time = block.time;
 }
 
-void some_joined(BlockState& block, unsigned barrier, const unsigned* participants) {
+void some_joined(BlockState& block, unsigned barrier) {
     become_exact(block);
     Pool& pool = block.worker->pool;
-    KnownBuilder builder(pool, block.serial);
+    VectorClockBuilder builder(pool, block.serial);
     ReleaseJoin join(pool, block);
-    const NamedBarrier* named = barrier ? &block.block->named[barrier] : nullptr;
     builder.add(block.arrivals[barrier]);
     block.arrivals[barrier] = nullptr;
     auto each_waiting = [&](auto visit) {
         for (unsigned w = 0; w < block.block->warp_count; ++w) {
-            unsigned lanes = participants[w];
-            if (named) lanes &= named->waiting[w];
+            unsigned lanes = block.block->warps[w].at_barrier[barrier].waiting;
             for (; lanes; lanes &= lanes - 1)
                 visit(w, block.threads[w * lanes_per_warp + static_cast<unsigned>(__builtin_ctz(lanes))]);
         }
@@ -120,7 +118,7 @@ void some_joined(BlockState& block, unsigned barrier, const unsigned* participan
         builder.add_lane(warp, thread.lane, thread.time());
         join.add(thread);
     });
-    const Known* known = builder.finish();
+    const VectorClock* known = builder.finish();
     const Release* released = join.finish();
     ++block.time;
     each_waiting([&](unsigned, ThreadState& thread) {
@@ -132,7 +130,7 @@ void some_joined(BlockState& block, unsigned barrier, const unsigned* participan
 void arrived(ThreadState& thread, unsigned barrier) {
     BlockState& block = *thread.block;
     become_exact(block);
-    KnownBuilder builder(block.worker->pool, block.serial);
+    VectorClockBuilder builder(block.worker->pool, block.serial);
     builder.add(block.arrivals[barrier]);
     if (thread.extras) builder.add(thread.extras->known);
     builder.add_lane(thread.warp->warp->index, thread.lane, thread.time());
@@ -148,11 +146,11 @@ void warp_joined(WarpState& warp, unsigned participants) {
     auto each = [&](auto visit) {
         for (unsigned rest = participants; rest; rest &= rest - 1) visit(first[__builtin_ctz(rest)]);
     };
-    const Known* known = nullptr;
+    const VectorClock* known = nullptr;
     const Release* released = nullptr;
     if (!whole || block.extras) {
         Pool& pool = block.worker->pool;
-        KnownBuilder builder(pool, block.serial);
+        VectorClockBuilder builder(pool, block.serial);
         ReleaseJoin join(pool, block);
         each([&](ThreadState& thread) {
             add_acquired(builder, thread);
@@ -186,7 +184,7 @@ void grid_joined() {
                     thread.extras->released = thread.extras->released_in_block = nullptr;
                     thread.extras->polled = nullptr;
                 }
-                thread.stamp = make_stamp(block->serial, block->time, thread.thread->linear);
+                thread.epoch = Epoch(block->serial, 0, thread.thread->linear);
                 set_time(thread, block->time);
                 set_floors(thread);
             }
@@ -200,7 +198,7 @@ void fenced(ThreadState& thread, Scope scope) {
     become_exact(block);
     ThreadExtras& extras = extras_of(thread);
     if (extras.acquired || extras.polled) {
-        KnownBuilder builder(block.worker->pool, block.serial);
+        VectorClockBuilder builder(block.worker->pool, block.serial);
         add_acquired(builder, thread);
         extras.known = builder.finish();
         extras.acquired = nullptr;
@@ -225,13 +223,13 @@ void acquire(ThreadState& thread, const void* variable) {
     SyncLog** log = the_launch.logs.find(reinterpret_cast<uint64_t>(variable));
     if (!log) return;
     ThreadExtras& extras = extras_of(thread);
-    auto has = [&](const Known* known) {
+    auto has = [&](const VectorClock* known) {
         for (uint32_t i = 0; known && i < known->log_count; ++i)
             if (known->logs[i].log == *log && known->logs[i].length >= (*log)->length()) return true;
         return false;
     };
     if (has(extras.known) || has(extras.acquired)) return;
-    KnownBuilder builder(thread.worker->pool, thread.block->serial);
+    VectorClockBuilder builder(thread.worker->pool, thread.block->serial);
     builder.add(extras.acquired);
     builder.add_log(*log, (*log)->length());
     extras.acquired = builder.finish();

@@ -84,7 +84,7 @@ void write_inside(ThreadState& thread, Region& region, uintptr_t address, size_t
     uintptr_t first = address > region.base ? address : region.base;
     uintptr_t end = address + size < region.base + region.bytes ? address + size : region.base + region.bytes;
     for (uintptr_t byte = first; byte < end; ++byte)
-        region.cells[(byte - region.base) >> region.shift].write = thread.stamp;
+        region.cells[(byte - region.base) >> region.shift].write = thread.epoch;
 }
 
 // The address is in no region. Returns when the launch can go on.

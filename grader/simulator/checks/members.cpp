@@ -13,34 +13,31 @@ Members* chunks[max_chunks];
 uint32_t used = 0;
 SpinLock lock;
 
-constexpr uint16_t number_mask = 0x3fff;  // of Cell::other; Cell::other_site has the lower 16 bits
+static_assert(uint64_t(chunk_records) * max_chunks <= SecondReader::number_limit, "a cell has room for each number");
 
-uint32_t number_of(const Cell& cell) { return uint32_t(cell.other & number_mask) << 16 | cell.other_site; }
-
-Members* record_of(const Cell& cell) {
-    if (!(cell.other & cell_listed)) return nullptr;
-    uint32_t number = number_of(cell);
+Members* record_of(const ShadowCell& cell) {
+    if (!cell.second.listed()) return nullptr;
+    uint32_t number = cell.second.number();
     if (number >= __atomic_load_n(&used, __ATOMIC_ACQUIRE)) return nullptr;
     Members& record = chunks[number / chunk_records][number % chunk_records];
     return record.cell == &cell ? &record : nullptr;  // else of an earlier launch
 }
 
 // Null when there are too many.
-Members* new_record(Cell& cell) {
+Members* new_record(ShadowCell& cell) {
     Locked locked(lock);
     uint32_t number = used;
-    if (number >= (uint32_t(number_mask) + 1) << 16 || number / chunk_records >= max_chunks) return nullptr;
+    if (number / chunk_records >= max_chunks) return nullptr;
     Members*& chunk = chunks[number / chunk_records];
     if (!chunk) chunk = static_cast<Members*>(malloc(chunk_records * sizeof(Members)));
     if (!chunk) return nullptr;
     Members& record = chunk[number % chunk_records];
     record.cell = &cell;
-    record.word = never;
+    record.reads = never;
     record.list = record.own;
     record.count = 0;
     record.room = sizeof record.own / sizeof record.own[0];
-    cell.other = static_cast<uint16_t>((cell.other & cell_block_scope) | cell_listed | number >> 16);
-    cell.other_site = static_cast<uint16_t>(number);
+    cell.second.set_list(number);
     __atomic_store_n(&used, number + 1, __ATOMIC_RELEASE);
     return &record;
 }
@@ -58,8 +55,8 @@ void push(Members& members, const Member& member) {
     members.list[members.count++] = member;
 }
 
-uint32_t lanes_of(Stamp set) {
-    return sharing_of(set) == one_lane ? 1u << (thread_of(set) % 32) : sharing_of(set) == one_warp ? ~0u : 0;
+uint32_t lanes_of(Epoch set) {
+    return set.sharing() == one_lane ? 1u << set.lane() : set.sharing() == one_warp ? ~0u : 0;
 }
 
 // Joins a member of the same warp, or takes its place. False when there is none.
@@ -68,18 +65,18 @@ bool merge(const ThreadState& thread, Members& members, uint16_t site) {
     // Members of one block stand together as a rule; it does no harm if one warp has two of them.
     for (uint32_t i = members.count; i-- > 0;) {
         Member& member = members.list[i];
-        if (serial_of(member.stamp) != thread.block->serial || !member.lanes) return false;
-        if (time_of(member.stamp) < thread.block->barrier_time) {
+        if (member.epoch.serial() != thread.block->serial || !member.lanes) return false;
+        if (member.epoch.time() < thread.block->barrier_time) {
             member = members.list[--members.count];
             continue;
         }
-        if (warp_of(member.stamp) != thread.warp->warp->index) continue;
-        if (time_of(member.stamp) == thread.time()) {
+        if (member.epoch.warp() != thread.warp->warp->index) continue;
+        if (member.epoch.time() == thread.time()) {
             member.lanes |= lane;
             return true;
         }
-        if (member.lanes == lane || time_of(member.stamp) < thread.warp->sync_time) {
-            member = {thread.stamp, lane, site};
+        if (member.lanes == lane || member.epoch.time() < thread.warp->sync_time) {
+            member = {thread.epoch, lane, site};
             return true;
         }
         member.lanes &= ~lane;
@@ -89,43 +86,43 @@ bool merge(const ThreadState& thread, Members& members, uint16_t site) {
 
 }  // namespace
 
-const Members* members_of(const Cell& cell) {
+const Members* members_of(const ShadowCell& cell) {
     const Members* record = record_of(cell);
-    return record && record->word == cell.reads ? record : nullptr;
+    return record && record->reads == cell.reads ? record : nullptr;
 }
 
-void add_member(ThreadState& thread, Cell& cell, uint16_t site, bool atomic) {
+void add_member(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic) {
     Members* members = record_of(cell);
-    if (!members || members->word != cell.reads) {
-        Member first = {cell.reads & ~atomic_bit, lanes_of(cell.reads), cell.read_site};
+    if (!members || members->reads != cell.reads) {
+        Member first = {cell.reads.with_atomic(false), lanes_of(cell.reads), cell.read_site};
         if (!members) members = new_record(cell);
         if (!members) return;
         members->count = 0;
         if (cell.reads != never) push(*members, first);
     }
-    if (!merge(thread, *members, site)) push(*members, {thread.stamp, 1u << thread.lane, site});
-    // Later than any record of an earlier barrier, and equal to no single thread's stamp.
-    cell.reads = with_sharing(thread.stamp, many_blocks) | (atomic ? atomic_bit : 0);
+    if (!merge(thread, *members, site)) push(*members, {thread.epoch, 1u << thread.lane, site});
+    // Later than any record of an earlier barrier, and equal to no single thread's epoch.
+    cell.reads = thread.epoch.with_sharing(many_blocks).with_atomic(atomic);
     cell.read_site = site;
-    members->word = cell.reads;
+    members->reads = cell.reads;
 }
 
-bool find_unordered(const ThreadState& thread, const Members& members, const void* variable, Stamp* stamp,
+bool find_unordered(const ThreadState& thread, const Members& members, const void* variable, Epoch* epoch,
                     uint16_t* site) {
     for (uint32_t i = 0; i < members.count; ++i) {
         const Member& member = members.list[i];
-        if (ordered_by_barrier(thread, serial_of(member.stamp), time_of(member.stamp))) continue;
+        if (ordered_by_barrier(thread, member.epoch.serial(), member.epoch.time())) continue;
         *site = member.site;
         if (!member.lanes) {
-            *stamp = member.stamp;
-            if (!ordered(thread, with_sharing(member.stamp, one_lane), variable)) return true;
+            *epoch = member.epoch;
+            if (!ordered(thread, member.epoch.with_sharing(one_lane), variable)) return true;
             continue;
         }
-        unsigned first = warp_of(member.stamp) * lanes_per_warp;
+        unsigned first = member.epoch.warp() * lanes_per_warp;
         for (uint32_t rest = member.lanes; rest; rest &= rest - 1) {
             unsigned other = first + static_cast<unsigned>(__builtin_ctz(rest));
-            *stamp = with_sharing(with_thread(member.stamp, other), one_lane);
-            if (!ordered(thread, *stamp, variable)) return true;
+            *epoch = member.epoch.with_thread(other).with_sharing(one_lane);
+            if (!ordered(thread, *epoch, variable)) return true;
         }
     }
     return false;

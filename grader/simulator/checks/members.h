@@ -1,4 +1,4 @@
-// Sets of unordered readers (or atomic operations) of one cell, member by member.
+// Sets of unordered readers (or atomic operations) of one shadow cell, member by member.
 //
 // A cell itself remembers only how far such a set reaches: one lane, one warp, one block, or more. That is enough while
 // only whole-block and whole-warp barriers order things. Once a kernel uses a fence, a named barrier or a partial
@@ -10,26 +10,26 @@
 namespace sim::checks {
 
 struct Member {
-    Stamp stamp;     // of one lane; the time holds for all
-    uint32_t lanes;  // of its warp; 0: the sharing of the stamp says how far it reaches, taken over from a cell
+    Epoch epoch;     // of one lane; the time holds for all
+    uint32_t lanes;  // of its warp; 0: the sharing of the epoch says how far it reaches, taken over from a cell
     uint16_t site;
 };
 
 // The first few members lie in the record itself.
 struct Members {
-    const Cell* cell;
-    Stamp word;  // the cell's `reads` when this was last right
+    const ShadowCell* cell;
+    Epoch reads;  // the cell's, when this was last right
     Member* list;
     uint32_t count;
     uint32_t room;
     Member own[4];
 };
 
-// The members of the cell's set, or null when the cell's word says it all.
-const Members* members_of(const Cell& cell);
-void add_member(ThreadState& thread, Cell& cell, uint16_t site, bool atomic);
+// The members of the cell's set, or null when its epoch says it all.
+const Members* members_of(const ShadowCell& cell);
+void add_member(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic);
 // Whether a member is not ordered before the thread; then which one. `variable`: as for ordered().
-bool find_unordered(const ThreadState& thread, const Members& members, const void* variable, Stamp* stamp,
+bool find_unordered(const ThreadState& thread, const Members& members, const void* variable, Epoch* epoch,
                     uint16_t* site);
 void forget_members();
 

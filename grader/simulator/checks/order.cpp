@@ -10,7 +10,7 @@ void SyncLog::append(const Release* release, unsigned thread, uint32_t time) {
     uint32_t& last = last_of_block_.at(release->serial);
     entries_.push({release, thread, time, last});
     last = length();
-    const Known* known = release->known;
+    const VectorClock* known = release->known;
     if (!known) return;
     // A thread that releases has mostly just acquired from this very log: that is no news.
     bool news = known->warp_mask != 0;
@@ -18,7 +18,7 @@ void SyncLog::append(const Release* release, unsigned thread, uint32_t time) {
     if (news && (foreign_.empty() || foreign_.back().known != known)) foreign_.push({known, length()});
 }
 
-void KnownBuilder::add(const Known* known) {
+void VectorClockBuilder::add(const VectorClock* known) {
     if (!known || known == last_) return;
     last_ = known;
     if (known->serial == serial_) {
@@ -29,7 +29,7 @@ void KnownBuilder::add(const Known* known) {
     for (uint32_t i = 0; i < known->log_count; ++i) add_log(known->logs[i].log, known->logs[i].length);
 }
 
-void KnownBuilder::add_lane(unsigned warp, unsigned lane, uint32_t time) {
+void VectorClockBuilder::add_lane(unsigned warp, unsigned lane, uint32_t time) {
     if (!(warp_mask_ >> warp & 1)) {
         warp_mask_ |= 1u << warp;
         memset(&rows_[warp], 0, sizeof rows_[warp]);
@@ -37,7 +37,7 @@ void KnownBuilder::add_lane(unsigned warp, unsigned lane, uint32_t time) {
     if (rows_[warp].time[lane] < time) rows_[warp].time[lane] = time;
 }
 
-void KnownBuilder::add_log(SyncLog* log, uint32_t length) {
+void VectorClockBuilder::add_log(SyncLog* log, uint32_t length) {
     for (LogPrefix& prefix : logs_) {
         if (prefix.log != log) continue;
         if (prefix.length < length) prefix.length = length;
@@ -46,10 +46,10 @@ void KnownBuilder::add_log(SyncLog* log, uint32_t length) {
     logs_.push({log, length});
 }
 
-const Known* KnownBuilder::finish(bool keep_rows) {
+const VectorClock* VectorClockBuilder::finish(bool keep_rows) {
     if (!keep_rows) warp_mask_ = 0;
     if (!warp_mask_ && logs_.empty()) return nullptr;
-    Known* known = pool_.take<Known>();
+    VectorClock* known = pool_.take<VectorClock>();
     known->serial = serial_;
     known->warp_mask = warp_mask_;
     known->warps = pool_.take<WarpTimes>(static_cast<size_t>(__builtin_popcount(warp_mask_)));
@@ -68,7 +68,7 @@ class Search {
     Search(uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block, const SyncLog* own_log)
         : serial_(serial), thread_(thread), time_(time), from_block_(from_block), own_log_(own_log) {}
 
-    bool run(const Known* start) {
+    bool run(const VectorClock* start) {
         if (visit(start)) return true;
         for (size_t next = 0; next < open_.size(); ++next)
             if (visit(open_[next])) return true;
@@ -76,14 +76,14 @@ class Search {
     }
 
     // The greatest barrier time of the block in all that is known.
-    uint32_t latest_barrier(const Known* start) {
+    uint32_t latest_barrier(const VectorClock* start) {
         barriers_only_ = true;
         run(start);
         return latest_barrier_;
     }
 
   private:
-    bool visit(const Known* known) {
+    bool visit(const VectorClock* known) {
         if (known->serial == serial_ && !barriers_only_)
             if (const WarpTimes* row = known->row(thread_ / 32))
                 if (row->time[thread_ % 32] >= time_) return true;
@@ -132,17 +132,17 @@ class Search {
     const SyncLog* own_log_;
     bool barriers_only_ = false;
     uint32_t latest_barrier_ = 0;
-    Growable<const Known*> open_;
+    Growable<const VectorClock*> open_;
     HashMap<uint32_t> seen_;
 };
 
-uint32_t known_barrier(const Known* known, uint32_t serial, uint32_t from_block) {
+uint32_t known_barrier(const VectorClock* known, uint32_t serial, uint32_t from_block) {
     return known ? Search(serial, 0, 0, from_block, nullptr).latest_barrier(known) : 0;
 }
 
-bool covers(const Known* known, uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block,
+bool covers(const VectorClock* known, uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block,
             const SyncLog* log) {
-    if (!known || time == time_pending) return false;
+    if (!known || time == Epoch::time_pending) return false;
     return Search(serial, thread, time, from_block, log).run(known);
 }
 

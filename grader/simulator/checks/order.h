@@ -1,22 +1,25 @@
 // What a thread knows to have happened before, beyond what barriers tell.
 //
-// Whole-block and whole-warp barriers are plain logical times (stamp.h). Everything else that orders memory - partial
-// __syncwarp, named barriers, atomics with fences - is kept here, as vector clocks that are stored only as far as they
-// say more than the barriers do:
+// Whole-block and whole-warp barriers are plain times (epoch.h). Everything else that orders memory - partial
+// __syncwarp, named barriers, atomics with fences - is kept here, as FastTrack's vector clocks, which are stored only as
+// far as they say more than the barriers do:
 //
-//   Release   what a thread publishes: all it knows at a fence
-//   SyncLog   the releases that went through one atomic variable, in the order of its operations
-//   Known     what a thread has learnt: times of lanes of its own block, and beginnings of logs
+// clang-format off
+//   VectorClock   what a thread has learnt: up to which times it knows the lanes of its own block, and beginnings of logs
+//   Release       what a thread publishes: all it knows at a fence
+//   SyncLog       the releases that went through one atomic variable, in the order of its operations: FastTrack would
+//                 join them into one vector clock of the variable, with an entry for each thread of the grid
+// clang-format on
 //
 // All are immutable once made, shared freely, and live until the launch ends.
 #pragma once
 
 #include "checks/containers.h"
-#include "checks/stamp.h"
+#include "checks/epoch.h"
 
 namespace sim::checks {
 
-struct Known;
+struct VectorClock;
 
 struct Release {
     uint32_t serial;        // of the block
@@ -25,7 +28,7 @@ struct Release {
     uint32_t barrier_time;  // of its block's last barrier: what all threads did before
     uint16_t thread;
     bool block_scope;  // seen only within the block
-    const Known* known;
+    const VectorClock* known;
 };
 
 class SyncLog {
@@ -46,7 +49,7 @@ class SyncLog {
     HashMap<uint32_t> last_of_block_;  // serial -> entry plus 1
     // What entries know from elsewhere than this log, with the entry that brought it.
     struct Foreign {
-        const Known* known;
+        const VectorClock* known;
         uint32_t entry;
     };
     Growable<Foreign> foreign_;
@@ -62,7 +65,7 @@ struct LogPrefix {
     uint32_t length;
 };
 
-struct Known {
+struct VectorClock {
     uint32_t serial;     // of the block to which `warps` belong
     uint32_t warp_mask;  // the warps that have a row
     WarpTimes* warps;    // one row for each bit, in order
@@ -74,31 +77,31 @@ struct Known {
     }
 };
 
-// Collects what several threads of one block know.
-class KnownBuilder {
+// The join of several vector clocks of one block: of each entry the greatest.
+class VectorClockBuilder {
   public:
-    KnownBuilder(Pool& pool, uint32_t serial) : pool_(pool), serial_(serial) {}
-    void add(const Known* known);
+    VectorClockBuilder(Pool& pool, uint32_t serial) : pool_(pool), serial_(serial) {}
+    void add(const VectorClock* known);
     void add_lane(unsigned warp, unsigned lane, uint32_t time);
     void add_log(SyncLog* log, uint32_t length);
     // Null when there is nothing to know. `keep_rows` is false after a barrier of the whole block, which says more.
-    const Known* finish(bool keep_rows = true);
+    const VectorClock* finish(bool keep_rows = true);
 
   private:
     Pool& pool_;
     uint32_t serial_;
     uint32_t warp_mask_ = 0;
-    const Known* last_ = nullptr;  // many threads in a row know the same
+    const VectorClock* last_ = nullptr;  // many threads in a row know the same
     Growable<LogPrefix> logs_;
     WarpTimes rows_[32];
 };
 
 // The latest barrier of the block `serial` that is known: `known` covers what all its threads did before that time.
-uint32_t known_barrier(const Known* known, uint32_t serial, uint32_t from_block);
+uint32_t known_barrier(const VectorClock* known, uint32_t serial, uint32_t from_block);
 
 // Whether `known` covers what `thread` of the block `serial` did at `time`. `from_block`: who asks. `log`: when that was
 // an atomic operation, the log of its variable.
-bool covers(const Known* known, uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block,
+bool covers(const VectorClock* known, uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block,
             const SyncLog* log = nullptr);
 
 }  // namespace sim::checks

@@ -8,7 +8,7 @@ namespace sim::checks {
 
 // Whether one thread's access happened before what `thread` does now. Not for shared memory of other blocks.
 // `variable`: when the access was an atomic operation, what it was on.
-bool ordered(const ThreadState& thread, Stamp access, const void* variable = nullptr);
+bool ordered(const ThreadState& thread, Epoch access, const void* variable = nullptr);
 // Whether all that the block did before its time `time` happened before what `thread` does now, thanks to barriers.
 bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t time);
 // Whether the serial belongs to this block, now or before a barrier of the grid.
@@ -16,14 +16,16 @@ bool is_own(const BlockState& block, uint32_t serial);
 
 // A race between the thread's access and an earlier one.
 void report_race(const ThreadState& thread, const void* code, Access access, uint32_t bytes, uintptr_t address,
-                 const Region* region, Stamp other, uint16_t other_site, Access other_access);
+                 const Region* region, Epoch other, uint16_t other_site, Access other_access);
 
 // --- what orders ---
-void block_joined(BlockState& block);                                                 // all live threads met
-void some_joined(BlockState& block, unsigned barrier, const unsigned* participants);  // at a named barrier
+void block_joined(BlockState& block);                      // all live threads met
+void some_joined(BlockState& block, unsigned barrier);     // those that wait there
 void arrived(ThreadState& thread, unsigned barrier);       // bar.arrive: releases, does not acquire
 void warp_joined(WarpState& warp, unsigned participants);  // __syncwarp
 void grid_joined();
+// From now on its threads have times of their own, and sets of readers are kept member by member.
+void become_exact(BlockState& block);
 void fenced(ThreadState& thread, Scope scope);
 void acquire(ThreadState& thread, const void* variable);
 // The read is about to happen: what it will see may be published a moment later by another worker.

@@ -94,13 +94,13 @@ constexpr size_t huge_page = size_t(2) << 20;
 // Many cells take whole huge pages, where the system has them: a fault for each small page would cost more than all else
 // that a kernel of one pass over its tensors makes the checks do.
 size_t bytes_to_map(size_t count) {
-    size_t bytes = count * sizeof(Cell) + 1;
+    size_t bytes = count * sizeof(ShadowCell) + 1;
     return bytes < huge_page ? bytes : (bytes + huge_page - 1) & ~(huge_page - 1);
 }
 
 }  // namespace
 
-Cell* map_cells(size_t count) {
+ShadowCell* map_cells(size_t count) {
     size_t bytes = bytes_to_map(count), slack = bytes < huge_page ? 0 : huge_page;
     void* memory =
         mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -108,25 +108,25 @@ Cell* map_cells(size_t count) {
         cells_refused = true;
         return nullptr;
     }
-    if (!slack) return static_cast<Cell*>(memory);
+    if (!slack) return static_cast<ShadowCell*>(memory);
     char* first = static_cast<char*>(memory);
     size_t head = -reinterpret_cast<uintptr_t>(first) & (huge_page - 1);
     if (head) munmap(first, head);
     if (head < slack) munmap(first + head + bytes, slack - head);
     madvise(first + head, bytes, MADV_HUGEPAGE);
-    return reinterpret_cast<Cell*>(first + head);
+    return reinterpret_cast<ShadowCell*>(first + head);
 }
 
 bool cells_were_refused() { return cells_refused; }
 
-void unmap_cells(Cell* cells, size_t count) {
+void unmap_cells(ShadowCell* cells, size_t count) {
     if (cells) munmap(cells, bytes_to_map(count));
 }
 
-void split_cells(Cell* cells, size_t count, unsigned by) {
+void split_cells(ShadowCell* cells, size_t count, unsigned by) {
     unsigned copies = 1u << by;
     for (size_t i = count; i-- > 0;) {
-        Cell cell = cells[i];
+        ShadowCell cell = cells[i];
         for (unsigned c = 0; c < copies; ++c) cells[(i << by) + c] = cell;
     }
 }
@@ -229,8 +229,8 @@ void age_regions() {
     auto age = [](Region* region) {
         if (!region->cells) return;
         for (size_t i = 0; i < region->cell_count(); ++i) {
-            Cell& cell = region->cells[i];
-            if (cell.write != never || is_atomic(cell.reads)) cell.write = written_before;
+            ShadowCell& cell = region->cells[i];
+            if (cell.write != never) cell.write = written_before;
             cell.reads = never;
         }
     };
@@ -282,7 +282,7 @@ void refine(Region& region, unsigned shift) {
         region.shift = static_cast<uint8_t>(shift);
         return;
     }
-    Cell* old = region.cells;
+    ShadowCell* old = region.cells;
     size_t old_count = region.cell_count();
     unsigned by = region.shift - shift;
     region.shift = static_cast<uint8_t>(shift);
@@ -292,7 +292,7 @@ void refine(Region& region, unsigned shift) {
         unmap_cells(old, old_count);
         return;
     }
-    memcpy(static_cast<void*>(region.cells), old, old_count * sizeof(Cell));
+    memcpy(static_cast<void*>(region.cells), old, old_count * sizeof(ShadowCell));
     split_cells(region.cells, old_count, by);
     unmap_cells(old, old_count);
 }

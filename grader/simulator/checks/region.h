@@ -1,5 +1,5 @@
 // Regions: every piece of memory that has bounds of its own - a tensor, an allocation, a __device__ variable, a shared
-// array - and the cells that remember who accessed what in it.
+// array - and the shadow cells that remember who accessed what in it.
 #pragma once
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include "runtime/events.h"
 #include "runtime/thread.h"
-#include "checks/stamp.h"
+#include "checks/shadow_cell.h"
 
 namespace sim::checks {
 
@@ -25,27 +25,14 @@ enum class RegionKind : uint8_t {
     dynamic_shared,
 };
 
-// One granule of tracked memory: 4 bytes, or 2 or 1 where the kernel accesses such small pieces.
-struct Cell {
-    Stamp write;          // last ordinary write; `never` before the first
-    Stamp reads;          // reads, or atomic operations, since then that are not ordered one after the other
-    uint16_t write_site;  // where those were: numbers of sites
-    uint16_t read_site;
-    uint16_t other_site;  // of a second reader, for findings in which the first one is the writer itself
-    uint16_t other;       // its thread (bits 9..0), and the flags below
-};
-constexpr uint16_t other_thread_mask = 0x3ff;
-constexpr uint16_t cell_listed = 0x8000;       // there is a list of members, see members.h: `other` is its number
-constexpr uint16_t cell_block_scope = 0x4000;  // the atomic operations reach only their block
-
-// Which records are known to be older, per kind of memory: an index into ThreadState::floors.
+// Which accesses are known to be older, per kind of memory: an index into ThreadState::floors.
 enum Window : uint8_t { shared_window, global_window, initialised_window, windows };
 
 struct Region {
     uintptr_t base;
     size_t bytes;
-    Cell* cells;    // null: not tracked, because nobody may write to it
-    uint8_t shift;  // log2 of the bytes for each cell
+    ShadowCell* cells;  // null: not tracked, because nobody may write to it
+    uint8_t shift;      // log2 of the bytes for each cell
     Space space;
     RegionKind kind;
     bool read_only;    // the launcher takes it as pointer to const
@@ -95,11 +82,11 @@ void refine(Region& region, unsigned shift);
 void track(Region& region);
 
 // Null when the process may have no more memory: then accesses there are not checked, and the report says so.
-Cell* map_cells(size_t count);
+ShadowCell* map_cells(size_t count);
 bool cells_were_refused();
-void unmap_cells(Cell* cells, size_t count);
+void unmap_cells(ShadowCell* cells, size_t count);
 // Repeats each of `count` cells 1 << by times, in place.
-void split_cells(Cell* cells, size_t count, unsigned by);
+void split_cells(ShadowCell* cells, size_t count, unsigned by);
 
 uint32_t new_region_id();
 

@@ -386,8 +386,8 @@ void find_unwritten(Region& region) {
     unsigned listed = 0;
     for (size_t i = 0; i < count; ++i) {
         if (region.cells) {
-            const Cell& cell = region.cells[i * element >> region.shift];
-            if (cell.write != never || is_atomic(cell.reads)) continue;
+            const ShadowCell& cell = region.cells[i * element >> region.shift];
+            if (cell.write != never) continue;
         }
         if (missing++ == 0) first = i;
         if (listed++ < 5)

@@ -17,15 +17,15 @@ struct Request {
     int32_t step;
 };
 
-// A small set of numbers, emptied by raising its round.
+// A set of at most 64 numbers - the words of half a warp's 16-byte accesses - that is emptied by raising its round.
 class NumberSet {
   public:
     void clear() { ++round_; }
     bool add(uint32_t number) {
-        unsigned i = (number * 0x9E3779B1u) >> 25;
+        unsigned i = (number * 0x9E3779B1u) >> (32 - slots_log2);
         while (slots_[i].round == round_) {
             if (slots_[i].number == number) return false;
-            i = (i + 1) & 127;
+            i = (i + 1) % slots;
         }
         slots_[i] = {round_, number};
         return true;
@@ -36,7 +36,8 @@ class NumberSet {
         uint64_t round;
         uint32_t number;
     };
-    Slot slots_[128];  // zero bytes at first
+    static constexpr unsigned slots_log2 = 7, slots = 1u << slots_log2;  // never more than half full
+    Slot slots_[slots];                                                  // zero bytes at first
     uint64_t round_;
 };
 

@@ -1,7 +1,7 @@
 // From the accesses of single threads to the requests of warps.
 //
 // Lanes run one after another, but on a GPU the k-th access of each lane to the same place in the code happens at once:
-// one request, which memory serves in 32-byte sectors or in passes over its banks. So each lane's addresses are logged,
+// one request, which global memory serves in 32-byte sectors and shared memory in wavefronts. So each lane's addresses are logged,
 // and when the lanes of the warp have caught up with each other, the k-th entries of all lanes are counted together.
 #pragma once
 

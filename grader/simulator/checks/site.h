@@ -27,7 +27,7 @@ struct alignas(64) AccessSite {
     // The fast path: is the access inside the region, and who is at it?
     uintptr_t base;
     size_t limit;  // offsets below it are in bounds for this access's size; 0 while there is no region
-    Cell* cells;
+    ShadowCell* cells;
     ThreadState* owner;  // whose log entries `next` continues
     uint32_t* next;
     uint32_t* end;
@@ -76,11 +76,13 @@ class SiteTable {
         AccessSite* site;
     };
     size_t place(const void* address) const {
-        return static_cast<size_t>(reinterpret_cast<uintptr_t>(address) * uint64_t(0x9E3779B97F4A7C15u) >> 52);
+        return static_cast<size_t>(reinterpret_cast<uintptr_t>(address) * uint64_t(0x9E3779B97F4A7C15u) >>
+                                   (64 - slots_log2));
     }
     AccessSite* find_slowly(const void* address);
 
-    static constexpr size_t slots = 4096;  // 2 to the power of 64 - 52
+    static constexpr unsigned slots_log2 = 12;
+    static constexpr size_t slots = size_t(1) << slots_log2;
     Slot* slots_;
     HashMap<AccessSite*> by_address_;
     Growable<AccessSite*> sites_;

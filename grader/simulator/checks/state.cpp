@@ -3,6 +3,7 @@
 #include <new>
 
 #include "checks/executed.h"
+#include "checks/mbarriers.h"
 #include "checks/request.h"
 #include "sim/shared.h"
 
@@ -25,7 +26,7 @@ struct PastLaunch {
 Growable<PastLaunch> past;  // by first serial
 uint32_t next_serial = 1;
 // Left free for barriers of the grid, each of which takes as many numbers as there are blocks.
-constexpr uint32_t serial_reserve = serial_limit / 4;
+constexpr uint32_t serial_reserve = Epoch::serial_limit / 4;
 
 }  // namespace
 
@@ -57,23 +58,24 @@ ThreadExtras& extras_of(ThreadState& thread) {
 }
 
 void set_time(ThreadState& thread, uint32_t time) {
-    thread.stamp = with_time(thread.stamp, time < time_limit ? time : time_limit);
+    thread.epoch = thread.epoch.with_time(time < Epoch::time_limit ? time : Epoch::time_limit);
     if (thread.block->exact) {
-        thread.covered = ~Stamp(0);
-        thread.warp_covered = ~Stamp(0);
+        thread.covered = Epoch::none();
+        thread.warp_covered = Epoch::none();
     } else {
-        thread.covered = Stamp(2) << sharing_shift;
-        thread.warp_covered = with_sharing(thread.stamp & ~Stamp(31), one_warp);
+        thread.covered = Epoch::reach_beyond_warp();
+        thread.warp_covered = thread.epoch.without_lane().with_sharing(one_warp);
     }
 }
 
 void set_floors(ThreadState& thread) {
     const BlockState& block = *thread.block;
-    Stamp first = floor_of(block.first_serial, 0);
-    Stamp launch = floor_of(the_launch.first_serial, 0);
-    thread.floors[shared_window] = {first, floor_of(block.serial, block.barrier_time) - first};
-    thread.floors[global_window] = {written_before, launch - written_before};
-    thread.floors[initialised_window] = {0, launch};
+    Epoch launch(the_launch.first_serial, 0);
+    // When its clock stands still, all that the block did is ordered.
+    uint32_t time = block.barrier_time < Epoch::time_limit ? block.barrier_time : Epoch::time_pending;
+    thread.floors[shared_window] = {Epoch(block.first_serial, 0), Epoch(block.serial, time)};
+    thread.floors[global_window] = {written_before, launch};
+    thread.floors[initialised_window] = {never, launch};
 }
 
 namespace {
@@ -145,13 +147,13 @@ BlockState& begin_block(Block& block) {
     Thread* running = block.threads;
     ThreadState* thread = state->threads;
     for (unsigned first = 0; first < block.thread_count; first += lanes_per_warp) {
-        pattern.stamp = make_stamp(state->serial, 1, 0) | first;
+        pattern.epoch = Epoch(state->serial, 1, first);
         pattern.warp = &state->warps[first / lanes_per_warp];
         set_time(pattern, 1);
         unsigned lanes = block.thread_count - first < lanes_per_warp ? block.thread_count - first : lanes_per_warp;
         for (unsigned lane = 0; lane < lanes; ++lane, ++thread, ++running) {
             *thread = pattern;
-            thread->stamp |= lane;
+            thread->epoch = pattern.epoch.with_thread(first + lane);
             thread->thread = running;
             thread->lane = static_cast<uint8_t>(lane);
             running->checks = thread;
@@ -171,6 +173,7 @@ void end_block(BlockState& state) {
                 extras->copies->~Growable();
                 free(extras->copies);
             }
+            if (extras) free_bulk_state(extras->bulk);
         }
     }
     // A later launch may run without checks; its accesses must not be taken for this block's.
@@ -241,6 +244,7 @@ Region* nearest_shared(BlockState& block, uintptr_t address) {
     for (size_t i = 0; i < block.shared->known; ++i) {
         Region* region = regions[i];
         uintptr_t end = region->base + region->bytes;
+        if (address - region->base < region->bytes) return region;  // the access sticks out of it
         uintptr_t distance = address >= end ? address - end : region->base - address;
         if (distance >= best_distance) continue;
         best = region;
@@ -255,7 +259,7 @@ bool begin_serials(const Launch& launch) {
     uint64_t blocks = uint64_t(launch.grid.x) * launch.grid.y * launch.grid.z;
     the_launch.first_serial = next_serial;
     the_launch.blocks = static_cast<uint32_t>(blocks);
-    if (next_serial + blocks + serial_reserve < serial_limit) {
+    if (next_serial + blocks + serial_reserve < Epoch::serial_limit) {
         past.push({next_serial,
                    static_cast<uint32_t>(blocks),
                    {launch.grid.x, launch.grid.y, launch.grid.z},

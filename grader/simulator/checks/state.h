@@ -5,7 +5,7 @@
 #include "checks/order.h"
 #include "checks/region.h"
 #include "checks/site.h"
-#include "checks/stamp.h"
+#include "checks/epoch.h"
 #include "runtime/thread.h"
 
 namespace sim::checks {
@@ -15,12 +15,6 @@ struct WarpState;
 struct WorkerState;
 struct RequestLog;
 
-// Records in [low, low + span) are known to be ordered before what the thread does now. Below: never written.
-struct Floors {
-    Stamp low;
-    Stamp span;
-};
-
 // A write to what another thread wrote, unordered. A race, unless both wrote the same value: known after the write.
 struct PendingWrite {
     const void* address;
@@ -28,7 +22,7 @@ struct PendingWrite {
     unsigned looks;
     char before[16];
     const void* code_address;
-    Stamp other;
+    Epoch other;
     uint16_t other_site;
     Region* region;
 };
@@ -44,12 +38,15 @@ struct AsyncCopy {
     uintptr_t shared;
     uint32_t bytes;
     uint32_t group;
+    uint64_t operation;  // that will arrive at an mbarrier when the copy is complete; 0: none
 };
 
-// What a thread has beyond its stamp; most threads never need it.
+struct BulkState;
+
+// What a thread has beyond its own epoch; most threads never need it.
 struct ThreadExtras {
-    const Known* known;                // in force
-    const Known* acquired;             // read from atomics, in force after the next fence or barrier
+    const VectorClock* known;          // in force
+    const VectorClock* acquired;       // read from atomics, in force after the next fence or barrier
     const Release* released;           // what a fence of the device published last
     const Release* released_in_block;  // what a later fence of the block did
     const void* polled;                // a volatile read whose writer may publish a moment later (several workers)
@@ -57,15 +54,16 @@ struct ThreadExtras {
     PendingIndex index;
     Growable<AsyncCopy>* copies;
     uint32_t copy_group;
+    BulkState* bulk;  // mbarriers.h
     bool has_write;
     bool has_index;
 };
 
 struct alignas(64) ThreadState {
-    Stamp stamp;
-    Floors floors[windows];
-    Stamp covered;       // sharing bits of a set of readers to which this thread need not be added
-    Stamp warp_covered;  // the set of several lanes of this warp at this time
+    Epoch epoch;
+    EpochRange floors[windows];  // accesses in these are ordered before what the thread does now; below: never written
+    Epoch covered;               // the reach of a set of readers to which this thread need not be added
+    Epoch warp_covered;          // the set of several lanes of this warp at this time, without the lane
     WorkerState* worker;
     WarpState* warp;
     BlockState* block;
@@ -74,7 +72,7 @@ struct alignas(64) ThreadState {
     uint8_t lane;
     bool pending;  // extras->has_write or has_index: to be settled before anything else
 
-    uint32_t time() const { return time_of(stamp); }
+    uint32_t time() const { return epoch.time(); }
 };
 
 struct WarpState {
@@ -84,11 +82,11 @@ struct WarpState {
     RequestLog* parked;  // logs that had to make room for another warp's
 };
 
-// The shared memory of one block: regions for its arrays, and their cells.
+// The shared memory of one block: regions for its arrays, and their shadow cells.
 struct SharedMemory {
     uintptr_t base;
     uint64_t launch;  // for which `regions` are right
-    Cell* cells;
+    ShadowCell* cells;
     size_t known;               // regions that are
     Growable<Region*> regions;  // one for each array of the launch, reused
     SharedMemory* next;
@@ -103,15 +101,15 @@ struct BlockState {
     WarpState warps[max_warps_per_block];
     uint32_t first_serial;
     uint32_t serial;
-    uint32_t time;               // the last one given out
-    uint32_t barrier_time;       // given out at the last barrier of all threads
-    const Known* barrier_known;  // what everybody knew after that one
-    bool extras;                 // some thread has some
-    bool exact;                  // sets of readers are kept member by member
-    bool fenced;                 // a thread has published something since the last barrier
+    uint32_t time;                     // the last one given out
+    uint32_t barrier_time;             // given out at the last barrier of all threads
+    const VectorClock* barrier_known;  // what everybody knew after that one
+    bool extras;                       // some thread has some
+    bool exact;                        // sets of readers are kept member by member
+    bool fenced;                       // a thread has published something since the last barrier
     bool exit_reported;
-    const Known* arrivals[named_barriers];  // what those know that have arrived and do not wait
-    void* executed;                         // what its threads executed, where that is counted: checks/executed.h
+    const VectorClock* arrivals[named_barriers];  // what those know that have arrived and do not wait
+    void* executed;                               // what its threads executed, where that is counted: checks/executed.h
     BlockState* next;
 };
 
@@ -158,7 +156,7 @@ struct LaunchState {
     bool exact;       // a fence was executed: sets of readers are kept member by member
     bool has_dynamic_array;
     Growable<SharedArray> arrays;
-    SpinLock cell_lock;      // of the cells of global memory, when concurrent
+    SpinLock cell_lock;      // of the shadow cells of global memory, when concurrent
     SpinLock lock;           // of the rest
     HashMap<SyncLog*> logs;  // by the address of the atomic variable
     uint64_t barriers;

@@ -48,6 +48,10 @@ const char* wait_name(Wait wait, uint8_t detail) {
             return "a warp-wide operation";
         case Wait::active_mask:
             return "__activemask";
+        case Wait::mbarrier:
+            return "an mbarrier";
+        case Wait::warpgroup:
+            return "a warpgroup's operation";
     }
     return "something";
 }

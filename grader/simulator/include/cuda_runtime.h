@@ -4,9 +4,10 @@
 #if !defined(__CUDACC__)
 #define __CUDACC__ 1
 #endif
-// Kernels may use what compute capability 9.0 has.
+// Kernels may use what the simulated device has.
+#include "sim/architectures.h"
 #if !defined(__CUDA_ARCH__)
-#define __CUDA_ARCH__ 900
+#define __CUDA_ARCH__ (10 * SIM_SM)
 #endif
 
 #include "sim/c_library.h"

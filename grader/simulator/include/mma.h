@@ -5,13 +5,15 @@
 // mma.sync. Loads and stores access memory with the same lanes and widths as nvcc's code does, so requests, sectors and
 // bank conflicts are counted as on the hardware:
 //
-//   f16 factors from shared memory       ldmatrix: a lane reads 16 bytes, a row of a tile
-//   other 16-bit elements                32 bits a lane for each tile, transposed in registers where the layout asks
-//                                        for it
-//   f32 sums, layout along the rows      64 bits a lane for each tile
-//   f32 sums the other way, tf32         32 bits a lane for each element
+// clang-format off
+//   f16 operands from shared memory             ldmatrix: a lane reads 16 bytes, a row of a tile
+//   other 16-bit elements                       32 bits a lane for each tile, transposed in registers where needed
+//   f32 accumulators, layout along the rows     64 bits a lane for each tile
+//   f32 accumulators the other way, tf32        32 bits a lane for each element
+// clang-format on
 //
-// A product of 16x16x16 is two of mma.sync.m16n8k16, as in the hardware; 8x32x16 is 32x8x16 with the sides exchanged.
+// A product of 16x16x16 is two of mma.sync.m16n8k16, as in the hardware; 8x32x16 is 32x8x16 with the operands exchanged:
+// there matrix_b is operand A of mma.sync, and the accumulators are transposed.
 #pragma once
 
 #include "cuda_bf16.h"
@@ -55,13 +57,13 @@ struct Storage<precision::tf32> {
     typedef float type;
 };
 
-// Rows, columns and order of the tiles of a fragment. "Rows" are those that the lanes' groups g walk along: m for the
-// left factor, n for the right one.
+// Rows, columns and order of the tiles of a fragment. "Rows" are those that the lanes' groups g walk along: m for
+// mma.sync's operand A, n for its operand B.
 template <typename Use, int M, int N, int K, typename T>
 struct Shape {
     static constexpr bool is_a = Same<Use, matrix_a>::value;
     static constexpr bool is_b = Same<Use, matrix_b>::value;
-    static constexpr bool is_sum = Same<Use, accumulator>::value;
+    static constexpr bool is_accumulator = Same<Use, accumulator>::value;
     static constexpr bool is_half = Same<T, __half>::value;
     static constexpr bool is_bfloat16 = Same<T, __nv_bfloat16>::value;
     static constexpr bool is_tf32 = Same<T, precision::tf32>::value;
@@ -70,22 +72,22 @@ struct Shape {
     static constexpr bool shape_of_16_bits =
         K == 16 && ((M == 16 && N == 16) || (M == 32 && N == 8) || (M == 8 && N == 32));
     static constexpr bool shape_of_tf32 = M == 16 && N == 16 && K == 8;
-    static constexpr bool exists = is_sum
+    static constexpr bool exists = is_accumulator
                                        ? (shape_of_16_bits && (is_half || is_float)) || (shape_of_tf32 && is_float)
                                        : (shape_of_16_bits && (is_half || is_bfloat16)) || (shape_of_tf32 && is_tf32);
 
-    static constexpr bool sides_exchanged = M == 8;
-    static constexpr bool is_left = sides_exchanged ? is_b : is_a;
-    static constexpr int rows = is_sum ? (sides_exchanged ? N : M) : (is_a ? M : N);
-    static constexpr int columns = is_sum ? (sides_exchanged ? M : N) : K;
+    static constexpr bool operands_exchanged = M == 8;
+    static constexpr bool is_operand_a = operands_exchanged ? is_b : is_a;
+    static constexpr int rows = is_accumulator ? (operands_exchanged ? N : M) : (is_a ? M : N);
+    static constexpr int columns = is_accumulator ? (operands_exchanged ? M : N) : K;
     static constexpr int elements = rows * columns / 32;  // of a lane
-    // On sm_70 a lane held more elements of f16 factors; their number stayed, and the rest are copies.
-    static constexpr int stored = !is_sum && is_half ? 16 : elements;
+    // On sm_70 a lane held more elements of f16 operands; their number stayed, and the rest are copies.
+    static constexpr int stored = !is_accumulator && is_half ? 16 : elements;
 
-    // The tile that register r holds a part of. The left factor and the sums go down two tiles first, the right factor
-    // goes along k first: so the registers of each mma.sync lie side by side.
+    // The tile that register r holds a part of. Operand A and the accumulators go down two tiles first, operand B goes
+    // along k first: so the registers of each mma.sync lie side by side.
     static constexpr int tiles = rows * columns / 64;
-    static constexpr bool down_first = is_left || is_sum;
+    static constexpr bool down_first = is_operand_a || is_accumulator;
     static constexpr int row_of(int r) { return down_first ? 16 * (r / (2 * across)) + 8 * (r % 2) : 8 * (r / across); }
     static constexpr int column_of(int r) { return down_first ? 8 * (r / 2 % across) : 8 * (r % across); }
     static constexpr int across = columns / 8;
@@ -98,7 +100,7 @@ class fragment {
     typedef detail::Shape<Use, M, N, K, T> Shape;
     static_assert(Shape::exists,
                   "no such fragment: f16 and bf16 come as 16x16x16, 32x8x16 and 8x32x16, tf32 as 16x16x8");
-    static_assert(Shape::is_sum == detail::Same<Layout, void>::value,
+    static_assert(Shape::is_accumulator == detail::Same<Layout, void>::value,
                   "matrix_a and matrix_b need row_major or col_major, an accumulator has neither");
 
   public:
@@ -199,7 +201,7 @@ SIM_INLINE void load_with_ldmatrix(T* x, const T* memory, unsigned ldm, bool alo
     }
 }
 
-// f32 sums.
+// f32 accumulators.
 template <typename Shape>
 SIM_INLINE void load_floats(float* x, const float* memory, unsigned ldm, bool along) {
     Lane lane;
@@ -235,12 +237,12 @@ SIM_INLINE void store_floats(float* memory, const float* x, unsigned ldm, bool a
     }
 }
 
-// tf32 factors of 16 rows and k = 8: elements (g, t), 8 rows below, 4 columns right. The right factor goes right first.
+// tf32 operands of 16 rows and k = 8: elements (g, t), 8 rows below, 4 columns right. Operand B goes right first.
 template <typename Shape>
 SIM_INLINE void load_tf32(float* x, const float* memory, unsigned ldm, bool along) {
     Lane lane;
     for (int i = 0; i < 4; ++i) {
-        int down = Shape::is_left ? i % 2 : i / 2, right = Shape::is_left ? i / 2 : i % 2;
+        int down = Shape::is_operand_a ? i % 2 : i / 2, right = Shape::is_operand_a ? i / 2 : i % 2;
         size_t row = static_cast<size_t>(lane.g + 8 * down), column = static_cast<size_t>(lane.t + 4 * right);
         x[i] = along ? memory[row * ldm + column] : memory[column * ldm + row];
     }
@@ -263,7 +265,7 @@ SIM_INLINE void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f,
                                  const typename fragment<Use, M, N, K, T, Layout>::storage_element_type* memory,
                                  unsigned ldm, ::sim::Site site = SIM_CALLER) {
     typedef detail::Shape<Use, M, N, K, T> Shape;
-    static_assert(!Shape::is_sum, "loading an accumulator takes its layout as a fourth argument");
+    static_assert(!Shape::is_accumulator, "loading an accumulator takes its layout as a fourth argument");
     constexpr bool along = detail::Same<Layout, row_major>::value == Shape::is_a;
     if constexpr (Shape::is_tf32) {
         detail::load_tf32<Shape>(f.x, memory, ldm, along);
@@ -281,7 +283,7 @@ template <int M, int N, int K, typename T>
 SIM_INLINE void load_matrix_sync(fragment<accumulator, M, N, K, T>& f, const T* memory, unsigned ldm, layout_t layout,
                                  ::sim::Site site = SIM_CALLER) {
     typedef detail::Shape<accumulator, M, N, K, T> Shape;
-    bool along = (layout == mem_row_major) != Shape::sides_exchanged;
+    bool along = (layout == mem_row_major) != Shape::operands_exchanged;
     if constexpr (Shape::is_float) {
         detail::load_floats<Shape>(f.x, memory, ldm, along);
     } else {
@@ -293,7 +295,7 @@ template <int M, int N, int K, typename T>
 SIM_INLINE void store_matrix_sync(T* memory, const fragment<accumulator, M, N, K, T>& f, unsigned ldm, layout_t layout,
                                   ::sim::Site site = SIM_CALLER) {
     typedef detail::Shape<accumulator, M, N, K, T> Shape;
-    bool along = (layout == mem_row_major) != Shape::sides_exchanged;
+    bool along = (layout == mem_row_major) != Shape::operands_exchanged;
     if constexpr (Shape::is_float) {
         detail::store_floats<Shape>(memory, f.x, ldm, along);
     } else {
@@ -303,21 +305,21 @@ SIM_INLINE void store_matrix_sync(T* memory, const fragment<accumulator, M, N, K
 
 namespace detail {
 
-// One of the two mma.sync of a product: sums number 4 * part to 4 * part + 3 of the lane.
-template <typename Sum, typename Start>
-SIM_INLINE void multiply_part(::sim::Site site, ::sim::Mma with_float_sum, Sum* d, uint64_t a01, uint64_t a23,
-                              uint64_t b01, const Start* c) {
-    if constexpr (Same<Sum, __half>::value && Same<Start, __half>::value) {
-        ::sim::Registers sums = ::sim::mma(site, ::sim::Mma::m16n8k16_f16_f16, a01, a23, b01, words(c, 0), 0);
-        unpack(static_cast<uint32_t>(sums.r01), d[0], d[1]);
-        unpack(static_cast<uint32_t>(sums.r01 >> 32), d[2], d[3]);
+// One of the two mma.sync of a product: accumulators number 4 * part to 4 * part + 3 of the lane.
+template <typename D, typename C>
+SIM_INLINE void multiply_part(::sim::Site site, ::sim::Mma to_floats, D* d, uint64_t a01, uint64_t a23, uint64_t b01,
+                              const C* c) {
+    if constexpr (Same<D, __half>::value && Same<C, __half>::value) {
+        ::sim::Registers result = ::sim::mma(site, ::sim::Mma::m16n8k16_f16_f16_f16, a01, a23, b01, words(c, 0), 0);
+        unpack(static_cast<uint32_t>(result.r01), d[0], d[1]);
+        unpack(static_cast<uint32_t>(result.r01 >> 32), d[2], d[3]);
     } else {
         float start[4];
         for (int i = 0; i < 4; ++i) start[i] = static_cast<float>(c[i]);
-        ::sim::Registers sums = ::sim::mma(site, with_float_sum, a01, a23, b01, words(start, 0), words(start, 2));
+        ::sim::Registers result = ::sim::mma(site, to_floats, a01, a23, b01, words(start, 0), words(start, 2));
         for (int i = 0; i < 4; ++i) {
-            uint64_t pair = i < 2 ? sums.r01 : sums.r23;
-            d[i] = Sum(::sim::bit_cast<float>(static_cast<uint32_t>(pair >> (32 * (i % 2)))));
+            uint64_t pair = i < 2 ? result.r01 : result.r23;
+            d[i] = D(::sim::bit_cast<float>(static_cast<uint32_t>(pair >> (32 * (i % 2)))));
         }
     }
 }
@@ -325,23 +327,23 @@ SIM_INLINE void multiply_part(::sim::Site site, ::sim::Mma with_float_sum, Sum* 
 }  // namespace detail
 
 // d = a * b + c
-template <int M, int N, int K, typename T, typename LayoutA, typename LayoutB, typename Sum, typename Start>
-SIM_INLINE void mma_sync(fragment<accumulator, M, N, K, Sum>& d, const fragment<matrix_a, M, N, K, T, LayoutA>& a,
-                         const fragment<matrix_b, M, N, K, T, LayoutB>& b,
-                         const fragment<accumulator, M, N, K, Start>& c, ::sim::Site site = SIM_CALLER) {
+template <int M, int N, int K, typename T, typename LayoutA, typename LayoutB, typename D, typename C>
+SIM_INLINE void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<matrix_a, M, N, K, T, LayoutA>& a,
+                         const fragment<matrix_b, M, N, K, T, LayoutB>& b, const fragment<accumulator, M, N, K, C>& c,
+                         ::sim::Site site = SIM_CALLER) {
     typedef detail::Shape<matrix_a, M, N, K, T> Shape;
-    static_assert(Shape::is_half || (detail::Same<Sum, float>::value && detail::Same<Start, float>::value),
-                  "only products of f16 can have sums of f16");
-    constexpr ::sim::Mma kind = Shape::is_tf32   ? ::sim::Mma::m16n8k8_f32_tf32
-                                : Shape::is_half ? ::sim::Mma::m16n8k16_f32_f16
-                                                 : ::sim::Mma::m16n8k16_f32_bf16;
+    static_assert(Shape::is_half || (detail::Same<D, float>::value && detail::Same<C, float>::value),
+                  "only products of f16 can have accumulators of f16");
+    constexpr ::sim::Mma kind = Shape::is_tf32   ? ::sim::Mma::m16n8k8_f32_tf32_tf32
+                                : Shape::is_half ? ::sim::Mma::m16n8k16_f32_f16_f16
+                                                 : ::sim::Mma::m16n8k16_f32_bf16_bf16;
     for (int part = 0; part < 2; ++part) {
-        // 32x8 has two left tiles, 16x16 two right ones; a left tile is four words, a right one two.
-        const auto* left = Shape::sides_exchanged ? b.x : a.x;
-        const auto* right = Shape::sides_exchanged ? a.x : b.x;
-        int left_words = M == 16 ? 0 : 4 * part, right_words = M == 16 ? 2 * part : 0;
-        detail::multiply_part(site, kind, d.x + 4 * part, detail::words(left, left_words),
-                              detail::words(left, left_words + 2), detail::words(right, right_words), c.x + 4 * part);
+        // 32x8 has two tiles of operand A, 16x16 two of operand B; the first are four words, the others two.
+        const auto* operand_a = Shape::operands_exchanged ? b.x : a.x;
+        const auto* operand_b = Shape::operands_exchanged ? a.x : b.x;
+        int first_a = M == 16 ? 0 : 4 * part, first_b = M == 16 ? 2 * part : 0;
+        detail::multiply_part(site, kind, d.x + 4 * part, detail::words(operand_a, first_a),
+                              detail::words(operand_a, first_a + 2), detail::words(operand_b, first_b), c.x + 4 * part);
     }
 }
 
@@ -361,17 +363,17 @@ namespace ptx {
 
 // wmma.load.{a,b}.sync.aligned.{row,col}.m16n16k16.shared.bf16: the words of a 16-bit fragment, as ptxas loads them when
 // it is told that they lie in shared memory, by ldmatrix. (Through wmma::load_matrix_sync nvcc does not tell it.)
-template <bool LEFT, bool ROWS, typename D, typename A, typename P>
+template <bool OF_A, bool ROWS, typename D, typename A, typename P>
 SIM_INLINE void wmma_load_bf16(D& d0, D& d1, D& d2, D& d3, A address, P ldm, Site site = SIM_CALLER) {
     namespace wmma = nvcuda::wmma;
-    typedef wmma::detail::Shape<wmma::matrix_a, 16, 16, 16, __nv_bfloat16> LeftShape;
-    typedef wmma::detail::Shape<wmma::matrix_b, 16, 16, 16, __nv_bfloat16> RightShape;
+    typedef wmma::detail::Shape<wmma::matrix_a, 16, 16, 16, __nv_bfloat16> ShapeA;
+    typedef wmma::detail::Shape<wmma::matrix_b, 16, 16, 16, __nv_bfloat16> ShapeB;
     __nv_bfloat16 x[8];
     const __nv_bfloat16* memory = reinterpret_cast<const __nv_bfloat16*>(Shared::pointer(address));
-    if constexpr (LEFT) {
-        wmma::detail::load_with_ldmatrix<LeftShape>(x, memory, static_cast<unsigned>(ldm), ROWS, site);
+    if constexpr (OF_A) {
+        wmma::detail::load_with_ldmatrix<ShapeA>(x, memory, static_cast<unsigned>(ldm), ROWS, site);
     } else {
-        wmma::detail::load_with_ldmatrix<RightShape>(x, memory, static_cast<unsigned>(ldm), !ROWS, site);
+        wmma::detail::load_with_ldmatrix<ShapeB>(x, memory, static_cast<unsigned>(ldm), !ROWS, site);
     }
     put(d0, wmma::detail::pack(x[0], x[1]));
     put(d1, wmma::detail::pack(x[2], x[3]));

@@ -1,105 +1,142 @@
-// cp.async: copies that arrive when their thread waits for them.
-//
-// Performing them at once would hide the classic mistake, reading a tile before waiting for it. So each thread keeps a
-// queue, and the bytes move as late as the program allows.
+// cp.async and bulk stores: copies that are performed when their thread waits for them.
 #include <stdlib.h>
 #include <string.h>
 
+#include "async_operations.h"
+#include "misuse.h"
 #include "scheduler.h"
 #include "sim/device.h"
+#include "sim/mbarrier.h"
+#include "sim/shared.h"
+
+#include <new>
+
+#define CALLER __builtin_return_address(0)
 
 namespace sim {
 
-struct AsyncCopies {
-    struct Copy {
-        void* shared;
-        const void* global;
-        unsigned bytes;
-        unsigned zero_fill;
-        unsigned group;
-    };
-    Copy* copies;
-    unsigned first, count, capacity;  // copies[first, count) are pending
-    unsigned group;                   // the one being filled; older ones are committed
-};
+void perform(const Copy& copy) {
+    memcpy(copy.to, copy.from, copy.bytes - copy.zero_fill);
+    memset(static_cast<char*>(copy.to) + (copy.bytes - copy.zero_fill), 0, copy.zero_fill);
+}
+
+CopyGroups::~CopyGroups() { free(entries_); }
+
+bool CopyGroups::add(const Copy& copy) {
+    if (count_ == capacity_) {
+        unsigned pending = count_ - first_;
+        if (first_ > 0) {
+            memmove(entries_, entries_ + first_, pending * sizeof(Entry));
+        } else {
+            unsigned capacity = capacity_ ? capacity_ * 2 : 16;
+            void* entries = realloc(entries_, capacity * sizeof(Entry));
+            if (!entries) return false;
+            entries_ = static_cast<Entry*>(entries);
+            capacity_ = capacity;
+        }
+        first_ = 0;
+        count_ = pending;
+    }
+    entries_[count_++] = {copy, group_};
+    return true;
+}
+
+void CopyGroups::perform_first() {
+    perform(entries_[first_++].copy);
+    ++performed_;
+}
+
+void CopyGroups::wait(unsigned may_pend) {
+    // Committed groups are 0 .. group_ - 1; all but the youngest few must be complete.
+    while (first_ < count_ && entries_[first_].group + may_pend < group_) perform_first();
+}
+
+void CopyGroups::perform_until(uint64_t added) {
+    while (first_ < count_ && performed_ < added) perform_first();
+}
+
+[[noreturn]] void out_of_copies(const void* address) {
+    raise_fault(events::FaultKind::out_of_memory, 2, nullptr, address, "no memory for pending asynchronous copies");
+}
 
 namespace {
 
-void perform(const AsyncCopies::Copy& copy) {
-    memcpy(copy.shared, copy.global, copy.bytes - copy.zero_fill);
-    memset(static_cast<char*>(copy.shared) + (copy.bytes - copy.zero_fill), 0, copy.zero_fill);
+AsyncCopies& copies_of(Thread& self) {
+    if (!self.async_copies) self.async_copies = new (std::nothrow) AsyncCopies();
+    if (!self.async_copies) out_of_copies(self.call_address);
+    return *self.async_copies;
 }
 
-[[noreturn]] void out_of_memory(const void* address) {
-    raise_fault(events::FaultKind::out_of_memory, 2, nullptr, address, "no memory for pending asynchronous copies");
+// The running thread, on its way into one of the functions below; null in host code.
+Thread* enter(const void* caller) {
+    if (current_thread) current_thread->call_address = caller;
+    return current_thread;
 }
+
+bool checked(const Thread& self) { return self.block->launch->checks_enabled; }
 
 }  // namespace
 
 void async_copy(void* shared, const void* global, size_t bytes, size_t zero_fill) {
-    Thread* self = current_thread;
+    Thread* self = enter(CALLER);
     if (!self) return;
-    self->call_address = __builtin_return_address(0);
     if (zero_fill > bytes) zero_fill = bytes;
-    if (self->block->launch->checks_enabled) {
-        events::async_copy(*self, shared, global, bytes, zero_fill, self->call_address);
-    }
-    AsyncCopies* queue = self->async_copies;
-    if (!queue) {
-        queue = self->async_copies = static_cast<AsyncCopies*>(calloc(1, sizeof(AsyncCopies)));
-        if (!queue) out_of_memory(self->call_address);
-    }
-    if (queue->count == queue->capacity) {
-        unsigned pending = queue->count - queue->first;
-        if (queue->first > 0) {
-            memmove(queue->copies, queue->copies + queue->first, pending * sizeof(AsyncCopies::Copy));
-        } else {
-            unsigned capacity = queue->capacity ? queue->capacity * 2 : 16;
-            void* copies = realloc(queue->copies, capacity * sizeof(AsyncCopies::Copy));
-            if (!copies) out_of_memory(self->call_address);
-            queue->copies = static_cast<AsyncCopies::Copy*>(copies);
-            queue->capacity = capacity;
-        }
-        queue->first = 0;
-        queue->count = pending;
-    }
-    queue->copies[queue->count++] = {shared, global, static_cast<unsigned>(bytes), static_cast<unsigned>(zero_fill),
-                                     queue->group};
+    if (checked(*self)) events::async_copy(*self, shared, global, bytes, zero_fill, self->call_address);
+    Copy copy = {shared, global, static_cast<unsigned>(bytes), static_cast<unsigned>(zero_fill)};
+    if (!copies_of(*self).copies.add(copy)) out_of_copies(self->call_address);
 }
 
 void async_copy_commit() {
-    Thread* self = current_thread;
+    Thread* self = enter(CALLER);
     if (!self) return;
-    self->call_address = __builtin_return_address(0);
-    if (self->block->launch->checks_enabled) events::async_commit(*self);
-    if (!self->async_copies) self->async_copies = static_cast<AsyncCopies*>(calloc(1, sizeof(AsyncCopies)));
-    if (!self->async_copies) out_of_memory(self->call_address);
-    ++self->async_copies->group;  // an empty group counts too
+    if (checked(*self)) events::async_commit(*self);
+    copies_of(*self).copies.commit();
 }
 
 void async_copy_wait(unsigned groups_that_may_be_pending) {
-    Thread* self = current_thread;
+    Thread* self = enter(CALLER);
     if (!self) return;
-    self->call_address = __builtin_return_address(0);
-    if (self->block->launch->checks_enabled) events::async_wait(*self, groups_that_may_be_pending);
-    AsyncCopies* queue = self->async_copies;
-    if (!queue) return;
-    // Committed groups are 0 .. group - 1; all but the youngest few must be complete.
-    while (queue->first < queue->count) {
-        const AsyncCopies::Copy& copy = queue->copies[queue->first];
-        if (copy.group + groups_that_may_be_pending >= queue->group) break;
-        perform(copy);
-        ++queue->first;
-    }
+    if (checked(*self)) events::async_wait(*self, groups_that_may_be_pending);
+    if (self->async_copies) self->async_copies->copies.wait(groups_that_may_be_pending);
+}
+
+void bulk_store(Site site, void* global, const void* shared, uint32_t bytes) {
+    Thread* self = enter(CALLER);
+    if (!self) return;
+    check_bulk_copy(*self, site, shared, global, bytes);
+    Copy copy = {global, shared, bytes, 0};
+    if (checked(*self)) events::bulk_store(*self, copy, self->call_address);
+    if (!copies_of(*self).bulk_stores.add(copy)) out_of_copies(self->call_address);
+}
+
+void bulk_commit() {
+    Thread* self = enter(CALLER);
+    if (!self) return;
+    if (checked(*self)) events::bulk_commit(*self);
+    copies_of(*self).bulk_stores.commit();
+}
+
+void bulk_wait(unsigned groups_that_may_be_pending, bool reads_only) {
+    Thread* self = enter(CALLER);
+    if (!self) return;
+    if (checked(*self)) events::bulk_wait(*self, groups_that_may_be_pending, reads_only);
+    if (self->async_copies) self->async_copies->bulk_stores.wait(groups_that_may_be_pending);
+}
+
+void proxy_fence() {
+    Thread* self = enter(CALLER);
+    if (self && checked(*self)) events::proxy_fence(*self);
 }
 
 // A thread has exited (its copies complete some time later, here at once) or was abandoned.
 void finish_async_copies(Thread& thread, bool perform_them) {
-    AsyncCopies* queue = thread.async_copies;
+    AsyncCopies* copies = thread.async_copies;
     thread.async_copies = nullptr;
-    for (unsigned i = queue->first; perform_them && i < queue->count; ++i) perform(queue->copies[i]);
-    free(queue->copies);
-    free(queue);
+    if (perform_them) {
+        copies->copies.perform_until(~uint64_t(0));
+        copies->bulk_stores.perform_until(~uint64_t(0));
+    }
+    delete copies;
 }
 
 }  // namespace sim

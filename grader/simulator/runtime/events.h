@@ -12,6 +12,10 @@
 #include "sim/atomics.h"
 #include "thread.h"
 
+namespace sim {
+struct Copy;
+}
+
 namespace sim::events {
 
 // --- the life of a grid (launch_* on the host's stack; block_* on a worker's) ---
@@ -43,10 +47,30 @@ void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope s
 void atomic_done(Thread& thread, const void* data, size_t bytes, AtomicOp op, bool changed);
 void fence(Thread& thread, Scope scope);
 
+// Asynchronous operations (runtime/async_operations.h). `address` is the kernel's return address.
 void async_copy(Thread& thread, void* shared, const void* global, size_t bytes, size_t zero_fill, const void* address);
 void async_commit(Thread& thread);
 // The copies that this wait completed, oldest first, are about to be performed.
 void async_wait(Thread& thread, unsigned groups_that_may_be_pending);
+// A bulk copy begins: from shared to global memory in a group of the thread, or the other way, to an mbarrier.
+void bulk_store(Thread& thread, const Copy& copy, const void* address);
+void bulk_commit(Thread& thread);
+void bulk_wait(Thread& thread, unsigned groups_that_may_be_pending, bool reads_only);
+void bulk_load(Thread& thread, const Copy& copy, Mbarrier& barrier, uint64_t number, const void* address);
+// cp.async.mbarrier.arrive: the thread's earlier cp.async will arrive at the mbarrier.
+void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void* address);
+// An operation with that number has been performed. Not on a fiber of its thread.
+void mbarrier_operation_done(Thread& thread, Mbarrier& barrier, uint64_t number);
+void mbarrier_begin(Thread& thread, Mbarrier& barrier, const void* address);
+// By mbarrier.inval, or without a thread when its block has ended.
+void mbarrier_end(Thread* thread, Mbarrier& barrier, const void* address);
+// Before the thread arrives, expects bytes or completes some; `releases`: what it did before is published to who waits.
+void mbarrier_arrive(Thread& thread, Mbarrier& barrier, bool releases, const void* address);
+void mbarrier_complete(Block& block, Mbarrier& barrier);                 // a phase; not on the fiber of a thread
+void mbarrier_waited(Thread& thread, Mbarrier& barrier, bool acquires);  // and found a phase complete
+void proxy_fence(Thread& thread);
+// All threads of the block have exited; what is under way is about to be performed.
+void copies_at_exit(Block& block);
 
 // --- errors that the runtime itself notices ---
 enum class SyncError : uint8_t {
@@ -57,6 +81,8 @@ enum class SyncError : uint8_t {
     shuffle_from_inactive_lane,  // reads from a lane that takes no part: undefined, but harmless if never used
     barrier_threads_invalid,     // bar.sync with a count that is no multiple of 32 or exceeds the block
     grid_sync_not_cooperative,
+    mbarrier_not_initialised,
+    instruction_misused,  // in a way that PTX leaves undefined: the detail says how
 };
 void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail);
 
@@ -86,6 +112,9 @@ void fault(Launch& launch, const Fault& fault);
 
 // A launch or a runtime call that failed, with CUDA's error and why, in words. `launch` is null for other calls.
 void refused(const Launch* launch, const char* call, int cuda_error, const char* why);
+
+// A host call that waits for an event which has not been recorded: CUDA lets it pass.
+void waits_for_nothing(const char* call, const void* address);
 
 // --- memory ---
 enum class MemoryKind : uint8_t { tensor, device, async, managed, pinned_host };

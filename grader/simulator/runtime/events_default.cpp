@@ -23,9 +23,23 @@ WEAK void fence(Thread&, Scope) {}
 WEAK void async_copy(Thread&, void*, const void*, size_t, size_t, const void*) {}
 WEAK void async_commit(Thread&) {}
 WEAK void async_wait(Thread&, unsigned) {}
+WEAK void bulk_store(Thread&, const Copy&, const void*) {}
+WEAK void bulk_commit(Thread&) {}
+WEAK void bulk_wait(Thread&, unsigned, bool) {}
+WEAK void bulk_load(Thread&, const Copy&, Mbarrier&, uint64_t, const void*) {}
+WEAK void async_arrive(Thread&, Mbarrier&, uint64_t, const void*) {}
+WEAK void mbarrier_operation_done(Thread&, Mbarrier&, uint64_t) {}
+WEAK void mbarrier_begin(Thread&, Mbarrier&, const void*) {}
+WEAK void mbarrier_end(Thread*, Mbarrier&, const void*) {}
+WEAK void mbarrier_arrive(Thread&, Mbarrier&, bool, const void*) {}
+WEAK void mbarrier_complete(Block&, Mbarrier&) {}
+WEAK void mbarrier_waited(Thread&, Mbarrier&, bool) {}
+WEAK void proxy_fence(Thread&) {}
+WEAK void copies_at_exit(Block&) {}
 WEAK void sync_error(SyncError, Block&, Thread*, const char*) {}
 WEAK void fault(Launch&, const Fault&) {}
 WEAK void refused(const Launch*, const char*, int, const char*) {}
+WEAK void waits_for_nothing(const char*, const void*) {}
 WEAK void allocation(const Allocation&) {}
 WEAK void release(void*, size_t, const void*) {}
 WEAK void host_write(const void*, size_t) {}

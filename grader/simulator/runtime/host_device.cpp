@@ -1,4 +1,5 @@
 // The one simulated device: its properties, limits and attributes.
+#include <stdio.h>
 #include <string.h>
 
 #include "arena.h"
@@ -13,7 +14,6 @@ namespace {
 using namespace sim;
 
 // Like an H200, where it matters: what differs is said by the name and by the number of multiprocessors.
-constexpr int registers = 65536;
 constexpr int clock_kilohertz = 1980000;
 constexpr int memory_clock_kilohertz = 3201000;
 constexpr int memory_bus_bits = 6016;
@@ -43,7 +43,7 @@ int attribute_value(cudaDeviceAttr attribute, bool* known) {
         case cudaDevAttrWarpSize:
             return static_cast<int>(lanes_per_warp);
         case cudaDevAttrMaxRegistersPerBlock:
-            return registers;
+            return static_cast<int>(limits::registers);
         case cudaDevAttrClockRate:
             return clock_kilohertz;
         case cudaDevAttrMultiProcessorCount:
@@ -57,13 +57,13 @@ int attribute_value(cudaDeviceAttr attribute, bool* known) {
         case cudaDevAttrMaxThreadsPerMultiProcessor:
             return limits::multiprocessor_threads;
         case cudaDevAttrComputeCapabilityMajor:
-            return 9;
+            return simulated.sm / 10;
         case cudaDevAttrComputeCapabilityMinor:
-            return 0;
+            return simulated.sm % 10;
         case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
             return static_cast<int>(limits::multiprocessor_shared);
         case cudaDevAttrMaxRegistersPerMultiprocessor:
-            return registers;
+            return static_cast<int>(limits::registers);
         case cudaDevAttrCooperativeLaunch:
             return 1;
         case cudaDevAttrMaxSharedMemoryPerBlockOptin:
@@ -109,10 +109,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     }
     cudaDeviceProp p;
     memset(&p, 0, sizeof p);
-    strcpy(p.name, "Simulated GPU (compute capability 9.0)");
+    snprintf(p.name, sizeof p.name, "Simulated GPU (compute capability %u.%u)", simulated.sm / 10, simulated.sm % 10);
     p.totalGlobalMem = arena::total_bytes();
     p.sharedMemPerBlock = limits::shared_without_attribute;
-    p.regsPerBlock = registers;
+    p.regsPerBlock = static_cast<int>(limits::registers);
     p.warpSize = static_cast<int>(lanes_per_warp);
     p.memPitch = limits::grid_x;
     p.maxThreadsPerBlock = limits::block_threads;
@@ -136,7 +136,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     p.l2CacheSize = l2_bytes;
     p.maxThreadsPerMultiProcessor = limits::multiprocessor_threads;
     p.sharedMemPerMultiprocessor = limits::multiprocessor_shared;
-    p.regsPerMultiprocessor = registers;
+    p.regsPerMultiprocessor = static_cast<int>(limits::registers);
     p.managedMemory = 1;
     p.concurrentManagedAccess = 1;
     p.cooperativeLaunch = 1;

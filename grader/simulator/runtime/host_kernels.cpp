@@ -1,5 +1,6 @@
 // What is known of kernels by their address: attributes, occupancy, and launches through a pointer.
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,7 +95,9 @@ cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribu
     KernelRecord* record = find(kernel, true);
     if (!record) return refuse(call, cudaErrorMemoryAllocation, "no memory");
     if (value < 0 || static_cast<size_t>(value) + record->static_shared > limits::shared_with_attribute) {
-        return refuse(call, cudaErrorInvalidValue, "a block can use at most 227 KB of shared memory in all");
+        char why[80];
+        snprintf(why, sizeof why, "a block can use at most %u KB of shared memory in all", simulated.block_shared);
+        return refuse(call, cudaErrorInvalidValue, why);
     }
     record->dynamic_limit = static_cast<size_t>(value);
     return cudaSuccess;
@@ -106,7 +109,7 @@ cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kern
     a.sharedSizeBytes = static_shared_of(kernel);
     a.maxThreadsPerBlock = limits::block_threads;
     a.maxDynamicSharedSizeBytes = static_cast<int>(shared_limit_of(kernel));
-    a.ptxVersion = a.binaryVersion = 90;
+    a.ptxVersion = a.binaryVersion = simulated.sm;
     *attributes = a;
     return cudaSuccess;
 }

@@ -2,6 +2,7 @@
 #include "launch.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,10 +206,14 @@ int validate(const LaunchConfig& config, const char** why) {
     }
     size_t limit = shared_limit_of(config.kernel);
     if (config.dynamic_shared_bytes > limit) {
-        *why = limit < shared_with_attribute
-                   ? "too much dynamic shared memory: more than 48 KB needs cudaFuncSetAttribute(kernel, "
-                     "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) before the launch, at most 227 KB"
-                   : "too much dynamic shared memory: at most 227 KB";
+        static char text[200];
+        snprintf(text, sizeof text, "too much dynamic shared memory: %sat most %u KB",
+                 limit < shared_with_attribute
+                     ? "more than 48 KB needs cudaFuncSetAttribute(kernel, "
+                       "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) before the launch, "
+                     : "",
+                 simulated.block_shared);
+        *why = text;
         return cudaErrorInvalidValue;
     }
     uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;

@@ -1,8 +1,10 @@
-// The limits of the simulated device: those of compute capability 9.0, with fewer multiprocessors.
+// The limits of the simulated device: those of its architecture, with fewer multiprocessors.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "sim/architectures.h"
 
 namespace sim::limits {
 
@@ -12,13 +14,14 @@ constexpr uint64_t grid_x = 2147483647, grid_y = 65535, grid_z = 65535;
 
 constexpr size_t static_shared = 48 << 10;             // nvcc refuses more
 constexpr size_t shared_without_attribute = 48 << 10;  // static + dynamic, unless the kernel asks for more
-constexpr size_t shared_with_attribute = 227 << 10;
-constexpr size_t multiprocessor_shared = 228 << 10;
+constexpr size_t shared_with_attribute = simulated.block_shared << 10;
+constexpr size_t multiprocessor_shared = simulated.multiprocessor_shared << 10;
 constexpr size_t reserved_shared = 1 << 10;  // taken from the multiprocessor by each block
 
-constexpr unsigned multiprocessor_threads = 2048;
-constexpr unsigned multiprocessor_blocks = 32;
-constexpr unsigned multiprocessors = 8;  // few, so that a grid that fills the device is quick to simulate
+constexpr unsigned multiprocessor_threads = simulated.multiprocessor_threads;
+constexpr unsigned multiprocessor_blocks = simulated.multiprocessor_blocks;
+constexpr unsigned registers = simulated.registers;  // of a multiprocessor, and of a block
+constexpr unsigned multiprocessors = 8;              // few, so that a grid that fills the device is quick to simulate
 
 constexpr size_t constant_memory = 64 << 10;
 constexpr size_t printf_buffer = 1 << 20;

@@ -7,6 +7,7 @@
 
 #include <sched.h>
 
+#include "async_operations.h"
 #include "context.h"
 #include "settings.h"
 #include "sim/error_codes.h"
@@ -19,6 +20,10 @@ __thread Worker* current_worker = nullptr;
 namespace {
 
 Counter block_serial;
+
+// Rounds in which all that can be done is to look at mbarriers again, before that is a deadlock: a thread may look at
+// several in turn, or give up after some attempts.
+constexpr unsigned mbarrier_patience = 500;
 
 uint64_t next_random(Worker& worker) {
     // xorshift64: any sequence will do, as long as the seed repeats it.
@@ -85,15 +90,15 @@ bool start_next_block(Worker& worker) {
     block->live = block->thread_count;
     block->runnable = block->warp_count == 32 ? ~0u : (1u << block->warp_count) - 1;
     block->spinning = 0;
-    block->barrier_arrived = 0;
-    block->barrier_reported = false;
-    block->predicates = 0;
-    for (NamedBarrier& named : block->named) named.expected = named.arrived = 0;
+    block->mbarriers = nullptr;
+    block->operations = nullptr;
+    block->operation_count = 0;
     for (unsigned w = 0; w < block->warp_count; ++w) {
         Warp& warp = block->warps[w];
         warp.unstarted = warp.existing;
+        warp.registers = 0;
         warp.ready = warp.spinning = warp.paused = warp.exited = 0;
-        warp.at_barrier = warp.at_named = warp.at_grid = warp.at_collective = warp.at_active_mask = 0;
+        warp.at_collective = warp.at_active_mask = 0;
     }
     poison_shared_memory(*block);
 
@@ -109,6 +114,10 @@ bool start_next_block(Worker& worker) {
 }
 
 void end_block(Worker& worker, BlockStorage* block) {
+    if (worker.grid->checks_enabled) events::copies_at_exit(*block);
+    if (block->mbarriers) finish_mbarriers(*block, true);
+    for (const Barrier& barrier : block->barriers)
+        if (barrier.arrived) forget_arrivals(*block);
     if (worker.grid->checks_enabled) events::block_end(*block);
     BlockStorage** link = &worker.resident;
     while (*link != block) link = &(*link)->next;
@@ -118,8 +127,36 @@ void end_block(Worker& worker, BlockStorage* block) {
     give_storage(worker, block);
 }
 
+// Calls visit(thread) for each spinning thread of the resident blocks, until one returns false.
+template <typename F>
+bool each_spinning(const Worker& worker, F visit) {
+    for (BlockStorage* block = worker.resident; block; block = block->next) {
+        for (unsigned warps = block->spinning; warps; warps &= warps - 1) {
+            Warp& warp = block->warps[__builtin_ctz(warps)];
+            for (unsigned lanes = warp.spinning; lanes; lanes &= lanes - 1)
+                if (!visit(warp.threads[__builtin_ctz(lanes)])) return false;
+        }
+    }
+    return true;
+}
+
+// Nobody but they themselves could help them: what arrives at an mbarrier comes from its own block.
+bool all_wait_at_mbarriers(const Worker& worker) {
+    return each_spinning(worker, [](Thread& thread) { return thread.wait == Wait::mbarrier; });
+}
+
 // All resident blocks wait for what nobody will do.
 [[noreturn]] void deadlock(Worker& worker) {
+    each_spinning(worker, [](Thread& thread) {
+        if (thread.mbarrier) {
+            thread.state = State::waiting;
+            describe_mbarrier(thread);
+            return true;
+        }
+        events::sync_error(events::SyncError::mbarrier_not_initialised, *thread.block, &thread, nullptr);
+        current_thread = nullptr;
+        kill_launch(cudaErrorLaunchFailure);
+    });
     for (BlockStorage* block = worker.resident; block; block = block->next) {
         events::sync_error(events::SyncError::deadlock, *block, nullptr, nullptr);
     }
@@ -153,7 +190,11 @@ bool find_runnable_block(Worker& worker) {
         }
         if (worker.resident_count == 0) return start_next_block(worker);
         if (!spinning) deadlock(worker);
-        if (++worker.spin_rounds > spin_patience) {
+        if (perform_operations(worker)) {
+            // Who waits for them looks again.
+        } else if (all_wait_at_mbarriers(worker)) {
+            if (++worker.vain_rounds > mbarrier_patience) deadlock(worker);
+        } else if (++worker.spin_rounds > spin_patience) {
             if (worker.resident_count < grid.residency && start_next_block(worker)) return true;
             // What they wait for may be done by a block of another worker: then only the watchdog can tell.
             if (++worker.vain_rounds > settings.spin_rounds && grid.workers == 1) livelock(worker);
@@ -290,6 +331,12 @@ void switch_away(Thread& self) {
     sim_switch_context(&self.stack_pointer, to);
 }
 
+unsigned choose_place(Worker& worker, unsigned count) {
+    if (worker.order == Order::forward) return 0;
+    if (worker.order == Order::reverse) return count - 1;
+    return static_cast<unsigned>((next_random(worker) >> 33) % count);
+}
+
 void spin(Thread& self) {
     Worker& worker = *current_worker;
     if (worker.grid->stop.is_raised()) leave_grid(worker);
@@ -346,7 +393,7 @@ void run_blocks(Worker& worker, Grid& grid) {
     worker.warp = &worker.idle_warp;
     worker.resident = nullptr;
     worker.resident_count = 0;
-    worker.grid_arrived = 0;
+    worker.grid_barrier = {};
     worker.live_threads = 0;
     worker.spin_rounds = worker.vain_rounds = 0;
     worker.starting = nullptr;
@@ -376,6 +423,8 @@ void run_blocks(Worker& worker, Grid& grid) {
         for (unsigned i = 0; i < block->thread_count; ++i) {
             if (block->threads[i].async_copies) finish_async_copies(block->threads[i], false);
         }
+        if (block->mbarriers) finish_mbarriers(*block, false);
+        forget_arrivals(*block);
         give_storage(worker, block);
     }
     worker.fibers.give_all();

@@ -53,7 +53,7 @@ struct Worker {
     unsigned resident_count;
     BlockStorage* unused;  // storage of ended blocks, for the next ones
     unsigned slots;
-    unsigned grid_arrived;    // threads at a grid barrier
+    Barrier grid_barrier;
     uint64_t live_threads;    // of the resident blocks
     BlockStorage idle_block;  // where a worker stands that runs no block
     Warp idle_warp;
@@ -104,12 +104,22 @@ void record_fault(Grid& grid, const events::Fault& fault, int cuda_error);
 // A thread has exited: barriers and warp intrinsics that waited only for it are complete.
 void complete_after_exit(Block& block, Warp& warp);
 
+// A block has ended: nobody is at any of its barriers.
+void forget_arrivals(Block& block);
+
 // sim::warp_exchange for functions of libsim that exchange on a kernel's behalf: `address` is the kernel's.
 void warp_exchange_from(Site site, const char* name, unsigned mask, void* arguments,
                         void (*finish)(void* const*, unsigned), const void* address);
 
+// The same for the four warps of a warpgroup: arguments[thread] is null for one that takes no part.
+using WarpgroupFinish = void (*)(Warp* first, void* const* arguments);
+void warpgroup_exchange(Site site, const char* name, void* arguments, WarpgroupFinish finish, const void* address);
+
 // Gives the lanes that wait at __activemask their result, when no other lane of the warp can run.
 void resolve_active_mask(Warp& warp);
+
+// Which of so many operations under way is performed next.
+unsigned choose_place(Worker& worker, unsigned count);
 
 // Storage for a block of the worker's grid, its threads and warps filled in; null when memory is short.
 BlockStorage* take_storage(Worker& worker);

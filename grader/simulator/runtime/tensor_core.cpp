@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned lanes = 32;
 
-// What a lane brings and takes away.
+// A lane's registers: what it brings, and what it takes away.
 struct Operands {
     uint32_t a[4], b[2], c[4], d[4];
 };
@@ -26,7 +26,7 @@ void split(uint64_t word, uint32_t* registers) {
 uint64_t join(const uint32_t* registers) { return static_cast<uint64_t>(registers[1]) << 32 | registers[0]; }
 double join_double(const uint32_t* registers) { return bit_cast<double>(join(registers)); }
 
-// Tensor cores truncate the sum to a float, instead of rounding it.
+// Tensor cores truncate an accumulator to a float, instead of rounding it.
 float truncate_to_float(double value) {
     float rounded = static_cast<float>(value);
     uint32_t bits = bit_cast<uint32_t>(rounded);
@@ -36,110 +36,121 @@ float truncate_to_float(double value) {
     return (bits & 0x7fffffff) > 0x7f800000 ? bit_cast<float>(0x7fffffffu) : bit_cast<float>(bits);
 }
 
-// How registers hold elements. `per_register` elements are neighbours along k.
-struct HalfElements {
-    static constexpr unsigned per_register = 2;
-    static double get(uint32_t word, unsigned i) {
-        return static_cast<double>(F16::decode(static_cast<uint16_t>(word >> (16 * i))));
+// How a lane's registers hold elements of the operands A and B. `in_register` of them are neighbours along k.
+namespace operands {
+struct f16 {
+    static constexpr unsigned in_register = 2;
+    static double get(const uint32_t* registers, unsigned r, unsigned i) {
+        return static_cast<double>(F16::decode(static_cast<uint16_t>(registers[r] >> (16 * i))));
     }
 };
-struct Bfloat16Elements {
-    static constexpr unsigned per_register = 2;
-    static double get(uint32_t word, unsigned i) {
-        return static_cast<double>(BF16::decode(static_cast<uint16_t>(word >> (16 * i))));
+struct bf16 {
+    static constexpr unsigned in_register = 2;
+    static double get(const uint32_t* registers, unsigned r, unsigned i) {
+        return static_cast<double>(BF16::decode(static_cast<uint16_t>(registers[r] >> (16 * i))));
     }
 };
-struct Tf32Elements {
-    static constexpr unsigned per_register = 1;
+struct tf32 {
+    static constexpr unsigned in_register = 1;
     // The 13 lowest bits of the float are not looked at.
-    static double get(uint32_t word, unsigned) { return static_cast<double>(bit_cast<float>(word & 0xffffe000u)); }
+    static double get(const uint32_t* registers, unsigned r, unsigned) {
+        return static_cast<double>(bit_cast<float>(registers[r] & 0xffffe000u));
+    }
 };
-struct SignedBytes {
-    static constexpr unsigned per_register = 4;
-    static int32_t get(uint32_t word, unsigned i) { return static_cast<int8_t>(word >> (8 * i)); }
+struct f64 {
+    static constexpr unsigned in_register = 1;  // of 64 bits
+    static double get(const uint32_t* registers, unsigned r, unsigned) { return join_double(registers + 2 * r); }
 };
-struct UnsignedBytes {
-    static constexpr unsigned per_register = 4;
-    static int32_t get(uint32_t word, unsigned i) { return static_cast<uint8_t>(word >> (8 * i)); }
+struct s8 {
+    static constexpr unsigned in_register = 4;
+    static int32_t get(const uint32_t* registers, unsigned r, unsigned i) {
+        return static_cast<int8_t>(registers[r] >> (8 * i));
+    }
 };
+struct u8 {
+    static constexpr unsigned in_register = 4;
+    static int32_t get(const uint32_t* registers, unsigned r, unsigned i) {
+        return static_cast<uint8_t>(registers[r] >> (8 * i));
+    }
+};
+}  // namespace operands
 
-// The four sums of a lane: rows g and g + 8, columns 2t and 2t + 1, with g = lane / 4 and t = lane % 4.
-struct FloatSums {
+// How a lane's registers hold accumulators, and how products are added to them: to start(c), one after the other, and
+// finish() gives what is stored.
+namespace accumulators {
+struct f32 {
     static double get(const uint32_t* c, unsigned i) { return static_cast<double>(bit_cast<float>(c[i])); }
+    static double start(double) { return 0; }
+    static double add(double sum, double a, double b) { return sum + a * b; }
+    static double finish(double sum, double c) { return sum + c; }
     static void set(uint32_t* d, unsigned i, double value) { d[i] = bit_cast<uint32_t>(truncate_to_float(value)); }
 };
-struct HalfSums {
-    static double get(const uint32_t* c, unsigned i) { return HalfElements::get(c[i / 2], i % 2); }
+struct f16 : f32 {
+    static double get(const uint32_t* c, unsigned i) { return operands::f16::get(c, i / 2, i % 2); }
     static void set(uint32_t* d, unsigned i, double value) {
         uint32_t half = small_from_double<F16>(value);
         d[i / 2] = i % 2 == 0 ? half : (d[i / 2] & 0xffff) | half << 16;
     }
 };
-struct IntegerSums {
-    static int32_t get(const uint32_t* c, unsigned i) { return static_cast<int32_t>(c[i]); }
-    static void set(uint32_t* d, unsigned i, int32_t value) { d[i] = static_cast<uint32_t>(value); }
+struct f64 {
+    static double get(const uint32_t* c, unsigned i) { return join_double(c + 2 * i); }
+    static double start(double c) { return c; }
+    static double add(double sum, double a, double b) { return __builtin_fma(a, b, sum); }
+    static double finish(double sum, double) { return sum; }
+    static void set(uint32_t* d, unsigned i, double value) { split(bit_cast<uint64_t>(value), d + 2 * i); }
 };
+struct s32 {
+    static uint32_t get(const uint32_t* c, unsigned i) { return c[i]; }
+    static uint32_t start(uint32_t c) { return c; }
+    static uint32_t add(uint32_t sum, int32_t a, int32_t b) { return sum + static_cast<uint32_t>(a * b); }  // wraps
+    static uint32_t finish(uint32_t sum, uint32_t) { return sum; }
+    static void set(uint32_t* d, unsigned i, uint32_t value) { d[i] = value; }
+};
+}  // namespace accumulators
 
-uint32_t multiply_add(uint32_t sum, int32_t a, int32_t b) { return sum + static_cast<uint32_t>(a * b); }  // wraps
-double multiply_add(double sum, double a, double b) { return sum + a * b; }
-
-template <unsigned K, typename Elements, typename Sums>
+// One layout serves all kinds. With g = lane / 4 and t = lane % 4, a lane holds
+//
+//   of A   rows g (and g + 8, of 16 rows), columns t * in_register onwards of each block of 4 * in_register
+//   of B   the same of its columns g
+//   of C   rows g (and g + 8), columns 2t and 2t + 1
+//
+// and the registers of A go down the rows before they go on to the next block.
+template <unsigned M, unsigned K, typename D, typename A, typename B>
 void multiply(void* const arguments[lanes], unsigned participants) {
-    using Value = decltype(Elements::get(0, 0));
-    constexpr unsigned per_register = Elements::per_register;
-    constexpr unsigned block = 4 * per_register;  // of k that the four lanes of a row hold in one register
-    constexpr unsigned blocks = K / block;
+    using Element = decltype(A::get(nullptr, 0, 0));
+    using Accumulator = decltype(D::get(nullptr, 0));
+    constexpr unsigned in_register = A::in_register, block = 4 * in_register, row_groups = M / 8;
+    static_assert(A::in_register == B::in_register && K % block == 0 && M % 8 == 0, "no such layout");
     static Operands nothing;
-    Value a[16][K], b[K][8];
-    decltype(multiply_add(0, Value(), Value())) sum[16][8];
+    Element a[M][K], b[K][8];
+    Accumulator c[M][8], sum[M][8];
 
     for (unsigned lane = 0; lane < lanes; ++lane) {
         const Operands& own = participants >> lane & 1 ? *static_cast<Operands*>(arguments[lane]) : nothing;
         unsigned g = lane / 4, t = lane % 4;
-        for (unsigned k = 0; k < blocks; ++k) {
-            for (unsigned i = 0; i < per_register; ++i) {
-                unsigned column = k * block + t * per_register + i;
-                a[g][column] = Elements::get(own.a[2 * k], i);
-                a[g + 8][column] = Elements::get(own.a[2 * k + 1], i);
-                b[column][g] = Elements::get(own.b[k], i);
+        for (unsigned r = 0; r < K / block; ++r) {
+            for (unsigned i = 0; i < in_register; ++i) {
+                unsigned k = r * block + t * in_register + i;
+                for (unsigned h = 0; h < row_groups; ++h) a[g + 8 * h][k] = A::get(own.a, row_groups * r + h, i);
+                b[k][g] = B::get(own.b, r, i);
             }
         }
+        for (unsigned i = 0; i < 2 * row_groups; ++i) c[g + i / 2 * 8][2 * t + i % 2] = D::get(own.c, i);
     }
-    for (unsigned row = 0; row < 16; ++row) {
-        for (unsigned column = 0; column < 8; ++column) sum[row][column] = 0;
+    for (unsigned row = 0; row < M; ++row) {
+        for (unsigned column = 0; column < 8; ++column) sum[row][column] = D::start(c[row][column]);
         for (unsigned k = 0; k < K; ++k) {
             for (unsigned column = 0; column < 8; ++column) {
-                sum[row][column] = multiply_add(sum[row][column], a[row][k], b[k][column]);
+                sum[row][column] = D::add(sum[row][column], a[row][k], b[k][column]);
             }
         }
     }
     for (unsigned lane = 0; lane < lanes; ++lane) {
         if (!(participants >> lane & 1)) continue;
         Operands& own = *static_cast<Operands*>(arguments[lane]);
-        for (unsigned i = 0; i < 4; ++i) {
-            auto total = sum[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2] +
-                         static_cast<decltype(sum[0][0] + 0)>(Sums::get(own.c, i));
-            Sums::set(own.d, i, static_cast<Value>(total));
-        }
-    }
-}
-
-// m8n8k4 of doubles: a lane holds a(g, t), b(t, g) and the sums (g, 2t) and (g, 2t + 1).
-void multiply_doubles(void* const arguments[lanes], unsigned participants) {
-    static Operands nothing;
-    double a[8][4], b[4][8];
-    for (unsigned lane = 0; lane < lanes; ++lane) {
-        const Operands& own = participants >> lane & 1 ? *static_cast<Operands*>(arguments[lane]) : nothing;
-        a[lane / 4][lane % 4] = join_double(own.a);
-        b[lane % 4][lane / 4] = join_double(own.b);
-    }
-    for (unsigned lane = 0; lane < lanes; ++lane) {
-        if (!(participants >> lane & 1)) continue;
-        Operands& own = *static_cast<Operands*>(arguments[lane]);
-        for (unsigned i = 0; i < 2; ++i) {
-            double sum = join_double(own.c + 2 * i);
-            for (unsigned k = 0; k < 4; ++k) sum = __builtin_fma(a[lane / 4][k], b[k][lane % 4 * 2 + i], sum);
-            split(bit_cast<uint64_t>(sum), own.d + 2 * i);
+        for (unsigned i = 0; i < 2 * row_groups; ++i) {
+            unsigned row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+            D::set(own.d, i, D::finish(sum[row][column], c[row][column]));
         }
     }
 }
@@ -147,50 +158,22 @@ void multiply_doubles(void* const arguments[lanes], unsigned participants) {
 // One kind of product.
 struct Product {
     WarpFinish finish;
-    unsigned operations;  // additions and multiplications of a tile: 2 m n k
+    unsigned operations;  // additions and multiplications of a tile
 };
 
-template <unsigned K, typename Elements, typename Sums>
-Product m16n8() {
-    return {multiply<K, Elements, Sums>, 2 * 16 * 8 * K};
-}
-
-// Each kind has its case, or this file does not compile. A number that is no kind can come from a kernel alone.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic error "-Wswitch"
+// A number that is no kind can come from a kernel alone.
 Product product(Mma kind, const void* caller) {
     switch (kind) {
-        case Mma::m16n8k16_f32_f16:
-            return m16n8<16, HalfElements, FloatSums>();
-        case Mma::m16n8k16_f32_bf16:
-            return m16n8<16, Bfloat16Elements, FloatSums>();
-        case Mma::m16n8k16_f16_f16:
-            return m16n8<16, HalfElements, HalfSums>();
-        case Mma::m16n8k8_f32_f16:
-            return m16n8<8, HalfElements, FloatSums>();
-        case Mma::m16n8k8_f32_bf16:
-            return m16n8<8, Bfloat16Elements, FloatSums>();
-        case Mma::m16n8k8_f16_f16:
-            return m16n8<8, HalfElements, HalfSums>();
-        case Mma::m16n8k8_f32_tf32:
-            return m16n8<8, Tf32Elements, FloatSums>();
-        case Mma::m16n8k4_f32_tf32:
-            return m16n8<4, Tf32Elements, FloatSums>();
-        case Mma::m16n8k32_s32_s8:
-            return m16n8<32, SignedBytes, IntegerSums>();
-        case Mma::m16n8k32_s32_u8:
-            return m16n8<32, UnsignedBytes, IntegerSums>();
-        case Mma::m16n8k16_s32_s8:
-            return m16n8<16, SignedBytes, IntegerSums>();
-        case Mma::m16n8k16_s32_u8:
-            return m16n8<16, UnsignedBytes, IntegerSums>();
-        case Mma::m8n8k4_f64:
-            return {multiply_doubles, 2 * 8 * 8 * 4};
+#define SIM_MMA(M, N, K, D, A, B)                                   \
+    case Mma::m##M##n##N##k##K##_##D##_##A##_##B:                   \
+        static_assert(N == 8, "a lane holds two columns of eight"); \
+        return {multiply<M, K, accumulators::D, operands::A, operands::B>, 2 * M * N * K};
+#include "sim/mma_shapes.def"
+#undef SIM_MMA
     }
     raise_fault(events::FaultKind::illegal_instruction, cudaErrorIllegalInstruction, nullptr, caller,
                 "a product on tensor cores of a kind that there is not");
 }
-#pragma GCC diagnostic pop
 
 // The 8x8 matrices of 16-bit elements that go through ldmatrix and its siblings: [matrix][row][column].
 struct Matrices {
@@ -261,12 +244,12 @@ Registers mma(Site site, Mma kind, uint64_t a01, uint64_t a23, uint64_t b01, uin
     split(b01, operands.b);
     split(c01, operands.c);
     split(c23, operands.c + 2);
-    Registers sums = meet(site, "mma.sync", operands, wanted.finish, CALLER);
+    Registers accumulators = meet(site, "mma.sync", operands, wanted.finish, CALLER);
     Thread& self = *current_thread;
     if (self.lane == 0 && self.warp->block->launch->checks_enabled) {
         events::tensor_product(*self.warp, wanted.operations, CALLER);
     }
-    return sums;
+    return accumulators;
 }
 
 Registers ldmatrix(Site site, bool transposed, uint64_t row01, uint64_t row23) {

@@ -19,11 +19,16 @@ struct Warp;
 struct Block;
 struct Launch;
 struct AsyncCopies;
+struct Mbarrier;
+struct MbarrierOperation;
 
 constexpr unsigned lanes_per_warp = 32;
 constexpr unsigned max_threads_per_block = 1024;
 constexpr unsigned max_warps_per_block = max_threads_per_block / lanes_per_warp;
+constexpr unsigned warps_per_group = 4;
 constexpr unsigned named_barriers = 16;  // PTX: 0..15; __syncthreads is number 0
+constexpr unsigned grid_number = named_barriers;
+constexpr unsigned barrier_numbers = grid_number + 1;
 
 enum class State : uint8_t { unstarted, ready, running, spinning, waiting, exited };
 
@@ -39,7 +44,9 @@ enum class Wait : uint8_t {
     match,
     reduce,
     exchange,
-    active_mask
+    active_mask,
+    mbarrier,
+    warpgroup
 };
 
 const char* wait_name(Wait wait, uint8_t detail);  // "__syncthreads", "__shfl_down_sync", ...
@@ -61,7 +68,8 @@ struct Thread {
     unsigned wait_mask;
     Site wait_site;
     const void* call_address;  // return address of its last call into the simulator: what a symbolizer wants
-    const char* wait_label;    // of an exchange
+    const char* wait_label;    // of an exchange of a warp or warpgroup, and of an mbarrier once nobody can go on
+    Mbarrier* mbarrier;        // null: one that nobody has initialised
 
     const void* polled;  // what it read last without anything having changed: twice in a row is a spin loop
     unsigned polls;
@@ -82,12 +90,14 @@ struct Warp {
     unsigned ready;
     unsigned spinning;
     unsigned paused;          // by let_others_run
-    unsigned at_barrier;      // __syncthreads
-    unsigned at_named;        // a named barrier
-    unsigned at_grid;         // grid sync
     unsigned at_collective;   // a warp intrinsic with a mask
     unsigned at_active_mask;  // __activemask
     unsigned exited;
+    struct {
+        unsigned arrived;
+        unsigned waiting;  // those of them that wait
+    } at_barrier[barrier_numbers];
+    unsigned registers;                 // what setmaxnreg gave each thread; 0: as at the launch
     unsigned mask[lanes_per_warp];      // of the collective at which a lane waits
     unsigned argument[lanes_per_warp];  // the source lane of a shuffle
     uint64_t tag[lanes_per_warp];       // kind and place: lanes that meet must agree
@@ -96,11 +106,17 @@ struct Warp {
     void* checks;
 };
 
-struct NamedBarrier {
-    unsigned expected;  // threads; 0 while nobody has arrived
+// Threads of any group that wait until so many have come: of a block, of some of its warps, or of several blocks. Which
+// lanes have come stands in their warps.
+struct Barrier {
+    unsigned expected;  // threads; 0: all that live
     unsigned arrived;
-    unsigned participants[max_warps_per_block];  // arrived lanes, for the checks
-    unsigned waiting[max_warps_per_block];       // those of them that wait
+    Site site;  // of who arrived first
+    Thread* first;
+    bool reported;        // that its sites differ
+    unsigned predicates;  // true ones so far, of __syncthreads_count/_and/_or
+    unsigned was_true;    // of the last time that it was complete
+    unsigned participants;
 };
 
 struct Block {
@@ -119,17 +135,14 @@ struct Block {
     char* dynamic_shared;  // then the dynamic buffer
     void* checks;
 
+    Mbarrier* mbarriers;
+    MbarrierOperation* operations;  // under way, oldest first
+    uint64_t operation_count;       // started so far
+
     // The scheduler's.
     unsigned runnable;  // warps with a ready or an unstarted lane
     unsigned spinning;  // warps with a spinning lane
-    unsigned barrier_arrived;
-    Site barrier_site;
-    Thread* barrier_first;  // who arrived first
-    bool barrier_reported;  // its sites differ, and that was said
-    unsigned predicates;    // true ones so far, of __syncthreads_count/_and/_or
-    unsigned barrier_true;  // of the last complete barrier
-    unsigned barrier_participants;
-    NamedBarrier named[named_barriers];
+    Barrier barriers[named_barriers];
 };
 
 struct Launch {

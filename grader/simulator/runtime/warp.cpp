@@ -1,6 +1,6 @@
-// Warp intrinsics: lanes meet, the last one works out the result for all.
+// Collectives: lanes of one warp, or of several, meet; the last one works out the result for all.
 //
-// Each lane leaves its operand in the warp and waits. The lane that completes the set computes every lane's result
+// Each lane leaves its operand in its warp and waits. The lane that completes the group computes every lane's result
 // before any of them goes on, so a fast lane cannot overwrite what a slow one has yet to read.
 #include "sim/warp.h"
 
@@ -13,8 +13,29 @@ namespace sim {
 
 namespace {
 
+constexpr unsigned all_lanes = ~0u;
+
 // What undefined results look like: a NaN, or a number that stands out.
 constexpr uint64_t undefined_result = ~static_cast<uint64_t>(0);
+
+// Who meets: lanes of `mask` in each of some warps that follow one another. One warp for its own intrinsics, four for what
+// a warpgroup does together.
+struct Group {
+    Warp* warps;
+    unsigned count;
+    unsigned mask;
+
+    Warp* begin() const { return warps; }
+    Warp* end() const { return warps + count; }
+    unsigned participants(const Warp& warp) const { return mask & warp.existing & ~warp.exited; }
+};
+
+inline Group group_of(Warp& warp, Wait kind, unsigned mask) {
+    if (__builtin_expect(kind != Wait::warpgroup, true)) return {&warp, 1, mask};
+    unsigned first = warp.index / warps_per_group * warps_per_group;
+    unsigned rest = warp.block->warp_count - first;
+    return {&warp.block->warps[first], rest < warps_per_group ? rest : warps_per_group, all_lanes};
+}
 
 // Kind and place of an intrinsic in one word, which lanes that meet must have in common.
 uint64_t make_tag(Wait kind, unsigned detail, Site site) {
@@ -119,7 +140,23 @@ void finish_exchange(Warp& warp, unsigned participants) {
     finish(arguments, participants);
 }
 
-void finish(Warp& warp, unsigned participants, uint64_t tag) {
+void finish_warpgroup(const Group& group) {
+    void* arguments[warps_per_group * lanes_per_warp] = {};
+    WarpgroupFinish finish = nullptr;
+    for (Warp& warp : group) {
+        for (unsigned rest = group.participants(warp); rest; rest &= rest - 1) {
+            unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+            arguments[static_cast<unsigned>(&warp - group.warps) * lanes_per_warp + lane] =
+                reinterpret_cast<void*>(warp.input[lane]);
+            finish = reinterpret_cast<WarpgroupFinish>(warp.output[lane]);
+        }
+    }
+    finish(group.warps, arguments);
+}
+
+void finish(const Group& group, uint64_t tag) {
+    Warp& warp = *group.warps;
+    unsigned participants = group.participants(warp);
     unsigned detail = static_cast<unsigned>(tag >> 4 & 15);
     switch (tag_kind(tag)) {
         case Wait::shuffle:
@@ -143,38 +180,48 @@ void finish(Warp& warp, unsigned participants, uint64_t tag) {
         case Wait::exchange:
             finish_exchange(warp, participants);
             break;
+        case Wait::warpgroup:
+            finish_warpgroup(group);
+            break;
         default:
             break;
     }
 }
 
-// Completes the collective of `mask` if every lane that it names has come, or has exited.
-bool complete(Warp& warp, unsigned mask, uint64_t tag, Thread* last) {
-    unsigned participants = mask & warp.existing & ~warp.exited;
-    if ((warp.at_collective & participants) != participants || participants == 0) return false;
+// Completes the collective if every lane of its group has come, or has exited.
+inline bool complete(const Group& group, uint64_t tag, Thread* last) {
     uint64_t differences = 0;
-    unsigned other_masks = 0;
-    for (unsigned rest = participants; rest; rest &= rest - 1) {
-        unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
-        other_masks |= warp.mask[lane] ^ mask;
-        differences |= warp.tag[lane] ^ tag;
+    unsigned anyone = 0, other_masks = 0;
+    for (Warp& warp : group) {
+        unsigned participants = group.participants(warp);
+        if ((warp.at_collective & participants) != participants) return false;
+        anyone |= participants;
+        for (unsigned rest = participants; rest; rest &= rest - 1) {
+            unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
+            other_masks |= warp.mask[lane] ^ group.mask;
+            differences |= warp.tag[lane] ^ tag;
+        }
     }
+    if (anyone == 0) return false;
     if (other_masks) return false;  // they wait for others first, and may come here later
     if (differences) {
-        events::sync_error(events::SyncError::collectives_differ, *warp.block, last, nullptr);
+        events::sync_error(events::SyncError::collectives_differ, *group.warps->block, last, nullptr);
         // Another place of the same kind has a meaning; another kind has none.
         if (differences & 0xff) kill_launch(cudaErrorLaunchFailure);
     }
-    finish(warp, participants, tag);
-    if (warp.block->launch->checks_enabled) {
-        if (tag_kind(tag) == Wait::warp_barrier) {
-            events::syncwarp(warp, mask, participants);
-        } else {
-            events::warp_collective(warp, tag_kind(tag), mask, participants);
+    finish(group, tag);
+    for (Warp& warp : group) {
+        unsigned participants = group.participants(warp);
+        if (warp.block->launch->checks_enabled) {
+            if (tag_kind(tag) == Wait::warp_barrier) {
+                events::syncwarp(warp, group.mask, participants);
+            } else {
+                events::warp_collective(warp, tag_kind(tag), group.mask, participants);
+            }
         }
+        warp.at_collective &= ~participants;
+        make_ready(warp, participants);
     }
-    warp.at_collective &= ~participants;
-    make_ready(warp, participants);
     return true;
 }
 
@@ -200,7 +247,7 @@ inline void meet(Thread& self, Wait kind, unsigned detail, unsigned mask, Site s
         return;
     }
     warp.at_collective |= bit;
-    if (complete(warp, mask, tag, &self)) {
+    if (complete(group_of(warp, kind, mask), tag, &self)) {
         warp.ready &= ~bit;
         self.state = State::running;
     } else {
@@ -296,6 +343,16 @@ void warp_exchange(Site site, const char* name, unsigned mask, void* arguments, 
     warp_exchange_from(site, name, mask, arguments, finish, CALLER);
 }
 
+void warpgroup_exchange(Site site, const char* name, void* arguments, WarpgroupFinish finish, const void* address) {
+    Thread* self = current_thread;
+    if (!self) return;
+    Warp& warp = *self->warp;
+    warp.input[self->lane] = reinterpret_cast<uintptr_t>(arguments);
+    warp.output[self->lane] = reinterpret_cast<uintptr_t>(finish);
+    self->wait_label = name;
+    meet(*self, Wait::warpgroup, 0, all_lanes, site, address);
+}
+
 // Which lanes run together has no answer here, where each lane runs for itself. The most useful one, and what hardware
 // does as a rule: a lane that asks waits until no other lane of its warp can run; all that then ask at the same place
 // are active together.
@@ -328,7 +385,8 @@ void complete_collectives_after_exit(Warp& warp) {
     for (unsigned rest = warp.at_collective; rest; rest &= rest - 1) {
         unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
         if (!(warp.at_collective >> lane & 1)) continue;  // an earlier one of this loop has released it
-        complete(warp, warp.mask[lane], warp.tag[lane], &warp.threads[lane]);
+        uint64_t tag = warp.tag[lane];
+        complete(group_of(warp, tag_kind(tag), warp.mask[lane]), tag, &warp.threads[lane]);
     }
 }
 

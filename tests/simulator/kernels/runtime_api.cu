@@ -73,8 +73,16 @@ extern "C" void failures(float* x, int* out, int n, cudaStream_t stream) {
     out[i++] = cudaSetDevice(1);
     out[i++] = strcmp(cudaGetErrorString(cudaErrorIllegalAddress), "an illegal memory access was encountered");
     out[i++] = strcmp(cudaGetErrorName(cudaErrorInvalidConfiguration), "cudaErrorInvalidConfiguration");
+    cudaStream_t gone;
+    cudaEvent_t event;
+    cudaStreamCreate(&gone);
+    cudaStreamDestroy(gone);
+    cudaEventCreate(&event);
+    cudaEventRecord(event, stream);
+    out[i++] = cudaStreamWaitEvent(gone, event, 0);
+    cudaEventDestroy(event);
+    out[i++] = cudaStreamWaitEvent(stream, event, 0);
     cudaGetLastError();
-    (void)stream;
 }
 
 __global__ void tiny_kernel(int* out) { *out = 1; }

@@ -75,7 +75,7 @@ SIM_INLINE void put(D& destination, T value) {
 // An operand `_`: the result is not wanted.
 struct Sink {};
 template <typename T>
-SIM_INLINE void put(const Sink&, T) {}
+SIM_INLINE void put(Sink&, T) {}
 SIM_INLINE Sink& sink() {
     static Sink nothing;
     return nothing;
@@ -122,7 +122,7 @@ SIM_INLINE uint32_t second_word(uint64_t both) { return static_cast<uint32_t>(bo
 
 // ------------------------------------------------------------------------------------------------------ tensor cores
 
-// mma.sync with the sums in four registers (f32, s32) and the factors in 4 + 2, 2 + 1 ...
+// mma.sync with the accumulators in four registers (f32, s32) and the operands A and B in 4 + 2, 2 + 1 ...
 template <Mma KIND, typename D>
 SIM_INLINE void mma(D& d0, D& d1, D& d2, D& d3, In<uint32_t> a0, In<uint32_t> a1, In<uint32_t> a2, In<uint32_t> a3,
                     In<uint32_t> b0, In<uint32_t> b1, In<uint32_t> c0, In<uint32_t> c1, In<uint32_t> c2,
@@ -139,7 +139,7 @@ SIM_INLINE void mma(D& d0, D& d1, D& d2, D& d3, In<uint32_t> a0, In<uint32_t> a1
                     In<uint32_t> c1, In<uint32_t> c2, In<uint32_t> c3, Site site = SIM_CALLER) {
     mma<KIND>(d0, d1, d2, d3, a0, a1, 0u, 0u, b0, 0u, c0, c1, c2, c3, site);
 }
-// With the sums in two registers (f16).
+// With the accumulators in two registers (f16, and s32 of 8 rows).
 template <Mma KIND, typename D>
 SIM_INLINE void mma(D& d0, D& d1, In<uint32_t> a0, In<uint32_t> a1, In<uint32_t> a2, In<uint32_t> a3, In<uint32_t> b0,
                     In<uint32_t> b1, In<uint32_t> c0, In<uint32_t> c1, Site site = SIM_CALLER) {
@@ -152,9 +152,14 @@ SIM_INLINE void mma(D& d0, D& d1, In<uint32_t> a0, In<uint32_t> a1, In<uint32_t>
                     Site site = SIM_CALLER) {
     mma<KIND>(d0, d1, a0, a1, 0u, 0u, b0, 0u, c0, c1, site);
 }
+template <Mma KIND, typename D>
+SIM_INLINE void mma(D& d0, D& d1, In<uint32_t> a0, In<uint32_t> b0, In<uint32_t> c0, In<uint32_t> c1,
+                    Site site = SIM_CALLER) {
+    mma<KIND>(d0, d1, a0, 0u, b0, c0, c1, site);
+}
 // m8n8k4 of doubles.
 SIM_INLINE void mma_f64(double& d0, double& d1, double a, double b, double c0, double c1, Site site = SIM_CALLER) {
-    Registers d = ::sim::mma(site, Mma::m8n8k4_f64, bit_cast<uint64_t>(a), 0, bit_cast<uint64_t>(b),
+    Registers d = ::sim::mma(site, Mma::m8n8k4_f64_f64_f64, bit_cast<uint64_t>(a), 0, bit_cast<uint64_t>(b),
                              bit_cast<uint64_t>(c0), bit_cast<uint64_t>(c1));
     d0 = bit_cast<double>(d.r01);
     d1 = bit_cast<double>(d.r23);
@@ -253,9 +258,6 @@ template <Scope SCOPE>
 SIM_INLINE void fence() {
     ::sim::fence(SCOPE);
 }
-// prefetch, griddepcontrol, fence.proxy ...: they change speed or what this simulator does not have.
-template <typename... Operands>
-SIM_INLINE void no_operation(Operands...) {}
 
 // ---------------------------------------------------------------------------------------------------- loads and stores
 
@@ -712,3 +714,5 @@ SIM_INLINE uint32_t sreg_dynamic_smem_size() { return static_cast<uint32_t>(dyna
 
 }  // namespace ptx
 }  // namespace sim
+
+#include "sim/ptx_async.h"

@@ -18,21 +18,11 @@ struct Registers {
     uint64_t r01, r23;
 };
 
-// d = a * b + c for a tile of m16n8 (m8n8 for f64). Named after the types of the sum and of the factors.
+// The kinds of d = a * b + c, by shape and the types of D, A and B: m16n8k16_f32_f16_f16.
 enum class Mma : int {
-    m16n8k16_f32_f16,
-    m16n8k16_f32_bf16,
-    m16n8k16_f16_f16,
-    m16n8k8_f32_f16,
-    m16n8k8_f32_bf16,
-    m16n8k8_f16_f16,
-    m16n8k8_f32_tf32,
-    m16n8k4_f32_tf32,
-    m16n8k32_s32_s8,
-    m16n8k32_s32_u8,
-    m16n8k16_s32_s8,
-    m16n8k16_s32_u8,
-    m8n8k4_f64,
+#define SIM_MMA(M, N, K, D, A, B) m##M##n##N##k##K##_##D##_##A##_##B,
+#include "sim/mma_shapes.def"
+#undef SIM_MMA
 };
 Registers mma(Site site, Mma kind, uint64_t a01, uint64_t a23, uint64_t b01, uint64_t c01, uint64_t c23);
 

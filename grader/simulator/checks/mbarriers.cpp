@@ -1,0 +1,256 @@
+#include "checks/mbarriers.h"
+
+#include <new>
+
+#include "checks/access.h"
+#include "checks/findings.h"
+#include "checks/races.h"
+#include "runtime/async_operations.h"
+#include "runtime/events.h"
+
+namespace sim::checks {
+
+namespace {
+
+// What an operation has written on its way to an mbarrier, and as what its cells are marked until a thread waits.
+struct Written {
+    uintptr_t address;
+    uint32_t bytes;
+    Epoch pending;
+    Epoch arrived;  // the mark after that
+    uint64_t number;
+    const void* code;           // of a bulk copy; null for cp.async
+    bool is_done, is_complete;  // the operation; its phase
+};
+
+// What the checks know of an mbarrier.
+class Phases {
+  public:
+    explicit Phases(BlockState& block) : serial_(block.serial), arriving_(block.worker->pool, block.serial) {}
+
+    void add(const ThreadState& thread) {
+        if (thread.extras) arriving_.add(thread.extras->known);
+        // What the lanes of its warp did before they last met, it knows without a record.
+        const WarpState& warp = *thread.warp;
+        for (unsigned lane = 0; lane < lanes_per_warp && warp.sync_time > thread.block->barrier_time; ++lane)
+            arriving_.add_lane(warp.warp->index, lane, warp.sync_time - 1);
+        add_time(thread, thread.time());
+    }
+    void add_time(const ThreadState& thread, uint32_t time) {
+        arriving_.add_lane(thread.warp->warp->index, thread.lane, time);
+    }
+    void write(const Written& written) { written_.push(written); }
+
+    void done(const ThreadState& thread, uint64_t number) {
+        for (Written& written : written_) {
+            if (written.number != number) continue;
+            written.is_done = true;
+            add_time(thread, written.arrived.time());
+        }
+    }
+
+    void complete() {
+        complete_ = arriving_.finish();
+        for (Written& written : written_) written.is_complete = written.is_complete || written.is_done;
+    }
+
+    // What a thread knows that has waited. Threads with a common past get a common answer.
+    const VectorClock* learned(ThreadState& thread) {
+        const VectorClock* known = thread.extras ? thread.extras->known : nullptr;
+        if (!complete_) return known;
+        if (!known) return complete_;
+        if (asked_with_ == complete_ && known == answer_) return known;
+        if (asked_with_ != complete_ || asked_ != known) {
+            VectorClockBuilder builder(thread.worker->pool, serial_);
+            builder.add(known);
+            builder.add(complete_);
+            asked_ = known;
+            asked_with_ = complete_;
+            answer_ = builder.finish();
+        }
+        return answer_;
+    }
+
+    void show_what_arrived(BlockState& block) {
+        size_t kept = 0;
+        for (Written& written : written_) {
+            if (written.is_complete) {
+                each_cell(find_shared(block, written.address), written.address, written.bytes, [&](ShadowCell& cell) {
+                    if (cell.write == written.pending) cell.write = written.arrived;
+                });
+            } else {
+                written_[kept++] = written;
+            }
+        }
+        written_.truncate(kept);
+    }
+
+    // Calls visit(thread, code) for the bulk copies for which nobody has waited.
+    template <typename F>
+    void each_unawaited(F visit) {
+        for (const Written& written : written_)
+            if (written.code) visit(written.pending.thread(), written.code);
+    }
+
+    uint32_t serial() const { return serial_; }
+
+  private:
+    uint32_t serial_;
+    VectorClockBuilder arriving_;            // through this phase and those before
+    const VectorClock* complete_ = nullptr;  // through complete phases
+    const VectorClock* asked_ = nullptr;
+    const VectorClock* asked_with_ = nullptr;
+    const VectorClock* answer_ = nullptr;
+    Growable<Written> written_;
+};
+
+Phases& phases_of(Mbarrier& barrier, BlockState& block) {
+    auto* phases = static_cast<Phases*>(barrier.checks);
+    // A barrier of the grid orders all that was before.
+    if (phases && phases->serial() != block.serial) {
+        delete phases;
+        phases = nullptr;
+    }
+    if (!phases) barrier.checks = phases = new Phases(block);
+    return *phases;
+}
+
+// The object itself: initialising it is a write, all else is atomic.
+void access_object(ThreadState& thread, const Mbarrier& barrier, Access access, const void* code) {
+    if (thread.pending) settle(thread, 0, nullptr);
+    uintptr_t address = reinterpret_cast<uintptr_t>(barrier.object);
+    AccessSite* site = prepare(thread, thread.worker->sites.find(code), address, access, 3);
+    if (!site || !site->cells) return;
+    ShadowCell* cell = site->cells + ((address - site->base) >> site->shift);
+    for (unsigned i = 0; i < 8u >> site->shift; ++i) {
+        if (access == Access::write)
+            write_cell(thread, cell[i], *site, address);
+        else
+            atomic_cell(thread, cell[i], *site, false, false);
+    }
+}
+
+const BulkState* bulk_of(const ThreadState& thread) { return thread.extras ? thread.extras->bulk : nullptr; }
+
+}  // namespace
+
+void free_bulk_state(BulkState* state) {
+    if (!state) return;
+    state->~BulkState();
+    free(state);
+}
+
+bool seen_by_bulk_copies(const ThreadState& thread, Epoch write) {
+    const BlockState& block = *thread.block;
+    if (write.atomic() || write.serial() != block.serial) return true;  // by the copy engine itself, or long ago
+    uint32_t time = write.time();
+    unsigned number = write.thread();
+    // By the thread that wrote, before this one learnt of it: the earliest one after the write.
+    if (const BulkState* bulk = bulk_of(block.threads[number])) {
+        size_t later = bulk->fences.size();
+        while (later > 0 && bulk->fences[later - 1].time >= time) --later;
+        bool fenced = later < bulk->fences.size();
+        if (fenced && ordered(thread, Epoch(block.serial, bulk->fences[later].time, number))) return true;
+    }
+    // Or by this thread, after it had.
+    const BulkState* bulk = bulk_of(thread);
+    if (!bulk || bulk->fences.empty()) return false;
+    const ProxyFence& last = bulk->fences[bulk->fences.size() - 1];
+    if (time < last.barrier_time) return true;
+    if (number / lanes_per_warp == thread.warp->warp->index && time < last.warp_time) return true;
+    return covers(last.known, block.serial, number, time, block.serial);
+}
+
+}  // namespace sim::checks
+
+namespace sim::events {
+
+using namespace sim::checks;
+
+void mbarrier_begin(Thread& thread, Mbarrier& barrier, const void* address) {
+    ThreadState& state = *state_of(thread);
+    access_object(state, barrier, Access::write, address);
+    become_exact(*state.block);
+}
+
+void mbarrier_end(Thread* thread, Mbarrier& barrier, const void* address) {
+    if (thread) access_object(*state_of(*thread), barrier, Access::write, address);
+    delete static_cast<Phases*>(barrier.checks);
+    barrier.checks = nullptr;
+}
+
+void mbarrier_arrive(Thread& thread, Mbarrier& barrier, bool releases, const void* address) {
+    ThreadState& state = *state_of(thread);
+    access_object(state, barrier, Access::atomic, address);
+    if (!releases) return;
+    phases_of(barrier, *state.block).add(state);
+    // What comes after is not published.
+    set_time(state, ++state.block->time);
+}
+
+void mbarrier_complete(Block& block, Mbarrier& barrier) { phases_of(barrier, *state_of(block)).complete(); }
+
+void mbarrier_waited(Thread& thread, Mbarrier& barrier, bool acquires) {
+    ThreadState& state = *state_of(thread);
+    access_object(state, barrier, Access::atomic, thread.call_address);
+    if (!acquires) return;
+    Phases& phases = phases_of(barrier, *state.block);
+    if (const VectorClock* known = phases.learned(state)) extras_of(state).known = known;
+    phases.show_what_arrived(*state.block);
+}
+
+void mbarrier_operation_done(Thread& thread, Mbarrier& barrier, uint64_t number) {
+    ThreadState& state = *state_of(thread);
+    phases_of(barrier, *state.block).done(state, number);
+    if (!state.extras || !state.extras->copies) return;
+    Growable<AsyncCopy>& copies = *state.extras->copies;
+    size_t kept = 0;
+    for (AsyncCopy& copy : copies)
+        if (copy.operation != number) copies[kept++] = copy;
+    copies.truncate(kept);
+}
+
+void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void* address) {
+    ThreadState& state = *state_of(thread);
+    access_object(state, barrier, Access::atomic, address);
+    Phases& phases = phases_of(barrier, *state.block);
+    Epoch pending = state.epoch.with_time(Epoch::time_pending);
+    phases.write({0, 0, pending, state.epoch, number, nullptr, false, false});
+    if (state.extras && state.extras->copies) {
+        for (AsyncCopy& copy : *state.extras->copies) {
+            if (copy.operation) continue;
+            copy.operation = number;
+            phases.write({copy.shared, copy.bytes, pending, state.epoch, number, nullptr, false, false});
+        }
+    }
+    set_time(state, ++state.block->time);
+}
+
+void copies_at_exit(Block& block) {
+    BlockState& state = *state_of(block);
+    if (!state.extras && !block.mbarriers) return;
+    auto report = [&](unsigned thread, const void* code) {
+        add_finding(finding_at(Check::synccheck, "copy_at_exit", state.threads[thread], code));
+    };
+    for (unsigned i = 0; i < block.thread_count; ++i) {
+        ThreadExtras* extras = state.threads[i].extras;
+        if (!extras || !extras->bulk) continue;
+        const BulkState& bulk = *extras->bulk;
+        for (size_t k = bulk.read; k < bulk.stores.size(); ++k) report(i, bulk.stores[k].code);
+    }
+    for (Mbarrier* barrier = block.mbarriers; barrier; barrier = barrier->next)
+        if (barrier->checks) static_cast<Phases*>(barrier->checks)->each_unawaited(report);
+}
+
+void bulk_load(Thread& thread, const Copy& copy, Mbarrier& barrier, uint64_t number, const void* address) {
+    ThreadState& state = *state_of(thread);
+    access_object(state, barrier, Access::atomic, address);
+    become_exact(*state.block);
+    Epoch pending = bulk_copy(state, copy, address);
+    Phases& phases = phases_of(barrier, *state.block);
+    phases.write({reinterpret_cast<uintptr_t>(copy.to), copy.bytes, pending, state.epoch.with_atomic(true), number,
+                  address, false, false});
+    set_time(state, ++state.block->time);
+}
+
+}  // namespace sim::events

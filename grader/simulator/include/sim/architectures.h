@@ -1,0 +1,40 @@
+// What each generation of GPUs has: one row a compute capability, from the CUDA programming guide's table of technical
+// specifications. The simulated device is one of them.
+#pragma once
+
+#include <stddef.h>
+
+// The compute capability of the simulated device, times ten. grader/source/ptx_instructions.py reads this line, too.
+#define SIM_SM 90
+
+namespace sim {
+
+struct Architecture {
+    unsigned sm;  // 90: compute capability 9.0
+    unsigned multiprocessor_threads;
+    unsigned multiprocessor_blocks;
+    unsigned registers;              // of a multiprocessor, and of a block at most; 32 bits each
+    unsigned multiprocessor_shared;  // KB
+    unsigned block_shared;           // KB, with cudaFuncAttributeMaxDynamicSharedMemorySize
+    unsigned banks;                  // of shared memory, 4 bytes wide
+};
+
+constexpr Architecture architectures[] = {
+    // sm, threads, blocks, registers, shared memory of a multiprocessor and of a block, banks
+    {80, 2048, 32, 65536, 164, 163, 32},   // A100
+    {86, 1536, 16, 65536, 100, 99, 32},    // RTX 30
+    {89, 1536, 24, 65536, 100, 99, 32},    // RTX 40, L4
+    {90, 2048, 32, 65536, 228, 227, 32},   // H100, H200
+    {100, 2048, 32, 65536, 228, 227, 32},  // B200
+    {120, 1536, 24, 65536, 100, 99, 32},   // RTX 50
+};
+
+constexpr const Architecture& architecture(unsigned sm) {
+    const Architecture* row = architectures;
+    while (row->sm != sm) ++row;  // a number without a row does not compile
+    return *row;
+}
+
+constexpr Architecture simulated = architecture(SIM_SM);
+
+}  // namespace sim

@@ -1,0 +1,98 @@
+// Part of sim/ptx.h: mbarriers, bulk copies, and what else Hopper's asynchronous kernels use.
+#pragma once
+
+#include "sim/mbarrier.h"
+
+namespace sim {
+namespace ptx {
+
+template <typename Space, typename A>
+SIM_INLINE void mbarrier_init(A object, In<uint32_t> count, Site site = SIM_CALLER) {
+    ::sim::mbarrier_init(site, Space::pointer(object), count);
+}
+template <typename Space, typename A>
+SIM_INLINE void mbarrier_inval(A object, Site site = SIM_CALLER) {
+    ::sim::mbarrier_invalidate(site, Space::pointer(object));
+}
+template <typename Space, bool RELEASES, bool DROPS, typename D, typename A>
+SIM_INLINE void mbarrier_arrive(D& state, A object, In<uint32_t> count = 1u, Site site = SIM_CALLER) {
+    put(state, ::sim::mbarrier_arrive(site, Space::pointer(object), Arrival{RELEASES, DROPS}, count, 0));
+}
+template <typename Space, bool RELEASES, bool DROPS, typename D, typename A>
+SIM_INLINE void mbarrier_arrive_expect_tx(D& state, A object, In<uint32_t> bytes, Site site = SIM_CALLER) {
+    put(state, ::sim::mbarrier_arrive(site, Space::pointer(object), Arrival{RELEASES, DROPS}, 1, bytes));
+}
+template <typename Space, typename A>
+SIM_INLINE void mbarrier_expect_tx(A object, In<uint32_t> bytes, Site site = SIM_CALLER) {
+    ::sim::mbarrier_expect_bytes(site, Space::pointer(object), bytes);
+}
+template <typename Space, typename A>
+SIM_INLINE void mbarrier_complete_tx(A object, In<uint32_t> bytes, Site site = SIM_CALLER) {
+    ::sim::mbarrier_complete_bytes(site, Space::pointer(object), bytes);
+}
+// test_wait and try_wait: both let other threads run when the phase is not complete. The time that try_wait may be
+// suspended is a hint.
+template <typename Space, bool ACQUIRES, typename D, typename A>
+SIM_INLINE void mbarrier_wait(D& complete, A object, In<uint64_t> state, In<uint32_t> = 0u, Site site = SIM_CALLER) {
+    put(complete, ::sim::mbarrier_test_state(site, Space::pointer(object), state, ACQUIRES));
+}
+template <typename Space, bool ACQUIRES, typename D, typename A>
+SIM_INLINE void mbarrier_wait_parity(D& complete, A object, In<uint32_t> parity, In<uint32_t> = 0u,
+                                     Site site = SIM_CALLER) {
+    put(complete, ::sim::mbarrier_test_parity(site, Space::pointer(object), parity, ACQUIRES));
+}
+template <typename D>
+SIM_INLINE void mbarrier_pending_count(D& count, In<uint64_t> state) {
+    put(count, ::sim::mbarrier_pending_count(state));
+}
+
+template <typename Space, bool COUNTED, typename A>
+SIM_INLINE void cp_async_mbarrier_arrive(A object, Site site = SIM_CALLER) {
+    ::sim::async_copy_arrive(site, Space::pointer(object), COUNTED);
+}
+
+// With .L2::cache_hint a policy follows, which is a hint.
+template <typename S, typename G, typename A>
+SIM_INLINE void cp_async_bulk_load(S shared, G global, In<uint32_t> bytes, A mbarrier, In<uint64_t> = 0ull,
+                                   Site site = SIM_CALLER) {
+    ::sim::bulk_load(site, Shared::pointer(shared), Global::pointer(global), bytes, Shared::pointer(mbarrier));
+}
+template <typename G, typename S>
+SIM_INLINE void cp_async_bulk_store(G global, S shared, In<uint32_t> bytes, In<uint64_t> = 0ull,
+                                    Site site = SIM_CALLER) {
+    ::sim::bulk_store(site, Global::pointer(global), Shared::pointer(shared), bytes);
+}
+SIM_INLINE void cp_async_bulk_commit_group() { ::sim::bulk_commit(); }
+template <bool READS_ONLY>
+SIM_INLINE void cp_async_bulk_wait_group(In<uint32_t> groups) {
+    ::sim::bulk_wait(groups, READS_ONLY);
+}
+
+SIM_INLINE void fence_proxy_async() { ::sim::proxy_fence(); }
+// Shows an initialised mbarrier to the other blocks of a cluster, of which there are none.
+SIM_INLINE void fence_mbarrier_init() {}
+// What follows griddepcontrol.wait comes after the grids before: here grids run one after another.
+SIM_INLINE void grid_dependency() {}
+template <uint32_t REGISTERS>
+SIM_INLINE void setmaxnreg(Site site = SIM_CALLER) {
+    static_assert(REGISTERS % 8 == 0 && REGISTERS >= 24 && REGISTERS <= 256,
+                  "setmaxnreg takes a multiple of 8 from 24 to 256");
+    ::sim::set_max_registers(site, REGISTERS);
+}
+
+// Hints: they change no value. An address of the wrong kind does not compile.
+template <typename Space, typename A>
+SIM_INLINE void prefetch(A address) {
+    Space::pointer(address);
+}
+template <typename G>
+SIM_INLINE void prefetch_bytes(G global, In<uint32_t>, In<uint64_t> = 0ull) {
+    Global::pointer(global);
+}
+template <typename D>
+SIM_INLINE void createpolicy(D& policy, double = 1) {
+    put(policy, uint64_t(0));
+}
+
+}  // namespace ptx
+}  // namespace sim

@@ -1,0 +1,91 @@
+// Asynchronous operations, and the mechanisms that complete them:
+//
+//   CopyGroups   of a thread: cp.async's groups, and the bulk async-groups of stores; it commits them and waits for them
+//   Mbarrier     of a block: an object in shared memory that counts arrivals and bytes; any thread may wait for a phase
+//
+// An operation is performed as late as the program allows: in a group, when its thread waits; on an mbarrier, when no
+// thread of the worker can go on otherwise. So a kernel that does not wait reads what was there before.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "thread.h"
+
+namespace sim {
+
+struct Worker;
+
+struct Copy {
+    void* to;
+    const void* from;
+    unsigned bytes;
+    unsigned zero_fill;  // of them, at the end: zeros, not copied
+};
+
+class CopyGroups {
+  public:
+    CopyGroups() = default;
+    CopyGroups(const CopyGroups&) = delete;
+    CopyGroups& operator=(const CopyGroups&) = delete;
+    ~CopyGroups();
+
+    bool add(const Copy& copy);    // false: no memory
+    void commit() { ++group_; }    // an empty group counts, too
+    void wait(unsigned may_pend);  // performs all committed groups but the youngest few
+    uint64_t added() const { return performed_ + count_ - first_; }
+    void perform_until(uint64_t added);  // what had been added then
+
+  private:
+    struct Entry {
+        Copy copy;
+        unsigned group;
+    };
+    void perform_first();
+
+    Entry* entries_ = nullptr;
+    unsigned first_ = 0, count_ = 0, capacity_ = 0;  // entries_[first_, count_) are pending
+    unsigned group_ = 0;                             // the one being filled; older ones are committed
+    uint64_t performed_ = 0;
+};
+
+// What a thread has under way.
+struct AsyncCopies {
+    CopyGroups copies;       // cp.async
+    CopyGroups bulk_stores;  // cp.async.bulk from shared to global memory
+};
+
+// An object of mbarrier.init. PTX: a phase is complete when no arrival is pending and no byte is expected any more.
+struct Mbarrier {
+    char* object;  // in shared memory
+    uint32_t phase;
+    uint32_t expected;    // arrivals of each phase
+    uint32_t pending;     // arrivals missing from the current one
+    int32_t bytes;        // that are to arrive in it: the tx-count
+    unsigned operations;  // under way that will come here
+    char text[160];       // what it waits for, in words
+    void* checks;
+    Mbarrier* next;
+};
+
+// On its way to an mbarrier: a bulk copy, or the arrival of a thread's earlier cp.async.
+struct MbarrierOperation {
+    Copy copy;
+    Mbarrier* barrier;
+    Thread* thread;  // that started it, and where
+    Site site;
+    const void* address;
+    bool is_arrival;
+    uint64_t copies;  // of an arrival: cp.async that it waits for
+    uint64_t number;
+    MbarrierOperation* next;
+};
+
+// Performs operations that are under way until a phase of an mbarrier is complete. False when nothing was under way.
+bool perform_operations(Worker& worker);
+// The words for what a thread waits for that spins at an mbarrier.
+void describe_mbarrier(Thread& thread);
+// The block has ended: what is still under way is performed, or was abandoned with the launch.
+void finish_mbarriers(Block& block, bool perform_them);
+
+}  // namespace sim

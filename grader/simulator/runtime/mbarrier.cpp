@@ -1,0 +1,307 @@
+// mbarriers: phases, and what arrives at them - threads, the bytes of bulk copies, and threads' earlier cp.async.
+//
+// The object in shared memory holds nothing that a kernel may read, so its state is kept beside it, by its address.
+#include "sim/mbarrier.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "async_operations.h"
+#include "misuse.h"
+#include "scheduler.h"
+#include "sim/error_codes.h"
+#include "sim/shared.h"
+
+#define CALLER __builtin_return_address(0)
+
+namespace sim {
+
+void perform(const Copy& copy);
+[[noreturn]] void out_of_copies(const void* address);
+
+namespace {
+
+// PTX: the largest number of arrivals, and of bytes, that an mbarrier counts.
+constexpr uint32_t most = (1u << 20) - 1;
+
+bool checked(const Block& block) { return block.launch->checks_enabled; }
+
+Mbarrier* find(const Block& block, const void* object) {
+    for (Mbarrier* barrier = block.mbarriers; barrier; barrier = barrier->next)
+        if (barrier->object == object) return barrier;
+    return nullptr;
+}
+
+void enter(Thread& self, Site site, const void* caller) {
+    self.wait_site = site;
+    self.call_address = caller;
+}
+
+void check_object(Thread& self, Site site, const void* object) {
+    if (!is_shared(object)) misused(self, site, "an mbarrier is an object in shared memory");
+    if (reinterpret_cast<uintptr_t>(object) % 8 != 0) misused(self, site, "an mbarrier is aligned to 8 bytes");
+}
+
+// Lets others run, because this thread waits for them at an mbarrier (or for its initialisation: null).
+void wait_for_others(Thread& self, Mbarrier* barrier, unsigned detail) {
+    self.wait = Wait::mbarrier;
+    self.wait_detail = static_cast<uint8_t>(detail);
+    self.mbarrier = barrier;
+    spin(self);
+    self.wait = Wait::none;
+}
+
+// The mbarrier at an address. One that another thread has yet to initialise is waited for: whether that thread comes
+// first is a question of order, which is the race check's.
+Mbarrier& the_mbarrier(Thread& self, Site site, const void* object) {
+    check_object(self, site, object);
+    for (;;) {
+        if (Mbarrier* barrier = find(*self.block, object)) return *barrier;
+        wait_for_others(self, nullptr, 0);
+    }
+}
+
+void something_happened() {
+    current_worker->vain_rounds = 0;
+    current_worker->spin_rounds = 0;
+}
+
+// Begins the next phase if the current one is complete.
+bool complete_phase(Block& block, Mbarrier& barrier) {
+    if (barrier.pending || barrier.bytes) return false;
+    ++barrier.phase;
+    barrier.pending = barrier.expected;
+    if (checked(block)) events::mbarrier_complete(block, barrier);
+    return true;
+}
+
+void add_bytes(Thread& self, Site site, Mbarrier& barrier, int64_t bytes) {
+    int64_t sum = barrier.bytes + bytes;
+    if (sum > most || sum < -static_cast<int64_t>(most)) {
+        misused(self, site, "an mbarrier counts at most 1,048,575 bytes that have yet to arrive");
+    }
+    barrier.bytes = static_cast<int32_t>(sum);
+}
+
+uint64_t state_of(const Mbarrier& barrier) { return static_cast<uint64_t>(barrier.phase) << 20 | barrier.pending; }
+
+constexpr const char* too_many = "more arrive at the mbarrier in one phase than mbarrier.init was told";
+
+void perform_operation(Block& block, const MbarrierOperation& operation) {
+    Mbarrier& barrier = *operation.barrier;
+    --barrier.operations;
+    if (operation.is_arrival) {
+        if (operation.thread->async_copies) operation.thread->async_copies->copies.perform_until(operation.copies);
+        operation.thread->call_address = operation.address;
+        if (barrier.pending == 0) misused(*operation.thread, operation.site, too_many);
+        --barrier.pending;
+    } else {
+        perform(operation.copy);
+        barrier.bytes -= static_cast<int32_t>(operation.copy.bytes);
+    }
+    if (checked(block)) events::mbarrier_operation_done(*operation.thread, barrier, operation.number);
+}
+
+void start(Thread& self, const MbarrierOperation& operation) {
+    auto* copy = static_cast<MbarrierOperation*>(malloc(sizeof operation));
+    if (!copy) out_of_copies(self.call_address);
+    *copy = operation;
+    MbarrierOperation** last = &self.block->operations;
+    while (*last) last = &(*last)->next;
+    *last = copy;
+    ++operation.barrier->operations;
+    something_happened();
+}
+
+// Takes one of the block's operations out of its list: the order in which they finish is nobody's promise.
+MbarrierOperation* take_operation(Worker& worker, Block& block) {
+    unsigned count = 0;
+    for (MbarrierOperation* operation = block.operations; operation; operation = operation->next) ++count;
+    if (count == 0) return nullptr;
+    MbarrierOperation** place = &block.operations;
+    for (unsigned skip = choose_place(worker, count); skip; --skip) place = &(*place)->next;
+    MbarrierOperation* operation = *place;
+    *place = operation->next;
+    return operation;
+}
+
+bool waits_for_phase(Thread& self, Mbarrier& barrier, bool (*complete)(const Mbarrier&, uint64_t), uint64_t wanted,
+                     bool acquires) {
+    const void* object = barrier.object;
+    if (!complete(barrier, wanted)) {
+        wait_for_others(self, &barrier, barrier.phase & 1);
+        Mbarrier* still = find(*self.block, object);
+        if (!still || !complete(*still, wanted)) return false;
+    }
+    if (checked(*self.block)) events::mbarrier_waited(self, barrier, acquires);
+    return true;
+}
+
+}  // namespace
+
+void mbarrier_init(Site site, void* object, uint32_t count) {
+    Thread* self = current_thread;
+    if (!self) return;
+    enter(*self, site, CALLER);
+    check_object(*self, site, object);
+    if (count == 0 || count > most) misused(*self, site, "mbarrier.init takes a count of 1 to 1,048,575 arrivals");
+    if (find(*self->block, object)) {
+        misused(*self, site,
+                "there is an mbarrier here already: mbarrier.inval must end it before it is initialised again");
+    }
+    auto* barrier = static_cast<Mbarrier*>(calloc(1, sizeof(Mbarrier)));
+    if (!barrier) out_of_copies(self->call_address);
+    barrier->object = static_cast<char*>(object);
+    barrier->expected = barrier->pending = count;
+    if (checked(*self->block)) events::mbarrier_begin(*self, *barrier, self->call_address);
+    barrier->next = self->block->mbarriers;
+    self->block->mbarriers = barrier;
+    something_happened();
+}
+
+void mbarrier_invalidate(Site site, void* object) {
+    Thread* self = current_thread;
+    if (!self) return;
+    enter(*self, site, CALLER);
+    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    if (barrier.operations)
+        misused(*self, site, "mbarrier.inval while copies that complete on the mbarrier are under way");
+    if (checked(*self->block)) events::mbarrier_end(self, barrier, self->call_address);
+    Mbarrier** link = &self->block->mbarriers;
+    while (*link != &barrier) link = &(*link)->next;
+    *link = barrier.next;
+    free(&barrier);
+}
+
+uint64_t mbarrier_arrive(Site site, void* object, Arrival arrival, uint32_t count, uint32_t bytes) {
+    Thread* self = current_thread;
+    if (!self) return 0;
+    enter(*self, site, CALLER);
+    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, arrival.releases, self->call_address);
+    if (count == 0 || count > barrier.pending) {
+        misused(*self, site, count ? too_many : "an arrival counts at least once");
+    }
+    if (bytes) add_bytes(*self, site, barrier, bytes);
+    uint64_t state = state_of(barrier);
+    if (arrival.drops) barrier.expected -= count;
+    barrier.pending -= count;
+    complete_phase(*self->block, barrier);
+    something_happened();
+    return state;
+}
+
+void mbarrier_expect_bytes(Site site, void* object, uint32_t bytes) {
+    Thread* self = current_thread;
+    if (!self) return;
+    enter(*self, site, CALLER);
+    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, false, self->call_address);
+    add_bytes(*self, site, barrier, bytes);
+    something_happened();
+}
+
+void mbarrier_complete_bytes(Site site, void* object, uint32_t bytes) {
+    Thread* self = current_thread;
+    if (!self) return;
+    enter(*self, site, CALLER);
+    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, false, self->call_address);
+    add_bytes(*self, site, barrier, -static_cast<int64_t>(bytes));
+    complete_phase(*self->block, barrier);
+    something_happened();
+}
+
+bool mbarrier_test_parity(Site site, void* object, uint32_t parity, bool acquires) {
+    Thread* self = current_thread;
+    if (!self) return true;
+    enter(*self, site, CALLER);
+    if (parity > 1) misused(*self, site, "the parity of a phase is 0 or 1");
+    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    auto complete = [](const Mbarrier& b, uint64_t wanted) { return (b.phase & 1) != wanted; };
+    return waits_for_phase(*self, barrier, complete, parity, acquires);
+}
+
+bool mbarrier_test_state(Site site, void* object, uint64_t state, bool acquires) {
+    Thread* self = current_thread;
+    if (!self) return true;
+    enter(*self, site, CALLER);
+    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    auto complete = [](const Mbarrier& b, uint64_t wanted) { return b.phase != static_cast<uint32_t>(wanted >> 20); };
+    return waits_for_phase(*self, barrier, complete, state, acquires);
+}
+
+void async_copy_arrive(Site site, void* object, bool counted) {
+    Thread* self = current_thread;
+    if (!self) return;
+    enter(*self, site, CALLER);
+    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    if (!counted) ++barrier.pending;
+    uint64_t copies = self->async_copies ? self->async_copies->copies.added() : 0;
+    uint64_t number = ++self->block->operation_count;
+    MbarrierOperation operation = {{}, &barrier, self, site, self->call_address, true, copies, number, nullptr};
+    if (checked(*self->block)) events::async_arrive(*self, barrier, number, self->call_address);
+    start(*self, operation);
+}
+
+void check_bulk_copy(Thread& self, Site site, const void* shared, const void* global, uint32_t bytes) {
+    auto together = reinterpret_cast<uintptr_t>(shared) | reinterpret_cast<uintptr_t>(global) | bytes;
+    if (!is_shared(shared)) misused(self, site, "the shared memory of a bulk copy is none");
+    if (together % 16 != 0) {
+        misused(self, site, "cp.async.bulk copies a multiple of 16 bytes, and both addresses are aligned to 16 bytes");
+    }
+}
+
+void bulk_load(Site site, void* shared, const void* global, uint32_t bytes, void* object) {
+    Thread* self = current_thread;
+    if (!self) return;
+    enter(*self, site, CALLER);
+    check_bulk_copy(*self, site, shared, global, bytes);
+    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    if (bytes > most) misused(*self, site, "an mbarrier counts at most 1,048,575 bytes that have yet to arrive");
+    uint64_t number = ++self->block->operation_count;
+    Copy copy = {shared, global, bytes, 0};
+    MbarrierOperation operation = {copy, &barrier, self, site, self->call_address, false, 0, number, nullptr};
+    if (checked(*self->block)) events::bulk_load(*self, copy, barrier, number, self->call_address);
+    start(*self, operation);
+}
+
+bool perform_operations(Worker& worker) {
+    bool any = false;
+    for (BlockStorage* block = worker.resident; block; block = block->next) {
+        while (MbarrierOperation* operation = take_operation(worker, *block)) {
+            perform_operation(*block, *operation);
+            bool complete = complete_phase(*block, *operation->barrier);
+            free(operation);
+            any = true;
+            if (complete) break;
+        }
+    }
+    if (any) worker.vain_rounds = worker.spin_rounds = 0;
+    return any;
+}
+
+void describe_mbarrier(Thread& thread) {
+    Mbarrier& barrier = *thread.mbarrier;
+    bool surplus = barrier.bytes < 0;
+    snprintf(barrier.text, sizeof barrier.text,
+             "an mbarrier (phase %u, of parity %u: %u of %u arrivals are missing, %d bytes %s)", barrier.phase,
+             barrier.phase & 1, barrier.pending, barrier.expected, surplus ? -barrier.bytes : barrier.bytes,
+             surplus ? "came that nobody expected" : "are missing");
+    thread.wait_label = barrier.text;
+}
+
+void finish_mbarriers(Block& block, bool perform_them) {
+    while (MbarrierOperation* operation = block.operations) {
+        block.operations = operation->next;
+        if (perform_them && !operation->is_arrival) perform(operation->copy);
+        free(operation);
+    }
+    while (Mbarrier* barrier = block.mbarriers) {
+        block.mbarriers = barrier->next;
+        if (barrier->checks) events::mbarrier_end(nullptr, *barrier, nullptr);
+        free(barrier);
+    }
+}
+
+}  // namespace sim

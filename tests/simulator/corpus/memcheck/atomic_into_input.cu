@@ -1,0 +1,14 @@
+// Adds to the input, which the launcher takes as pointer to const: atomically, but it writes there all the same.
+#include <cuda_runtime.h>
+
+__global__ void add_one(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+#ifdef CLEAN
+    out[i] = x[i] + 1;
+#else
+    out[i] = atomicAdd(const_cast<float*>(&x[i]), 1.0f) + 1;  // finding: write_to_const
+#endif
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { add_one<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

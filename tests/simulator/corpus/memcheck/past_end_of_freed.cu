@@ -1,0 +1,19 @@
+// Reads one element too far, behind memory that was freed meanwhile: out of its bounds all the same, and so it is called.
+#include <cuda_runtime.h>
+
+__global__ void copy(const float* x, const float* scratch, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+#ifdef CLEAN
+    out[i] = x[i];
+#else
+    out[i] = scratch[n];  // finding: out_of_bounds
+#endif
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    float* scratch;
+    cudaMalloc(&scratch, n * sizeof(float));
+    cudaFree(scratch);
+    copy<<<(n + 127) / 128, 128, 0, stream>>>(x, scratch, out, n);
+}

@@ -1,0 +1,18 @@
+// A vector of four is stored where only two of its elements are left: those two have a value then, and the rest is past the end.
+// n = 2
+#include <cuda_runtime.h>
+
+__global__ void copy(const float* x, float* out, int n) {
+    __shared__ __align__(16) float tile[6];
+    const float4 values = {x[0], x[1], 0, 0};
+#ifdef CLEAN
+    *reinterpret_cast<float4*>(&tile[0]) = values;
+    const float* stored = &tile[0];
+#else
+    *reinterpret_cast<float4*>(&tile[4]) = values;  // finding: out_of_bounds
+    const float* stored = &tile[4];
+#endif
+    for (int i = 0; i < n; ++i) out[i] = stored[i];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { copy<<<1, 1, 0, stream>>>(x, out, n); }

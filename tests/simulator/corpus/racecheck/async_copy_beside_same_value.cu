@@ -1,0 +1,21 @@
+// Shared memory is cleared while a copy into it is under way: it held zeros before, so the write seems to change nothing, but
+// nobody knows which comes last.
+// n = 128
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+__global__ void fetch(const float* x, float* out, int n) {
+    __shared__ float tile[128];
+    const int t = threadIdx.x;
+    tile[t] = 0;
+    __pipeline_memcpy_async(&tile[t], &x[t], sizeof(float));  // finding: copy_not_awaited
+    __pipeline_commit();
+#ifdef CLEAN
+    __pipeline_wait_prior(0);
+#endif
+    tile[t] = 0;  // finding: copy_not_awaited
+    __pipeline_wait_prior(0);
+    out[t] = tile[t];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { fetch<<<1, 128, 0, stream>>>(x, out, n); }

@@ -1,0 +1,28 @@
+// Block 0 uses an atomic operation that reaches only its block, the others one of the whole device.
+#include <cuda_runtime.h>
+
+__device__ int counter;
+
+__global__ void start() { counter = 0; }
+
+__global__ void count(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+#ifdef CLEAN
+    atomicMax(&counter, i);
+    out[i] = x[i];
+#else
+    if (blockIdx.x == 0) {
+        atomicMax_block(&counter, i);  // finding: between_blocks
+        out[i] = x[i];
+    } else {
+        out[i] = 2 * x[i];
+        atomicMax(&counter, i);  // finding: between_blocks
+    }
+#endif
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    start<<<1, 1, 0, stream>>>();
+    count<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}

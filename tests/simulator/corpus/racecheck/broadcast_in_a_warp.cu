@@ -1,0 +1,17 @@
+// All lanes of a warp read one element, then one of them overwrites it: __syncwarp() must stand between.
+// n = 64
+#include <cuda_runtime.h>
+
+__global__ void shift(const float* x, float* out, int n) {
+    __shared__ float first[2];
+    const int i = threadIdx.x, warp = i / 32;
+    if (i % 32 == 0) first[warp] = x[i];
+    __syncwarp();
+    out[i] = first[warp] + x[i];  // finding: within_warp
+#ifdef CLEAN
+    __syncwarp();
+#endif
+    if (i % 32 == 7) first[warp] = 0;  // finding: within_warp
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { shift<<<1, n, 0, stream>>>(x, out, n); }

@@ -1,0 +1,31 @@
+// Every thread of a block reads a scale before a barrier and again after it; one of them overwrites it when a counter says
+// that all have read it twice. Without a barrier the counter orders nothing.
+// n = 64
+#include <cuda_runtime.h>
+
+__device__ float scale;
+
+__global__ void start() { scale = 2; }
+
+__global__ void use(const float* x, float* out, int n) {
+    __shared__ int readers;
+    const int i = threadIdx.x;
+    if (i == 0) readers = 0;
+    const float before = scale * x[i];
+    __syncthreads();
+    out[i] = before + scale;  // finding: within_block within_warp
+    atomicAdd(&readers, 1);
+#ifdef CLEAN
+    __syncthreads();
+#endif
+    if (i == 40) {
+        while (atomicAdd(&readers, 0) < n) {
+        }
+        scale = 3;  // finding: within_block within_warp
+    }
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    start<<<1, 1, 0, stream>>>();
+    use<<<1, n, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,36 @@
+// Many threads of two blocks read a scale, then one block overwrites it: its own barrier says nothing of the other's reads.
+// n = 128
+#include <cuda_runtime.h>
+
+__device__ float scale;
+__device__ volatile int has_read;
+
+__global__ void start() {
+    scale = 2;
+    has_read = 0;
+}
+
+__global__ void use(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = scale * x[i];  // finding: between_blocks
+#ifdef CLEAN
+    __threadfence();
+#endif
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    if (blockIdx.x == 1) {
+        has_read = 1;
+    } else {
+        while (has_read == 0) {
+        }
+#ifdef CLEAN
+        __threadfence();
+#endif
+        scale = 3;  // finding: between_blocks
+    }
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    start<<<1, 1, 0, stream>>>();
+    use<<<2, 64, 0, stream>>>(x, out, n);
+}

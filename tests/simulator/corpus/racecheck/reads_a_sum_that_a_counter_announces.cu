@@ -1,0 +1,33 @@
+// Every block adds to a sum and then to a counter; one block waits until the counter is full and reads the sum. Without
+// fences the counter says nothing of the sum.
+// n = 8
+#include <cuda_runtime.h>
+
+__device__ float sum;
+__device__ int done;
+
+__global__ void start() {
+    sum = 0;
+    done = 0;
+}
+
+__global__ void add(const float* x, float* out, int n) {
+    atomicAdd(&sum, x[blockIdx.x]);  // finding: between_blocks
+#ifdef CLEAN
+    __threadfence();
+#endif
+    atomicAdd(&done, 1);
+    if (blockIdx.x != 0) return;
+    while (atomicAdd(&done, 0) < n) {
+    }
+#ifdef CLEAN
+    __threadfence();
+#endif
+    const float total = sum;  // finding: between_blocks
+    for (int i = 0; i < n; ++i) out[i] = total;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    start<<<1, 1, 0, stream>>>();
+    add<<<n, 1, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,32 @@
+// Two warps read a scale, and one of them overwrites it when a counter says that all have read it. Its __syncwarp() orders
+// its own reads before that, and not those of the other warp.
+// n = 64
+#include <cuda_runtime.h>
+
+__device__ float scale;
+__device__ int readers;
+
+__global__ void start() {
+    scale = 2;
+    readers = 0;
+}
+
+__global__ void use(const float* x, float* out, int n) {
+    const int i = threadIdx.x;
+    out[i] = scale * x[i];  // finding: within_block
+    atomicAdd(&readers, 1);
+    __syncwarp();
+#ifdef CLEAN
+    __syncthreads();
+#endif
+    if (i == 40) {
+        while (atomicAdd(&readers, 0) < n) {
+        }
+        scale = 3;  // finding: within_block
+    }
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    start<<<1, 1, 0, stream>>>();
+    use<<<1, n, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,14 @@
+// Three warpgroups ask for more registers than a multiprocessor has: the last one waits for ever.
+// n = 384
+#include <cuda_runtime.h>
+
+__global__ void __launch_bounds__(384, 1) tile(const float* x, float* out, int n) {
+#ifdef CLEAN
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 168;");
+#else
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 176;");  // finding: instruction_misused
+#endif
+    out[threadIdx.x] = x[threadIdx.x];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 384, 0, stream>>>(x, out, n); }

@@ -1,0 +1,17 @@
+// Two warps of a warpgroup change their registers, the others do not.
+// n = 128
+#include <cuda_runtime.h>
+
+// clang-format off
+// clang-format on
+
+__global__ void __launch_bounds__(128, 1) tile(const float* x, float* out, int n) {
+#ifndef CLEAN
+    if (threadIdx.x < 64)
+#endif
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 64;");  // finding: deadlock
+    __syncthreads();                                          // finding: deadlock
+    out[threadIdx.x] = x[threadIdx.x];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 128, 0, stream>>>(x, out, n); }

@@ -1,0 +1,46 @@
+"""The table of architectures, against the GPUs whose occupancy is computed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from grader.simulator.library import INCLUDE_DIR
+from grader.source.ptx_instructions import first_architecture, simulated_architecture
+from grader.toolchain.occupancy import GPUS
+
+ROWS = {
+    int(sm): tuple(map(int, row.split(",")))
+    for sm, row in re.findall(
+        r"^    \{(\d+), ([\d, ]+)\},", (INCLUDE_DIR / "sim/architectures.h").read_text(), re.MULTILINE
+    )
+}
+
+
+@pytest.mark.parametrize("gpu", GPUS.values(), ids=list(GPUS))
+def test_a_gpu_is_of_its_architecture(gpu):
+    threads, blocks, registers, multiprocessor_shared, block_shared, banks = ROWS[int(gpu.arch.removeprefix("sm_"))]
+    assert (threads, blocks, registers, banks) == (32 * gpu.warps, gpu.blocks, gpu.registers, 32)
+    assert (multiprocessor_shared * 1024, block_shared * 1024) == (gpu.shared_per_sm, gpu.shared_per_block)
+
+
+def test_the_simulated_device_has_a_row():
+    assert simulated_architecture() in ROWS
+
+
+@pytest.mark.parametrize(
+    ("opcode", "first"),
+    [
+        ("cp.async.cg.shared.global", 80),
+        ("cp.async.bulk.commit_group", 90),
+        ("mbarrier.arrive.shared.b64", 80),
+        ("mbarrier.arrive.expect_tx.shared::cta.b64", 90),
+        ("mbarrier.test_wait.parity.shared.b64", 80),
+        ("fence.acq_rel.cluster", 90),
+        ("fence.acq_rel.gpu", 80),
+        ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32", 100),
+    ],
+)
+def test_the_first_architecture_of_an_instruction(opcode, first):
+    assert first_architecture(opcode) == first

@@ -1,0 +1,61 @@
+"""The checks' own parts, each by itself: the cases of ``unit/*.cpp``, linked with the objects that libsim is made of."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from grader.simulator.library import INCLUDE_DIR, build_objects, plan_library
+from grader.toolchain.cache import digest, digest_folder, open_cache
+from grader.toolchain.compilers import find_cxx
+from tests.seeds import SEED
+
+UNIT = Path(__file__).parent / "unit"
+SOURCES = sorted(UNIT.glob("*.cpp"))
+CASES = [
+    pytest.param(name, id=f"{path.stem}-{name}")
+    for path in SOURCES
+    for name in re.findall(r"^CASE\((\w+)\)", path.read_text(), re.MULTILINE)
+]
+COMPILERS = [
+    pytest.param("g++", marks=pytest.mark.skipif(not shutil.which("g++"), reason="no g++")),
+    pytest.param("clang++", marks=pytest.mark.skipif(not shutil.which("clang++"), reason="no clang++")),
+]
+FLAGS = ("-std=c++17", "-O1", "-g", "-fno-strict-aliasing", "-Wall", "-Wextra", "-Werror")
+INCLUDES = (f"-I{INCLUDE_DIR}", f"-I{INCLUDE_DIR.parent}", f"-I{UNIT}")
+
+
+@functools.cache
+def program(compiler_name: str) -> Path:
+    """All cases in one program; warnings are errors."""
+    compiler, cache = find_cxx(compiler_name), open_cache()
+    plan = plan_library(compiler)
+
+    def build(folder: Path) -> None:
+        def compile_one(source: Path) -> None:
+            run(*compiler.command, *FLAGS, *INCLUDES, "-c", str(source), "-o", f"{source.stem}.o")
+
+        def run(*argv: str) -> None:
+            done = subprocess.run(argv, cwd=folder, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            list(pool.map(compile_one, SOURCES))
+        objects = [*(f"{source.stem}.o" for source in SOURCES), *map(str, build_objects(plan, cache))]
+        run(*compiler.command, "-o", "unit", *objects, "-pthread", "-ldl")
+
+    key = digest(["unit tests", plan.key, *FLAGS, digest_folder([UNIT])])
+    return cache.get(key, build, "the unit tests of the simulator")[0] / "unit"
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("case", CASES)
+def test_a_case(case: str, compiler: str) -> None:
+    done = subprocess.run([program(compiler), case, str(SEED)], capture_output=True, text=True)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"

@@ -1,0 +1,115 @@
+// Containers: growth, collisions, and what they keep when they move.
+#include "checks/containers.h"
+
+#include "checks/request.h"
+#include "seed.h"
+#include "unit.h"
+
+using namespace sim::checks;
+
+CASE(an_array_keeps_its_elements_when_it_grows) {
+    Growable<unsigned> array;
+    CHECK(array.empty());
+    for (unsigned i = 0; i < 1000; ++i) array.push(i * i);
+    CHECK_EQUAL(array.size(), 1000);
+    for (unsigned i = 0; i < 1000; ++i) CHECK_EQUAL(array[i], i * i);
+    CHECK_EQUAL(array.back(), 999 * 999);
+}
+
+CASE(an_element_of_an_array_can_be_added_to_it) {
+    Growable<uint64_t> array;
+    array.push(42);
+    for (unsigned i = 0; i < 100; ++i) array.push(array[0]);  // moves while its argument lies in it
+    for (uint64_t element : array) CHECK_EQUAL(element, 42);
+}
+
+CASE(an_array_is_changed_in_its_middle) {
+    Growable<int> array;
+    const int values[] = {1, 2, 4, 5};
+    array.append(values, 4);
+    array.insert(2, 3);
+    array.insert(0, 0);
+    array.insert(6, 6);
+    for (int i = 0; i < 7; ++i) CHECK_EQUAL(array[static_cast<size_t>(i)], i);
+    array.remove(0);
+    array.remove(5);
+    CHECK_EQUAL(array.size(), 5);
+    for (int i = 0; i < 5; ++i) CHECK_EQUAL(array[static_cast<size_t>(i)], i + 1);
+    array.remove_unordered(1);
+    CHECK(array.size() == 4 && array[0] == 1 && array[1] == 5 && array[3] == 4);
+    array.truncate(1);
+    CHECK(array.size() == 1 && array[0] == 1);
+    CHECK_ABORTS(array.remove(1));
+    CHECK_ABORTS(array.truncate(2));
+    CHECK_ABORTS(array.insert(3, 0));
+}
+
+CASE(a_map_finds_what_was_put_in_and_nothing_else) {
+    HashMap<uint32_t> map;
+    CHECK(!map.find(1));
+    unit::Random random;
+    for (unsigned i = 1; i <= 5000; ++i) map.at(uint64_t(i) << 12) = i;  // like addresses of pages
+    CHECK_EQUAL(map.size(), 5000);
+    for (unsigned i = 1; i <= 5000; ++i) CHECK_EQUAL(*map.find(uint64_t(i) << 12), i);
+    for (unsigned i = 1; i <= 5000; ++i) CHECK(!map.find((uint64_t(i) << 12) + 1 + random.below(4000)));
+    uint64_t sum = 0;
+    map.each([&sum](uint64_t key, uint32_t value) { sum += value, CHECK_EQUAL(key >> 12, value); });
+    CHECK_EQUAL(sum, 5000 * 5001 / 2);
+}
+
+CASE(keys_of_one_place_do_not_disturb_each_other) {
+    HashMap<uint64_t> map;
+    Growable<uint64_t> keys;  // all of one place as long as the map has at most 1024
+    for (uint64_t key = 1; keys.size() < 300; ++key)
+        if ((mix(key) & 1023) == 1023) keys.push(key);
+    for (uint64_t key : keys) map.at(key) = ~key;
+    for (uint64_t key : keys) CHECK(*map.find(key) == ~key);
+    for (uint64_t key : keys) CHECK(map.at(key) == ~key);
+    CHECK_EQUAL(map.size(), 300);
+}
+
+CASE(a_new_key_of_a_map_is_zero_also_after_clearing) {
+    HashMap<uint64_t> map;
+    CHECK_EQUAL(map.at(5), 0);
+    map.at(5) = 1;
+    map.clear();
+    CHECK(map.size() == 0 && !map.find(5));
+    CHECK_EQUAL(map.at(5), 0);
+    CHECK_ABORTS(map.at(0));
+}
+
+CASE(mixing_keeps_keys_apart) {
+    HashMap<uint32_t> seen;
+    for (uint64_t i = 1; i < 20000; ++i) CHECK_EQUAL(seen.at(mix(i * 16) | 1)++, 0);
+}
+
+CASE(a_pool_gives_aligned_memory_of_its_own) {
+    Pool pool;
+    unsigned char* taken[200];
+    for (unsigned i = 0; i < 200; ++i) {
+        size_t bytes = 1 + i * i * 7;  // up to several times a chunk
+        taken[i] = pool.take<unsigned char>(bytes);
+        CHECK_EQUAL(reinterpret_cast<uintptr_t>(taken[i]) % 16, 0);
+        memset(taken[i], static_cast<int>(i), bytes);
+    }
+    for (unsigned i = 0; i < 200; ++i) CHECK(taken[i][0] == i && taken[i][i * i * 7] == i);
+    pool.clear();
+    CHECK(pool.take<uint64_t>() != nullptr);
+}
+
+CASE(a_set_of_numbers_tells_the_new_ones) {
+    static NumberSet set;  // zero bytes
+    unit::Random random(2);
+    for (unsigned round = 0; round < 200; ++round) {
+        set.clear();
+        uint32_t added[64];
+        unsigned count = 0;
+        for (unsigned i = 0; i < 64; ++i) {
+            uint32_t number = random.below(round % 2 ? 90 : ~0u);
+            bool known = false;
+            for (unsigned j = 0; j < count; ++j) known = known || added[j] == number;
+            CHECK_EQUAL(set.add(number), !known);
+            if (!known) added[count++] = number;
+        }
+    }
+}

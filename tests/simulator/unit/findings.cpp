@@ -1,0 +1,154 @@
+// Findings: which are one, which example is kept, and what happens to too many.
+#include "checks/findings.h"
+
+#include "checks/state.h"
+#include "unit.h"
+
+using namespace sim::checks;
+
+namespace {
+
+const char code[64] = {};
+
+Finding race(unsigned here, unsigned there, uint32_t thread = 0) {
+    Finding finding = {};
+    finding.check = Check::racecheck;
+    finding.kind = "within_block";
+    finding.count = 1;
+    finding.launch = 5;
+    finding.side.address = code + here;
+    finding.side.access = static_cast<uint8_t>(Access::write);
+    finding.side.serial = 3;
+    finding.side.thread = thread;
+    finding.other.address = code + there;
+    finding.other.access = static_cast<uint8_t>(Access::read);
+    return finding;
+}
+
+// The finding as the other thread would have met it.
+Finding turned(Finding finding) {
+    Side side = finding.side;
+    finding.side = finding.other;
+    finding.other = side;
+    return finding;
+}
+
+// Begins with no findings.
+void start(size_t limit = 1000) {
+    forget_findings();
+    set_finding_limit(limit);
+}
+
+}  // namespace
+
+CASE(one_finding_at_one_place_is_counted) {
+    start();
+    for (unsigned i = 0; i < 10; ++i) add_finding(race(1, 2, i));
+    CHECK_EQUAL(finding_count(), 1);
+    CHECK_EQUAL(finding(0).count, 10);
+}
+
+CASE(a_race_is_the_same_from_either_side) {
+    start();
+    add_finding(race(1, 2));
+    add_finding(turned(race(1, 2)));
+    CHECK_EQUAL(finding_count(), 1);
+    CHECK_EQUAL(finding(0).count, 2);
+    // But reads and writes exchanged are another race.
+    Finding exchanged = race(1, 2);
+    exchanged.side.access = static_cast<uint8_t>(Access::read);
+    exchanged.other.access = static_cast<uint8_t>(Access::write);
+    add_finding(exchanged);
+    CHECK_EQUAL(finding_count(), 2);
+}
+
+CASE(what_differs_is_another_finding) {
+    start();
+    add_finding(race(1, 2));
+    Finding other = race(1, 2);
+    other.kind = "within_warp";
+    add_finding(other);
+    other = race(1, 2);
+    other.check = Check::synccheck;
+    add_finding(other);
+    other = race(1, 2);
+    other.detail[0] = 'x';
+    add_finding(other);
+    other = race(1, 2);
+    other.place.known = true;
+    other.place.id = 7;
+    add_finding(other);
+    other.place.id = 8;
+    add_finding(other);
+    add_finding(race(1, 3));
+    add_finding(race(2, 2));
+    add_finding(race(1, 1));
+    CHECK_EQUAL(finding_count(), 9);
+    for (size_t i = 0; i < finding_count(); ++i) CHECK_EQUAL(finding(i).count, 1);
+}
+
+CASE(the_example_is_the_earliest) {
+    start();
+    add_finding(race(1, 2, 9));
+    add_finding(race(1, 2, 4));
+    add_finding(race(1, 2, 6));
+    CHECK_EQUAL(finding(0).side.thread, 4);
+    Finding other = race(1, 2, 500);
+    other.side.serial = 2;  // an earlier block
+    add_finding(other);
+    CHECK(finding(0).side.serial == 2 && finding(0).side.thread == 500);
+    other.side.serial = 90;
+    other.launch = 4;  // an earlier launch
+    add_finding(other);
+    CHECK_EQUAL(finding(0).side.serial, 90);
+    other.side.serial = 1;
+    other.launch = 6;
+    add_finding(other);
+    CHECK_EQUAL(finding(0).side.serial, 90);
+    CHECK_EQUAL(finding(0).count, 6);
+}
+
+CASE(numbers_of_one_finding_are_added) {
+    start();
+    Finding leak = race(1, 1);
+    leak.number = 100;
+    add_finding(leak);
+    leak.number = 28;
+    leak.count = 3;
+    add_finding(leak);
+    CHECK(finding(0).number == 128 && finding(0).count == 4);
+}
+
+CASE(too_many_findings_are_dropped_and_counted) {
+    start(3);
+    for (unsigned i = 0; i < 5; ++i) add_finding(race(i, i));
+    add_finding(race(4, 4));  // dropped again
+    add_finding(race(0, 0));  // counted
+    CHECK(finding_count() == 3 && dropped_findings() == 3 && finding(0).count == 2);
+    start();
+    CHECK(finding_count() == 0 && dropped_findings() == 0);
+}
+
+CASE(the_youngest_findings_can_be_taken_back) {
+    start();
+    for (unsigned i = 0; i < 5; ++i) add_finding(race(i, i));
+    truncate_findings(2);
+    CHECK_EQUAL(finding_count(), 2);
+    add_finding(race(1, 1));
+    add_finding(race(4, 4));
+    CHECK(finding_count() == 3 && finding(1).count == 2 && finding(2).count == 1);
+}
+
+CASE(a_place_is_what_the_memory_was_then) {
+    Region region = {};
+    region.base = 1000;
+    region.bytes = 64;
+    region.ndim = 2;
+    region.shape[0] = 4;
+    region.shape[1] = 4;
+    strcpy(region.name, "scores");
+    Place place = place_of(&region, 996);
+    CHECK(place.known && place.offset == -4 && place.ndim == 2 && place.shape[1] == 4);
+    CHECK(!strcmp(place.name, "scores"));
+    CHECK(!place_of(nullptr, 996).known);
+}

@@ -1,0 +1,133 @@
+// A grid whose threads do what a test says, one access after the other, without fibers and without a kernel.
+#pragma once
+
+#include <string.h>
+
+#include "checks/access.h"
+#include "checks/findings.h"
+#include "checks/races.h"
+#include "runtime/events.h"
+
+namespace unit {
+
+constexpr unsigned most_blocks = 3, most_threads = 96;
+
+class Grid {
+  public:
+    Grid(unsigned blocks, unsigned threads) : blocks_(blocks), threads_(threads) {
+        static uint64_t launches = 0;
+        sim::checks::forget_findings();
+        launch_.kernel_name = "kernel";
+        launch_.grid = dim3(blocks);
+        launch_.block = dim3(threads);
+        launch_.checks_enabled = true;
+        launch_.workers = 1;
+        launch_.id = ++launches;
+        sim::events::launch_begin(launch_);
+        for (unsigned b = 0; b < blocks; ++b) begin(b);
+    }
+    ~Grid() {
+        for (unsigned b = 0; b < blocks_; ++b) sim::events::block_end(block_[b]);
+        sim::events::launch_end(launch_);
+    }
+    Grid(const Grid&) = delete;
+    Grid& operator=(const Grid&) = delete;
+
+    sim::checks::ThreadState& thread(unsigned block, unsigned thread) {
+        return *sim::checks::state_of(thread_[block][thread]);
+    }
+    sim::Block& block(unsigned block) { return block_[block]; }
+    void syncthreads(unsigned block) {
+        unsigned lanes[sim::max_warps_per_block] = {};
+        for (unsigned w = 0; w < block_[block].warp_count; ++w)
+            lanes[w] = warp_[block][w].at_barrier[0].waiting = warp_[block][w].existing;
+        sim::events::barrier(block_[block], 0, lanes);
+    }
+    void syncwarp(unsigned block, unsigned warp, unsigned lanes = ~0u) {
+        sim::events::syncwarp(warp_[block][warp], lanes, lanes & warp_[block][warp].existing);
+    }
+
+  private:
+    void begin(unsigned b) {
+        sim::Block& block = block_[b];
+        block.launch = &launch_;
+        block.worker = reinterpret_cast<sim::Worker*>(this);
+        block.linear = b;
+        block.thread_count = block.live = threads_;
+        block.warp_count = (threads_ + 31) / 32;
+        block.threads = thread_[b];
+        block.warps = warp_[b];
+        block.shared = block.dynamic_shared = shared_[b];
+        for (unsigned w = 0; w < block.warp_count; ++w) {
+            unsigned lanes = threads_ - 32 * w;
+            warp_[b][w].threads = thread_[b] + 32 * w;
+            warp_[b][w].block = &block;
+            warp_[b][w].index = w;
+            warp_[b][w].existing = lanes < 32 ? (1u << lanes) - 1 : ~0u;
+        }
+        for (unsigned t = 0; t < threads_; ++t) {
+            thread_[b][t].warp = &warp_[b][t / 32];
+            thread_[b][t].block = &block;
+            thread_[b][t].linear = static_cast<uint16_t>(t);
+            thread_[b][t].lane = static_cast<uint8_t>(t % 32);
+            thread_[b][t].call_address = this;
+        }
+        sim::events::block_begin(block);
+    }
+
+    unsigned blocks_, threads_;
+    sim::Launch launch_ = {};
+    sim::Block block_[most_blocks] = {};
+    sim::Warp warp_[most_blocks][most_threads / 32] = {};
+    sim::Thread thread_[most_blocks][most_threads] = {};
+    char shared_[most_blocks][64];
+};
+
+// A tensor of floats that kernels may write, with one site that reads and one that writes it.
+class Floats {
+  public:
+    explicit Floats(bool initialised = true) {
+        const int64_t shape[] = {16};
+        sim::checks::forget_regions();
+        region_ = &sim::checks::add_allocation({sim::events::MemoryKind::tensor, reinterpret_cast<char*>(data_),
+                                                sizeof data_, "x", "float32", 1, shape, nullptr});
+        if (initialised) sim::checks::mark_written(region_->base, region_->bytes);
+        sim::checks::track(*region_);
+    }
+    ~Floats() { sim::checks::forget_regions(); }
+
+    sim::checks::ShadowCell& cell(unsigned i) { return region_->cells[i]; }
+    void read(sim::checks::ThreadState& thread, unsigned i) {
+        sim::checks::read_cell(thread, cell(i), site(sim::checks::Access::read));
+    }
+    // Of a value that is not there yet: a write of the same value is no race.
+    void write(sim::checks::ThreadState& thread, unsigned i) {
+        sim::checks::write_cell(thread, cell(i), site(sim::checks::Access::write), region_->base + 4 * i);
+        data_[i] += 1;
+        if (thread.pending) sim::checks::settle(thread, 0, nullptr);
+    }
+    void atomic(sim::checks::ThreadState& thread, unsigned i, bool block_scope = false) {
+        sim::checks::atomic_cell(thread, cell(i), site(sim::checks::Access::atomic), true, block_scope);
+    }
+
+  private:
+    sim::checks::AccessSite& site(sim::checks::Access access) {
+        sim::checks::AccessSite& site = sites_[static_cast<unsigned>(access)];
+        site.address = reinterpret_cast<const char*>(this) + static_cast<unsigned>(access);
+        site.id = sim::checks::site_id(site.address);
+        site.base = region_->base;
+        site.cells = region_->cells;
+        site.shift = region_->shift;
+        site.size_log2 = 2;
+        site.window = region_->window();
+        site.space = sim::checks::Space::global;
+        site.access = access;
+        site.region = region_;
+        return site;
+    }
+    float data_[16] = {};
+    sim::checks::Region* region_;
+    sim::checks::AccessSite sites_[8] = {};
+};
+
+}  // namespace unit

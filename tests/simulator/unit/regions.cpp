@@ -1,0 +1,168 @@
+// Regions: which memory an address belongs to, and its shadow cells when granules become smaller.
+#include "checks/region.h"
+
+#include <string.h>
+
+#include "seed.h"
+#include "unit.h"
+
+using namespace sim;
+using namespace sim::checks;
+
+namespace {
+
+alignas(256) char memory[4096];
+
+uintptr_t at(size_t offset) { return reinterpret_cast<uintptr_t>(memory) + offset; }
+
+Region& allocate(size_t offset, size_t bytes, const char* dtype = "float32",
+                 events::MemoryKind kind = events::MemoryKind::tensor) {
+    const int64_t shape[] = {static_cast<int64_t>(bytes / 4)};
+    return add_allocation({kind, memory + offset, bytes, "x", dtype, 1, shape, nullptr});
+}
+
+}  // namespace
+
+CASE(an_address_is_in_the_region_that_holds_it) {
+    forget_regions();
+    Region& first = allocate(256, 100);
+    Region& second = allocate(512, 4);
+    Region& third = allocate(516, 8);  // directly behind
+    CHECK(!find_region(at(255)) && find_region(at(256)) == &first && find_region(at(355)) == &first);
+    CHECK(!find_region(at(356)) && !find_region(at(511)));
+    CHECK(find_region(at(515)) == &second && find_region(at(516)) == &third && find_region(at(523)) == &third);
+    CHECK(!find_region(at(524)));
+    forget_regions();
+    CHECK(!find_region(at(256)));
+}
+
+CASE(lookups_agree_with_a_search_through_all) {
+    unit::Random random(7);
+    for (unsigned turn = 0; turn < 20; ++turn) {
+        forget_regions();
+        Region* regions[64] = {};
+        for (unsigned i = 0; i < 40; ++i) {
+            unsigned slot = random.below(64);  // may take the place of an earlier one
+            regions[slot] = &allocate(slot * 64, 1 + random.below(64));
+        }
+        for (unsigned i = 0; i < 2000; ++i) {
+            size_t offset = random.below(4096);
+            Region* expected = regions[offset / 64];
+            if (expected && !expected->contains(at(offset), 1)) expected = nullptr;
+            CHECK(find_region(at(offset)) == expected);
+        }
+    }
+    forget_regions();
+}
+
+CASE(an_access_is_contained_as_a_whole) {
+    forget_regions();
+    Region& region = allocate(256, 10);
+    CHECK(region.contains(at(256), 10) && !region.contains(at(256), 11) && region.contains(at(265), 1));
+    CHECK(!region.contains(at(265), 2) && !region.contains(at(255), 2) && !region.contains(at(266), 0));
+    CHECK(!region.contains(at(256), ~size_t(0)));
+}
+
+CASE(the_nearest_region_is_the_one_that_was_missed) {
+    forget_regions();
+    CHECK(!nearest_region(at(0)));
+    Region& first = allocate(1000, 100);
+    CHECK(nearest_region(at(0)) == &first && nearest_region(at(2000)) == &first);
+    Region& second = allocate(1200, 100);
+    CHECK(nearest_region(at(1110)) == &first && nearest_region(at(1190)) == &second);
+    CHECK(nearest_region(at(1150)) == &first);  // half way: past the end is the commoner mistake
+    CHECK(nearest_region(at(1151)) == &second);
+}
+
+CASE(freed_memory_is_remembered_until_it_is_used_again) {
+    forget_regions();
+    Region& region = allocate(256, 64);
+    uint32_t id = region.id;
+    track(region);
+    CHECK(region.cells && release_allocation(at(256), memory) == &region);
+    CHECK(!find_region(at(256)) && nearest_region(at(256)) == &region);
+    CHECK(region.freed && region.freed_at == memory && !region.cells);
+    CHECK(!release_allocation(at(256), memory) && !release_allocation(at(260), memory));
+    track(region);
+    CHECK(!region.cells);
+    Region& again = allocate(288, 64);  // overlaps
+    CHECK(again.id != id && find_region(at(300)) == &again && nearest_region(at(256)) == &again);
+}
+
+CASE(granules_are_those_of_the_elements) {
+    forget_regions();
+    const struct {
+        const char* dtype;
+        unsigned shift;
+    } types[] = {{"float32", 2}, {"float64", 2}, {"float16", 1}, {"bfloat16", 1},
+                 {"int8", 0},    {"bool", 0},    {"unknown", 2}, {"", 2}};
+    for (auto& type : types) CHECK_EQUAL(allocate(0, 64, type.dtype).shift, type.shift);
+    Region& odd = allocate(0, 63, "float32");
+    CHECK_EQUAL(odd.cell_count(), 16);
+    forget_regions();
+}
+
+CASE(smaller_granules_take_over_what_the_larger_one_knew) {
+    forget_regions();
+    Region& region = allocate(0, 64);
+    track(region);
+    for (unsigned i = 0; i < 16; ++i) {
+        CHECK(region.cells[i].write == never && region.cells[i].reads == never);
+        region.cells[i].write = Epoch(1, i);
+        region.cells[i].second.set(static_cast<uint16_t>(i), i);
+    }
+    refine(region, 2);
+    CHECK_EQUAL(region.shift, 2);
+    refine(region, 1);
+    CHECK(region.shift == 1 && region.cell_count() == 32);
+    refine(region, 0);
+    CHECK(region.shift == 0 && region.cell_count() == 64);
+    refine(region, 1);  // never larger again
+    CHECK_EQUAL(region.shift, 0);
+    for (unsigned byte = 0; byte < 64; ++byte) {
+        CHECK(region.cells[byte].write == Epoch(1, byte / 4));
+        CHECK(region.cells[byte].second.thread() == byte / 4 && region.cells[byte].second.site() == byte / 4);
+    }
+}
+
+CASE(what_the_host_writes_is_initialised) {
+    forget_regions();
+    Region& region = allocate(256, 64);
+    mark_written(at(256), 0);
+    CHECK(!region.initialised && region.window() == global_window);
+    mark_written(at(260), 5);  // into the third granule
+    for (unsigned i = 0; i < 16; ++i) CHECK(region.cells[i].write == (i == 1 || i == 2 ? written_before : never));
+    mark_written(at(256), 63);
+    CHECK(!region.initialised && region.cells[15].write == written_before);
+    mark_written(at(256), 64);
+    CHECK(region.initialised && region.window() == initialised_window);
+    CHECK(allocate(512, 4, "", events::MemoryKind::managed).initialised);
+    CHECK(!allocate(600, 4, "", events::MemoryKind::device).initialised);
+}
+
+CASE(memory_to_be_read_only_needs_no_cells) {
+    forget_regions();
+    Region& region = allocate(256, 64);
+    track(region);
+    mark_read_only(at(260));  // no base
+    CHECK(!region.read_only && region.cells);
+    mark_read_only(at(256));
+    CHECK(region.read_only && !region.cells);
+    mark_expected(at(260));
+    CHECK(!region.expected);
+    mark_expected(at(256));
+    CHECK(region.expected);
+}
+
+CASE(when_the_numbers_of_blocks_begin_again_what_was_written_stays_so) {
+    forget_regions();
+    Region& region = allocate(256, 16);
+    track(region);
+    region.cells[1].write = Epoch(5, 5);
+    region.cells[3].reads = Epoch(5, 5);
+    age_regions();
+    CHECK(region.cells[0].write == never && region.cells[1].write == written_before);
+    CHECK(region.cells[2].write == never && region.cells[3].write == never);
+    for (unsigned i = 0; i < 4; ++i) CHECK(region.cells[i].reads == never);
+    forget_regions();
+}

@@ -1,0 +1,291 @@
+// Shadow cells: what they remember of accesses, and the races that they tell.
+#include "checks/shadow_cell.h"
+
+#include "checks/members.h"
+#include "grid.h"
+#include "seed.h"
+#include "unit.h"
+
+using namespace sim::checks;
+using unit::Floats;
+using unit::Grid;
+
+namespace {
+
+// The kind of the only finding, or what else there is.
+const char* found() {
+    return finding_count() == 0 ? "nothing" : finding_count() == 1 ? finding(0).kind : "several findings";
+}
+
+}  // namespace
+
+#define CHECK_FOUND(KIND) CHECK(!strcmp(found(), KIND))
+
+CASE(a_second_reader_is_one_or_a_list) {
+    SecondReader second = {};
+    CHECK(!second.listed() && !second.block_scope() && second.site() == 0 && second.thread() == 0);
+    for (bool scope : {false, true}) {
+        second.set_block_scope(scope);
+        second.set(0xffff, 1023);
+        CHECK(second.site() == 0xffff && second.thread() == 1023 && !second.listed() && second.block_scope() == scope);
+        second.set_list(SecondReader::number_limit - 1);
+        CHECK(second.number() == SecondReader::number_limit - 1 && second.listed() && second.block_scope() == scope);
+        second.set(1, 2);
+        CHECK(second.site() == 1 && second.thread() == 2 && !second.listed() && second.block_scope() == scope);
+    }
+    CHECK_ABORTS((second.set(0, 1024), 0));
+    CHECK_ABORTS((second.set_list(SecondReader::number_limit), 0));
+}
+
+CASE(a_cell_remembers_the_last_write_and_the_reads_since) {
+    Floats x;
+    Grid grid(1, 64);
+    x.read(grid.thread(0, 5), 3);
+    CHECK(x.cell(3).reads == grid.thread(0, 5).epoch && x.cell(3).write == never);
+    x.write(grid.thread(0, 5), 3);
+    CHECK(x.cell(3).write == grid.thread(0, 5).epoch);
+    x.read(grid.thread(0, 5), 4);
+    x.read(grid.thread(0, 6), 4);
+    grid.syncthreads(0);
+    x.write(grid.thread(0, 5), 4);
+    CHECK(x.cell(4).write == grid.thread(0, 5).epoch && x.cell(4).reads == never);
+    CHECK_FOUND("nothing");
+}
+
+CASE(readers_are_one_lane_a_warp_a_block_or_more) {
+    Floats x;
+    Grid grid(2, 64);
+    x.read(grid.thread(0, 5), 0);
+    x.read(grid.thread(0, 5), 0);
+    CHECK_EQUAL(x.cell(0).reads.sharing(), one_lane);
+    x.read(grid.thread(0, 7), 0);
+    CHECK(x.cell(0).reads.sharing() == one_warp && x.cell(0).reads.thread() == 5 && x.cell(0).second.thread() == 7);
+    x.read(grid.thread(0, 40), 0);
+    CHECK_EQUAL(x.cell(0).reads.sharing(), one_block);
+    x.read(grid.thread(0, 6), 0);
+    CHECK_EQUAL(x.cell(0).reads.sharing(), one_block);
+    x.read(grid.thread(1, 5), 0);
+    CHECK_EQUAL(x.cell(0).reads.sharing(), many_blocks);
+    CHECK_FOUND("nothing");
+}
+
+CASE(readers_of_another_block_are_not_forgotten) {
+    for (unsigned writer : {0u, 1u}) {
+        Floats x;
+        Grid grid(2, 64);
+        for (unsigned block : {0u, 1u})
+            for (unsigned thread = 0; thread < 64; ++thread) x.read(grid.thread(block, thread), 0);
+        grid.syncthreads(writer);
+        x.write(grid.thread(writer, 0), 0);
+        CHECK_FOUND("between_blocks");
+        CHECK_EQUAL(finding(0).other.has_thread, writer == 1);  // of block 1 it is only known that there are some
+    }
+}
+
+CASE(readers_after_a_barrier_are_not_taken_for_those_before_it) {
+    Floats x;
+    Grid grid(1, 64);
+    for (unsigned turn = 0; turn < 2; ++turn) {
+        grid.syncthreads(0);
+        for (unsigned thread = 0; thread < 64; ++thread) x.read(grid.thread(0, thread), 0);
+    }
+    x.write(grid.thread(0, 0), 0);
+    CHECK_FOUND("within_block");  // with the reader that made several warps of it
+}
+
+CASE(a_race_names_a_reader_that_is_not_ordered) {
+    for (unsigned writer : {0u, 5u, 40u}) {
+        Floats x;
+        Grid grid(1, 64);
+        for (unsigned thread = 0; thread < 64; ++thread) x.read(grid.thread(0, thread), 0);
+        grid.syncwarp(0, writer / 32);
+        x.write(grid.thread(0, writer), 0);
+        CHECK_FOUND("within_block");
+        CHECK_EQUAL(finding(0).other.thread, writer < 32 ? 32 : 0);
+    }
+}
+
+CASE(a_read_of_what_another_wrote_is_a_race_without_a_barrier) {
+    const struct {
+        unsigned block, thread;
+        const char* kind;
+    } readers[] = {{0, 0, "nothing"}, {0, 1, "within_warp"}, {0, 33, "within_block"}, {1, 0, "between_blocks"}};
+    for (auto& reader : readers) {
+        Floats x;
+        Grid grid(2, 64);
+        x.write(grid.thread(0, 0), 0);
+        x.read(grid.thread(0, 0), 1);  // another granule
+        x.read(grid.thread(reader.block, reader.thread), 0);
+        CHECK_FOUND(reader.kind);
+    }
+}
+
+CASE(a_write_of_what_another_read_is_a_race_without_a_barrier) {
+    const struct {
+        unsigned block, thread;
+        const char* kind;
+    } writers[] = {{0, 0, "nothing"}, {0, 1, "within_warp"}, {0, 33, "within_block"}, {1, 0, "between_blocks"}};
+    for (auto& writer : writers) {
+        Floats x;
+        Grid grid(2, 64);
+        x.read(grid.thread(0, 0), 0);
+        x.write(grid.thread(writer.block, writer.thread), 0);
+        CHECK_FOUND(writer.kind);
+    }
+}
+
+CASE(each_of_many_readers_counts_for_a_writer) {
+    for (unsigned others = 1; others < 4; ++others) {
+        const unsigned threads[] = {0, 9, 70};  // of this warp, and of another
+        Floats x;
+        Grid grid(1, 96);
+        for (unsigned i = 0; i < others; ++i) x.read(grid.thread(0, threads[i]), 0);
+        x.write(grid.thread(0, 0), 0);
+        CHECK_FOUND(others == 1 ? "nothing" : others == 2 ? "within_warp" : finding(0).kind);
+        CHECK_EQUAL(finding_count(), others > 1);
+    }
+}
+
+CASE(a_barrier_orders_its_block_and_no_other) {
+    Floats x;
+    Grid grid(2, 64);
+    x.write(grid.thread(0, 0), 0);
+    x.read(grid.thread(0, 3), 1);
+    x.read(grid.thread(0, 40), 1);
+    grid.syncthreads(0);
+    grid.syncthreads(1);
+    x.read(grid.thread(0, 40), 0);
+    x.write(grid.thread(0, 41), 1);
+    CHECK_FOUND("nothing");
+    x.read(grid.thread(1, 40), 0);
+    CHECK_FOUND("between_blocks");
+}
+
+CASE(syncwarp_orders_its_lanes_alone) {
+    Floats x;
+    Grid grid(1, 64);
+    x.write(grid.thread(0, 0), 0);
+    grid.syncwarp(0, 0);
+    x.read(grid.thread(0, 1), 0);
+    CHECK_FOUND("nothing");
+    x.read(grid.thread(0, 32), 0);
+    CHECK_FOUND("within_block");
+    Floats y;
+    x.write(grid.thread(0, 2), 1);
+    x.write(grid.thread(0, 3), 2);
+    grid.syncwarp(0, 0, 0x3 << 2 | 1 << 8);  // lanes 2, 3 and 8
+    x.read(grid.thread(0, 8), 1);
+    x.read(grid.thread(0, 2), 2);
+    CHECK_EQUAL(finding_count(), 1);
+    x.read(grid.thread(0, 9), 1);
+    CHECK(finding_count() == 2 && !strcmp(finding(1).kind, "within_warp"));
+}
+
+CASE(the_next_launch_is_after_all_of_the_last) {
+    Floats x(false);
+    {
+        Grid grid(1, 32);
+        x.write(grid.thread(0, 0), 0);
+    }
+    Grid grid(1, 32);
+    x.read(grid.thread(0, 1), 0);
+    x.write(grid.thread(0, 2), 1);
+    CHECK_FOUND("nothing");
+}
+
+CASE(memory_has_no_value_before_a_write_or_an_atomic_operation) {
+    Floats x(false);
+    Grid grid(1, 64);
+    x.read(grid.thread(0, 0), 0);
+    CHECK_FOUND("uninitialised_read");
+    x.write(grid.thread(0, 0), 1);
+    x.read(grid.thread(0, 0), 1);
+    x.atomic(grid.thread(0, 0), 2);  // it reads, too
+    CHECK_EQUAL(finding(0).count, 1);
+    CHECK_EQUAL(finding_count(), 2);
+    x.read(grid.thread(0, 0), 2);  // now it has one
+    CHECK(finding_count() == 2 && finding(1).count == 1);
+}
+
+CASE(atomic_operations_race_with_accesses_and_not_with_each_other) {
+    Floats x;
+    Grid grid(2, 64);
+    for (unsigned block : {0u, 1u})
+        for (unsigned thread : {0u, 1u, 40u}) x.atomic(grid.thread(block, thread), 0);
+    CHECK_FOUND("nothing");
+    auto other = [](size_t i) { return static_cast<Access>(finding(i).other.access); };
+    x.read(grid.thread(0, 50), 0);
+    CHECK(finding_count() == 1 && other(0) == Access::atomic);
+    x.write(grid.thread(0, 51), 1);
+    x.atomic(grid.thread(0, 52), 1);
+    CHECK(finding_count() == 2 && other(1) == Access::write);
+    x.atomic(grid.thread(0, 53), 3);
+    x.write(grid.thread(0, 54), 3);
+    CHECK(finding_count() == 2 && finding(1).count == 2);  // the same from the other side
+    x.read(grid.thread(0, 55), 4);
+    x.write(grid.thread(0, 56), 4);
+    CHECK(finding_count() == 3 && other(2) == Access::read);
+    x.atomic(grid.thread(0, 0), 2, true);  // of the block: another block's does not see it
+    x.atomic(grid.thread(0, 1), 2, true);
+    CHECK_EQUAL(finding_count(), 3);
+    x.atomic(grid.thread(1, 0), 2, true);
+    CHECK(finding_count() == 4 && !strcmp(finding(3).kind, "between_blocks"));
+}
+
+CASE(a_write_of_the_value_that_is_there_is_no_race) {
+    Floats x;
+    Grid grid(1, 64);
+    x.write(grid.thread(0, 0), 0);
+    ThreadState& other = grid.thread(0, 1);
+    AccessSite site = {};
+    float value = 1;
+    site.base = reinterpret_cast<uintptr_t>(&value);
+    site.access = Access::write;
+    site.space = Space::global;
+    site.size_log2 = 2;
+    site.shift = 2;
+    site.window = initialised_window;
+    site.cells = &x.cell(0);
+    write_cell(other, x.cell(0), site, site.base);
+    CHECK(other.pending);
+    settle(other, 0, nullptr);
+    CHECK(!other.pending);
+    CHECK_FOUND("nothing");
+}
+
+CASE(a_clock_stands_still_at_its_end) {
+    Grid grid(1, 32);
+    ThreadState& thread = grid.thread(0, 0);
+    for (uint32_t time : {5u, Epoch::time_limit - 1, Epoch::time_limit, Epoch::time_pending, ~0u}) {
+        set_time(thread, time);
+        CHECK_EQUAL(thread.time(), time < Epoch::time_limit ? time : Epoch::time_limit);
+        CHECK(!thread.epoch.pending());
+        thread.block->barrier_time = time;
+        set_floors(thread);
+        const EpochRange& ordered = thread.floors[shared_window];
+        uint32_t serial = thread.block->serial;
+        CHECK_EQUAL(ordered.contains(Epoch(serial, 4)), true);
+        CHECK_EQUAL(ordered.contains(Epoch(serial, 5)), time > 5);
+        CHECK_EQUAL(ordered.contains(Epoch(serial, Epoch::time_limit)), time >= Epoch::time_limit);
+        CHECK(!ordered.contains(Epoch(serial, Epoch::time_pending)));
+    }
+}
+
+CASE(members_of_a_set_are_ordered_one_by_one) {
+    Floats x;
+    Grid grid(1, 96);
+    grid.syncwarp(0, 0, 0xff);  // a partial one: from here on sets are kept member by member
+    for (unsigned thread : {8u, 9u, 40u, 70u}) x.read(grid.thread(0, thread), 0);
+    CHECK(members_of(x.cell(0)) != nullptr);
+    grid.syncwarp(0, 0);
+    grid.syncwarp(0, 1);
+    Epoch epoch;
+    uint16_t site;
+    CHECK(find_unordered(grid.thread(0, 0), *members_of(x.cell(0)), nullptr, &epoch, &site));
+    CHECK(epoch.thread() == 40 || epoch.thread() == 70);
+    grid.syncthreads(0);
+    CHECK(!find_unordered(grid.thread(0, 0), *members_of(x.cell(0)), nullptr, &epoch, &site));
+    x.write(grid.thread(0, 0), 0);
+    CHECK(!members_of(x.cell(0)));
+    CHECK_FOUND("nothing");
+}

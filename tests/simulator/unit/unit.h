@@ -1,0 +1,61 @@
+// What the unit tests of the checks are written with: CASE, CHECK, CHECK_EQUAL and CHECK_ABORTS.
+//
+// No package for pip carries doctest or Catch2 for every Python that the course supports, and this is all that is needed.
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <initializer_list>
+
+namespace unit {
+
+struct Case {
+    const char* name;
+    void (*run)();
+    Case* next;
+    Case(const char* name, void (*run)()) : name(name), run(run), next(first) { first = this; }
+    static inline Case* first = nullptr;
+};
+
+inline bool failed = false;
+
+inline void fail(const char* file, int line, const char* what) {
+    printf("%s:%d: %s\n", file, line, what);
+    failed = true;
+}
+
+inline void check_equal(const char* file, int line, const char* what, long long actual, long long expected) {
+    if (actual == expected) return;
+    fail(file, line, what);
+    printf("    is %lld, not %lld\n", actual, expected);
+}
+
+// Whether a process of its own that calls the function ends by an assertion.
+template <typename F>
+bool aborts(F call) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        fclose(stderr);
+        call();
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+}  // namespace unit
+
+#define CASE(NAME)                                    \
+    static void NAME();                               \
+    static const unit::Case case_##NAME(#NAME, NAME); \
+    static void NAME()
+#define CHECK(...) ((__VA_ARGS__) ? (void)0 : unit::fail(__FILE__, __LINE__, #__VA_ARGS__))
+#define CHECK_EQUAL(ACTUAL, EXPECTED) \
+    unit::check_equal(__FILE__, __LINE__, #ACTUAL, static_cast<long long>(ACTUAL), static_cast<long long>(EXPECTED))
+#define CHECK_ABORTS(...) CHECK(unit::aborts([&] { (void)(__VA_ARGS__); }))

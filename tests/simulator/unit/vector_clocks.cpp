@@ -1,0 +1,224 @@
+// Vector clocks: joins, and what a release through an atomic variable teaches.
+#include "checks/order.h"
+
+#include "seed.h"
+#include "unit.h"
+
+using namespace sim::checks;
+
+namespace {
+
+constexpr uint32_t own = 9, other = 4;  // serials of blocks
+Pool pool;
+
+struct Entry {
+    unsigned warp, lane;
+};
+constexpr Entry entries[] = {{0, 0}, {0, 31}, {5, 7}};
+constexpr unsigned times = 3;  // 0, 1, 2: 27 clocks in all
+constexpr unsigned clock_count = times * times * times;
+
+const VectorClock* clock_number(unsigned number) {
+    VectorClockBuilder builder(pool, own);
+    for (Entry entry : entries) {
+        if (number % times) builder.add_lane(entry.warp, entry.lane, number % times);
+        number /= times;
+    }
+    return builder.finish();
+}
+
+// The other way: the number of a clock, from what it covers.
+unsigned number_of(const VectorClock* clock) {
+    unsigned number = 0;
+    for (unsigned i = 3; i-- > 0;) {
+        unsigned thread = entries[i].warp * 32 + entries[i].lane, time = 0;
+        while (time + 1 < times && covers(clock, own, thread, time + 1, own)) ++time;
+        number = number * times + time;
+    }
+    return number;
+}
+
+const VectorClock* join(const VectorClock* a, const VectorClock* b) {
+    VectorClockBuilder builder(pool, own);
+    builder.add(a);
+    builder.add(b);
+    return builder.finish();
+}
+
+unsigned greatest_of_each(unsigned a, unsigned b) {
+    unsigned result = 0;
+    for (unsigned place = 1; place < clock_count; place *= times) {
+        unsigned x = a / place % times, y = b / place % times;
+        result += (x > y ? x : y) * place;
+    }
+    return result;
+}
+
+Release release_of(unsigned thread, uint32_t time, uint32_t serial = other) {
+    return {serial, time, 0, 0, static_cast<uint16_t>(thread), false, nullptr};
+}
+
+const VectorClock* knowing(SyncLog& log, uint32_t length) {
+    VectorClockBuilder builder(pool, own);
+    builder.add_log(&log, length);
+    return builder.finish();
+}
+
+bool knows(const VectorClock* clock, unsigned thread, uint32_t time) { return covers(clock, other, thread, time, own); }
+
+}  // namespace
+
+CASE(a_clock_covers_what_it_was_told_and_no_more) {
+    for (unsigned number = 0; number < clock_count; ++number) CHECK_EQUAL(number_of(clock_number(number)), number);
+    CHECK(!clock_number(0));  // nothing to know
+    const VectorClock* all = clock_number(clock_count - 1);
+    CHECK(!covers(all, own, 1, 1, own) && !covers(all, own, 5 * 32 + 8, 1, own) && !covers(all, other, 0, 1, own));
+    CHECK(!covers(all, own, 0, Epoch::time_pending, own));
+}
+
+CASE(a_join_is_the_greatest_of_each_entry) {
+    for (unsigned a = 0; a < clock_count; ++a)
+        for (unsigned b = 0; b < clock_count; ++b)
+            CHECK_EQUAL(number_of(join(clock_number(a), clock_number(b))), greatest_of_each(a, b));
+    pool.clear();
+}
+
+CASE(joins_are_associative_commutative_and_idempotent) {
+    const VectorClock* clocks[clock_count];
+    for (unsigned a = 0; a < clock_count; ++a) clocks[a] = clock_number(a);
+    for (unsigned a = 0; a < clock_count; ++a) {
+        CHECK_EQUAL(number_of(join(clocks[a], clocks[a])), a);
+        for (unsigned b = 0; b < clock_count; ++b) {
+            const VectorClock* both = join(clocks[a], clocks[b]);
+            CHECK_EQUAL(number_of(both), number_of(join(clocks[b], clocks[a])));
+            CHECK_EQUAL(number_of(join(both, clocks[a])), number_of(both));
+            for (unsigned c = 0; c < clock_count; c += 5)
+                CHECK_EQUAL(number_of(join(both, clocks[c])), number_of(join(clocks[a], join(clocks[b], clocks[c]))));
+        }
+    }
+    pool.clear();
+}
+
+CASE(clocks_of_many_threads_join_in_any_order) {
+    unit::Random random(3);
+    for (unsigned turn = 0; turn < 50; ++turn) {
+        uint32_t greatest[64] = {};
+        VectorClockBuilder forward(pool, own), backward(pool, own);
+        const VectorClock* parts[10];
+        for (const VectorClock*& part : parts) {
+            VectorClockBuilder builder(pool, own);
+            for (unsigned i = 0; i < 20; ++i) {
+                unsigned thread = random.below(64);
+                uint32_t time = 1 + random.below(1000);
+                builder.add_lane(thread / 32, thread % 32, time);
+                if (greatest[thread] < time) greatest[thread] = time;
+            }
+            part = builder.finish();
+        }
+        for (unsigned i = 0; i < 10; ++i) forward.add(parts[i]), backward.add(parts[9 - i]);
+        for (const VectorClock* clock : {forward.finish(), backward.finish()}) {
+            for (unsigned thread = 0; thread < 64; ++thread) {
+                CHECK(greatest[thread] == 0 || covers(clock, own, thread, greatest[thread], own));
+                CHECK(!covers(clock, own, thread, greatest[thread] + 1, own));
+            }
+        }
+    }
+    pool.clear();
+}
+
+CASE(times_of_another_block_are_not_taken_over) {
+    VectorClockBuilder foreign(pool, other), builder(pool, own);
+    foreign.add_lane(0, 0, 5);
+    builder.add(foreign.finish());
+    CHECK(!builder.finish());
+}
+
+CASE(a_barrier_of_the_block_leaves_only_the_logs) {
+    SyncLog log;
+    VectorClockBuilder builder(pool, own);
+    builder.add_lane(0, 0, 5);
+    builder.add_log(&log, 1);
+    const VectorClock* clock = builder.finish(false);
+    CHECK(clock->warp_mask == 0 && clock->log_count == 1);
+}
+
+CASE(a_release_teaches_what_its_thread_did_until_then) {
+    SyncLog log;
+    Release release = release_of(40, 7);
+    log.append(&release, 40, 8);
+    const VectorClock* clock = knowing(log, 1);
+    CHECK(knows(clock, 40, 7) && knows(clock, 40, 1) && !knows(clock, 40, 8) && !knows(clock, 41, 1));
+    CHECK(!covers(clock, own, 40, 7, own) && !knows(nullptr, 40, 7));
+    CHECK(!knows(clock, 40, Epoch::time_pending));
+    // Of operations on the variable itself also the one that released.
+    CHECK(covers(clock, other, 40, 8, own, &log) && !covers(clock, other, 40, 9, own, &log));
+}
+
+CASE(a_release_teaches_what_barriers_had_ordered_before_it) {
+    SyncLog log;
+    Release release = release_of(40, 7);
+    release.barrier_time = 3;  // all threads up to there
+    release.warp_time = 5;     // lanes 32 to 63 up to there
+    log.append(&release, 40, 8);
+    const VectorClock* clock = knowing(log, 1);
+    CHECK(knows(clock, 0, 2) && !knows(clock, 0, 3));
+    CHECK(knows(clock, 33, 4) && !knows(clock, 33, 5) && !knows(clock, 64, 4));
+    CHECK_EQUAL(known_barrier(clock, other, own), 3);
+    CHECK_EQUAL(known_barrier(clock, own, own), 0);
+    CHECK_EQUAL(known_barrier(nullptr, other, own), 0);
+}
+
+CASE(a_beginning_of_a_log_knows_no_later_release) {
+    SyncLog log;
+    Release releases[5];
+    for (uint32_t i = 0; i < 5; ++i) {
+        releases[i] = release_of(i, 10 + i, other + i % 2);
+        log.append(&releases[i], i, 20);
+    }
+    CHECK_EQUAL(log.length(), 5);
+    for (uint32_t length = 0; length <= 5; ++length) {
+        const VectorClock* clock = knowing(log, length);
+        for (uint32_t i = 0; i < 5; ++i) CHECK_EQUAL(covers(clock, other + i % 2, i, 10 + i, own), i < length);
+    }
+    // The longer of two beginnings says all, in either order.
+    CHECK(knows(join(knowing(log, 1), knowing(log, 5)), 4, 14) && knows(join(knowing(log, 5), knowing(log, 1)), 4, 14));
+}
+
+CASE(the_same_release_twice_is_one_entry) {
+    SyncLog log;
+    Release release = release_of(1, 2);
+    log.append(&release, 1, 3);
+    log.append(&release, 1, 3);
+    CHECK_EQUAL(log.length(), 1);
+    log.append(&release, 1, 4);
+    CHECK_EQUAL(log.length(), 2);
+}
+
+CASE(a_release_to_the_block_reaches_no_other) {
+    SyncLog log;
+    Release release = release_of(40, 7);
+    release.block_scope = true;
+    log.append(&release, 40, 8);
+    CHECK(!knows(knowing(log, 1), 40, 7));
+    CHECK(covers(knowing(log, 1), other, 40, 7, other));
+}
+
+CASE(what_a_releasing_thread_had_learnt_is_passed_on) {
+    SyncLog first, second, third;
+    Release start = release_of(3, 5);
+    first.append(&start, 3, 6);
+    Release middle = release_of(70, 2, 6);
+    middle.known = knowing(first, 1);
+    second.append(&middle, 70, 3);
+    Release last = release_of(80, 2, 7);
+    last.known = knowing(second, 1);
+    third.append(&last, 80, 3);
+    const VectorClock* clock = knowing(third, 1);
+    CHECK(knows(clock, 3, 5) && !knows(clock, 3, 6) && covers(clock, 6, 70, 2, own) && covers(clock, 7, 80, 2, own));
+    // Not by a beginning of a log that ends before it.
+    SyncLog later;
+    Release nothing = release_of(90, 1, 8);
+    later.append(&nothing, 90, 2);
+    later.append(&middle, 70, 3);
+    CHECK(knows(knowing(later, 2), 3, 5) && !knows(knowing(later, 1), 3, 5));
+}

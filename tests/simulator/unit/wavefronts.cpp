@@ -1,0 +1,216 @@
+// From a request of a warp to 32-byte sectors and wavefronts: patterns whose cost is known, and a model for the rest.
+#include "checks/request.h"
+#include "checks/state.h"
+
+#include "seed.h"
+#include "unit.h"
+
+using namespace sim;
+using namespace sim::checks;
+
+namespace {
+
+// Counts one request with nothing else around it.
+class Counted {
+  public:
+    Counted(Space space, unsigned size_log2) {
+        static TouchedSectors touched;
+        static NumberSet numbers;
+        worker_.sectors = &touched;
+        worker_.numbers = &numbers;
+        site_.space = space;
+        site_.access = Access::read;
+        site_.size_log2 = static_cast<uint8_t>(size_log2);
+        site_.origin = 1;  // in no arena
+    }
+
+    // entry_of(lane), in accesses from the start; of the lanes in the mask.
+    template <typename F>
+    Counters all(F entry_of, uint32_t lanes = ~0u) {
+        Request request = {};
+        for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
+            if (!(lanes >> lane & 1)) continue;
+            request.lane[request.count] = lane;
+            request.entry[request.count++] = entry_of(lane);
+        }
+        request.even = request.count == 1;
+        return count(request);
+    }
+    Counters stride(uint32_t step, uint32_t first = 0) {
+        return all([=](unsigned lane) { return first + step * lane; });
+    }
+    // The same as a request of which only the first entry and the step are known, where there is a formula.
+    bool has_formula(unsigned lanes, int32_t step) { return RequestCounter(site_, worker_).has_formula(lanes, step); }
+    Counters even(uint32_t first, int32_t step, unsigned lanes) {
+        Request request = {};
+        request.even = true;
+        request.count = lanes;
+        request.step = step;
+        request.entry[0] = first;
+        request.lane[lanes - 1] = lanes - 1;
+        return count(request);
+    }
+
+  private:
+    Counters count(const Request& request) {
+        site_.counters = {};
+        RequestCounter(site_, worker_).count(request);
+        return site_.counters;
+    }
+    AccessSite site_ = {};
+    WorkerState worker_ = {};
+};
+
+struct Pattern {
+    unsigned size_log2;
+    uint32_t step;  // in accesses
+    unsigned wavefronts;
+};
+
+bool equal(const Counters& a, const Counters& b) {
+    return a.accesses == b.accesses && a.requests == b.requests && a.bytes == b.bytes && a.sectors == b.sectors &&
+           a.ideal_sectors == b.ideal_sectors && a.wavefronts == b.wavefronts &&
+           a.ideal_wavefronts == b.ideal_wavefronts && a.worst_ways == b.worst_ways;
+}
+
+}  // namespace
+
+CASE(strides_over_the_banks) {
+    // clang-format off
+    const Pattern patterns[] = {
+        {2, 0, 1}, {2, 1, 1}, {2, 2, 2}, {2, 3, 1}, {2, 4, 4}, {2, 8, 8}, {2, 16, 16}, {2, 31, 1}, {2, 32, 32}, {2, 33, 1},
+        {3, 0, 1}, {3, 1, 2}, {3, 2, 4}, {3, 16, 32}, {3, 17, 2},
+        {4, 0, 2}, {4, 1, 4}, {4, 2, 8}, {4, 8, 32}, {4, 9, 4},
+        {1, 0, 1}, {1, 1, 1}, {1, 2, 1}, {1, 4, 2}, {1, 64, 32},
+        {0, 1, 1}, {0, 4, 1}, {0, 8, 2}, {0, 128, 32},
+    };
+    // clang-format on
+    for (Pattern pattern : patterns) {
+        Counters counters = Counted(Space::shared, pattern.size_log2).stride(pattern.step);
+        CHECK_EQUAL(counters.wavefronts, pattern.wavefronts);
+        CHECK_EQUAL(counters.accesses, 32);
+        CHECK_EQUAL(counters.requests, 1);
+        CHECK_EQUAL(counters.sectors, 0);
+    }
+}
+
+CASE(lanes_that_want_the_same_word_share_a_wavefront) {
+    Counted floats(Space::shared, 2);
+    CHECK_EQUAL(floats.all([](unsigned lane) { return lane / 2; }).wavefronts, 1);
+    CHECK_EQUAL(floats.all([](unsigned lane) { return 32 * (lane % 2); }).wavefronts, 2);
+    CHECK_EQUAL(floats.all([](unsigned lane) { return 32 * (lane / 8); }).wavefronts, 4);
+    CHECK_EQUAL(floats.all([](unsigned lane) { return 32 * (lane / 8); }).bytes, 16);
+    Counted bytes(Space::shared, 0);  // four lanes to a word
+    CHECK_EQUAL(bytes.all([](unsigned lane) { return lane % 4; }).wavefronts, 1);
+}
+
+CASE(wide_accesses_are_served_in_halves_and_quarters) {
+    Counted pairs(Space::shared, 3), fours(Space::shared, 4);
+    auto own = [](unsigned lane) { return lane; };
+    CHECK_EQUAL(pairs.all(own, 0x0000ffff).wavefronts, 1);
+    CHECK_EQUAL(pairs.all(own, 0xffff0000).wavefronts, 1);
+    CHECK_EQUAL(fours.all(own, 0x000000ff).wavefronts, 1);
+    CHECK_EQUAL(fours.all(own, 0x0000ffff).wavefronts, 2);
+    CHECK_EQUAL(fours.all(own, 0x00010001).wavefronts, 2);
+    // Neighbours that agree let two halves, or two quarters, be served together.
+    CHECK_EQUAL(pairs.all([](unsigned lane) { return lane / 2; }).wavefronts, 1);
+    CHECK_EQUAL(pairs.all([](unsigned lane) { return lane % 2 + lane / 4 * 2; }).wavefronts, 1);
+    CHECK_EQUAL(pairs.all([](unsigned lane) { return lane % 16; }).wavefronts, 2);
+    CHECK_EQUAL(fours.all([](unsigned lane) { return lane / 2; }).wavefronts, 2);
+    CHECK_EQUAL(fours.all([](unsigned) { return 3u; }, 0x0000ffff).wavefronts, 1);
+    CHECK_EQUAL(fours.all([](unsigned) { return 3u; }).wavefronts, 2);
+}
+
+CASE(small_accesses_at_random_cost_what_a_model_says) {
+    unit::Random random(4);
+    for (unsigned turn = 0; turn < 2000; ++turn) {
+        unsigned size_log2 = random.below(3), spread = 1u << random.below(12);
+        uint32_t lanes = turn % 3 ? static_cast<uint32_t>(random.word()) | 1 : ~0u, entry[32];
+        for (uint32_t& one : entry) one = random.below(spread);
+        // As many as the bank with the most different words has.
+        unsigned most = 0, words_in_all = 0;
+        for (unsigned bank = 0; bank < 32; ++bank) {
+            unsigned words = 0;
+            for (unsigned i = 0; i < 32; ++i) {
+                uint32_t word = entry[i] << size_log2 >> 2;
+                bool counts = (lanes >> i & 1) && word % 32 == bank;
+                for (unsigned j = 0; j < i; ++j)
+                    counts = counts && !((lanes >> j & 1) && (entry[j] << size_log2 >> 2) == word);
+                words += counts;
+            }
+            if (most < words) most = words;
+            words_in_all += words;
+        }
+        Counters counters = Counted(Space::shared, size_log2).all([&](unsigned lane) { return entry[lane]; }, lanes);
+        CHECK_EQUAL(counters.wavefronts, most);
+        CHECK_EQUAL(counters.ideal_wavefronts, (words_in_all + 31) / 32);
+        CHECK_EQUAL(counters.worst_ways, (most + counters.ideal_wavefronts - 1) / counters.ideal_wavefronts);
+    }
+}
+
+CASE(a_formula_gives_what_counting_lane_by_lane_gives) {
+    unit::Random random(5);
+    for (unsigned turn = 0; turn < 4000; ++turn) {
+        Space space = turn % 2 ? Space::shared : Space::global;
+        unsigned size_log2 = random.below(5), lanes = turn % 3 ? 32 : 2 + random.below(31);
+        int32_t step = static_cast<int32_t>(random.below(turn % 5 ? 5 : 200)) - (turn % 7 ? 0 : 2);
+        uint32_t first = 10000 + random.below(64);
+        Counted counted(space, size_log2);
+        if (!counted.has_formula(lanes, step)) continue;
+        auto entry_of = [=](unsigned lane) { return first + static_cast<uint32_t>(step) * lane; };
+        Counters slow = counted.all(entry_of, lanes == 32 ? ~0u : (1u << lanes) - 1);
+        CHECK(equal(counted.even(first, step, lanes), slow));
+    }
+}
+
+CASE(strides_over_the_sectors) {
+    // clang-format off
+    const struct { unsigned size_log2; uint32_t step, first; unsigned sectors, ideal; } patterns[] = {
+        {2, 0, 0, 1, 1}, {2, 1, 0, 4, 4}, {2, 1, 1, 5, 4}, {2, 1, 8, 4, 4}, {2, 2, 0, 8, 4}, {2, 8, 0, 32, 4}, {2, 32, 0, 32, 4},
+        {3, 1, 0, 8, 8}, {3, 2, 0, 16, 8}, {4, 1, 0, 16, 16}, {4, 2, 0, 32, 16}, {1, 1, 0, 2, 2}, {1, 1, 1, 3, 2},
+        {0, 1, 0, 1, 1}, {0, 1, 16, 2, 1}, {0, 32, 0, 32, 1},
+    };
+    // clang-format on
+    for (auto& pattern : patterns) {
+        Counters counters = Counted(Space::global, pattern.size_log2).stride(pattern.step, pattern.first);
+        CHECK_EQUAL(counters.sectors, pattern.sectors);
+        CHECK_EQUAL(counters.ideal_sectors, pattern.ideal);
+        CHECK_EQUAL(counters.bytes, (pattern.step ? 32u : 1u) << pattern.size_log2);
+        CHECK_EQUAL(counters.wavefronts, 0);
+    }
+}
+
+CASE(sectors_at_random_are_the_distinct_ones) {
+    unit::Random random(6);
+    for (unsigned turn = 0; turn < 1000; ++turn) {
+        unsigned size_log2 = random.below(5);
+        uint32_t entry[32], spread = 1u << random.below(14);
+        for (uint32_t& one : entry) one = random.below(spread);
+        unsigned sectors = 0, distinct = 0;
+        for (unsigned i = 0; i < 32; ++i) {
+            bool new_sector = true, is_new = true;
+            for (unsigned j = 0; j < i; ++j) {
+                new_sector = new_sector && entry[j] << size_log2 >> 5 != entry[i] << size_log2 >> 5;
+                is_new = is_new && entry[j] != entry[i];
+            }
+            sectors += new_sector;
+            distinct += is_new;
+        }
+        Counters counters = Counted(Space::global, size_log2).all([&](unsigned lane) { return entry[lane]; });
+        CHECK_EQUAL(counters.sectors, sectors);
+        CHECK_EQUAL(counters.bytes, distinct << size_log2);
+    }
+}
+
+CASE(touched_sectors_are_marked_in_words_of_64) {
+    static uint64_t read[4], written[4];
+    TouchedSectors touched = {{read, written}, 4, {4, 4}, {0, 0}};
+    touched.touch(false, 60, 130);
+    touched.touch(true, 5, 5);
+    touched.touch(true, 300, 300);  // beyond all memory
+    for (unsigned sector = 0; sector < 256; ++sector) {
+        CHECK_EQUAL(read[sector / 64] >> (sector % 64) & 1, sector >= 60 && sector <= 130);
+        CHECK_EQUAL(written[sector / 64] >> (sector % 64) & 1, sector == 5);
+    }
+    CHECK(touched.first[0] == 0 && touched.last[0] == 2 && touched.first[1] == 0 && touched.last[1] == 0);
+}
