@@ -5,7 +5,7 @@ from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, betwee
 WIDE = Bar(
     "global_bytes / requests",
     at_least=250,
-    look="A warp's request moves 32 elements unless each thread moves a pack: 16 bytes for each make 512.",
+    look="A warp's request moves 32 elements unless each thread makes a vectorised access: 16 bytes for each make 512.",
 )
 
 
@@ -37,9 +37,9 @@ residual_add = Exercise(
         Case("one element", n=1),
         Case("two elements", n=2),
         Case("three elements", n=3),
-        Case("one less than a warp's packs", n=127),
-        Case("one warp's packs", n=128),
-        Case("one more than a warp's packs", n=129),
+        Case("one less than a warp's vectorised access", n=127),
+        Case("one vectorised access of a warp", n=128),
+        Case("one more than a warp's vectorised access", n=129),
         Case("one more than a block", n=257),
         Case("a prime length", n=10007),
         Case("all start one element past a boundary", n=1000, offsets={"x": 1, "residual": 1, "out": 1}),
@@ -61,14 +61,14 @@ residual_add = Exercise(
     bench=[Bench("small", n=4096), Bench("large", n=16384 * 4096)],
     torch_baseline=lambda x, residual: x + residual,
     hints=[
-        "Make one element per thread right first, with its guard. Then ask: how many threads does a pack of 16 bytes "
-        "save?",
+        "Make one element per thread right first, with its guard. Then ask: how many threads does a vectorised access "
+        "of 16 bytes save?",
         "A uint4 is 16 bytes: one load through a const uint4* reads 16 / sizeof(T) elements, if its address is a multiple of 16. "
-        "Let thread i add pack i, and let a few threads add, one by one, what is before the first such address and after "
-        "the last whole pack.",
-        "In the launcher: past = address % 16 of each pointer. If the three differ, start the kernel with packs of "
-        "one element. If they agree, head = min(n, (16 - past) % 16 / sizeof(T)), packs = (n - head) / width, and "
-        "the tail begins at head + packs * width. Start at least one block, and index with long long.",
+        "Let thread i add vector i, 16 bytes, and let a few threads add, one by one, what is before the first such "
+        "address and after the last whole vector.",
+        "In the launcher: past = address % 16 of each pointer. If the three differ, start the kernel with vectors of "
+        "one element. If they agree, head = min(n, (16 - past) % 16 / sizeof(T)), vectors = (n - head) / width, and "
+        "the tail begins at head + vectors * width. Start at least one block, and index with long long.",
     ],
 )
 
@@ -104,9 +104,9 @@ parallel_residual = Exercise(
         Case("one element", n=1),
         Case("two elements", n=2),
         Case("three elements", n=3),
-        Case("one less than a warp's packs", n=127),
-        Case("one warp's packs", n=128),
-        Case("one more than a warp's packs", n=129),
+        Case("one less than a warp's vectorised access", n=127),
+        Case("one vectorised access of a warp", n=128),
+        Case("one more than a warp's vectorised access", n=129),
         Case("a prime length", n=10007),
         Case(
             "all start one element past a boundary",
@@ -138,8 +138,8 @@ parallel_residual = Exercise(
     hints=[
         "It is the residual add with one more tensor. What must stay in a register between the two additions?",
         "Convert all three elements to float, add, and convert the sum once: a half-precision sum in between would "
-        "be rounded twice. 16-byte packs need all four addresses to have the same remainder by 16.",
-        "Copy your residual_add, add the third pointer to the kernel, the pack function and the alignment test, and "
+        "be rounded twice. Accesses of 16 bytes need all four addresses to have the same remainder by 16.",
+        "Copy your residual_add, add the third pointer to the kernel, the function that adds a vector and the alignment test, and "
         "write static_cast<T>(static_cast<float>(a) + (static_cast<float>(b) + static_cast<float>(c))).",
     ],
 )

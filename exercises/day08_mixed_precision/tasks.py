@@ -96,7 +96,7 @@ mixed_precision_attention = Exercise(
     kind="implement",
     points=20,
     summary="""\
-out = softmax(scale * q k^T) v for f16 and bf16, both products on tensor cores through nvcuda::wmma with sums in f32;
+out = softmax(scale * q k^T) v for f16 and bf16, both products on tensor cores through nvcuda::wmma with accumulators in f32;
 maximum, exponentials and sum of each row in f32; the weights rounded once for the second product, the output once at the
 end. One kernel, no working memory. head_dim is 32, 64, 80, 96 or 128; any lengths. With `causal`, query i sees the keys up to
 i + key_len - query_len; a query that sees no key gives zeros. With no keys at all, every output is zero; with no queries
@@ -245,7 +245,7 @@ is 32 or 64; mask and empty input as in mixed_precision_attention.""",
         "weights are sums of many terms: in f16 they overflow or stop growing. Only products' inputs may be short.",
         "float q_row[DIM], o[DIM], m = -INFINITY, l = 0. Per tile: float scores, new_m, base (0 if new_m is -INFINITY), "
         "correction = expf(m - base) for l and o, then p = expf(s[j] - base), l += p, o[d] += p * value. At the end "
-        "put(out + d, l > 0 ? o[d] / l : 0).",
+        "out[d] = static_cast<T>(l > 0 ? o[d] / l : 0).",
     ],
 )
 
@@ -297,7 +297,7 @@ and empty input as in mixed_precision_attention.""",
         "logarithm?",
         "exp(score) * exp(-base) equals exp(score - base) on paper. But exp(score) is rounded to f16 on the way, whose range "
         "ends at 65504 = exp(11.09), and whose smallest number is exp(-16.6).",
-        "Subtract before the exponential: put(&p[j], expf(s[j] - base)). The largest weight is then exactly 1, for every row. "
+        "Subtract before the exponential: p[j] = static_cast<T>(expf(s[j] - base)). The largest weight is then exactly 1, for every row. "
         "`shrink` is no longer needed.",
     ],
 )

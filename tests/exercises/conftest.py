@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,15 +16,21 @@ from grader.building.build import compile_kernel
 from grader.course import Course, Entry
 from grader.errors import GraderError
 from grader.present.terminal import as_text
+from grader.source import course_headers
 from grader.verdict import Verdict
 
 ROOT = Path(__file__).parents[2]
 COURSE = Course(ROOT)
+_OWN_INCLUDE = re.compile(r'^#include "(llmk/\w+\.cuh)"\n', re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """One mistake: a change of the solution, or a file of its own; where it must fail and what a learner must read."""
+    """One mistake: a change of the solution, or a file of its own; where it must fail and what a learner must read.
+
+    What is changed may also stand in a header of the course that the solution includes: the header's text then stands in
+    the file, as if the learner had written it there.
+    """
 
     entry: Entry
     name: str
@@ -41,11 +48,27 @@ class Wrong:
         if self.file:
             return (self.entry.wrong_kernels.parent / self.file).read_text()
         solution = self.entry.solution.read_text()
+        if self.find not in solution:
+            solution = with_headers_pasted(solution)
         found = solution.count(self.find)
         assert found == self.count, (
             f"{self.name!r}: {self.find!r} occurs {found} times in the solution, not {self.count}"
         )
         return solution.replace(self.find, self.replace)
+
+
+def with_headers_pasted(text: str) -> str:
+    """A kernel file with the text of the headers that it includes, each once, and no ``#include`` of them any more."""
+    pasted: set[str] = set()
+
+    def paste(include: re.Match[str]) -> str:
+        if include[1] in pasted:
+            return ""
+        pasted.add(include[1])
+        header = (course_headers.FOLDER.parent / include[1]).read_text().replace("#pragma once\n", "")
+        return _OWN_INCLUDE.sub(paste, header)
+
+    return _OWN_INCLUDE.sub(paste, text)
 
 
 def described(entry: Entry) -> dict:

@@ -11,10 +11,13 @@ from grader.comparison.compare import compare
 from grader.course import Entry
 from grader.course.task import Call, Case, Exercise, torch_dtype
 from grader.course.tolerance import LARGEST
+from grader.source import course_headers
 from tests.exercises.conftest import COURSE, ROOT, described
 from tests.seeds import SEED
 
 ENTRIES = COURSE.exercises
+LONG_RUN = 25
+"""Lines that two solutions may share in a row, blank ones not counted."""
 CONSTANTS = ("zeros", "ones", "the mean", "the mean of each row", "noise", "NaN")
 
 
@@ -88,6 +91,17 @@ def test_solving_only_adds_lines(entry: Entry) -> None:
         assert any(line == other for other in solution), f"the solution lacks, at its place: {line}"
 
 
+def test_no_long_run_of_lines_stands_in_two_solutions() -> None:
+    """What several solutions need stands in a header of the course (``lessons/llmk``), once."""
+    places: dict[tuple[str, ...], str] = {}
+    for entry in ENTRIES:
+        lines = [line.strip() for line in entry.solution.read_text().splitlines() if line.strip()]
+        for start in range(len(lines) - LONG_RUN):
+            run = tuple(lines[start : start + LONG_RUN + 1])
+            other = places.setdefault(run, entry.name)
+            assert other == entry.name, f"{entry.name} and {other} share more than {LONG_RUN} lines, from: {run[0]}"
+
+
 @pytest.mark.parametrize("entry", ENTRIES, ids=names)
 def test_only_exercises_have_things_to_do(entry: Entry) -> None:
     has = "TODO" in entry.skeleton.read_text()
@@ -96,10 +110,11 @@ def test_only_exercises_have_things_to_do(entry: Entry) -> None:
 
 
 @every_exercise
-def test_kernels_include_cuda_headers_only(entry: Entry) -> None:
+def test_kernels_include_headers_of_cuda_and_of_the_course_only(entry: Entry) -> None:
     for file in (entry.skeleton, entry.solution, *entry.designs):
         for include in re.findall(r"#include\s*([<\"].*?[>\"])", file.read_text()):
-            assert include.startswith("<"), f"{file.name} includes {include}"
+            own = include[1:-1] in course_headers.names()
+            assert include.startswith("<") or own, f"{file.name} includes {include}"
 
 
 @every_exercise
