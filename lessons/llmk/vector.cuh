@@ -60,7 +60,8 @@ inline int bytes_past_16(const void* pointer) {
     return static_cast<int>(reinterpret_cast<std::uintptr_t>(pointer) % 16);
 }
 
-// Whether all of these are multiples of 16 bytes: then every row of `row_elements` elements starts at one, too.
+// Whether all these addresses, and the bytes of a row of `row_elements` elements, are multiples of 16: then every row starts
+// at such an address. `row_elements` is 0 where the length of the rows is no question.
 template <typename T, typename... Pointers>
 bool rows_are_aligned(long long row_elements, const T* first, Pointers... others) {
     const bool aligned = bytes_past_16(first) == 0 && row_elements * static_cast<long long>(sizeof(T)) % 16 == 0;
