@@ -11,7 +11,7 @@ constexpr int kThreads = 256;
 
 // TODO: a kernel template over the dtype T. Begin with one element per thread and its guard (version 2 of the lesson),
 // TODO: and get the stage "correct" to pass. Then let each thread move 16 bytes per access (version 4), and mind
-// TODO: tensors that do not start at a multiple of 16 bytes, and lengths that are not a multiple of the pack.
+// TODO: tensors that do not start at a multiple of 16 bytes, and lengths that are not a multiple of the vector.
 
 template <typename T>
 void launch(const T* x, const T* residual, T* out, long long n, cudaStream_t stream) {

@@ -5,7 +5,7 @@ from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, betwee
 WIDE = Bar(
     "global_bytes / requests",
     at_least=250,
-    look="A warp's request moves 32 elements unless each thread moves a pack: 16 bytes for each make 512.",
+    look="A warp's request moves 32 elements unless each thread makes a vectorised access: 16 bytes for each make 512.",
 )
 
 
@@ -34,9 +34,9 @@ residual_add = Exercise(
         Case("one element", n=1),
         Case("two elements", n=2),
         Case("three elements", n=3),
-        Case("one less than a warp's packs", n=127),
-        Case("one warp's packs", n=128),
-        Case("one more than a warp's packs", n=129),
+        Case("one less than a warp's vectorised access", n=127),
+        Case("one vectorised access of a warp", n=128),
+        Case("one more than a warp's vectorised access", n=129),
         Case("one more than a block", n=257),
         Case("a prime length", n=10007),
         Case("all start one element past a boundary", n=1000, offsets={"x": 1, "residual": 1, "out": 1}),
@@ -88,9 +88,9 @@ parallel_residual = Exercise(
         Case("one element", n=1),
         Case("two elements", n=2),
         Case("three elements", n=3),
-        Case("one less than a warp's packs", n=127),
-        Case("one warp's packs", n=128),
-        Case("one more than a warp's packs", n=129),
+        Case("one less than a warp's vectorised access", n=127),
+        Case("one vectorised access of a warp", n=128),
+        Case("one more than a warp's vectorised access", n=129),
         Case("a prime length", n=10007),
         Case(
             "all start one element past a boundary",

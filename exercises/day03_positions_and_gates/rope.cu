@@ -1,15 +1,9 @@
 // Rotary position embedding, rotate-half: channel i of each head turns with channel i + rotary_dim / 2.
-#include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-__device__ float to_float(float x) { return x; }
-__device__ float to_float(__half x) { return __half2float(x); }
-__device__ float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
-__device__ void store(float* p, float x) { *p = x; }
-__device__ void store(__half* p, float x) { *p = __float2half(x); }
-__device__ void store(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
+#include "llmk/vector.cuh"
 
 // TODO: a kernel that computes cos and sin of each angle once per token and turns every head with them. Channels from
 // rotary_dim on are copied. (The course's own kernel is a template over the number of channels in one access.)

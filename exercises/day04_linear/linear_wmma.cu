@@ -1,4 +1,4 @@
-// Linear layer on tensor cores through WMMA: f16 or bf16 in, f32 sums, out = x weight^T + bias.
+// Linear layer on tensor cores through WMMA: f16 or bf16 in, f32 accumulators, out = x weight^T + bias.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -7,9 +7,6 @@
 namespace wmma = nvcuda::wmma;
 
 constexpr int kTile = 128;  // a block makes kTile x kTile outputs
-
-__device__ void put(__half* p, float x) { *p = __float2half(x); }
-__device__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
 
 // TODO: a kernel, template <typename T>, whose warps multiply 16 x 16 x 16 tiles with wmma::mma_sync.
 

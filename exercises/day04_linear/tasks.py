@@ -141,7 +141,7 @@ linear_register_tiled = Exercise(
 
 linear_wmma = Exercise(
     operator="linear",
-    summary="""The same product for f16 and bf16 with sums in f32 and one rounding at the end, on tensor cores through
+    summary="""The same product for f16 and bf16 with accumulators in f32 and one rounding at the end, on tensor cores through
     nvcuda::wmma. Any sizes, and empty input, as in linear: what lies outside the matrices counts as zero. (On a GPU: at least half of cuBLAS at 4096.)""",
     launchers=LINEAR.format(name="linear_wmma_{dtype}"),
     dtypes=("f16", "bf16"),

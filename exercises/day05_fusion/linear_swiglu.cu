@@ -1,4 +1,4 @@
-// Gate, up and SwiGLU in one kernel, f16 or bf16 in, f32 sums: out = silu(x gate_weight^T) * (x up_weight^T).
+// Gate, up and SwiGLU in one kernel, f16 or bf16 in, f32 accumulators: out = silu(x gate_weight^T) * (x up_weight^T).
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -8,9 +8,6 @@ namespace wmma = nvcuda::wmma;
 
 constexpr int kTileRows = 128;  // a block makes kTileRows x kTileFeatures outputs
 constexpr int kTileFeatures = 64;
-
-__device__ void put(__half* p, float x) { *p = __float2half(x); }
-__device__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
 
 // For a gate below -88, exp(-gate) is infinity and the quotient 0, as it should be.
 __device__ float gated(float gate, float up) { return gate / (1.0f + __expf(-gate)) * up; }

@@ -1,4 +1,4 @@
-// RMSNorm and the linear layer behind it in one kernel, f16 or bf16 in, f32 sums:
+// RMSNorm and the linear layer behind it in one kernel, f16 or bf16 in, f32 accumulators:
 // out = (x / sqrt(mean(x^2) + eps) * norm_weight) weight^T.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -8,9 +8,6 @@
 namespace wmma = nvcuda::wmma;
 
 constexpr int kTile = 128;  // a block makes kTile x kTile outputs
-
-__device__ void put(__half* p, float x) { *p = __float2half(x); }
-__device__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
 
 // TODO: a kernel, template <typename T>, that multiplies tiles of x and weight as day 4's linear_wmma does, and sums the
 // squares of each row while its pieces lie in shared memory.

@@ -24,7 +24,7 @@ def torch_normed_product(x, norm_weight, weight, eps):
 rms_norm_linear = Exercise(
     summary="""out = (x / sqrt(mean(x^2) + eps) * norm_weight) weight^T for x [rows, in_features] and weight
     [out_features, in_features], in one kernel that reads each row of x once for each tile of outputs and stores nothing but
-    out. f16 and bf16 with sums in f32; squares and products of x may be too large for its dtype. Any sizes; with no
+    out. f16 and bf16 with accumulators in f32; squares and products of x may be too large for its dtype. Any sizes; with no
     in_features every output is 0, with no rows or no out_features there is nothing to do.""",
     launchers="""void rms_norm_linear_{dtype}(const {T}* x, const {T}* norm_weight, const {T}* weight, {T}* out, int rows,
                  int in_features, int out_features, float eps, cudaStream_t stream)""",
@@ -98,7 +98,7 @@ def gated_product(x, gate_weight, up_weight):
 linear_swiglu = Exercise(
     summary="""out = silu(x gate_weight^T) * (x up_weight^T), with silu(g) = g / (1 + exp(-g)), for x [rows, in_features] and
     both weights [hidden, in_features]: the first half of the MLP of Qwen2 and Llama. One kernel that reads a tile of x once
-    for both products and writes neither of them. f16 and bf16 with sums in f32, rounded once. Any sizes; with no in_features
+    for both products and writes neither of them. f16 and bf16 with accumulators in f32, rounded once. Any sizes; with no in_features
     every output is 0, with no rows or hidden features there is nothing to do.""",
     launchers="""void linear_swiglu_{dtype}(const {T}* x, const {T}* gate_weight, const {T}* up_weight, {T}* out, int rows,
                  int in_features, int hidden, cudaStream_t stream)""",

@@ -9,6 +9,9 @@
 
 #include <cmath>
 
+#include "llmk/reduce.cuh"
+#include "llmk/softmax.cuh"
+
 constexpr int kQueries = 8;  // of one block
 constexpr int kKeys = 64;    // of one tile
 constexpr int kLanes = 8;    // lanes that share a query: each computes some of the scores and some of the columns
@@ -61,8 +64,8 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
         }
 
         // The online softmax. The lanes of a group agree on the maximum by shuffles.
-        for (int bit = 1; bit < kLanes; bit *= 2) new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, bit));
-        const float base = new_m == -INFINITY ? 0.0f : new_m;  // nothing seen yet: -inf - -inf would be NaN
+        new_m = llmk::warp_max<kLanes>(new_m);
+        const float base = llmk::base_of(new_m);
         const float correction = expf(m - base);
         m = new_m;
         l *= correction;

@@ -5,6 +5,9 @@
 
 #include <cmath>
 
+#include "llmk/softmax.cuh"
+#include "llmk/tile.cuh"
+
 constexpr int kQueries = 64;  // of one block: one thread each
 constexpr int kKeys = 32;     // of one tile
 
@@ -19,14 +22,9 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
     const size_t head = blockIdx.y;
     q += (head * query_len + query) * DIM;
     out += (head * query_len + query) * DIM;
-    k += head * key_len * DIM;
-    v += head * key_len * DIM;
 
-    float q_row[DIM], o[DIM];
-    for (int d = 0; d < DIM; ++d) {
-        q_row[d] = query < query_len ? q[d] * scale : 0.0f;
-        o[d] = 0;
-    }
+    float q_row[DIM], o[DIM] = {};
+    for (int d = 0; d < DIM; ++d) q_row[d] = query < query_len ? q[d] * scale : 0.0f;
     float m = -INFINITY;  // the largest score so far
     float l = 0;          // the sum of exp(score - m) so far; o is the sum of exp(score - m) * v
 
@@ -34,12 +32,8 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
     const int block_visible = causal ? min(first_query + kQueries, query_len) + key_len - query_len : key_len;
     for (int first_key = 0; first_key < block_visible; first_key += kKeys) {
         __syncthreads();  // everyone is done with the tile before
-        for (int i = threadIdx.x; i < kKeys * DIM; i += kQueries) {
-            const int row = i / DIM, column = i % DIM;
-            const bool exists = first_key + row < key_len;
-            k_tile[row][column] = exists ? k[static_cast<size_t>(first_key + row) * DIM + column] : 0.0f;
-            v_tile[row][column] = exists ? v[static_cast<size_t>(first_key + row) * DIM + column] : 0.0f;
-        }
+        const size_t tile = (head * key_len + first_key) * DIM;
+        llmk::load_keys_and_values<DIM, kQueries>(k_tile, v_tile, k + tile, v + tile, key_len - first_key);
         __syncthreads();  // the tile is here
 
         float s[kKeys];
@@ -50,7 +44,7 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
             s[j] = first_key + j < visible ? sum : -INFINITY;
             new_m = fmaxf(new_m, s[j]);
         }
-        const float base = new_m == -INFINITY ? 0.0f : new_m;  // nothing seen yet: -inf - -inf would be NaN
+        const float base = llmk::base_of(new_m);
 
         for (int j = 0; j < kKeys; ++j) {
             const float p = expf(s[j] - base);
@@ -61,7 +55,7 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
     }
 
     if (query >= query_len) return;
-    const float inverse = l > 0 ? 1 / l : 0.0f;  // a query that sees no key gives zeros
+    const float inverse = llmk::inverse_of(l);
     for (int d = 0; d < DIM; ++d) out[d] = o[d] * inverse;
 }
 

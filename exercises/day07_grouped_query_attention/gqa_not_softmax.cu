@@ -7,14 +7,10 @@
 
 #include <cmath>
 
+#include "llmk/reduce.cuh"
+
 constexpr int kWarps = 4;  // of one block
 constexpr int kColumns = 4;
-constexpr unsigned kAllLanes = 0xffffffffu;
-
-__device__ float warp_sum(float x) {
-    for (int reach = 16; reach > 0; reach /= 2) x += __shfl_xor_sync(kAllLanes, x, reach);
-    return x;
-}
 
 __global__ void attend(const float* q, const float* k, const float* v, float* out, int batch, int heads, int kv_heads,
                        int query_len, int key_len, int head_dim, float scale, bool causal) {
@@ -36,7 +32,7 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
         const float* v_row = v + (first_key + key) * head_dim;
         float sum = 0;
         for (int d = lane; d < head_dim; d += 32) sum += q_row[d] * k_row[d];
-        const float weight = tanhf(warp_sum(sum) * scale);
+        const float weight = tanhf(llmk::warp_sum(sum) * scale);
         for (int c = 0; c < kColumns; ++c) {
             const int d = lane + 32 * c;
             if (d < head_dim) o[c] += weight * v_row[d];

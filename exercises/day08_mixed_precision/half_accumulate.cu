@@ -7,11 +7,10 @@
 
 #include <cmath>
 
+#include "llmk/tile.cuh"
+
 constexpr int kQueries = 64;  // of one block: one thread each
 constexpr int kKeys = 32;     // of one tile
-
-__device__ __forceinline__ void put(__half* p, float x) { *p = __float2half(x); }
-__device__ __forceinline__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
 
 template <typename T, int DIM>
 __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len, int key_len, float scale,
@@ -24,27 +23,20 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
     const size_t head = blockIdx.y;
     q += (head * query_len + query) * DIM;
     out += (head * query_len + query) * DIM;
-    k += head * key_len * DIM;
-    v += head * key_len * DIM;
 
     T q_row[DIM], o[DIM];
     for (int d = 0; d < DIM; ++d) {
         q_row[d] = query < query_len ? q[d] : T(0.0f);
         o[d] = T(0.0f);
     }
-    T scaling;
-    put(&scaling, scale);
+    const T scaling = static_cast<T>(scale);
 
     const int visible = causal ? query + key_len - query_len + 1 : key_len;  // this query sees keys 0 ... visible - 1
     const int block_visible = causal ? min(first_query + kQueries, query_len) + key_len - query_len : key_len;
     for (int first_key = 0; first_key < block_visible; first_key += kKeys) {
         __syncthreads();  // everyone is done with the tile before
-        for (int i = threadIdx.x; i < kKeys * DIM; i += kQueries) {
-            const int row = i / DIM, column = i % DIM;
-            const bool exists = first_key + row < key_len;
-            k_tile[row][column] = exists ? k[static_cast<size_t>(first_key + row) * DIM + column] : T(0.0f);
-            v_tile[row][column] = exists ? v[static_cast<size_t>(first_key + row) * DIM + column] : T(0.0f);
-        }
+        const size_t tile = (head * key_len + first_key) * DIM;
+        llmk::load_keys_and_values<DIM, kQueries>(k_tile, v_tile, k + tile, v + tile, key_len - first_key);
         __syncthreads();  // the tile is here
 
         for (int j = 0; j < kKeys; ++j) {

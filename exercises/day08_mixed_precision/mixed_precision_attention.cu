@@ -1,4 +1,4 @@
-// Attention in mixed precision: f16 or bf16 in and out, tensor cores through WMMA, softmax and all sums in f32.
+// Attention in mixed precision: f16 or bf16 in and out, tensor cores through WMMA, accumulators and softmax in f32.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -7,9 +7,6 @@
 #include <cmath>
 
 namespace wmma = nvcuda::wmma;
-
-__device__ __forceinline__ void put(__half* p, float x) { *p = __float2half(x); }
-__device__ __forceinline__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
 
 // TODO: a kernel, template <typename T>, whose warps multiply S = Q K^T and O += P V with wmma::mma_sync, and keep the
 // maximum and the sum of each row in f32.

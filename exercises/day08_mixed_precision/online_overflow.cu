@@ -7,11 +7,11 @@
 
 #include <cmath>
 
+#include "llmk/softmax.cuh"
+#include "llmk/tile.cuh"
+
 constexpr int kQueries = 64;  // of one block: one thread each
 constexpr int kKeys = 32;     // of one tile
-
-__device__ __forceinline__ void put(__half* p, float x) { *p = __float2half(x); }
-__device__ __forceinline__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
 
 template <typename T, int DIM>
 __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len, int key_len, float scale,
@@ -24,14 +24,9 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
     const size_t head = blockIdx.y;
     q += (head * query_len + query) * DIM;
     out += (head * query_len + query) * DIM;
-    k += head * key_len * DIM;
-    v += head * key_len * DIM;
 
-    float q_row[DIM], o[DIM];
-    for (int d = 0; d < DIM; ++d) {
-        q_row[d] = query < query_len ? static_cast<float>(q[d]) * scale : 0.0f;
-        o[d] = 0;
-    }
+    float q_row[DIM], o[DIM] = {};
+    for (int d = 0; d < DIM; ++d) q_row[d] = query < query_len ? static_cast<float>(q[d]) * scale : 0.0f;
     float m = -INFINITY;  // the largest score so far
     float l = 0;          // the sum of exp(score - m) so far; o is the sum of exp(score - m) * v
 
@@ -39,15 +34,12 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
     const int block_visible = causal ? min(first_query + kQueries, query_len) + key_len - query_len : key_len;
     for (int first_key = 0; first_key < block_visible; first_key += kKeys) {
         __syncthreads();  // everyone is done with the tile before
-        for (int i = threadIdx.x; i < kKeys * DIM; i += kQueries) {
-            const int row = i / DIM, column = i % DIM;
-            const bool exists = first_key + row < key_len;
-            k_tile[row][column] = exists ? k[static_cast<size_t>(first_key + row) * DIM + column] : T(0.0f);
-            v_tile[row][column] = exists ? v[static_cast<size_t>(first_key + row) * DIM + column] : T(0.0f);
-        }
+        const size_t tile = (head * key_len + first_key) * DIM;
+        llmk::load_keys_and_values<DIM, kQueries>(k_tile, v_tile, k + tile, v + tile, key_len - first_key);
         __syncthreads();  // the tile is here
 
         float s[kKeys];
+        T p[kKeys];  // the weights, as a tensor core takes them
         float new_m = m;
         for (int j = 0; j < kKeys; ++j) {
             float sum = 0;
@@ -55,9 +47,8 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
             s[j] = first_key + j < visible ? sum : -INFINITY;
             new_m = fmaxf(new_m, s[j]);
         }
-        const float base = new_m == -INFINITY ? 0.0f : new_m;  // nothing seen yet: -inf - -inf would be NaN
-        T p[kKeys];
-        for (int j = 0; j < kKeys; ++j) put(&p[j], expf(s[j]));
+        const float base = llmk::base_of(new_m);
+        for (int j = 0; j < kKeys; ++j) p[j] = static_cast<T>(expf(s[j]));
         const float shrink = expf(-base);  // exp(score) * exp(-base) = exp(score - base)
 
         const float correction = expf(m - base);  // what was summed so far used the old maximum
@@ -72,8 +63,8 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
     }
 
     if (query >= query_len) return;
-    const float inverse = l > 0 ? 1 / l : 0.0f;  // a query that sees no key gives zeros
-    for (int d = 0; d < DIM; ++d) put(out + d, o[d] * inverse);
+    const float inverse = llmk::inverse_of(l);
+    for (int d = 0; d < DIM; ++d) out[d] = static_cast<T>(o[d] * inverse);
 }
 
 template <typename T>

@@ -93,7 +93,7 @@ def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, *
 
 mixed_precision_attention = Exercise(
     summary="""\
-out = softmax(scale * q k^T) v for f16 and bf16, both products on tensor cores through nvcuda::wmma with sums in f32;
+out = softmax(scale * q k^T) v for f16 and bf16, both products on tensor cores through nvcuda::wmma with accumulators in f32;
 maximum, exponentials and sum of each row in f32; the weights rounded once for the second product, the output once at the
 end. One kernel, no working memory. head_dim is 32, 64, 80, 96 or 128; any lengths. With `causal`, query i sees the keys up to
 i + key_len - query_len; a query that sees no key gives zeros. With no keys at all, every output is zero; with no queries

@@ -5,9 +5,6 @@
 
 #include <cmath>
 
-__device__ __forceinline__ void put(__half* p, float x) { *p = __float2half(x); }
-__device__ __forceinline__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
-
 // TODO: a kernel, template <typename T>, that visits no tile of keys that none of its queries sees.
 
 template <typename T>

@@ -6,6 +6,9 @@
 
 #include <cmath>
 
+#include "llmk/reduce.cuh"
+#include "llmk/softmax.cuh"
+
 constexpr int kWarps = 4;  // of a block: one query each
 
 __global__ void attend(const float* q, const float* k, const float* v, const int* offsets, const int* indices,
@@ -30,13 +33,11 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
             for (int d = 0; d < head_dim; ++d) sum += q[d] * k[static_cast<long long>(key) * head_dim + d];
             s = sum * scale;
         }
-        float new_m = fmaxf(m, s);
-        for (int step = 16; step > 0; step /= 2) new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, step));
-        const float base = new_m == -INFINITY ? 0.0f : new_m;  // no valid key yet: -inf - -inf would be NaN
+        const float new_m = llmk::warp_max(fmaxf(m, s));
+        const float base = llmk::base_of(new_m);
         const float correction = expf(m - base);
         const float p = expf(s - base);
-        float sum = p;
-        for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffff, sum, step);
+        const float sum = llmk::warp_sum(p);
         m = new_m;
         l += sum;
         for (int c = 0; c * 32 < head_dim; ++c) o[c] *= correction;

@@ -14,6 +14,7 @@ from grader.course.manifest import ALWAYS, FILE
 from grader.course.task import Exercise
 from grader.course.tolerance import LARGEST
 from grader.errors import GraderError
+from grader.source import course_headers
 
 MISTAKES, DESIGNS, HINTS = 6, 2, 3
 """How many wrong kernels, right kernels of other designs, and hints there are, at least."""
@@ -91,12 +92,16 @@ def files(draft: Draft) -> Iterator[Lack]:
 
 
 def headers(draft: Draft) -> Iterator[Lack]:
-    """A kernel file stands alone."""
+    """A kernel file includes CUDA's headers and the course's, no file of its own."""
     entry = draft.entry
+    known = course_headers.names()
     for file in (entry.skeleton, entry.solution, *entry.designs):
         for number, line in enumerate(lines_of(file), 1):
-            if re.match(r"\s*#\s*include\s*\"", line):
-                yield Lack(file, "it includes a file of its own: a kernel file includes CUDA's headers only", number)
+            include = re.match(r"\s*#\s*include\s*\"([^\"]*)", line)
+            if include and include[1] not in known:
+                yield Lack(
+                    file, f"it includes \"{include[1]}\": a kernel file has CUDA's headers and the course's", number
+                )
 
 
 def things_to_do(draft: Draft) -> Iterator[Lack]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
@@ -10,6 +11,7 @@ from msgspec import Struct
 from grader.course import Entry
 from grader.course.manifest import read_toml
 from grader.errors import GraderError
+from grader.source import course_headers
 
 Stage = Literal["builds", "correct", "safe", "efficient", "fast"]
 
@@ -28,7 +30,11 @@ class Failure(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Mistake(Failure, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One wrong kernel: the solution with a change, or a file of its own."""
+    """One wrong kernel: the solution with a change, or a file of its own.
+
+    What is changed may also stand in a header of the course that the solution includes: the header's text then stands in
+    the file, as if the learner had written it there.
+    """
 
     name: str
     find: str = ""
@@ -42,10 +48,29 @@ class Mistake(Failure, frozen=True, forbid_unknown_fields=True, kw_only=True):
         if self.file:
             return (entry.wrong_kernels.parent / self.file).read_text(encoding="utf-8")
         solution = entry.solution.read_text(encoding="utf-8")
+        if self.find not in solution:
+            solution = _with_headers_pasted(solution)
         found = solution.count(self.find) if self.find else 0
         if found != self.count:
             raise GraderError(f"{self.find!r} occurs {found} times in the solution, not {self.count}")
         return solution.replace(self.find, self.replace)
+
+
+_OWN_INCLUDE = re.compile(r'^#include "(llmk/\w+\.cuh)"\n', re.MULTILINE)
+
+
+def _with_headers_pasted(text: str) -> str:
+    """A kernel file with the text of the headers that it includes, each once, and no ``#include`` of them any more."""
+    pasted: set[str] = set()
+
+    def paste(include: re.Match[str]) -> str:
+        if include[1] in pasted:
+            return ""
+        pasted.add(include[1])
+        header = (course_headers.FOLDER.parent / include[1]).read_text(encoding="utf-8")
+        return _OWN_INCLUDE.sub(paste, header.replace("#pragma once\n", ""))
+
+    return _OWN_INCLUDE.sub(paste, text)
 
 
 class Mistakes(Struct, frozen=True, forbid_unknown_fields=True):

@@ -17,6 +17,7 @@ from pathlib import Path
 from grader.building import diagnostics
 from grader.errors import BuildError, GraderError
 from grader.simulator import hooks, library
+from grader.source.course_headers import line_directive, with_headers
 from grader.source.messages import CompilerMessage
 from grader.source.prototype import Prototype, PrototypeError, find_launchers, find_main
 from grader.source.rewrite import RewriteError, Rewritten, rewrite
@@ -188,7 +189,7 @@ def plan_kernel(
     if device == "cpu":
         return _plan_cpu(path, source, launchers, checks, compiler, operations)
     if device == "cuda":
-        return _plan_cuda(path, original, launchers, compiler, arch)
+        return _plan_cuda(path, source, launchers, compiler, arch)
     raise GraderError(f"there is no device '{device}'", "Use 'cpu' (the simulated GPU) or 'cuda'.")
 
 
@@ -252,7 +253,8 @@ def _plan_cpu(
         rewritten = rewrite(source, library.INCLUDE_DIR)
     except RewriteError as problem:
         raise diagnostics.located(path, problem) from None
-    text = _with_thunks(path, rewritten.text, source.text, launchers)
+    text = with_headers(rewritten.text, source, path.name, _translated_header)
+    text = _with_thunks(path, text, source.text, launchers)
     gcc = cxx.family == "gcc"
     flags = _CPU_FLAGS + (_GCC_FLAGS if gcc else _CLANG_FLAGS)
     gcc_version = int(cxx.version.partition(".")[0] or 0) if gcc else 0
@@ -277,18 +279,24 @@ def _plan_cpu(
 
 
 def _plan_cuda(
-    path: Path, original: str, launchers: tuple[Prototype, ...], compiler: str | Compiler | None, arch: str | None
+    path: Path, source: Source, launchers: tuple[Prototype, ...], compiler: str | Compiler | None, arch: str | None
 ) -> BuildPlan:
     nvcc = compiler if isinstance(compiler, Compiler) else find_nvcc()
     assert nvcc is not None
     if not arch:
         raise GraderError("the architecture of the GPU is not known", "Name it, for example sm_90.")
-    text = _with_thunks(path, original, original, launchers)
+    text = _with_thunks(path, with_headers(source.text, source, path.name), source.text, launchers)
     flags = ("-std=c++17", "-O3", "-lineinfo", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
     linking: tuple[str, ...] = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
     linking += ("-lcudart_static", "-ldl", "-lrt", "-lpthread")
     key = digest(["kernel", text, *flags, nvcc.identity, *linking])
-    return BuildPlan(path, "cuda", False, original, text, launchers, nvcc, flags, (), linking, key)
+    return BuildPlan(path, "cuda", False, source.text, text, launchers, nvcc, flags, (), linking, key)
+
+
+@functools.lru_cache(maxsize=32)
+def _translated_header(text: str) -> str:
+    """A header of the course as C++ for the simulator."""
+    return rewrite(text, library.INCLUDE_DIR).text
 
 
 def arch_flags(arch: str) -> tuple[str, ...]:
@@ -301,7 +309,6 @@ def arch_flags(arch: str) -> tuple[str, ...]:
 
 def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototype, ...]) -> str:
     """The text that is compiled: messages name the learner's file and lines, and each launcher has an entry point."""
-    name = path.name.replace("\\", "\\\\").replace('"', '\\"')
     # Before the first line, as nvcc does; printf and assert are the simulator's from there on.
     parts = ["#include <cuda_runtime.h>\n"]
     if "::sim::ptx::" in text:  # an asm statement was translated
@@ -310,7 +317,7 @@ def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototyp
     if program:
         # C++ forbids calling main, so it has another name here.
         parts.append("#define main grader_program\n")
-    parts += [f'#line 1 "{name}"\n', text, "" if text.endswith("\n") else "\n", f'#line 1 "{_THUNKS}"\n']
+    parts += [line_directive(1, path.name), text, "" if text.endswith("\n") else "\n", line_directive(1, _THUNKS)]
     parts += [_thunk(launcher) for launcher in launchers if launcher.name != "main"]
     if program:
         parts.append(_program_thunk(original))

@@ -254,7 +254,7 @@ def _hint(errors: list[CompilerMessage], simulated: bool) -> str:
             return f"If {name} is CUDA's, the simulator does not have it; otherwise check the spelling."
         missing = re.search(r"(\S+): No such file or directory|cannot open source file \"(\S+)\"", error.message)
         if missing:
-            return "A kernel file may include CUDA's headers and the C++ standard library."
+            return "A kernel file may include CUDA's headers, the course's (llmk/...) and the C++ standard library."
     return ""
 
 

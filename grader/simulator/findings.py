@@ -20,11 +20,14 @@ class Side:
     """read, write, atomic, volatile read..., or empty."""
     block: list[int] | None = None
     thread: list[int] | None = None
+    inside: str = ""
+    """Where in a header of the course it happened, if the line calls a function of one: ``llmk/reduce.cuh:31``."""
 
     @property
     def place(self) -> str:
-        """``flash_attention.cu:31``."""
-        return f"{Path(self.file).name}:{self.line}" if self.line else Path(self.file).name
+        """``flash_attention.cu:31``, or ``flash_attention.cu:31 (in llmk/reduce.cuh:20)``."""
+        place = f"{Path(self.file).name}:{self.line}" if self.line else Path(self.file).name
+        return f"{place} (in {self.inside})" if self.inside else place
 
     @property
     def who(self) -> str:

@@ -56,6 +56,7 @@ from grader.simulator.disassembly import operations_of
 from grader.simulator.findings import Side, SimulatorFinding
 from grader.simulator.library import INCLUDE_DIR
 from grader.simulator.symbolize import UNKNOWN, Location, Symbolizer, symbolizer
+from grader.source import course_headers
 
 
 @dataclass
@@ -384,6 +385,7 @@ class _Reader:
             data.access,
             data.block,
             data.thread,
+            place.inside,
         )
 
     def _finding(self, data: report_format.Finding) -> SimulatorFinding:
@@ -392,8 +394,8 @@ class _Reader:
         if other and data.check == "racecheck" and (other.file, other.line) < (side.file, side.line):
             # Which side came first is chance; the order of the source is not.
             side, other = other, side
-        if other and data.other and other.place == side.place and data.line and data.other.line:
-            # One merged call for two barriers: the source says which lines they are on.
+        if other and data.other and other.place == side.place and data.line and data.other.line and not side.inside:
+            # One merged call for two barriers: the source says which lines they are on (in a header, the header's).
             for this, line in ((side, data.line), (other, data.other.line)):
                 this.line, this.column = line, 0
                 this.source_line = self._source_line(Location(this.file, line))
@@ -420,6 +422,7 @@ class _Reader:
         )
         if other and (other.line or other.block is not None):
             finding.other = {**dataclasses.asdict(other), "message": told.other}
+            del finding.other["inside"]  # the message says it
         return finding
 
     def _name_sites(self, text: str) -> str:
@@ -444,8 +447,9 @@ class _Reader:
 
 @functools.cache
 def _own_headers() -> dict[str, str]:
-    """The simulator's headers, each under its path: of all files but the kernel's these alone are shown."""
-    return {str(path): str(path) for path in INCLUDE_DIR.rglob("*") if path.is_file()}
+    """The headers of the simulator and of the course, each under its path: of all files but the kernel's these alone are shown."""
+    files = [*INCLUDE_DIR.rglob("*"), *course_headers.FOLDER.glob("*.cuh")]
+    return {str(path): str(path) for path in files if path.is_file()}
 
 
 @functools.lru_cache(maxsize=16)

@@ -7,6 +7,7 @@ them in one call; columns, for the carets of findings, are read from the debug i
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import functools
 import io
 import os
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.simulator import line_table
+from grader.source.course_headers import FOLDER, header_name
 
 _INCLUDE_DIR = str(Path(__file__).parent / "include")
 
@@ -31,6 +33,8 @@ class Location:
     column: int = 0
     depth: int = 0
     """How many inlined functions lie between the instruction and this place."""
+    inside: str = ""
+    """Where in a header of the course the instruction is, if this place called it: ``llmk/reduce.cuh:31``."""
 
 
 UNKNOWN = Location()
@@ -75,7 +79,7 @@ class Symbolizer:
                 self._columns[offset] = _debug_info(self.library).column(offset - 1, location.depth)
             except Exception:  # no column is no harm: the line is known, and debug information has many shapes
                 self._columns[offset] = 0
-        return Location(location.file, location.line, self._columns.get(offset, 0), location.depth)
+        return dataclasses.replace(location, column=self._columns.get(offset, 0))
 
     def _nearby(self, address: int) -> Location:
         """Optimised code has instructions of line 0, which belong to no line or to several: the line just before."""
@@ -91,11 +95,18 @@ class Symbolizer:
         if self.source is not None:
             for depth, (file, line) in enumerate(frames):
                 if line and os.path.basename(file) == self.source.name:
-                    return Location(str(self.source), line, 0, depth)
+                    return Location(str(self.source), line, 0, depth, _in_header(frames[:depth]))
         for depth, (file, line) in enumerate(frames):
+            if name := header_name(file):  # the compiler made a function of its own of what stands in a header
+                return Location(str(FOLDER.parent / name), line, 0, depth)
             if line and not file.startswith((_INCLUDE_DIR, "/usr/")) and file != "launchers":
                 return Location(file, line, 0, depth)
         return UNKNOWN
+
+
+def _in_header(frames: Sequence[tuple[str, int]]) -> str:
+    """The innermost of these frames that lies in a header of the course."""
+    return next((f"{name}:{line}" for file, line in frames if (name := header_name(file)) and line), "")
 
 
 @functools.lru_cache(maxsize=64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from grader.source import course_headers
 from grader.source.rewrite_error import RewriteError, error_at
 from grader.source.tokens import Source
 
@@ -54,7 +55,10 @@ def _suggest(hint: str) -> str:
 
 def check_includes(source: Source, include_dir: Path | None) -> None:
     """An error for a header that a kernel file cannot have here."""
+    own = course_headers.names()
     for include in source.includes:
+        if include.name in own:
+            continue
         line, column = source.line(include.start), source.column(include.start)
         text = source.line_text(line)
         for prefix, library in _FOREIGN.items():
@@ -74,12 +78,20 @@ def check_includes(source: Source, include_dir: Path | None) -> None:
                 "Include CUDA's headers and those of the C++ standard library by their names.",
                 source_line=text,
             )
+        if include.name.startswith(f"{course_headers.FOLDER.name}/"):
+            raise RewriteError(
+                line,
+                column,
+                f"#include {include.header}: the course has no such header",
+                f"It has {', '.join(own)}.",
+                source_line=text,
+            )
         if include.header.startswith('"') and not _present(include_dir, include.name):
             raise RewriteError(
                 line,
                 column,
                 f"#include {include.header}: a kernel file stands alone and cannot include files of your own",
-                "Copy what you need into the kernel file.",
+                f"Copy what you need into the kernel file. The course's headers are {', '.join(own)}.",
                 source_line=text,
             )
         if include.name.startswith(_CUDA_FAMILIES) and include_dir and not _present(include_dir, include.name):

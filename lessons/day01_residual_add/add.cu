@@ -30,9 +30,9 @@ __global__ void add_kernel3(const float* x, const float* residual, float* out, i
 }
 
 // Version 4: the same four elements, as one float4. n must be a multiple of 4, the addresses multiples of 16.
-__global__ void add_kernel4(const float4* x, const float4* residual, float4* out, int packs) {
+__global__ void add_kernel4(const float4* x, const float4* residual, float4* out, int vectors) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= packs) return;
+    if (i >= vectors) return;
     const float4 a = x[i];
     const float4 b = residual[i];
     out[i] = make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);

@@ -1,4 +1,4 @@
-// The scores alone: out = scale * q k^T, -infinity where a causal mask hides the key. f16 in and out, f32 sums.
+// The scores alone: out = scale * q k^T, -infinity where a causal mask hides the key. f16 in and out, f32 accumulators.
 //
 // The first half of the unfused pair, whose second half is day 2's softmax. It is made just as the fused solution is, with
 // one walk over the keys, so that the comparison of the two says something about fusion and nothing else.

@@ -7,17 +7,12 @@
 
 #include <cmath>
 
-__device__ __forceinline__ void put(__half* p, float x) { *p = __float2half(x); }
-__device__ __forceinline__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
-
 constexpr int kDim = 64;
 
 // As a unit for short numbers would do it: every result is rounded to the type of the operands.
 template <typename T>
 __device__ T rounded(float x) {
-    T y;
-    put(&y, x);
-    return y;
+    return static_cast<T>(x);
 }
 
 template <typename T>

@@ -7,9 +7,6 @@
 
 #include <cmath>
 
-__device__ __forceinline__ void put(__half* p, float x) { *p = __float2half(x); }
-__device__ __forceinline__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
-
 constexpr int kDim = 64;
 
 template <typename T>
@@ -28,7 +25,7 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
         l = l * correction + p;
         for (int d = 0; d < kDim; ++d) o[d] = o[d] * correction + p * static_cast<float>(v[j * kDim + d]);
     }
-    for (int d = 0; d < kDim; ++d) put(out + query * kDim + d, l > 0 ? o[d] / l : 0.0f);
+    for (int d = 0; d < kDim; ++d) out[query * kDim + d] = static_cast<T>(l > 0 ? o[d] / l : 0.0f);
 }
 
 extern "C" void attention_f16(const __half* q, const __half* k, const __half* v, __half* out, int query_len,

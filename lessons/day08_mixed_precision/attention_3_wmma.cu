@@ -8,9 +8,6 @@
 
 #include <cmath>
 
-__device__ __forceinline__ void put(__half* p, float x) { *p = __float2half(x); }
-__device__ __forceinline__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
-
 namespace wmma = nvcuda::wmma;
 
 constexpr int kDim = 64;
@@ -18,12 +15,12 @@ constexpr int kPitch = 20;    // floats from a column of S to the next
 constexpr int kWeights = 24;  // elements from a row of P to the next
 constexpr int kOut = kDim + 4;
 
-using Sums = wmma::fragment<wmma::accumulator, 16, 16, 16, float>;
+using Accumulator = wmma::fragment<wmma::accumulator, 16, 16, 16, float>;
 
 // Multiplies row r of every fragment by factors[r]: a fragment whose columns are all `factors` holds the factor of a row
 // wherever the others hold an element of that row.
-__device__ void multiply_rows(Sums (&o)[kDim / 16], const float* factors) {
-    Sums factor;
+__device__ void multiply_rows(Accumulator (&o)[kDim / 16], const float* factors) {
+    Accumulator factor;
     wmma::load_matrix_sync(factor, factors, 0, wmma::mem_col_major);
     for (int c = 0; c < kDim / 16; ++c) {
         for (int e = 0; e < factor.num_elements; ++e) o[c].x[e] *= factor.x[e];
@@ -40,11 +37,11 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
     q += blockIdx.x * 16 * kDim;
     out += blockIdx.x * 16 * kDim;
 
-    Sums o[kDim / 16];
+    Accumulator o[kDim / 16];
     for (int c = 0; c < kDim / 16; ++c) wmma::fill_fragment(o[c], 0.0f);
     float m = -INFINITY, l = 0;
     for (int first_key = 0; first_key < key_len; first_key += 16) {
-        Sums s;
+        Accumulator s;
         wmma::fill_fragment(s, 0.0f);
         for (int c = 0; c < kDim; c += 16) {
             wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major> queries;
@@ -70,7 +67,8 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
         }
         if (threadIdx.x < 16) {
             factors[row] = correction;
-            for (int j = 0; j < 16; ++j) put(&weights[row * kWeights + j], p[j]);  // the one rounding on the way
+            for (int j = 0; j < 16; ++j)
+                weights[row * kWeights + j] = static_cast<T>(p[j]);  // the one rounding on the way
         }
         __syncwarp();
         multiply_rows(o, factors);
@@ -90,7 +88,7 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
     multiply_rows(o, factors);
     for (int c = 0; c < kDim / 16; ++c) wmma::store_matrix_sync(staged + c * 16, o[c], kOut, wmma::mem_row_major);
     __syncwarp();
-    for (int i = threadIdx.x; i < 16 * kDim; i += 32) put(out + i, staged[i / kDim * kOut + i % kDim]);
+    for (int i = threadIdx.x; i < 16 * kDim; i += 32) out[i] = static_cast<T>(staged[i / kDim * kOut + i % kDim]);
 }
 
 extern "C" void attention_f16(const __half* q, const __half* k, const __half* v, __half* out, int query_len,

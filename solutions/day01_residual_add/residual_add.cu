@@ -10,39 +10,29 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <type_traits>
+
+#include "llmk/vector.cuh"
 
 constexpr int kThreads = 256;
-
-// kWidth neighbours that one access moves: 16 bytes, or one element where the addresses do not allow more. Kept as whole
-// words, so that eight half-precision numbers take four registers and not eight.
-template <typename T, int kWidth>
-struct Pack {
-    std::conditional_t<kWidth == 1, T, uint4> bits;
-
-    __device__ float get(int j) const { return static_cast<float>(reinterpret_cast<const T*>(&bits)[j]); }
-    __device__ void set(int j, float value) { reinterpret_cast<T*>(&bits)[j] = static_cast<T>(value); }
-};
 
 // x, residual, out: kWidth elements each. The sum is made in float and rounded once.
 template <int kWidth, typename T>
 __device__ void add(const T* x, const T* residual, T* out) {
-    using Access = Pack<T, kWidth>;
-    const Access a = *reinterpret_cast<const Access*>(x);
-    const Access b = *reinterpret_cast<const Access*>(residual);
-    Access sum;
+    const auto a = llmk::load_vector<kWidth>(x);
+    const auto b = llmk::load_vector<kWidth>(residual);
+    llmk::Vector<T, kWidth> sum;
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) sum.set(j, a.get(j) + b.get(j));
-    *reinterpret_cast<Access*>(out) = sum;
+    llmk::store_vector(out, sum);
 }
 
-// x, residual, out are (n). Thread i adds pack i, and may add one element of the head and one of the tail.
+// x, residual, out are (n). Thread i adds vector i, and may add one element of the head and one of the tail.
 template <int kWidth, typename T>
 __global__ void residual_add_kernel(const T* x, const T* residual, T* out, long long n, int head) {
     const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-    const long long packs = (n - head) / kWidth;
-    const long long tail = head + packs * kWidth;  // where the last, incomplete pack begins
-    if (i < packs) {
+    const long long vectors = (n - head) / kWidth;
+    const long long tail = head + vectors * kWidth;  // where the last, incomplete vector begins
+    if (i < vectors) {
         const long long first = head + i * kWidth;
         add<kWidth>(x + first, residual + first, out + first);
     }
@@ -50,17 +40,15 @@ __global__ void residual_add_kernel(const T* x, const T* residual, T* out, long 
     if (tail + i < n) add<1>(x + tail + i, residual + tail + i, out + tail + i);
 }
 
-int bytes_past_16(const void* pointer) { return static_cast<int>(reinterpret_cast<std::uintptr_t>(pointer) % 16); }
-
 template <typename T>
 void launch(const T* x, const T* residual, T* out, long long n, cudaStream_t stream) {
     if (n == 0) return;  // a grid of no blocks is an error
-    constexpr int kWidth = 16 / sizeof(T);
-    const int past = bytes_past_16(x);
-    if (past == bytes_past_16(residual) && past == bytes_past_16(out)) {
+    constexpr int kWidth = llmk::kVectorWidth<T>;
+    const int past = llmk::bytes_past_16(x);
+    if (past == llmk::bytes_past_16(residual) && past == llmk::bytes_past_16(out)) {
         const int to_boundary = (16 - past) % 16 / static_cast<int>(sizeof(T));
         const int head = n < to_boundary ? static_cast<int>(n) : to_boundary;
-        // One block at least: its first threads do the head and the tail, each shorter than a pack.
+        // One block at least: its first threads do the head and the tail, each shorter than a vector.
         const long long blocks = (n / kWidth + kThreads) / kThreads;
         residual_add_kernel<kWidth><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(x, residual, out, n, head);
     } else {

@@ -9,19 +9,11 @@
 
 #include <cmath>
 #include <cstdint>
-#include <type_traits>
 
-constexpr int kPacks = 4;  // 16-byte accesses in flight per thread
+#include "llmk/vector.cuh"
+
+constexpr int kInFlight = 4;  // vectorised accesses in flight per thread
 constexpr unsigned kAllLanes = 0xffffffffu;
-
-// kWidth neighbours that one access moves: 16 bytes, or one element where the addresses do not allow more. Kept as
-// whole words, so that eight half-precision numbers take four registers and not eight.
-template <typename T, int kWidth>
-struct Pack {
-    std::conditional_t<kWidth == 1, T, uint4> bits;
-
-    __device__ float get(int j) const { return static_cast<float>(reinterpret_cast<const T*>(&bits)[j]); }
-};
 
 struct Best {
     float value;
@@ -52,28 +44,28 @@ __device__ Best warp_best(Best mine) {
 // x: (rows, cols), one block per row; out: (rows).
 template <int kWidth, typename T>
 __global__ void __launch_bounds__(1024) argmax_kernel(const T* x, int* out, int cols) {
-    using Access = Pack<T, kWidth>;
+    using Access = llmk::Vector<T, kWidth>;
     const T* x_row = x + static_cast<long long>(blockIdx.x) * cols;
-    const int own = threadIdx.x * kWidth;  // where this thread's first pack begins
-    const int step = blockDim.x * kWidth;  // from one of its packs to the next
+    const int own = threadIdx.x * kWidth;  // where this thread's first vector begins
+    const int step = blockDim.x * kWidth;  // from one of its vectors to the next
 
     // A row of nothing but -infinity takes no step below; its answer, column 0, is thread 0's own start.
     Best mine{-INFINITY, own};
 #pragma unroll 1
-    for (int start = own; start < cols; start += kPacks * step) {
-        Access pack[kPacks];
+    for (int start = own; start < cols; start += kInFlight * step) {
+        Access vector[kInFlight];
 #pragma unroll
-        for (int p = 0; p < kPacks; ++p) {
+        for (int p = 0; p < kInFlight; ++p) {
             const int col = start + p * step;
-            if (col < cols) pack[p] = *reinterpret_cast<const Access*>(x_row + col);
+            if (col < cols) vector[p] = *reinterpret_cast<const Access*>(x_row + col);
         }
 #pragma unroll
-        for (int p = 0; p < kPacks; ++p) {
+        for (int p = 0; p < kInFlight; ++p) {
             const int col = start + p * step;
             if (col >= cols) break;
 #pragma unroll
             for (int j = 0; j < kWidth; ++j) {
-                const float value = pack[p].get(j);
+                const float value = vector[p].get(j);
                 if (is_above(value, mine.value)) mine = {value, col + j};
             }
         }
@@ -90,15 +82,13 @@ __global__ void __launch_bounds__(1024) argmax_kernel(const T* x, int* out, int 
     }
 }
 
-bool is_aligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
-
 template <typename T>
 void launch(const T* x, int* out, int rows, int cols, cudaStream_t stream) {
     if (rows == 0 || cols == 0) return;
-    constexpr int kWidth = 16 / sizeof(T);
+    constexpr int kWidth = llmk::kVectorWidth<T>;
     // Every row must start at a multiple of 16 bytes; otherwise one element at a time.
-    const bool wide = cols % kWidth == 0 && is_aligned(x);
-    const int per_warp = 32 * kPacks * (wide ? kWidth : 1);
+    const bool wide = llmk::rows_are_aligned(cols, x);
+    const int per_warp = 32 * kInFlight * (wide ? kWidth : 1);
     const int warps = cols < 32 * per_warp ? (cols + per_warp - 1) / per_warp : 32;
     if (wide) {
         argmax_kernel<kWidth><<<rows, 32 * warps, 0, stream>>>(x, out, cols);

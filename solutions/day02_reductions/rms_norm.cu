@@ -8,20 +8,11 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <type_traits>
 
-constexpr int kPacks = 4;  // 16-byte accesses in flight per thread
+#include "llmk/vector.cuh"
+
+constexpr int kInFlight = 4;  // vectorised accesses in flight per thread
 constexpr unsigned kAllLanes = 0xffffffffu;
-
-// kWidth neighbours that one access moves: 16 bytes, or one element where the addresses do not allow more. Kept as
-// whole words, so that eight half-precision numbers take four registers and not eight.
-template <typename T, int kWidth>
-struct Pack {
-    std::conditional_t<kWidth == 1, T, uint4> bits;
-
-    __device__ float get(int j) const { return static_cast<float>(reinterpret_cast<const T*>(&bits)[j]); }
-    __device__ void set(int j, float value) { reinterpret_cast<T*>(&bits)[j] = static_cast<T>(value); }
-};
 
 // Every lane gets the sum of all 32.
 __device__ float warp_sum(float mine) {
@@ -44,20 +35,20 @@ __device__ float block_sum(float mine) {
 template <int kWidth, typename T>
 __global__ void __launch_bounds__(1024)
     rms_norm_kernel(const T* __restrict__ x, const T* __restrict__ weight, T* __restrict__ out, int cols, float eps) {
-    using Access = Pack<T, kWidth>;
+    using Access = llmk::Vector<T, kWidth>;
     const T* x_row = x + static_cast<long long>(blockIdx.x) * cols;
     T* out_row = out + static_cast<long long>(blockIdx.x) * cols;
     const int own = threadIdx.x * kWidth;
     const int step = blockDim.x * kWidth;
-    const int tile = step * kPacks;
-    Access held[kPacks];
-    Access scales[kPacks];
+    const int tile = step * kInFlight;
+    Access held[kInFlight];
+    Access scales[kInFlight];
 
-    // The column where pack p of this thread begins, in the tile that begins at `start`.
+    // The column where vector p of this thread begins, in the tile that begins at `start`.
     auto column = [&](int start, int p) { return start + p * step + own; };
-    auto load = [&](const T* from, int start, Access(&to)[kPacks]) {
+    auto load = [&](const T* from, int start, Access(&to)[kInFlight]) {
 #pragma unroll
-        for (int p = 0; p < kPacks; ++p) {
+        for (int p = 0; p < kInFlight; ++p) {
             to[p] = Access{};  // zeros beyond the row: they add nothing
             if (column(start, p) < cols) to[p] = *reinterpret_cast<const Access*>(from + column(start, p));
         }
@@ -69,7 +60,7 @@ __global__ void __launch_bounds__(1024)
     while (true) {
         load(x_row, start, held);
 #pragma unroll
-        for (int p = 0; p < kPacks; ++p) {
+        for (int p = 0; p < kInFlight; ++p) {
 #pragma unroll
             for (int j = 0; j < kWidth; ++j) squares += held[p].get(j) * held[p].get(j);
         }
@@ -83,7 +74,7 @@ __global__ void __launch_bounds__(1024)
 #pragma unroll 1
     while (true) {
 #pragma unroll
-        for (int p = 0; p < kPacks; ++p) {
+        for (int p = 0; p < kInFlight; ++p) {
 #pragma unroll
             for (int j = 0; j < kWidth; ++j) held[p].set(j, held[p].get(j) * scale * scales[p].get(j));
             if (column(start, p) < cols) *reinterpret_cast<Access*>(out_row + column(start, p)) = held[p];
@@ -95,15 +86,13 @@ __global__ void __launch_bounds__(1024)
     }
 }
 
-bool is_aligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
-
 template <typename T>
 void launch(const T* x, const T* weight, T* out, int rows, int cols, float eps, cudaStream_t stream) {
     if (rows == 0 || cols == 0) return;
-    constexpr int kWidth = 16 / sizeof(T);
+    constexpr int kWidth = llmk::kVectorWidth<T>;
     // Every row must start at a multiple of 16 bytes; otherwise one element at a time.
-    const bool wide = cols % kWidth == 0 && is_aligned(x) && is_aligned(weight) && is_aligned(out);
-    const int per_warp = 32 * kPacks * (wide ? kWidth : 1);
+    const bool wide = llmk::rows_are_aligned(cols, x, weight, out);
+    const int per_warp = 32 * kInFlight * (wide ? kWidth : 1);
     const int warps = cols < 32 * per_warp ? (cols + per_warp - 1) / per_warp : 32;
     if (wide) {
         rms_norm_kernel<kWidth><<<rows, 32 * warps, 0, stream>>>(x, weight, out, cols, eps);

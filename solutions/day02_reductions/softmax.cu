@@ -11,20 +11,11 @@
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
-#include <type_traits>
 
-constexpr int kPacks = 4;  // 16-byte accesses in flight per thread
+#include "llmk/vector.cuh"
+
+constexpr int kInFlight = 4;  // vectorised accesses in flight per thread
 constexpr unsigned kAllLanes = 0xffffffffu;
-
-// kWidth neighbours that one access moves: 16 bytes, or one element where the addresses do not allow more. Kept as
-// whole words, so that eight half-precision numbers take four registers and not eight.
-template <typename T, int kWidth>
-struct Pack {
-    std::conditional_t<kWidth == 1, T, uint4> bits;
-
-    __device__ float get(int j) const { return static_cast<float>(reinterpret_cast<const T*>(&bits)[j]); }
-    __device__ void set(int j, float value) { reinterpret_cast<T*>(&bits)[j] = static_cast<T>(value); }
-};
 
 // The maximum of some elements, and the sum of exp(element - maximum). With -FLT_MAX for no elements, and not
 // -infinity, no difference of two maxima is infinity - infinity, which is NaN.
@@ -69,28 +60,29 @@ __device__ Running block_combine(Running mine) {
 // x, out: (rows, cols), one block per row. A tile is what the block's registers hold of the row.
 template <int kWidth, typename T>
 __global__ void __launch_bounds__(1024) softmax_kernel(const T* x, T* out, int cols) {
-    using Access = Pack<T, kWidth>;
+    using Access = llmk::Vector<T, kWidth>;
     const T* x_row = x + static_cast<long long>(blockIdx.x) * cols;
     T* out_row = out + static_cast<long long>(blockIdx.x) * cols;
     const int own = threadIdx.x * kWidth;
     const int step = blockDim.x * kWidth;
-    const int tile = step * kPacks;
-    float held[kPacks][kWidth];
+    const int tile = step * kInFlight;
+    float held[kInFlight][kWidth];
 
-    // The column where pack p of this thread begins, in the tile that begins at `start`.
+    // The column where vector p of this thread begins, in the tile that begins at `start`.
     auto column = [&](int start, int p) { return start + p * step + own; };
     auto load_tile = [&](int start) {
-        Access pack[kPacks];
+        Access vector[kInFlight];
 #pragma unroll
-        for (int p = 0; p < kPacks; ++p) {
+        for (int p = 0; p < kInFlight; ++p) {
 #pragma unroll
-            for (int j = 0; j < kWidth; ++j) pack[p].set(j, -INFINITY);  // beyond the row: exp(-infinity) adds nothing
-            if (column(start, p) < cols) pack[p] = *reinterpret_cast<const Access*>(x_row + column(start, p));
+            for (int j = 0; j < kWidth; ++j)
+                vector[p].set(j, -INFINITY);  // beyond the row: exp(-infinity) adds nothing
+            if (column(start, p) < cols) vector[p] = *reinterpret_cast<const Access*>(x_row + column(start, p));
         }
 #pragma unroll
-        for (int p = 0; p < kPacks; ++p) {
+        for (int p = 0; p < kInFlight; ++p) {
 #pragma unroll
-            for (int j = 0; j < kWidth; ++j) held[p][j] = pack[p].get(j);
+            for (int j = 0; j < kWidth; ++j) held[p][j] = vector[p].get(j);
         }
     };
 
@@ -101,14 +93,14 @@ __global__ void __launch_bounds__(1024) softmax_kernel(const T* x, T* out, int c
         load_tile(start);
         float maximum = mine.maximum;
 #pragma unroll
-        for (int p = 0; p < kPacks; ++p) {
+        for (int p = 0; p < kInFlight; ++p) {
 #pragma unroll
             for (int j = 0; j < kWidth; ++j) maximum = fmaxf(maximum, held[p][j]);
         }
         mine.sum *= __expf(mine.maximum - maximum);
         mine.maximum = maximum;
 #pragma unroll
-        for (int p = 0; p < kPacks; ++p) {
+        for (int p = 0; p < kInFlight; ++p) {
 #pragma unroll
             for (int j = 0; j < kWidth; ++j) {
                 held[p][j] = __expf(held[p][j] - maximum);
@@ -125,32 +117,30 @@ __global__ void __launch_bounds__(1024) softmax_kernel(const T* x, T* out, int c
 #pragma unroll 1
     while (true) {
 #pragma unroll
-        for (int p = 0; p < kPacks; ++p) {
-            Access pack;
+        for (int p = 0; p < kInFlight; ++p) {
+            Access vector;
 #pragma unroll
-            for (int j = 0; j < kWidth; ++j) pack.set(j, held[p][j] * scale);
-            if (column(start, p) < cols) *reinterpret_cast<Access*>(out_row + column(start, p)) = pack;
+            for (int j = 0; j < kWidth; ++j) vector.set(j, held[p][j] * scale);
+            if (column(start, p) < cols) *reinterpret_cast<Access*>(out_row + column(start, p)) = vector;
         }
         if (start == 0) break;
         start -= tile;
         load_tile(start);
 #pragma unroll
-        for (int p = 0; p < kPacks; ++p) {
+        for (int p = 0; p < kInFlight; ++p) {
 #pragma unroll
             for (int j = 0; j < kWidth; ++j) held[p][j] = __expf(held[p][j] - mine.maximum);
         }
     }
 }
 
-bool is_aligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
-
 template <typename T>
 void launch(const T* x, T* out, int rows, int cols, cudaStream_t stream) {
     if (rows == 0 || cols == 0) return;
-    constexpr int kWidth = 16 / sizeof(T);
+    constexpr int kWidth = llmk::kVectorWidth<T>;
     // Every row must start at a multiple of 16 bytes; otherwise one element at a time.
-    const bool wide = cols % kWidth == 0 && is_aligned(x) && is_aligned(out);
-    const int per_warp = 32 * kPacks * (wide ? kWidth : 1);
+    const bool wide = llmk::rows_are_aligned(cols, x, out);
+    const int per_warp = 32 * kInFlight * (wide ? kWidth : 1);
     const int warps = cols < 32 * per_warp ? (cols + per_warp - 1) / per_warp : 32;
     if (wide) {
         softmax_kernel<kWidth><<<rows, 32 * warps, 0, stream>>>(x, out, cols);

@@ -4,6 +4,8 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include "llmk/vector.cuh"
+
 // One block copies one row. A row is `pieces` values of type Piece: uint4 (16 bytes) where everything is aligned, single
 // elements otherwise.
 //
@@ -26,8 +28,7 @@ void embedding(const T* table, const long long* ids, T* out, long long tokens, l
                cudaStream_t stream) {
     if (tokens == 0 || hidden == 0) return;
     const int grid = tokens < INT32_MAX ? static_cast<int>(tokens) : INT32_MAX;  // beyond that a block takes several
-    const uintptr_t bits = reinterpret_cast<uintptr_t>(table) | reinterpret_cast<uintptr_t>(out) | hidden * sizeof(T);
-    if (bits % sizeof(uint4) == 0) {
+    if (llmk::rows_are_aligned(hidden, table, out)) {
         copy_rows<<<grid, 128, 0, stream>>>(reinterpret_cast<const uint4*>(table), ids, reinterpret_cast<uint4*>(out),
                                             tokens, vocabulary, static_cast<int>(hidden * sizeof(T) / sizeof(uint4)));
     } else {

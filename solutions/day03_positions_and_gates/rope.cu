@@ -1,15 +1,9 @@
 // Rotary position embedding, rotate-half: channel i of each head turns with channel i + rotary_dim / 2.
-#include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-__device__ float to_float(float x) { return x; }
-__device__ float to_float(__half x) { return __half2float(x); }
-__device__ float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
-__device__ void store(float* p, float x) { *p = x; }
-__device__ void store(__half* p, float x) { *p = __float2half(x); }
-__device__ void store(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
+#include "llmk/vector.cuh"
 
 // cos and sin of position * theta^(-2 pair / rotary_dim). The product needs about 17 bits for the position and 24 more
 // for what is left after whole turns are taken away, so it is made in double; the remainder fits a float.
@@ -21,12 +15,6 @@ __device__ float2 angle(int position, int pair, int rotary_dim, double log2_thet
     return make_float2(cos, sin);
 }
 
-// V neighbouring channels, moved as one access of up to 16 bytes.
-template <typename T, int V>
-struct alignas(V * sizeof(T)) Channels {
-    T value[V];
-};
-
 constexpr int kTokens = 2;  // of one block: their angles are made side by side, so the wait for them is paid once
 
 // Angles depend on the token and the pair but not on the head: a block makes those of its tokens once, in shared
@@ -37,7 +25,7 @@ template <typename T, int V>
 __global__ void rope_kernel(const T* __restrict__ x, const int* __restrict__ positions, T* __restrict__ out, int tokens,
                             int heads, int head_dim, int rotary_dim, double log2_theta) {
     extern __shared__ float2 turn[];  // [kTokens, half]: cos, sin
-    using Piece = Channels<T, V>;
+    using Piece = llmk::Vector<T, V>;
     const int half = rotary_dim / 2;
     const int first_token = blockIdx.x * kTokens;
     const int count = min(kTokens, tokens - first_token);
@@ -52,19 +40,19 @@ __global__ void rope_kernel(const T* __restrict__ x, const int* __restrict__ pos
         const int pair = i % pieces * V;
         const int head = i / pieces;  // counted through the tokens of the block
         const long long channel = start + static_cast<long long>(head) * head_dim + pair;
-        const Piece first = *reinterpret_cast<const Piece*>(x + channel);
-        const Piece second = *reinterpret_cast<const Piece*>(x + channel + half);
+        const Piece first = llmk::load_vector<V>(x + channel);
+        const Piece second = llmk::load_vector<V>(x + channel + half);
         const float2* turns = turn + head / heads * half + pair;
         Piece turned_first, turned_second;
 #pragma unroll
         for (int j = 0; j < V; ++j) {
             const float2 t = turns[j];
-            const float a = to_float(first.value[j]), b = to_float(second.value[j]);
-            store(&turned_first.value[j], a * t.x - b * t.y);
-            store(&turned_second.value[j], b * t.x + a * t.y);
+            const float a = first.get(j), b = second.get(j);
+            turned_first.set(j, a * t.x - b * t.y);
+            turned_second.set(j, b * t.x + a * t.y);
         }
-        *reinterpret_cast<Piece*>(out + channel) = turned_first;
-        *reinterpret_cast<Piece*>(out + channel + half) = turned_second;
+        llmk::store_vector(out + channel, turned_first);
+        llmk::store_vector(out + channel + half, turned_second);
     }
     const int rest = head_dim - 2 * half;  // channels that do not turn
     for (int i = threadIdx.x; i < count * heads * rest; i += blockDim.x) {
@@ -77,9 +65,8 @@ template <typename T>
 void rope(const T* x, const int* positions, T* out, int tokens, int heads, int head_dim, int rotary_dim, float theta,
           cudaStream_t stream) {
     if (tokens == 0 || heads == 0 || head_dim == 0) return;
-    constexpr int V = 16 / sizeof(T);
-    const uintptr_t bits = reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(out);
-    const bool vectors = bits % 16 == 0 && rotary_dim / 2 % V == 0 && head_dim % V == 0;
+    constexpr int V = llmk::kVectorWidth<T>;
+    const bool vectors = llmk::rows_are_aligned(head_dim, x, out) && rotary_dim / 2 % V == 0;
     const auto kernel = vectors ? rope_kernel<T, V> : rope_kernel<T, 1>;
     const size_t shared_bytes = kTokens * (rotary_dim / 2) * sizeof(float2);
     kernel<<<(tokens + kTokens - 1) / kTokens, 256, shared_bytes, stream>>>(

@@ -1,15 +1,9 @@
 // SwiGLU gate: out[i] = silu(gate[i]) * up[i].
-#include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-__device__ float to_float(float x) { return x; }
-__device__ float to_float(__half x) { return __half2float(x); }
-__device__ float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
-__device__ void store(float* p, float x) { *p = x; }
-__device__ void store(__half* p, float x) { *p = __float2half(x); }
-__device__ void store(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
+#include "llmk/vector.cuh"
 
 // For x below -88, expf(-x) is infinity and the quotient 0, as it should be: no special case, no NaN.
 __device__ float gated(float gate, float up) { return gate / (1.0f + expf(-gate)) * up; }
@@ -18,22 +12,19 @@ __device__ float gated(float gate, float up) { return gate / (1.0f + expf(-gate)
 // gate, up, out: [n], multiples of 16 bytes
 template <typename T>
 __global__ void swiglu_vectors(const T* __restrict__ gate, const T* __restrict__ up, T* __restrict__ out, long long n) {
-    constexpr int per_vector = sizeof(uint4) / sizeof(T);
+    constexpr int per_vector = llmk::kVectorWidth<T>;
     const long long vectors = n / per_vector;
     const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < vectors) {
-        const uint4 gate_raw = reinterpret_cast<const uint4*>(gate)[i];
-        const uint4 up_raw = reinterpret_cast<const uint4*>(up)[i];
-        uint4 out_raw;
-        const T* g = reinterpret_cast<const T*>(&gate_raw);
-        const T* u = reinterpret_cast<const T*>(&up_raw);
-        T* o = reinterpret_cast<T*>(&out_raw);
+        const auto g = llmk::load_vector<per_vector>(gate + i * per_vector);
+        const auto u = llmk::load_vector<per_vector>(up + i * per_vector);
+        llmk::Vector<T> o;
 #pragma unroll
-        for (int j = 0; j < per_vector; ++j) store(o + j, gated(to_float(g[j]), to_float(u[j])));
-        reinterpret_cast<uint4*>(out)[i] = out_raw;
+        for (int j = 0; j < per_vector; ++j) o.set(j, gated(g.get(j), u.get(j)));
+        llmk::store_vector(out + i * per_vector, o);
     } else if (i - vectors < n % per_vector) {
         const long long tail = vectors * per_vector + (i - vectors);
-        store(out + tail, gated(to_float(gate[tail]), to_float(up[tail])));
+        out[tail] = static_cast<T>(gated(static_cast<float>(gate[tail]), static_cast<float>(up[tail])));
     }
 }
 
@@ -43,17 +34,15 @@ template <typename T>
 __global__ void swiglu_elements(const T* __restrict__ gate, const T* __restrict__ up, T* __restrict__ out,
                                 long long n) {
     const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i < n) store(out + i, gated(to_float(gate[i]), to_float(up[i])));
+    if (i < n) out[i] = static_cast<T>(gated(static_cast<float>(gate[i]), static_cast<float>(up[i])));
 }
 
 template <typename T>
 void swiglu(const T* gate, const T* up, T* out, long long n, cudaStream_t stream) {
     if (n == 0) return;
-    constexpr int per_vector = sizeof(uint4) / sizeof(T);
+    constexpr int per_vector = llmk::kVectorWidth<T>;
     const int block = 256;
-    const uintptr_t bits =
-        reinterpret_cast<uintptr_t>(gate) | reinterpret_cast<uintptr_t>(up) | reinterpret_cast<uintptr_t>(out);
-    if (bits % sizeof(uint4) == 0) {
+    if (llmk::rows_are_aligned(0, gate, up, out)) {
         const long long threads = n / per_vector + n % per_vector;
         swiglu_vectors<<<static_cast<unsigned>((threads + block - 1) / block), block, 0, stream>>>(gate, up, out, n);
     } else {

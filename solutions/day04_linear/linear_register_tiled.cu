@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "llmk/vector.cuh"
+
 constexpr int kTile = 128;  // a block makes kTile x kTile outputs
 constexpr int kDepth = 16;  // columns of x and weight that are in shared memory at a time
 constexpr int kThreads = 256;
@@ -123,8 +125,7 @@ extern "C" void linear_register_tiled(const float* x, const float* weight, const
                                       int in_features, int out_features, cudaStream_t stream) {
     if (rows == 0 || out_features == 0) return;
     const long long tiles = (rows + kTile - 1LL) / kTile * ((out_features + kTile - 1LL) / kTile);
-    const bool vectors = in_features % 4 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0 &&
-                         reinterpret_cast<uintptr_t>(weight) % 16 == 0;
+    const bool vectors = llmk::rows_are_aligned(in_features, x, weight);
     linear_kernel<<<static_cast<unsigned>(tiles), kThreads, 0, stream>>>(x, weight, bias, out, rows, in_features,
                                                                          out_features, vectors);
 }

@@ -1,11 +1,12 @@
-// Linear layer on tensor cores through WMMA: f16 or bf16 in, f32 sums, out = x weight^T + bias.
+// Linear layer on tensor cores through WMMA: f16 or bf16 in, f32 accumulators, out = x weight^T + bias.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #include <mma.h>
 
-#include <cstdint>
+#include "llmk/async_copy.cuh"
+#include "llmk/vector.cuh"
+#include "llmk/wmma.cuh"
 
 namespace wmma = nvcuda::wmma;
 
@@ -17,85 +18,16 @@ constexpr int kWarpTile = 64;  // a warp makes 64 x 64 of the outputs: each frag
 constexpr int kWarpsAcross = kTile / kWarpTile;
 constexpr int kWarps = kWarpsAcross * kWarpsAcross;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kVector = 8;                // elements of 16 bytes
-constexpr int kRow = kDepth + kVector;    // a row in shared memory is 144 bytes: eight rows start in different banks
+constexpr int kVector = 8;  // elements of 16 bytes
+template <typename T>
+using Copier = llmk::ColumnCopier<T, kTile, kDepth, kThreads>;
+constexpr int kRow =
+    Copier<__half>::kPitch;               // a row in shared memory is 144 bytes: eight rows start in different banks
 constexpr int kStage = 2 * kTile * kRow;  // elements of one stage: a tile of x, then a tile of weight
 constexpr int kSumRow = kWarpTile + 4;    // floats of a row of sums
 constexpr int kWarpSums = 16 * kSumRow;   // floats of the piece through which a warp's sums pass, 16 rows at a time
 constexpr size_t kSharedBytes = sizeof(short) * kStages * kStage;
 static_assert(kSharedBytes >= sizeof(float) * kWarps * kWarpSums, "the sums pass through the same memory at the end");
-
-__device__ void put(__half* p, float x) { *p = __float2half(x); }
-__device__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
-
-template <typename T>
-using Left = wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major>;
-// weight is [feature, k]: read as the k x feature matrix of the product, that is column-major.
-template <typename T>
-using Right = wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::col_major>;
-
-// Loads a fragment from a tile in shared memory. For f16 nvcc makes ldmatrix of it, which fills four registers at once.
-template <typename Fragment>
-__device__ void load_tile(Fragment& fragment, const __half* tile) {
-    wmma::load_matrix_sync(fragment, tile, kRow);
-}
-
-// For bf16 nvcc does not see that the tile is in shared memory, and makes a load for each register. So here is the
-// instruction behind load_matrix_sync, with `shared` in its name: again ldmatrix comes of it.
-__device__ void load_tile(Left<__nv_bfloat16>& fragment, const __nv_bfloat16* tile) {
-    unsigned* pairs = reinterpret_cast<unsigned*>(fragment.x);
-    asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
-                 : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
-                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(tile))), "r"(kRow)
-                 : "memory");
-}
-
-__device__ void load_tile(Right<__nv_bfloat16>& fragment, const __nv_bfloat16* tile) {
-    unsigned* pairs = reinterpret_cast<unsigned*>(fragment.x);
-    asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
-                 : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
-                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(tile))), "r"(kRow)
-                 : "memory");
-}
-
-// What one thread copies of a tile of kTile rows: 16 bytes of every kRowsAtOnce-th row. The addresses are made once, before
-// the loop, and per stage they only move on: made anew for each copy they took more instructions than the product.
-template <typename T>
-struct Copier {
-    static constexpr int kLanes = kDepth / kVector;  // threads that share a row
-    static constexpr int kRowsAtOnce = kThreads / kLanes;
-    const T* from;      // of the first row
-    long long step;     // elements from one of this thread's rows to the next
-    int rows, columns;  // that are left, from the first row and this thread's column on
-    int to;             // in the tile
-
-    __device__ Copier(const T* matrix, int row0, int all_rows, int cols) {
-        const int row = threadIdx.x / kLanes, col = threadIdx.x % kLanes * kVector;
-        from = matrix + static_cast<long long>(row0 + row) * cols + col;
-        step = static_cast<long long>(kRowsAtOnce) * cols;
-        rows = all_rows - row0 - row;
-        columns = cols - col;
-        to = row * kRow + col;
-    }
-
-    // Starts to copy the next kDepth columns; zeros where there are none.
-    template <bool VECTORS>
-    __device__ void copy(T* tile) {
-#pragma unroll
-        for (int i = 0; i < kTile / kRowsAtOnce; ++i) {
-            const T* source = from + i * step;
-            T* target = tile + to + i * kRowsAtOnce * kRow;
-            const bool row_there = i * kRowsAtOnce < rows;
-            if constexpr (VECTORS) {
-                __pipeline_memcpy_async(target, source, 16, row_there && columns > 0 ? 0 : 16);
-            } else {
-                for (int j = 0; j < kVector; ++j) target[j] = row_there && j < columns ? source[j] : T(0.0f);
-            }
-        }
-        from += kDepth;
-        columns -= kDepth;
-    }
-};
 
 // x: [rows, in_features]   weight: [out_features, in_features]   bias: [out_features]   out: [rows, out_features]
 // VECTORS: every row of x and weight starts at a multiple of 16 bytes; out_vectors: so does every row of out
@@ -124,12 +56,8 @@ __global__ void __launch_bounds__(kThreads, 2)
     };
 
     constexpr int kFragments = kWarpTile / 16;
-    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum[kFragments][kFragments];
-#pragma unroll
-    for (int i = 0; i < kFragments; ++i) {
-#pragma unroll
-        for (int j = 0; j < kFragments; ++j) wmma::fill_fragment(sum[i][j], 0.0f);
-    }
+    llmk::Accumulator accumulators[kFragments][kFragments];
+    llmk::fill_with_zeros(accumulators);
     for (int round = 0; round < kStages - 1; ++round) copy_stage(round);
 
     for (int round = 0; round < rounds; ++round) {
@@ -140,16 +68,18 @@ __global__ void __launch_bounds__(kThreads, 2)
         const T* w_tile = x_tile + kTile * kRow;
 #pragma unroll
         for (int k = 0; k < kDepth; k += 16) {
-            Left<T> a[kFragments];
-            Right<T> b[kFragments];
+            llmk::OperandA<T> a[kFragments];
+            llmk::OperandB<T> b[kFragments];
 #pragma unroll
-            for (int i = 0; i < kFragments; ++i) load_tile(a[i], x_tile + (warp_row + i * 16) * kRow + k);
+            for (int i = 0; i < kFragments; ++i)
+                llmk::load_operand(a[i], x_tile + (warp_row + i * 16) * kRow + k, kRow);
 #pragma unroll
-            for (int j = 0; j < kFragments; ++j) load_tile(b[j], w_tile + (warp_feature + j * 16) * kRow + k);
+            for (int j = 0; j < kFragments; ++j)
+                llmk::load_operand(b[j], w_tile + (warp_feature + j * 16) * kRow + k, kRow);
 #pragma unroll
             for (int i = 0; i < kFragments; ++i) {
 #pragma unroll
-                for (int j = 0; j < kFragments; ++j) wmma::mma_sync(sum[i][j], a[i], b[j], sum[i][j]);
+                for (int j = 0; j < kFragments; ++j) wmma::mma_sync(accumulators[i][j], a[i], b[j], accumulators[i][j]);
             }
         }
     }
@@ -170,29 +100,21 @@ __global__ void __launch_bounds__(kThreads, 2)
     for (int i = 0; i < kFragments; ++i) {
 #pragma unroll
         for (int j = 0; j < kFragments; ++j) {
-            wmma::store_matrix_sync(sums + j * 16, sum[i][j], kSumRow, wmma::mem_row_major);
+            wmma::store_matrix_sync(sums + j * 16, accumulators[i][j], kSumRow, wmma::mem_row_major);
         }
         __syncwarp();  // the 16 rows are complete
 #pragma unroll
         for (int first = 0; first < 16; first += 32 / kLanes) {
             const int sum_row = first + lane / kLanes, row = row0 + warp_row + i * 16 + sum_row;
             if (row >= rows || feature >= out_features) continue;
-            const float4* packs = reinterpret_cast<const float4*>(sums + sum_row * kSumRow + column);
-            const float4 low = packs[0], high = packs[1];
+            const float4* halves = reinterpret_cast<const float4*>(sums + sum_row * kSumRow + column);
+            const float4 low = halves[0], high = halves[1];
             const float from[kVector] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-            uint4 bits;
-            T* rounded = reinterpret_cast<T*>(&bits);
+            float values[kVector];
 #pragma unroll
-            for (int j = 0; j < kVector; ++j) put(rounded + j, from[j] + lane_bias[j]);
+            for (int j = 0; j < kVector; ++j) values[j] = from[j] + lane_bias[j];
             T* to = out + static_cast<long long>(row) * out_features + feature;
-            if (out_vectors) {
-                *reinterpret_cast<uint4*>(to) = bits;
-            } else {
-#pragma unroll
-                for (int j = 0; j < kVector; ++j) {
-                    if (feature + j < out_features) to[j] = rounded[j];
-                }
-            }
+            llmk::store_rounded(to, values, out_vectors, feature, out_features);
         }
         __syncwarp();  // all lanes have read them
     }
@@ -203,11 +125,10 @@ void linear_wmma(const T* x, const T* weight, const T* bias, T* out, int rows, i
                  cudaStream_t stream) {
     if (rows == 0 || out_features == 0) return;
     const long long tiles = (rows + kTile - 1LL) / kTile * ((out_features + kTile - 1LL) / kTile);
-    const uintptr_t bits =
-        reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(weight) | in_features * sizeof(T);
-    const auto kernel = bits % 16 == 0 ? linear_kernel<T, true> : linear_kernel<T, false>;
+    const auto kernel =
+        llmk::rows_are_aligned(in_features, x, weight) ? linear_kernel<T, true> : linear_kernel<T, false>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-    const bool out_vectors = (reinterpret_cast<uintptr_t>(out) | out_features * sizeof(T)) % 16 == 0;
+    const bool out_vectors = llmk::rows_are_aligned(out_features, out);
     kernel<<<static_cast<unsigned>(tiles), kThreads, kSharedBytes, stream>>>(x, weight, bias, out, rows, in_features,
                                                                              out_features, out_vectors);
 }

@@ -1,15 +1,16 @@
-// Gate, up and SwiGLU in one kernel, f16 or bf16 in, f32 sums: out = silu(x gate_weight^T) * (x up_weight^T).
+// Gate, up and SwiGLU in one kernel, f16 or bf16 in, f32 accumulators: out = silu(x gate_weight^T) * (x up_weight^T).
 //
 // A block makes 128 x 64 outputs. Its tile of weights is 64 rows of gate_weight above 64 rows of up_weight, so that a tile
 // of x, once in shared memory, serves both products; and each warp makes the same columns of both, so that gate and up of
 // one output meet in the registers of one lane, as floats that were never rounded.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #include <mma.h>
 
-#include <cstdint>
+#include "llmk/async_copy.cuh"
+#include "llmk/vector.cuh"
+#include "llmk/wmma.cuh"
 
 namespace wmma = nvcuda::wmma;
 
@@ -22,87 +23,18 @@ constexpr int kWarpRows = 64;  // a warp makes 64 x 32 gates, and the 64 x 32 up
 constexpr int kWarpFeatures = 32;
 constexpr int kWarpsAcross = kTileFeatures / kWarpFeatures;
 constexpr int kThreads = 32 * kWarpsAcross * (kTileRows / kWarpRows);
-constexpr int kVector = 8;              // elements of 16 bytes
-constexpr int kRow = kDepth + kVector;  // a row in shared memory is 144 bytes: no bank conflicts
+constexpr int kVector = 8;  // elements of 16 bytes
+template <typename T, int ROWS>
+using Copier = llmk::ColumnCopier<T, ROWS, kDepth, kThreads>;
+constexpr int kRow = Copier<__half, kTileRows>::kPitch;  // a row in shared memory is 144 bytes: no bank conflicts
 constexpr int kStage = (kTileRows + 2 * kTileFeatures) * kRow;  // elements of one stage: x, gate_weight, up_weight
 constexpr int kOutRow = kTileFeatures + 4;                      // floats of a row of outputs
 constexpr size_t kSharedBytes = sizeof(short) * kStages * kStage;
 static_assert(kSharedBytes >= sizeof(float) * kTileRows * kOutRow,
               "the outputs pass through the same memory at the end");
 
-__device__ void put(__half* p, float x) { *p = __float2half(x); }
-__device__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
-
 // For a gate below -88, exp(-gate) is infinity and the quotient 0, as it should be.
 __device__ float gated(float gate, float up) { return gate / (1.0f + __expf(-gate)) * up; }
-
-template <typename T>
-using Left = wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major>;
-// weight is [feature, k]: read as the k x feature matrix of the product, that is column-major.
-template <typename T>
-using Right = wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::col_major>;
-
-// Loads a fragment from a tile in shared memory. For f16 nvcc makes ldmatrix of it, which fills four registers at once.
-template <typename Fragment>
-__device__ void load_tile(Fragment& fragment, const __half* tile) {
-    wmma::load_matrix_sync(fragment, tile, kRow);
-}
-
-// For bf16 nvcc does not see that the tile is in shared memory, and makes a load for each register. So here is the
-// instruction behind load_matrix_sync, with `shared` in its name: again ldmatrix comes of it.
-__device__ void load_tile(Left<__nv_bfloat16>& fragment, const __nv_bfloat16* tile) {
-    unsigned* pairs = reinterpret_cast<unsigned*>(fragment.x);
-    asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
-                 : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
-                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(tile))), "r"(kRow)
-                 : "memory");
-}
-
-__device__ void load_tile(Right<__nv_bfloat16>& fragment, const __nv_bfloat16* tile) {
-    unsigned* pairs = reinterpret_cast<unsigned*>(fragment.x);
-    asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
-                 : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
-                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(tile))), "r"(kRow)
-                 : "memory");
-}
-
-// What one thread copies of a tile of ROWS rows: 16 bytes of every kRowsAtOnce-th row. The addresses are made once.
-template <typename T, int ROWS>
-struct Copier {
-    static constexpr int kLanes = kDepth / kVector;  // threads that share a row
-    static constexpr int kRowsAtOnce = kThreads / kLanes;
-    const T* from;      // of the first row
-    long long step;     // elements from one of this thread's rows to the next
-    int rows, columns;  // that are left, from the first row and this thread's column on
-    int to;             // in the tile
-
-    __device__ Copier(const T* matrix, int row0, int all_rows, int cols) {
-        const int row = threadIdx.x / kLanes, col = threadIdx.x % kLanes * kVector;
-        from = matrix + static_cast<long long>(row0 + row) * cols + col;
-        step = static_cast<long long>(kRowsAtOnce) * cols;
-        rows = all_rows - row0 - row;
-        columns = cols - col;
-        to = row * kRow + col;
-    }
-
-    // Starts to copy the next kDepth columns; zeros where there are none.
-    template <bool VECTORS>
-    __device__ void copy(T* tile) {
-#pragma unroll
-        for (int i = 0; i < ROWS / kRowsAtOnce; ++i) {
-            const T* source = from + i * step;
-            T* target = tile + to + i * kRowsAtOnce * kRow;
-            const bool row_there = i * kRowsAtOnce < rows;
-            if constexpr (VECTORS) {
-                __pipeline_memcpy_async(target, source, 16, row_there && columns > 0 ? 0 : 16);
-            } else {
-                for (int j = 0; j < kVector; ++j) target[j] = row_there && j < columns ? source[j] : T(0.0f);
-            }
-        }
-        from += kDepth;
-        columns -= kDepth;
-    }
-};
 
 // x: [rows, in_features]   gate_weight, up_weight: [hidden, in_features]   out: [rows, hidden]
 // VECTORS: every row of every tensor starts at a multiple of 16 bytes
@@ -134,15 +66,9 @@ __global__ void __launch_bounds__(kThreads, 2)
     };
 
     constexpr int kDown = kWarpRows / 16, kAcross = kWarpFeatures / 16;
-    wmma::fragment<wmma::accumulator, 16, 16, 16, float> gate[kDown][kAcross], up[kDown][kAcross];
-#pragma unroll
-    for (int i = 0; i < kDown; ++i) {
-#pragma unroll
-        for (int j = 0; j < kAcross; ++j) {
-            wmma::fill_fragment(gate[i][j], 0.0f);
-            wmma::fill_fragment(up[i][j], 0.0f);
-        }
-    }
+    llmk::Accumulator gate[kDown][kAcross], up[kDown][kAcross];
+    llmk::fill_with_zeros(gate);
+    llmk::fill_with_zeros(up);
     for (int round = 0; round < kStages - 1; ++round) copy_stage(round);
 
     for (int round = 0; round < rounds; ++round) {
@@ -154,14 +80,14 @@ __global__ void __launch_bounds__(kThreads, 2)
         const T* up_tile = gate_tile + kTileFeatures * kRow;
 #pragma unroll
         for (int k = 0; k < kDepth; k += 16) {
-            Left<T> a[kDown];
-            Right<T> g[kAcross], u[kAcross];
+            llmk::OperandA<T> a[kDown];
+            llmk::OperandB<T> g[kAcross], u[kAcross];
 #pragma unroll
-            for (int i = 0; i < kDown; ++i) load_tile(a[i], x_tile + (warp_row + i * 16) * kRow + k);
+            for (int i = 0; i < kDown; ++i) llmk::load_operand(a[i], x_tile + (warp_row + i * 16) * kRow + k, kRow);
 #pragma unroll
             for (int j = 0; j < kAcross; ++j) {
-                load_tile(g[j], gate_tile + (warp_feature + j * 16) * kRow + k);
-                load_tile(u[j], up_tile + (warp_feature + j * 16) * kRow + k);
+                llmk::load_operand(g[j], gate_tile + (warp_feature + j * 16) * kRow + k, kRow);
+                llmk::load_operand(u[j], up_tile + (warp_feature + j * 16) * kRow + k, kRow);
             }
 #pragma unroll
             for (int i = 0; i < kDown; ++i) {
@@ -192,22 +118,12 @@ __global__ void __launch_bounds__(kThreads, 2)
     constexpr int kPieces = kTileFeatures / kVector;  // of a row
     for (int i = threadIdx.x; i < kTileRows * kPieces; i += kThreads) {
         const int row = row0 + i / kPieces, feature = feature0 + i % kPieces * kVector;
-        const float4* packs = reinterpret_cast<const float4*>(outputs + i / kPieces * kOutRow + i % kPieces * kVector);
-        const float4 low = packs[0], high = packs[1];
+        const float4* halves = reinterpret_cast<const float4*>(outputs + i / kPieces * kOutRow + i % kPieces * kVector);
+        const float4 low = halves[0], high = halves[1];
         const float from[kVector] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
         if (row >= rows || feature >= hidden) continue;
         T* to = out + static_cast<long long>(row) * hidden + feature;
-        if constexpr (VECTORS) {
-            uint4 bits;
-#pragma unroll
-            for (int j = 0; j < kVector; ++j) put(reinterpret_cast<T*>(&bits) + j, from[j]);
-            *reinterpret_cast<uint4*>(to) = bits;
-        } else {
-#pragma unroll
-            for (int j = 0; j < kVector; ++j) {
-                if (feature + j < hidden) put(to + j, from[j]);
-            }
-        }
+        llmk::store_rounded(to, from, VECTORS, feature, hidden);
     }
 }
 
@@ -216,10 +132,9 @@ void linear_swiglu(const T* x, const T* gate_weight, const T* up_weight, T* out,
                    cudaStream_t stream) {
     if (rows == 0 || hidden == 0) return;
     const long long tiles = (rows + kTileRows - 1LL) / kTileRows * ((hidden + kTileFeatures - 1LL) / kTileFeatures);
-    const uintptr_t bits = reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(gate_weight) |
-                           reinterpret_cast<uintptr_t>(up_weight) | reinterpret_cast<uintptr_t>(out) |
-                           in_features * sizeof(T) | hidden * sizeof(T);
-    const auto kernel = bits % 16 == 0 ? linear_swiglu_kernel<T, true> : linear_swiglu_kernel<T, false>;
+    const bool vectors =
+        llmk::rows_are_aligned(in_features, x, gate_weight, up_weight) && llmk::rows_are_aligned(hidden, out);
+    const auto kernel = vectors ? linear_swiglu_kernel<T, true> : linear_swiglu_kernel<T, false>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
     kernel<<<static_cast<unsigned>(tiles), kThreads, kSharedBytes, stream>>>(x, gate_weight, up_weight, out, rows,
                                                                              in_features, hidden);

@@ -1,4 +1,4 @@
-// RMSNorm and the linear layer behind it in one kernel, f16 or bf16 in, f32 sums:
+// RMSNorm and the linear layer behind it in one kernel, f16 or bf16 in, f32 accumulators:
 // out = (x / sqrt(mean(x^2) + eps) * norm_weight) weight^T.
 //
 // The norm's factor is one number per row, and a product is linear in its rows: sum_c (factor x_c) w_c = factor sum_c x_c w_c.
@@ -7,11 +7,13 @@
 // into the tiles of weight: into those of x it could overflow, since x has not been made small yet.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #include <mma.h>
 
-#include <cstdint>
+#include "llmk/async_copy.cuh"
+#include "llmk/reduce.cuh"
+#include "llmk/vector.cuh"
+#include "llmk/wmma.cuh"
 
 namespace wmma = nvcuda::wmma;
 
@@ -23,49 +25,17 @@ constexpr int kWarpTile = 64;  // a warp makes 64 x 64 of the outputs
 constexpr int kWarpsAcross = kTile / kWarpTile;
 constexpr int kWarps = kWarpsAcross * kWarpsAcross;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kVector = 8;                      // elements of 16 bytes
-constexpr int kLanes = kDepth / kVector;        // threads that share a row of a stage
-constexpr int kRowsAtOnce = kThreads / kLanes;  // rows that the block copies at once
-constexpr int kOwnRows = kTile / kRowsAtOnce;   // rows of which a thread copies a piece
-constexpr int kRow = kDepth + kVector;          // a row in shared memory is 144 bytes: no bank conflicts
-constexpr int kStage = 2 * kTile * kRow;        // elements of one stage: a tile of x, then a tile of weight
-constexpr int kSumRow = kWarpTile + 4;          // floats of a row of sums
+constexpr int kVector = 8;  // elements of 16 bytes
+template <typename T>
+using Columns = llmk::ColumnCopier<T, kTile, kDepth, kThreads>;
+constexpr int kLanes = Columns<__half>::kLanes;      // threads that share a row of a stage
+constexpr int kOwnRows = Columns<__half>::kOwnRows;  // rows of which a thread copies a piece
+constexpr int kRow = Columns<__half>::kPitch;        // a row in shared memory is 144 bytes: no bank conflicts
+constexpr int kStage = 2 * kTile * kRow;             // elements of one stage: a tile of x, then a tile of weight
+constexpr int kSumRow = kWarpTile + 4;               // floats of a row of sums
 constexpr int kWarpSums = 16 * kSumRow;  // floats of the piece through which a warp's sums pass, 16 rows at a time
 constexpr size_t kSharedBytes = sizeof(short) * kStages * kStage;
 static_assert(kSharedBytes >= sizeof(float) * kWarps * kWarpSums, "the sums pass through the same memory at the end");
-
-__device__ void put(__half* p, float x) { *p = __float2half(x); }
-__device__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
-
-template <typename T>
-using Left = wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major>;
-// weight is [feature, k]: read as the k x feature matrix of the product, that is column-major.
-template <typename T>
-using Right = wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::col_major>;
-
-// Loads a fragment from a tile in shared memory. For f16 nvcc makes ldmatrix of it, which fills four registers at once.
-template <typename Fragment>
-__device__ void load_tile(Fragment& fragment, const __half* tile) {
-    wmma::load_matrix_sync(fragment, tile, kRow);
-}
-
-// For bf16 nvcc does not see that the tile is in shared memory, and makes a load for each register. So here is the
-// instruction behind load_matrix_sync, with `shared` in its name: again ldmatrix comes of it.
-__device__ void load_tile(Left<__nv_bfloat16>& fragment, const __nv_bfloat16* tile) {
-    unsigned* pairs = reinterpret_cast<unsigned*>(fragment.x);
-    asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
-                 : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
-                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(tile))), "r"(kRow)
-                 : "memory");
-}
-
-__device__ void load_tile(Right<__nv_bfloat16>& fragment, const __nv_bfloat16* tile) {
-    unsigned* pairs = reinterpret_cast<unsigned*>(fragment.x);
-    asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
-                 : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
-                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(tile))), "r"(kRow)
-                 : "memory");
-}
 
 // Eight neighbours, as pairs.
 template <typename T>
@@ -95,46 +65,16 @@ __device__ uint4 load_eight(const T* row, int column, int columns) {
     return bits;
 }
 
-// What one thread copies of a tile of kTile rows: 16 bytes of every kRowsAtOnce-th row. The addresses are made once.
+// What one thread copies of a tile: of x and of weight it also uses its own pieces.
 template <typename T>
-struct Copier {
-    const T* from;      // of the first row
-    long long step;     // elements from one of this thread's rows to the next
-    int rows, columns;  // that are left, from the first row and this thread's column on
-    int to;             // in the tile
-
-    __device__ Copier(const T* matrix, int row0, int all_rows, int cols) {
-        const int row = threadIdx.x / kLanes, col = threadIdx.x % kLanes * kVector;
-        from = matrix + static_cast<long long>(row0 + row) * cols + col;
-        step = static_cast<long long>(kRowsAtOnce) * cols;
-        rows = all_rows - row0 - row;
-        columns = cols - col;
-        to = row * kRow + col;
-    }
-
-    // Starts to copy the next kDepth columns; zeros where there are none.
-    template <bool VECTORS>
-    __device__ void copy(T* tile) {
-#pragma unroll
-        for (int i = 0; i < kOwnRows; ++i) {
-            const T* source = from + i * step;
-            T* target = tile + to + i * kRowsAtOnce * kRow;
-            const bool row_there = i * kRowsAtOnce < rows;
-            if constexpr (VECTORS) {
-                __pipeline_memcpy_async(target, source, 16, row_there && columns > 0 ? 0 : 16);
-            } else {
-                for (int j = 0; j < kVector; ++j) target[j] = row_there && j < columns ? source[j] : T(0.0f);
-            }
-        }
-        from += kDepth;
-        columns -= kDepth;
-    }
+struct Copier : Columns<T> {
+    using Columns<T>::Columns;
 
     // Adds the squares of the pieces that this thread copied. A thread sees its own copies without a barrier.
     __device__ void add_squares(const T* tile, float (&squares)[kOwnRows]) const {
 #pragma unroll
         for (int i = 0; i < kOwnRows; ++i) {
-            const uint4 bits = *reinterpret_cast<const uint4*>(tile + to + i * kRowsAtOnce * kRow);
+            const uint4 bits = *reinterpret_cast<const uint4*>(tile + this->place(i));
             const Pairs<T>& piece = reinterpret_cast<const Pairs<T>&>(bits);
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
@@ -150,7 +90,7 @@ struct Copier {
         const Pairs<T>& by = reinterpret_cast<const Pairs<T>&>(factors);
 #pragma unroll
         for (int i = 0; i < kOwnRows; ++i) {
-            uint4* place = reinterpret_cast<uint4*>(tile + to + i * kRowsAtOnce * kRow);
+            uint4* place = reinterpret_cast<uint4*>(tile + this->place(i));
             uint4 bits = *place;
             Pairs<T>& piece = reinterpret_cast<Pairs<T>&>(bits);
 #pragma unroll
@@ -190,12 +130,8 @@ __global__ void __launch_bounds__(kThreads, 2)
     };
 
     constexpr int kFragments = kWarpTile / 16;
-    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum[kFragments][kFragments];
-#pragma unroll
-    for (int i = 0; i < kFragments; ++i) {
-#pragma unroll
-        for (int j = 0; j < kFragments; ++j) wmma::fill_fragment(sum[i][j], 0.0f);
-    }
+    llmk::Accumulator accumulators[kFragments][kFragments];
+    llmk::fill_with_zeros(accumulators);
     float squares[kOwnRows] = {};
     for (int round = 0; round < kStages - 1; ++round) copy_stage(round);
     uint4 column_factors = load_eight<VECTORS>(norm_weight, own_column, in_features);
@@ -211,16 +147,18 @@ __global__ void __launch_bounds__(kThreads, 2)
         column_factors = load_eight<VECTORS>(norm_weight, (round + 1) * kDepth + own_column, in_features);
 #pragma unroll
         for (int k = 0; k < kDepth; k += 16) {
-            Left<T> a[kFragments];
-            Right<T> b[kFragments];
+            llmk::OperandA<T> a[kFragments];
+            llmk::OperandB<T> b[kFragments];
 #pragma unroll
-            for (int i = 0; i < kFragments; ++i) load_tile(a[i], x_tile + (warp_row + i * 16) * kRow + k);
+            for (int i = 0; i < kFragments; ++i)
+                llmk::load_operand(a[i], x_tile + (warp_row + i * 16) * kRow + k, kRow);
 #pragma unroll
-            for (int j = 0; j < kFragments; ++j) load_tile(b[j], w_tile + (warp_feature + j * 16) * kRow + k);
+            for (int j = 0; j < kFragments; ++j)
+                llmk::load_operand(b[j], w_tile + (warp_feature + j * 16) * kRow + k, kRow);
 #pragma unroll
             for (int i = 0; i < kFragments; ++i) {
 #pragma unroll
-                for (int j = 0; j < kFragments; ++j) wmma::mma_sync(sum[i][j], a[i], b[j], sum[i][j]);
+                for (int j = 0; j < kFragments; ++j) wmma::mma_sync(accumulators[i][j], a[i], b[j], accumulators[i][j]);
             }
         }
     }
@@ -228,13 +166,10 @@ __global__ void __launch_bounds__(kThreads, 2)
     // The kLanes threads that shared a row are neighbours in a warp.
 #pragma unroll
     for (int i = 0; i < kOwnRows; ++i) {
-#pragma unroll
-        for (int distance = kLanes / 2; distance > 0; distance /= 2) {
-            squares[i] += __shfl_xor_sync(0xffffffffu, squares[i], distance);
-        }
+        squares[i] = llmk::warp_sum<kLanes>(squares[i]);
         if (threadIdx.x % kLanes == 0) {
             const float mean = squares[i] / max(in_features, 1);
-            factors[threadIdx.x / kLanes + i * kRowsAtOnce] = rsqrtf(mean + eps);
+            factors[threadIdx.x / kLanes + i * Columns<T>::kRowsAtOnce] = rsqrtf(mean + eps);
         }
     }
 
@@ -249,29 +184,21 @@ __global__ void __launch_bounds__(kThreads, 2)
     for (int i = 0; i < kFragments; ++i) {
 #pragma unroll
         for (int j = 0; j < kFragments; ++j) {
-            wmma::store_matrix_sync(sums + j * 16, sum[i][j], kSumRow, wmma::mem_row_major);
+            wmma::store_matrix_sync(sums + j * 16, accumulators[i][j], kSumRow, wmma::mem_row_major);
         }
         __syncwarp();  // the 16 rows are complete
 #pragma unroll
         for (int first = 0; first < 16; first += 32 / kOutLanes) {
             const int sum_row = first + lane / kOutLanes, row = warp_row + i * 16 + sum_row;
             if (row0 + row >= rows || feature >= out_features) continue;
-            const float4* packs = reinterpret_cast<const float4*>(sums + sum_row * kSumRow + column);
-            const float4 low = packs[0], high = packs[1];
+            const float4* halves = reinterpret_cast<const float4*>(sums + sum_row * kSumRow + column);
+            const float4 low = halves[0], high = halves[1];
             const float from[kVector] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-            uint4 bits;
-            T* rounded = reinterpret_cast<T*>(&bits);
+            float values[kVector];
 #pragma unroll
-            for (int j = 0; j < kVector; ++j) put(rounded + j, from[j] * factors[row]);
+            for (int j = 0; j < kVector; ++j) values[j] = from[j] * factors[row];
             T* to = out + static_cast<long long>(row0 + row) * out_features + feature;
-            if (out_vectors) {
-                *reinterpret_cast<uint4*>(to) = bits;
-            } else {
-#pragma unroll
-                for (int j = 0; j < kVector; ++j) {
-                    if (feature + j < out_features) to[j] = rounded[j];
-                }
-            }
+            llmk::store_rounded(to, values, out_vectors, feature, out_features);
         }
         __syncwarp();  // all lanes have read them
     }
@@ -282,11 +209,10 @@ void rms_norm_linear(const T* x, const T* norm_weight, const T* weight, T* out, 
                      int out_features, float eps, cudaStream_t stream) {
     if (rows == 0 || out_features == 0) return;
     const long long tiles = (rows + kTile - 1LL) / kTile * ((out_features + kTile - 1LL) / kTile);
-    const uintptr_t bits = reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(norm_weight) |
-                           reinterpret_cast<uintptr_t>(weight) | in_features * sizeof(T);
-    const auto kernel = bits % 16 == 0 ? rms_norm_linear_kernel<T, true> : rms_norm_linear_kernel<T, false>;
+    const auto kernel = llmk::rows_are_aligned(in_features, x, norm_weight, weight) ? rms_norm_linear_kernel<T, true>
+                                                                                    : rms_norm_linear_kernel<T, false>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-    const bool out_vectors = (reinterpret_cast<uintptr_t>(out) | out_features * sizeof(T)) % 16 == 0;
+    const bool out_vectors = llmk::rows_are_aligned(out_features, out);
     kernel<<<static_cast<unsigned>(tiles), kThreads, kSharedBytes, stream>>>(
         x, norm_weight, weight, out, rows, in_features, out_features, eps, out_vectors);
 }

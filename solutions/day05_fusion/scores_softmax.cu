@@ -8,11 +8,15 @@
 // 2 t + 1. So a row belongs to four lanes, and which key is "column 2 t of tile j" is ours to choose: by the order in which
 // keys are laid out in shared memory, each lane gets eight keys in a row, and writes their weights as 16 bytes.
 #include <cuda_fp16.h>
-#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <cmath>
-#include <cstdint>
+
+#include "llmk/async_copy.cuh"
+#include "llmk/mma.cuh"
+#include "llmk/reduce.cuh"
+#include "llmk/softmax.cuh"
+#include "llmk/vector.cuh"
 
 constexpr int kQueries = 128;     // of a block
 constexpr int kWarpQueries = 32;  // of a warp: two products of 16 share each fragment of keys
@@ -22,53 +26,12 @@ constexpr int kGroup = 32;         // keys whose scores are in registers at a ti
 constexpr int kStages = 3;         // tiles of keys on their way or in use
 constexpr int kVector = 8;         // elements of 16 bytes
 constexpr float kLowest = -1e30f;  // below every score; and unlike -infinity, its differences are numbers
-constexpr float kLog2E = 1.4426950408889634f;
 static_assert(kQueries <= kStages * kKeys, "the queries pass through the memory of the keys");
 
 // The key of a tile that lies in row `row` of its shared memory. Bits of the row only change places, so that
 // key_of(a + b) = key_of(a) + key_of(b) where a and b have no bit in common.
 __host__ __device__ constexpr int key_of(int row) {
     return row / kGroup * kGroup + row % 8 / 2 * 8 + row % kGroup / 8 * 2 + row % 2;
-}
-
-__device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
-
-// Four 8 x 8 matrices; lane i gives the address of row i % 8 of matrix i / 8.
-__device__ void load_matrices(uint32_t (&r)[4], const __half* row) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(shared_address(row)));
-}
-
-__device__ void multiply(float (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-__device__ float power_of_two(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
-__device__ uint32_t two_halves(float low, float high) {
-    const __half2 pair = __floats2half2_rn(low, high);
-    return reinterpret_cast<const uint32_t&>(pair);
-}
-
-// Copies 16 bytes of row `row`, from column `column` on, to shared memory; zeros where there is nothing.
-template <bool VECTORS>
-__device__ void copy_piece(__half* target, const __half* matrix, long long row, bool there, int column, int columns) {
-    const __half* source = matrix + row * columns + column;
-    if constexpr (VECTORS) {
-        __pipeline_memcpy_async(target, there && column < columns ? source : matrix, 16,
-                                there && column < columns ? 0 : 16);
-    } else {
-        for (int j = 0; j < kVector; ++j) target[j] = there && column + j < columns ? source[j] : __half(0.0f);
-    }
 }
 
 // q: [batch * heads, query_len, head_dim]   k: [batch * heads, key_len, head_dim]   out: [batch * heads, query_len, key_len]
@@ -102,19 +65,19 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
 
     const int copied_row = threadIdx.x / kLanes, copied_column = threadIdx.x % kLanes * kVector;
     for (int row = copied_row; row < kQueries; row += kRowsAtOnce) {
-        copy_piece<VECTORS>(stages + row * kRow + copied_column, q, query0 + row, query0 + row < query_len,
-                            copied_column, head_dim);
+        const __half* source = q + static_cast<long long>(query0 + row) * head_dim + copied_column;
+        llmk::copy_16_bytes<VECTORS>(stages + row * kRow + copied_column, source, query0 + row < query_len,
+                                     head_dim - copied_column);
     }
     __pipeline_commit();
-    __pipeline_wait_prior(0);
-    __syncthreads();
-    uint32_t queries[2][kSteps][4];
+    llmk::wait_for_copies();
+    unsigned queries[2][kSteps][4];
 #pragma unroll
     for (int m = 0; m < 2; ++m) {
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
             const int row = warp_query - query0 + m * 16 + lane % 16;
-            load_matrices(queries[m][step], stages + row * kRow + step * 16 + lane / 16 * 8);
+            llmk::load_matrices(queries[m][step], stages + row * kRow + step * 16 + lane / 16 * 8);
         }
     }
     __syncthreads();  // the queries are in registers: their place is free
@@ -127,7 +90,9 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
 #pragma unroll
             for (int i = 0; i < kKeys / kRowsAtOnce; ++i) {
                 const int key = key0 + key_of(i * kRowsAtOnce);
-                copy_piece<VECTORS>(stage + i * kRowsAtOnce * kRow, k, key, key < key_len, copied_column, head_dim);
+                const __half* source = k + static_cast<long long>(key) * head_dim + copied_column;
+                llmk::copy_16_bytes<VECTORS>(stage + i * kRowsAtOnce * kRow, source, key < key_len,
+                                             head_dim - copied_column);
             }
         }
         __pipeline_commit();  // an empty group keeps the count of groups right at the end
@@ -147,12 +112,12 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
             for (int i = 0; i < 4; ++i) scores[0][j][i] = scores[1][j][i] = 0.0f;
 #pragma unroll
             for (int step = 0; step < kSteps; step += 2) {
-                uint32_t keys[4];
-                load_matrices(keys, group + (j * 8 + lane % 8) * kRow + step * 16 + lane / 8 * 8);
+                unsigned keys[4];
+                llmk::load_matrices(keys, group + (j * 8 + lane % 8) * kRow + step * 16 + lane / 8 * 8);
 #pragma unroll
                 for (int m = 0; m < 2; ++m) {
-                    multiply(scores[m][j], queries[m][step], keys[0], keys[1]);
-                    multiply(scores[m][j], queries[m][step + 1], keys[2], keys[3]);
+                    llmk::multiply<__half>(scores[m][j], queries[m][step], keys[0], keys[1]);
+                    llmk::multiply<__half>(scores[m][j], queries[m][step + 1], keys[2], keys[3]);
                 }
             }
         }
@@ -191,12 +156,12 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
                     float added = 0.0f;
 #pragma unroll
                     for (int j = 0; j < kBlocks; ++j) {
-                        added += power_of_two(fmaf(scores[m][j][2 * h], scale_log2, -shift));
-                        added += power_of_two(fmaf(scores[m][j][2 * h + 1], scale_log2, -shift));
+                        added += llmk::power_of_2(fmaf(scores[m][j][2 * h], scale_log2, -shift));
+                        added += llmk::power_of_2(fmaf(scores[m][j][2 * h + 1], scale_log2, -shift));
                     }
                     // Not maximum * scale_log2 - shift, of which nvcc makes an fmaf: its product is exact, that in shift
                     // is rounded, and where both maxima are kLowest the difference is a rounding error of 1e30, not 0.
-                    sum[m][h] = sum[m][h] * power_of_two((maximum[m][h] - largest) * scale_log2) + added;
+                    sum[m][h] = sum[m][h] * llmk::power_of_2((maximum[m][h] - largest) * scale_log2) + added;
                     maximum[m][h] = largest;
                 }
             }
@@ -209,12 +174,9 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
     for (int m = 0; m < 2; ++m) {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-            float largest = maximum[m][h];
-            largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
-            largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
-            float total = sum[m][h] * power_of_two((maximum[m][h] - largest) * scale_log2);
-            total += __shfl_xor_sync(0xffffffffu, total, 1);
-            total += __shfl_xor_sync(0xffffffffu, total, 2);
+            const float largest = llmk::warp_max<4>(maximum[m][h]);
+            const float mine = sum[m][h] * llmk::power_of_2((maximum[m][h] - largest) * scale_log2);
+            const float total = llmk::warp_sum<4>(mine);
             // A query that sees no key has a total of 0; all its scores are -infinity, and 2^-infinity = 0.
             shift[m][h] = total > 0.0f ? largest * scale_log2 + log2f(total) : 0.0f;
         }
@@ -232,11 +194,12 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
                     uint4 bits;
-                    uint32_t* pairs = reinterpret_cast<uint32_t*>(&bits);
+                    unsigned* pairs = reinterpret_cast<unsigned*>(&bits);
 #pragma unroll
                     for (int j = 0; j < kBlocks; ++j) {
-                        pairs[j] = two_halves(power_of_two(fmaf(scores[m][j][2 * h], scale_log2, -shift[m][h])),
-                                              power_of_two(fmaf(scores[m][j][2 * h + 1], scale_log2, -shift[m][h])));
+                        pairs[j] = llmk::pair<__half>(
+                            llmk::power_of_2(fmaf(scores[m][j][2 * h], scale_log2, -shift[m][h])),
+                            llmk::power_of_2(fmaf(scores[m][j][2 * h + 1], scale_log2, -shift[m][h])));
                     }
                     const int query = warp_query + m * 16 + h * 8 + lane_row, key = key0 + lane_key;
                     if (query >= query_len || key >= key_len) continue;
@@ -271,15 +234,13 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
 template <int D>
 void launch(const __half* q, const __half* k, __half* out, long long heads, int query_len, int key_len, int head_dim,
             float scale, bool causal, cudaStream_t stream) {
-    const uintptr_t in_bits =
-        reinterpret_cast<uintptr_t>(q) | reinterpret_cast<uintptr_t>(k) | head_dim * sizeof(__half);
-    const uintptr_t out_bits = reinterpret_cast<uintptr_t>(out) | key_len * sizeof(__half);
     constexpr size_t shared_bytes = sizeof(__half) * kStages * kKeys * (D + kVector);
     const long long blocks = heads * ((query_len + kQueries - 1) / kQueries);
-    const auto kernel = in_bits % 16 == 0 ? scores_softmax_kernel<D, true> : scores_softmax_kernel<D, false>;
+    const auto kernel =
+        llmk::rows_are_aligned(head_dim, q, k) ? scores_softmax_kernel<D, true> : scores_softmax_kernel<D, false>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
     kernel<<<static_cast<unsigned>(blocks), kThreads, shared_bytes, stream>>>(
-        q, k, out, query_len, key_len, head_dim, scale * kLog2E, causal, out_bits % 16 == 0);
+        q, k, out, query_len, key_len, head_dim, scale * llmk::kLog2E, causal, llmk::rows_are_aligned(key_len, out));
 }
 
 // q: [batch, heads, query_len, head_dim]   k: [batch, heads, key_len, head_dim]   out: [batch, heads, query_len, key_len]

@@ -8,17 +8,20 @@
 //
 // Both products, S = Q K^T and O += P V, are outer products of register tiles: a thread owns 8 queries x 4 or 8 keys of S
 // and 8 queries x 4 to 12 columns of O, so that a value that it fetches from shared memory is used 4 to 12 times.
-#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <cmath>
-#include <cstdint>
+
+#include "llmk/async_copy.cuh"
+#include "llmk/reduce.cuh"
+#include "llmk/softmax.cuh"
+#include "llmk/vector.cuh"
 
 constexpr int kThreads = 128;
 constexpr int kRows = 8;  // queries of one thread
 
 // What follows from DIM, the number of columns kept: head_dim rounded up to 32, 64, 96 or 128, and filled up with zeros.
-// Two blocks fit on a multiprocessor: each has at most 256 registers a thread and 113 KB of shared memory.
+// Two blocks fit on a streaming multiprocessor (SM): each has at most 256 registers a thread and 113 KB of shared memory.
 template <int DIM>
 struct Shape {
     static constexpr int kLanes = DIM > 96 ? 16 : 8;            // lanes of a warp that share their queries
@@ -36,17 +39,17 @@ struct Shape {
 // The lanes that read together read one column of 8 different keys, so rows of k are one float4 longer than they need
 // to be. They also read one column of two queries; every other group of 8 queries has the halves of each 8 float4s
 // swapped.
-__device__ __forceinline__ int twist(int query) { return query / kRows % 2 * 4; }
+__device__ __forceinline__ int swizzle(int query) { return query / kRows % 2 * 4; }
 
 // Starts copying rows of `source` (its first `valid_rows` exist) into a tile, straight from global to shared memory,
 // WIDTH floats at a time. Rows and columns that do not exist become zeros, and are not read.
-template <int DIM, int ROWS, int PITCH, bool TWISTED, int WIDTH>
+template <int DIM, int ROWS, int PITCH, bool SWIZZLED, int WIDTH>
 __device__ void copy_units(float4* tile, const float* source, int valid_rows, int head_dim) {
     constexpr int kUnits = DIM / WIDTH;  // of a row
 #pragma unroll WIDTH
     for (int i = 0; i < ROWS * kUnits; i += kThreads) {
         const int row = (i + threadIdx.x) / kUnits, column = (i + threadIdx.x) % kUnits * WIDTH;
-        float4* chunk = &tile[row * PITCH + (column / 4 ^ (TWISTED ? twist(row) : 0))];
+        float4* chunk = &tile[row * PITCH + (column / 4 ^ (SWIZZLED ? swizzle(row) : 0))];
         const float* from = source + static_cast<size_t>(row) * head_dim + column;
         const size_t missing = row < valid_rows && column < head_dim ? 0 : WIDTH * sizeof(float);
         __pipeline_memcpy_async(reinterpret_cast<float*>(chunk) + column % 4, from, WIDTH * sizeof(float), missing);
@@ -54,19 +57,14 @@ __device__ void copy_units(float4* tile, const float* source, int valid_rows, in
 }
 
 // `vectors`: every row starts at a multiple of 16 bytes.
-template <int DIM, int ROWS, int PITCH, bool TWISTED>
+template <int DIM, int ROWS, int PITCH, bool SWIZZLED>
 __device__ void copy_tile(float4* tile, const float* source, int valid_rows, int head_dim, bool vectors) {
     if (vectors) {
-        copy_units<DIM, ROWS, PITCH, TWISTED, 4>(tile, source, valid_rows, head_dim);
+        copy_units<DIM, ROWS, PITCH, SWIZZLED, 4>(tile, source, valid_rows, head_dim);
     } else {
-        copy_units<DIM, ROWS, PITCH, TWISTED, 1>(tile, source, valid_rows, head_dim);
+        copy_units<DIM, ROWS, PITCH, SWIZZLED, 1>(tile, source, valid_rows, head_dim);
     }
     __pipeline_commit();
-}
-
-__device__ void wait_for_copies() {
-    __pipeline_wait_prior(0);
-    __syncthreads();
 }
 
 template <int DIM>
@@ -75,14 +73,14 @@ __global__ void __launch_bounds__(kThreads, 2)
            float* __restrict__ out, int query_len, int key_len, int head_dim, float scale, bool causal, bool vectors) {
     using S = Shape<DIM>;
     extern __shared__ float4 shared[];
-    float4* q_tile = shared;                             // [kQueries][DIM], twisted
+    float4* q_tile = shared;                             // [kQueries][DIM], swizzled
     float4* k_tile = q_tile + S::kQueries * S::kChunks;  // [kKeys][DIM + 4]
     float4* v_tile = k_tile + S::kKeys * S::kKeyPitch;   // [kKeys][DIM]
-    float4* p_tile = v_tile + S::kKeys * S::kChunks;     // [kQueries][kKeys], twisted
+    float4* p_tile = v_tile + S::kKeys * S::kChunks;     // [kQueries][kKeys], swizzled
 
     // The lanes of a warp form groups of 8 or 16; a group shares 8 queries. Lane bit 1 is the lowest bit of the group's number
     // and bit 0 that of the place in the group: of any four neighbouring lanes two read the same query and two the same key,
-    // and the hardware serves such 16-byte reads in half the passes.
+    // and the hardware serves such 16-byte reads in half the wavefronts.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int tx = (lane & 1) | (lane >> 1 & (S::kLanes - 2));
     const int ty = warp * (32 / S::kLanes) + ((lane >> 1 & 1) | (S::kLanes == 8 ? lane >> 3 & 2 : 0));
@@ -110,22 +108,22 @@ __global__ void __launch_bounds__(kThreads, 2)
 
     copy_tile<DIM, S::kQueries, S::kChunks, true>(q_tile, q, rows, head_dim, vectors);
     copy_tile<DIM, S::kKeys, S::kKeyPitch, false>(k_tile, k, key_end, head_dim, vectors);
-    wait_for_copies();
-    const float log2_scale = scale * 1.4426950408889634f;  // exp(scale * q k) = exp2((log2_scale * q) k)
+    llmk::wait_for_copies();
+    const float log2_scale = scale * llmk::kLog2E;  // exp(scale * q k) = exp2((log2_scale * q) k)
     for (int i = threadIdx.x; i < S::kQueries * S::kChunks; i += kThreads) {
         const float4 x = q_tile[i];
         q_tile[i] = make_float4(x.x * log2_scale, x.y * log2_scale, x.z * log2_scale, x.w * log2_scale);
     }
 
     for (int first_key = 0; first_key < key_end; first_key += S::kKeys) {
-        wait_for_copies();  // this tile of k is here, and no thread reads the last tile of v any more
+        llmk::wait_for_copies();  // this tile of k is here, and no thread reads the last tile of v any more
         const size_t key_offset = static_cast<size_t>(first_key) * head_dim;
         copy_tile<DIM, S::kKeys, S::kChunks, false>(v_tile, v + key_offset, key_end - first_key, head_dim, vectors);
 
         // S = Q K^T. Thread (ty, tx) owns queries 8 ty ... 8 ty + 7 and keys tx, tx + kLanes, tx + 2 kLanes, ...
         float s[kRows][S::kKeysEach] = {};
         for (int chunk = 0; chunk < (head_dim + 15) / 16 * 4; chunk += 4) {
-            const float4* queries = &q_tile[kRows * ty * S::kChunks + (chunk ^ twist(kRows * ty))];
+            const float4* queries = &q_tile[kRows * ty * S::kChunks + (chunk ^ swizzle(kRows * ty))];
             const float4* keys = &k_tile[tx * S::kKeyPitch + chunk];
 #pragma unroll
             for (int c = 0; c < 4; ++c) {
@@ -167,12 +165,12 @@ __global__ void __launch_bounds__(kThreads, 2)
             float new_m = m[i];
 #pragma unroll
             for (int j = 0; j < S::kKeysEach; ++j) new_m = fmaxf(new_m, s[i][j]);
-            new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, 1));
+            new_m = fmaxf(new_m, __shfl_xor_sync(llmk::kAllLanes, new_m, 1));
 #pragma unroll
             for (int bit = 4; bit < 2 * S::kLanes; bit *= 2) {
-                new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, bit));
+                new_m = fmaxf(new_m, __shfl_xor_sync(llmk::kAllLanes, new_m, bit));
             }
-            const float base = new_m == -INFINITY ? 0.0f : new_m;  // no key seen yet: -inf - -inf would be NaN
+            const float base = llmk::base_of(new_m);
             const float correction = exp2f(m[i] - base);
             m[i] = new_m;
             l[i] *= correction;
@@ -186,12 +184,12 @@ __global__ void __launch_bounds__(kThreads, 2)
 #pragma unroll
             for (int j = 0; j < S::kKeysEach; j += 4) {
                 const int row = kRows * ty + i, chunk = tx + j / 4 * S::kLanes;
-                p_tile[row * (S::kKeys / 4) + (chunk ^ twist(row))] =
+                p_tile[row * (S::kKeys / 4) + (chunk ^ swizzle(row))] =
                     make_float4(s[i][j], s[i][j + 1], s[i][j + 2], s[i][j + 3]);
             }
         }
 
-        wait_for_copies();  // v and P are here, and no thread reads this tile of k any more
+        llmk::wait_for_copies();  // v and P are here, and no thread reads this tile of k any more
         if (first_key + S::kKeys < key_end) {
             copy_tile<DIM, S::kKeys, S::kKeyPitch, false>(k_tile,
                                                           k + key_offset + static_cast<size_t>(S::kKeys) * head_dim,
@@ -201,7 +199,7 @@ __global__ void __launch_bounds__(kThreads, 2)
         // O += P V. Thread (ty, tx) owns columns 4 tx ... 4 tx + 3 of each 32.
 #pragma unroll 2
         for (int chunk = 0; chunk < S::kKeys / 4; ++chunk) {
-            const float4* weights = &p_tile[kRows * ty * (S::kKeys / 4) + (chunk ^ twist(kRows * ty))];
+            const float4* weights = &p_tile[kRows * ty * (S::kKeys / 4) + (chunk ^ swizzle(kRows * ty))];
             const float4* values = &v_tile[(chunk % S::kLanes + chunk / S::kLanes * 4 * S::kLanes) * S::kChunks + tx];
             float4 p[kRows];
 #pragma unroll
@@ -227,10 +225,10 @@ __global__ void __launch_bounds__(kThreads, 2)
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
         float sum = l[i];
-        sum += __shfl_xor_sync(0xffffffff, sum, 1);
+        sum += __shfl_xor_sync(llmk::kAllLanes, sum, 1);
 #pragma unroll
-        for (int bit = 4; bit < 2 * S::kLanes; bit *= 2) sum += __shfl_xor_sync(0xffffffff, sum, bit);
-        const float inverse = sum > 0 ? 1 / sum : 0;  // a query that sees no key gives zeros
+        for (int bit = 4; bit < 2 * S::kLanes; bit *= 2) sum += __shfl_xor_sync(llmk::kAllLanes, sum, bit);
+        const float inverse = llmk::inverse_of(sum);
         const int row = kRows * ty + i;
 #pragma unroll
         for (int d = 0; d < S::kColumnsEach; ++d) {
@@ -245,9 +243,7 @@ void launch(const float* q, const float* k, const float* v, float* out, int batc
             int key_len, int head_dim, float scale, bool causal, cudaStream_t stream) {
     using S = Shape<DIM>;
     const int tiles = (query_len + S::kQueries - 1) / S::kQueries;
-    const auto addresses =
-        reinterpret_cast<uintptr_t>(q) | reinterpret_cast<uintptr_t>(k) | reinterpret_cast<uintptr_t>(v);
-    const bool vectors = addresses % sizeof(float4) == 0 && head_dim % 4 == 0;
+    const bool vectors = llmk::rows_are_aligned(head_dim, q, k, v);
     cudaFuncSetAttribute(attend<DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::kSharedBytes);
     attend<DIM><<<batch * heads * tiles, kThreads, S::kSharedBytes, stream>>>(q, k, v, out, query_len, key_len,
                                                                               head_dim, scale, causal, vectors);

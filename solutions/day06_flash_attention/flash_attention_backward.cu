@@ -12,7 +12,9 @@
 #include <cuda_runtime.h>
 
 #include <cmath>
-#include <cstdint>
+
+#include "llmk/reduce.cuh"
+#include "llmk/vector.cuh"
 
 constexpr int kTile = 64;  // rows of a tile, of queries or of keys
 constexpr int kSide = 16;  // threads along the owned rows, and along the other rows or the columns
@@ -130,7 +132,7 @@ __global__ void sum_products(const float* dout, const float* out, float* delta, 
     const int lane = threadIdx.x % 32;
     float sum = 0;
     for (int d = lane; d < head_dim; d += 32) sum += dout[row * head_dim + d] * out[row * head_dim + d];
-    for (int bit = 16; bit > 0; bit /= 2) sum += __shfl_xor_sync(0xffffffff, sum, bit);
+    sum = llmk::warp_sum(sum);
     if (lane == 0) delta[row] = sum;
 }
 
@@ -274,9 +276,7 @@ extern "C" void flash_attention_backward(const float* q, const float* k, const f
     if (batch == 0 || heads == 0 || head_dim == 0) return;
     if (rows > 0) sum_products<<<(rows + 7) / 8, 256, 0, stream>>>(dout, out, delta, rows, head_dim);
     const auto launch_for = head_dim <= 32 ? launch<32> : head_dim <= 64 ? launch<64> : launch<128>;
-    const auto addresses = reinterpret_cast<uintptr_t>(q) | reinterpret_cast<uintptr_t>(k) |
-                           reinterpret_cast<uintptr_t>(v) | reinterpret_cast<uintptr_t>(dout);
-    const bool vectors = addresses % sizeof(float4) == 0 && head_dim % 4 == 0;
+    const bool vectors = llmk::rows_are_aligned(head_dim, q, k, v, dout);
     const Sizes sizes{query_len, key_len, head_dim, scale, causal, vectors};
     launch_for(q, k, v, dout, lse, delta, dq, dk, dv, batch * heads, sizes, stream);
 }

@@ -9,6 +9,9 @@
 
 #include <cmath>
 
+#include "llmk/reduce.cuh"
+#include "llmk/softmax.cuh"
+
 constexpr int kQueries = 128;  // of one block
 constexpr int kKeys = 16;      // of one tile
 constexpr int kEach = 4;       // queries of one group of lanes
@@ -73,8 +76,8 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
                 p[i][j] = key < visible && key < key_len ? p[i][j] * scale : -INFINITY;
                 new_m = fmaxf(new_m, p[i][j]);
             }
-            for (int bit = 1; bit < kLanes; bit *= 2) new_m = fmaxf(new_m, __shfl_xor_sync(0xffffffff, new_m, bit));
-            const float base = new_m == -INFINITY ? 0.0f : new_m;  // nothing seen yet: -inf - -inf would be NaN
+            new_m = llmk::warp_max<kLanes>(new_m);
+            const float base = llmk::base_of(new_m);
             const float correction = expf(m[i] - base);
             m[i] = new_m;
             l[i] *= correction;
@@ -101,8 +104,7 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
     }
 
     for (int i = 0; i < kEach; ++i) {
-        float sum = l[i];
-        for (int bit = 1; bit < kLanes; bit *= 2) sum += __shfl_xor_sync(0xffffffff, sum, bit);
+        const float sum = llmk::warp_sum<kLanes>(l[i]);
         const int row = group * kEach + i;
         if (first_query + row >= query_len) continue;
         for (int c = 0; c < DIM / kLanes; ++c) out[row * DIM + lane + c * kLanes] = sum > 0 ? o[i][c] / sum : 0.0f;

@@ -1,7 +1,7 @@
-// Attention in mixed precision: f16 or bf16 in and out, tensor cores through WMMA, softmax and all sums in f32.
+// Attention in mixed precision: f16 or bf16 in and out, tensor cores through WMMA, accumulators and softmax in f32.
 //
 // A block owns 128 queries, a warp 32 of them. For each tile of 64 keys a warp
-//   - multiplies S = Q K^T on the tensor cores, sums in f32,
+//   - multiplies S = Q K^T on the tensor cores, accumulators in f32,
 //   - stores S to its own piece of shared memory, column by column: row r of S then lies in bank r, all of it,
 //   - lets lane r do the online softmax of row r, in f32, and round the weights once, to the type of the values,
 //   - corrects O, and multiplies O += P V on the tensor cores.
@@ -10,18 +10,17 @@
 //   q, out: [batch, heads, query_len, head_dim]     k, v: [batch, heads, key_len, head_dim]
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #include <mma.h>
 
 #include <cmath>
-#include <cstdint>
-#include <type_traits>
+
+#include "llmk/async_copy.cuh"
+#include "llmk/softmax.cuh"
+#include "llmk/vector.cuh"
+#include "llmk/wmma.cuh"
 
 namespace wmma = nvcuda::wmma;
-
-__device__ __forceinline__ void put(__half* p, float x) { *p = __float2half(x); }
-__device__ __forceinline__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
 
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
@@ -38,115 +37,18 @@ static_assert(kWarpBytes >= 2 * kRows * kWeightPitch && kWarpBytes >= int(sizeof
 // Sizes for heads of up to DIM columns.
 template <int DIM>
 struct Shape {
-    static constexpr int kPitch = DIM + 8;             // elements: eight rows start in different banks
-    static constexpr int kBlocks = DIM <= 64 ? 3 : 2;  // on a multiprocessor at a time
+    static constexpr int kPitch = llmk::RowCopier<__half, DIM, kThreads>::kPitch;  // elements of a row
+    static constexpr int kBlocks = DIM <= 64 ? 3 : 2;  // on a streaming multiprocessor (SM) at a time
     static constexpr int kTiles = kQueries * kPitch + 2 * kKeys * kPitch;  // elements of the tiles of q, k and v
     static constexpr int kShared = 2 * kTiles + kWarps * (kWarpBytes + int(sizeof(float)) * kRows);  // bytes
 };
-
-// What one thread copies of every tile: 16 bytes here and there. Its places are worked out once, before the loop.
-template <typename T, int DIM>
-struct Copier {
-    static constexpr int kVector = 16 / sizeof(T);
-    static constexpr int kLanes = DIM % 64 == 0 ? 8 : 4;  // threads that share a row
-    static constexpr int kRowsAtOnce = kThreads / kLanes;
-    static constexpr int kChunks = DIM / (kLanes * kVector);  // that a thread copies of a row
-    const int head_dim;
-    const bool vectors;           // all rows start at multiples of 16 bytes
-    const int row, first_column;  // of this thread's first 16 bytes of a tile
-    const int to;                 // their place in shared memory, in elements
-    const long long start, step;  // their place in global memory, and the way to the next row of this thread
-
-    __device__ Copier(int columns, bool aligned)
-        : head_dim(columns),
-          vectors(aligned),
-          row(threadIdx.x / kLanes),
-          first_column(threadIdx.x % kLanes * kVector),
-          to(row * Shape<DIM>::kPitch + first_column),
-          start(static_cast<long long>(row) * columns + first_column),
-          step(static_cast<long long>(kRowsAtOnce) * columns) {}
-
-    // Starts to copy ROWS rows, of which `there` exist; zeros for the others, and past the last column.
-    template <int ROWS>
-    __device__ __forceinline__ void copy(T* tile, const T* from, int there) const {
-        if (!vectors) {
-            for (int i = threadIdx.x; i < ROWS * DIM; i += kThreads) {
-                const int r = i / DIM, column = i % DIM;
-                tile[r * Shape<DIM>::kPitch + column] =
-                    r < there && column < head_dim ? from[static_cast<long long>(r) * head_dim + column] : T(0.0f);
-            }
-            return;
-        }
-        from += start;
-#pragma unroll
-        for (int i = 0; i < ROWS / kRowsAtOnce; ++i) {
-#pragma unroll
-            for (int c = 0; c < kChunks; ++c) {
-                const int r = i * kRowsAtOnce, column = c * kLanes * kVector;
-                __pipeline_memcpy_async(tile + to + r * Shape<DIM>::kPitch + column, from + i * step + column, 16,
-                                        row + r < there && first_column + column < head_dim ? 0 : 16);
-            }
-        }
-        __pipeline_commit();
-    }
-};
-
-// All copies of all threads have arrived, and all threads are done with what they read before.
-__device__ __forceinline__ void wait_for_copies() {
-    __pipeline_wait_prior(0);
-    __syncthreads();
-}
-
-// 2^x, in one instruction; exp2f takes three more to be right for results below 2^-126, which nobody would see here.
-__device__ __forceinline__ float power_of_2(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
-template <typename T>
-using Left = wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major>;
-template <typename T, typename Layout>
-using Right = wmma::fragment<wmma::matrix_b, 16, 16, 16, T, Layout>;
-using Sums = wmma::fragment<wmma::accumulator, 16, 16, 16, float>;
-
-// wmma::load_matrix_sync from shared memory. For bf16 nvcc does not see that it is shared memory, and loads 32 bits at a
-// time through generic addresses; told so by the instruction behind load_matrix_sync, it uses ldmatrix, as it does for f16.
-template <typename Use, typename Layout>
-__device__ __forceinline__ void load_tile(wmma::fragment<Use, 16, 16, 16, __half, Layout>& f, const __half* tile,
-                                          int pitch) {
-    wmma::load_matrix_sync(f, tile, pitch);
-}
-
-template <typename Use, typename Layout>
-__device__ __forceinline__ void load_tile(wmma::fragment<Use, 16, 16, 16, __nv_bfloat16, Layout>& f,
-                                          const __nv_bfloat16* tile, int pitch) {
-    unsigned* word = reinterpret_cast<unsigned*>(f.x);
-    const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(tile));
-    if constexpr (std::is_same<Use, wmma::matrix_a>::value) {
-        asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
-                     : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
-                     : "r"(from), "r"(pitch)
-                     : "memory");
-    } else if constexpr (std::is_same<Layout, wmma::row_major>::value) {
-        asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
-                     : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
-                     : "r"(from), "r"(pitch)
-                     : "memory");
-    } else {
-        asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
-                     : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
-                     : "r"(from), "r"(pitch)
-                     : "memory");
-    }
-}
 
 // Multiplies each row of a stripe of 16 rows by its own factor. Which lane holds which row is not specified; but a
 // fragment of the same type, filled from a matrix whose every column is `factors` (its columns lie 0 elements apart),
 // has the factor of a row wherever the other has an element of that row.
 template <int N>
-__device__ __forceinline__ void multiply_rows(Sums (&stripe)[N], const float* factors) {
-    Sums factor;
+__device__ __forceinline__ void multiply_rows(llmk::Accumulator (&stripe)[N], const float* factors) {
+    llmk::Accumulator factor;
     wmma::load_matrix_sync(factor, factors, 0, wmma::mem_col_major);
 #pragma unroll
     for (int c = 0; c < N; ++c) {
@@ -186,42 +88,34 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     out += (head * query_len + first_query) * head_dim;
     k += head * key_len * head_dim;
     v += head * key_len * head_dim;
-    const Copier<T, DIM> copier(head_dim, vectors);
+    const llmk::RowCopier<T, DIM, kThreads> copier(head_dim, vectors);
     copier.template copy<kQueries>(q_tile, q, query_len - first_query);
     copier.template copy<kKeys>(k_tile, k, key_len);
 
-    Sums o[2][kAcross];
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-#pragma unroll
-        for (int c = 0; c < kAcross; ++c) wmma::fill_fragment(o[i][c], 0.0f);
-    }
+    llmk::Accumulator o[2][kAcross];
+    llmk::fill_with_zeros(o);
     float m = -INFINITY, l = 0;  // of this lane's row: the largest score so far, the sum of 2^(score - m)
-    const float to_base_2 = scale * 1.4426950408889634f;
+    const float to_base_2 = scale * llmk::kLog2E;
 
     for (int first_key = 0; first_key < key_end; first_key += kKeys) {
-        wait_for_copies();  // this tile of k is here, and no thread reads the tile of v before any more
+        llmk::wait_for_copies();  // this tile of k is here, and no thread reads the tile of v before any more
         copier.template copy<kKeys>(v_tile, v, key_len - first_key);
         v += static_cast<long long>(kKeys) * head_dim;
 
         // S = Q K^T. k is [key, column]: read as the column x key matrix of the product, that is column-major.
-        Sums s[2][kKeys / 16];
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-#pragma unroll
-            for (int j = 0; j < kKeys / 16; ++j) wmma::fill_fragment(s[i][j], 0.0f);
-        }
+        llmk::Accumulator s[2][kKeys / 16];
+        llmk::fill_with_zeros(s);
 #pragma unroll
         for (int c = 0; c < kAcross; ++c) {
-            Left<T> queries[2];
+            llmk::OperandA<T> queries[2];
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
-                load_tile(queries[i], q_tile + (warp * kRows + i * 16) * S::kPitch + c * 16, S::kPitch);
+                llmk::load_operand(queries[i], q_tile + (warp * kRows + i * 16) * S::kPitch + c * 16, S::kPitch);
             }
 #pragma unroll
             for (int j = 0; j < kKeys / 16; ++j) {
-                Right<T, wmma::col_major> keys;
-                load_tile(keys, k_tile + j * 16 * S::kPitch + c * 16, S::kPitch);
+                llmk::OperandB<T> keys;
+                llmk::load_operand(keys, k_tile + j * 16 * S::kPitch + c * 16, S::kPitch);
 #pragma unroll
                 for (int i = 0; i < 2; ++i) wmma::mma_sync(s[i][j], queries[i], keys, s[i][j]);
             }
@@ -250,12 +144,12 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
         for (int j = 0; j < kKeys; ++j) largest[j % 4] = fmaxf(largest[j % 4], p[j]);
         const float new_m = fmaxf(fmaxf(largest[0], largest[1]), fmaxf(largest[2], largest[3]));
-        const float base = new_m == -INFINITY ? 0.0f : new_m;  // no key seen yet: -inf - -inf would be NaN
-        const float correction = power_of_2(m - base);
+        const float base = llmk::base_of(new_m);
+        const float correction = llmk::power_of_2(m - base);
         float sum[4] = {};
 #pragma unroll
         for (int j = 0; j < kKeys; ++j) {
-            p[j] = power_of_2(p[j] - base);
+            p[j] = llmk::power_of_2(p[j] - base);
             sum[j % 4] += p[j];
         }
         m = new_m;
@@ -264,17 +158,10 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
         __syncwarp();  // all lanes have read their scores: the weights may take their place
 #pragma unroll
         for (int j = 0; j < kKeys; j += 8) {
-            union {
-                uint4 vector;
-                unsigned short bits[8];
-            } chunk;
+            llmk::Vector<T> rounded;
 #pragma unroll
-            for (int i = 0; i < 8; ++i) {
-                T rounded;
-                put(&rounded, p[j + i]);
-                chunk.bits[i] = *reinterpret_cast<const unsigned short*>(&rounded);
-            }
-            *reinterpret_cast<uint4*>(weights + lane * kWeightPitch + j) = chunk.vector;
+            for (int i = 0; i < 8; ++i) rounded.set(i, p[j + i]);
+            llmk::store_vector(weights + lane * kWeightPitch + j, rounded);
         }
         __syncwarp();
         if (__any_sync(0xffffffff, correction < 1)) {
@@ -282,22 +169,22 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             for (int i = 0; i < 2; ++i) multiply_rows(o[i], factors + i * 16);
         }
 
-        wait_for_copies();  // this tile of v is here, and no thread reads the tile of k any more
+        llmk::wait_for_copies();  // this tile of v is here, and no thread reads the tile of k any more
         k += static_cast<long long>(kKeys) * head_dim;
         if (first_key + kKeys < key_end) copier.template copy<kKeys>(k_tile, k, key_len - first_key - kKeys);
 
         // O += P V
 #pragma unroll
         for (int j = 0; j < kKeys / 16; ++j) {
-            Left<T> part[2];
+            llmk::OperandA<T> part[2];
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
-                load_tile(part[i], weights + i * 16 * kWeightPitch + j * 16, kWeightPitch);
+                llmk::load_operand(part[i], weights + i * 16 * kWeightPitch + j * 16, kWeightPitch);
             }
 #pragma unroll
             for (int c = 0; c < kAcross; ++c) {
-                Right<T, wmma::row_major> values;
-                load_tile(values, v_tile + j * 16 * S::kPitch + c * 16, S::kPitch);
+                llmk::OperandB<T, wmma::row_major> values;
+                llmk::load_operand(values, v_tile + j * 16 * S::kPitch + c * 16, S::kPitch);
 #pragma unroll
                 for (int i = 0; i < 2; ++i) wmma::mma_sync(o[i][c], part[i], values, o[i][c]);
             }
@@ -306,7 +193,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     }
     __pipeline_wait_prior(0);
 
-    factors[lane] = l > 0 ? 1 / l : 0;  // a query that sees no key gives zeros
+    factors[lane] = llmk::inverse_of(l);
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < 2; ++i) multiply_rows(o[i], factors + i * 16);
@@ -329,23 +216,9 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             const int r = i / (kOutColumns / 4), column = first + i % (kOutColumns / 4) * 4;
             if (first_query + warp * kRows + r >= query_len || column >= head_dim) continue;
             const float4 sums = *reinterpret_cast<const float4*>(staged + r * kOutPitch + column - first);
-            union {
-                uint2 vector;
-                unsigned short bits[4];
-            } chunk;
             const float four[4] = {sums.x, sums.y, sums.z, sums.w};
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                T rounded;
-                put(&rounded, four[j]);
-                chunk.bits[j] = *reinterpret_cast<const unsigned short*>(&rounded);
-            }
             T* to = out + static_cast<long long>(warp * kRows + r) * head_dim + column;
-            if (vectors) {
-                *reinterpret_cast<uint2*>(to) = chunk.vector;
-            } else {
-                for (int j = 0; j < 4; ++j) put(to + j, four[j]);
-            }
+            llmk::store_rounded(to, four, vectors, 0, 4);
         }
     }
 }
@@ -354,12 +227,10 @@ template <typename T, int DIM>
 void launch(const T* q, const T* k, const T* v, T* out, int batch, int heads, int query_len, int key_len, int head_dim,
             float scale, bool causal, cudaStream_t stream) {
     using S = Shape<DIM>;
-    const auto addresses = reinterpret_cast<uintptr_t>(q) | reinterpret_cast<uintptr_t>(k) |
-                           reinterpret_cast<uintptr_t>(v) | reinterpret_cast<uintptr_t>(out);
     const long long tiles = (query_len + kQueries - 1) / kQueries;
     cudaFuncSetAttribute(attend<T, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::kShared);
     attend<T, DIM><<<static_cast<unsigned>(tiles * batch * heads), kThreads, S::kShared, stream>>>(
-        q, k, v, out, query_len, key_len, head_dim, scale, causal, addresses % 16 == 0);
+        q, k, v, out, query_len, key_len, head_dim, scale, causal, llmk::rows_are_aligned(0, q, k, v, out));
 }
 
 template <typename T>

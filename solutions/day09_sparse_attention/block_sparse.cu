@@ -9,6 +9,8 @@
 
 #include <cmath>
 
+#include "llmk/softmax.cuh"
+
 constexpr int kKeys = 16;  // fetched at a time: a block of keys is one or several of these
 
 template <int DIM>
@@ -58,7 +60,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
                 s[j] = first_key + j < visible ? sum * scale : -INFINITY;
                 new_m = fmaxf(new_m, s[j]);
             }
-            const float base = new_m == -INFINITY ? 0.0f : new_m;  // nothing seen yet: -inf - -inf would be NaN
+            const float base = llmk::base_of(new_m);
             const float correction = expf(m - base);
             m = new_m;
             l *= correction;
@@ -78,7 +80,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
     }
 
     if (query >= query_len) return;
-    const float inverse = l > 0 ? 1 / l : 0.0f;  // a query that sees no key gives zeros
+    const float inverse = llmk::inverse_of(l);
     for (int c = 0; c < DIM / 4; ++c) {
         reinterpret_cast<float4*>(out)[c] =
             make_float4(o[c].x * inverse, o[c].y * inverse, o[c].z * inverse, o[c].w * inverse);

@@ -3,152 +3,38 @@
 // Day 8's kernel on tensor cores, with two changes. First, the band: a block starts at the first tile of keys that any
 // of its queries sees, instead of at key 0, and within the band a warp skips the tiles that none of its own queries
 // sees. Second, mma.sync in place of WMMA: which lane holds which element of a fragment is documented, so the lanes do
-// the softmax on the scores where they are. These never leave the registers: the sums of one product, made weights and
-// rounded, are the left factor of the next, with every element in its place already.
+// the softmax on the scores where they are. These never leave the registers: the accumulators of one product, made weights and
+// rounded, are operand A of the next, with every element in its place already.
 //
 //   q, out: [batch, heads, query_len, head_dim]     k, v: [batch, heads, key_len, head_dim]
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <cmath>
-#include <cstdint>
-#include <type_traits>
 
-__device__ __forceinline__ void put(__half* p, float x) { *p = __float2half(x); }
-__device__ __forceinline__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
+#include "llmk/async_copy.cuh"
+#include "llmk/mma.cuh"
+#include "llmk/reduce.cuh"
+#include "llmk/softmax.cuh"
+#include "llmk/vector.cuh"
 
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
 constexpr int kKeys = 64;  // of one tile
 
 // Sizes for heads of up to DIM columns. A warp with two stripes of queries uses each fragment of k and v twice, but its
-// sums fill the registers, so that two blocks fit on a multiprocessor. At 64 columns four blocks, of half as many
+// accumulators fill the registers, so that two blocks fit on a streaming multiprocessor (SM). At 64 columns four blocks, of half as many
 // queries each, were faster on an H200: more of them compute while one waits, and they compute less beside the band.
 template <int DIM>
 struct Shape {
     static constexpr int kStripes = DIM <= 64 ? 1 : 2;  // of 16 queries each: the height of an mma.sync
     static constexpr int kRows = 16 * kStripes;         // queries of a warp
     static constexpr int kQueries = kRows * kWarps;
-    static constexpr int kBlocks = DIM <= 64 ? 4 : 2;  // on a multiprocessor at a time
-    static constexpr int kPitch = DIM + 8;             // elements: eight rows start in different banks
-    static constexpr int kShared = 2 * (kQueries + 2 * kKeys) * kPitch;  // bytes of the tiles of q, k and v
+    static constexpr int kBlocks = DIM <= 64 ? 4 : 2;                              // on an SM at a time
+    static constexpr int kPitch = llmk::RowCopier<__half, DIM, kThreads>::kPitch;  // elements of a row
+    static constexpr int kShared = 2 * (kQueries + 2 * kKeys) * kPitch;            // bytes of the tiles of q, k and v
 };
-
-// What one thread copies of every tile: 16 bytes here and there. Its places are worked out once, before the loop.
-template <typename T, int DIM>
-struct Copier {
-    static constexpr int kVector = 16 / sizeof(T);
-    static constexpr int kLanes = DIM % 64 == 0 ? 8 : 4;  // threads that share a row
-    static constexpr int kRowsAtOnce = kThreads / kLanes;
-    static constexpr int kChunks = DIM / (kLanes * kVector);  // that a thread copies of a row
-    const int head_dim;
-    const bool vectors;           // all rows start at multiples of 16 bytes
-    const int row, first_column;  // of this thread's first 16 bytes of a tile
-    const int to;                 // their place in shared memory, in elements
-    const long long start, step;  // their place in global memory, and the way to the next row of this thread
-
-    __device__ Copier(int columns, bool aligned)
-        : head_dim(columns),
-          vectors(aligned),
-          row(threadIdx.x / kLanes),
-          first_column(threadIdx.x % kLanes * kVector),
-          to(row * Shape<DIM>::kPitch + first_column),
-          start(static_cast<long long>(row) * columns + first_column),
-          step(static_cast<long long>(kRowsAtOnce) * columns) {}
-
-    // Starts to copy ROWS rows, of which `there` exist; zeros for the others, and past the last column.
-    template <int ROWS>
-    __device__ __forceinline__ void copy(T* tile, const T* from, int there) const {
-        if (!vectors) {
-            for (int i = threadIdx.x; i < ROWS * DIM; i += kThreads) {
-                const int r = i / DIM, column = i % DIM;
-                tile[r * Shape<DIM>::kPitch + column] =
-                    r < there && column < head_dim ? from[static_cast<long long>(r) * head_dim + column] : T(0.0f);
-            }
-            return;
-        }
-        static_assert(ROWS % kRowsAtOnce == 0, "every thread copies as many rows");
-        from += start;
-#pragma unroll
-        for (int i = 0; i < ROWS / kRowsAtOnce; ++i) {
-#pragma unroll
-            for (int c = 0; c < kChunks; ++c) {
-                const int r = i * kRowsAtOnce, column = c * kLanes * kVector;
-                __pipeline_memcpy_async(tile + to + r * Shape<DIM>::kPitch + column, from + i * step + column, 16,
-                                        row + r < there && first_column + column < head_dim ? 0 : 16);
-            }
-        }
-        __pipeline_commit();
-    }
-};
-
-// All copies of all threads have arrived, and all threads are done with what they read before.
-__device__ __forceinline__ void wait_for_copies() {
-    __pipeline_wait_prior(0);
-    __syncthreads();
-}
-
-// 2^x, in one instruction; exp2f takes three more to be right for results below 2^-126, which nobody would see here.
-__device__ __forceinline__ float power_of_2(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
-// Four 8 x 8 matrices of 16-bit numbers: lane i gives the address of row i % 8 of matrix i / 8, and receives of each
-// matrix two neighbours, elements i % 4 * 2 and the next of row i / 4. That is how mma.sync wants its factors.
-template <typename T>
-__device__ __forceinline__ void load_matrices(unsigned (&to)[4], const T* row) {
-    const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row));
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(from)
-                 : "memory");
-}
-
-// The same, of each matrix's transpose: two elements one above the other.
-template <typename T>
-__device__ __forceinline__ void load_transposed(unsigned (&to)[4], const T* row) {
-    const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row));
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(from)
-                 : "memory");
-}
-
-// sums [16, 8] += a [16, 16] b [16, 8]. Of sums, lane i holds columns i % 4 * 2 and the next of row i / 4, and the same
-// two of row i / 4 + 8. Of a, such a pair from each quarter: upper left, lower left, upper right, lower right. Of b,
-// rows i % 4 * 2 and the next of column i / 4, and the two that lie 8 rows below them.
-template <typename T>
-__device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    if constexpr (std::is_same<T, __half>::value) {
-        asm volatile(
-            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-    } else {
-        asm volatile(
-            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-    }
-}
-
-// Two numbers, rounded, in one register: x in the lower half.
-template <typename T>
-__device__ __forceinline__ unsigned pair(float x, float y) {
-    if constexpr (std::is_same<T, __half>::value) {
-        const __half2 both = __floats2half2_rn(x, y);
-        return *reinterpret_cast<const unsigned*>(&both);
-    } else {
-        const __nv_bfloat162 both = __floats2bfloat162_rn(x, y);
-        return *reinterpret_cast<const unsigned*>(&both);
-    }
-}
 
 template <typename T, int DIM>
 __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
@@ -178,20 +64,20 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     out += (head * query_len + first_query) * head_dim;
     k += (head * key_len + key_begin) * head_dim;
     v += (head * key_len + key_begin) * head_dim;
-    const Copier<T, DIM> copier(head_dim, vectors);
+    const llmk::RowCopier<T, DIM, kThreads> copier(head_dim, vectors);
     copier.template copy<kQueries>(q_tile, q, query_len - first_query);
     if (key_begin < key_end) copier.template copy<kKeys>(k_tile, k, key_len - key_begin);
 
     // Scores are compared before they are scaled, which finds the largest if scale > 0. If it is not, the queries take
     // its sign, once.
     if (scale <= 0) {
-        wait_for_copies();
+        llmk::wait_for_copies();
         for (int i = threadIdx.x; i < kQueries * DIM; i += kThreads) {
             T* element = q_tile + i / DIM * S::kPitch + i % DIM;
-            put(element, scale < 0 ? -static_cast<float>(*element) : 0.0f);
+            *element = static_cast<T>(scale < 0 ? -static_cast<float>(*element) : 0.0f);
         }
     }
-    const float to_base_2 = (scale == 0 ? 1 : fabsf(scale)) * 1.4426950408889634f;
+    const float to_base_2 = (scale == 0 ? 1 : fabsf(scale)) * llmk::kLog2E;
 
     // A lane holds a quarter of two rows of each stripe: of row lane / 4 (h = 0) and of row lane / 4 + 8 (h = 1).
     float o[kStripes][kAcross][4] = {};
@@ -210,28 +96,29 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     const T* my_values = v_tile + lane % 16 * S::kPitch + lane / 16 * 8;
 
     for (int first_key = key_begin; first_key < key_end; first_key += kKeys) {
-        wait_for_copies();  // this tile of k is here, and no thread reads the tile of v before any more
+        llmk::wait_for_copies();  // this tile of k is here, and no thread reads the tile of v before any more
         copier.template copy<kKeys>(v_tile, v, key_len - first_key);
         v += static_cast<long long>(kKeys) * head_dim;
 
         const bool needed = first_key + kKeys > warp_begin && first_key < warp_end;  // by this warp
         unsigned weights[kStripes][kKeys / 16][4];
         if (needed) {
-            // S = Q K^T. A row of k is a column of the right factor, so its neighbours lie as multiply wants them.
+            // S = Q K^T. A row of k is a column of operand B, so its neighbours lie as multiply wants them.
             float s[kStripes][kKeys / 8][4] = {};
 #pragma unroll
             for (int c = 0; c < DIM / 16; ++c) {
                 unsigned queries[kStripes][4];
 #pragma unroll
-                for (int i = 0; i < kStripes; ++i) load_matrices(queries[i], my_queries + i * 16 * S::kPitch + c * 16);
+                for (int i = 0; i < kStripes; ++i)
+                    llmk::load_matrices(queries[i], my_queries + i * 16 * S::kPitch + c * 16);
 #pragma unroll
                 for (int j = 0; j < kKeys / 16; ++j) {
                     unsigned keys[4];
-                    load_matrices(keys, my_keys + j * 16 * S::kPitch + c * 16);
+                    llmk::load_matrices(keys, my_keys + j * 16 * S::kPitch + c * 16);
 #pragma unroll
                     for (int i = 0; i < kStripes; ++i) {
-                        multiply<T>(s[i][2 * j], queries[i], keys[0], keys[1]);
-                        multiply<T>(s[i][2 * j + 1], queries[i], keys[2], keys[3]);
+                        llmk::multiply<T>(s[i][2 * j], queries[i], keys[0], keys[1]);
+                        llmk::multiply<T>(s[i][2 * j + 1], queries[i], keys[2], keys[3]);
                     }
                 }
             }
@@ -266,10 +153,9 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
                     for (int j = 0; j < kKeys / 8; ++j) {
                         largest = fmaxf(largest, fmaxf(s[i][j][2 * h], s[i][j][2 * h + 1]));
                     }
-                    largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, 1));
-                    largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, 2));
-                    const float base = largest == -INFINITY ? 0.0f : largest;  // no key seen yet: -inf - -inf is NaN
-                    correction[i][h] = power_of_2((m[i][h] - base) * to_base_2);
+                    largest = llmk::warp_max<4>(largest);
+                    const float base = llmk::base_of(largest);
+                    correction[i][h] = llmk::power_of_2((m[i][h] - base) * to_base_2);
                     moved = moved || correction[i][h] < 1;
                     m[i][h] = largest;
                     float sum[2] = {};
@@ -278,18 +164,18 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
                         for (int e = 0; e < 2; ++e) {
                             float& score = s[i][j][2 * h + e];
-                            score = power_of_2(score * to_base_2 - base * to_base_2);  // one fused multiply-add
+                            score = llmk::power_of_2(score * to_base_2 - base * to_base_2);  // one fused multiply-add
                             sum[e] += score;
                         }
                     }
                     l[i][h] = l[i][h] * correction[i][h] + (sum[0] + sum[1]);
                 }
 #pragma unroll
-                for (int j = 0; j < kKeys / 16; ++j) {  // two fragments of 8 keys make a left factor of 16
-                    weights[i][j][0] = pair<T>(s[i][2 * j][0], s[i][2 * j][1]);
-                    weights[i][j][1] = pair<T>(s[i][2 * j][2], s[i][2 * j][3]);
-                    weights[i][j][2] = pair<T>(s[i][2 * j + 1][0], s[i][2 * j + 1][1]);
-                    weights[i][j][3] = pair<T>(s[i][2 * j + 1][2], s[i][2 * j + 1][3]);
+                for (int j = 0; j < kKeys / 16; ++j) {  // two fragments of 8 keys make an operand A of 16
+                    weights[i][j][0] = llmk::pair<T>(s[i][2 * j][0], s[i][2 * j][1]);
+                    weights[i][j][1] = llmk::pair<T>(s[i][2 * j][2], s[i][2 * j][3]);
+                    weights[i][j][2] = llmk::pair<T>(s[i][2 * j + 1][0], s[i][2 * j + 1][1]);
+                    weights[i][j][3] = llmk::pair<T>(s[i][2 * j + 1][2], s[i][2 * j + 1][3]);
                 }
             }
             if (__any_sync(0xffffffff, moved)) {
@@ -304,7 +190,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             }
         }
 
-        wait_for_copies();  // this tile of v is here, and no thread reads the tile of k any more
+        llmk::wait_for_copies();  // this tile of v is here, and no thread reads the tile of k any more
         k += static_cast<long long>(kKeys) * head_dim;
         if (first_key + kKeys < key_end) copier.template copy<kKeys>(k_tile, k, key_len - first_key - kKeys);
 
@@ -315,17 +201,17 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
                 for (int c = 0; c < DIM / 16; ++c) {
                     unsigned values[4];
-                    load_transposed(values, my_values + j * 16 * S::kPitch + c * 16);
+                    llmk::load_transposed(values, my_values + j * 16 * S::kPitch + c * 16);
 #pragma unroll
                     for (int i = 0; i < kStripes; ++i) {
-                        multiply<T>(o[i][2 * c], weights[i][j], values[0], values[1]);
-                        multiply<T>(o[i][2 * c + 1], weights[i][j], values[2], values[3]);
+                        llmk::multiply<T>(o[i][2 * c], weights[i][j], values[0], values[1]);
+                        llmk::multiply<T>(o[i][2 * c + 1], weights[i][j], values[2], values[3]);
                     }
                 }
             }
         }
     }
-    wait_for_copies();  // if no query sees a key, the queries may still be on their way
+    llmk::wait_for_copies();  // if no query sees a key, the queries may still be on their way
 
     // Divide, round once, and write through this warp's own rows of the queries' tile, 16 bytes a lane.
     T* rows = q_tile + warp * kRows * S::kPitch;
@@ -333,15 +219,12 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     for (int i = 0; i < kStripes; ++i) {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-            float sum = l[i][h];
-            sum += __shfl_xor_sync(0xffffffff, sum, 1);
-            sum += __shfl_xor_sync(0xffffffff, sum, 2);
-            const float inverse = sum > 0 ? 1 / sum : 0;  // a query that sees no key gives zeros
+            const float inverse = llmk::inverse_of(llmk::warp_sum<4>(l[i][h]));
             T* row = rows + (i * 16 + h * 8 + lane / 4) * S::kPitch + lane % 4 * 2;
 #pragma unroll
             for (int c = 0; c < kAcross; ++c) {
                 *reinterpret_cast<unsigned*>(row + c * 8) =
-                    pair<T>(o[i][c][2 * h] * inverse, o[i][c][2 * h + 1] * inverse);
+                    llmk::pair<T>(o[i][c][2 * h] * inverse, o[i][c][2 * h + 1] * inverse);
             }
         }
     }
@@ -363,12 +246,10 @@ template <typename T, int DIM>
 void launch(const T* q, const T* k, const T* v, T* out, int batch, int heads, int query_len, int key_len, int head_dim,
             int window, float scale, cudaStream_t stream) {
     using S = Shape<DIM>;
-    const auto addresses = reinterpret_cast<uintptr_t>(q) | reinterpret_cast<uintptr_t>(k) |
-                           reinterpret_cast<uintptr_t>(v) | reinterpret_cast<uintptr_t>(out);
     const long long tiles = (query_len + S::kQueries - 1) / S::kQueries;
     cudaFuncSetAttribute(attend<T, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::kShared);
     attend<T, DIM><<<static_cast<unsigned>(tiles * batch * heads), kThreads, S::kShared, stream>>>(
-        q, k, v, out, query_len, key_len, head_dim, window, scale, addresses % 16 == 0);
+        q, k, v, out, query_len, key_len, head_dim, window, scale, llmk::rows_are_aligned(0, q, k, v, out));
 }
 
 template <typename T>

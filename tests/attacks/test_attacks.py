@@ -16,6 +16,7 @@ from tests.attacks.conftest import HERE, SECRET, Judge
 DESERVED = {
     "honest": "builds=passed correct=passed safe=passed efficient=passed",
     "honest_vectors": "builds=passed correct=passed safe=passed efficient=passed",
+    "honest_header": "builds=passed correct=passed safe=passed efficient=passed",
     "slow": "builds=passed correct=passed safe=passed efficient=failed",
     "wrong": "builds=passed correct=failed safe=skipped efficient=skipped",
     "racy": "builds=passed correct=passed safe=failed efficient=skipped",

@@ -13,6 +13,8 @@ from tests.exercises.conftest import COURSE
 from tests.seeds import SEED
 
 ENTRIES = COURSE.exercises
+LONG_RUN = 25
+"""Lines that two solutions may share in a row, blank ones not counted."""
 CONSTANTS = ("zeros", "ones", "the mean", "the mean of each row", "noise", "NaN")
 
 
@@ -36,6 +38,17 @@ def test_its_day_lacks_nothing(day: Day) -> None:
 
 def test_no_kernel_of_a_day_that_is_not_listed() -> None:
     assert not list(day_rules.unlisted_days(COURSE))
+
+
+def test_no_long_run_of_lines_stands_in_two_solutions() -> None:
+    """What several solutions need stands in a header of the course (``lessons/llmk``), once."""
+    places: dict[tuple[str, ...], str] = {}
+    for entry in ENTRIES:
+        lines = [line.strip() for line in entry.solution.read_text().splitlines() if line.strip()]
+        for start in range(len(lines) - LONG_RUN):
+            run = tuple(lines[start : start + LONG_RUN + 1])
+            other = places.setdefault(run, entry.name)
+            assert other == entry.name, f"{entry.name} and {other} share more than {LONG_RUN} lines, from: {run[0]}"
 
 
 @pytest.fixture

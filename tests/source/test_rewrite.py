@@ -277,6 +277,7 @@ def test_a_launch_with_branches_of_the_preprocessor_in_it():
         ("#include <cmath>\n#include <thrust/sort.h>\n", 2, "Thrust"),
         ("#include <torch/extension.h>\n", 1, "PyTorch"),
         ('#include "mine.cuh"\n', 1, "stands alone"),
+        ('#include "llmk/mine.cuh"\n', 1, "no such header"),
         ("#include </etc/hostname>\n", 1, "not paths"),
         ('#include "../solutions/relu.cu"\n', 1, "not paths"),
         ("void f() {\n k<<<1>>>(); }", 2, "1 value"),

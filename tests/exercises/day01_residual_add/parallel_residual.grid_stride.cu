@@ -7,7 +7,7 @@
 #include <cstdint>
 
 template <typename T>
-struct alignas(16) Pack {
+struct alignas(16) Vector {
     T value[16 / sizeof(T)];
 };
 
@@ -17,17 +17,17 @@ __global__ void walk(const T* x, const T* attention, const T* mlp, T* out, long 
     constexpr int kCount = 16 / sizeof(T);
     const long long step = static_cast<long long>(gridDim.x) * blockDim.x;
     const long long me = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-    const long long packs = aligned ? n / kCount : 0;
-    for (long long i = me; i < packs; i += step) {
-        Pack<T> sum = reinterpret_cast<const Pack<T>*>(x)[i];
-        const Pack<T> b = reinterpret_cast<const Pack<T>*>(attention)[i];
-        const Pack<T> c = reinterpret_cast<const Pack<T>*>(mlp)[i];
+    const long long vectors = aligned ? n / kCount : 0;
+    for (long long i = me; i < vectors; i += step) {
+        Vector<T> sum = reinterpret_cast<const Vector<T>*>(x)[i];
+        const Vector<T> b = reinterpret_cast<const Vector<T>*>(attention)[i];
+        const Vector<T> c = reinterpret_cast<const Vector<T>*>(mlp)[i];
         for (int j = 0; j < kCount; ++j) {
             sum.value[j] = T(float(sum.value[j]) + float(b.value[j]) + float(c.value[j]));
         }
-        reinterpret_cast<Pack<T>*>(out)[i] = sum;
+        reinterpret_cast<Vector<T>*>(out)[i] = sum;
     }
-    for (long long i = packs * kCount + me; i < n; i += step) {
+    for (long long i = vectors * kCount + me; i < n; i += step) {
         out[i] = T(float(x[i]) + float(attention[i]) + float(mlp[i]));
     }
 }

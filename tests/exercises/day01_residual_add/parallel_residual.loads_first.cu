@@ -7,34 +7,34 @@
 #include <cstdint>
 
 template <typename T, int kWidth>
-struct alignas(sizeof(T) * kWidth) Pack {
+struct alignas(sizeof(T) * kWidth) Vector {
     T value[kWidth];
 };
 
-// x, attention, mlp, out: (n), of which a block takes 4 * blockDim.x packs.
+// x, attention, mlp, out: (n), of which a block takes 4 * blockDim.x vectors.
 template <int kWidth, typename T>
 __global__ void add_three(const T* x, const T* attention, const T* mlp, T* out, long long n) {
-    using Access = Pack<T, kWidth>;
-    const long long packs = n / kWidth;
+    using Access = Vector<T, kWidth>;
+    const long long vectors = n / kWidth;
     const long long first = 4LL * blockIdx.x * blockDim.x + threadIdx.x;
     Access a[4], b[4], c[4];
     for (int k = 0; k < 4; ++k) {
         const long long i = first + k * blockDim.x;
-        if (i >= packs) break;
+        if (i >= vectors) break;
         a[k] = reinterpret_cast<const Access*>(x)[i];
         b[k] = reinterpret_cast<const Access*>(attention)[i];
         c[k] = reinterpret_cast<const Access*>(mlp)[i];
     }
     for (int k = 0; k < 4; ++k) {
         const long long i = first + k * blockDim.x;
-        if (i >= packs) break;
+        if (i >= vectors) break;
         for (int j = 0; j < kWidth; ++j) {
             a[k].value[j] = T(float(a[k].value[j]) + float(b[k].value[j]) + float(c[k].value[j]));
         }
         reinterpret_cast<Access*>(out)[i] = a[k];
     }
-    if (blockIdx.x == 0 && threadIdx.x < n - packs * kWidth) {
-        const long long i = packs * kWidth + threadIdx.x;
+    if (blockIdx.x == 0 && threadIdx.x < n - vectors * kWidth) {
+        const long long i = vectors * kWidth + threadIdx.x;
         out[i] = T(float(x[i]) + float(attention[i]) + float(mlp[i]));
     }
 }

@@ -1,5 +1,5 @@
 // A right residual add of another design: CUDA's own vector types and the packed additions of half and bfloat16, two
-// packs per thread, and a scalar kernel wherever an address is not a multiple of 16 bytes.
+// vectors per thread, and a scalar kernel wherever an address is not a multiple of 16 bytes.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -18,21 +18,21 @@ __device__ uint4 add_pairs(uint4 a, uint4 b) {
     return sum;
 }
 
-// Each pointer: (packs) of 16 bytes.
-__global__ void add_packs_f32(const float4* x, const float4* residual, float4* out, long long packs) {
+// Each pointer: (vectors) of 16 bytes.
+__global__ void add_vectors_f32(const float4* x, const float4* residual, float4* out, long long vectors) {
     const long long first = 2LL * blockIdx.x * blockDim.x + threadIdx.x;
     for (int turn = 0; turn < 2; ++turn) {
         const long long i = first + turn * blockDim.x;
-        if (i < packs) out[i] = add(x[i], residual[i]);
+        if (i < vectors) out[i] = add(x[i], residual[i]);
     }
 }
 
 template <typename Pair>
-__global__ void add_packs_pairs(const uint4* x, const uint4* residual, uint4* out, long long packs) {
+__global__ void add_vectors_pairs(const uint4* x, const uint4* residual, uint4* out, long long vectors) {
     const long long first = 2LL * blockIdx.x * blockDim.x + threadIdx.x;
     for (int turn = 0; turn < 2; ++turn) {
         const long long i = first + turn * blockDim.x;
-        if (i < packs) out[i] = add_pairs<Pair>(x[i], residual[i]);
+        if (i < vectors) out[i] = add_pairs<Pair>(x[i], residual[i]);
     }
 }
 
@@ -58,23 +58,23 @@ void launch_rest(const T* x, const T* residual, T* out, long long first, long lo
 
 template <typename Pair, typename T>
 void launch_pairs(const T* x, const T* residual, T* out, long long n, cudaStream_t stream) {
-    const long long packs = all_aligned(x, residual, out) ? n / 8 : 0;
-    if (packs > 0) {
-        add_packs_pairs<Pair><<<blocks_for((packs + 1) / 2), 128, 0, stream>>>(reinterpret_cast<const uint4*>(x),
-                                                                               reinterpret_cast<const uint4*>(residual),
-                                                                               reinterpret_cast<uint4*>(out), packs);
+    const long long vectors = all_aligned(x, residual, out) ? n / 8 : 0;
+    if (vectors > 0) {
+        add_vectors_pairs<Pair><<<blocks_for((vectors + 1) / 2), 128, 0, stream>>>(
+            reinterpret_cast<const uint4*>(x), reinterpret_cast<const uint4*>(residual), reinterpret_cast<uint4*>(out),
+            vectors);
     }
-    launch_rest(x, residual, out, packs * 8, n, stream);
+    launch_rest(x, residual, out, vectors * 8, n, stream);
 }
 
 extern "C" void residual_add_f32(const float* x, const float* residual, float* out, long long n, cudaStream_t stream) {
-    const long long packs = all_aligned(x, residual, out) ? n / 4 : 0;
-    if (packs > 0) {
-        add_packs_f32<<<blocks_for((packs + 1) / 2), 128, 0, stream>>>(reinterpret_cast<const float4*>(x),
-                                                                       reinterpret_cast<const float4*>(residual),
-                                                                       reinterpret_cast<float4*>(out), packs);
+    const long long vectors = all_aligned(x, residual, out) ? n / 4 : 0;
+    if (vectors > 0) {
+        add_vectors_f32<<<blocks_for((vectors + 1) / 2), 128, 0, stream>>>(reinterpret_cast<const float4*>(x),
+                                                                           reinterpret_cast<const float4*>(residual),
+                                                                           reinterpret_cast<float4*>(out), vectors);
     }
-    launch_rest(x, residual, out, packs * 4, n, stream);
+    launch_rest(x, residual, out, vectors * 4, n, stream);
 }
 
 extern "C" void residual_add_f16(const __half* x, const __half* residual, __half* out, long long n,

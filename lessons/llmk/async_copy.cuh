@@ -1,0 +1,122 @@
+// Asynchronous copies from global to shared memory (cp.async): they need no registers and nobody waits for them until
+// wait_for_copies. Day 4 derives them, with double buffering; day 8 the copies of tiles of keys and values.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+namespace llmk {
+
+// All copies of all threads have arrived, and all threads are done with what they read before.
+__device__ __forceinline__ void wait_for_copies() {
+    __pipeline_wait_prior(0);
+    __syncthreads();
+}
+
+// Copies 16 bytes of a row, from column `column` on. What does not exist becomes zero, and is not read. Where rows do not
+// start at multiples of 16 bytes (not VECTORS), elements are copied one by one, and have arrived at once.
+template <bool VECTORS, typename T>
+__device__ __forceinline__ void copy_16_bytes(T* target, const T* source, bool row_exists, int columns_left) {
+    if constexpr (VECTORS) {
+        __pipeline_memcpy_async(target, source, 16, row_exists && columns_left > 0 ? 0 : 16);
+    } else {
+        for (int j = 0; j < 16 / static_cast<int>(sizeof(T)); ++j) {
+            target[j] = row_exists && j < columns_left ? source[j] : T(0.0f);
+        }
+    }
+}
+
+// Walks along the columns of a matrix: copies kRows rows of it, kDepth columns at a time, with all kThreads threads of the
+// block. A thread has 16 bytes of every kRowsAtOnce-th row. The addresses are made once, before the loop, and per stage
+// they only move on: made anew for each copy they took more instructions than the product that they were for.
+//
+// In shared memory a row takes kPitch elements, 16 bytes more than it needs: eight rows start in different banks.
+template <typename T, int kRows, int kDepth, int kThreads>
+struct ColumnCopier {
+    static constexpr int kVector = 16 / static_cast<int>(sizeof(T));
+    static constexpr int kPitch = kDepth + kVector;
+    static constexpr int kLanes = kDepth / kVector;  // threads that share a row
+    static constexpr int kRowsAtOnce = kThreads / kLanes;
+    static constexpr int kOwnRows = kRows / kRowsAtOnce;  // of which a thread has a piece
+    const T* from;                                        // of the first row
+    long long step;                                       // elements from one of this thread's rows to the next
+    int rows, columns;  // that are left, from the first row and this thread's column on
+    int to;             // in the tile
+
+    __device__ ColumnCopier(const T* matrix, int row0, int all_rows, int cols) {
+        const int row = threadIdx.x / kLanes, col = threadIdx.x % kLanes * kVector;
+        from = matrix + static_cast<long long>(row0 + row) * cols + col;
+        step = static_cast<long long>(kRowsAtOnce) * cols;
+        rows = all_rows - row0 - row;
+        columns = cols - col;
+        to = row * kPitch + col;
+    }
+
+    // Starts to copy the next kDepth columns; zeros where there are none.
+    template <bool VECTORS>
+    __device__ __forceinline__ void copy(T* tile) {
+#pragma unroll
+        for (int i = 0; i < kOwnRows; ++i) {
+            copy_16_bytes<VECTORS>(tile + place(i), from + i * step, i * kRowsAtOnce < rows, columns);
+        }
+        from += kDepth;
+        columns -= kDepth;
+    }
+
+    // Where in the tile this thread's piece of its i-th row lies.
+    __device__ int place(int i) const { return to + i * kRowsAtOnce * kPitch; }
+};
+
+// Walks along the rows of a matrix with up to DIM columns: copies tiles of rows, with all kThreads threads of the block. A
+// thread has 16 bytes here and there; its places are worked out once. In shared memory a row takes kPitch elements.
+template <typename T, int DIM, int kThreads>
+struct RowCopier {
+    static constexpr int kVector = 16 / static_cast<int>(sizeof(T));
+    static constexpr int kPitch = DIM + kVector;
+    static constexpr int kLanes = DIM % 64 == 0 ? 8 : 4;  // threads that share a row
+    static constexpr int kRowsAtOnce = kThreads / kLanes;
+    static constexpr int kChunks = DIM / (kLanes * kVector);  // that a thread copies of a row
+    const int head_dim;                                       // columns that exist
+    const bool vectors;                                       // all rows start at multiples of 16 bytes
+    const int row, first_column;                              // of this thread's first 16 bytes of a tile
+    const int to;                                             // their place in shared memory, in elements
+    const long long start, step;  // their place in global memory, and the way to the next row of this thread
+
+    __device__ RowCopier(int columns, bool aligned)
+        : head_dim(columns),
+          vectors(aligned),
+          row(threadIdx.x / kLanes),
+          first_column(threadIdx.x % kLanes * kVector),
+          to(row * kPitch + first_column),
+          start(static_cast<long long>(row) * columns + first_column),
+          step(static_cast<long long>(kRowsAtOnce) * columns) {}
+
+    // Starts to copy ROWS rows, of which `there` exist; zeros for the others, and past the last column.
+    template <int ROWS>
+    __device__ __forceinline__ void copy(T* tile, const T* from, int there) const {
+        if (!vectors) {
+            for (int i = threadIdx.x; i < ROWS * DIM; i += kThreads) {
+                const int r = i / DIM, column = i % DIM;
+                tile[r * kPitch + column] =
+                    r < there && column < head_dim ? from[static_cast<long long>(r) * head_dim + column] : T(0.0f);
+            }
+            return;
+        }
+        static_assert(ROWS % kRowsAtOnce == 0, "every thread copies as many rows");
+        from += start;
+#pragma unroll
+        for (int i = 0; i < ROWS / kRowsAtOnce; ++i) {
+#pragma unroll
+            for (int c = 0; c < kChunks; ++c) {
+                const int r = i * kRowsAtOnce, column = c * kLanes * kVector;
+                __pipeline_memcpy_async(tile + to + r * kPitch + column, from + i * step + column, 16,
+                                        row + r < there && first_column + column < head_dim ? 0 : 16);
+            }
+        }
+        __pipeline_commit();
+    }
+};
+
+}  // namespace llmk

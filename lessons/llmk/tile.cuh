@@ -1,0 +1,20 @@
+// Tiles: rows of a matrix in shared memory, so that all threads of a block use what one of them has read. Day 6 derives it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace llmk {
+
+// Copies rows of DIM elements, one behind the other at k and at v, to the rows of two tiles, with all kThreads threads of
+// the block: neighbouring threads read neighbouring elements. Rows from `count` on do not exist: they become zeros.
+template <int DIM, int kThreads, typename T, int kRows>
+__device__ __forceinline__ void load_keys_and_values(T (&k_tile)[kRows][DIM], T (&v_tile)[kRows][DIM], const T* k,
+                                                     const T* v, int count) {
+    for (int i = threadIdx.x; i < kRows * DIM; i += kThreads) {
+        const int row = i / DIM, column = i % DIM;
+        k_tile[row][column] = row < count ? k[i] : T(0.0f);
+        v_tile[row][column] = row < count ? v[i] : T(0.0f);
+    }
+}
+
+}  // namespace llmk
