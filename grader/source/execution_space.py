@@ -68,7 +68,7 @@ def check_execution_spaces(source: Source) -> None:
     if not branches_are_whole(source):
         return
     functions: list[Function] = []
-    variables: set[str] = set()
+    variables: set[tuple[tuple[str, ...], str]] = set()
     collect(source.tokens, functions, variables)
     for macro in source.macros:  # whole functions; what else a macro holds may stand anywhere
         held: list[Function] = []
@@ -123,10 +123,12 @@ class _Body:
         source: Source,
         function: Function,
         names: dict[str, list[Function]],
-        variables: set[str],
+        variables: set[tuple[tuple[str, ...], str]],
         macros: set[str],
     ) -> None:
-        self.source, self.function, self.names, self.variables = source, function, names, variables
+        self.source, self.function, self.names = source, function, names
+        around = function.namespace
+        self.variables = {name for namespace, name in variables if namespace == around[: len(namespace)]}
         self.tokens = function.tokens
         self.unknown = macros | self._declared_here()
 
@@ -141,8 +143,11 @@ class _Body:
             typed = before.kind == "word" and before.text not in _STATEMENT_WORDS
             # `float* p = q`, `T& x`, `vector<int> v`; of `a * f(x)` the last is a call
             typed = typed or (before.text in ("*", "&", ">", "&&") and following in ("=", ";", ",", ")", "{", "[", ":"))
-            # [a, b] of a structured binding
-            if typed or (before.text in ("[", ",") and following in (",", "]")):
+            # int a = 1, b = 2; and [a, b] of a structured binding
+            more = (before.text == "," and following in ("=", "[", ";", "{")) or (
+                before.text in "[," and following in ",]"
+            )
+            if typed or more:
                 declared.add(token.text)
         return declared
 
@@ -202,10 +207,12 @@ class _Body:
 
     def _candidates(self, k: int) -> list[Function]:
         """The functions of the file that the name at ``k`` may mean."""
-        member = self.tokens[k - 1].text in (".", "->")
-        found = self.names.get(self.tokens[k].text, [])
-        if member:
+        found, before = self.names.get(self.tokens[k].text, []), self.tokens[k - 1].text
+        if before in (".", "->"):
             return [f for f in found if f.owner]
+        if before != "::":
+            around = self.function.namespace
+            found = [f for f in found if f.namespace == around[: len(f.namespace)]]
         return [f for f in found if not f.owner or f.owner in (self.function.owner, self.tokens[k - 2].text)]
 
     def _on_the_device(self, k: int) -> None:

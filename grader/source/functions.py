@@ -27,6 +27,8 @@ class Function:
     name: str
     owner: str
     """The class that it is a member of, or ""."""
+    namespace: tuple[str, ...]
+    """The namespaces around it that have a name."""
     space: Space
     constexpr: bool
     tokens: Sequence[Token]
@@ -39,6 +41,7 @@ class Function:
         return self.space in (Space.DEVICE, Space.BOTH) or self.constexpr
 
 
+_CLASSES = ("struct", "class", "union")
 _NO_FUNCTIONS = """
 if while for switch return sizeof alignof decltype noexcept static_assert catch void bool char short int long float
 double unsigned signed auto operator new delete throw template using typedef friend asm
@@ -64,9 +67,9 @@ def branches_are_whole(source: Source) -> bool:
     return True
 
 
-def collect(tokens: Sequence[Token], functions: list[Function], variables: set[str]) -> None:
+def collect(tokens: Sequence[Token], functions: list[Function], variables: set[tuple[tuple[str, ...], str]]) -> None:
     """The functions and the host's variables of a file, or of the body of a macro; bodies are passed over."""
-    scopes: list[str] = []  # the open namespaces ("") and classes
+    scopes: list[tuple[str, str]] = []  # "namespace" or "class", and its name
     start = i = 0
     while i < len(tokens):
         text = tokens[i].text if tokens[i].kind == "mark" else ""
@@ -76,7 +79,7 @@ def collect(tokens: Sequence[Token], functions: list[Function], variables: set[s
             declaration = tokens[start:i]
             kind = kind_of_brace(declaration)
             if kind in ("namespace", "class"):
-                scopes.append(_class_name(declaration) if kind == "class" else "")
+                scopes.append((kind, _name(declaration, kind)))
                 i += 1
                 start = i
             elif kind == "function":
@@ -95,8 +98,8 @@ def collect(tokens: Sequence[Token], functions: list[Function], variables: set[s
             start = i
         elif text == ";":
             declaration = tokens[start:i]
-            if not _function(tokens, range(start, i), range(i, i), scopes, functions) and not any(scopes):
-                variables.update(_host_variables(declaration))
+            if not _function(tokens, range(start, i), range(i, i), scopes, functions) and not _owner(scopes):
+                variables.update((_namespace(scopes), name) for name in _host_variables(declaration))
             i += 1
             start = i
         elif text == ":" and i == start + 1 and tokens[start].text in ("public", "private", "protected"):
@@ -112,14 +115,23 @@ def after(tokens: Sequence[Token], i: int) -> int:
     return len(tokens) if end is None else end + 1
 
 
-def _class_name(declaration: Sequence[Token]) -> str:
+def _name(declaration: Sequence[Token], kind: str) -> str:
+    """The name of a class or a namespace; none has ``extern "C"`` and what is anonymous."""
     words = [t.text for t in strip_attributes(declaration)]
-    at = max(words.index(word) for word in ("struct", "class", "union") if word in words)
-    return next((word for word in words[at + 1 :] if re.match(r"\w", word)), "")
+    named = [k for k, word in enumerate(words) if word in (("namespace",) if kind == "namespace" else _CLASSES)]
+    return next((word for word in words[named[-1] + 1 :] if re.match(r"\w", word)), "") if named else ""
+
+
+def _owner(scopes: Sequence[tuple[str, str]]) -> str:
+    return scopes[-1][1] if scopes and scopes[-1][0] == "class" else ""
+
+
+def _namespace(scopes: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(name for kind, name in scopes if kind == "namespace" and name)
 
 
 def _function(
-    tokens: Sequence[Token], head: range, body: range, scopes: Sequence[str], functions: list[Function]
+    tokens: Sequence[Token], head: range, body: range, scopes: Sequence[tuple[str, str]], functions: list[Function]
 ) -> bool:
     """Adds the function that a declaration declares, if it does."""
     declaration = strip_attributes([tokens[k] for k in head])
@@ -141,14 +153,14 @@ def _function(
         return False
     else:
         called = name.text
-    owner = scopes[-1] if scopes else ""
+    owner = _owner(scopes)
     if len(before) >= 3 and before[-2] == "::":
         owner = before[-3]
     tail = "".join(words[-2:])
     if tail in ("=default", "=delete", "=0") or before[-2:-1] == ["~"]:
         return True
     constexpr = "constexpr" in before or "consteval" in before
-    functions.append(Function(called, owner, _space(before), constexpr, tokens, head, body))
+    functions.append(Function(called, owner, _namespace(scopes), _space(before), constexpr, tokens, head, body))
     return True
 
 
