@@ -1,0 +1,33 @@
+// LayerNorm, then query, key and value by one product with int4 weights in GPTQ's format: w = (q - zero) * scale.
+//
+//   x: [rows, C]     weight, beta: [C]     bias: [3 C]     out: [3, rows, C]     rows = batch * length
+//   qweight: [C / 8, 3 C]     qzeros: [groups, 3 C / 8]     scales: [groups, 3 C]     g_idx: [C]     y: [rows, C]
+//
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+struct Weights {
+    const int* qweight;
+    const int* qzeros;
+    const __half* scales;
+    const int* g_idx;
+    int in_features, out_features, group_size;
+    bool act_order;
+};
+
+// TODO: for few rows a kernel that normalises all of them into shared memory and goes on as gptq_linear
+
+// TODO: for many rows a kernel that writes the normalised rows to `normalized`, and one that multiplies:
+// TODO:   - tiles of 64 to 128 rows by 128 or more columns, on tensor cores, sums in float
+// TODO:   - words of qweight unpacked in registers, or into shared memory, tile by tile
+// TODO:   - column n of the product is out[n / C, row, n % C]
+
+extern "C" void ln_qkv_gptq(const __half* x, const __half* weight, const __half* beta, const int* qweight,
+                            const int* qzeros, const __half* scales, const int* g_idx, const __half* bias,
+                            __half* normalized, __half* out, int batch, int length, int in_features, int group_size,
+                            bool act_order, bool has_bias, float eps, cudaStream_t stream) {
+    const int rows = batch * length;
+    if (rows == 0 || in_features == 0) return;
+    const Weights w = {qweight, qzeros, scales, g_idx, in_features, 3 * in_features, group_size, act_order};
+    // TODO: launch them.
+}

@@ -1,0 +1,547 @@
+"""What each exercise of day 11 must do.
+
+A layer of int4 weights is stored as GPTQ's checkpoints store it, `in_features` K by `out_features` N, both multiples of 8:
+
+    qweight  int32 [K / 8, N]        eight weights to a word, along K: bits 4 j ... 4 j + 3 of word (i, n) are q[8 i + j, n]
+    qzeros   int32 [groups, N / 8]   eight zeros to a word, along N, each less 1: bits 4 j ... of (g, i) are zero[g, 8 i + j] - 1
+    scales   f16   [groups, N]
+    g_idx    int32 [K]               the group of each k
+    w[k, n] = (q[k, n] - zero[g_idx[k], n]) * scales[g_idx[k], n]
+
+There are ceil(K / group_size) groups. Without act_order, g_idx[k] is k / group_size; with it, any group.
+"""
+
+import torch
+
+from grader.course.task import (
+    Bar,
+    Bench,
+    Case,
+    Exercise,
+    Input,
+    Output,
+    between,
+    constant,
+    integers,
+    normal,
+    one_of,
+    uniform,
+)
+
+# ---------------------------------------------------------------------------------------------------------------- inputs
+
+
+def groups_of(dims):
+    """The last group may be smaller than the others."""
+    return -(-dims["in_features"] // dims["group_size"])
+
+
+def groups_in_order(dims):
+    """[in_features]: the group of each k without act_order."""
+    return torch.arange(dims["in_features"]) // dims["group_size"]
+
+
+def group_indices(shape, dims, generator):
+    """In order, or shuffled where the case says act_order."""
+    groups = groups_in_order(dims)
+    return groups[torch.randperm(shape[0], generator=generator)] if dims["act_order"] else groups
+
+
+def last_group_first(dims):
+    """Whole groups, from the last one down: neighbours share a group, and it is not k / group_size."""
+    return groups_in_order(dims).flip(0)
+
+
+WORDS = integers(-(2**31), 2**31)  # eight nibbles, drawn together
+WEIGHTS = {
+    "qweight": Input("in_features//8 out_features", WORDS, dtype="i32"),
+    "qzeros": Input("groups out_features//8", WORDS, dtype="i32"),
+    "scales": Input("groups out_features", uniform(0.005, 0.02), dtype="f16"),
+    "g_idx": Input("in_features", group_indices, dtype="i32"),
+}
+LAYER = {
+    "x": Input("rows in_features", normal(mean=0.3)),
+    **WEIGHTS,
+    "bias": Input("out_features*has_bias", normal(scale=3.0)),
+}
+DERIVED = {"groups": groups_of}
+ZERO_IS_16 = {"qzeros": constant(-1)}
+POSITIVE = {"qzeros": constant(0), "x": normal(mean=1.0, scale=0.3)}  # zeros of 1: nearly all weights are positive
+
+
+def cancelling(shape, generator):
+    """The first half of each row is large, the second nearly its negative: sums pass 65504 on their way to small ones."""
+    half = 300 + torch.randn((shape[0], shape[1] // 2), generator=generator)
+    return torch.cat([half, -half + 5 * torch.randn(half.shape, generator=generator)], dim=1)
+
+
+def packed(q):
+    """Words whose nibble j is row 8 i + j of q [K, n]."""
+    shifts = 4 * torch.arange(8)[:, None]
+    words = (q.view(-1, 8, q.shape[1]) << shifts).sum(dim=1)
+    return (words + 2**31) % 2**32 - 2**31
+
+
+def same_weights_twice(shape, dims, generator):
+    """The second half of the rows of weights is the first half again."""
+    q = torch.randint(0, 16, (4 * shape[0], shape[1]), generator=generator)
+    return packed(torch.cat([q, q]))
+
+
+# ------------------------------------------------------------------------------------------------------------- references
+
+
+def nibbles(words, dim):
+    """The eight nibbles of each word, lowest first, along an axis that becomes eight times as long."""
+    shifts = 4 * torch.arange(8, device=words.device)
+    found = words.unsqueeze(dim + 1) >> (shifts[:, None] if dim == 0 else shifts) & 15
+    return found.flatten(dim, dim + 1)
+
+
+def dequantize(qweight, qzeros, scales, g_idx):
+    """w [in_features, out_features], in the dtype of the scales."""
+    zeros = nibbles(qzeros, 1) + 1
+    return (nibbles(qweight, 0) - zeros[g_idx]).to(scales.dtype) * scales[g_idx]
+
+
+def linear(x, qweight, qzeros, scales, g_idx, bias, has_bias):
+    """x w, and the bias where there is one."""
+    out = x @ dequantize(qweight, qzeros, scales, g_idx)
+    return out + bias if has_bias else out
+
+
+def ln_qkv(x, weight, beta, qweight, qzeros, scales, g_idx, bias, has_bias, eps):
+    """LayerNorm, then query, key and value: out [3, batch, length, in_features]."""
+    normal_x = torch.nn.functional.layer_norm(x, x.shape[-1:], weight, beta, eps)
+    out = linear(normal_x, qweight, qzeros, scales, g_idx, bias, has_bias)
+    return out.unflatten(-1, (3, -1)).movedim(-2, 0)
+
+
+def layer_bytes(d):
+    """What a product with the weights must move: weights, zeros and scales once, x and out once."""
+    k, n, groups = d["in_features"], d["out_features"], groups_of(d)
+    return k * n // 2 + groups * n * 5 // 2 + 2 * d["rows"] * (k + n) + 4 * k * d["act_order"] + 2 * n * d["has_bias"]
+
+
+def layer_flops(d):
+    """Two for each multiply-add."""
+    return 2.0 * d["rows"] * d["in_features"] * d["out_features"]
+
+
+# torch's own int4 product (`tinygemm`) has a layout and a formula of its own: (q - 8) * scale + zero, in bf16.
+
+
+def torch_int4(x, qweight, qzeros, scales, group_size):
+    """Rows and weights as torch's int4 product wants them; weights finished in f16 where this torch has none."""
+    k = qweight.shape[0] * 8
+    if not (qweight.is_cuda and hasattr(torch, "_weight_int4pack_mm")):
+        g_idx = torch.arange(k, device=qweight.device) // group_size
+        return {"rows_of_x": x, "theirs": dequantize(qweight, qzeros, scales, g_idx), "scales_and_zeros": None}
+    q = nibbles(qweight, 0).T.contiguous()
+    bytes_ = (q[:, ::2] << 4 | q[:, 1::2]).to(torch.uint8)
+    zeros = (8 - (nibbles(qzeros, 1) + 1)) * scales
+    return {
+        "rows_of_x": x.to(torch.bfloat16),
+        "theirs": torch._convert_weight_to_int4pack(bytes_, 8),
+        "scales_and_zeros": torch.stack([scales, zeros], dim=-1).to(torch.bfloat16).contiguous(),
+    }
+
+
+def torch_linear(rows_of_x, theirs, scales_and_zeros, group_size):
+    """torch's int4 product, on bf16 rows."""
+    if scales_and_zeros is None:
+        return rows_of_x @ theirs
+    return torch._weight_int4pack_mm(rows_of_x, theirs, group_size, scales_and_zeros)
+
+
+def torch_finished(qweight, qzeros, scales, g_idx):
+    """All weights dequantised beforehand, as [out_features, in_features] like torch.nn.Linear's."""
+    return {"finished": dequantize(qweight, qzeros, scales, g_idx).T.contiguous()}
+
+
+def torch_ln_qkv(x, weight, beta, finished, eps):
+    """torch's LayerNorm and its f16 product with finished weights."""
+    normal_x = torch.nn.functional.layer_norm(x, x.shape[-1:], weight, beta, eps)
+    out = torch.nn.functional.linear(normal_x, finished)
+    return out.unflatten(-1, (3, -1)).movedim(-2, 0)
+
+
+# -------------------------------------------------------------------------------------------------------------- exercises
+
+ONE_LAUNCH = Bar("launches", at_most=1, look="One kernel: finished weights in memory are four times as many bytes.")
+NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Finished weights need not be stored.")
+
+
+def layer(in_features, out_features, group_size, act_order=False, **more):
+    """The sizes of a case."""
+    return dict(in_features=in_features, out_features=out_features, group_size=group_size, act_order=act_order, **more)
+
+
+gptq_dequantize = Exercise(
+    title="From GPTQ's words to weights",
+    kind="implement",
+    points=6,
+    summary="""\
+w[k, n] = (q - zero) * scale in f16, rounded once, for int4 weights in GPTQ's format: qweight [in_features / 8, out_features] holds eight q
+to a word along k, qzeros [groups, out_features / 8] eight zeros along n, each stored less 1 (so zero is 1 ... 16), scales [groups,
+out_features], and g_idx [in_features] says the group of each k. in_features and out_features are multiples of 8, groups of any size and in any
+order, all tensors 16-byte aligned; there may be more than 2^31 weights. Without weights there is nothing to do.""",
+    launchers="void gptq_dequantize(const int* qweight, const int* qzeros, const {T}* scales, const int* g_idx, {T}* out, "
+    "int in_features, int out_features, cudaStream_t stream)",
+    dtypes=("f16",),
+    inputs=WEIGHTS,
+    outputs={"out": Output("in_features out_features")},
+    scalars=DERIVED,
+    reference=dequantize,
+    tolerance={"f16": 6e-4},
+    cases=[
+        Case("one word, eight columns", **layer(8, 8, 8)),
+        Case("groups of 128", **layer(256, 40, 128)),
+        Case("one group", **layer(136, 24, 136)),
+        Case("groups that do not divide in_features", **layer(128, 72, 48)),
+        Case("groups that end within a word", **layer(72, 16, 13)),
+        Case("groups of 1", **layer(24, 32, 1)),
+        Case("groups of 2", **layer(64, 8, 2)),
+        Case("act-order", **layer(128, 136, 32, True)),
+        Case("act-order by whole words", inputs={"g_idx": last_group_first}, **layer(96, 16, 16, True)),
+        Case("every zero is 16", inputs=ZERO_IS_16, **layer(32, 16, 16)),
+        Case("every zero is 1", inputs={"qzeros": constant(0)}, **layer(32, 16, 16)),
+        Case("many columns", **layer(16, 1032, 16)),
+        Case(
+            "random sizes",
+            in_features=one_of(8, 40, 72, 104, 136),
+            out_features=one_of(8, 24, 56, 88, 264),
+            group_size=between(1, 60),
+            act_order=one_of(False, True),
+        ),
+        Case("no rows of weights", **layer(0, 16, 8)),
+        Case("no columns", **layer(16, 0, 8)),
+    ],
+    efficient=Case("256 x 512, groups of 128", **layer(256, 512, 128)),
+    minimum_bytes=lambda d: (
+        d["in_features"] * d["out_features"] * 5 // 2 + groups_of(d) * d["out_features"] * 5 // 2 + 4 * d["in_features"]
+    ),
+    bars=[
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.35,
+            look="How often is a scale read? Once for the eight weights of a word is enough while their group is the same.",
+        ),
+        Bar("sectors / ideal", at_most=1.25, look="Do neighbouring lanes write neighbouring columns?"),
+        Bar("requests * 512 / minimum", at_most=4, look="How many bytes does each access move?"),
+        Bar("launches", at_most=1),
+        Bar("scratch_bytes", at_most=0),
+    ],
+    bench=[
+        Bench("4096 x 4096, groups of 128", **layer(4096, 4096, 128)),
+        Bench("4096 x 12288, groups of 128, act-order", **layer(4096, 12288, 128, True)),
+    ],
+    torch_baseline=dequantize,
+    hints=[
+        "One word of qweight holds eight weights that lie below each other in out; one word of qzeros holds the zeros of eight "
+        "columns that lie side by side. Which piece of out needs whole words of both, and nothing else?",
+        "Eight rows by eight columns: eight words of qweight (two 16-byte loads), and for each group one word of qzeros and eight "
+        "scales (one 16-byte load). Neighbouring lanes take neighbouring eights of columns. Reload zeros and scales only where "
+        "g_idx changes from one k to the next.",
+        "q = word >> 4 * j & 15 on unsigned words; zero = (zeros >> 4 * c & 15) + 1; __hmul(__int2half_rn(q - zero), scale): the "
+        "difference is exact, so only the product rounds. Collect eight halves in a uint4 and store it at out + (size_t)k * "
+        "out_features + column.",
+    ],
+)
+
+LINEAR = (
+    "void {name}(const {{T}}* x, const int* qweight, const int* qzeros, const {{T}}* scales, const int* g_idx, "
+    "const {{T}}* bias, {{T}}* out, int rows, int in_features, int out_features, int group_size, bool act_order, "
+    "bool has_bias, cudaStream_t stream)"
+)
+
+
+def few(rows, in_features, out_features, group_size, act_order=False, has_bias=False):
+    """The sizes of a case of gptq_linear."""
+    return layer(in_features, out_features, group_size, act_order, rows=rows, has_bias=has_bias)
+
+
+gptq_linear = Exercise(
+    title="A linear layer of int4 weights, for a few rows",
+    kind="implement",
+    points=16,
+    summary="""\
+out = x w (+ bias where has_bias) for 1 to 16 rows of f16 and int4 weights in GPTQ's format: w[k, n] = (q - zero) * scale with qweight
+[in_features / 8, out_features], qzeros [groups, out_features / 8] (zeros stored less 1), scales [groups, out_features], g_idx [in_features].
+Without act_order the group of k is k / group_size. Sums in float, one rounding at the end, the same result in every run. in_features and
+out_features are multiples of 8, tensors 16-byte aligned, groups of any size; there may be more than 2^31 weights. With
+in_features = 0 the result is the bias, or zero; with no rows or no out_features there is nothing to do. (On a GPU: twice as fast as
+torch's own int4 product, and faster than its product with 16-bit weights.)""",
+    launchers=LINEAR.format(name="gptq_linear"),
+    dtypes=("f16",),
+    inputs=LAYER,
+    outputs={"out": Output("rows out_features")},
+    scalars=DERIVED,
+    reference=linear,
+    trivial=[lambda x, qweight, qzeros, scales, g_idx: x @ dequantize(qweight, qzeros - 1, scales, g_idx)],
+    cases=[
+        Case("one row, one word, eight columns", **few(1, 8, 8, 8)),
+        Case("one row, groups of 128", **few(1, 512, 136, 128)),
+        Case("two rows, a bias", **few(2, 256, 72, 64, has_bias=True)),
+        Case("three rows, 127 words", **few(3, 1016, 24, 128)),
+        Case("eight rows", **few(8, 264, 40, 32, has_bias=True)),
+        Case("nine rows", **few(9, 160, 64, 96)),
+        Case("sixteen rows", **few(16, 384, 96, 128, has_bias=True)),
+        Case("one group", **few(5, 200, 48, 200)),
+        Case("groups that do not divide in_features", **few(4, 320, 32, 72)),
+        Case("65 groups of 32", **few(2, 2080, 16, 32)),
+        Case("groups that end within a word", **few(3, 144, 56, 13)),
+        Case("groups of 1", **few(2, 40, 16, 1)),
+        Case("groups of 8, eleven rows", **few(11, 72, 104, 8)),
+        Case("act-order", **few(7, 256, 40, 64, True)),
+        Case("act-order by whole words", inputs={"g_idx": last_group_first}, **few(2, 96, 16, 16, True, True)),
+        Case("act-order, groups of 128, twelve rows", **few(12, 256, 24, 128, True)),
+        Case("every zero is 16", inputs=ZERO_IS_16, **few(2, 128, 16, 64)),
+        Case("a sum of 4096 terms of one sign", inputs=POSITIVE, **few(2, 4096, 16, 128)),
+        Case(
+            "partial sums beyond 65504",
+            inputs={"x": cancelling, "qweight": same_weights_twice, "scales": constant(1.0), "qzeros": constant(0)},
+            **few(2, 512, 24, 512),
+        ),
+        Case("many columns", **few(1, 16, 1032, 16)),
+        Case(
+            "random sizes",
+            rows=between(1, 16),
+            in_features=one_of(8, 40, 72, 136, 264, 520),
+            out_features=one_of(8, 24, 56, 88),
+            group_size=one_of(5, 8, 32, 64, 100),
+            act_order=one_of(False, True),
+            has_bias=one_of(False, True),
+        ),
+        Case("no rows", **few(0, 16, 16, 8)),
+        Case("no columns", **few(2, 16, 0, 8)),
+        Case("no in_features: the bias alone", **few(3, 0, 16, 8, has_bias=True)),
+    ],
+    efficient=Case("2 rows, 1024 x 256, groups of 128", **few(2, 1024, 256, 128)),
+    minimum_bytes=layer_bytes,
+    bars=[
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.8,
+            look="Each weight once; x is read again by each block: how wide is one?",
+        ),
+        Bar("sectors / ideal", at_most=1.2, look="Neighbouring lanes should read neighbouring columns."),
+        Bar(
+            "requests * 512 / minimum",
+            at_most=7,
+            look="How many bytes of qweight does each access move? It should be 16, or 8.",
+        ),
+        Bar("launches", at_most=2, look="One kernel, and at most a second one that adds up parts."),
+        NO_SCRATCH,
+    ],
+    flops=layer_flops,
+    bench=[
+        Bench("1 row, 4096 x 4096", **few(1, 4096, 4096, 128)),
+        Bench("16 rows, 4096 x 4096", **few(16, 4096, 4096, 128)),
+        Bench("1 row, 4096 x 12288", **few(1, 4096, 12288, 128)),
+        Bench("16 rows, 4096 x 12288", **few(16, 4096, 12288, 128)),
+        Bench("1 row, 11008 x 4096", **few(1, 11008, 4096, 128)),
+    ],
+    torch_baseline=torch_linear,
+    torch_prepare=torch_int4,
+    hints=[
+        "The weights are nearly all of the bytes, and each is used by a few rows only: this is a memory problem. How many loads "
+        "must be on their way to keep the memory busy, and how do 4096 columns become work for 132 multiprocessors?",
+        "Let a lane load 16 bytes: the words of four neighbouring columns. Give a block few columns (32, say) and all of in_features, divided "
+        "among its warps; each lane keeps float sums for its columns and every row, and the parts are added up in shared memory. "
+        "Ask for the next words before you use the ones that came.",
+        "0x64006400 | (word & 0x000f000f) are the halves 1024 + q0 and 1024 + q4: subtract 1024 + zero with __hsub2, exactly. Multiply by x "
+        "as floats, add up within a group, then multiply by the scale once. For many rows the same pairs are the left factor of "
+        "mma.sync.m16n8k16: columns are its 16 rows, the rows of x its 8 columns.",
+    ],
+)
+
+QKV = (
+    "void ln_qkv_gptq(const {T}* x, const {T}* weight, const {T}* beta, const int* qweight, const int* qzeros, "
+    "const {T}* scales, const int* g_idx, const {T}* bias, {T}* normalized, {T}* out, int batch, int length, "
+    "int in_features, int group_size, bool act_order, bool has_bias, float eps, cudaStream_t stream)"
+)
+
+
+def qkv(batch, length, in_features, group_size, act_order=False, has_bias=False, eps=1e-5):
+    """The sizes of a case of ln_qkv_gptq."""
+    return layer(
+        in_features, 3 * in_features, group_size, act_order, batch=batch, length=length, has_bias=has_bias, eps=eps
+    )
+
+
+def qkv_rows(d):
+    """The same sizes with the rows that a layer has."""
+    return {**d, "rows": d["batch"] * d["length"]}
+
+
+ln_qkv_gptq = Exercise(
+    title="LayerNorm and an int4 QKV projection in one kernel",
+    kind="implement",
+    points=20,
+    summary="""\
+y = LayerNorm(x) * weight + beta over the last axis of x [batch, length, C] (C is in_features; weight, beta [C]), then out = y w (+ bias), where
+w [C, 3 C] is int4 in GPTQ's format: qweight [C / 8, 3 C], qzeros [groups, 3 C / 8] with zeros stored less 1, scales [groups, 3 C], g_idx [C],
+groups = ceil(C / group_size), bias [3 C] where has_bias. out is [3, batch, length, C]: queries, keys, values. Mean and variance by Welford's
+method in float, so that a large mean costs no digits; y may be rounded to f16; sums in float. For up to 16 rows (batch * length) one kernel;
+for more the tensor cores must do the product, and `normalized` [batch, length, C] is there to hold y. C is a multiple of 8, tensors 16-byte aligned,
+groups of any size. With no rows or C = 0 there is nothing to do. (On a GPU at C 4096: 1 and 16 rows in 0.02 ms, 2048 rows in 0.25 ms or
+70 % of the roofline.)""",
+    launchers=QKV,
+    dtypes=("f16",),
+    inputs={
+        "x": Input("batch length in_features", normal(mean=0.5, channel_offset=0.5)),
+        "weight": Input("in_features", normal(mean=1.0, scale=0.3)),
+        "beta": Input("in_features", normal(scale=0.5)),
+        **WEIGHTS,
+        "bias": Input("3*in_features*has_bias", normal(scale=3.0)),
+    },
+    outputs={
+        "out": Output("3 batch length in_features"),
+        "normalized": Output("batch length in_features", scratch=True),
+    },
+    scalars={**DERIVED, "out_features": lambda d: 3 * d["in_features"]},
+    reference=ln_qkv,
+    cases=[
+        Case("one row of 8", **qkv(1, 1, 8, 8)),
+        Case("one row, groups of 128", **qkv(1, 1, 384, 128)),
+        Case("two sequences of three, a bias", **qkv(2, 3, 72, 32, has_bias=True)),
+        Case("sixteen rows", **qkv(2, 8, 136, 64)),
+        Case("seventeen rows", **qkv(1, 17, 64, 32, has_bias=True)),
+        Case("a mean of 60", inputs={"x": normal(mean=60.0, scale=0.5)}, **qkv(1, 2, 256, 128)),
+        Case("a mean of 60, prefill", inputs={"x": normal(mean=60.0, scale=0.5)}, **qkv(1, 66, 64, 64)),
+        Case("a row without variance", inputs={"x": constant(3.0)}, **qkv(1, 2, 40, 8, eps=0.01)),
+        Case("C that no tile divides", **qkv(1, 3, 104, 24)),
+        Case("groups that end within a word", **qkv(1, 2, 56, 13, has_bias=True)),
+        Case("act-order", **qkv(1, 4, 128, 32, True)),
+        Case("groups of 1", **qkv(1, 1, 24, 1)),
+        Case("prefill, more rows than a tile", **qkv(2, 67, 96, 32, has_bias=True)),
+        Case("prefill, two tiles, groups of 64", **qkv(1, 130, 128, 64)),
+        Case("prefill, act-order", **qkv(1, 70, 40, 8, True)),
+        Case("prefill, groups that end within a word", **qkv(1, 65, 72, 20)),
+        Case("a sum of 1024 terms", inputs={"beta": normal(mean=2.0), "qzeros": constant(0)}, **qkv(1, 1, 1024, 128)),
+        Case(
+            "random sizes",
+            batch=between(1, 3),
+            length=between(1, 30),
+            in_features=one_of(8, 24, 40, 72, 120),
+            group_size=one_of(3, 8, 32, 50, 128),
+            act_order=one_of(False, True),
+            has_bias=one_of(False, True),
+            eps=1e-5,
+        ),
+        Case("no rows", **qkv(0, 4, 16, 8)),
+        Case("no columns", **qkv(2, 2, 0, 8)),
+    ],
+    efficient=Case("256 rows, C 128", **qkv(1, 256, 128, 64)),
+    minimum_bytes=lambda d: layer_bytes(qkv_rows(d)),
+    bars=[
+        Bar("tensor_operations / flops_needed", at_least=1, look="The product itself goes through mma.sync or wmma."),
+        Bar(
+            "global_bytes / minimum",
+            at_most=4.5,
+            look="How many rows share each weight, and how many columns each row of y? At least 64 of both.",
+        ),
+        Bar("sectors / ideal", at_most=1.3, look="Neighbouring lanes should read neighbouring elements."),
+        Bar("bank_conflict_ways", at_most=2.1, look="Pad the rows of the tiles in shared memory by 16 bytes."),
+        Bar("launches", at_most=3, look="The norm, perhaps the finished weights, and the product."),
+    ],
+    flops=lambda d: layer_flops(qkv_rows(d)),
+    bench=[
+        Bench("1 row, C 4096", **qkv(1, 1, 4096, 128)),
+        Bench("16 rows, C 4096", **qkv(16, 1, 4096, 128)),
+        Bench("2048 rows, C 4096", **qkv(1, 2048, 4096, 128)),
+    ],
+    torch_baseline=torch_ln_qkv,
+    torch_prepare=torch_finished,
+    hints=[
+        "Two problems in one launcher. With 16 rows the weights are the work: your gptq_linear, with the norm before it in every block. "
+        "With 2048 rows each weight serves 2048 products, and the tensor cores are the work. Where would a norm in every block cost "
+        "more than it saves?",
+        "Few rows: each block computes mean and 1 / sqrt(variance + eps) of all rows (a warp a row), stores y as f16 in shared memory, and goes on "
+        "as gptq_linear. Many rows: one small kernel writes y to normalized; the product takes tiles of 64 to 128 rows by 128 or more columns, "
+        "and dequantises words in registers, right before mma.sync wants them.",
+        "Column n of the product is out[n / C, row, n % C]: out + ((n / C) * rows + row) * C + n % C, in size_t. Let the weights be the left factor "
+        "(16 columns a product): lane (i, t) then needs columns i and i + 8, and may take any k so long as y is read at the "
+        "same k. Moments of a row: join (count, mean, deviations) of eights, lanes, by Chan's formula.",
+    ],
+)
+
+gptq_split_k = Exercise(
+    title="Parts of a sum, added by whoever comes",
+    kind="debug",
+    points=6,
+    summary="""\
+An int4 product whose K is divided into `splits` parts, so that a layer with few columns fills the GPU: the blocks of all parts add their sums to out
+with atomicAdd, in half. It was tried where out happened to be zero, on short sums. Make it right for whatever out holds, with sums in float and
+one rounding at the end, the same bits in every run. `partial` f32 [splits, rows, out_features] is working memory that may hold anything. w = (q - zero) *
+scale as in gptq_linear, without bias and act_order; up to 16 rows, in_features and out_features multiples of 8, groups of any size. With
+in_features = 0 the result is zero; with no rows or no out_features there is nothing to do.""",
+    launchers="void gptq_split_k(const {T}* x, const int* qweight, const int* qzeros, const {T}* scales, float* partial, "
+    "{T}* out, int rows, int in_features, int out_features, int group_size, int splits, cudaStream_t stream)",
+    dtypes=("f16",),
+    inputs={name: spec for name, spec in LAYER.items() if name not in ("g_idx", "bias")},
+    outputs={
+        "out": Output("rows out_features"),
+        "partial": Output("splits rows out_features", dtype="f32", scratch=True),
+    },
+    scalars={**DERIVED, "act_order": lambda d: False, "has_bias": lambda d: False},
+    reference=lambda x, qweight, qzeros, scales, group_size: (
+        x @ dequantize(qweight, qzeros, scales, torch.arange(x.shape[1]) // group_size)
+    ),
+    cases=[
+        Case("one part", rows=1, in_features=64, out_features=24, group_size=32, splits=1),
+        Case("two parts", rows=2, in_features=256, out_features=40, group_size=128, splits=2),
+        Case("seven parts, sixteen rows", rows=16, in_features=264, out_features=16, group_size=64, splits=7),
+        Case("groups that end within a word", rows=3, in_features=72, out_features=136, group_size=13, splits=3),
+        Case("more parts than words", rows=2, in_features=16, out_features=8, group_size=8, splits=5),
+        Case(
+            "a sum of 4096 terms of one sign",
+            inputs=POSITIVE,
+            rows=2,
+            in_features=4096,
+            out_features=16,
+            group_size=128,
+            splits=1,
+        ),
+        Case(
+            "partial sums beyond 65504",
+            inputs={"x": cancelling, "qweight": same_weights_twice, "scales": constant(1.0), "qzeros": constant(0)},
+            rows=2,
+            in_features=512,
+            out_features=24,
+            group_size=512,
+            splits=2,
+        ),
+        Case(
+            "random sizes",
+            rows=between(1, 16),
+            in_features=one_of(8, 40, 136, 264),
+            out_features=one_of(8, 24, 88),
+            group_size=one_of(5, 8, 32, 100),
+            splits=between(1, 6),
+        ),
+        Case("no in_features", rows=2, in_features=0, out_features=16, group_size=8, splits=3),
+        Case("no rows", rows=0, in_features=16, out_features=16, group_size=8, splits=2),
+        Case("no columns", rows=2, in_features=16, out_features=0, group_size=8, splits=2),
+    ],
+    efficient=Case("2 rows, 512 x 256", rows=2, in_features=512, out_features=256, group_size=128, splits=4),
+    bars=[
+        Bar(
+            "atomics",
+            at_most=0,
+            look="Whoever adds first decides how sums are rounded. Store parts, and add them in order.",
+        ),
+        Bar("launches", at_most=2, look="One kernel for the parts, one that adds them up."),
+        NO_SCRATCH,
+    ],
+    flops=layer_flops,
+    hints=[
+        "Read the launcher as a list of what must be true of `out` before the first atomicAdd. Who makes it true? And which digits are left "
+        "of a half that is about 1000 when 0.3 is added to it?",
+        "Clearing out first would cure the first fault and leave the other two: sums in half, and an order that changes from run to run. All three go when each "
+        "part has a place of its own in `partial`, in float.",
+        "float sum[kRows] in the kernel; partial[(split * rows + row) * out_features + column] = sum[row], also where a part is "
+        "empty. A second kernel with a thread for each output adds splits numbers in order and rounds once with __float2half.",
+    ],
+)

@@ -1,0 +1,112 @@
+"""GPTQ's int4 format, and the quantisers that fill it: round to nearest, and GPTQ itself (Frantar et al. 2022, arXiv 2210.17323).
+
+A layer is w [in_features, out_features]; K and N below. Every column has, for each group of `group_size` neighbours along K,
+a scale and a zero: w is about (q - zero) * scale, q is 0 ... 15 and zero 1 ... 16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+def pack(nibbles: Tensor, dim: int) -> Tensor:
+    """Eight neighbours along an axis as one int32, the first one in the lowest four bits. Numbers 0 ... 15."""
+    words = nibbles.long().unflatten(dim, (-1, 8))
+    shifts = 4 * torch.arange(8)
+    words = (words << (shifts[:, None] if dim == 0 else shifts)).sum(dim=dim + 1)
+    return words.to(torch.int32)  # 2^31 and more become negative: the same 32 bits
+
+
+def unpack(words: Tensor, dim: int) -> Tensor:
+    """The opposite of ``pack``: int64 numbers 0 ... 15, the axis eight times as long."""
+    shifts = 4 * torch.arange(8)
+    return (words.long().unsqueeze(dim + 1) >> (shifts[:, None] if dim == 0 else shifts) & 15).flatten(dim, dim + 1)
+
+
+@dataclass
+class Quantized:
+    """A layer as GPTQ's checkpoints hold it."""
+
+    qweight: Tensor
+    """int32 [K / 8, N]: q packed along K."""
+    qzeros: Tensor
+    """int32 [groups, N / 8]: zero - 1, packed along N."""
+    scales: Tensor
+    """f16 [groups, N]"""
+    g_idx: Tensor
+    """int32 [K]: the group of each k."""
+
+    def dequantize(self) -> Tensor:
+        """w [K, N] in float64."""
+        group = self.g_idx.long()
+        zeros = unpack(self.qzeros, 1) + 1
+        return (unpack(self.qweight, 0) - zeros[group]) * self.scales.double()[group]
+
+    def bytes(self) -> int:
+        """Of all that a kernel must read."""
+        return sum(t.numel() * t.element_size() for t in (self.qweight, self.qzeros, self.scales))
+
+
+def grid(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Scale and zero of each column for a group of rows [k, N]: 16 steps from the smallest to the largest, with 0 among them."""
+    low, high = rows.amin(dim=0).clamp(max=0), rows.amax(dim=0).clamp(min=0)
+    scale = ((high - low) / 15).clamp(min=1e-8).half().double().clamp(min=1e-7)
+    return scale, (-low / scale).round().clamp(1, 16)
+
+
+def nearest(row: Tensor, scale: Tensor, zero: Tensor) -> Tensor:
+    """The q whose (q - zero) * scale is nearest."""
+    return (row / scale + zero).round().clamp(0, 15)
+
+
+def _packed(q: Tensor, scales: list[Tensor], zeros: list[Tensor], g_idx: Tensor) -> Quantized:
+    return Quantized(pack(q, 0), pack(torch.stack(zeros) - 1, 1), torch.stack(scales).half(), g_idx.to(torch.int32))
+
+
+def round_to_nearest(w: Tensor, group_size: int) -> Quantized:
+    """Each weight to the nearest step of its group's grid."""
+    w = w.double()
+    q, scales, zeros = torch.empty_like(w), [], []
+    for first in range(0, w.shape[0], group_size):
+        rows = w[first : first + group_size]
+        scale, zero = grid(rows)
+        q[first : first + group_size] = nearest(rows, scale, zero)
+        scales.append(scale)
+        zeros.append(zero)
+    return _packed(q, scales, zeros, torch.arange(w.shape[0]) // group_size)
+
+
+def gptq(w: Tensor, x: Tensor, group_size: int, act_order: bool = False, damping: float = 0.01) -> Quantized:
+    """One k after the other; what rounding does to the layer's outputs is made good by the weights that are still to come.
+
+    ``x`` [samples, K]: inputs of the layer. The squared error of the outputs is d^T H d for an error d of a column, with the
+    Hessian H = x^T x. ``act_order``: the k with the largest inputs first, and groups in that order. ``damping``: is added to the
+    diagonal, as a share of its mean, so that H has an inverse.
+    """
+    w, x = w.double().clone(), x.double()
+    hessian = x.T @ x
+    hessian += damping * hessian.diagonal().mean() * torch.eye(len(hessian), dtype=torch.float64)
+    order = hessian.diagonal().argsort(descending=True) if act_order else torch.arange(len(hessian))
+    w, hessian = w[order], hessian[order][:, order]
+    # Row k of this factor, divided by its diagonal, says how the rest of a column best answers an error at k.
+    factor = torch.linalg.cholesky(torch.linalg.inv(hessian), upper=True)
+    q, scales, zeros = torch.empty_like(w), [], []
+    for k in range(len(w)):
+        if k % group_size == 0:
+            scale, zero = grid(w[k : k + group_size])  # of the weights as they are by now
+            scales.append(scale)
+            zeros.append(zero)
+        q[k] = nearest(w[k], scales[-1], zeros[-1])
+        error = (w[k] - (q[k] - zeros[-1]) * scales[-1]) / factor[k, k]
+        w[k + 1 :] -= factor[k, k + 1 :, None] * error
+    back = order.argsort()
+    return _packed(q[back], scales, zeros, (torch.arange(len(w)) // group_size)[back])
+
+
+def output_error(w: Tensor, approximate: Tensor, x: Tensor) -> float:
+    """|x w - x approximate| / |x w|."""
+    exact = x.double() @ w.double()
+    return float((exact - x.double() @ approximate.double()).norm() / exact.norm())

@@ -1,0 +1,184 @@
+"""Times of the day's int4 kernels, and of torch's own products, on the GPU of this machine.
+
+    python lessons/day11_quantisation/measure.py            prints a table
+    python lessons/day11_quantisation/measure.py --record   also writes int4_gpu.json, which the lesson shows
+
+One layer of 4096 x 4096 in groups of 128, for 1 and 16 rows. The calls take several layers in turn, together larger than the L2
+cache, and are queued behind a kernel that only waits, so that the device never waits for Python. What is timed was
+compared with the product of the finished weights before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+from grader import load_kernel  # noqa: E402  (the course need not be installed)
+from grader.course import find  # noqa: E402
+
+K = N = 4096
+GROUP = 128
+ROWS = [1, 16]
+LAYERS = 16
+"""That the calls take in turn: 135 MB as int4."""
+
+RUNS, WARMUP = 200, 20
+WAIT_CYCLES = 100_000_000
+"""Of the kernel that only waits: about 50 ms, time for Python to queue all runs."""
+
+BF16 = "torch, int4"
+"""The only product here whose rows are bf16."""
+
+Layer = dict[str, Tensor]
+Run = Callable[[Tensor, Layer], Tensor]
+"""x [rows, K] and a layer -> out [rows, N]"""
+
+
+def layer() -> Layer:
+    """Random words are random weights. `finished` are the same ones in f16 [N, K]; `theirs` is torch's own int4 format."""
+    made = {
+        "qweight": torch.randint(-(2**31), 2**31, (K // 8, N), device="cuda").int(),
+        "qzeros": torch.randint(-(2**31), 2**31, (K // GROUP, N // 8), device="cuda").int(),
+        "scales": torch.empty(K // GROUP, N, device="cuda").uniform_(0.005, 0.02).half(),
+        "g_idx": (torch.arange(K, device="cuda") // GROUP).int(),
+    }
+    finished = find("day11_quantisation/gptq_dequantize").load().reference(**made)
+    prepare = find("day11_quantisation/gptq_linear").load().torch_prepare
+    assert prepare is not None
+    theirs = prepare(finished[:1], made["qweight"], made["qzeros"], made["scales"], GROUP)
+    ours = {**made, "finished": finished.T.contiguous()}
+    return {**ours, **{name: theirs[name] for name in ("theirs", "scales_and_zeros") if theirs[name] is not None}}
+
+
+def runs() -> dict[str, Run]:
+    """Everything that is timed, by name."""
+    lesson = load_kernel(HERE / "gptq.cu", device="cuda")
+    solution = load_kernel(HERE.parents[1] / "solutions" / HERE.name / "gptq_linear.cu", device="cuda")
+    no_bias = torch.empty(0, device="cuda", dtype=torch.float16)
+
+    def words(x: Tensor, w: Layer) -> tuple[list[Tensor], Tensor, list[int]]:
+        out = torch.empty(len(x), N, device="cuda", dtype=torch.float16)
+        return [x, w["qweight"], w["qzeros"], w["scales"]], out, [len(x), K, N]
+
+    def by_column(x: Tensor, w: Layer) -> Tensor:
+        tensors, out, sizes = words(x, w)
+        lesson.by_column(*tensors, w["g_idx"], out, *sizes)
+        return out
+
+    def by_word(x: Tensor, w: Layer) -> Tensor:
+        tensors, out, sizes = words(x, w)
+        lesson.by_word(*tensors, out, *sizes, GROUP, False)
+        return out
+
+    def tiled(x: Tensor, w: Layer) -> Tensor:
+        tensors, out, sizes = words(x, w)
+        lesson.tiled(*tensors, out, *sizes, GROUP)
+        return out
+
+    def split_k(x: Tensor, w: Layer) -> Tensor:
+        tensors, out, sizes = words(x, w)
+        out.zero_()
+        lesson.split_k(*tensors, out, *sizes, GROUP)
+        return out
+
+    def ours(x: Tensor, w: Layer) -> Tensor:
+        tensors, out, sizes = words(x, w)
+        solution.gptq_linear(*tensors, w["g_idx"], no_bias, out, *sizes, GROUP, False, False)
+        return out
+
+    found: dict[str, Run] = {
+        "1: a thread for each column": by_column,
+        "2: whole words": by_word,
+        "3: exllama's tiling": tiled,
+        "4: K in parts, atomics": split_k,
+        "5: the solution": ours,
+        "torch, f16 weights": lambda x, w: torch.nn.functional.linear(x, w["finished"]),
+    }
+    if hasattr(torch, "_weight_int4pack_mm"):
+        found[BF16] = lambda x, w: torch._weight_int4pack_mm(x, w["theirs"], GROUP, w["scales_and_zeros"])
+    return found
+
+
+def microseconds(run: Run, x: Tensor, layers: list[Layer]) -> list[float]:
+    """The time of each of RUNS calls, by the GPU's events."""
+    for i in range(WARMUP):
+        run(x, layers[i % len(layers)])
+    torch.cuda.synchronize()
+    begin, end = ([torch.cuda.Event(enable_timing=True) for _ in range(RUNS)] for _ in range(2))
+    torch.cuda._sleep(WAIT_CYCLES)
+    for i in range(RUNS):
+        begin[i].record()
+        run(x, layers[i % len(layers)])
+        end[i].record()
+    torch.cuda.synchronize()
+    return [a.elapsed_time(b) * 1e3 for a, b in zip(begin, end)]
+
+
+def statistics(times: list[float]) -> dict[str, float]:
+    """In microseconds: mean, least, most, standard deviation, and percentiles."""
+    t = torch.tensor(times, dtype=torch.float64)
+    found = {"mean": t.mean(), "min": t.min(), "max": t.max(), "std": t.std()}
+    found |= {f"P{p}": t.quantile(p / 100) for p in (50, 90, 95, 99)}
+    return {name: round(float(value), 2) for name, value in found.items()}
+
+
+def measure() -> dict[str, dict[str, dict[str, float]]]:
+    """Statistics by number of rows and by name."""
+    torch.manual_seed(11)
+    layers = [layer() for _ in range(LAYERS)]
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for rows in ROWS:
+        x = torch.randn(rows, K, device="cuda").half()
+        expected = torch.nn.functional.linear(x.float(), layers[0]["finished"].float())
+        found[str(rows)] = {}
+        for name, run in runs().items():
+            rows_of_x = x.to(torch.bfloat16) if name == BF16 else x
+            off = float((run(rows_of_x, layers[0]).float() - expected).norm() / expected.norm())
+            if not off < 2e-2:
+                raise SystemExit(f"{name} is wrong by {off:.1g} for {rows} rows: no times of wrong kernels")
+            found[str(rows)][name] = statistics(microseconds(run, rows_of_x, layers))
+    return found
+
+
+def main() -> None:
+    """Measure, print, and record if asked to."""
+    parser = argparse.ArgumentParser(description="times of products with int4 weights on this machine's GPU")
+    parser.add_argument("--record", action="store_true", help="write int4_gpu.json for the lesson")
+    arguments = parser.parse_args()
+    if not torch.cuda.is_available():
+        raise SystemExit("There is no GPU here. The lesson shows what was recorded on one.")
+    found = measure()
+    for rows, kernels in found.items():
+        names = list(next(iter(kernels.values())))
+        print(
+            f"{rows + (' row' if rows == '1' else ' rows') + ', microseconds':32s}" + "".join(f"{n:>9s}" for n in names)
+        )
+        for name, values in kernels.items():
+            print(f"{name:32s}" + "".join(f"{values[n]:9.2f}" for n in names))
+    if arguments.record:
+        result = {
+            "version": 1,
+            "gpu": torch.cuda.get_device_name(),
+            "torch": torch.__version__,
+            "date": datetime.date.today().isoformat(),
+            "command": f"python lessons/{HERE.name}/measure.py --record",
+            "layer": {"in_features": K, "out_features": N, "group_size": GROUP},
+            "rows": found,
+        }
+        path = HERE / "int4_gpu.json"
+        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        print(f"recorded in {path.relative_to(HERE.parents[1])}")
+
+
+if __name__ == "__main__":
+    main()
