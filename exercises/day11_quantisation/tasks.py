@@ -178,9 +178,6 @@ def layer(in_features, out_features, group_size, act_order=False, **more):
 
 
 gptq_dequantize = Exercise(
-    title="From GPTQ's words to weights",
-    kind="implement",
-    points=6,
     summary="""\
 w[k, n] = (q - zero) * scale in f16, rounded once, for int4 weights in GPTQ's format: qweight [in_features / 8, out_features] holds eight q
 to a word along k, qzeros [groups, out_features / 8] eight zeros along n, each stored less 1 (so zero is 1 ... 16), scales [groups,
@@ -237,16 +234,6 @@ order, all tensors 16-byte aligned; there may be more than 2^31 weights. Without
         Bench("4096 x 12288, groups of 128, act-order", **layer(4096, 12288, 128, True)),
     ],
     torch_baseline=dequantize,
-    hints=[
-        "One word of qweight holds eight weights that lie below each other in out; one word of qzeros holds the zeros of eight "
-        "columns that lie side by side. Which piece of out needs whole words of both, and nothing else?",
-        "Eight rows by eight columns: eight words of qweight (two 16-byte loads), and for each group one word of qzeros and eight "
-        "scales (one 16-byte load). Neighbouring lanes take neighbouring eights of columns. Reload zeros and scales only where "
-        "g_idx changes from one k to the next.",
-        "q = word >> 4 * j & 15 on unsigned words; zero = (zeros >> 4 * c & 15) + 1; __hmul(__int2half_rn(q - zero), scale): the "
-        "difference is exact, so only the product rounds. Collect eight halves in a uint4 and store it at out + (size_t)k * "
-        "out_features + column.",
-    ],
 )
 
 LINEAR = (
@@ -262,9 +249,6 @@ def few(rows, in_features, out_features, group_size, act_order=False, has_bias=F
 
 
 gptq_linear = Exercise(
-    title="A linear layer of int4 weights, for a few rows",
-    kind="implement",
-    points=16,
     summary="""\
 out = x w (+ bias where has_bias) for 1 to 16 rows of f16 and int4 weights in GPTQ's format: w[k, n] = (q - zero) * scale with qweight
 [in_features / 8, out_features], qzeros [groups, out_features / 8] (zeros stored less 1), scales [groups, out_features], g_idx [in_features].
@@ -344,16 +328,6 @@ torch's own int4 product, and faster than its product with 16-bit weights.)""",
     ],
     torch_baseline=torch_linear,
     torch_prepare=torch_int4,
-    hints=[
-        "The weights are nearly all of the bytes, and each is used by a few rows only: this is a memory problem. How many loads "
-        "must be on their way to keep the memory busy, and how do 4096 columns become work for 132 multiprocessors?",
-        "Let a lane load 16 bytes: the words of four neighbouring columns. Give a block few columns (32, say) and all of in_features, divided "
-        "among its warps; each lane keeps float sums for its columns and every row, and the parts are added up in shared memory. "
-        "Ask for the next words before you use the ones that came.",
-        "0x64006400 | (word & 0x000f000f) are the halves 1024 + q0 and 1024 + q4: subtract 1024 + zero with __hsub2, exactly. Multiply by x "
-        "as floats, add up within a group, then multiply by the scale once. For many rows the same pairs are the left factor of "
-        "mma.sync.m16n8k16: columns are its 16 rows, the rows of x its 8 columns.",
-    ],
 )
 
 QKV = (
@@ -376,9 +350,6 @@ def qkv_rows(d):
 
 
 ln_qkv_gptq = Exercise(
-    title="LayerNorm and an int4 QKV projection in one kernel",
-    kind="implement",
-    points=20,
     summary="""\
 y = LayerNorm(x) * weight + beta over the last axis of x [batch, length, C] (C is in_features; weight, beta [C]), then out = y w (+ bias), where
 w [C, 3 C] is int4 in GPTQ's format: qweight [C / 8, 3 C], qzeros [groups, 3 C / 8] with zeros stored less 1, scales [groups, 3 C], g_idx [C],
@@ -454,23 +425,9 @@ groups of any size. With no rows or C = 0 there is nothing to do. (On a GPU at C
     ],
     torch_baseline=torch_ln_qkv,
     torch_prepare=torch_finished,
-    hints=[
-        "Two problems in one launcher. With 16 rows the weights are the work: your gptq_linear, with the norm before it in every block. "
-        "With 2048 rows each weight serves 2048 products, and the tensor cores are the work. Where would a norm in every block cost "
-        "more than it saves?",
-        "Few rows: each block computes mean and 1 / sqrt(variance + eps) of all rows (a warp a row), stores y as f16 in shared memory, and goes on "
-        "as gptq_linear. Many rows: one small kernel writes y to normalized; the product takes tiles of 64 to 128 rows by 128 or more columns, "
-        "and dequantises words in registers, right before mma.sync wants them.",
-        "Column n of the product is out[n / C, row, n % C]: out + ((n / C) * rows + row) * C + n % C, in size_t. Let the weights be the left factor "
-        "(16 columns a product): lane (i, t) then needs columns i and i + 8, and may take any k so long as y is read at the "
-        "same k. Moments of a row: join (count, mean, deviations) of eights, lanes, by Chan's formula.",
-    ],
 )
 
 gptq_split_k = Exercise(
-    title="Parts of a sum, added by whoever comes",
-    kind="debug",
-    points=6,
     summary="""\
 An int4 product whose K is divided into `splits` parts, so that a layer with few columns fills the GPU: the blocks of all parts add their sums to out
 with atomicAdd, in half. It was tried where out happened to be zero, on short sums. Make it right for whatever out holds, with sums in float and
@@ -536,12 +493,4 @@ in_features = 0 the result is zero; with no rows or no out_features there is not
         NO_SCRATCH,
     ],
     flops=layer_flops,
-    hints=[
-        "Read the launcher as a list of what must be true of `out` before the first atomicAdd. Who makes it true? And which digits are left "
-        "of a half that is about 1000 when 0.3 is added to it?",
-        "Clearing out first would cure the first fault and leave the other two: sums in half, and an order that changes from run to run. All three go when each "
-        "part has a place of its own in `partial`, in float.",
-        "float sum[kRows] in the kernel; partial[(split * rows + row) * out_features + column] = sum[row], also where a part is "
-        "empty. A second kernel with a thread for each output adds splits numbers in order and rounds once with __float2half.",
-    ],
 )
