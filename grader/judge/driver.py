@@ -225,7 +225,7 @@ def _versions(built: Built | None) -> dict[str, str]:
     versions = {
         "grader": grader.__version__,
         "python": platform.python_version(),
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),
         "system": f"{platform.system()} {platform.machine()}",
     }
     if built is not None:

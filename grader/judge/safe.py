@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 
 from grader.judge.cases import Run
@@ -42,5 +43,5 @@ def merge(findings: Iterable[Finding]) -> list[Finding]:
         if key in merged:
             merged[key].count += finding.count
         else:
-            merged[key] = Finding(**vars(finding))
+            merged[key] = copy.copy(finding)
     return list(merged.values())

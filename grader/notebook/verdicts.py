@@ -106,7 +106,7 @@ def counts(report: Any) -> dict[str, float]:
 
 def as_finding(finding: Any) -> Finding:
     """A finding of the simulator as the verdict's kind."""
-    names = Finding.__dataclass_fields__
+    names = Finding.__struct_fields__
     return Finding(**{name: getattr(finding, name) for name in names if hasattr(finding, name)})
 
 

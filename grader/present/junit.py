@@ -5,16 +5,12 @@ One test suite for each stage; a test case for each case, finding or bar, and on
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from grader.errors import GraderError
 from grader.present import failures, words
 from grader.verdict import ERROR, FAILED, SKIPPED, Finding, Stage, Verdict
-
-# XML 1.0 has no place for these, not even escaped; kernels print what they like.
-NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def save_junit(verdict: Verdict, path: str | Path) -> None:
@@ -27,7 +23,7 @@ def save_junit(verdict: Verdict, path: str | Path) -> None:
 
 def junit_xml(verdict: Verdict) -> str:
     """The XML text."""
-    root = ET.Element("testsuites", name=_clean(verdict.exercise), time=f"{verdict.seconds:.3f}")
+    root = ET.Element("testsuites", name=verdict.exercise, time=f"{verdict.seconds:.3f}")
     for stage in verdict.stages:
         root.append(_suite(verdict, stage))
     for counter in ("tests", "failures", "errors", "skipped"):
@@ -39,7 +35,7 @@ def junit_xml(verdict: Verdict) -> str:
 def _suite(verdict: Verdict, stage: Stage) -> ET.Element:
     suite = ET.Element(
         "testsuite",
-        name=f"{_clean(verdict.exercise)}.{stage.name}",
+        name=f"{verdict.exercise}.{stage.name}",
         time=f"{stage.seconds:.3f}",
         timestamp=verdict.started.partition("+")[0],
     )
@@ -54,7 +50,7 @@ def _suite(verdict: Verdict, stage: Stage) -> ET.Element:
         "isolation": verdict.isolation,
     }
     for name, value in facts.items():
-        ET.SubElement(properties, "property", name=name, value=_clean(value))
+        ET.SubElement(properties, "property", name=name, value=value)
     class_name = f"{verdict.exercise.replace('/', '.')}.{stage.name}"
     for item in _test_cases(stage, class_name):
         suite.append(item)
@@ -71,7 +67,7 @@ def _test_cases(stage: Stage, class_name: str) -> list[ET.Element]:
         text = case.text or "\n".join(output.text for output in case.outputs if output.text)
         _outcome(item, case.status, failures.one_line(case), text)
         if case.printed:
-            ET.SubElement(item, "system-out").text = _clean(case.printed)
+            ET.SubElement(item, "system-out").text = case.printed
         made.append(item)
     for finding in stage.findings:
         item = _test_case(class_name, f"{finding.check} {Path(finding.file).name}:{finding.line}", 0.0)
@@ -92,15 +88,15 @@ def _test_cases(stage: Stage, class_name: str) -> list[ET.Element]:
 
 
 def _test_case(class_name: str, name: str, seconds: float) -> ET.Element:
-    return ET.Element("testcase", classname=_clean(class_name), name=_clean(name), time=f"{seconds:.3f}")
+    return ET.Element("testcase", classname=class_name, name=name, time=f"{seconds:.3f}")
 
 
 def _outcome(item: ET.Element, status: str, message: str, text: str) -> None:
     tag = {FAILED: "failure", ERROR: "error", SKIPPED: "skipped"}.get(status)
     if tag:
-        outcome = ET.SubElement(item, tag, message=_clean(message))
+        outcome = ET.SubElement(item, tag, message=message)
         if text and tag != "skipped":
-            outcome.text = _clean(text)
+            outcome.text = text
 
 
 def finding_text(finding: Finding) -> str:
@@ -112,7 +108,3 @@ def finding_text(finding: Finding) -> str:
     if finding.source_line.strip():
         lines.append(f"    {finding.source_line.strip()}")
     return "\n".join(lines)
-
-
-def _clean(text: str) -> str:
-    return NOT_XML.sub("�", text)

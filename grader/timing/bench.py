@@ -26,9 +26,11 @@ import secrets
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from grader.building.build import compile_kernel
 from grader.course import Course, Entry
@@ -96,7 +98,8 @@ class BenchReport:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        return asdict(self)
+        kept: dict[str, Any] = msgspec.to_builtins(self)
+        return kept
 
 
 def bench(
@@ -242,7 +245,7 @@ def measure_machine() -> Machine:
     machine = Machine(
         device=properties.name,
         driver=_driver(),
-        torch=torch.__version__,
+        torch=str(torch.__version__),
         cuda=str(torch.version.cuda),
         l2_bytes=limits.l2_bytes,
         peak_gigabytes_per_second=limits.bytes_per_second * 1e-9,
@@ -480,7 +483,7 @@ def _on_simulator(task: Exercise, path: Path, machine: Machine, say: Callable[[s
 
     say("building")
     kernel = compile_kernel(path, "cpu", checks=False)
-    machine.compiler, machine.torch = str(kernel.plan.compiler), torch.__version__
+    machine.compiler, machine.torch = str(kernel.plan.compiler), str(torch.__version__)
     case = task.efficient or task.cases[0]
     timings = []
     with Child(build_runner("cpu"), kernel.library, kernel.libsim, {"checks": "0"}) as child:

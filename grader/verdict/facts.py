@@ -7,26 +7,32 @@ texts "nan", "inf" and "-inf".
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
-from grader.errors import GraderError
-from grader.verdict.codec import plain, rebuilt
+from msgspec import field
 
-SCHEMA_VERSION = "1.2"
+from grader.verdict import codec
+from grader.verdict.fact import Fact, Line, Text
+
+SCHEMA_VERSION = "1.3"
 
 STAGES = ("builds", "correct", "safe", "efficient", "fast")
 """The stages in order."""
 
-PASSED, FAILED, SKIPPED, ERROR = "passed", "failed", "skipped", "error"
+Status = Literal["passed", "failed", "skipped", "error"]
 """What became of a stage. ``skipped``: not run, ``summary`` says why. ``error``: the grader could not judge it."""
+PASSED: Final = "passed"
+FAILED: Final = "failed"
+SKIPPED: Final = "skipped"
+ERROR: Final = "error"
+
+Sizes = dict[str, bool | int | float]
+"""The sizes and options of a case, by name."""
 
 
-@dataclass
-class WorstElement:
+class WorstElement(Fact):
     """One element of an output that is far off."""
 
     index: list[int]
@@ -40,12 +46,11 @@ class WorstElement:
     thread: list[int] | None = None
 
 
-@dataclass
-class OutputResult:
+class OutputResult(Fact):
     """One output compared with the reference."""
 
-    name: str
-    dtype: str
+    name: Line
+    dtype: Line
     shape: list[int]
     passed: bool
     elements: int
@@ -59,53 +64,51 @@ class OutputResult:
     """The norm of all errors relative to the norm of the reference."""
     tolerance: float = 0.0
     norm_tolerance: float = 0.0
-    diagnosis: str = ""
+    diagnosis: Line = ""
     """What the error looks like: all zeros, transposed, the tail not written..."""
     worst: list[WorstElement] = field(default_factory=list)
-    text: str = ""
+    text: Text = ""
 
 
-@dataclass
-class Finding:
+class Finding(Fact):
     """A fault that the simulator saw while the kernel ran."""
 
-    check: str
+    check: Line
     """memcheck, initcheck, racecheck, synccheck, or fault."""
-    kind: str
-    message: str
-    case: str = ""
-    dtype: str = ""
-    file: str = ""
+    kind: Line
+    message: Text
+    case: Line = ""
+    dtype: Line = ""
+    file: Line = ""
     line: int = 0
     column: int = 0
-    source_line: str = ""
+    source_line: Line = ""
     block: list[int] | None = None
     thread: list[int] | None = None
     count: int = 1
-    text: str = ""
+    text: Text = ""
     """The whole finding as a learner reads it, over several lines."""
-    advice: str = ""
+    advice: Text = ""
     """What to do about it."""
     other: dict[str, Any] | None = None
     """For a race, the other side."""
 
 
-@dataclass
-class CaseResult:
+class CaseResult(Fact):
     """One case with one dtype."""
 
-    name: str
-    dtype: str
-    status: str
-    dims: dict[str, Any] = field(default_factory=dict)
-    problem: str = ""
+    name: Line
+    dtype: Line
+    status: Status
+    dims: Sizes = field(default_factory=dict)
+    problem: Line = ""
     """wrong, unwritten, guard, inputs, crash, timeout, exit, output, reply, launch, finding, oom or "" when it passed."""
-    text: str = ""
+    text: Text = ""
     """What a learner reads about it, over several lines; empty when it passed."""
     seconds: float = 0.0
     seed: int = 0
     outputs: list[OutputResult] = field(default_factory=list)
-    printed: str = ""
+    printed: Text = ""
     """What the kernel printed, control characters removed, cut when long."""
     findings: list[Finding] = field(default_factory=list)
 
@@ -115,70 +118,65 @@ class CaseResult:
         return self.status == PASSED
 
 
-@dataclass
-class Diagnostic:
+class Diagnostic(Fact):
     """One message of a compiler."""
 
-    severity: str
-    message: str
-    file: str = ""
+    severity: Line
+    message: Text
+    file: Line = ""
     line: int = 0
     column: int = 0
-    source_line: str = ""
+    source_line: Line = ""
 
 
-@dataclass
-class KernelResources:
+class KernelResources(Fact):
     """What one kernel needs, from the real compiler."""
 
-    kernel: str
-    architecture: str
+    kernel: Line
+    architecture: Line
     registers: int
     spill_bytes: int = 0
     static_shared_bytes: int = 0
     constant_bytes: int = 0
     occupancy: float | None = None
-    limited_by: str = ""
+    limited_by: Line = ""
     threads: int | None = None
-    gpu: str = ""
+    gpu: Line = ""
     dynamic_shared_bytes: int = 0
 
 
-@dataclass
-class BarResult:
+class BarResult(Fact):
     """One bar of the stage *efficient*."""
 
-    expression: str
+    expression: Line
     value: float
     passed: bool
     at_most: float | None = None
     at_least: float | None = None
     values: dict[str, float] = field(default_factory=dict)
     """The counters in the expression."""
-    dtype: str = ""
+    dtype: Line = ""
     """The dtype of the case that was counted, where there are several."""
-    look: str = ""
-    text: str = ""
+    look: Line = ""
+    text: Text = ""
 
 
-@dataclass
-class SourceLine:
+class SourceLine(Fact):
     """The counters of one source line; ``counters`` holds what the simulator counted, by name."""
 
-    file: str
+    file: Line
     line: int
-    source: str
+    source: Line
     counters: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass
-class Timing:
+class Timing(Fact):
     """One measurement of time. ``clock`` says whose: a GPU, or the simulator's host (never a GPU's time)."""
 
-    name: str
-    dtype: str
-    clock: str
-    dims: dict[str, Any] = field(default_factory=dict)
+    name: Line
+    dtype: Line
+    clock: Line
+    dims: Sizes = field(default_factory=dict)
     runs: int = 0
     median_us: float = 0.0
     p50_us: float = 0.0
@@ -199,21 +197,20 @@ class Timing:
     """By the grader's own clock (``grader.timing.verified``). The times above are taken in the kernel's own process."""
     verified_off_us: float | None = None
     """Standard error of that."""
-    note: str = ""
+    note: Text = ""
 
 
-@dataclass
-class Stage:
+class Stage(Fact):
     """One stage of a check. Only the lists that belong to it are filled."""
 
-    name: str
-    status: str = SKIPPED
-    summary: str = ""
+    name: Line
+    status: Status = SKIPPED
+    summary: Line = ""
     """One line: why it failed or was skipped, or what passed."""
     seconds: float = 0.0
-    text: str = ""
+    text: Text = ""
     """What a learner reads when it failed, over several lines."""
-    note: str = ""
+    note: Text = ""
     """What could not be shown, and why, though it was asked for."""
     diagnostics: list[Diagnostic] = field(default_factory=list)
     resources: list[KernelResources] = field(default_factory=list)
@@ -230,31 +227,30 @@ class Stage:
         return self.status == PASSED
 
 
-@dataclass
-class Verdict:
+class Verdict(Fact):
     """The outcome of ``grader check`` for one file."""
 
-    exercise: str
-    title: str
-    file: str
-    device: str
+    exercise: Line
+    title: Line
+    file: Line
+    device: Line
     seed: int
-    kind: str = "implement"
+    kind: Line = "implement"
     points: int = 10
     passed: bool = False
     score: float = 0.0
     """Points earned: all or none."""
     stages: list[Stage] = field(default_factory=list)
     seconds: float = 0.0
-    started: str = ""
+    started: Line = ""
     """Date and time in UTC, ISO 8601."""
-    isolation: str = "none"
+    isolation: Line = "none"
     """The jail that the kernel was compiled and run in: bwrap, landlock, or none."""
-    isolation_note: str = ""
-    versions: dict[str, str] = field(default_factory=dict)
-    command: str = ""
-    source_sha256: str = ""
-    schema_version: str = SCHEMA_VERSION
+    isolation_note: Text = ""
+    versions: dict[str, Line] = field(default_factory=dict)
+    command: Text = ""
+    source_sha256: Line = ""
+    schema_version: Line = SCHEMA_VERSION
 
     def stage(self, name: str) -> Stage | None:
         """The stage of that name, when it is there."""
@@ -274,33 +270,23 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain lists, dicts, texts and numbers."""
-        return plain(dataclasses.asdict(self))
+        return codec.plain(self)
 
     def to_json(self) -> str:
         """As the text of a ``results.json``."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        return codec.text(self)
 
     def save(self, path: str | Path) -> None:
         """Write a ``results.json``."""
-        try:
-            Path(path).write_text(self.to_json(), encoding="utf-8")
-        except OSError as error:
-            raise GraderError(f"cannot write {path}: {error.strerror}") from error
+        codec.write(path, self.to_json())
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Verdict:
-        """The verdict that ``to_dict`` gave; fields that this version does not know are ignored."""
-        version = str(data.get("schema_version", ""))
-        if version.split(".")[0] != SCHEMA_VERSION.split(".")[0]:
-            raise GraderError(f"results of schema version {version or 'unknown'}; this grader reads {SCHEMA_VERSION}")
-        return rebuilt(cls, data)
+    def from_dict(cls, data: Mapping[str, Any], where: str = "this") -> Verdict:
+        """The verdict that ``to_dict`` gave, ``where``; fields that this version does not know are ignored."""
+        codec.check_version(data, SCHEMA_VERSION)
+        return codec.rebuilt(cls, data, where)
 
     @classmethod
     def load(cls, path: str | Path) -> Verdict:
         """Read a ``results.json``."""
-        try:
-            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-        except OSError as error:
-            raise GraderError(f"cannot read {path}: {error.strerror}") from error
-        except (ValueError, TypeError, KeyError) as error:
-            raise GraderError(f"{path} is not a results.json: {error}") from error
+        return cls.from_dict(codec.read(path), str(path))

@@ -31,7 +31,7 @@ def test_a_verdict_is_the_same_each_time(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_a_report_shows_findings_and_counters(tmp_path: Path) -> None:
     source = tmp_path / "kernel.cu"
     source.write_text("\n".join(f"line {number};" for number in range(1, 20)))
-    finding = SimpleNamespace(**vars(samples.out_of_bounds()))
+    finding = samples.out_of_bounds()
     finding.file, finding.line, finding.source_line = str(source), 9, "line 9;"
     lines = [
         SimpleNamespace(file=str(source), line=line.line, counters=line.counters) for line in samples.lines(str(source))
