@@ -19,11 +19,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import structs
+
 from grader.course.task import ITEM_BYTES, Bar, Exercise
 from grader.errors import GraderError
 from grader.judge.cases import Run
 from grader.judge.plausible import too_little
-from grader.judge.simulated import lines_of
 from grader.verdict import FAILED, PASSED, BarResult, Stage
 
 _FUNCTIONS = {"min": min, "max": max, "abs": abs}
@@ -40,8 +41,9 @@ def judge_efficient(exercise: Exercise, runs: Sequence[Run]) -> Stage:
             stage.text = run.result.text or "The simulator gave no counts."
             return stage
         doubt = too_little(exercise, report.totals, run.minimum_bytes)
-        if doubt:
-            stage.status, stage.summary, stage.text = FAILED, "counts that cannot be true", doubt
+        if doubt is not None:
+            stage.status, stage.summary = FAILED, "counts that cannot be true"
+            stage.findings = [structs.replace(doubt, case=run.case.name, dtype=run.dtype)]
             return stage
         names = {
             **{name: value for name, value in run.result.dims.items() if isinstance(value, (int, float))},
@@ -53,7 +55,7 @@ def judge_efficient(exercise: Exercise, runs: Sequence[Run]) -> Stage:
         stage.bars += [evaluate_bar(bar, names, run.dtype if len(runs) > 1 else "") for bar in exercise.bars]
         if not stage.totals:
             stage.totals = {name: float(value) for name, value in report.totals.items()}
-            stage.lines = lines_of(report)
+            stage.lines = report.source_lines
     missed = [bar for bar in stage.bars if not bar.passed]
     stage.status = FAILED if missed else PASSED
     if not missed:

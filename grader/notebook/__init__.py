@@ -19,7 +19,7 @@ _HOMES = {
     "recorded": ["h200_goals", "h200_table", "measure_here"],
     "rooflines": ["intensity", "least_seconds", "roofline"],
     "source": ["show_source"],
-    "verdicts": ["counts", "show", "verdict"],
+    "verdicts": ["counts", "explain", "show", "verdict"],
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

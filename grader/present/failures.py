@@ -10,10 +10,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.present import words
 from grader.present.source_view import caret_offset
 from grader.present.theme import mark
-from grader.verdict import BarResult, CaseResult, Diagnostic, Finding, OutputResult, Stage, Verdict, WorstElement
+from grader.verdict import BarResult, CaseResult, Diagnostic, Finding, OutputResult, Side, Stage, Verdict, WorstElement
+from grader.wording import findings as told
+from grader.wording import words
 
 MOST_CASES_LISTED = 10
 MOST_FINDINGS = 3
@@ -130,7 +131,7 @@ def one_line(case: CaseResult) -> str:
                 return f"{output.wrong:,} of {output.elements:,} wrong"
             return "all errors together too large"
     if case.findings:
-        return case.findings[0].kind.replace("_", " ") or case.findings[0].message
+        return told.title(case.findings[0])
     return words_of_problem(case.problem) or next(iter(case.text.strip().splitlines()), "")
 
 
@@ -250,26 +251,14 @@ def worst_table(elements: Sequence[WorstElement]) -> Table:
 def render_findings(findings: Sequence[Finding], verbose: bool, ascii_only: bool) -> list[RenderableType]:
     """Findings in full, the first few unless ``verbose``."""
     rows: list[RenderableType] = []
-    groups = same_kind(findings)
-    shown = groups if verbose else groups[:MOST_FINDINGS]
-    for group in shown:
+    shown = findings if verbose else findings[:MOST_FINDINGS]
+    for finding in shown:
         if rows:
             rows.append(Text(""))
-        rows.extend(render_finding(group[0], ascii_only))
-        if len(group) > 1:
-            rows.append(Text(f"    and alike in {words.count(len(group) - 1, 'other case')}", style="quiet"))
-    if len(groups) > len(shown):
-        rows.append(Text(f"  and {words.count(len(groups) - len(shown), 'more finding')}", style="quiet"))
+        rows.extend(render_finding(finding, ascii_only))
+    if len(findings) > len(shown):
+        rows.append(Text(f"  and {words.count(len(findings) - len(shown), 'more finding')}", style="quiet"))
     return rows
-
-
-def same_kind(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Findings in groups: one for each place; those that have none (an output that stays unwritten) by their kind."""
-    groups: dict[tuple[object, ...], list[Finding]] = {}
-    for number, finding in enumerate(findings):
-        key = (number,) if finding.line else (finding.check, finding.kind, finding.file)
-        groups.setdefault(key, []).append(finding)
-    return list(groups.values())
 
 
 def render_finding(finding: Finding, ascii_only: bool) -> list[RenderableType]:
@@ -277,31 +266,16 @@ def render_finding(finding: Finding, ascii_only: bool) -> list[RenderableType]:
     head = Table.grid(padding=(0, 1, 0, 0))
     head.add_column(no_wrap=True)
     head.add_column(overflow="fold")
-    said = Text.assemble((finding.check, "bad.title"), "  ", finding.message)
-    head.add_row(Text(mark("failed", ascii_only), style="bad"), said)
-    rows: list[RenderableType] = [indented(head)]
-    if finding.source_line.strip():
-        rows.append(excerpt(finding.line, finding.source_line, finding.column, ascii_only))
-    rows.append(_where(finding.file, finding.line, finding.block, finding.thread, finding.message))
-    other = finding.other or {}
-    if other.get("line") or other.get("source_line"):
-        theirs = " ".join(str(other.get("message") or other.get("access") or "the other access").split())
-        rows.append(indented(Text(theirs), 4))
-        if str(other.get("source_line", "")).strip():
-            rows.append(
-                excerpt(int(other.get("line", 0)), str(other["source_line"]), int(other.get("column", 0)), ascii_only)
-            )
-        rows.append(
-            _where(
-                str(other.get("file", "")),
-                int(other.get("line", 0)),
-                other.get("block"),
-                other.get("thread"),
-                finding.message,
-            )
-        )
-    if finding.advice:
-        rows.append(paragraph(finding.advice, indent=4))
+    message = told.message(finding)
+    head.add_row(
+        Text(mark("failed", ascii_only), style="bad"), Text.assemble((finding.check, "bad.title"), "  ", message)
+    )
+    rows: list[RenderableType] = [indented(head), *_side(finding, message, ascii_only)]
+    if finding.other and (finding.other.line or finding.other.source_line):
+        rows.append(indented(Text(told.other_side(finding)), 4))
+        rows += _side(finding.other, message, ascii_only)
+    if advice := told.advice(finding):
+        rows.append(paragraph(advice, indent=4))
     tail = []
     if finding.count > 1:
         tail.append(f"{finding.count:,} times")
@@ -312,16 +286,19 @@ def render_finding(finding: Finding, ascii_only: bool) -> list[RenderableType]:
     return rows
 
 
-def _where(
-    file: str, line: int, block: Sequence[int] | None, thread: Sequence[int] | None, message: str
-) -> RenderableType:
-    """File, line, block and thread, less what the message says already."""
+def _side(side: Side, message: str, ascii_only: bool) -> list[RenderableType]:
+    """The source line; file, line, block and thread, less what the message says already."""
+    rows: list[RenderableType] = []
+    if side.source_line.strip():
+        rows.append(excerpt(side.line, side.source_line, side.column, ascii_only))
     parts = []
-    if file and f"{file.rsplit('/', 1)[-1]}:{line}" not in message:
-        parts.append(f"{words.file(file)}:{line}" if line else words.file(file))
-    if (block is not None or thread is not None) and "thread (" not in message:
-        parts.append(words.place(block, thread))
-    return paragraph(", ".join(parts), style="quiet", indent=4) if parts else Group()
+    if side.file and f"{side.file.rsplit('/', 1)[-1]}:{side.line}" not in message:
+        parts.append(f"{words.file(side.file)}:{side.line}" if side.line else words.file(side.file))
+    if (side.block is not None or side.thread is not None) and "thread (" not in message:
+        parts.append(words.place(side.block, side.thread))
+    if parts:
+        rows.append(paragraph(", ".join(parts), style="quiet", indent=4))
+    return rows
 
 
 # --- efficient ---

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import GraderError
-from grader.present import failures, operations_view, source_view, words
+from grader.present import failures, operations_view, source_view
 from grader.present.failures import failing_cases
-from grader.verdict import Finding, Verdict
+from grader.verdict import Diagnostic, Side, Verdict
+from grader.wording import findings as told
+from grader.wording import words
 
 MARKS = {"passed": "✓", "failed": "✗", "skipped": "·", "error": "!"}
 
@@ -34,6 +36,7 @@ def html_page(verdict: Verdict) -> str:
     )
     environment.globals.update(
         words=words,
+        told=told,
         marks=MARKS,
         failing_cases=failing_cases,
         one_line=failures.one_line,
@@ -50,12 +53,10 @@ def html_page(verdict: Verdict) -> str:
     )
 
 
-def caret(finding: Finding | dict[str, Any]) -> str:
+def caret(where: Side | Diagnostic) -> str:
     """A source line with a caret below it."""
-    get = finding.get if isinstance(finding, dict) else lambda name, default: getattr(finding, name, default)
-    source, column = str(get("source_line", "")), int(get("column", 0))
-    shown = source.expandtabs(4).rstrip()
-    return f"{shown}\n{' ' * source_view.caret_offset(source, column)}^"
+    shown = where.source_line.expandtabs(4).rstrip()
+    return f"{shown}\n{' ' * source_view.caret_offset(where.source_line, where.column)}^"
 
 
 def _margin(verdict: Verdict) -> dict[int, source_view.MarginLine]:

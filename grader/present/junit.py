@@ -9,8 +9,10 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.present import failures, words
-from grader.verdict import ERROR, FAILED, SKIPPED, Finding, Stage, Verdict
+from grader.present import failures
+from grader.verdict import ERROR, FAILED, SKIPPED, Stage, Verdict
+from grader.wording import findings as told
+from grader.wording import words
 
 
 def save_junit(verdict: Verdict, path: str | Path) -> None:
@@ -71,7 +73,7 @@ def _test_cases(stage: Stage, class_name: str) -> list[ET.Element]:
         made.append(item)
     for finding in stage.findings:
         item = _test_case(class_name, f"{finding.check} {Path(finding.file).name}:{finding.line}", 0.0)
-        _outcome(item, FAILED, finding.message, finding_text(finding))
+        _outcome(item, FAILED, told.message(finding), told.text(finding))
         made.append(item)
     for bar in stage.bars:
         item = _test_case(class_name, bar.expression, 0.0)
@@ -97,14 +99,3 @@ def _outcome(item: ET.Element, status: str, message: str, text: str) -> None:
         outcome = ET.SubElement(item, tag, message=message)
         if text and tag != "skipped":
             outcome.text = text
-
-
-def finding_text(finding: Finding) -> str:
-    """A finding over several lines, as plain text."""
-    if finding.text:
-        return finding.text
-    place = words.place(finding.block, finding.thread)
-    lines = [finding.message, f"{finding.file}:{finding.line}" + (f", {place}" if place else "")]
-    if finding.source_line.strip():
-        lines.append(f"    {finding.source_line.strip()}")
-    return "\n".join(lines)

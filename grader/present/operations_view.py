@@ -11,8 +11,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from grader.present import words
 from grader.verdict import SourceLine
+from grader.wording import words
 
 MOST = 4
 """Lines of each kind that are shown: those that compute most, and those in which most lanes stand aside."""

@@ -13,8 +13,9 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from grader.present import words
 from grader.verdict import Finding, SourceLine
+from grader.wording import words
+from grader.wording.findings import message
 
 CONTEXT = 2
 """Lines kept around one that has counters or a finding."""
@@ -73,7 +74,7 @@ def margin_lines(lines: Iterable[SourceLine], findings: Sequence[Finding] = ()) 
     for finding in findings:
         if finding.line:
             entry = margin.setdefault(finding.line, MarginLine(finding.line, finding.source_line))
-            entry.carets.append((finding.column, finding.message))
+            entry.carets.append((finding.column, message(finding)))
     return margin
 
 

@@ -10,9 +10,10 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from grader.present import failures, operations_view, source_view, theme, timings, words
+from grader.present import failures, operations_view, source_view, theme, timings
 from grader.present.failures import indented, paragraph
 from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Verdict
+from grader.wording import words
 
 NextStep = tuple[str, str]
 """A command that the reader can type now, and what it does."""

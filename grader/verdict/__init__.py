@@ -12,7 +12,6 @@ from grader.verdict.facts import (
     BarResult,
     CaseResult,
     Diagnostic,
-    Finding,
     KernelResources,
     OutputResult,
     SourceLine,
@@ -21,6 +20,7 @@ from grader.verdict.facts import (
     Verdict,
     WorstElement,
 )
+from grader.verdict.finding import Finding, Memory, Side, merged
 
 __all__ = [
     "ERROR",
@@ -34,10 +34,13 @@ __all__ = [
     "Diagnostic",
     "Finding",
     "KernelResources",
+    "Memory",
     "OutputResult",
+    "Side",
     "SourceLine",
     "Stage",
     "Timing",
     "Verdict",
     "WorstElement",
+    "merged",
 ]

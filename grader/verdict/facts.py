@@ -15,8 +15,9 @@ from msgspec import field
 
 from grader.verdict import codec
 from grader.verdict.fact import Fact, Line, Text
+from grader.verdict.finding import Finding
 
-SCHEMA_VERSION = "1.3"
+SCHEMA_VERSION = "2.0"
 
 STAGES = ("builds", "correct", "safe", "efficient", "fast")
 """The stages in order."""
@@ -68,30 +69,6 @@ class OutputResult(Fact):
     """What the error looks like: all zeros, transposed, the tail not written..."""
     worst: list[WorstElement] = field(default_factory=list)
     text: Text = ""
-
-
-class Finding(Fact):
-    """A fault that the simulator saw while the kernel ran."""
-
-    check: Line
-    """memcheck, initcheck, racecheck, synccheck, or fault."""
-    kind: Line
-    message: Text
-    case: Line = ""
-    dtype: Line = ""
-    file: Line = ""
-    line: int = 0
-    column: int = 0
-    source_line: Line = ""
-    block: list[int] | None = None
-    thread: list[int] | None = None
-    count: int = 1
-    text: Text = ""
-    """The whole finding as a learner reads it, over several lines."""
-    advice: Text = ""
-    """What to do about it."""
-    other: dict[str, Any] | None = None
-    """For a race, the other side."""
 
 
 class CaseResult(Fact):

@@ -16,6 +16,7 @@ from grader.judge import check
 from grader.judge.events import CheckEvent
 from grader.present.terminal import as_text
 from grader.runner.gpu import gpu_architecture
+from grader.wording.findings import message
 from tests.seeds import SEED
 
 HEAD = "#include <cuda_runtime.h>\n"
@@ -139,13 +140,13 @@ def test_a_read_past_the_end_is_unsafe(judged) -> None:
     verdict = judged("if (i < n) out[i] = 2.0f * x[i] + (x[i + 1] > 1e30f ? 1.0f : 0.0f);")
     assert verdict.failed_stage.name in ("correct", "safe")
     finding = verdict.stage("safe").findings[0]
-    assert finding.check == "memcheck" and finding.line == 4 and "past the end of x" in finding.message
+    assert finding.check == "memcheck" and finding.line == 4 and "past the end of x" in message(finding)
 
 
 def test_a_write_past_the_end(judged) -> None:
     verdict = judged("out[i] = 2.0f;")
     assert not verdict.passed
-    assert any("past the end of out" in f.message for f in verdict.stage("safe").findings)
+    assert any("past the end of out" in message(f) for f in verdict.stage("safe").findings)
 
 
 def test_a_race_is_unsafe_though_the_result_is_right(judged) -> None:

@@ -8,7 +8,9 @@ from grader.verdict import (
     Diagnostic,
     Finding,
     KernelResources,
+    Memory,
     OutputResult,
+    Side,
     SourceLine,
     Stage,
     Timing,
@@ -131,47 +133,64 @@ def wrong_prototype() -> Verdict:
 
 def out_of_bounds() -> Finding:
     """A read past the end of a tensor."""
+    memory = Memory(
+        kind="tensor",
+        space="global",
+        name="k",
+        dtype="float32",
+        shape=[2, 4, 65, 64],
+        bytes=133120,
+        element_bytes=4,
+        offset=133120,
+    )
     return Finding(
-        "memcheck",
-        "out of bounds",
-        "4-byte read, 0 bytes past the end of k[2, 4, 65, 64] (float32) at flash_attention.cu:31, "
-        "block (3, 0, 0) thread (17, 0, 0)",
-        "one query",
-        "f32",
-        FILE,
-        31,
-        22,
-        "        k_tile[row][d] = k[offset + d];",
-        [3, 0, 0],
-        [17, 0, 0],
+        check="memcheck",
+        kind="out_of_bounds",
+        access="read",
+        bytes=4,
+        memory=memory,
+        case="one query",
+        dtype="f32",
+        file=FILE,
+        line=31,
+        column=22,
+        source_line="        k_tile[row][d] = k[offset + d];",
+        block=[3, 0, 0],
+        thread=[17, 0, 0],
         count=512,
     )
 
 
 def race() -> Finding:
     """Two threads of a block, one writes what the other reads, with no barrier between."""
+    memory = Memory(kind="__shared__", space="shared", name="tile", bytes=4224, offset=132)
+    write = Side(
+        access="write",
+        bytes=4,
+        memory=memory,
+        file=FILE,
+        line=40,
+        column=5,
+        source_line="    tile[threadIdx.y][threadIdx.x] = x[i];",
+        block=[0, 0, 0],
+        thread=[0, 0, 0],
+    )
     return Finding(
-        "racecheck",
-        "read after write",
-        "thread (33, 0, 0) reads tile[1][0], which thread (0, 0, 0) writes with no barrier between them",
-        "one query",
-        "f32",
-        FILE,
-        44,
-        13,
-        "    sum += tile[threadIdx.x][0];",
-        [0, 0, 0],
-        [33, 0, 0],
+        check="racecheck",
+        kind="within_block",
+        access="read",
+        bytes=4,
+        memory=memory,
+        case="one query",
+        dtype="f32",
+        file=FILE,
+        line=44,
+        column=13,
+        source_line="    sum += tile[threadIdx.x][0];",
+        block=[0, 0, 0],
+        thread=[33, 0, 0],
         count=3,
-        other={
-            "message": "the write",
-            "file": FILE,
-            "line": 40,
-            "column": 5,
-            "source_line": "    tile[threadIdx.y][threadIdx.x] = x[i];",
-            "block": [0, 0, 0],
-            "thread": [0, 0, 0],
-        },
+        other=write,
     )
 
 
