@@ -23,7 +23,7 @@ from grader.course.task import Exercise
 from grader.errors import GraderError
 from grader.jail.running import Jail
 from grader.judge.builds import Builder, Built
-from grader.judge.cases import Crew, Run, plan
+from grader.judge.cases import CasePool, Run, plan
 from grader.judge.correct import judge_correct
 from grader.judge.efficient import judge_efficient
 from grader.judge.events import CheckEvent
@@ -166,10 +166,11 @@ class _Check:
         torch.set_num_threads(1)
         helpers = {} if self.device == "cpu" else {"helpers": 1}
         try:
-            Crew(self.task, lambda: self._child(self.built.kernel), self._read, count, **helpers).run([*runs, *counted])
+            pool = CasePool(self.task, lambda: self._child(self.built.kernel), self._read, count, **helpers)
+            pool.run([*runs, *counted])
         except LoadFailed as error:
             for run in runs:
-                run.result.status, run.result.problem, run.result.text = FAILED, "launch", str(error)
+                run.result.status, run.result.problem, run.result.reasons = FAILED, "load", [str(error)]
         finally:
             torch.set_num_threads(threads)
 

@@ -36,16 +36,16 @@ def judge_fast(task: Exercise, file: Path) -> Stage:
         measured = []
         report.timings[0].note = f"These are times of the kernel's own process, and not verified: {error}."
     except GraderError as error:
-        stage.status, stage.text, stage.summary = FAILED, str(error), "cannot be timed"
+        stage.status, stage.message, stage.summary = FAILED, str(error), "cannot be timed"
         return stage
     failed = next((result for result in measured if result.problem), None)
     unseen = next((timing for timing in report.timings if _unseen(timing)), None)
     if failed is not None:
-        stage.status, stage.text, stage.summary = FAILED, failed.text, failed.problem
+        stage.status, stage.message, stage.summary = FAILED, failed.text, failed.problem
         return stage
     if unseen is not None:
         stage.status, stage.summary = FAILED, "its own times are not true"
-        stage.text = (
+        stage.message = (
             f"At {unseen.name} ({unseen.dtype}) events around the launch saw {unseen.median_us:.3g} us, the grader's clock "
             f"{unseen.verified_us:.3g} us: the launcher works on another stream than the one that it is given, or its times are forged."
         )

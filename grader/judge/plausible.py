@@ -28,12 +28,15 @@ def implausible(result: CaseResult, report: Report | None) -> Finding | None:
     return None
 
 
-def too_little(exercise: Exercise, totals: dict[str, float], minimum: float) -> Finding | None:
+def too_little(exercise: Exercise, report: Report | None, minimum: float) -> Finding | None:
     """Why the counts of the case of *efficient* cannot be true.
 
     A minimum is what a task's author took for one, so only far less than that is held against a kernel, and only where
     a bar measures against it. An output that starts with values may be touched in a few places only.
     """
+    if report is None:
+        return Finding(check="report", kind="report_missing")
+    totals = report.totals
     counted = totals.get("global_bytes", 0)
     if exercise.inputs and not totals.get("global_read_bytes"):
         return Finding(check="report", kind="nothing_read")

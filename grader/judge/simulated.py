@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from grader.building.build import BuiltKernel
-from grader.judge.cases import Run, indent
+from grader.judge.cases import Run
 from grader.judge.plausible import implausible
-from grader.wording.findings import several
 
 if TYPE_CHECKING:
     from grader.simulator.report import Report
@@ -30,18 +29,12 @@ def read_report(run: Run, kernel: BuiltKernel, source: Path) -> Report | None:
 
 
 def attach_findings(run: Run, kernel: BuiltKernel, source: Path) -> None:
-    """Put the findings of a run into its result; a run that failed says what the simulator saw."""
+    """Put the findings of a run into its result."""
     result = run.result
     run.simulated = report = read_report(run, kernel, source)
     findings = list(report.findings) if report is not None else []
     if not run.leaves_all and (doubt := implausible(result, report)) is not None:
         findings.insert(0, doubt)
     result.findings = [structs.replace(finding, case=result.name, dtype=result.dtype) for finding in findings]
-    if report is None or not result.findings or result.passed:
-        return
-    seen = several(result.findings, most=2)
-    if result.problem == "launch":  # the finding ended the launch: it is the reason, the error code only its echo
-        result.problem = "finding"
-        result.text = f"The launch was stopped by a fault:\n{indent(seen)}"
-    else:
-        result.text += f"\nThe simulator saw:\n{indent(seen)}"
+    if report is not None and result.findings and result.problem in ("launch", "run"):
+        result.problem = "finding"  # it ended the launch: it is the reason, the error code only its echo

@@ -16,6 +16,7 @@ from grader.present import operations_view, source_view, terminal
 from grader.present.failures import render_findings
 from grader.present.picture import timeless
 from grader.verdict import Finding, Verdict
+from grader.wording import counters
 from grader.wording.findings import text
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def show(report: Report, source: str | Path | None = None, whole: bool = False) 
     if code is not None and margin:
         rows.append(source_view.render_source(code, margin, WIDTH, whole))
     if operations_view.counted(report.totals):
-        rows += [Text(""), Text("What it computes", style="title"), Text(operations_view.sentence(report.totals))]
+        rows += [Text(""), Text("What it computes", style="title"), Text(counters.operations(report.totals))]
         rows.append(operations_view.table(lines))
     if not rows:
         rows.append(Text("No finding, and nothing was counted."))

@@ -9,10 +9,9 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.present import failures
 from grader.verdict import ERROR, FAILED, SKIPPED, Stage, Verdict
+from grader.wording import bars, cases, stages
 from grader.wording import findings as told
-from grader.wording import words
 
 
 def save_junit(verdict: Verdict, path: str | Path) -> None:
@@ -66,8 +65,7 @@ def _test_cases(stage: Stage, class_name: str) -> list[ET.Element]:
     made: list[ET.Element] = []
     for case in stage.cases:
         item = _test_case(class_name, f"{case.name} ({case.dtype})", case.seconds)
-        text = case.text or "\n".join(output.text for output in case.outputs if output.text)
-        _outcome(item, case.status, failures.one_line(case), text)
+        _outcome(item, case.status, cases.in_short(case), cases.text(case))
         if case.printed:
             ET.SubElement(item, "system-out").text = case.printed
         made.append(item)
@@ -77,14 +75,13 @@ def _test_cases(stage: Stage, class_name: str) -> list[ET.Element]:
         made.append(item)
     for bar in stage.bars:
         item = _test_case(class_name, bar.expression, 0.0)
-        limit = f"at most {bar.at_most:g}" if bar.at_most is not None else f"at least {bar.at_least or 0:g}"
         if not bar.passed:
-            _outcome(item, FAILED, f"{bar.value:.4g}, {limit} is allowed", bar.text or bar.look)
+            _outcome(item, FAILED, f"{bars.value(bar)}, not {bars.limit(bar)}", bars.text(bar))
         made.append(item)
     if not made or (stage.status in (FAILED, ERROR) and all(len(item) == 0 for item in made)):
-        item = _test_case(class_name, words.STAGE_TITLES.get(stage.name, stage.name), stage.seconds)
+        item = _test_case(class_name, stages.title(stage), stage.seconds)
         diagnostics = "\n".join(f"{d.file}:{d.line}:{d.column}: {d.severity}: {d.message}" for d in stage.diagnostics)
-        _outcome(item, stage.status, stage.summary, stage.text or diagnostics)
+        _outcome(item, stage.status, stages.summary(stage), stages.text(stage) or diagnostics)
         made.insert(0, item)
     return made
 

@@ -92,8 +92,8 @@ class Buffers:
         part = bytearray(memoryview(content)[place.start : place.start + place.bytes])
         return torch.frombuffer(part, dtype=dtype).reshape(place.shape)
 
-    def damaged_guards(self, content: bytes) -> dict[str, str]:
-        """Outputs beside which something was written, and where."""
+    def damaged_guards(self, content: bytes) -> dict[str, int]:
+        """Outputs beside which something was written: how many elements past the end, negative before the start."""
         damage = {}
         for name, place in self.outputs.items():
             before = slice(place.start - GUARD_BYTES, place.start)
@@ -101,11 +101,10 @@ class Buffers:
             item = ITEM_BYTES[place.dtype]
             if content[after] != self.poison[after]:
                 first = next(i for i, (a, b) in enumerate(zip(content[after], self.poison[after])) if a != b)
-                damage[name] = f"{first // item} elements past the end of {name}"
+                damage[name] = first // item
             elif content[before] != self.poison[before]:
                 changed = [i for i, (a, b) in enumerate(zip(content[before], self.poison[before])) if a != b]
-                distance = math.ceil((GUARD_BYTES - changed[-1]) / item)
-                damage[name] = f"{distance} element{'s' if distance != 1 else ''} before the start of {name}"
+                damage[name] = -math.ceil((GUARD_BYTES - changed[-1]) / item)
         return damage
 
     def lines(self, call: Call, parameters: Sequence[Parameter]) -> list[str]:

@@ -43,6 +43,7 @@ from grader.runner.buffers import GUARD_BYTES, Buffers, places, poisoned
 from grader.runner.client import Child, Reply
 from grader.runner.gpu import SharingFailed
 from grader.timing.floor import Limits
+from grader.wording.outputs import text
 
 NOTHING = Path(__file__).parent.parent / "runner" / "source" / "do_nothing.cu"
 
@@ -243,7 +244,7 @@ class Clock:
                 return f"{name} is wrong"
             sides: list[Any] = [actual, wanted, unwritten, scales[name]]
             parts = [x.cpu() if torch.is_tensor(x) else x for x in sides]
-            return compare(name, parts[0], parts[1], place.dtype, tolerance, parts[2], parts[3]).text
+            return text(compare(name, parts[0], parts[1], place.dtype, tolerance, parts[2], parts[3]))
         return "The kernel wrote outside its output." if damaged else ""
 
 

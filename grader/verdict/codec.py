@@ -26,11 +26,6 @@ def plain(fact: Fact) -> dict[str, Any]:
     return found
 
 
-def text(fact: Fact) -> str:
-    """A fact as JSON over several lines."""
-    return json.dumps(plain(fact), indent=2, allow_nan=False) + "\n"
-
-
 def rebuilt(kind: type[Kind], data: Mapping[str, Any], where: str = "this") -> Kind:
     """The fact that ``plain`` turned into data; members that this version does not know are ignored."""
     try:
@@ -60,14 +55,6 @@ def read(path: str | Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise GraderError(f"{path} is not a results.json: it holds no object")
     return data
-
-
-def write(path: str | Path, content: str) -> None:
-    """Write a file."""
-    try:
-        Path(path).write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise GraderError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _finite(value: Any) -> Any:

@@ -1,5 +1,8 @@
 """The verdict: what a check found, as plain data. Reports are drawn from it; ``results.json`` is it, written down.
 
+It holds facts and no sentences: those are made in ``grader/wording``, the same for every report. ``results.json`` has both,
+for readers who want to show it: its parts that are in ``WORDED`` have their ``text``, which is not read back.
+
 ``results.schema.json`` beside this file describes the JSON. ``SCHEMA_VERSION`` counts like a release: the first number
 changes when a reader must change, the second when something is added. Numbers that JSON cannot hold are written as the
 texts "nan", "inf" and "-inf".
@@ -15,9 +18,11 @@ from msgspec import field
 
 from grader.verdict import codec
 from grader.verdict.fact import Fact, Line, Text
-from grader.verdict.finding import Finding
+from grader.verdict.finding import Finding, Index
 
 SCHEMA_VERSION = "2.0"
+WORDED = ("Stage", "CaseResult", "OutputResult", "Finding", "BarResult")
+"""Parts that ``results.json`` shows with a ``text`` too: what reports say about them (``grader/wording/results.py``)."""
 
 STAGES = ("builds", "correct", "safe", "efficient", "fast")
 """The stages in order."""
@@ -47,6 +52,17 @@ class WorstElement(Fact):
     thread: list[int] | None = None
 
 
+class Diagnosis(Fact):
+    """What a wrong output looks like: all zeros, transposed, the tail not written..."""
+
+    kind: Line
+    """One of the kinds in ``grader/wording/outputs.py``."""
+    values: dict[str, float] = field(default_factory=dict)
+    """The numbers of its sentence, by name."""
+    index: Index = field(default_factory=list)
+    """The element that is meant, if one is."""
+
+
 class OutputResult(Fact):
     """One output compared with the reference."""
 
@@ -65,10 +81,8 @@ class OutputResult(Fact):
     """The norm of all errors relative to the norm of the reference."""
     tolerance: float = 0.0
     norm_tolerance: float = 0.0
-    diagnosis: Line = ""
-    """What the error looks like: all zeros, transposed, the tail not written..."""
+    diagnosis: Diagnosis | None = None
     worst: list[WorstElement] = field(default_factory=list)
-    text: Text = ""
 
 
 class CaseResult(Fact):
@@ -79,9 +93,13 @@ class CaseResult(Fact):
     status: Status
     dims: Sizes = field(default_factory=dict)
     problem: Line = ""
-    """wrong, unwritten, guard, inputs, crash, timeout, exit, output, reply, launch, finding, oom or "" when it passed."""
-    text: Text = ""
-    """What a learner reads about it, over several lines; empty when it passed."""
+    """Empty when it passed. What the kernel wrote: wrong, unwritten, guard (outside its outputs), inputs (over them).
+    How its process ended: crash, timeout, exit, output, oom, reply. What CUDA said: load, call, memory, launch, run.
+    What the simulator said: finding. Why it was not tried: after_timeouts, after_crashes."""
+    reasons: list[Line] = field(default_factory=list)
+    """What CUDA or the system said, or the names of the inputs or outputs that are meant."""
+    outside: dict[str, int] = field(default_factory=dict)
+    """For each output beside which something was written, how many elements past its end; negative before its start."""
     seconds: float = 0.0
     seed: int = 0
     outputs: list[OutputResult] = field(default_factory=list)
@@ -135,7 +153,9 @@ class BarResult(Fact):
     dtype: Line = ""
     """The dtype of the case that was counted, where there are several."""
     look: Line = ""
-    text: Text = ""
+    """Where the task's author would look first when it is missed."""
+    case: Line = ""
+    """The case that was counted."""
 
 
 class SourceLine(Fact):
@@ -183,16 +203,18 @@ class Stage(Fact):
     name: Line
     status: Status = SKIPPED
     summary: Line = ""
-    """One line: why it failed or was skipped, or what passed."""
+    """One line: why it failed or was skipped, where the facts below do not say it."""
     seconds: float = 0.0
-    text: Text = ""
-    """What a learner reads when it failed, over several lines."""
+    message: Text = ""
+    """What the compiler said, or who could not go on."""
     note: Text = ""
     """What could not be shown, and why, though it was asked for."""
     diagnostics: list[Diagnostic] = field(default_factory=list)
     resources: list[KernelResources] = field(default_factory=list)
     cases: list[CaseResult] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    runs: int = 0
+    """Of *safe*: that the simulator watched."""
     bars: list[BarResult] = field(default_factory=list)
     totals: dict[str, float] = field(default_factory=dict)
     lines: list[SourceLine] = field(default_factory=list)
@@ -248,14 +270,6 @@ class Verdict(Fact):
     def to_dict(self) -> dict[str, Any]:
         """As plain lists, dicts, texts and numbers."""
         return codec.plain(self)
-
-    def to_json(self) -> str:
-        """As the text of a ``results.json``."""
-        return codec.text(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write a ``results.json``."""
-        codec.write(path, self.to_json())
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], where: str = "this") -> Verdict:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from grader.verdict.facts import SCHEMA_VERSION, Verdict
+from grader.verdict.facts import SCHEMA_VERSION, WORDED, Verdict
 
 FILE = Path(__file__).with_name("results.schema.json")
 _NUMBER = {"type": ["number", "string"], "pattern": "^(nan|inf|-inf)$"}
@@ -22,7 +22,11 @@ def schema() -> dict[str, Any]:
         "$id": FILE.name,
         "title": f"The verdict of grader check, version {SCHEMA_VERSION}",
     }
-    return head | _with_texts_for_numbers(msgspec.json.schema(Verdict))
+    described: dict[str, Any] = _with_texts_for_numbers(msgspec.json.schema(Verdict))
+    for name in WORDED:
+        text = {"type": "string", "description": "What reports say about it, over several lines."}
+        described["$defs"][name]["properties"]["text"] = text
+    return head | described
 
 
 def text() -> str:

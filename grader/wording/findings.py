@@ -269,9 +269,9 @@ def advice(finding: Finding) -> str:
         return (
             "Shared memory holds whatever the last block left there: every element must be written before it is read."
         )
-    if finding.kind in ("within_warp", "within_block", "between_blocks") and finding.other is not None:
-        if "async write" in (finding.access, finding.other.access):
-            return _OVERWRITTEN_BY_A_COPY
+    accesses = [side.access for side in (finding, finding.other) if side is not None]
+    if finding.kind in ("within_warp", "within_block", "between_blocks") and "async write" in accesses:
+        return _OVERWRITTEN_BY_A_COPY
     if finding.kind == "deadlock" and "an mbarrier" in finding.detail:
         return _PHASE_NOT_COMPLETE
     return ADVICE.get(finding.kind, "")

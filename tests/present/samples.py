@@ -5,6 +5,7 @@ from __future__ import annotations
 from grader.verdict import (
     BarResult,
     CaseResult,
+    Diagnosis,
     Diagnostic,
     Finding,
     KernelResources,
@@ -93,11 +94,11 @@ def wrong_case(name: str = "two key blocks") -> CaseResult:
         norm_error=0.4,
         tolerance=1e-5,
         norm_tolerance=1e-5,
-        diagnosis="each row is off by a factor of its own: a sum that is not rescaled when the maximum grows",
+        diagnosis=Diagnosis("rows_scaled", {"rows": 65, "of": 65, "low": 0.25, "high": 3.5}),
         worst=worst,
     )
     dims = {"batch": 1, "heads": 2, "query_len": 65, "key_len": 129, "head_dim": 64, "causal": False}
-    return CaseResult(name, "f32", "failed", dims, "wrong", "out: 4096 of 8320 wrong", 0.01, 7, [output])
+    return CaseResult(name, "f32", "failed", dims, "wrong", seconds=0.01, seed=7, outputs=[output])
 
 
 def wrong() -> Verdict:
@@ -107,7 +108,9 @@ def wrong() -> Verdict:
         passing_case("one key block"),
         wrong_case(),
         wrong_case("large scores do not overflow"),
-        CaseResult("random sizes", "f32", "failed", {"batch": 3}, "timeout", "took longer than 20 s and was ended"),
+        CaseResult(
+            "random sizes", "f32", "failed", {"batch": 3}, "timeout", ["it took longer than 20 s and was ended"]
+        ),
     ]
     return verdict(builds(), Stage("correct", "failed", "3 of 5 cases fail", 0.4, cases=cases))
 
@@ -128,7 +131,7 @@ def wrong_prototype() -> Verdict:
         "expected:\n  void flash_attention(const float* q, const float* k, float* out, cudaStream_t stream)\n"
         "found:\n  void flash_attention(float* q, cudaStream_t stream)"
     )
-    return verdict(Stage("builds", "failed", "wrong launcher", 0.3, text=text))
+    return verdict(Stage("builds", "failed", "wrong launcher", 0.3, message=text))
 
 
 def out_of_bounds() -> Finding:

@@ -276,7 +276,7 @@ def stage_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
 
 def test_the_time_that_counts_is_shown(stage_of: Callable[[str, float], Stage], steady: None) -> None:
     stage = stage_of(SLEEPY, 20_000.0)
-    assert stage.status == PASSED, stage.text
+    assert stage.status == PASSED, stage.message
     assert "by our own clock" in stage.summary
     assert all(timing.verified_us and timing.verified_us > 1000 and timing.verified_off_us for timing in stage.timings)
     shown = Console(width=80)
@@ -288,13 +288,13 @@ def test_the_time_that_counts_is_shown(stage_of: Callable[[str, float], Stage], 
 def test_times_of_its_own_that_are_not_true_fail(stage_of: Callable[[str, float], Stage], steady: None) -> None:
     stage = stage_of(SLEEPY, 1.0)
     assert stage.status == FAILED and stage.summary == "its own times are not true"
-    assert "another stream" in stage.text and "events around the launch saw 1 us" in stage.text
+    assert "another stream" in stage.message and "events around the launch saw 1 us" in stage.message
 
 
 def test_a_wrong_result_at_a_timed_size_fails(stage_of: Callable[[str, float], Stage]) -> None:
     stage = stage_of(HEAD + LAUNCHER % "work(x, out, n > 1000 ? n - 1 : n, stream);", 10.0)
     assert stage.status == FAILED and stage.summary == "a timed result is wrong"
-    assert "large (f32)" in stage.text and "never written" in stage.text
+    assert "large (f32)" in stage.message and "never written" in stage.message
 
 
 @pytest.mark.parametrize(
@@ -338,4 +338,4 @@ def test_a_kernel_that_takes_all_memory_is_not_excused(
     runs_out.device = "cpu"  # type: ignore[attr-defined]
     monkeypatch.setattr(fast, "GpuMemory", runs_out)
     stage = stage_of(HEAD + LAUNCHER % "work(x, out, n, stream);", 10.0)
-    assert stage.status == FAILED and "with the kernel there" in stage.text
+    assert stage.status == FAILED and "with the kernel there" in stage.message

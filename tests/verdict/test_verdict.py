@@ -15,6 +15,7 @@ import grader.verdict as v
 from grader.errors import GraderError
 from grader.verdict import schema
 from grader.verdict.fact import Fact
+from grader.wording.results import as_json, results, save
 
 SCHEMA = json.loads(schema.FILE.read_text())
 
@@ -45,7 +46,7 @@ def example() -> v.Verdict:
 
 
 def test_the_schema_describes_what_is_written() -> None:
-    jsonschema.validate(json.loads(example().to_json()), SCHEMA)
+    jsonschema.validate(results(example()), SCHEMA)
 
 
 def test_the_schema_is_the_one_that_the_facts_give() -> None:
@@ -55,7 +56,7 @@ def test_the_schema_is_the_one_that_the_facts_give() -> None:
 
 @pytest.mark.parametrize("path", ["seconds", "stages.0.bars.0.value", "stages.0.cases.0.dims.key"])
 def test_the_schema_refuses_texts_that_are_no_numbers(path: str) -> None:
-    data = example().to_dict()
+    data = results(example())
     *where, last = path.split(".")
     part = data
     for step in where:
@@ -69,7 +70,7 @@ def test_the_schema_refuses_texts_that_are_no_numbers(path: str) -> None:
 
 def test_it_is_read_back_as_it_was(tmp_path: Path) -> None:
     verdict = example()
-    verdict.save(tmp_path / "results.json")
+    save(verdict, tmp_path / "results.json")
     again = v.Verdict.load(tmp_path / "results.json")
     assert again == verdict
     assert again.stages[0].cases[0].outputs[0].worst[0].expected == math.inf
@@ -78,7 +79,7 @@ def test_it_is_read_back_as_it_was(tmp_path: Path) -> None:
 def test_numbers_that_json_lacks() -> None:
     verdict = example()
     verdict.stages[0].bars[0].value = math.nan
-    assert '"nan"' in verdict.to_json() and "NaN" not in verdict.to_json()
+    assert '"nan"' in as_json(verdict) and "NaN" not in as_json(verdict)
 
 
 def test_unknown_fields_are_ignored_and_other_versions_refused() -> None:
@@ -90,7 +91,7 @@ def test_unknown_fields_are_ignored_and_other_versions_refused() -> None:
 
 def test_files_that_are_no_results(tmp_path: Path) -> None:
     foreign = ["not json", "[]", "[" * 100_000, json.dumps({"schema_version": v.SCHEMA_VERSION})]
-    foreign.append(example().to_json().replace('"points": 3', '"points": [3]'))
+    foreign.append(as_json(example()).replace('"points": 3', '"points": [3]'))
     for content in foreign:
         (tmp_path / "x.json").write_text(content)
         with pytest.raises(GraderError, match="not a results"):
@@ -98,7 +99,7 @@ def test_files_that_are_no_results(tmp_path: Path) -> None:
     with pytest.raises(GraderError, match="cannot read"):
         v.Verdict.load(tmp_path / "missing.json")
     with pytest.raises(GraderError, match="cannot write"):
-        example().save(tmp_path / "no" / "folder.json")
+        save(example(), tmp_path / "no" / "folder.json")
 
 
 def test_exit_codes() -> None:
