@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from grader.comparison.compare import compare
-from grader.course.task import ITEM_BYTES, Call, Case, Exercise
+from grader.course.task import Call, Case, Exercise
 from grader.errors import GraderError
 from grader.runner.answers import Done, Ended, Refused, Writers
 from grader.runner.buffers import Buffers, prepare
 from grader.runner.client import Child, Reply
+from grader.source.dtypes import ITEM_BYTES
 from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult
 
 if TYPE_CHECKING:

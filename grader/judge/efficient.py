@@ -20,10 +20,11 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from grader.course.task import ITEM_BYTES, Bar, Exercise
+from grader.course.task import Bar, Exercise
 from grader.errors import GraderError
 from grader.judge.cases import Run
 from grader.judge.plausible import too_little
+from grader.source.dtypes import ITEM_BYTES
 from grader.verdict import FAILED, PASSED, BarResult, Stage
 
 _FUNCTIONS = {"min": min, "max": max, "abs": abs}

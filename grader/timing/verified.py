@@ -36,12 +36,13 @@ from pathlib import Path
 from typing import Any
 
 from grader.comparison.compare import compare
-from grader.course.task import Call, Case, Exercise, torch_dtype
+from grader.course.task import Call, Case, Exercise
 from grader.errors import GraderError
 from grader.runner.answers import Ended, why_failed
 from grader.runner.buffers import GUARD_BYTES, Buffers, places, poisoned
 from grader.runner.client import Child, Reply
 from grader.runner.gpu import SharingFailed
+from grader.source.dtypes import torch_dtype
 from grader.timing.floor import Limits
 from grader.wording.outputs import text
 
