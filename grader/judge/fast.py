@@ -17,7 +17,8 @@ from grader.runner.client import Child
 from grader.runner.gpu import GpuMemory, SharingFailed, gpu_architecture
 from grader.runner.program import build_runner
 from grader.timing import verified
-from grader.timing.bench import Machine, bench, measure_machine
+from grader.timing.bench import bench
+from grader.timing.machine import Machine, measure_machine
 from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Timing
 
 
@@ -56,9 +57,9 @@ def judge_fast(task: Exercise, file: Path) -> Stage:
 
 def _unseen(timing: Timing) -> bool:
     """Whether events saw far less than the grader's clock, by more than the chances of a busy machine."""
-    if timing.verified_us is None or timing.verified_off_us is None:
+    if timing.verified_us is None or timing.verified_error_us is None:
         return False
-    return timing.verified_us - verified.SURE * timing.verified_off_us > 1.5 * timing.median_us + 300
+    return timing.verified_us - verified.SIGNIFICANT * timing.verified_error_us > 1.5 * timing.median_us + 300
 
 
 def verify(task: Exercise, file: Path, timings: Sequence[Timing], machine: Machine) -> list[verified.Measured]:
@@ -79,8 +80,8 @@ def verify(task: Exercise, file: Path, timings: Sequence[Timing], machine: Machi
     )
     for result in measured:
         timing = by_size[(result.name, result.dtype)]
-        if result.sure and not result.problem:  # of the others it only says that they are short
-            timing.verified_us, timing.verified_off_us = result.microseconds, result.off
+        if result.significant and not result.problem:  # of the others it only says that they are short
+            timing.verified_us, timing.verified_error_us = result.microseconds, result.standard_error
     return measured
 
 

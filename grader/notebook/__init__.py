@@ -14,7 +14,7 @@ from typing import Any
 
 _HOMES = {
     "accesses": ["Request", "compare", "draw_banks", "draw_sectors", "pattern", "requests"],
-    "gpus": ["GPUS", "Gpu"],
+    "gpus": ["GPUS", "PeakRates"],
     "places": ["lesson"],
     "recorded": ["h200_goals", "h200_table", "measure_here"],
     "rooflines": ["intensity", "least_seconds", "roofline"],

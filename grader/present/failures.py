@@ -13,7 +13,7 @@ from grader.present.source_view import caret_offset
 from grader.present.theme import mark
 from grader.verdict import BarResult, CaseResult, Diagnostic, Finding, OutputResult, Side, Stage, WorstElement
 from grader.wording import bars, cases, outputs, stages, words
-from grader.wording import findings as told
+from grader.wording import findings as finding_words
 
 MOST_CASES_LISTED = 10
 MOST_FINDINGS = 3
@@ -130,8 +130,8 @@ def render_case(case: CaseResult, ascii_only: bool, findings_follow: bool = Fals
     for output in [output for output in case.outputs if not output.passed]:
         rows.append(Text(""))
         rows.extend(render_output(output))
-    told_below = bool(case.findings) and findings_follow
-    if told_below:
+    shown_below = bool(case.findings) and findings_follow
+    if shown_below:
         ended = " and stopped the launch" if case.problem == "finding" else ""
         rows.append(Text(""))
         rows.append(paragraph(f"The simulator saw a fault in this case{ended}: see Safe, below.", "warn", indent=4))
@@ -201,15 +201,15 @@ def render_finding(finding: Finding, ascii_only: bool) -> list[RenderableType]:
     head = Table.grid(padding=(0, 1, 0, 0))
     head.add_column(no_wrap=True)
     head.add_column(overflow="fold")
-    message = told.message(finding)
+    message = finding_words.message(finding)
     head.add_row(
         Text(mark("failed", ascii_only), style="bad"), Text.assemble((finding.check, "bad.title"), "  ", message)
     )
     rows: list[RenderableType] = [indented(head), *_side(finding, message, ascii_only)]
     if finding.other and (finding.other.line or finding.other.source_line):
-        rows.append(indented(Text(told.other_side(finding)), 4))
+        rows.append(indented(Text(finding_words.other_side(finding)), 4))
         rows += _side(finding.other, message, ascii_only)
-    if advice := told.advice(finding):
+    if advice := finding_words.advice(finding):
         rows.append(paragraph(advice, indent=4))
     tail = []
     if finding.count > 1:

@@ -9,7 +9,7 @@ from grader.errors import GraderError
 from grader.present import failures, operations_view, source_view
 from grader.verdict import Diagnostic, Side, Verdict
 from grader.wording import bars, cases, counters, outputs, stages, words
-from grader.wording import findings as told
+from grader.wording import findings as finding_words
 
 MARKS = {"passed": "✓", "failed": "✗", "skipped": "·", "error": "!"}
 
@@ -36,7 +36,7 @@ def html_page(verdict: Verdict) -> str:
     environment.filters["worst"] = outputs.worst
     environment.globals.update(
         words=words,
-        told=told,
+        finding_words=finding_words,
         marks=MARKS,
         stages=stages,
         cases=cases,

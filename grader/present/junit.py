@@ -11,7 +11,7 @@ from pathlib import Path
 from grader.errors import GraderError
 from grader.verdict import ERROR, FAILED, SKIPPED, Stage, Verdict
 from grader.wording import bars, cases, stages
-from grader.wording import findings as told
+from grader.wording import findings as finding_words
 
 
 def save_junit(verdict: Verdict, path: str | Path) -> None:
@@ -71,7 +71,7 @@ def _test_cases(stage: Stage, class_name: str) -> list[ET.Element]:
         made.append(item)
     for finding in stage.findings:
         item = _test_case(class_name, f"{finding.check} {Path(finding.file).name}:{finding.line}", 0.0)
-        _outcome(item, FAILED, told.message(finding), told.text(finding))
+        _outcome(item, FAILED, finding_words.message(finding), finding_words.text(finding))
         made.append(item)
     for bar in stage.bars:
         item = _test_case(class_name, bar.expression, 0.0)

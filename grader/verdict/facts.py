@@ -192,7 +192,7 @@ class Timing(Fact):
     """How many times as fast as the best of torch: above 1 is faster."""
     verified_us: float | None = None
     """By the grader's own clock (``grader.timing.verified``). The times above are taken in the kernel's own process."""
-    verified_off_us: float | None = None
+    verified_error_us: float | None = None
     """Standard error of that."""
     note: Text = ""
 

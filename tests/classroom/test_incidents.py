@@ -143,12 +143,12 @@ def test_a_fault_while_results_are_written(arguments: list[str], tmp_path: Path,
 
 
 def test_a_fault_while_files_are_read_or_compared(arguments: list[str], tmp_path: Path, monkeypatch, capsys) -> None:
-    def fail(text: str) -> similar.Runs:
+    def fail(text: str) -> similar.KGrams:
         raise IndexError("mine")
 
     read = submissions._from_folder
     monkeypatch.setattr(submissions, "_from_folder", lambda folder: 1 // (folder.name != "bob") and read(folder))
-    monkeypatch.setattr(similar, "runs_of", lambda text: fail(text) if "2.0f" in text else frozenset())
+    monkeypatch.setattr(similar, "k_grams", lambda text: fail(text) if "2.0f" in text else frozenset())
     assert run(arguments) == 0, capsys.readouterr()
     assert grades(tmp_path / "out") == {"ann": "10", "bob": "0", "eve": "10"}
     log = (tmp_path / "out/errors.log").read_text()

@@ -24,8 +24,9 @@ from grader.runner.client import Child
 from grader.runner.gpu import SharingFailed
 from grader.runner.program import build_runner
 from grader.timing import verified
-from grader.timing.bench import BenchReport, Machine
+from grader.timing.bench import BenchReport
 from grader.timing.floor import Limits
+from grader.timing.machine import Machine
 from grader.verdict import FAILED, PASSED, Stage, Timing
 
 HEAD = """
@@ -105,7 +106,7 @@ def few_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verified, "MOST_SETS", 8)
     monkeypatch.setattr(verified, "NULL_CALLS", 5)
     monkeypatch.setattr(verified, "SHORTEST_US", 0.0)
-    monkeypatch.setattr(verified, "SURE", 0.0)  # on a busy machine nothing is sure
+    monkeypatch.setattr(verified, "SIGNIFICANT", 0.0)  # on a busy machine nothing is sure
     monkeypatch.setattr(verified, "SLACK_US", 1e8)
     monkeypatch.setattr(verified, "SECONDS", math.inf)
 
@@ -134,7 +135,7 @@ SLEEPY = (
 def test_an_honest_kernel_gets_its_time(tmp_path: Path, steady: None) -> None:
     results = measure(tmp_path, HEAD + LAUNCHER % "work(x, out, n, stream);")
     for result in results:
-        assert result.problem == "" and result.sets == 8 and result.off > 0, result
+        assert result.problem == "" and result.sets == 8 and result.standard_error > 0, result
         assert 19_900 < result.microseconds < 20_100
     assert [result.name for result in results] == ["small", "large"]
 
@@ -278,7 +279,9 @@ def test_the_time_that_counts_is_shown(stage_of: Callable[[str, float], Stage], 
     stage = stage_of(SLEEPY, 20_000.0)
     assert stage.status == PASSED, stage.message
     assert "by our own clock" in stage.summary
-    assert all(timing.verified_us and timing.verified_us > 1000 and timing.verified_off_us for timing in stage.timings)
+    assert all(
+        timing.verified_us and timing.verified_us > 1000 and timing.verified_error_us for timing in stage.timings
+    )
     shown = Console(width=80)
     with shown.capture() as captured:
         shown.print(*render_timings(stage.timings))
