@@ -33,6 +33,7 @@ from grader.judge.safe import judge_safe
 from grader.judge.simulated import attach_findings
 from grader.runner.client import Child, LoadFailed
 from grader.verdict import FAILED, PASSED, SKIPPED, STAGES, Stage, Verdict
+from grader.wording.stages import summary
 
 if TYPE_CHECKING:
     from grader.simulator.report import Report
@@ -87,6 +88,8 @@ def run_check(
         if name not in done:
             verdict.stages.append(Stage(name, SKIPPED, _why_skipped(name, verdict, wanted, device)))
     verdict.stages.sort(key=lambda stage: STAGES.index(stage.name))
+    for stage in verdict.stages:
+        stage.summary = summary(stage)
     ran = [stage for stage in verdict.stages if stage.status != SKIPPED]
     verdict.passed = all(stage.status == PASSED for stage in ran)
     verdict.score = float(verdict.points) if verdict.passed else 0.0

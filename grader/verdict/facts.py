@@ -203,7 +203,7 @@ class Stage(Fact):
     name: Line
     status: Status = SKIPPED
     summary: Line = ""
-    """One line: why it failed or was skipped, where the facts below do not say it."""
+    """One line: why it failed or was skipped, or what passed. Where the facts below say it, ``grader/wording/stages.py`` does."""
     seconds: float = 0.0
     message: Text = ""
     """What the compiler said, or who could not go on."""

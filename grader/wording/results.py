@@ -15,7 +15,7 @@ def results(verdict: Verdict) -> dict[str, Any]:
     """As plain lists, dicts, texts and numbers."""
     data = verdict.to_dict()
     for stage, shown in zip(verdict.stages, data["stages"]):
-        shown["summary"], shown["text"] = stages.summary(stage), stages.text(stage)
+        shown["text"] = stages.text(stage)
         for case, shown_case in zip(stage.cases, shown["cases"]):
             shown_case["text"] = cases.text(case)
             for output, shown_output in zip(case.outputs, shown_case["outputs"]):
