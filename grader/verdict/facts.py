@@ -5,7 +5,8 @@ for readers who want to show it: its parts that are in ``WORDED`` have their ``t
 
 ``results.schema.json`` beside this file describes the JSON. ``SCHEMA_VERSION`` counts like a release: the first number
 changes when a reader must change, the second when something is added. Numbers that JSON cannot hold are written as the
-texts "nan", "inf" and "-inf".
+texts "nan", "inf" and "-inf". Since 2.0 a finding and a wrong output are facts with a ``text``, in place of ready sentences
+(``message``, ``advice``, ``diagnosis``); ``Stage.message`` is what stood in its ``text`` where it is not made of the others.
 """
 
 from __future__ import annotations
