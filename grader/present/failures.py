@@ -156,8 +156,8 @@ def render_output(output: OutputResult) -> list[RenderableType]:
     if error := outputs.largest_error(output):
         rows.append(paragraph(error, style="quiet", indent=4))
     if output.diagnosis:
-        what = outputs.looks(output.diagnosis)
-        rows.append(indented(Text.assemble(("looks like: ", "warn"), (what, "title")), 4))
+        looks = Text("looks like: ", style="warn")
+        rows.append(indented(looks.append(outputs.looks(output.diagnosis), style="title"), 4))
     if output.worst:
         rows.append(Text(""))
         rows.append(indented(worst_table(output.worst), 4))

@@ -400,7 +400,7 @@ class _Reader:
         place, other_place = self._place(data), self._place(data.other) if data.other else UNKNOWN
         if data.other and data.line and data.other.line and _at(place) == _at(other_place) and not place.inside:
             # One merged call for two barriers: the source says which lines they are on (in a header, the header's).
-            place, other_place = Location(place.file, data.line), Location(place.file, data.other.line)
+            place, other_place = Location(place.file, data.line), Location(other_place.file, data.other.line)
         memory = _memory(data.memory)
         threads = data.kind == "barrier_after_exit"  # whose ``bytes`` are the threads of the block
         size = 0 if threads else data.bytes
