@@ -136,7 +136,7 @@ def render_case(case: CaseResult, ascii_only: bool, findings_follow: bool = Fals
         rows.append(Text(""))
         rows.append(paragraph(f"The simulator saw a fault in this case{ended}: see Safe, below.", "warn", indent=4))
     for finding in [] if findings_follow else case.findings[:1]:
-        rows.append(Text(""))
+        rows += [Text(""), paragraph(cases.before_findings(case), indent=4)]
         rows.append(indented(Group(*render_finding(finding, ascii_only))))
     if case.printed.strip():
         rows.append(Text(""))

@@ -72,12 +72,17 @@ def reason(case: CaseResult) -> str:
     return _IN_SHORT.get(case.problem, case.problem)
 
 
+def before_findings(case: CaseResult) -> str:
+    """What stands above the findings of a case."""
+    return "The launch was stopped by a fault:" if case.problem == "finding" else "The simulator saw:"
+
+
 def text(case: CaseResult) -> str:
     """All that there is to say about a case that did not pass, over several lines."""
     if case.status == PASSED:
         return ""
     rows = [said for said in [reason(case), *map(outputs.text, case.outputs)] if said]
     if case.findings:
-        rows.append("The launch was stopped by a fault:" if case.problem == "finding" else "The simulator saw:")
+        rows.append(before_findings(case))
         rows.append(words.indented(findings.several(case.findings, most=2)))
     return "\n".join(rows)
