@@ -16,7 +16,7 @@ from grader.source.course_headers import line_directive, with_headers
 from grader.source.tokens import Source
 from grader.toolchain.cache import BuildCache, digest, open_cache
 from grader.toolchain.compilers import cuda_home
-from grader.toolchain.occupancy import Gpu, Occupancy, occupancy
+from grader.toolchain.occupancy import Occupancy, SmLimits, occupancy
 from grader.toolchain.process import Command, RunCommand, run_command
 
 _LISTING = "ptxas.txt"
@@ -41,7 +41,7 @@ class ResourceUsage:
         """Whether registers did not suffice."""
         return self.spill_stores > 0 or self.spill_loads > 0
 
-    def occupancy(self, gpu: Gpu, block_size: int, dynamic_shared: int = 0) -> Occupancy:
+    def occupancy(self, gpu: SmLimits, block_size: int, dynamic_shared: int = 0) -> Occupancy:
         """How many blocks of this kernel fit on an SM."""
         return occupancy(gpu, block_size, self.registers, self.static_shared, dynamic_shared)
 

@@ -17,6 +17,7 @@ from grader.errors import GraderError
 from grader.present.junit import junit_xml
 from grader.present.terminal import as_text
 from grader.verdict import ERROR
+from grader.wording.results import results
 
 
 def write_student(
@@ -34,7 +35,7 @@ def write_student(
         "remarks": remarks,
         "references": [incident.reference for incident in graded.incidents],
         "score": sum(verdict.score for verdict in verdicts),
-        "verdicts": [verdict.to_dict() for verdict in verdicts],
+        "verdicts": [results(verdict) for verdict in verdicts],
     }
     suites = ET.Element("testsuites", name=submission.folder_name)
     for verdict in verdicts:

@@ -177,13 +177,13 @@ class Session:
                 handed_in.setdefault(name, {})[submission.student] = content
         pairs = []
         for name, files in sorted(handed_in.items()):
-            runs = {}
+            grams = {}
             for student, content in files.items():
                 try:
-                    runs[student] = similar.runs_of(content.decode("utf-8", errors="replace"))
+                    grams[student] = similar.k_grams(content.decode("utf-8", errors="replace"))
                 except Exception as error:
                     note(self.out, student, Incident.of(error, f"comparing {name} with others"))
-            pairs += similar.similar(name, runs, similar.runs_of(self._skeleton(self.entries[name])))
+            pairs += similar.similar(name, grams, similar.k_grams(self._skeleton(self.entries[name])))
         tables.write_similar(self.out, pairs)
         return grades, pairs
 

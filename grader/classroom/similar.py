@@ -1,7 +1,7 @@
 """Submissions that are nearly the same, whatever their names, comments and blanks are.
 
-A file becomes the set of all runs of a few tokens in a row, every name counting as the same word; what stands in the
-skeleton too does not count. Two files are as similar as their sets overlap.
+A file becomes the set of its k-grams, k tokens in a row, every name counting as the same word; what stands in the skeleton
+too does not count. Two files are as similar as their sets overlap (the Jaccard index).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from itertools import combinations
 
 from grader.source.tokens import Source
 
-RUN = 10
-"""Tokens in a row."""
+K = 10
+"""Tokens of a k-gram."""
 LEAST = 0.8
 FEWEST = 12
-"""Runs that a file must have of its own to be compared at all."""
+"""k-grams that a file must have of its own to be compared at all."""
 
 
-Runs = frozenset[tuple[str, ...]]
+KGrams = frozenset[tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,15 @@ class Pair:
     similarity: float
 
 
-def runs_of(text: str) -> Runs:
-    """A file's runs of tokens."""
+def k_grams(text: str) -> KGrams:
+    """A file's k-grams of tokens."""
     words = ["name" if token.kind == "word" else token.text for token in Source(text).tokens]
-    return frozenset(tuple(words[i : i + RUN]) for i in range(len(words) - RUN + 1))
+    return frozenset(tuple(words[i : i + K]) for i in range(len(words) - K + 1))
 
 
-def similar(exercise: str, files: Mapping[str, Runs], skeleton: Runs = frozenset()) -> list[Pair]:
-    """The pairs of students above the limit, the most similar first. ``files``: the runs of each student's file."""
-    own = {student: runs - skeleton for student, runs in files.items() if len(runs - skeleton) >= FEWEST}
+def similar(exercise: str, files: Mapping[str, KGrams], skeleton: KGrams = frozenset()) -> list[Pair]:
+    """The pairs of students above the limit, the most similar first. ``files``: the k-grams of each student's file."""
+    own = {student: grams - skeleton for student, grams in files.items() if len(grams - skeleton) >= FEWEST}
     pairs = []
     for (first, a), (second, b) in combinations(sorted(own.items()), 2):
         if min(len(a), len(b)) < LEAST * max(len(a), len(b)):

@@ -82,7 +82,7 @@ def grade(order: Order) -> Graded:
 
 def could_not_grade(entry: Entry, seed: int, why: str) -> Verdict:
     """The verdict of an exercise that the grader could not judge."""
-    stage = Stage("builds", ERROR, "could not be graded", text=why)
+    stage = Stage("builds", ERROR, "could not be graded", message=why)
     return Verdict(entry.name, entry.title, "", "cpu", seed, entry.kind, entry.points, stages=[stage])
 
 

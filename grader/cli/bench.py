@@ -18,7 +18,8 @@ from grader.present import theme, words
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from grader.timing.bench import BenchReport, Machine
+    from grader.timing.bench import BenchReport
+    from grader.timing.machine import Machine
 
 
 def command(
@@ -74,7 +75,8 @@ def command(
         return 0
     chosen = device.value if device is not None else _default_device()
     if record:  # before the hour that it takes
-        from grader.timing.bench import check_recordable, gpu_name
+        from grader.timing.machine import gpu_name
+        from grader.timing.recordings import check_recordable
 
         check_recordable(chosen, gpu_name() if chosen == "cuda" else "", record_in)
     machine: Machine | None = None
@@ -96,7 +98,7 @@ def command(
         reports.append(report)
         console.print(render_bench(report))
         if record:
-            from grader.timing.bench import record as keep
+            from grader.timing.recordings import record as keep
 
             print(f"  recorded in {shown_path(keep(report, entry, record_in), course)}")
         console.print()
@@ -110,7 +112,7 @@ def command(
 
 def _kept(entries: list[Entry], every: bool) -> list[BenchReport]:
     """The recorded reports; a named exercise must have one."""
-    from grader.timing.bench import recorded
+    from grader.timing.recordings import recorded
 
     reports = [report for report in map(recorded, entries) if report is not None]
     if not reports:

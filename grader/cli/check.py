@@ -21,6 +21,7 @@ from grader.learner.progress import ProgressFile
 from grader.present import theme, words
 from grader.present.terminal import NextStep, print_verdict
 from grader.verdict import Verdict
+from grader.wording import results
 
 if TYPE_CHECKING:
     from grader.judge.events import CheckEvent
@@ -74,9 +75,9 @@ def command(
         record(course, entry, verdict)
     print_verdict(verdict, console, verbose, next_steps(course, entry, verdict, file, own, verbose))
     if to_stdout:
-        sys.stdout.write(verdict.to_json())
+        sys.stdout.write(results.as_json(verdict))
     elif json_out is not None:
-        verdict.save(json_out)
+        results.save(verdict, json_out)
     if junit_out is not None:
         from grader.present.junit import save_junit
 

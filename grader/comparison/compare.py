@@ -92,56 +92,7 @@ def compare(
     if not result.passed and explained:
         result.worst = _worst(got, want, error, ratio, unwritten & wrong)
         result.diagnosis = diagnose(got, want, wrong, unwritten & wrong, allowed)
-        result.text = explain(result)
     return result
-
-
-def explain(result: OutputResult) -> str:
-    """The comparison of a wrong output as a learner reads it, over several lines."""
-    title = f"{result.name}[{', '.join(map(str, result.shape))}] ({result.dtype})"
-    exact = result.tolerance == 0
-    lines = []
-    if result.wrong:
-        share = 100 * result.wrong / result.elements
-        count = f"{result.wrong} of {result.elements} elements are wrong ({share:.3g} %)"
-        lines.append(f"{title}: {count}")
-    else:
-        lines.append(
-            f"{title}: each element is near, but all errors together are {result.norm_error:.3g} of the reference's "
-            f"norm, {result.norm_tolerance:.3g} is allowed"
-        )
-    if result.diagnosis:
-        lines.append(f"  looks like: {result.diagnosis}")
-    if not exact:
-        lines.append(
-            f"  largest error {number(result.max_error)}, {number(result.max_ratio)} times what is allowed "
-            f"(tolerance {result.tolerance:.3g} of the value and its row's scale)"
-        )
-    lines.append("  worst:" if len(result.worst) > 1 else "  worst element:")
-    for worst in result.worst:
-        where = f"[{', '.join(map(str, worst.index))}]"
-        text = f"    {result.name}{where} = {number(worst.actual)}, expected {number(worst.expected)}"
-        if worst.unwritten:
-            text = f"    {result.name}{where} was never written, expected {number(worst.expected)}"
-        if worst.block is not None and worst.thread is not None:
-            text += f"   (written by block ({_triple(worst.block)}) thread ({_triple(worst.thread)}))"
-        lines.append(text)
-    return "\n".join(lines)
-
-
-def number(value: float) -> str:
-    """A number as short as it can be told, whole ones without a point."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "infinity" if value > 0 else "-infinity"
-    if value == int(value) and abs(value) < 1e15:
-        return str(int(value))
-    return f"{value:.6g}"
-
-
-def _triple(values: list[int]) -> str:
-    return ", ".join(map(str, values))
 
 
 def _with_overflow(want: Any, dtype: Any) -> Any:

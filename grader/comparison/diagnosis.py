@@ -1,4 +1,4 @@
-"""Says what a wrong output looks like: nothing written, transposed, off by a factor, shifted by one, ...
+"""Finds what a wrong output looks like: nothing written, transposed, off by a factor, shifted by one, ...
 
 Each test below recognises one pattern that has a usual cause. They are tried in order, the first that fits speaks. A
 wrong output that fits none gets no diagnosis: a wrong guess costs a learner more than silence.
@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from grader.verdict import Diagnosis
+
 MOST_ELEMENTS = 4_000_000
 """Larger outputs are not looked at in all patterns."""
 
@@ -17,10 +19,10 @@ NEARLY = 10.0
 """Errors of less than so many times what is allowed look like anything: only their place is told."""
 
 
-def diagnose(got: Any, want: Any, wrong: Any, unwritten: Any, allowed: Any) -> str:
-    """One sentence on what the error looks like, or an empty text. All tensors have one shape."""
+def diagnose(got: Any, want: Any, wrong: Any, unwritten: Any, allowed: Any) -> Diagnosis | None:
+    """What the error looks like, if like anything. All tensors have one shape."""
     scene = Scene(got, want, wrong, unwritten, allowed)
-    tests: list[Callable[[Scene], str]] = [
+    tests: list[Callable[[Scene], Diagnosis | None]] = [
         nothing_written,
         part_unwritten,
         all_nan,
@@ -39,11 +41,12 @@ def diagnose(got: Any, want: Any, wrong: Any, unwritten: Any, allowed: Any) -> s
         tests = [part_unwritten, place_of_errors, rounding]
     elif want.numel() > MOST_ELEMENTS:
         tests = [nothing_written, part_unwritten, all_nan, some_not_finite, constant_everywhere, scaled]
-    for test in tests:
-        sentence = test(scene)
-        if sentence:
-            return sentence
-    return ""
+    return next((found for test in tests if (found := test(scene)) is not None), None)
+
+
+def looks(kind: str, **values: Any) -> Diagnosis:
+    """A diagnosis with its numbers, which may be tensors of one element."""
+    return Diagnosis(kind, {name: float(value) for name, value in values.items()})
 
 
 class Scene:
@@ -75,118 +78,110 @@ class Scene:
         return tensor.reshape(-1, tensor.shape[-1]) if tensor.dim() else tensor.reshape(1, 1)
 
 
-def nothing_written(scene: Scene) -> str:
+def nothing_written(scene: Scene) -> Diagnosis | None:
     """The kernel left all as it was."""
     if int(scene.unwritten.sum()) == scene.elements:
-        return "nothing was written: the kernel did not run, or it wrote elsewhere"
-    return ""
+        return Diagnosis("nothing_written")
+    return None
 
 
-def part_unwritten(scene: Scene) -> str:
+def part_unwritten(scene: Scene) -> Diagnosis | None:
     """Some elements are as they were."""
     torch = scene.torch
     count = int(scene.unwritten.sum())
     if count == 0:
-        return ""
+        return None
     flat = scene.unwritten.flatten()
     first = int(flat.nonzero()[0])
     if bool(flat[first:].all()):
-        tail = f"the last {count} elements" if count > 1 else "the last element"
-        return f"{tail} of {scene.elements} were never written: does the grid cover the tail?"
+        return looks("tail_unwritten", count=count, elements=scene.elements)
     rows = scene.rows(scene.unwritten)
     some = rows.any(dim=1)
     columns = rows[some]
     if rows.shape[1] > 1 and bool((columns == columns[0]).all()):
         pattern = columns[0]
         start = int(pattern.nonzero()[0])
-        which = "every row" if bool(some.all()) else f"{int(some.sum())} of {rows.shape[0]} rows"
         if not bool(pattern.all()):
-            if bool(pattern[start:].all()):
-                return f"columns {start} and up of {which} were never written: is the row longer than what is covered?"
-            return f"{int(pattern.sum())} columns of {which} were never written, the first is column {start}"
+            kind = "columns_unwritten_from" if bool(pattern[start:].all()) else "columns_unwritten"
+            return looks(kind, count=pattern.sum(), column=start, rows=some.sum(), of=rows.shape[0])
         last = int((~some).nonzero()[-1]) if not bool(some.all()) else -1
         if bool(some[last + 1 :].all()) and last + 1 + int(some.sum()) == rows.shape[0]:
-            return f"rows {last + 1} and up were never written: does the grid cover all {rows.shape[0]} rows?"
-        return (
-            f"{int(some.sum())} of {rows.shape[0]} rows were never written, the first is row {int(some.nonzero()[0])}"
-        )
+            return looks("rows_unwritten_from", row=last + 1, of=rows.shape[0])
+        return looks("rows_unwritten", rows=some.sum(), of=rows.shape[0], row=some.nonzero()[0])
     index = torch.unravel_index(torch.tensor(first), scene.want.shape)
-    where = ", ".join(str(int(i)) for i in index)
-    return f"{count} of {scene.elements} elements were never written, the first is [{where}]"
+    values = {"count": float(count), "elements": float(scene.elements)}
+    return Diagnosis("elements_unwritten", values, [int(i) for i in index])
 
 
-def all_nan(scene: Scene) -> str:
+def all_nan(scene: Scene) -> Diagnosis | None:
     """Every element is NaN."""
     if bool(scene.torch.isnan(scene.got).all()):
-        return "every element is NaN: look for inf - inf, 0 / 0, or memory read before it was written"
-    return ""
+        return Diagnosis("all_nan")
+    return None
 
 
-def some_not_finite(scene: Scene) -> str:
+def some_not_finite(scene: Scene) -> Diagnosis | None:
     """NaN or infinities among numbers."""
     torch = scene.torch
     nan = int(torch.isnan(scene.got).sum())
     infinite = int((torch.isinf(scene.got) & torch.isfinite(scene.want)).sum())
     if nan == 0 and infinite == 0:
-        return ""
-    parts = [f"{nan} NaN"] if nan else []
-    parts += [f"{infinite} infinite" if nan else f"{infinite} infinite values"] if infinite else []
+        return None
     rows = scene.rows(~torch.isfinite(scene.got) & torch.isfinite(scene.want)).all(dim=1)
-    extent = ""
+    found = looks("not_finite", nan=nan, infinite=infinite, elements=scene.elements)
     if scene.want.dim() > 1 and 0 < int(rows.sum()) < rows.shape[0] and int(rows.sum()) * scene.want.shape[-1] >= nan:
-        extent = f", whole rows of them, the first is row {int(rows.nonzero()[0])}"
-    cause = "an overflow, inf - inf, 0 / 0 or a read of unwritten memory"
-    return f"{' and '.join(parts)} among {scene.elements} elements{extent}: {cause}"
+        found.values["row"] = float(rows.nonzero()[0])
+    return found
 
 
-def constant_everywhere(scene: Scene) -> str:
+def constant_everywhere(scene: Scene) -> Diagnosis | None:
     """All zeros, or all of one value."""
     if scene.elements < 2:
-        return ""
+        return None
     first = scene.got.flatten()[0]
     if not bool((scene.got == first).all()) or bool((scene.want == scene.want.flatten()[0]).all()):
-        return ""
-    return "all zeros" if float(first) == 0 else f"every element has the same value, {float(first):.6g}"
+        return None
+    return looks("constant", value=first)
 
 
-def scaled(scene: Scene) -> str:
+def scaled(scene: Scene) -> Diagnosis | None:
     """One factor explains all."""
     if not scene.finite or scene.elements < 2 or scene.whole_numbers:
-        return ""
+        return None
     torch = scene.torch
     power = float((scene.want * scene.want).sum())
     if power == 0:
-        return ""
+        return None
     factor = float((scene.got * scene.want).sum()) / power
     if factor == 0 or abs(factor - 1) < 1e-4 or not bool(torch.isfinite(torch.tensor(factor))):
-        return ""
+        return None
     if not scene.fits(scene.got / factor, slack=5.0):
-        return ""
+        return None
     if abs(factor + 1) < 1e-3:
-        return "right but for the sign"
-    return f"every element is {_factor(factor)} times what it should be"
+        return Diagnosis("negated")
+    return looks("scaled", factor=factor)
 
 
-def shifted_by_constant(scene: Scene) -> str:
+def shifted_by_constant(scene: Scene) -> Diagnosis | None:
     """One summand explains all."""
     if not scene.finite or scene.elements < 3 or scene.count < scene.elements // 2:
-        return ""
+        return None
     offset = float((scene.got - scene.want).flatten().median())
     if offset == 0 or not scene.fits(scene.got - offset):
-        return ""
-    return f"every element is too {'large' if offset > 0 else 'small'} by {abs(offset):.6g}"
+        return None
+    return looks("shifted", by=offset)
 
 
-def transposed(scene: Scene) -> str:
+def transposed(scene: Scene) -> Diagnosis | None:
     """The last two axes are exchanged in memory, or the matrix is written in the wrong order."""
     if not scene.finite or scene.want.dim() < 2:
-        return ""
+        return None
     rows, columns = scene.want.shape[-2:]
     if rows < 2 or columns < 2:
-        return ""
+        return None
     there = scene.got.reshape(*scene.want.shape[:-2], columns, rows).transpose(-2, -1)
     if scene.fits(there):
-        return "transposed: rows and columns are exchanged"
+        return Diagnosis("transposed")
     if scene.want.dim() >= 3:
         for first in range(scene.want.dim() - 2):
             shape = list(scene.want.shape)
@@ -195,15 +190,15 @@ def transposed(scene: Scene) -> str:
                 continue
             there = scene.got.reshape(shape).transpose(first, first + 1)
             if scene.fits(there):
-                return f"axes {first} and {first + 1} are exchanged in memory"
-    return ""
+                return looks("axes_exchanged", axis=first)
+    return None
 
 
-def moved_by_one(scene: Scene) -> str:
+def moved_by_one(scene: Scene) -> Diagnosis | None:
     """The right values one place too far along."""
     if not scene.finite or scene.elements < 4:
-        return ""
-    for axis, what in ((-1, "along the last axis"), (-2, "along the last axis but one")):
+        return None
+    for axis in (-1, -2):
         if scene.want.dim() < -axis or scene.want.shape[axis] < 3:
             continue
         length = scene.want.shape[axis]
@@ -212,44 +207,38 @@ def moved_by_one(scene: Scene) -> str:
             target = scene.want.narrow(axis, max(-step, 0), length - 1)
             allowed = scene.allowed.narrow(axis, max(-step, 0), length - 1)
             if scene.fits(source, target, allowed=allowed) and not _same_everywhere(target):
-                return f"shifted by one {what}: element i + {step} holds what belongs in i".replace("+ -", "- ")
-    return ""
+                return looks("moved", axis=axis, step=step)
+    return None
 
 
-def rows_scaled(scene: Scene) -> str:
+def rows_scaled(scene: Scene) -> Diagnosis | None:
     """Each row is off by a factor of its own: a wrong or missing normalisation."""
     if not scene.finite or scene.want.dim() < 2 or scene.want.shape[-1] < 4 or scene.whole_numbers:
-        return ""
-    torch = scene.torch
+        return None
     got, want, allowed = scene.rows(scene.got), scene.rows(scene.want), scene.rows(scene.allowed)
     power = (want * want).sum(dim=1)
     if not bool((power > 0).all()):
-        return ""
+        return None
     factor = (got * want).sum(dim=1) / power
     if not bool((factor.abs() > 1e-6).all()):
-        return ""
+        return None
     if not bool(((got / factor[:, None] - want).abs() <= 5 * allowed).all()):
-        return ""
+        return None
     low, high = float(factor.min()), float(factor.max())
     off = int(((factor - 1).abs() > 1e-3).sum())
     if off == 0:
-        return ""
-    del torch
-    which = "each row is" if off == factor.numel() else f"{off} of {factor.numel()} rows are"
-    return (
-        f"{which} off by a factor of its own ({_factor(low)} to {_factor(high)}): "
-        "divided by the wrong sum, not normalised, or not rescaled?"
-    )
+        return None
+    return looks("rows_scaled", rows=off, of=factor.numel(), low=low, high=high)
 
 
-def rows_exchanged(scene: Scene) -> str:
+def rows_exchanged(scene: Scene) -> Diagnosis | None:
     """Right rows in wrong places."""
     if not scene.finite or scene.want.dim() < 2:
-        return ""
+        return None
     got, want = scene.rows(scene.got), scene.rows(scene.want)
     rows, columns = want.shape
     if not (2 <= rows <= 1024 and columns >= 4) or rows * rows * columns > 50_000_000:
-        return ""
+        return None
     torch = scene.torch
     distance = torch.cdist(got, want, compute_mode="donot_use_mm_for_euclid_dist")
     nearest = distance.argmin(dim=1)
@@ -259,17 +248,17 @@ def rows_exchanged(scene: Scene) -> str:
     moved = nearest != torch.arange(rows)
     fits = (error <= 3 * scene.rows(scene.allowed)[nearest]).all(dim=1)
     if not bool(fits.all()) or not bool(moved.any()):
-        return ""
+        return None
     first = int(moved.nonzero()[0])
     if nearest.unique().numel() == 1:
-        return f"every row holds what belongs in row {int(nearest[0])}"
-    return f"the rows are in the wrong places: row {first} holds what belongs in row {int(nearest[first])}"
+        return looks("rows_alike", row=nearest[0])
+    return looks("rows_exchanged", row=first, holds=nearest[first])
 
 
-def place_of_errors(scene: Scene) -> str:
+def place_of_errors(scene: Scene) -> Diagnosis | None:
     """All errors lie in one recognisable place."""
     if scene.elements < 2 or scene.count in (0, scene.elements):
-        return ""
+        return None
     flat = scene.wrong.flatten()
     first = int(flat.nonzero()[0])
     if scene.want.dim() >= 2 and scene.want.shape[0] > 1:
@@ -279,51 +268,41 @@ def place_of_errors(scene: Scene) -> str:
             bad = scene.wrong.sum(dim=others) > 0
             if length < 2 or bool(bad.all()):
                 continue
-            name = f"index {{}} of axis {axis}" if scene.want.dim() > 2 else "row {}"
             places = bad.nonzero().flatten().tolist()
             if not bool(bad[0]) and bool(bad[1:].all()):
-                return f"only {name.format(0)} is right"
+                return looks("only_right", axis=axis, at=0, axes=scene.want.dim())
             if len(places) == 1:
-                return f"only {name.format(places[0])} is wrong"
+                return looks("only_wrong", axis=axis, at=places[0], axes=scene.want.dim())
             if places == list(range(places[0], length)):
-                return f"wrong from {name.format(places[0])} on, right before"
+                return looks("wrong_from", axis=axis, at=places[0], axes=scene.want.dim())
     rows = scene.rows(scene.wrong)
     if rows.shape[1] > 1:
         bad = rows.any(dim=0)
         places = bad.nonzero().flatten().tolist()
         if places == [0]:
-            return "only the first element of a row is wrong"
+            return Diagnosis("only_first_wrong")
         if places == [rows.shape[1] - 1]:
-            return "only the last element of a row is wrong"
+            return Diagnosis("only_last_wrong")
         if places[0] > 0 and places == list(range(places[0], rows.shape[1])):
-            return f"wrong from column {places[0]} on, right before"
+            return looks("wrong_from_column", column=places[0])
         if not bool(bad[0]) and bool(bad[1:].all()):
-            return "only the first element of a row is right"
+            return Diagnosis("only_first_right")
     if scene.want.dim() == 1 and bool(flat[first:].all()):
-        return f"wrong from element {first} on, right before"
-    return ""
+        return looks("wrong_from_element", element=first)
+    return None
 
 
-def rounding(scene: Scene) -> str:
+def rounding(scene: Scene) -> Diagnosis | None:
     """Nearly right everywhere: precision was lost on the way."""
     if not scene.finite or scene.whole_numbers:
-        return ""
+        return None
     torch = scene.torch
     size = float(torch.linalg.vector_norm(scene.want))
     norm = float(torch.linalg.vector_norm(scene.got - scene.want)) / size if size else math.inf
     if scene.ratio < 200 and norm < 0.02:
-        return "nearly right everywhere: is a sum kept in too low a precision, or a fast approximation used?"
-    return ""
+        return Diagnosis("rounding")
+    return None
 
 
 def _same_everywhere(tensor: Any) -> bool:
     return bool((tensor == tensor.flatten()[0]).all())
-
-
-def _factor(value: float) -> str:
-    """A factor as people write it: 1/8, sqrt(2) stays a number."""
-    if value and abs(value) < 1:
-        inverse = 1 / value
-        if abs(inverse - round(inverse)) < 2e-3 * abs(inverse) and abs(round(inverse)) <= 4096:
-            return f"1/{round(inverse)}" if inverse > 0 else f"-1/{abs(round(inverse))}"
-    return f"{value:.4g}"

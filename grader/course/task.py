@@ -20,6 +20,7 @@ from typing import Any
 from grader.course.inputs import between, computed, constant, draw, evaluate, integers, normal, one_of, uniform
 from grader.course.tolerance import DEFAULT
 from grader.errors import GraderError
+from grader.source.dtypes import DTYPES, ITEM_BYTES, torch_dtype
 from grader.source.prototype import Parameter, parse_prototype
 
 __all__ = [
@@ -39,54 +40,6 @@ __all__ = [
     "uniform",
 ]
 
-C_TYPES = {
-    "f64": "double",
-    "f32": "float",
-    "f16": "__half",
-    "bf16": "__nv_bfloat16",
-    "i64": "long long",
-    "i32": "int",
-    "u32": "unsigned int",
-    "i16": "short",
-    "i8": "signed char",
-    "u8": "unsigned char",
-    "bool": "bool",
-}
-"""Our names of element types, and what they are called in a kernel file."""
-
-ITEM_BYTES = {
-    "f64": 8,
-    "f32": 4,
-    "f16": 2,
-    "bf16": 2,
-    "i64": 8,
-    "i32": 4,
-    "u32": 4,
-    "i16": 2,
-    "i8": 1,
-    "u8": 1,
-    "bool": 1,
-}
-
-
-def torch_dtype(name: str) -> Any:
-    """The torch dtype of one of our names (``"f16"``)."""
-    import torch
-
-    return {
-        "f64": torch.float64,
-        "f32": torch.float32,
-        "f16": torch.float16,
-        "bf16": torch.bfloat16,
-        "i64": torch.int64,
-        "i32": torch.int32,
-        "u32": torch.uint32,
-        "i16": torch.int16,
-        "i8": torch.int8,
-        "u8": torch.uint8,
-        "bool": torch.bool,
-    }[name]
-
 
 @dataclass(frozen=True)
 class Input:
@@ -95,7 +48,7 @@ class Input:
     shape: str
     distribution: Callable[..., Any] = field(default_factory=normal)
     dtype: str | None = None
-    """None: the dtype of the case. Otherwise one of ``C_TYPES``."""
+    """None: the dtype of the case. Otherwise one of ``source/dtypes.py``."""
 
 
 @dataclass(frozen=True)
@@ -223,8 +176,8 @@ class Exercise:
         self.dtypes = tuple(self.dtypes)
         problems = []
         for dtype in self.dtypes:
-            if dtype not in C_TYPES:
-                problems.append(f"unknown dtype {dtype!r}; known: {', '.join(C_TYPES)}")
+            if dtype not in DTYPES:
+                problems.append(f"unknown dtype {dtype!r}; known: {', '.join(DTYPES)}")
         names = [case.name for case in self.cases]
         for twice in sorted({name for name in names if names.count(name) > 1}):
             problems.append(f"two cases are called {twice!r}")
@@ -244,7 +197,7 @@ class Exercise:
 
     def prototype(self, dtype: str) -> str:
         """The launcher's declaration for one dtype, on one line."""
-        text = self.launchers.replace("{dtype}", dtype).replace("{T}", C_TYPES[dtype])
+        text = self.launchers.replace("{dtype}", dtype).replace("{T}", DTYPES[dtype].c_type)
         return re.sub(r"\s+", " ", text).strip().removesuffix(";")
 
     def launcher(self, dtype: str) -> str:

@@ -92,7 +92,7 @@ class Builder:
             stage.diagnostics = [_diagnostic(message) for message in kernel.diagnostics]
         except (BuildError, PrototypeError) as error:
             stage.status = FAILED
-            stage.text = str(error)
+            stage.message = str(error)
             if isinstance(error, (CompileError, RewriteError)):
                 stage.diagnostics = [_diagnostic(message) for message in error.diagnostics]
             stage.summary = "wrong launcher" if isinstance(error, PrototypeError) else "does not compile"

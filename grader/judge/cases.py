@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from grader.comparison.compare import compare, explain
-from grader.course.task import ITEM_BYTES, Call, Case, Exercise
+from grader.comparison.compare import compare
+from grader.course.task import Call, Case, Exercise
 from grader.errors import GraderError
 from grader.runner.answers import Done, Ended, Refused, Writers
 from grader.runner.buffers import Buffers, prepare
 from grader.runner.client import Child, Reply
-from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, OutputResult
+from grader.source.dtypes import ITEM_BYTES
+from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult
 
 if TYPE_CHECKING:
     from grader.simulator.report import Report
@@ -51,7 +52,7 @@ class Run:
 
 
 @dataclass
-class Crew:
+class CasePool:
     """Runs a list of cases with as many children as are worth while."""
 
     exercise: Exercise
@@ -87,7 +88,7 @@ class Crew:
                     run = self._waiting.pop()
                     reason = self._pointless()
                 if reason:
-                    run.result.status, run.result.problem, run.result.text = SKIPPED, "", reason
+                    run.result.status, run.result.problem = SKIPPED, reason
                 else:
                     run_case(self.exercise, run, child)
                     self.on_run(run)
@@ -104,10 +105,8 @@ class Crew:
 
     def _pointless(self) -> str:
         if self._timeouts >= MOST_TIMEOUTS:
-            return f"not run: {self._timeouts} cases did not finish in time"
-        if self._crashes >= MOST_CRASHES:
-            return f"not run: {self._crashes} cases ended the process"
-        return ""
+            return "after_timeouts"
+        return "after_crashes" if self._crashes >= MOST_CRASHES else ""
 
 
 def plan(exercise: Exercise, cases: Sequence[tuple[Case, str]], seed: int, counted: bool = False) -> list[Run]:
@@ -165,26 +164,21 @@ def judge(
     result.status = FAILED
     answer = reply.answer
     if isinstance(answer, Ended):
-        result.problem, result.text = answer.problem, f"The kernel did not return: {answer.text}."
-        if reply.printed.strip():
-            result.text += "\nBefore that it printed:\n" + indent(last_lines(reply.printed, 5))
+        result.problem, result.reasons = answer.problem, [answer.text]
         return
     if not isinstance(answer, Done):
-        reason = answer.reason if isinstance(answer, Refused) else "no reason given"
-        result.problem, result.text = "launch", f"The kernel could not be called: {reason}"
+        result.problem = "call"
+        result.reasons = [answer.reason if isinstance(answer, Refused) else "no reason given"]
         return
     if lacking := answer.said("memory"):
-        result.problem = "oom"
-        result.text = f"There is not enough device memory for {', '.join(lacking)}."
+        result.problem, result.reasons = "memory", lacking
         return
     if answer.code != 0:
-        reasons = answer.said("launch", "run", "setup", "fetch")
-        result.problem = "launch"
-        what = "The launch failed" if answer.said("launch") else "The kernel failed while it ran"
-        result.text = f"{what}: {'; '.join(reasons) or f'CUDA error {answer.code}'}"
+        result.problem = "launch" if answer.said("launch") else "run"
+        result.reasons = answer.said("launch", "run", "setup", "fetch") or [f"CUDA error {answer.code}"]
         return
     content = buffers.snapshot()
-    damage = buffers.damaged_guards(content)
+    result.outside = buffers.damaged_guards(content)
     for name, wanted in expected.items():
         tolerance = exercise.tolerance_of(name, call.dtype)
         poison = None if name in buffers.in_out else buffers.tensor(buffers.poison, name)
@@ -193,17 +187,13 @@ def judge(
             compare(name, actual, wanted, call.output_dtypes[name], tolerance, poison, exercise.scale_of(name, call))
         )
     wrong = [output for output in result.outputs if not output.passed]
-    if damage:
+    if result.outside:
         result.problem = "guard"
-        result.text = "The kernel wrote outside its output: " + "; ".join(damage.values()) + "."
     elif wrong:
         never = all(output.unwritten == output.wrong for output in wrong)
         result.problem = "unwritten" if never else "wrong"
-        result.text = "\n".join(output.text for output in wrong)
     elif changed := answer.said("changed"):
-        result.problem = "inputs"
-        names = ", ".join(changed)
-        result.text = f"The kernel changed its input {names}, which it may only read."
+        result.problem, result.reasons = "inputs", changed
     else:
         result.status = PASSED
 
@@ -222,15 +212,6 @@ def add_writers(result: CaseResult, call: Call, child: Child) -> None:
         for worst, writer in zip(asked, reply.answer.places):
             if writer is not None:
                 worst.block, worst.thread = writer
-        refresh(result, output)
-
-
-def refresh(result: CaseResult, output: OutputResult) -> None:
-    """Put the writers into the text."""
-    before = output.text
-    output.text = explain(output)
-    if before:
-        result.text = result.text.replace(before, output.text)
 
 
 def flat_index(index: list[int], shape: list[int]) -> int:
@@ -239,13 +220,3 @@ def flat_index(index: list[int], shape: list[int]) -> int:
     for position, size in zip(index, shape):
         flat = flat * size + position
     return flat
-
-
-def indent(text: str, by: str = "  ") -> str:
-    """Each line moved to the right."""
-    return "\n".join(by + line for line in text.splitlines())
-
-
-def last_lines(text: str, count: int) -> str:
-    """The end of a text."""
-    return "\n".join(text.rstrip().splitlines()[-count:])

@@ -23,7 +23,7 @@ from grader.course.task import Exercise
 from grader.errors import GraderError
 from grader.jail.running import Jail
 from grader.judge.builds import Builder, Built
-from grader.judge.cases import Crew, Run, plan
+from grader.judge.cases import CasePool, Run, plan
 from grader.judge.correct import judge_correct
 from grader.judge.efficient import judge_efficient
 from grader.judge.events import CheckEvent
@@ -33,6 +33,7 @@ from grader.judge.safe import judge_safe
 from grader.judge.simulated import attach_findings
 from grader.runner.client import Child, LoadFailed
 from grader.verdict import FAILED, PASSED, SKIPPED, STAGES, Stage, Verdict
+from grader.wording.stages import summary
 
 if TYPE_CHECKING:
     from grader.simulator.report import Report
@@ -87,6 +88,8 @@ def run_check(
         if name not in done:
             verdict.stages.append(Stage(name, SKIPPED, _why_skipped(name, verdict, wanted, device)))
     verdict.stages.sort(key=lambda stage: STAGES.index(stage.name))
+    for stage in verdict.stages:
+        stage.summary = summary(stage)
     ran = [stage for stage in verdict.stages if stage.status != SKIPPED]
     verdict.passed = all(stage.status == PASSED for stage in ran)
     verdict.score = float(verdict.points) if verdict.passed else 0.0
@@ -166,10 +169,11 @@ class _Check:
         torch.set_num_threads(1)
         helpers = {} if self.device == "cpu" else {"helpers": 1}
         try:
-            Crew(self.task, lambda: self._child(self.built.kernel), self._read, count, **helpers).run([*runs, *counted])
+            pool = CasePool(self.task, lambda: self._child(self.built.kernel), self._read, count, **helpers)
+            pool.run([*runs, *counted])
         except LoadFailed as error:
             for run in runs:
-                run.result.status, run.result.problem, run.result.text = FAILED, "launch", str(error)
+                run.result.status, run.result.problem, run.result.reasons = FAILED, "load", [str(error)]
         finally:
             torch.set_num_threads(threads)
 
@@ -225,7 +229,7 @@ def _versions(built: Built | None) -> dict[str, str]:
     versions = {
         "grader": grader.__version__,
         "python": platform.python_version(),
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),
         "system": f"{platform.system()} {platform.machine()}",
     }
     if built is not None:

@@ -17,13 +17,14 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from grader.course.task import ITEM_BYTES, Bar, Exercise
+from msgspec import structs
+
+from grader.course.task import Bar, Exercise
 from grader.errors import GraderError
 from grader.judge.cases import Run
 from grader.judge.plausible import too_little
-from grader.judge.simulated import lines_of
+from grader.source.dtypes import ITEM_BYTES
 from grader.verdict import FAILED, PASSED, BarResult, Stage
 
 _FUNCTIONS = {"min": min, "max": max, "abs": abs}
@@ -34,38 +35,29 @@ def judge_efficient(exercise: Exercise, runs: Sequence[Run]) -> Stage:
     stage = Stage("efficient")
     for run in runs:
         report = run.simulated
-        if report is None or not run.result.passed:
-            stage.status = FAILED
-            stage.summary = f"the case {run.case.name!r} ({run.dtype}) fails"
-            stage.text = run.result.text or "The simulator gave no counts."
-            return stage
-        doubt = too_little(exercise, report.totals, run.minimum_bytes)
-        if doubt:
-            stage.status, stage.summary, stage.text = FAILED, "counts that cannot be true", doubt
-            return stage
+        totals = report.totals if report is not None else {}
+        if not run.result.passed:
+            return Stage("efficient", FAILED, cases=[run.result])
+        doubt = too_little(exercise, report, run.minimum_bytes)
+        if doubt is not None:
+            return Stage("efficient", FAILED, findings=[structs.replace(doubt, case=run.case.name, dtype=run.dtype)])
         names = {
             **{name: value for name, value in run.result.dims.items() if isinstance(value, (int, float))},
-            **report.totals,
+            **totals,
             "minimum": run.minimum_bytes,
             "flops_needed": run.operations or 0.0,
             "item": ITEM_BYTES[run.dtype],
         }
-        stage.bars += [evaluate_bar(bar, names, run.dtype if len(runs) > 1 else "") for bar in exercise.bars]
+        dtype = run.dtype if len(runs) > 1 else ""
+        stage.bars += [evaluate_bar(bar, names, run.case.name, dtype) for bar in exercise.bars]
         if not stage.totals:
-            stage.totals = {name: float(value) for name, value in report.totals.items()}
-            stage.lines = lines_of(report)
-    missed = [bar for bar in stage.bars if not bar.passed]
-    stage.status = FAILED if missed else PASSED
-    if not missed:
-        stage.summary = f"{len(stage.bars)} bar{'s' if len(stage.bars) != 1 else ''} met"
-        return stage
-    stage.summary = f"{len(missed)} of {len(stage.bars)} bars missed"
-    sizes = ", ".join(f"{name} {value}" for name, value in runs[0].result.dims.items())
-    stage.text = "\n".join([f"Counted in the case {runs[0].case.name!r} ({sizes}):", *(bar.text for bar in missed)])
+            stage.totals = {name: float(value) for name, value in totals.items()}
+            stage.lines = report.source_lines if report is not None else []
+    stage.status = PASSED if all(bar.passed for bar in stage.bars) else FAILED
     return stage
 
 
-def evaluate_bar(bar: Bar, names: Mapping[str, Any], dtype: str = "") -> BarResult:
+def evaluate_bar(bar: Bar, names: Mapping[str, float], case: str = "", dtype: str = "") -> BarResult:
     """The value of a bar's expression, and whether it is within the limits."""
     try:
         tree = ast.parse(bar.expression, mode="eval")
@@ -89,7 +81,7 @@ def evaluate_bar(bar: Bar, names: Mapping[str, Any], dtype: str = "") -> BarResu
         passed = passed and value <= bar.at_most * (1 + 1e-9)
     if bar.at_least is not None:
         passed = passed and value >= bar.at_least * (1 - 1e-9)
-    result = BarResult(
+    return BarResult(
         expression=bar.expression,
         value=value,
         passed=passed,
@@ -98,24 +90,5 @@ def evaluate_bar(bar: Bar, names: Mapping[str, Any], dtype: str = "") -> BarResu
         values={name: float(names[name]) for name in used},
         dtype=dtype,
         look=bar.look,
+        case=case,
     )
-    result.text = explain(result, dtype)
-    return result
-
-
-def explain(bar: BarResult, dtype: str = "") -> str:
-    """``global_bytes / minimum = 3.2, at most 1.2 is allowed (global_bytes 419430, minimum 131072)``."""
-    limits = []
-    if bar.at_most is not None:
-        limits.append(f"at most {bar.at_most:g}")
-    if bar.at_least is not None:
-        limits.append(f"at least {bar.at_least:g}")
-    text = f"{bar.expression} = {bar.value:.4g}" + (f" in {dtype}" if dtype else "")
-    text += (
-        f", {' and '.join(limits)} {'is met' if bar.passed else 'is allowed' if bar.at_least is None else 'is wanted'}"
-    )
-    if len(bar.values) > 1 or bar.expression not in bar.values:
-        text += f" ({', '.join(f'{name} {value:,.10g}' for name, value in bar.values.items())})"
-    if not bar.passed and bar.look:
-        text += f"\n  look at: {bar.look}"
-    return text

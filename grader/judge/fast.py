@@ -17,7 +17,8 @@ from grader.runner.client import Child
 from grader.runner.gpu import GpuMemory, SharingFailed, gpu_architecture
 from grader.runner.program import build_runner
 from grader.timing import verified
-from grader.timing.bench import Machine, bench, measure_machine
+from grader.timing.bench import bench
+from grader.timing.machine import Machine, measure_machine
 from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Timing
 
 
@@ -36,16 +37,16 @@ def judge_fast(task: Exercise, file: Path) -> Stage:
         measured = []
         report.timings[0].note = f"These are times of the kernel's own process, and not verified: {error}."
     except GraderError as error:
-        stage.status, stage.text, stage.summary = FAILED, str(error), "cannot be timed"
+        stage.status, stage.message, stage.summary = FAILED, str(error), "cannot be timed"
         return stage
     failed = next((result for result in measured if result.problem), None)
     unseen = next((timing for timing in report.timings if _unseen(timing)), None)
     if failed is not None:
-        stage.status, stage.text, stage.summary = FAILED, failed.text, failed.problem
+        stage.status, stage.message, stage.summary = FAILED, failed.text, failed.problem
         return stage
     if unseen is not None:
         stage.status, stage.summary = FAILED, "its own times are not true"
-        stage.text = (
+        stage.message = (
             f"At {unseen.name} ({unseen.dtype}) events around the launch saw {unseen.median_us:.3g} us, the grader's clock "
             f"{unseen.verified_us:.3g} us: the launcher works on another stream than the one that it is given, or its times are forged."
         )
@@ -56,9 +57,9 @@ def judge_fast(task: Exercise, file: Path) -> Stage:
 
 def _unseen(timing: Timing) -> bool:
     """Whether events saw far less than the grader's clock, by more than the chances of a busy machine."""
-    if timing.verified_us is None or timing.verified_off_us is None:
+    if timing.verified_us is None or timing.verified_error_us is None:
         return False
-    return timing.verified_us - verified.SURE * timing.verified_off_us > 1.5 * timing.median_us + 300
+    return timing.verified_us - verified.SIGNIFICANT * timing.verified_error_us > 1.5 * timing.median_us + 300
 
 
 def verify(task: Exercise, file: Path, timings: Sequence[Timing], machine: Machine) -> list[verified.Measured]:
@@ -79,8 +80,8 @@ def verify(task: Exercise, file: Path, timings: Sequence[Timing], machine: Machi
     )
     for result in measured:
         timing = by_size[(result.name, result.dtype)]
-        if result.sure and not result.problem:  # of the others it only says that they are short
-            timing.verified_us, timing.verified_off_us = result.microseconds, result.off
+        if result.significant and not result.problem:  # of the others it only says that they are short
+            timing.verified_us, timing.verified_error_us = result.microseconds, result.standard_error
     return measured
 
 

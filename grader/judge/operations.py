@@ -14,7 +14,7 @@ from grader.building.build import BuiltKernel, compile_kernel
 from grader.course.task import Exercise
 from grader.errors import GraderError
 from grader.judge.cases import Run, plan, run_case
-from grader.judge.simulated import lines_of, read_report
+from grader.judge.simulated import read_report
 from grader.runner.client import Child, LoadFailed
 from grader.simulator.disassembly import find_objdump
 from grader.toolchain.process import RunCommand
@@ -60,7 +60,7 @@ class Operations:
             raise GraderError("the kernel that counts them did not end as the kernel itself did")
         stage.totals |= {name: float(report.totals.get(name, 0)) for name in TOTALS}
         stage.totals["flops_needed"] = counted.operations or 0.0
-        stage.lines = merged(stage.lines, lines_of(report))
+        stage.lines = merged(stage.lines, report.source_lines)
 
 
 def merged(lines: list[SourceLine], executed: list[SourceLine]) -> list[SourceLine]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from grader.building.build import BuiltKernel
-from grader.judge.cases import Run, indent
-from grader.judge.plausible import finding, implausible
-from grader.verdict import Finding, SourceLine
+from grader.judge.cases import Run
+from grader.judge.plausible import implausible
 
 if TYPE_CHECKING:
-    from grader.simulator.findings import SimulatorFinding
     from grader.simulator.report import Report
 
 
@@ -29,52 +29,12 @@ def read_report(run: Run, kernel: BuiltKernel, source: Path) -> Report | None:
 
 
 def attach_findings(run: Run, kernel: BuiltKernel, source: Path) -> None:
-    """Put the findings of a run into its result; a run that failed says what the simulator saw."""
+    """Put the findings of a run into its result."""
     result = run.result
     run.simulated = report = read_report(run, kernel, source)
-    reason = "" if run.leaves_all else implausible(result, report)
-    if reason:
-        result.findings = [finding(reason, run.case.name, run.dtype)]
-    if report is None:
-        return
-    result.findings += [_finding(found, run) for found in report.findings]
-    if not result.findings or result.passed:
-        return
-    seen = "\n".join(finding.text or finding.message for finding in result.findings[:2])
-    more = len(result.findings) - 2
-    if more > 0:
-        seen += f"\n... and {more} more"
-    if result.problem == "launch":  # the finding ended the launch: it is the reason, the error code only its echo
-        result.problem = "finding"
-        result.text = f"The launch was stopped by a fault:\n{indent(seen)}"
-    else:
-        result.text += f"\nThe simulator saw:\n{indent(seen)}"
-
-
-def lines_of(report: Report) -> list[SourceLine]:
-    """The counters of the source lines, in the order of the file."""
-    lines = []
-    for line in report.lines:
-        counters = {name: float(value) for name, value in line.counters.items()}
-        lines.append(SourceLine(line.file, line.line, line.source, counters))
-    return sorted(lines, key=lambda line: (line.file, line.line))
-
-
-def _finding(found: SimulatorFinding, run: Run) -> Finding:
-    return Finding(
-        check=found.check,
-        kind=found.kind,
-        message=found.message,
-        case=run.case.name,
-        dtype=run.dtype,
-        file=found.file,
-        line=found.line,
-        column=found.column,
-        source_line=found.source_line,
-        block=list(found.block) if found.block is not None else None,
-        thread=list(found.thread) if found.thread is not None else None,
-        count=found.count,
-        text=found.text,
-        advice=found.advice,
-        other=found.other,
-    )
+    findings = list(report.findings) if report is not None else []
+    if not run.leaves_all and (doubt := implausible(result, report)) is not None:
+        findings.insert(0, doubt)
+    result.findings = [structs.replace(finding, case=result.name, dtype=result.dtype) for finding in findings]
+    if report is not None and result.findings and result.problem in ("launch", "run"):
+        result.problem = "finding"  # it ended the launch: it is the reason, the error code only its echo

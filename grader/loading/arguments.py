@@ -5,48 +5,14 @@ Works on anything that looks like a torch tensor, without importing torch.
 
 from __future__ import annotations
 
-import ctypes
-import math
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from grader.errors import GraderError
+from grader.source.dtypes import DTYPES
 from grader.source.prototype import Parameter, Prototype
-
-# Element types of torch that a pointer may point to. Unsigned ones take the signed tensors of their size, too: many
-# torch functions make no others.
-_TENSOR_DTYPES = {
-    "f32": ("float32",),
-    "f64": ("float64",),
-    "f16": ("float16",),
-    "bf16": ("bfloat16",),
-    "f8e4m3": ("float8_e4m3fn",),
-    "f8e5m2": ("float8_e5m2",),
-    "i8": ("int8",),
-    "u8": ("uint8",),
-    "i16": ("int16",),
-    "u16": ("uint16", "int16"),
-    "i32": ("int32",),
-    "u32": ("uint32", "int32"),
-    "i64": ("int64",),
-    "u64": ("uint64", "int64"),
-    "bool": ("bool",),
-}
-
-_INTEGERS = {
-    "i8": ctypes.c_int8,
-    "u8": ctypes.c_uint8,
-    "i16": ctypes.c_int16,
-    "u16": ctypes.c_uint16,
-    "i32": ctypes.c_int32,
-    "u32": ctypes.c_uint32,
-    "i64": ctypes.c_int64,
-    "u64": ctypes.c_uint64,
-}
-
-_LARGEST = {"f32": 3.4028234663852886e38, "f16": 65504.0, "bf16": 3.3895313892515355e38}
 
 
 class ArgumentError(GraderError):
@@ -96,10 +62,10 @@ def _check(launcher: Prototype, parameter: Parameter, value: Any, device: str) -
         if value is None:
             return Argument(parameter)
         return Argument(parameter, tensor=_tensor(where, parameter, value, device))
-    if parameter.dtype in _INTEGERS:
+    if DTYPES[parameter.dtype].range:
         return Argument(parameter, value=_integer(where, parameter, value))
     if parameter.dtype == "bool":
-        return Argument(parameter, value=_boolean(where, value))
+        return Argument(parameter, value=_boolean(where, parameter, value))
     return Argument(parameter, value=_floating(where, parameter, value))
 
 
@@ -124,7 +90,7 @@ def _tensor(where: str, parameter: Parameter, value: Any, device: str) -> Any:
             else "Move it (.cpu()), or load the kernel with device='cuda'."
         )
         raise ArgumentError(f"{where} is on {value.device}, and this kernel was loaded for {device}", hint)
-    allowed = _TENSOR_DTYPES.get(parameter.dtype)
+    allowed = DTYPES[parameter.dtype].tensors if parameter.dtype in DTYPES else ()  # void* takes any
     if allowed and dtype_name(value) not in allowed:
         raise ArgumentError(
             f"{where} is {parameter.type}, so it takes a tensor of {allowed[0]}, got {dtype_name(value)}",
@@ -156,46 +122,30 @@ def _integer(where: str, parameter: Parameter, value: Any) -> Any:
         raise ArgumentError(
             f"{where} is {parameter.type}, so it takes a whole number, got {_kind(value)}", hint
         ) from None
-    c_type = _INTEGERS[parameter.dtype]
-    if c_type(number).value != number:
-        bits = 8 * ctypes.sizeof(c_type)
-        low, high = (0, 2**bits - 1) if parameter.dtype[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-        raise ArgumentError(f"{where} is {parameter.type}, from {low} to {high}, got {number}")
-    return c_type(number)
+    return _value(where, parameter, number)
 
 
-def _boolean(where: str, value: Any) -> Any:
+def _boolean(where: str, parameter: Parameter, value: Any) -> Any:
     value = _plain(where, value)
     if value not in (0, 1):
         raise ArgumentError(f"{where} is bool, so it takes True or False, got {_kind(value)}")
-    return ctypes.c_bool(bool(value))
+    return _value(where, parameter, bool(value))
 
 
 def _floating(where: str, parameter: Parameter, value: Any) -> Any:
     value = _plain(where, value)
     if isinstance(value, str) or not hasattr(value, "__float__"):
         raise ArgumentError(f"{where} is {parameter.type}, so it takes a number, got {_kind(value)}")
-    number = float(value)
-    largest = _LARGEST.get(parameter.dtype)
-    if largest and math.isfinite(number) and abs(number) > largest:
-        raise ArgumentError(f"{where} is {parameter.type}, at most {largest:.6g}, got {number:g}")
-    if parameter.dtype == "f64":
-        return ctypes.c_double(number)
-    if parameter.dtype == "f32":
-        return ctypes.c_float(number)
-    return ctypes.c_uint16(_bits16(parameter.dtype, number))
+    return _value(where, parameter, float(value))
 
 
-def _bits16(dtype: str, number: float) -> int:
-    """The bits of a half or a bfloat16, rounded to nearest even."""
-    import struct
-
-    if dtype == "f16":
-        return struct.unpack("<H", struct.pack("<e", number))[0]
-    bits = struct.unpack("<I", struct.pack("<f", number))[0]
-    if math.isnan(number):
-        return (bits >> 16) | 0x40
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) & 0xFFFF
+def _value(where: str, parameter: Parameter, number: float) -> Any:
+    try:
+        return DTYPES[parameter.dtype].value(number)
+    except (ValueError, TypeError) as error:
+        raise ArgumentError(
+            f"{where} is {parameter.type}, {error}, got {number if DTYPES[parameter.dtype].range else f'{number:g}'}"
+        ) from None
 
 
 def _plain(where: str, value: Any) -> Any:

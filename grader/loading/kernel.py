@@ -17,6 +17,7 @@ from grader.errors import GraderError, KernelFinding
 from grader.loading.arguments import Argument, bind
 from grader.source.prototype import Prototype
 from grader.toolchain.cuda_errors import describe_error
+from grader.wording.findings import text
 
 if TYPE_CHECKING:
     from grader.simulator.report import Report
@@ -162,7 +163,7 @@ class Kernel:
         if output:
             sys.stdout.write(output)
         if self._raise_on_finding and json.loads(self._report_text).get("findings"):
-            raise KernelFinding("\n\n".join(str(finding) for finding in self.report.findings))
+            raise KernelFinding("\n\n".join(map(text, self.report.findings)))
         if error and self._raise_on_finding:
             raise GraderError(f"{launcher.prototype.name}: {describe_error(error)}")
 

@@ -14,12 +14,12 @@ from typing import Any
 
 _HOMES = {
     "accesses": ["Request", "compare", "draw_banks", "draw_sectors", "pattern", "requests"],
-    "gpus": ["GPUS", "Gpu"],
+    "gpus": ["GPUS", "PeakRates"],
     "places": ["lesson"],
     "recorded": ["h200_goals", "h200_table", "measure_here"],
     "rooflines": ["intensity", "least_seconds", "roofline"],
     "source": ["show_source"],
-    "verdicts": ["counts", "show", "verdict"],
+    "verdicts": ["counts", "explain", "show", "verdict"],
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

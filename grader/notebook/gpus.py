@@ -8,7 +8,7 @@ from grader.errors import GraderError
 
 
 @dataclass(frozen=True)
-class Gpu:
+class PeakRates:
     """Peak rates of one GPU."""
 
     name: str
@@ -29,17 +29,17 @@ class Gpu:
 GPUS = {
     gpu.name: gpu
     for gpu in (
-        Gpu("H200", 4.8e12, 67e12, 989e12, 50e6, 132),
-        Gpu("H100", 3.35e12, 67e12, 989e12, 50e6, 132),
-        Gpu("A100", 2.039e12, 19.5e12, 312e12, 40e6, 108),
-        Gpu("L4", 0.3e12, 30.3e12, 121e12, 48e6, 58),
-        Gpu("T4", 0.32e12, 8.1e12, 65e12, 4e6, 40),
-        Gpu("RTX 4090", 1.008e12, 82.6e12, 165.2e12, 72e6, 128),
+        PeakRates("H200", 4.8e12, 67e12, 989e12, 50e6, 132),
+        PeakRates("H100", 3.35e12, 67e12, 989e12, 50e6, 132),
+        PeakRates("A100", 2.039e12, 19.5e12, 312e12, 40e6, 108),
+        PeakRates("L4", 0.3e12, 30.3e12, 121e12, 48e6, 58),
+        PeakRates("T4", 0.32e12, 8.1e12, 65e12, 4e6, 40),
+        PeakRates("RTX 4090", 1.008e12, 82.6e12, 165.2e12, 72e6, 128),
     )
 }
 
 
-def gpu(name: str) -> Gpu:
+def gpu(name: str) -> PeakRates:
     """The GPU of that name, or a GraderError that lists those that are known."""
     for known, found in GPUS.items():
         if known.lower().replace(" ", "") == name.lower().replace(" ", ""):

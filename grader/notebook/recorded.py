@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -92,12 +93,11 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _timing(values: dict[str, Any]) -> Timing:
-    known = {name: value for name, value in values.items() if name in Timing.__dataclass_fields__}
-    return Timing(**known)
+    return msgspec.convert(values, Timing)
 
 
 def _origin(entry: dict[str, Any]) -> str:
-    from grader.timing.bench import Machine
+    from grader.timing.machine import Machine
 
     return f"{machine_line(Machine(**entry['machine']), entry['device'])}, {entry['date']}"
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from grader.course import course_root, find
 from grader.notebook.panel import WIDTH, Panel
-from grader.present import operations_view, source_view, terminal, words
+from grader.present import operations_view, source_view, terminal
 from grader.present.failures import render_findings
 from grader.present.picture import timeless
-from grader.verdict import Finding, SourceLine, Verdict
+from grader.verdict import Finding, Verdict
+from grader.wording import counters
+from grader.wording.findings import text
+
+if TYPE_CHECKING:
+    from grader.simulator.report import Report
 
 SEED = 1
 """A lesson shows the same numbers each time."""
@@ -65,20 +71,15 @@ def verdict(
     return VerdictPanel(check(find(exercise, course_root()), file, seed=seed, stages=stages), verbose)
 
 
-def show(report: Any, source: str | Path | None = None, whole: bool = False) -> Panel:
+def show(report: Report, source: str | Path | None = None, whole: bool = False) -> Panel:
     """The report of a kernel's last call: findings, the lines that cost most, and the source with its counters.
 
     ``report``: ``kernel.report``. ``whole``: also lines that are far from any counter.
     """
-    findings = [as_finding(finding) for finding in report.findings]
-    lines = [as_source_line(line) for line in report.lines]
-    file = str(source) if source is not None else source_view.main_file(lines, findings)
-    lines = [line for line in lines if Path(line.file).name == Path(file).name]
-    own = [finding for finding in findings if Path(finding.file).name == Path(file).name]
-    for finding in findings:
-        finding.file = Path(finding.file).name
-        if finding.other and finding.other.get("file"):
-            finding.other = {**finding.other, "file": Path(str(finding.other["file"])).name}
+    file = str(source) if source is not None else source_view.main_file(report.source_lines, report.findings)
+    lines = [line for line in report.source_lines if Path(line.file).name == Path(file).name]
+    findings = [by_name(finding) for finding in report.findings]
+    own = [finding for finding in findings if finding.file == Path(file).name]
     margin = source_view.margin_lines(lines, own)
     rows: list[RenderableType] = []
     if findings:
@@ -86,37 +87,30 @@ def show(report: Any, source: str | Path | None = None, whole: bool = False) -> 
     worst = source_view.render_worst(margin, Path(file).name)
     if worst is not None:
         rows += [Text("The lines that cost most", style="title"), worst, Text("")]
-    text = source_view.read_source(file) if file else None
-    if text is None and margin:
-        text = [margin[number].source if number in margin else "" for number in range(1, max(margin) + 1)]
-    if text is not None and margin:
-        rows.append(source_view.render_source(text, margin, WIDTH, whole))
+    code = source_view.read_source(file) if file else None
+    if code is None and margin:
+        code = [margin[number].source if number in margin else "" for number in range(1, max(margin) + 1)]
+    if code is not None and margin:
+        rows.append(source_view.render_source(code, margin, WIDTH, whole))
     if operations_view.counted(report.totals):
-        rows += [Text(""), Text("What it computes", style="title"), Text(operations_view.sentence(report.totals))]
+        rows += [Text(""), Text("What it computes", style="title"), Text(counters.operations(report.totals))]
         rows.append(operations_view.table(lines))
     if not rows:
         rows.append(Text("No finding, and nothing was counted."))
     return Panel(Group(*rows))
 
 
-def counts(report: Any) -> dict[str, float]:
+def counts(report: Report) -> dict[str, float]:
     """The totals of a kernel's last call that lessons compare: sectors, conflicts, bytes, launches."""
     return {name: value for name, value in report.totals.items() if value}
 
 
-def as_finding(finding: Any) -> Finding:
-    """A finding of the simulator as the verdict's kind."""
-    names = Finding.__dataclass_fields__
-    return Finding(**{name: getattr(finding, name) for name in names if hasattr(finding, name)})
+def by_name(finding: Finding) -> Finding:
+    """The finding with its files by name: an output must not name a folder of one machine."""
+    other = finding.other and structs.replace(finding.other, file=Path(finding.other.file).name)
+    return structs.replace(finding, file=Path(finding.file).name, other=other)
 
 
-def as_source_line(line: Any) -> SourceLine:
-    """Counters of a line as the verdict's kind."""
-    if isinstance(line, SourceLine):
-        return line
-    return SourceLine(str(line.file), line.line, getattr(line, "source", ""), dict(line.counters))
-
-
-def describe(number: float, noun: str) -> str:
-    """``3 launches``, ``1 launch``: for sentences in lessons."""
-    return words.count(number, noun)
+def explain(finding: Finding) -> str:
+    """A finding of ``kernel.report.findings`` over several lines."""
+    return text(finding)

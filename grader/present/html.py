@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import GraderError
-from grader.present import failures, operations_view, source_view, words
-from grader.present.failures import failing_cases
-from grader.verdict import Finding, Verdict
+from grader.present import failures, operations_view, source_view
+from grader.verdict import Diagnostic, Side, Verdict
+from grader.wording import bars, cases, counters, outputs, stages, words
+from grader.wording import findings as finding_words
 
 MARKS = {"passed": "✓", "failed": "✗", "skipped": "·", "error": "!"}
 
@@ -32,30 +33,32 @@ def html_page(verdict: Verdict) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.filters["worst"] = outputs.worst
     environment.globals.update(
         words=words,
+        finding_words=finding_words,
         marks=MARKS,
-        failing_cases=failing_cases,
-        one_line=failures.one_line,
+        stages=stages,
+        cases=cases,
+        outputs=outputs,
+        bars=bars,
         worst_bars=failures.worst_bars,
         caret=caret,
         count_operations=operations_view.operations,
     )
     return environment.get_template("verdict.html.j2").render(
         verdict=verdict,
-        look=failures.first_look(verdict),
+        look=stages.first_look(verdict),
         source=source_rows(verdict),
         worst=worst_lines(verdict),
         operations=operation_rows(verdict),
     )
 
 
-def caret(finding: Finding | dict[str, Any]) -> str:
+def caret(where: Side | Diagnostic) -> str:
     """A source line with a caret below it."""
-    get = finding.get if isinstance(finding, dict) else lambda name, default: getattr(finding, name, default)
-    source, column = str(get("source_line", "")), int(get("column", 0))
-    shown = source.expandtabs(4).rstrip()
-    return f"{shown}\n{' ' * source_view.caret_offset(source, column)}^"
+    shown = where.source_line.expandtabs(4).rstrip()
+    return f"{shown}\n{' ' * source_view.caret_offset(where.source_line, where.column)}^"
 
 
 def _margin(verdict: Verdict) -> dict[int, source_view.MarginLine]:
@@ -70,7 +73,7 @@ def _margin(verdict: Verdict) -> dict[int, source_view.MarginLine]:
 def worst_lines(verdict: Verdict) -> list[dict[str, Any]]:
     """The lines that cost most, with what is wrong with each."""
     return [
-        {"line": line.line, "source": line.source.strip(), "advice": source_view.advice(line)}
+        {"line": line.line, "source": line.source.strip(), "advice": line.waste}
         for line in source_view.worst(_margin(verdict))
     ]
 
@@ -82,7 +85,7 @@ def operation_rows(verdict: Verdict) -> dict[str, Any]:
         return {}
     lines = [*operations_view.computing(stage.lines), *operations_view.diverging(stage.lines)]
     return {
-        "sentence": operations_view.sentence(stage.totals),
+        "sentence": counters.operations(stage.totals),
         "lines": list({line.line: line for line in sorted(lines, key=lambda line: line.line)}.values()),
     }
 

@@ -5,16 +5,13 @@ One test suite for each stage; a test case for each case, finding or bar, and on
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.present import failures, words
-from grader.verdict import ERROR, FAILED, SKIPPED, Finding, Stage, Verdict
-
-# XML 1.0 has no place for these, not even escaped; kernels print what they like.
-NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from grader.verdict import ERROR, FAILED, SKIPPED, Stage, Verdict
+from grader.wording import bars, cases, stages
+from grader.wording import findings as finding_words
 
 
 def save_junit(verdict: Verdict, path: str | Path) -> None:
@@ -27,7 +24,7 @@ def save_junit(verdict: Verdict, path: str | Path) -> None:
 
 def junit_xml(verdict: Verdict) -> str:
     """The XML text."""
-    root = ET.Element("testsuites", name=_clean(verdict.exercise), time=f"{verdict.seconds:.3f}")
+    root = ET.Element("testsuites", name=verdict.exercise, time=f"{verdict.seconds:.3f}")
     for stage in verdict.stages:
         root.append(_suite(verdict, stage))
     for counter in ("tests", "failures", "errors", "skipped"):
@@ -39,7 +36,7 @@ def junit_xml(verdict: Verdict) -> str:
 def _suite(verdict: Verdict, stage: Stage) -> ET.Element:
     suite = ET.Element(
         "testsuite",
-        name=f"{_clean(verdict.exercise)}.{stage.name}",
+        name=f"{verdict.exercise}.{stage.name}",
         time=f"{stage.seconds:.3f}",
         timestamp=verdict.started.partition("+")[0],
     )
@@ -54,7 +51,7 @@ def _suite(verdict: Verdict, stage: Stage) -> ET.Element:
         "isolation": verdict.isolation,
     }
     for name, value in facts.items():
-        ET.SubElement(properties, "property", name=name, value=_clean(value))
+        ET.SubElement(properties, "property", name=name, value=value)
     class_name = f"{verdict.exercise.replace('/', '.')}.{stage.name}"
     for item in _test_cases(stage, class_name):
         suite.append(item)
@@ -68,51 +65,34 @@ def _test_cases(stage: Stage, class_name: str) -> list[ET.Element]:
     made: list[ET.Element] = []
     for case in stage.cases:
         item = _test_case(class_name, f"{case.name} ({case.dtype})", case.seconds)
-        text = case.text or "\n".join(output.text for output in case.outputs if output.text)
-        _outcome(item, case.status, failures.one_line(case), text)
+        _outcome(item, case.status, cases.in_short(case), cases.text(case))
         if case.printed:
-            ET.SubElement(item, "system-out").text = _clean(case.printed)
+            ET.SubElement(item, "system-out").text = case.printed
         made.append(item)
     for finding in stage.findings:
         item = _test_case(class_name, f"{finding.check} {Path(finding.file).name}:{finding.line}", 0.0)
-        _outcome(item, FAILED, finding.message, finding_text(finding))
+        _outcome(item, FAILED, finding_words.message(finding), finding_words.text(finding))
         made.append(item)
     for bar in stage.bars:
         item = _test_case(class_name, bar.expression, 0.0)
-        limit = f"at most {bar.at_most:g}" if bar.at_most is not None else f"at least {bar.at_least or 0:g}"
         if not bar.passed:
-            _outcome(item, FAILED, f"{bar.value:.4g}, {limit} is allowed", bar.text or bar.look)
+            _outcome(item, FAILED, f"{bars.value(bar)}, not {bars.limit(bar)}", bars.text(bar))
         made.append(item)
     if not made or (stage.status in (FAILED, ERROR) and all(len(item) == 0 for item in made)):
-        item = _test_case(class_name, words.STAGE_TITLES.get(stage.name, stage.name), stage.seconds)
+        item = _test_case(class_name, stages.title(stage), stage.seconds)
         diagnostics = "\n".join(f"{d.file}:{d.line}:{d.column}: {d.severity}: {d.message}" for d in stage.diagnostics)
-        _outcome(item, stage.status, stage.summary, stage.text or diagnostics)
+        _outcome(item, stage.status, stages.summary(stage), stages.text(stage) or diagnostics)
         made.insert(0, item)
     return made
 
 
 def _test_case(class_name: str, name: str, seconds: float) -> ET.Element:
-    return ET.Element("testcase", classname=_clean(class_name), name=_clean(name), time=f"{seconds:.3f}")
+    return ET.Element("testcase", classname=class_name, name=name, time=f"{seconds:.3f}")
 
 
 def _outcome(item: ET.Element, status: str, message: str, text: str) -> None:
     tag = {FAILED: "failure", ERROR: "error", SKIPPED: "skipped"}.get(status)
     if tag:
-        outcome = ET.SubElement(item, tag, message=_clean(message))
+        outcome = ET.SubElement(item, tag, message=message)
         if text and tag != "skipped":
-            outcome.text = _clean(text)
-
-
-def finding_text(finding: Finding) -> str:
-    """A finding over several lines, as plain text."""
-    if finding.text:
-        return finding.text
-    place = words.place(finding.block, finding.thread)
-    lines = [finding.message, f"{finding.file}:{finding.line}" + (f", {place}" if place else "")]
-    if finding.source_line.strip():
-        lines.append(f"    {finding.source_line.strip()}")
-    return "\n".join(lines)
-
-
-def _clean(text: str) -> str:
-    return NOT_XML.sub("�", text)
+            outcome.text = text

@@ -11,35 +11,17 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from grader.present import words
 from grader.verdict import SourceLine
+from grader.wording import words
+from grader.wording.counters import WARP
 
 MOST = 4
 """Lines of each kind that are shown: those that compute most, and those in which most lanes stand aside."""
-WARP = 32
 
 
 def counted(totals: Mapping[str, float]) -> bool:
     """Whether operations were counted at all."""
     return "flops" in totals
-
-
-def sentence(totals: Mapping[str, float]) -> str:
-    """Operations, what the task's formula says, how many there are for each byte moved, and the lanes that took part."""
-    flops, tensor = totals["flops"], totals.get("tensor_operations", 0)
-    kinds = [words.count(flops, "floating-point operation")] if flops else []
-    if tensor:
-        kinds.append(f"{tensor:,.0f} on tensor cores")
-    if totals.get("special_functions"):
-        kinds.append(words.count(totals["special_functions"], "special function"))
-    work = words.listed(kinds) if kinds else "No floating-point operations"
-    if flops + tensor and totals.get("flops_needed"):
-        work += f" (the task's formula: {totals['flops_needed']:,.0f})"
-    parts = [work]
-    if flops + tensor and totals.get("global_bytes"):
-        parts.append(f"{(flops + tensor) / totals['global_bytes']:.3g} operations for each byte of global memory")
-    parts.append(f"{totals.get('active_lanes', 0):.3g} of {WARP} lanes take part on average")
-    return "; ".join(parts) + "."
 
 
 def computing(lines: Sequence[SourceLine]) -> list[SourceLine]:

@@ -5,10 +5,10 @@ The picture holds nothing that changes from run to run: no time and no machine.
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import re
 
+from msgspec import structs
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
@@ -53,8 +53,8 @@ def picture(verdict: Verdict, command: str, width: int = theme.WIDTH) -> str:
 
 def timeless(verdict: Verdict) -> Verdict:
     """The verdict without what changes from run to run and from machine to machine: times, and whether nvcc is there."""
-    stages = [dataclasses.replace(stage, seconds=0.0) for stage in verdict.stages]
+    stages = [structs.replace(stage, seconds=0.0) for stage in verdict.stages]
     for stage in stages:
         if stage.name == "builds" and stage.passed:
             stage.summary, stage.resources = "compiles", []
-    return dataclasses.replace(verdict, stages=stages, seconds=0.0, isolation_note="")
+    return structs.replace(verdict, stages=stages, seconds=0.0, isolation_note="")

@@ -13,8 +13,9 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from grader.present import words
 from grader.verdict import Finding, SourceLine
+from grader.wording import counters, words
+from grader.wording.findings import message
 
 CONTEXT = 2
 """Lines kept around one that has counters or a finding."""
@@ -48,6 +49,11 @@ class MarginLine:
         return self.wavefronts / self.ideal_wavefronts if self.ideal_wavefronts else 1.0
 
     @property
+    def waste(self) -> str:
+        """What is wrong with the line, in a sentence."""
+        return counters.waste(self.sector_ratio, self.ways)
+
+    @property
     def excess_bytes(self) -> float:
         """Traffic that a better access pattern would save: 32 bytes a sector, 128 a wavefront."""
         return 32 * max(0.0, self.sectors - self.ideal_sectors) + 128 * max(
@@ -64,16 +70,16 @@ def margin_lines(lines: Iterable[SourceLine], findings: Sequence[Finding] = ()) 
     """The margin by line number. All lines are taken to be of one file (see ``main_file``)."""
     margin: dict[int, MarginLine] = {}
     for line in lines:
-        counters = line.counters
+        counted = line.counters
         entry = margin.setdefault(line.line, MarginLine(line.line, line.source))
-        entry.sectors += counters.get("sectors", 0)
-        entry.ideal_sectors += counters.get("ideal_sectors", 0)
-        entry.wavefronts += counters.get("shared_wavefronts", 0)
-        entry.ideal_wavefronts += counters.get("ideal_shared_wavefronts", 0)
+        entry.sectors += counted.get("sectors", 0)
+        entry.ideal_sectors += counted.get("ideal_sectors", 0)
+        entry.wavefronts += counted.get("shared_wavefronts", 0)
+        entry.ideal_wavefronts += counted.get("ideal_shared_wavefronts", 0)
     for finding in findings:
         if finding.line:
             entry = margin.setdefault(finding.line, MarginLine(finding.line, finding.source_line))
-            entry.carets.append((finding.column, finding.message))
+            entry.carets.append((finding.column, message(finding)))
     return margin
 
 
@@ -91,16 +97,6 @@ def worst(margin: dict[int, MarginLine], most: int = 3) -> list[MarginLine]:
     return sorted(wasteful, key=lambda line: (-line.excess_bytes, line.line))[:most]
 
 
-def advice(line: MarginLine) -> str:
-    """What is wrong with a line, in one sentence."""
-    parts = []
-    if line.sectors > line.ideal_sectors:
-        parts.append(f"moves {line.sector_ratio:.3g} times the sectors that its data fill")
-    if line.wavefronts > line.ideal_wavefronts:
-        parts.append(f"{line.ways:.3g}-way bank conflict")
-    return "; ".join(parts)
-
-
 def render_worst(margin: dict[int, MarginLine], file: str, most: int = 3) -> RenderableType | None:
     """The worst lines with what is wrong with each; None when no line wastes anything."""
     lines = worst(margin, most)
@@ -108,7 +104,7 @@ def render_worst(margin: dict[int, MarginLine], file: str, most: int = 3) -> Ren
         return None
     rows = []
     for line in lines:
-        rows.append(Text.assemble(("  ", ""), (f"{file}:{line.line}", "title"), ("  " + advice(line), "")))
+        rows.append(Text.assemble(("  ", ""), (f"{file}:{line.line}", "title"), ("  " + line.waste, "")))
         if line.source.strip():
             rows.append(Text("      " + line.source.strip(), style="code", no_wrap=True, overflow="ellipsis"))
     return Group(*rows)

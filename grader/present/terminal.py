@@ -10,9 +10,10 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from grader.present import failures, operations_view, source_view, theme, timings, words
+from grader.present import failures, operations_view, source_view, theme, timings
 from grader.present.failures import indented, paragraph
 from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Verdict
+from grader.wording import counters, stages, words
 
 NextStep = tuple[str, str]
 """A command that the reader can type now, and what it does."""
@@ -53,7 +54,7 @@ def render(
     for stage in verdict.stages:
         details = stage_details(verdict, stage, width, verbose, ascii_only)
         if details:
-            title = words.STAGE_TITLES.get(stage.name, stage.name)
+            title = stages.title(stage)
             rule = Rule(
                 Text(title, style="bad.title" if stage.status == FAILED else "title"),
                 align="left",
@@ -104,24 +105,11 @@ def stage_table(verdict: Verdict, ascii_only: bool) -> RenderableType:
         style = theme.STATUS_STYLE.get(stage.status, "")
         table.add_row(
             Text(theme.mark(stage.status, ascii_only), style=style),
-            Text(words.STAGE_TITLES.get(stage.name, stage.name), style="quiet" if stage.status == SKIPPED else "title"),
-            Text(stage.summary or default_summary(stage), style="" if stage.status in (PASSED, FAILED) else style),
+            Text(stages.title(stage), style="quiet" if stage.status == SKIPPED else "title"),
+            Text(stages.summary(stage), style="" if stage.status in (PASSED, FAILED) else style),
             words.duration(stage.seconds) if stage.status != SKIPPED and stage.seconds >= 0.05 else "",
         )
     return indented(table, expand=True)
-
-
-def default_summary(stage: Stage) -> str:
-    """A line for a stage that says nothing about itself."""
-    if stage.cases:
-        passed = sum(case.passed for case in stage.cases)
-        return f"{passed} of {words.count(len(stage.cases), 'case')} passed"
-    if stage.bars:
-        passed = sum(bar.passed for bar in stage.bars)
-        return f"{passed} of {words.count(len(stage.bars), 'bar')} met"
-    if stage.name == "safe":
-        return words.count(len(stage.findings), "finding") if stage.findings else "no finding"
-    return {SKIPPED: "not run"}.get(stage.status, stage.status)
 
 
 def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, ascii_only: bool) -> list[RenderableType]:
@@ -130,15 +118,15 @@ def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
     failed = stage.status not in (PASSED, SKIPPED)
     if failed and stage.diagnostics:
         rows += failures.render_diagnostics(stage.diagnostics, ascii_only)
-    if failed and failures.failing_cases(stage):
+    if failed and stages.failing_cases(stage):
         safe = verdict.stage("safe")
         rows += failures.render_cases(stage, verbose, ascii_only, findings_follow=bool(safe and safe.findings))
     if failed and stage.findings:
         rows += failures.render_findings(stage.findings, verbose, ascii_only)
     if stage.bars and (failed or verbose):
         rows += failures.render_bars(stage.bars, ascii_only)
-    if failed and stage.text and not rows:
-        rows.append(paragraph(stage.text))
+    if failed and stage.message and not rows:
+        rows.append(paragraph(stage.message))
     if stage.lines and (failed or verbose):
         rows += counters_view(verdict, stage, width, verbose, ascii_only)
     if stage.resources and verbose:
@@ -164,7 +152,7 @@ def counters_view(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
     if verbose and source:
         rows += [Text(""), source_view.render_source(source, margin, width, ascii_only=ascii_only)]
     if verbose and operations_view.counted(stage.totals):
-        rows += [Text(""), Text("  What it computes", style="title"), paragraph(operations_view.sentence(stage.totals))]
+        rows += [Text(""), Text("  What it computes", style="title"), paragraph(counters.operations(stage.totals))]
         rows.append(indented(operations_view.table(lines), expand=True))
     if verbose and stage.note:
         rows += [Text(""), paragraph(stage.note, style="quiet")]
@@ -206,15 +194,15 @@ def closing(verdict: Verdict, next_steps: Sequence[NextStep], width: int) -> lis
     elif verdict.exit_code == 2:
         last = Text.assemble(("  Not graded", "warn"))
         stage = verdict.failed_stage
-        last.append(f"  {stage.summary}" if stage and stage.summary else "  the grader could not judge this file")
+        last.append(f"  {stages.summary(stage)}" if stage else "  the grader could not judge this file")
     else:
         last = Text.assemble(("  Not passed yet", "bad"))
         stage = verdict.failed_stage
-        last.append(f"  stops at {words.STAGE_TITLES.get(stage.name, stage.name)}" if stage else "")
+        last.append(f"  stops at {stages.title(stage)}" if stage else "")
     if verdict.seconds >= 0.05:
         last.append(f"  ({words.duration(verdict.seconds)})", style="quiet")
     rows.append(last)
-    look = failures.first_look(verdict)
+    look = stages.first_look(verdict)
     if look:
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(no_wrap=True, style="title")

@@ -15,7 +15,8 @@ from grader.present.failures import indented, paragraph
 from grader.verdict import Timing
 
 if TYPE_CHECKING:
-    from grader.timing.bench import BenchReport, Machine
+    from grader.timing.bench import BenchReport
+    from grader.timing.machine import Machine
 
 
 def percentiles_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> RenderableType:
@@ -47,7 +48,7 @@ def render_timings(timings: Sequence[Timing]) -> list[RenderableType]:
     verified = [timing for timing in timings if timing.verified_us is not None]
     if verified:
         cells = [
-            [t.name, t.dtype, microseconds(t.verified_us), f"+- {microseconds(t.verified_off_us)}"] for t in verified
+            [t.name, t.dtype, microseconds(t.verified_us), f"+- {microseconds(t.verified_error_us)}"] for t in verified
         ]
         widths = [max(map(len, column)) for column in zip(*cells)]
         rows.append(Text("The times that count, by the grader's own clock, each set of inputs new:", style="quiet"))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from grader.verdict import texts
+
 MOST_BYTES = 16384
 """Of an answer, as in ``source/wire.h``."""
 
@@ -156,5 +158,5 @@ def _shown(text: str) -> str:
 
 def clean(text: str, most: int = MOST_PRINTED) -> str:
     """A text of the child made safe to show in a terminal: no control characters, and not endless."""
-    kept = "".join(c if c in "\n\t" or (c.isprintable() and c != "\x7f") else "\ufffd" for c in text[: most + 1])
-    return kept[:most] + "\n... (more was printed)" if len(text) > most else kept
+    kept = texts.clean(text[:most], most)
+    return kept + "\n... (more was printed)" if len(text) > most else kept

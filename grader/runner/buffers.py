@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.course.task import ITEM_BYTES, Call, torch_dtype
+from grader.course.task import Call
 from grader.errors import GraderError
+from grader.source.dtypes import DTYPES, ITEM_BYTES, torch_dtype
 from grader.source.prototype import Parameter
 
 GUARD_BYTES = 4096
@@ -92,8 +93,8 @@ class Buffers:
         part = bytearray(memoryview(content)[place.start : place.start + place.bytes])
         return torch.frombuffer(part, dtype=dtype).reshape(place.shape)
 
-    def damaged_guards(self, content: bytes) -> dict[str, str]:
-        """Outputs beside which something was written, and where."""
+    def damaged_guards(self, content: bytes) -> dict[str, int]:
+        """Outputs beside which something was written: how many elements past the end, negative before the start."""
         damage = {}
         for name, place in self.outputs.items():
             before = slice(place.start - GUARD_BYTES, place.start)
@@ -101,11 +102,10 @@ class Buffers:
             item = ITEM_BYTES[place.dtype]
             if content[after] != self.poison[after]:
                 first = next(i for i, (a, b) in enumerate(zip(content[after], self.poison[after])) if a != b)
-                damage[name] = f"{first // item} elements past the end of {name}"
+                damage[name] = first // item
             elif content[before] != self.poison[before]:
                 changed = [i for i, (a, b) in enumerate(zip(content[before], self.poison[before])) if a != b]
-                distance = math.ceil((GUARD_BYTES - changed[-1]) / item)
-                damage[name] = f"{distance} element{'s' if distance != 1 else ''} before the start of {name}"
+                damage[name] = -math.ceil((GUARD_BYTES - changed[-1]) / item)
         return damage
 
     def lines(self, call: Call, parameters: Sequence[Parameter]) -> list[str]:
@@ -182,30 +182,9 @@ def as_bytes(tensor: Any) -> memoryview:
 
 def pack(parameter: Parameter, value: Any) -> bytes:
     """The bytes of a number as the launcher's parameter type holds it."""
-    import struct
-
-    formats = {
-        "int": "i",
-        "unsigned": "I",
-        "unsigned int": "I",
-        "long long": "q",
-        "long": "q",
-        "int64_t": "q",
-        "size_t": "Q",
-        "unsigned long long": "Q",
-        "float": "f",
-        "double": "d",
-        "bool": "?",
-        "int32_t": "i",
-        "uint32_t": "I",
-    }
-    kind = parameter.type.replace("const ", "").strip()
-    if kind not in formats:
-        raise GraderError(f"the task passes {parameter.name} as {parameter.type}, which the runner cannot pass")
-    code = formats[kind]
     try:
-        return struct.pack(code, value if code in "fd?" else int(value))
-    except (struct.error, ValueError, TypeError) as error:
+        return bytes(DTYPES[parameter.dtype].value(value))
+    except (ValueError, TypeError, OverflowError) as error:
         raise GraderError(f"{parameter.name} = {value!r} does not fit into {parameter.type}: {error}") from error
 
 

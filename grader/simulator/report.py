@@ -49,14 +49,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from grader.simulator import finding_text, report_format
+from msgspec import structs
+
+from grader.simulator import report_format
 from grader.simulator.disassembly import operations_of
-from grader.simulator.findings import Side, SimulatorFinding
 from grader.simulator.library import INCLUDE_DIR
 from grader.simulator.symbolize import UNKNOWN, Location, Symbolizer, symbolizer
 from grader.source import course_headers
+from grader.verdict import SourceLine
+from grader.verdict.finding import Finding, Memory, Side, Space, merged
 
 
 @dataclass
@@ -172,7 +174,7 @@ class TracedRequest:
 class Report:
     """What the simulator found and counted."""
 
-    findings: list[SimulatorFinding] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     lines: list[LineCounters] = field(default_factory=list)
     kernels: list[KernelCounters] = field(default_factory=list)
     totals: dict[str, float] = field(default_factory=dict)
@@ -186,6 +188,14 @@ class Report:
         """The report in libsim's JSON, or ``MadeUp``. ``library`` is the kernel library, ``source`` the learner's file."""
         data = report_format.read(text)
         return _Reader(data, Path(library), Path(source) if source is not None else None).read()
+
+    @property
+    def source_lines(self) -> list[SourceLine]:
+        """The counters of the source lines as the verdict has them, in the order of the file."""
+        return [
+            SourceLine(line.file, line.line, line.source, {name: float(value) for name, value in line.counters.items()})
+            for line in self.lines
+        ]
 
     def requests(self, line: int) -> list[TracedRequest]:
         """The recorded requests of a source line."""
@@ -353,77 +363,76 @@ class _Reader:
 
     # -- findings --
 
-    def _findings(self) -> list[SimulatorFinding]:
-        merged: dict[tuple[Any, ...], SimulatorFinding] = {}
-        for data in self.data.findings:
-            finding = self._finding(data)
-            key = _identity(finding)
-            if key in merged:
-                merged[key].count += finding.count
-            else:
-                merged[key] = finding
-        findings = list(merged.values())
+    def _findings(self) -> list[Finding]:
+        findings = merged(self._finding(data) for data in self.data.findings)
         # A race often shows as a read of what was not yet written, too: one fault, one finding.
-        races = {(f.tensor, place) for f in findings if f.check == "racecheck" for place in _places(f)}
-        findings = [f for f in findings if f.kind != "uninitialised_read" or (f.tensor, (f.file, f.line)) not in races]
+        races = {(_name(f), place) for f in findings if f.check == "racecheck" for place in f.places}
+        findings = [f for f in findings if f.kind != "uninitialised_read" or (_name(f), f.place) not in races]
         # An index out of an array's bounds that also leaves the memory is told by memory, with the distance.
-        outside = {(f.file, f.line) for f in findings if f.kind == "out_of_bounds"}
-        return [f for f in findings if f.kind != "index_out_of_bounds" or (f.file, f.line) not in outside]
+        outside = {f.place for f in findings if f.kind == "out_of_bounds"}
+        return [f for f in findings if f.kind != "index_out_of_bounds" or f.place not in outside]
 
-    def _side(self, data: report_format.Side) -> Side:
+    def _place(self, data: report_format.Side) -> Location:
         offset = self.offsets.get(data.site)
         place = self.symbols.with_column(offset) if offset is not None else UNKNOWN
         if not place.line and data.fallback in self.offsets:
             place = self.symbols.with_column(self.offsets[data.fallback])
         if not place.line and data.line:  # compilers merge calls and forget their lines
             place = Location(self.symbols.file_name, data.line)
+        return place
+
+    def _side(self, data: report_format.Side, place: Location, size: int, memory: Memory | None) -> Side:
         return Side(
-            place.file,
-            place.line,
-            place.column,
-            self._source_line(place),
-            data.access,
-            data.block,
-            data.thread,
-            place.inside,
+            access=data.access,
+            bytes=size,
+            memory=memory,
+            file=place.file,
+            line=place.line,
+            column=place.column,
+            source_line=self._source_line(place),
+            block=data.block,
+            thread=data.thread,
+            inside=place.inside,
         )
 
-    def _finding(self, data: report_format.Finding) -> SimulatorFinding:
-        side = self._side(data)
-        other = self._side(data.other) if data.other else None
-        if other and data.check == "racecheck" and (other.file, other.line) < (side.file, side.line):
-            # Which side came first is chance; the order of the source is not.
-            side, other = other, side
-        if other and data.other and other.place == side.place and data.line and data.other.line and not side.inside:
+    def _finding(self, data: report_format.Finding) -> Finding:
+        """The finding as the verdict has it: the only place that knows what the runtime's members mean for which kind."""
+        place, other_place = self._place(data), self._place(data.other) if data.other else UNKNOWN
+        if data.other and data.line and data.other.line and _at(place) == _at(other_place) and not place.inside:
             # One merged call for two barriers: the source says which lines they are on (in a header, the header's).
-            for this, line in ((side, data.line), (other, data.other.line)):
-                this.line, this.column = line, 0
-                this.source_line = self._source_line(Location(this.file, line))
-        memory = data.memory
-        detail = self._name_sites(data.detail)
-        told = finding_text.describe(data.check, data.kind, side, other, memory, data, detail)
-        finding = SimulatorFinding(
+            place, other_place = Location(place.file, data.line), Location(other_place.file, data.other.line)
+        memory = _memory(data.memory)
+        threads = data.kind == "barrier_after_exit"  # whose ``bytes`` are the threads of the block
+        size = 0 if threads else data.bytes
+        side, other = self._side(data, place, size, memory), None
+        if data.other and (other_place.line or data.other.block is not None):
+            other = self._side(data.other, other_place, size, memory)
+            if data.check == "racecheck" and other.place < side.place:
+                # Which side came first is chance; the order of the source is not.
+                side, other = other, side
+        number, address, total, elements, detail = data.number, data.data, 0, [], self._name_sites(data.detail)
+        if threads:
+            total = data.bytes
+        elif data.kind == "index_out_of_bounds":
+            number, address = data.data - (1 << 64) if data.data >> 63 else data.data, 0
+        elif data.kind == "output_not_written" and memory is not None:
+            item = memory.element_bytes or 1
+            flat = [int(number) for number in data.detail.split(",")]
+            total, detail = memory.bytes // item, ""
+            elements = [memory.index_at(number * item) or [number] for number in flat]
+        return Finding(
+            **structs.asdict(side),
             check=data.check,
             kind=data.kind,
-            message=told.message,
-            advice=told.advice,
-            file=side.file,
-            line=side.line,
-            column=side.column,
-            source_line=side.source_line,
-            access=side.access,
-            bytes=data.bytes,
-            block=side.block,
-            thread=side.thread,
+            other=other,
+            number=number,
+            total=total,
+            address=address,
+            elements=elements,
+            detail=detail,
             kernel=data.kernel,
-            tensor=memory.name or memory.kind if memory else "",
-            element=finding_text.element_of(memory) if memory else None,
             count=data.count,
         )
-        if other and (other.line or other.block is not None):
-            finding.other = {**dataclasses.asdict(other), "message": told.other}
-            del finding.other["inside"]  # the message says it
-        return finding
 
     def _name_sites(self, text: str) -> str:
         """``{site 7 line 31}`` becomes ``flash_attention.cu:31``."""
@@ -465,20 +474,23 @@ def _source_lines(file: str) -> Sequence[str]:
         return ()
 
 
-def _places(finding: SimulatorFinding) -> list[tuple[str, int]]:
-    places = [(finding.file, finding.line)]
-    if finding.other:
-        places.append((finding.other["file"], finding.other["line"]))
-    return places
+def _at(place: Location) -> tuple[str, int, str]:
+    return Path(place.file).name, place.line, place.inside
 
 
-def _identity(finding: SimulatorFinding) -> tuple[Any, ...]:
-    """What makes two findings the same one. Of a race, the order of the two sides does not matter."""
-    if finding.check == "racecheck":
-        return (finding.check, frozenset(_places(finding)), finding.tensor)
-    # Without a line there is only what it says.
-    told = "" if finding.line else finding.message
-    return (finding.check, finding.kind, finding.file, finding.line, finding.tensor, finding.access, told)
+def _name(finding: Finding) -> str:
+    return finding.memory.name or finding.memory.kind if finding.memory else ""
+
+
+_SPACES: dict[str, Space] = {"__shared__": "shared", "dynamic shared": "shared", "__constant__": "constant"}
+
+
+def _memory(data: report_format.Memory | None) -> Memory | None:
+    if data is None:
+        return None
+    facts = {name: getattr(data, name) for name in data.__struct_fields__ if name != "id"}
+    memory = Memory(**facts, space=_SPACES.get(data.kind, "global"))
+    return structs.replace(memory, index=memory.index_at(memory.offset))
 
 
 _NO_SUM = ("file", "line", "source", "worst_ways")

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from grader.errors import GraderError
+from grader.verdict.texts import clean
 
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 """Of things that happened, bytes, and places in a library."""
@@ -26,7 +27,7 @@ Triple = Annotated[list[Small], Meta(min_length=3, max_length=3)]
 Name = Annotated[str, Meta(max_length=64)]
 KernelName = Annotated[str, Meta(max_length=256)]
 MOST = 1 << 20
-"""Entries of a list."""
+"""Entries of a list, or characters of a text."""
 
 _RACES = ("within_warp", "within_block", "between_blocks", "copy_not_awaited", "missing_proxy_fence")
 _ABOUT_MEMORY = (
@@ -41,11 +42,6 @@ _ABOUT_MEMORY = (
 """Kinds of findings whose sentences name the memory."""
 
 
-def _clean(text: str) -> str:
-    """Without control characters, which terminals would obey, and halves of characters, which no file can hold."""
-    return text if text.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
-
-
 class _Part(msgspec.Struct, forbid_unknown_fields=True):
     """A JSON object of known members."""
 
@@ -53,7 +49,7 @@ class _Part(msgspec.Struct, forbid_unknown_fields=True):
         for name in self.__struct_fields__:
             value = getattr(self, name)
             if isinstance(value, str):
-                setattr(self, name, _clean(value))
+                setattr(self, name, clean(value, MOST))
             elif isinstance(value, int) and value >= 1 << 64:
                 raise ValueError(f"{name} has more than 64 bits")
 
@@ -176,7 +172,7 @@ class Report(_Part):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.modules = [_clean(module) for module in self.modules]
+        self.modules = [clean(module, MOST) for module in self.modules]
         if any(module >= len(self.modules) for _, module, _ in self.sites):
             raise ValueError("a site in no module")
 

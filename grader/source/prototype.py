@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from grader.errors import BuildError
 from grader.source.tokens import Source, Token, closing, join, split_commas
 
-# Spellings of each scalar type, without const and blanks in a fixed order. The names are torch's, shortened.
+# Spellings of each type of ``source/dtypes.py``, without const, words in alphabetical order.
 _DTYPES = {
     "float": "f32",
     "double": "f64",
@@ -69,24 +69,6 @@ _DTYPES = {
     "nv_bfloat162": "bf16",
     "__nv_fp8_e4m3": "f8e4m3",
     "__nv_fp8_e5m2": "f8e5m2",
-}
-
-# The C++ type that a dtype is written as in an exercise's prototype ("{T}").
-DTYPE_TO_TYPE = {
-    "f32": "float",
-    "f64": "double",
-    "f16": "__half",
-    "bf16": "__nv_bfloat16",
-    "i8": "signed char",
-    "u8": "unsigned char",
-    "i16": "short",
-    "i32": "int",
-    "u32": "unsigned int",
-    "i64": "long long",
-    "u64": "unsigned long long",
-    "bool": "bool",
-    "f8e4m3": "__nv_fp8_e4m3",
-    "f8e5m2": "__nv_fp8_e5m2",
 }
 
 _ARITHMETIC_WORDS = {"signed", "unsigned", "int", "long", "short", "char", "double", "float", "bool"}

@@ -17,18 +17,15 @@ from __future__ import annotations
 
 import datetime
 import functools
-import json
-import math
 import os
 import platform
-import re
 import secrets
-import subprocess
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from grader.building.build import compile_kernel
 from grader.course import Course, Entry
@@ -40,46 +37,16 @@ from grader.runner.client import Child
 from grader.runner.gpu import gpu_architecture
 from grader.runner.program import build_runner
 from grader.source.prototype import parse_prototype, require_launcher
-from grader.timing.floor import Limits, limits_of_gpu
+from grader.timing.events import WARMUP, percentiles, runs_for, time_on_gpu
+from grader.timing.machine import Machine, measure_machine, roofline
 from grader.verdict import Timing
 
-RECORD_VERSION = 1
-RECORD, RECORDED_GPU = "h200.json", "H200"
-"""Beside each lesson, and of which GPU it is."""
 GPU = "cuda"
 GPU_CLOCK = "GPU"
 HOST_CLOCK = "host time of the simulator, not a GPU's time"
 
-BUDGET_US = 300_000.0
-"""GPU time that the timed runs of one size should take together."""
-
-MOST_RUNS, FEWEST_RUNS, WARMUP = 400, 20, 5
 MOST_SETS = 16
 TIMEOUT = 120.0
-
-
-@dataclass
-class Machine:
-    """What was measured on, and what it can do at most."""
-
-    device: str
-    driver: str = ""
-    python: str = platform.python_version()
-    torch: str = ""
-    cuda: str = ""
-    compiler: str = ""
-    l2_bytes: int = 0
-    copy_gigabytes_per_second: float | None = None
-    product_gigaflops: dict[str, float] = field(default_factory=dict)
-    """Speed of torch's matrix product, by dtype."""
-    peak_gigabytes_per_second: float | None = None
-    peak_gigaflops: float | None = None
-    """What the device's clocks allow at most: see ``grader.timing.floor``."""
-
-    def limits(self) -> Limits:
-        """What no kernel can exceed here."""
-        memory, arithmetic = self.peak_gigabytes_per_second or math.inf, self.peak_gigaflops or math.inf
-        return Limits(memory * 1e9, arithmetic * 1e9, self.l2_bytes)
 
 
 @dataclass
@@ -96,7 +63,8 @@ class BenchReport:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        return asdict(self)
+        kept: dict[str, Any] = msgspec.to_builtins(self)
+        return kept
 
 
 def bench(
@@ -138,167 +106,6 @@ def bench(
         date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         command=command or f"grader bench {entry.name} --device {device}",
     )
-
-
-def check_recordable(device: str, gpu: str, file: Path | None = None) -> None:
-    """Whether figures of a device may be kept: beside the lessons stand those of one GPU, which say its name."""
-    if device != "cuda":
-        raise GraderError("only times of a real GPU are recorded", "Use --device cuda.")
-    if file is None and not re.search(rf"\b{RECORDED_GPU}\b", gpu):
-        raise GraderError(
-            f"lessons/*/{RECORD} holds figures of an {RECORDED_GPU}; this is an {gpu}",
-            "--record-in FILE keeps them in a file of their own.",
-        )
-
-
-def record(report: BenchReport, entry: Entry, file: Path | None = None) -> Path:
-    """Keep a report beside the day's lesson, or in a file of one's own, in place of the exercise's earlier one."""
-    check_recordable(report.device, report.machine.device, file)
-    path = file or entry.root / "lessons" / entry.day / RECORD
-    content: dict[str, Any] = {"version": RECORD_VERSION, "exercises": {}}
-    try:
-        if path.exists():
-            known = json.loads(path.read_text(encoding="utf-8"))
-            if known.get("version") == RECORD_VERSION:
-                content = known
-        kept = report.to_dict()
-        for timing in kept["timings"]:
-            for name, value in timing.items():
-                if isinstance(value, float):
-                    timing[name] = float(f"{value:.5g}")
-        content["exercises"][entry.name if file else entry.variable] = kept
-        content["exercises"] = dict(sorted(content["exercises"].items()))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise GraderError(f"cannot record in {path}: {error}") from error
-    return path
-
-
-def recorded(entry: Entry) -> BenchReport | None:
-    """The report that ``record`` kept for an exercise; None when there is none."""
-    path = entry.root / "lessons" / entry.day / RECORD
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8"))["exercises"].get(entry.variable)
-        if kept is None:
-            return None
-        parts = {"machine": Machine(**kept["machine"]), "timings": [Timing(**timing) for timing in kept["timings"]]}
-        return BenchReport(**{**kept, **parts})
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise GraderError(f"{path} cannot be read: {error}", "It is written by `grader bench --record`.") from error
-
-
-def percentiles(microseconds: Sequence[float]) -> dict[str, float]:
-    """Median and the percentiles that a Timing holds, by its field names."""
-    import numpy
-
-    values: Any = numpy.percentile(microseconds, [50, 90, 95, 99])
-    return {"median_us": float(values[0]), **{f"p{p}_us": float(v) for p, v in zip((50, 90, 95, 99), values)}}
-
-
-def roofline(timing: Timing, machine: Machine) -> None:
-    """Fill in rates and percentages from the median."""
-    seconds = timing.median_us * 1e-6
-    if seconds <= 0:
-        return
-    timing.gigabytes_per_second = timing.bytes / seconds * 1e-9
-    floor = 0.0
-    if machine.copy_gigabytes_per_second:
-        timing.percent_of_copy = 100 * timing.gigabytes_per_second / machine.copy_gigabytes_per_second
-        floor = timing.bytes / (machine.copy_gigabytes_per_second * 1e9)
-    if timing.flops:
-        timing.gigaflops_per_second = timing.flops / seconds * 1e-9
-        peak = machine.product_gigaflops.get(timing.dtype)
-        if peak:
-            floor = max(floor, timing.flops / (peak * 1e9))
-    if floor:
-        timing.percent_of_roofline = 100 * floor / seconds
-    torch_times = [t for t in (timing.torch_eager_us, timing.torch_compile_us) if t]
-    if torch_times and timing.median_us:
-        timing.torch_ratio = min(torch_times) / timing.median_us
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# On a GPU
-
-
-def gpu_name() -> str:
-    """As the driver gives it: ``NVIDIA H200``."""
-    import torch
-
-    gpu_architecture()  # the message when there is no GPU
-    return torch.cuda.get_device_properties(0).name
-
-
-def measure_machine() -> Machine:
-    """The GPU's name, its copy bandwidth and the speed of its matrix products."""
-    import torch
-
-    gpu_architecture()  # the message when there is no GPU
-    properties = torch.cuda.get_device_properties(0)
-    limits = limits_of_gpu()
-    machine = Machine(
-        device=properties.name,
-        driver=_driver(),
-        torch=torch.__version__,
-        cuda=str(torch.version.cuda),
-        l2_bytes=limits.l2_bytes,
-        peak_gigabytes_per_second=limits.bytes_per_second * 1e-9,
-        peak_gigaflops=limits.operations_per_second * 1e-9 if math.isfinite(limits.operations_per_second) else None,
-    )
-    words = min(1 << 28, properties.total_memory // 32)
-    source = torch.empty(words, device="cuda").normal_()
-    times = time_on_gpu([functools.partial(torch.empty_like(source).copy_, source)], runs=30)
-    machine.copy_gigabytes_per_second = 2 * 4 * words / (percentiles(times)["median_us"] * 1e-6) * 1e-9
-    del source
-    size = 8192
-    for name, dtype in (("f16", torch.float16), ("bf16", torch.bfloat16), ("f32", torch.float32)):
-        n = size if name != "f32" else size // 2
-        a = torch.randn(n, n, device="cuda").to(dtype)
-        times = time_on_gpu([functools.partial(torch.matmul, a, a)], runs=20)
-        machine.product_gigaflops[name] = 2 * n**3 / (percentiles(times)["median_us"] * 1e-6) * 1e-9
-    torch.cuda.empty_cache()
-    return machine
-
-
-def time_on_gpu(functions: Sequence[Callable[[], Any]], runs: int = 0, flush_bytes: int = 0) -> list[float]:
-    """Microseconds of each run of functions called in turn; ``runs`` 0: as many as the budget allows."""
-    import torch
-
-    other = torch.empty(flush_bytes // 4, dtype=torch.int32, device="cuda") if flush_bytes else None
-    began = time.perf_counter()
-    for warm in range(max(WARMUP, len(functions))):
-        functions[warm % len(functions)]()
-    torch.cuda.synchronize()
-    if not runs:
-        began = time.perf_counter()
-        for warm in range(3):
-            functions[warm % len(functions)]()
-        torch.cuda.synchronize()
-        runs = runs_for((time.perf_counter() - began) / 3 * 1e6)
-    began = time.perf_counter()
-    functions[0]()
-    host_us = (time.perf_counter() - began) * 1e6 + 30
-    torch.cuda.synchronize()
-    begin = [torch.cuda.Event(enable_timing=True) for _ in range(runs)]
-    end = [torch.cuda.Event(enable_timing=True) for _ in range(runs)]
-    # Cycles of a clock of at most 2 GHz; never more than a third of a second.
-    torch.cuda._sleep(int(min(host_us * runs * 2000, 600e6)))
-    for run in range(runs):
-        if other is not None:
-            other.sum()
-        begin[run].record()
-        functions[run % len(functions)]()
-        end[run].record()
-    torch.cuda.synchronize()
-    return [a.elapsed_time(b) * 1e3 for a, b in zip(begin, end)]
-
-
-def runs_for(microseconds: float) -> int:
-    """How many runs of that length fit into the budget."""
-    return int(max(FEWEST_RUNS, min(MOST_RUNS, BUDGET_US / max(microseconds, 1.0))))
 
 
 def _on_gpu(
@@ -455,23 +262,10 @@ def _difference(task: Exercise, call: Call, outputs: dict[str, Any], result: Any
             continue
         mine = outputs[name].to(GPU).reshape(-1).float()
         other = tensor.reshape(-1).float()
-        off = float(torch.linalg.vector_norm(mine - other) / torch.linalg.vector_norm(other).clamp(min=1e-30))
-        if not off <= limit:
-            return f"{name} differs from torch's by {off:.2g} of its norm: is the kernel right at this size?"
+        difference = float(torch.linalg.vector_norm(mine - other) / torch.linalg.vector_norm(other).clamp(min=1e-30))
+        if not difference <= limit:
+            return f"{name} differs from torch's by {difference:.2g} of its norm: is the kernel right at this size?"
     return ""
-
-
-def _driver() -> str:
-    try:
-        command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.splitlines()[0].strip() if done.stdout.strip() else ""
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# On the simulator
 
 
 def _on_simulator(task: Exercise, path: Path, machine: Machine, say: Callable[[str], None]) -> list[Timing]:
@@ -480,7 +274,7 @@ def _on_simulator(task: Exercise, path: Path, machine: Machine, say: Callable[[s
 
     say("building")
     kernel = compile_kernel(path, "cpu", checks=False)
-    machine.compiler, machine.torch = str(kernel.plan.compiler), torch.__version__
+    machine.compiler, machine.torch = str(kernel.plan.compiler), str(torch.__version__)
     case = task.efficient or task.cases[0]
     timings = []
     with Child(build_runner("cpu"), kernel.library, kernel.libsim, {"checks": "0"}) as child:

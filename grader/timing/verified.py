@@ -36,13 +36,15 @@ from pathlib import Path
 from typing import Any
 
 from grader.comparison.compare import compare
-from grader.course.task import Call, Case, Exercise, torch_dtype
+from grader.course.task import Call, Case, Exercise
 from grader.errors import GraderError
 from grader.runner.answers import Ended, why_failed
 from grader.runner.buffers import GUARD_BYTES, Buffers, places, poisoned
 from grader.runner.client import Child, Reply
 from grader.runner.gpu import SharingFailed
+from grader.source.dtypes import torch_dtype
 from grader.timing.floor import Limits
+from grader.wording.outputs import text
 
 NOTHING = Path(__file__).parent.parent / "runner" / "source" / "do_nothing.cu"
 
@@ -59,11 +61,11 @@ SHORTEST_US = 20.0
 """A kernel that runs for less than this is not told from nothing by a clock that stands outside its process."""
 
 
-SURE = 3.0
+SIGNIFICANT = 3.0
 """Standard errors that a time must be away from nothing to be told."""
 
 MARGIN, SLACK_US = 0.9, 30.0
-"""A time is impossible when it is below this share of the physical floor even if ``SURE`` standard errors and what the drift of
+"""A time is impossible when it is below this share of the physical floor even if ``SIGNIFICANT`` standard errors and what the drift of
 a busy machine hides are added to it."""
 
 
@@ -75,10 +77,10 @@ class Measured:
     dtype: str
     microseconds: float = 0.0
     """The median of the sets, less a kernel without work."""
-    off: float = 0.0
+    standard_error: float = 0.0
     """Standard error of that, in microseconds."""
     sets: int = 0
-    sure: bool = False
+    significant: bool = False
     """Whether the kernel ran for so long that the time says something."""
     floor_us: float = 0.0
     """What no kernel can be faster than."""
@@ -153,9 +155,9 @@ class Clock:
             return
         result.microseconds = statistics.median(times) - min(self.null)
         drift = (max(self.null) - min(self.null)) / 2
-        result.off = math.hypot(_error_of_median(times), self._null_spread, drift)
-        result.sure = result.microseconds > max(SHORTEST_US, SURE * result.off)
-        if result.microseconds + SURE * result.off + SLACK_US < MARGIN * result.floor_us:
+        result.standard_error = math.hypot(_error_of_median(times), self._null_spread, drift)
+        result.significant = result.microseconds > max(SHORTEST_US, SIGNIFICANT * result.standard_error)
+        if result.microseconds + SIGNIFICANT * result.standard_error + SLACK_US < MARGIN * result.floor_us:
             result.problem = f"{result.microseconds:.3g} us are less than this GPU can take"
             result.text = (
                 f"At {result.name} ({result.dtype}) it took {result.microseconds:.3g} us; the bytes that must move and the "
@@ -243,7 +245,7 @@ class Clock:
                 return f"{name} is wrong"
             sides: list[Any] = [actual, wanted, unwritten, scales[name]]
             parts = [x.cpu() if torch.is_tensor(x) else x for x in sides]
-            return compare(name, parts[0], parts[1], place.dtype, tolerance, parts[2], parts[3]).text
+            return text(compare(name, parts[0], parts[1], place.dtype, tolerance, parts[2], parts[3]))
         return "The kernel wrote outside its output." if damaged else ""
 
 

@@ -19,8 +19,8 @@ _RESERVED_SHARED = 1024  # bytes of shared memory that CUDA itself takes for eac
 
 
 @dataclass(frozen=True)
-class Gpu:
-    """What one SM of a GPU holds."""
+class SmLimits:
+    """What one SM of a GPU holds, by the GPU's name."""
 
     name: str
     arch: str  # as nvcc names it
@@ -38,14 +38,14 @@ _KB = 1024
 GPUS = {
     gpu.name: gpu
     for gpu in (
-        Gpu("A100", "sm_80", 108, 64, 32, 164 * _KB, 163 * _KB),
-        Gpu("RTX 3090", "sm_86", 82, 48, 16, 100 * _KB, 99 * _KB),
-        Gpu("RTX 4090", "sm_89", 128, 48, 24, 100 * _KB, 99 * _KB),
-        Gpu("L4", "sm_89", 58, 48, 24, 100 * _KB, 99 * _KB),
-        Gpu("H100", "sm_90", 132, 64, 32, 228 * _KB, 227 * _KB),
-        Gpu("H200", "sm_90", 132, 64, 32, 228 * _KB, 227 * _KB),
-        Gpu("B200", "sm_100", 148, 64, 32, 228 * _KB, 227 * _KB),
-        Gpu("RTX 5090", "sm_120", 170, 48, 24, 100 * _KB, 99 * _KB),
+        SmLimits("A100", "sm_80", 108, 64, 32, 164 * _KB, 163 * _KB),
+        SmLimits("RTX 3090", "sm_86", 82, 48, 16, 100 * _KB, 99 * _KB),
+        SmLimits("RTX 4090", "sm_89", 128, 48, 24, 100 * _KB, 99 * _KB),
+        SmLimits("L4", "sm_89", 58, 48, 24, 100 * _KB, 99 * _KB),
+        SmLimits("H100", "sm_90", 132, 64, 32, 228 * _KB, 227 * _KB),
+        SmLimits("H200", "sm_90", 132, 64, 32, 228 * _KB, 227 * _KB),
+        SmLimits("B200", "sm_100", 148, 64, 32, 228 * _KB, 227 * _KB),
+        SmLimits("RTX 5090", "sm_120", 170, 48, 24, 100 * _KB, 99 * _KB),
     )
 }
 DEFAULT_GPU = "H100"
@@ -55,7 +55,7 @@ DEFAULT_GPU = "H100"
 class Occupancy:
     """Blocks and warps of one kernel on one SM. ``limits`` is the number of blocks that each resource allows."""
 
-    gpu: Gpu
+    gpu: SmLimits
     blocks: int
     warps: int
     limits: dict[str, int]
@@ -80,7 +80,7 @@ class Occupancy:
         )
 
 
-def find_gpu(name: str) -> Gpu:
+def find_gpu(name: str) -> SmLimits:
     """A GPU by its product name ("h100", "NVIDIA H200", "rtx4090") or its architecture ("sm_80")."""
     wanted = _squeeze(name)
     for gpu in GPUS.values():
@@ -95,13 +95,15 @@ def runs(architecture: str, needed: str) -> bool:
     return have == least if needed.endswith("a") else have >= least
 
 
-def gpu_for(needed: str) -> Gpu:
+def gpu_for(needed: str) -> SmLimits:
     """The GPU whose occupancy is shown for what needs an architecture: the usual one, where that runs it."""
     known = [GPUS[DEFAULT_GPU], *GPUS.values()]
     return next((gpu for gpu in known if runs(gpu.arch, needed)), known[0])
 
 
-def occupancy(gpu: Gpu, block_size: int, registers: int, static_shared: int = 0, dynamic_shared: int = 0) -> Occupancy:
+def occupancy(
+    gpu: SmLimits, block_size: int, registers: int, static_shared: int = 0, dynamic_shared: int = 0
+) -> Occupancy:
     """How many blocks of ``block_size`` threads, with so many registers each and so much shared memory, fit on an SM."""
     warps = -(-block_size // WARP)
     limits = {
@@ -114,7 +116,7 @@ def occupancy(gpu: Gpu, block_size: int, registers: int, static_shared: int = 0,
     return Occupancy(gpu, blocks, blocks * warps, limits)
 
 
-def _blocks_by_registers(gpu: Gpu, warps: int, registers: int) -> int:
+def _blocks_by_registers(gpu: SmLimits, warps: int, registers: int) -> int:
     if registers > gpu.registers_per_thread:
         return 0
     per_warp = _round_up(max(1, registers) * WARP, _REGISTER_UNIT)
@@ -125,7 +127,7 @@ def _blocks_by_registers(gpu: Gpu, warps: int, registers: int) -> int:
     return warps_per_sm // max(1, warps)
 
 
-def _blocks_by_shared(gpu: Gpu, used: int) -> int:
+def _blocks_by_shared(gpu: SmLimits, used: int) -> int:
     if used > gpu.shared_per_block:
         return 0
     return gpu.shared_per_sm // _round_up(used + _RESERVED_SHARED, _SHARED_UNIT)

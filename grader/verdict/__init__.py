@@ -11,8 +11,8 @@ from grader.verdict.facts import (
     STAGES,
     BarResult,
     CaseResult,
+    Diagnosis,
     Diagnostic,
-    Finding,
     KernelResources,
     OutputResult,
     SourceLine,
@@ -21,6 +21,7 @@ from grader.verdict.facts import (
     Verdict,
     WorstElement,
 )
+from grader.verdict.finding import Finding, Memory, Side, merged
 
 __all__ = [
     "ERROR",
@@ -31,13 +32,17 @@ __all__ = [
     "STAGES",
     "BarResult",
     "CaseResult",
+    "Diagnosis",
     "Diagnostic",
     "Finding",
     "KernelResources",
+    "Memory",
     "OutputResult",
+    "Side",
     "SourceLine",
     "Stage",
     "Timing",
     "Verdict",
     "WorstElement",
+    "merged",
 ]

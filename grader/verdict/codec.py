@@ -1,43 +1,65 @@
-"""Dataclasses as what JSON holds, and back."""
+"""Facts as JSON, and back: msgspec does it, but for numbers that JSON cannot hold.
+
+They are written as the texts "nan", "inf" and "-inf". Lax conversion reads them, and knows by the field's type that a number
+is meant.
+"""
 
 from __future__ import annotations
 
-import dataclasses
+import json
 import math
-import types
-import typing
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
 
-_TEXT_OF = {math.inf: "inf", -math.inf: "-inf"}
+import msgspec
+
+from grader.errors import GraderError
+from grader.verdict.fact import Fact
+
+Kind = TypeVar("Kind", bound=Fact)
 
 
-def plain(value: Any) -> Any:
-    """Only what JSON holds: non-finite numbers become texts, tuples lists."""
+def plain(fact: Fact) -> dict[str, Any]:
+    """A fact as what JSON holds."""
+    found: dict[str, Any] = _finite(msgspec.to_builtins(fact))
+    return found
+
+
+def rebuilt(kind: type[Kind], data: Mapping[str, Any], where: str = "this") -> Kind:
+    """The fact that ``plain`` turned into data; members that this version does not know are ignored."""
+    try:
+        return msgspec.convert(data, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise GraderError(f"{where} is not a results.json: {error}") from error
+
+
+def check_version(data: Mapping[str, Any], known: str) -> None:
+    """Whether data of this version can be read by who knows that of ``known``."""
+    version = str(data.get("schema_version", ""))
+    if version.split(".")[0] != known.split(".")[0]:
+        raise GraderError(
+            f"results of schema version {version or 'unknown'}; this grader reads {known}",
+            "Grade again to write them anew.",
+        )
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """The JSON object in a file."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise GraderError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise GraderError(f"{path} is not a results.json: {error}") from error
+    if not isinstance(data, dict):
+        raise GraderError(f"{path} is not a results.json: it holds no object")
+    return data
+
+
+def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
-        return _TEXT_OF.get(value, "nan")
+        return {math.inf: "inf", -math.inf: "-inf"}.get(value, "nan")
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)
-
-
-def rebuilt(kind: Any, value: Any) -> Any:
-    """The inverse of ``plain`` for a dataclass and the types of its fields."""
-    if kind is float and isinstance(value, (str, int)) and not isinstance(value, bool):
-        return float(value)
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and isinstance(value, dict):
-        hints = typing.get_type_hints(kind)
-        known = {f.name for f in dataclasses.fields(kind)}
-        return kind(**{name: rebuilt(hints[name], item) for name, item in value.items() if name in known})
-    origin = typing.get_origin(kind)
-    if origin is list and isinstance(value, list):
-        return [rebuilt(typing.get_args(kind)[0], item) for item in value]
-    if origin is dict and isinstance(value, dict):
-        return {key: rebuilt(typing.get_args(kind)[1], item) for key, item in value.items()}
-    if origin in (typing.Union, types.UnionType):
-        inner = [t for t in typing.get_args(kind) if t is not type(None)]
-        return None if value is None else rebuilt(inner[0], value)
-    return value
+        return {name: _finite(item) for name, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list) else value

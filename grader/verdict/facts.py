@@ -1,32 +1,45 @@
 """The verdict: what a check found, as plain data. Reports are drawn from it; ``results.json`` is it, written down.
 
+It holds facts and no sentences: those are made in ``grader/wording``, the same for every report. ``results.json`` has both,
+for readers who want to show it: its parts that are in ``WORDED`` have their ``text``, which is not read back.
+
 ``results.schema.json`` beside this file describes the JSON. ``SCHEMA_VERSION`` counts like a release: the first number
 changes when a reader must change, the second when something is added. Numbers that JSON cannot hold are written as the
-texts "nan", "inf" and "-inf".
+texts "nan", "inf" and "-inf". Since 2.0 a finding and a wrong output are facts with a ``text``, in place of ready sentences
+(``message``, ``advice``, ``diagnosis``); ``Stage.message`` is what stood in its ``text`` where it is not made of the others.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
-from grader.errors import GraderError
-from grader.verdict.codec import plain, rebuilt
+from msgspec import field
 
-SCHEMA_VERSION = "1.2"
+from grader.verdict import codec
+from grader.verdict.fact import Fact, Line, Text
+from grader.verdict.finding import Finding, Index
+
+SCHEMA_VERSION = "2.0"
+WORDED = ("Stage", "CaseResult", "OutputResult", "Finding", "BarResult")
+"""Parts that ``results.json`` shows with a ``text`` too: what reports say about them (``grader/wording/results.py``)."""
 
 STAGES = ("builds", "correct", "safe", "efficient", "fast")
 """The stages in order."""
 
-PASSED, FAILED, SKIPPED, ERROR = "passed", "failed", "skipped", "error"
+Status = Literal["passed", "failed", "skipped", "error"]
 """What became of a stage. ``skipped``: not run, ``summary`` says why. ``error``: the grader could not judge it."""
+PASSED: Final = "passed"
+FAILED: Final = "failed"
+SKIPPED: Final = "skipped"
+ERROR: Final = "error"
+
+Sizes = dict[str, bool | int | float]
+"""The sizes and options of a case, by name."""
 
 
-@dataclass
-class WorstElement:
+class WorstElement(Fact):
     """One element of an output that is far off."""
 
     index: list[int]
@@ -40,12 +53,22 @@ class WorstElement:
     thread: list[int] | None = None
 
 
-@dataclass
-class OutputResult:
+class Diagnosis(Fact):
+    """What a wrong output looks like: all zeros, transposed, the tail not written..."""
+
+    kind: Line
+    """One of the kinds in ``grader/wording/outputs.py``."""
+    values: dict[str, float] = field(default_factory=dict)
+    """The numbers of its sentence, by name."""
+    index: Index = field(default_factory=list)
+    """The element that is meant, if one is."""
+
+
+class OutputResult(Fact):
     """One output compared with the reference."""
 
-    name: str
-    dtype: str
+    name: Line
+    dtype: Line
     shape: list[int]
     passed: bool
     elements: int
@@ -59,53 +82,29 @@ class OutputResult:
     """The norm of all errors relative to the norm of the reference."""
     tolerance: float = 0.0
     norm_tolerance: float = 0.0
-    diagnosis: str = ""
-    """What the error looks like: all zeros, transposed, the tail not written..."""
+    diagnosis: Diagnosis | None = None
     worst: list[WorstElement] = field(default_factory=list)
-    text: str = ""
 
 
-@dataclass
-class Finding:
-    """A fault that the simulator saw while the kernel ran."""
-
-    check: str
-    """memcheck, initcheck, racecheck, synccheck, or fault."""
-    kind: str
-    message: str
-    case: str = ""
-    dtype: str = ""
-    file: str = ""
-    line: int = 0
-    column: int = 0
-    source_line: str = ""
-    block: list[int] | None = None
-    thread: list[int] | None = None
-    count: int = 1
-    text: str = ""
-    """The whole finding as a learner reads it, over several lines."""
-    advice: str = ""
-    """What to do about it."""
-    other: dict[str, Any] | None = None
-    """For a race, the other side."""
-
-
-@dataclass
-class CaseResult:
+class CaseResult(Fact):
     """One case with one dtype."""
 
-    name: str
-    dtype: str
-    status: str
-    dims: dict[str, Any] = field(default_factory=dict)
-    problem: str = ""
-    """wrong, unwritten, guard, inputs, crash, timeout, exit, output, reply, launch, finding, oom or "" when it passed."""
-    text: str = ""
-    """What a learner reads about it, over several lines; empty when it passed."""
+    name: Line
+    dtype: Line
+    status: Status
+    dims: Sizes = field(default_factory=dict)
+    problem: Line = ""
+    """Empty when it passed. What the kernel wrote: wrong, unwritten, guard (outside its outputs), inputs (over them).
+    How its process ended: crash, timeout, exit, output, oom, reply. What CUDA said: load, call, memory, launch, run.
+    What the simulator said: finding. Why it was not tried: after_timeouts, after_crashes."""
+    reasons: list[Line] = field(default_factory=list)
+    """What CUDA or the system said, or the names of the inputs or outputs that are meant."""
+    outside: dict[str, int] = field(default_factory=dict)
+    """For each output beside which something was written, how many elements past its end; negative before its start."""
     seconds: float = 0.0
     seed: int = 0
     outputs: list[OutputResult] = field(default_factory=list)
-    printed: str = ""
+    printed: Text = ""
     """What the kernel printed, control characters removed, cut when long."""
     findings: list[Finding] = field(default_factory=list)
 
@@ -115,70 +114,67 @@ class CaseResult:
         return self.status == PASSED
 
 
-@dataclass
-class Diagnostic:
+class Diagnostic(Fact):
     """One message of a compiler."""
 
-    severity: str
-    message: str
-    file: str = ""
+    severity: Line
+    message: Text
+    file: Line = ""
     line: int = 0
     column: int = 0
-    source_line: str = ""
+    source_line: Line = ""
 
 
-@dataclass
-class KernelResources:
+class KernelResources(Fact):
     """What one kernel needs, from the real compiler."""
 
-    kernel: str
-    architecture: str
+    kernel: Line
+    architecture: Line
     registers: int
     spill_bytes: int = 0
     static_shared_bytes: int = 0
     constant_bytes: int = 0
     occupancy: float | None = None
-    limited_by: str = ""
+    limited_by: Line = ""
     threads: int | None = None
-    gpu: str = ""
+    gpu: Line = ""
     dynamic_shared_bytes: int = 0
 
 
-@dataclass
-class BarResult:
+class BarResult(Fact):
     """One bar of the stage *efficient*."""
 
-    expression: str
+    expression: Line
     value: float
     passed: bool
     at_most: float | None = None
     at_least: float | None = None
     values: dict[str, float] = field(default_factory=dict)
     """The counters in the expression."""
-    dtype: str = ""
+    dtype: Line = ""
     """The dtype of the case that was counted, where there are several."""
-    look: str = ""
-    text: str = ""
+    look: Line = ""
+    """Where the task's author would look first when it is missed."""
+    case: Line = ""
+    """The case that was counted."""
 
 
-@dataclass
-class SourceLine:
+class SourceLine(Fact):
     """The counters of one source line; ``counters`` holds what the simulator counted, by name."""
 
-    file: str
+    file: Line
     line: int
-    source: str
+    source: Line
     counters: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass
-class Timing:
+class Timing(Fact):
     """One measurement of time. ``clock`` says whose: a GPU, or the simulator's host (never a GPU's time)."""
 
-    name: str
-    dtype: str
-    clock: str
-    dims: dict[str, Any] = field(default_factory=dict)
+    name: Line
+    dtype: Line
+    clock: Line
+    dims: Sizes = field(default_factory=dict)
     runs: int = 0
     median_us: float = 0.0
     p50_us: float = 0.0
@@ -197,28 +193,29 @@ class Timing:
     """How many times as fast as the best of torch: above 1 is faster."""
     verified_us: float | None = None
     """By the grader's own clock (``grader.timing.verified``). The times above are taken in the kernel's own process."""
-    verified_off_us: float | None = None
+    verified_error_us: float | None = None
     """Standard error of that."""
-    note: str = ""
+    note: Text = ""
 
 
-@dataclass
-class Stage:
+class Stage(Fact):
     """One stage of a check. Only the lists that belong to it are filled."""
 
-    name: str
-    status: str = SKIPPED
-    summary: str = ""
-    """One line: why it failed or was skipped, or what passed."""
+    name: Line
+    status: Status = SKIPPED
+    summary: Line = ""
+    """One line: why it failed or was skipped, or what passed. Where the facts below say it, ``grader/wording/stages.py`` does."""
     seconds: float = 0.0
-    text: str = ""
-    """What a learner reads when it failed, over several lines."""
-    note: str = ""
+    message: Text = ""
+    """What the compiler said, or who could not go on."""
+    note: Text = ""
     """What could not be shown, and why, though it was asked for."""
     diagnostics: list[Diagnostic] = field(default_factory=list)
     resources: list[KernelResources] = field(default_factory=list)
     cases: list[CaseResult] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    runs: int = 0
+    """Of *safe*: that the simulator watched."""
     bars: list[BarResult] = field(default_factory=list)
     totals: dict[str, float] = field(default_factory=dict)
     lines: list[SourceLine] = field(default_factory=list)
@@ -230,31 +227,30 @@ class Stage:
         return self.status == PASSED
 
 
-@dataclass
-class Verdict:
+class Verdict(Fact):
     """The outcome of ``grader check`` for one file."""
 
-    exercise: str
-    title: str
-    file: str
-    device: str
+    exercise: Line
+    title: Line
+    file: Line
+    device: Line
     seed: int
-    kind: str = "implement"
+    kind: Line = "implement"
     points: int = 10
     passed: bool = False
     score: float = 0.0
     """Points earned: all or none."""
     stages: list[Stage] = field(default_factory=list)
     seconds: float = 0.0
-    started: str = ""
+    started: Line = ""
     """Date and time in UTC, ISO 8601."""
-    isolation: str = "none"
+    isolation: Line = "none"
     """The jail that the kernel was compiled and run in: bwrap, landlock, or none."""
-    isolation_note: str = ""
-    versions: dict[str, str] = field(default_factory=dict)
-    command: str = ""
-    source_sha256: str = ""
-    schema_version: str = SCHEMA_VERSION
+    isolation_note: Text = ""
+    versions: dict[str, Line] = field(default_factory=dict)
+    command: Text = ""
+    source_sha256: Line = ""
+    schema_version: Line = SCHEMA_VERSION
 
     def stage(self, name: str) -> Stage | None:
         """The stage of that name, when it is there."""
@@ -274,33 +270,15 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain lists, dicts, texts and numbers."""
-        return plain(dataclasses.asdict(self))
-
-    def to_json(self) -> str:
-        """As the text of a ``results.json``."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
-
-    def save(self, path: str | Path) -> None:
-        """Write a ``results.json``."""
-        try:
-            Path(path).write_text(self.to_json(), encoding="utf-8")
-        except OSError as error:
-            raise GraderError(f"cannot write {path}: {error.strerror}") from error
+        return codec.plain(self)
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Verdict:
-        """The verdict that ``to_dict`` gave; fields that this version does not know are ignored."""
-        version = str(data.get("schema_version", ""))
-        if version.split(".")[0] != SCHEMA_VERSION.split(".")[0]:
-            raise GraderError(f"results of schema version {version or 'unknown'}; this grader reads {SCHEMA_VERSION}")
-        return rebuilt(cls, data)
+    def from_dict(cls, data: Mapping[str, Any], where: str = "this") -> Verdict:
+        """The verdict that ``to_dict`` gave, ``where``; fields that this version does not know are ignored."""
+        codec.check_version(data, SCHEMA_VERSION)
+        return codec.rebuilt(cls, data, where)
 
     @classmethod
     def load(cls, path: str | Path) -> Verdict:
         """Read a ``results.json``."""
-        try:
-            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-        except OSError as error:
-            raise GraderError(f"cannot read {path}: {error.strerror}") from error
-        except (ValueError, TypeError, KeyError) as error:
-            raise GraderError(f"{path} is not a results.json: {error}") from error
+        return cls.from_dict(codec.read(path), str(path))

@@ -11,6 +11,7 @@ import pytest
 from grader.jail import imports
 from grader.present.terminal import as_text
 from grader.verdict import FAILED, PASSED
+from grader.wording.results import as_json
 from tests.attacks.conftest import HERE, SECRET, Judge
 
 DESERVED = {
@@ -44,16 +45,16 @@ def test_run_time(judged: Judge, places: dict[str, str], file: Path) -> None:
     builds = verdict.stage("builds")
     assert builds.status == (FAILED if "Defence: names." in file.read_text() else PASSED), as_text(verdict)
     assert sorted(os.listdir(places["@FOLDER@"])) == before, "it left something behind"
-    assert SECRET not in verdict.to_json()
-    assert "\x1b" not in verdict.to_json() and "\\u001b" not in verdict.to_json()
+    assert SECRET not in as_json(verdict)
+    assert "\x1b" not in as_json(verdict) and "\\u001b" not in as_json(verdict)
 
 
 @pytest.mark.parametrize("file", files("compile"))
 def test_compile_time(judged: Judge, file: Path) -> None:
     verdict = judged(file)
     assert not verdict.passed, as_text(verdict)
-    assert SECRET not in verdict.to_json()
-    assert len(verdict.to_json()) < 200_000
+    assert SECRET not in as_json(verdict)
+    assert len(as_json(verdict)) < 200_000
 
 
 def test_every_attack_says_what_it_tries() -> None:

@@ -17,6 +17,7 @@ from grader.loading.kernel import load_kernel
 from grader.source import course_headers
 from grader.source.tokens import Source
 from grader.toolchain.compilers import available_cxx, find_nvcc
+from grader.wording.findings import message
 
 SUM = """#include "llmk/reduce.cuh"
 #include "llmk/reduce.cuh"
@@ -77,11 +78,11 @@ def test_a_fault_in_a_header_is_shown_at_the_call(kernel_file, compiler):
     findings = {finding.check: finding for finding in kernel.report.findings}
     outside = findings["memcheck"]
     assert outside.line == 5 and "load_vector" in outside.source_line
-    assert "at sum.cu:5 (in llmk/vector.cuh:" in outside.message
+    assert "at sum.cu:5 (in llmk/vector.cuh:" in message(outside)
     race = findings["racecheck"]
-    assert {race.line, race.other["line"]} == {6, 7} and "llmk::block_sum" in race.source_line
+    assert {race.line, race.other.line} == {6, 7} and "llmk::block_sum" in race.source_line
     header = (course_headers.FOLDER / "reduce.cuh").read_text().splitlines()
-    named = [int(line) for line in re.findall(r"\(in llmk/reduce\.cuh:(\d+)\)", race.message)]
+    named = [int(line) for line in re.findall(r"\(in llmk/reduce\.cuh:(\d+)\)", message(race))]
     assert len(named) == 2 and all("partial[" in header[line - 1] for line in named)
     assert {line.line for line in kernel.report.lines if line.barriers} == {6, 7}
 

@@ -15,7 +15,7 @@ from random import Random
 import pytest
 
 from grader.classroom.instructor import read_instructions
-from grader.classroom.similar import runs_of, similar
+from grader.classroom.similar import k_grams, similar
 from grader.cli.app import run
 from grader.course import Course
 from grader.errors import GraderError
@@ -186,9 +186,9 @@ def test_similar_files() -> None:
         "__global__ void f(float* a) {\n" + "".join(f"    a[{k}] += {k} * a[{k + 1}] - 1;\n" for k in range(20)) + "}\n"
     )
     files = {"ann": KERNEL, "bob": renamed.replace("i <", "place <"), "eve": other}
-    runs = {student: runs_of(text) for student, text in files.items()}
+    runs = {student: k_grams(text) for student, text in files.items()}
     assert [(pair.first, pair.second) for pair in similar("twice", runs)] == [("ann", "bob")]
-    assert similar("twice", runs, skeleton=runs_of(KERNEL)) == []
+    assert similar("twice", runs, skeleton=k_grams(KERNEL)) == []
 
 
 def test_doctor_says_the_tier(course: Course, capsys) -> None:

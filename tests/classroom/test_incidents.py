@@ -106,7 +106,7 @@ def test_a_fault_in_one_exercise_leaves_the_others(course: Course, tmp_path: Pat
     (incident,) = graded.incidents
     assert "ZeroDivisionError: mine" in incident.details and incident.what == "day01_start/broken"
     broken, twice = graded.verdicts
-    assert broken.exit_code == 2 and incident.reference in broken.stages[0].text
+    assert broken.exit_code == 2 and incident.reference in broken.stages[0].message
     assert twice.exit_code == 1, "it was judged"
 
 
@@ -124,7 +124,7 @@ def test_a_fault_while_a_report_is_read(course: Course, monkeypatch: pytest.Monk
     assert "a fault of the grader, not of your kernel" in said and "IndexError: mine (test_incidents.py:" in said
     graded = worker.grade(Order("ann", 1, {"day01_start/twice": ("twice.cu", KERNEL.encode())}, {}, course.root))
     (incident,), (verdict,) = graded.incidents, graded.verdicts
-    assert verdict.exit_code == 2 and incident.reference in verdict.stages[0].text
+    assert verdict.exit_code == 2 and incident.reference in verdict.stages[0].message
     assert "IndexError: mine" in incident.details
 
 
@@ -143,12 +143,12 @@ def test_a_fault_while_results_are_written(arguments: list[str], tmp_path: Path,
 
 
 def test_a_fault_while_files_are_read_or_compared(arguments: list[str], tmp_path: Path, monkeypatch, capsys) -> None:
-    def fail(text: str) -> similar.Runs:
+    def fail(text: str) -> similar.KGrams:
         raise IndexError("mine")
 
     read = submissions._from_folder
     monkeypatch.setattr(submissions, "_from_folder", lambda folder: 1 // (folder.name != "bob") and read(folder))
-    monkeypatch.setattr(similar, "runs_of", lambda text: fail(text) if "2.0f" in text else frozenset())
+    monkeypatch.setattr(similar, "k_grams", lambda text: fail(text) if "2.0f" in text else frozenset())
     assert run(arguments) == 0, capsys.readouterr()
     assert grades(tmp_path / "out") == {"ann": "10", "bob": "0", "eve": "10"}
     log = (tmp_path / "out/errors.log").read_text()

@@ -69,7 +69,7 @@ def measure(row: Row, kernel: Any, runner: Path, nothing: Any, machine: Any) -> 
     from grader.runner.buffers import prepare
     from grader.runner.client import Child
     from grader.runner.gpu import GpuMemory
-    from grader.timing import bench, verified
+    from grader.timing import bench, events, verified
 
     task = find(EXERCISE).load()
     case = next(case for case in task.bench if case.name == SIZE)
@@ -77,7 +77,7 @@ def measure(row: Row, kernel: Any, runner: Path, nothing: Any, machine: Any) -> 
     try:
         with Child(runner, kernel.library) as child, prepare(call, quick=True) as buffers:
             sets, flush = bench.rotation(sum(t.numel() * 4 for t in call.tensors.values()), machine.l2_bytes)
-            row.events_us = bench.percentiles(bench.time_in_child(task, call, buffers, child, 40, sets, flush))[
+            row.events_us = events.percentiles(bench.time_in_child(task, call, buffers, child, 40, sets, flush))[
                 "median_us"
             ]
     except GraderError as error:
@@ -91,7 +91,7 @@ def measure(row: Row, kernel: Any, runner: Path, nothing: Any, machine: Any) -> 
         GpuMemory,
         machine.limits(),
     )[0]
-    row.problem, row.off_us = result.problem, result.off
+    row.problem, row.off_us = result.problem, result.standard_error
     row.verified_us = None if result.problem else result.microseconds
     return row
 
@@ -103,7 +103,7 @@ def run(names: list[str]) -> dict[str, Any]:
     from grader.building.build import compile_kernel
     from grader.runner.gpu import gpu_architecture
     from grader.runner.program import build_runner
-    from grader.timing import bench
+    from grader.timing.machine import measure_machine
     from grader.timing.verified import NOTHING
 
     arch = gpu_architecture()
@@ -123,7 +123,7 @@ def run(names: list[str]) -> dict[str, Any]:
         with ThreadPoolExecutor(8) as pool:
             kernels = list(pool.map(build, enumerate(files)))
         nothing, runner = compile_kernel(NOTHING, "cuda", checks=False, arch=arch), build_runner("cuda", arch)
-        machine = bench.measure_machine()
+        machine = measure_machine()
         rows = []
         for (name, path), kernel in zip(files, kernels):
             text = path.read_text(encoding="utf-8") if path else ""

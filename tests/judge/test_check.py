@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import jsonschema
@@ -16,6 +15,10 @@ from grader.judge import check
 from grader.judge.events import CheckEvent
 from grader.present.terminal import as_text
 from grader.runner.gpu import gpu_architecture
+from grader.verdict import schema
+from grader.wording.cases import in_short, text
+from grader.wording.findings import message
+from grader.wording.results import results
 from tests.seeds import SEED
 
 HEAD = "#include <cuda_runtime.h>\n"
@@ -88,8 +91,7 @@ def test_a_right_kernel(judged) -> None:
     assert verdict.score == verdict.points == 10
     assert verdict.stage("efficient").totals["launches"] == 1
     assert verdict.stage("efficient").lines[0].source.strip() == RIGHT
-    schema = json.loads((Path(v.__file__).parent / "results.schema.json").read_text())
-    jsonschema.validate(json.loads(verdict.to_json()), schema)
+    jsonschema.validate(results(verdict), schema.schema())
 
 
 def test_a_syntax_error(judged) -> None:
@@ -113,15 +115,15 @@ def test_a_wrong_launcher(judged, launcher: str, says: str) -> None:
         launcher=launcher.replace("x, out, n)", "x, out, 5)").replace("if (n > 0)", "").replace("(n + 63) / 64", "1")
     )
     assert verdict.stage("builds").status == v.FAILED
-    assert says in verdict.stage("builds").text
-    assert "void twice(const float* x, float* out, int n, cudaStream_t stream)" in verdict.stage("builds").text
+    assert says in verdict.stage("builds").message
+    assert "void twice(const float* x, float* out, int n, cudaStream_t stream)" in verdict.stage("builds").message
 
 
 def test_a_wrong_result_names_the_writer(judged) -> None:
     verdict = judged("if (i < n) out[i] = 3.0f * x[i];")
     assert statuses(verdict).startswith("builds=passed correct=failed safe=skipped efficient=skipped")
     case = next(c for c in verdict.stage("correct").cases if c.name == "some")
-    assert case.problem == "wrong" and "every element is 1.5 times" in case.text
+    assert case.problem == "wrong" and "every element is 1.5 times" in text(case)
     worst = case.outputs[0].worst[0]
     assert worst.block[0] * 64 + worst.thread[0] == worst.index[0]
     assert verdict.stage("correct").cases[0].status == v.PASSED, "the empty case"
@@ -130,7 +132,7 @@ def test_a_wrong_result_names_the_writer(judged) -> None:
 def test_an_unwritten_tail(judged) -> None:
     verdict = judged("if (i < n - 1) out[i] = 2.0f * x[i];")
     case = verdict.stage("correct").cases[2]
-    assert case.problem == "unwritten" and "the last element of 100 was never written" in case.text.replace(
+    assert case.problem == "unwritten" and "the last element of 100 was never written" in text(case).replace(
         "were", "was"
     )
 
@@ -139,13 +141,13 @@ def test_a_read_past_the_end_is_unsafe(judged) -> None:
     verdict = judged("if (i < n) out[i] = 2.0f * x[i] + (x[i + 1] > 1e30f ? 1.0f : 0.0f);")
     assert verdict.failed_stage.name in ("correct", "safe")
     finding = verdict.stage("safe").findings[0]
-    assert finding.check == "memcheck" and finding.line == 4 and "past the end of x" in finding.message
+    assert finding.check == "memcheck" and finding.line == 4 and "past the end of x" in message(finding)
 
 
 def test_a_write_past_the_end(judged) -> None:
     verdict = judged("out[i] = 2.0f;")
     assert not verdict.passed
-    assert any("past the end of out" in f.message for f in verdict.stage("safe").findings)
+    assert any("past the end of out" in message(f) for f in verdict.stage("safe").findings)
 
 
 def test_a_race_is_unsafe_though_the_result_is_right(judged) -> None:
@@ -190,13 +192,13 @@ def test_host_code_that_misbehaves(judged, statement: str, problem: str | None, 
     case = verdict.stage("correct").cases[0]
     assert case.status == v.FAILED
     if problem:
-        assert case.problem == problem and says in case.text
+        assert case.problem == problem and says in text(case)
 
 
 def test_a_launch_that_cuda_refuses(judged) -> None:
     verdict = judged(launcher=LAUNCHER.replace("64, 0, stream", "2048, 0, stream"))
     case = verdict.stage("correct").cases[1]
-    assert case.problem in ("launch", "finding") and "the block is too large" in case.text
+    assert case.problem in ("launch", "finding") and "the block is too large" in text(case)
 
 
 def test_printf_is_kept(judged) -> None:
@@ -208,9 +210,9 @@ def test_after_crashes_the_rest_is_not_run(judged) -> None:
     cases = [Case(f"case {n}", n=n) for n in range(1, 10)]
     launcher = "#include <cstdlib>\n" + LAUNCHER.replace("if (n > 0)", "abort();\n    if (n > 0)")
     verdict = judged(launcher=launcher, task=exercise(cases=cases))
-    results = verdict.stage("correct").cases
-    assert [c.status for c in results[:4]] == [v.FAILED] * 4
-    assert results[-1].status == v.SKIPPED and "not run" in results[-1].text
+    ran = verdict.stage("correct").cases
+    assert [c.status for c in ran[:4]] == [v.FAILED] * 4
+    assert ran[-1].status == v.SKIPPED and "not run" in in_short(ran[-1])
 
 
 def test_the_seed_reproduces_inputs_and_sizes(judged) -> None:

@@ -9,6 +9,7 @@ import pytest
 from grader.course.task import Bar
 from grader.errors import GraderError
 from grader.judge.efficient import evaluate_bar
+from grader.wording.bars import text
 
 COUNTED = {"global_bytes": 3000.0, "minimum": 1000.0, "launches": 1, "ideal": 0, "sectors": 0}
 
@@ -30,8 +31,8 @@ def test_bars(bar: Bar, value: float, passed: bool) -> None:
 
 
 def test_what_a_learner_reads() -> None:
-    result = evaluate_bar(Bar("global_bytes / minimum", at_most=1.2, look="read each row once"), COUNTED, "f16")
-    assert result.text.splitlines() == [
+    result = evaluate_bar(Bar("global_bytes / minimum", at_most=1.2, look="read each row once"), COUNTED, dtype="f16")
+    assert text(result).splitlines() == [
         "global_bytes / minimum = 3 in f16, at most 1.2 is allowed (global_bytes 3,000, minimum 1,000)",
         "  look at: read each row once",
     ]

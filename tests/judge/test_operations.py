@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +13,8 @@ from grader.judge import check
 from grader.present.html import html_page
 from grader.present.terminal import as_text
 from grader.simulator import disassembly
+from grader.verdict import schema
+from grader.wording.results import results
 from tests.attacks.conftest import exercise, tier  # noqa: F401
 from tests.seeds import SEED
 
@@ -59,8 +60,7 @@ def test_operations_and_lanes_by_line(kernel: Path, tier: str) -> None:  # noqa:
     few = lines["value = value * 1.5f;  // eight of 32 lanes"]
     assert few["flops"] == N / 4 and few["active_lanes"] == 8
     assert lines["out[i] = value + x[i];"]["flops"] == N and lines["out[i] = value + x[i];"]["sectors"] > 0
-    schema = json.loads((Path(v.__file__).parent / "results.schema.json").read_text())
-    jsonschema.validate(json.loads(verdict.to_json()), schema)
+    jsonschema.validate(results(verdict), schema.schema())
     text, page = as_text(verdict, verbose=True), html_page(verdict)
     assert "768 floating-point operations; 0.188 operations for each byte" in " ".join(text.split())
     assert "768 floating-point operations" in page

@@ -11,6 +11,7 @@ from grader.judge.cases import Run, plan
 from grader.judge.simulated import attach_findings
 from grader.simulator.report import Report
 from grader.verdict import PASSED, OutputResult
+from grader.wording.findings import message
 from tests.judge.test_check import HEAD, KERNEL, LAUNCHER, RIGHT, exercise
 
 
@@ -35,7 +36,7 @@ def test_a_report_that_a_kernel_made_up_is_its_failure(built: BuiltKernel, repor
     made = passed(report)
     attach_findings(made, built, built.file)
     (finding,) = made.result.findings
-    assert finding.kind == "implausible" and "missing or cannot be read" in finding.message
+    assert finding.kind == "report_missing" and "missing or cannot be read" in message(finding)
 
 
 def fails(self: object) -> Report:

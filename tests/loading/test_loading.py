@@ -12,6 +12,7 @@ import torch
 from grader import load_kernel
 from grader.errors import BuildError, GraderError, KernelFinding
 from grader.loading.kernel import find_kernel_file
+from grader.wording.findings import text
 
 ROOT = Path(__file__).parents[2]
 SOURCE = """__global__ void add_kernel(const float* x, const float* y, float* out, long long n) {
@@ -310,7 +311,7 @@ def test_a_finding_is_raised_and_kept(checked):
     with pytest.raises(KernelFinding, match=r"0 bytes past the end of \w+\[100\] \(float32\) at add\.cu:3"):
         kernel.add(x, x, out, 100)
     assert {finding.line for finding in kernel.report.findings} == {3}
-    assert "out[i] = x[i] + y[i];" in kernel.report.findings[0].text
+    assert "out[i] = x[i] + y[i];" in text(kernel.report.findings[0])
 
 
 def test_a_finding_may_be_left_in_the_report(checked):

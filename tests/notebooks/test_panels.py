@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from grader.notebook.panel import Panel
 from grader.notebook.verdicts import VerdictPanel, placeless, show
+from grader.simulator.report import LineCounters, Report
 from tests.notebooks.test_helpers import notebook
 from tests.present import samples
 
@@ -31,15 +31,16 @@ def test_a_verdict_is_the_same_each_time(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_a_report_shows_findings_and_counters(tmp_path: Path) -> None:
     source = tmp_path / "kernel.cu"
     source.write_text("\n".join(f"line {number};" for number in range(1, 20)))
-    finding = SimpleNamespace(**vars(samples.out_of_bounds()))
+    finding = samples.out_of_bounds()
     finding.file, finding.line, finding.source_line = str(source), 9, "line 9;"
     lines = [
-        SimpleNamespace(file=str(source), line=line.line, counters=line.counters) for line in samples.lines(str(source))
+        LineCounters(str(source), 7, shared_wavefronts=65536, ideal_shared_wavefronts=2048),
+        LineCounters(str(source), 5, sectors=32768, ideal_sectors=4096),
     ]
-    text = str(show(SimpleNamespace(findings=[finding], lines=lines, totals={})))
+    text = str(show(Report(findings=[finding], lines=lines)))
     assert "memcheck" in text and "32-way bank conflict" in text and "8.0x" in text and "line 5;" in text
     assert str(tmp_path) not in text
-    assert "No finding" in str(show(SimpleNamespace(findings=[], lines=[], totals={})))
+    assert "No finding" in str(show(Report()))
 
 
 def test_html_is_one_pre_with_inline_colours() -> None:

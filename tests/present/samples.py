@@ -5,10 +5,13 @@ from __future__ import annotations
 from grader.verdict import (
     BarResult,
     CaseResult,
+    Diagnosis,
     Diagnostic,
     Finding,
     KernelResources,
+    Memory,
     OutputResult,
+    Side,
     SourceLine,
     Stage,
     Timing,
@@ -91,11 +94,11 @@ def wrong_case(name: str = "two key blocks") -> CaseResult:
         norm_error=0.4,
         tolerance=1e-5,
         norm_tolerance=1e-5,
-        diagnosis="each row is off by a factor of its own: a sum that is not rescaled when the maximum grows",
+        diagnosis=Diagnosis("rows_scaled", {"rows": 65, "of": 65, "low": 0.25, "high": 3.5}),
         worst=worst,
     )
     dims = {"batch": 1, "heads": 2, "query_len": 65, "key_len": 129, "head_dim": 64, "causal": False}
-    return CaseResult(name, "f32", "failed", dims, "wrong", "out: 4096 of 8320 wrong", 0.01, 7, [output])
+    return CaseResult(name, "f32", "failed", dims, "wrong", seconds=0.01, seed=7, outputs=[output])
 
 
 def wrong() -> Verdict:
@@ -105,7 +108,9 @@ def wrong() -> Verdict:
         passing_case("one key block"),
         wrong_case(),
         wrong_case("large scores do not overflow"),
-        CaseResult("random sizes", "f32", "failed", {"batch": 3}, "timeout", "took longer than 20 s and was ended"),
+        CaseResult(
+            "random sizes", "f32", "failed", {"batch": 3}, "timeout", ["it took longer than 20 s and was ended"]
+        ),
     ]
     return verdict(builds(), Stage("correct", "failed", "3 of 5 cases fail", 0.4, cases=cases))
 
@@ -126,52 +131,69 @@ def wrong_prototype() -> Verdict:
         "expected:\n  void flash_attention(const float* q, const float* k, float* out, cudaStream_t stream)\n"
         "found:\n  void flash_attention(float* q, cudaStream_t stream)"
     )
-    return verdict(Stage("builds", "failed", "wrong launcher", 0.3, text=text))
+    return verdict(Stage("builds", "failed", "wrong launcher", 0.3, message=text))
 
 
 def out_of_bounds() -> Finding:
     """A read past the end of a tensor."""
+    memory = Memory(
+        kind="tensor",
+        space="global",
+        name="k",
+        dtype="float32",
+        shape=[2, 4, 65, 64],
+        bytes=133120,
+        element_bytes=4,
+        offset=133120,
+    )
     return Finding(
-        "memcheck",
-        "out of bounds",
-        "4-byte read, 0 bytes past the end of k[2, 4, 65, 64] (float32) at flash_attention.cu:31, "
-        "block (3, 0, 0) thread (17, 0, 0)",
-        "one query",
-        "f32",
-        FILE,
-        31,
-        22,
-        "        k_tile[row][d] = k[offset + d];",
-        [3, 0, 0],
-        [17, 0, 0],
+        check="memcheck",
+        kind="out_of_bounds",
+        access="read",
+        bytes=4,
+        memory=memory,
+        case="one query",
+        dtype="f32",
+        file=FILE,
+        line=31,
+        column=22,
+        source_line="        k_tile[row][d] = k[offset + d];",
+        block=[3, 0, 0],
+        thread=[17, 0, 0],
         count=512,
     )
 
 
 def race() -> Finding:
     """Two threads of a block, one writes what the other reads, with no barrier between."""
+    memory = Memory(kind="__shared__", space="shared", name="tile", bytes=4224, offset=132)
+    write = Side(
+        access="write",
+        bytes=4,
+        memory=memory,
+        file=FILE,
+        line=40,
+        column=5,
+        source_line="    tile[threadIdx.y][threadIdx.x] = x[i];",
+        block=[0, 0, 0],
+        thread=[0, 0, 0],
+    )
     return Finding(
-        "racecheck",
-        "read after write",
-        "thread (33, 0, 0) reads tile[1][0], which thread (0, 0, 0) writes with no barrier between them",
-        "one query",
-        "f32",
-        FILE,
-        44,
-        13,
-        "    sum += tile[threadIdx.x][0];",
-        [0, 0, 0],
-        [33, 0, 0],
+        check="racecheck",
+        kind="within_block",
+        access="read",
+        bytes=4,
+        memory=memory,
+        case="one query",
+        dtype="f32",
+        file=FILE,
+        line=44,
+        column=13,
+        source_line="    sum += tile[threadIdx.x][0];",
+        block=[0, 0, 0],
+        thread=[33, 0, 0],
         count=3,
-        other={
-            "message": "the write",
-            "file": FILE,
-            "line": 40,
-            "column": 5,
-            "source_line": "    tile[threadIdx.y][threadIdx.x] = x[i];",
-            "block": [0, 0, 0],
-            "thread": [0, 0, 0],
-        },
+        other=write,
     )
 
 

@@ -14,6 +14,7 @@ from grader.present.html import html_page, save_html
 from grader.present.junit import junit_xml, save_junit
 from grader.present.picture import picture
 from grader.verdict import CaseResult, Stage
+from grader.wording.results import save
 from tests.present import samples
 
 
@@ -34,9 +35,9 @@ def test_junit_names_cases_findings_and_bars() -> None:
 
 
 def test_junit_survives_what_kernels_print() -> None:
-    case = CaseResult("c <&>", "f32", "failed", {}, "crash", "a\x00b\x1b[31m]]>", printed="\x07\ufffe")
+    case = CaseResult("c <&>", "f32", "failed", {}, "launch", ["a\x00b\x1b[31m]]>"], printed="\x07\ufffe")
     text = junit_xml(samples.verdict(Stage("correct", "failed", "x", cases=[case])))
-    assert ET.fromstring(text).find(".//failure").text == "a�b�[31m]]>"  # type: ignore[union-attr]
+    assert ET.fromstring(text).find(".//failure").text == "The launch failed: a�b�[31m]]>"  # type: ignore[union-attr]
 
 
 class Tags(HTMLParser):
@@ -72,15 +73,15 @@ def test_html_shows_the_source_with_counters(tmp_path: Path) -> None:
 
 
 def test_html_escapes() -> None:
-    case = CaseResult("<b>c</b>", "f32", "failed", {}, "crash", "<script>alert(1)</script>")
+    case = CaseResult("<b>c</b>", "f32", "failed", {}, "crash", ["<script>alert(1)</script>"])
     page = html_page(samples.verdict(Stage("correct", "failed", "x", cases=[case])))
     assert "<script>" not in page and "<b>c" not in page
 
 
 def test_unwritable_is_one_message(tmp_path: Path) -> None:
-    for save in (save_junit, save_html):
+    for write in (save_junit, save_html, save):
         with pytest.raises(GraderError, match="cannot write"):
-            save(samples.right(), tmp_path / "no" / "such" / "folder")
+            write(samples.right(), tmp_path / "no" / "such" / "folder")
 
 
 def test_the_picture_is_the_same_each_time() -> None:
@@ -95,7 +96,7 @@ def test_the_picture_is_the_same_each_time() -> None:
 
 def test_the_picture_of_recorded_results(tmp_path: Path) -> None:
     results, out = tmp_path / "results.json", tmp_path / "verdict.svg"
-    samples.unsafe().save(results)
+    save(samples.unsafe(), results)
     assert draw([samples.NAME, str(out), "--results", str(results)]) == 0
     assert "memcheck" in out.read_text()
     assert draw([samples.NAME, str(tmp_path / "no" / "x.svg"), "--results", str(results)]) == 2

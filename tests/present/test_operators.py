@@ -11,7 +11,8 @@ from rich.console import Console
 from grader.course import Course
 from grader.present import theme
 from grader.present.operators import Row, operators_table, rate
-from grader.timing.bench import GPU_CLOCK, recorded
+from grader.timing.bench import GPU_CLOCK
+from grader.timing.recordings import recorded
 from grader.verdict import Timing
 
 

@@ -32,8 +32,8 @@ def test_the_margin_holds_sectors_and_conflicts() -> None:
 def test_worst_lines_come_first() -> None:
     worst = source_view.worst(source_view.margin_lines(samples.lines()))
     assert [line.line for line in worst] == [7, 5]
-    assert source_view.advice(worst[0]) == "32-way bank conflict"
-    assert source_view.advice(worst[1]) == "moves 8 times the sectors that its data fill"
+    assert worst[0].waste == "32-way bank conflict"
+    assert worst[1].waste == "moves 8 times the sectors that its data fill"
 
 
 def test_carets_stand_at_findings() -> None:

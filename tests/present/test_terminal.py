@@ -107,7 +107,7 @@ def test_a_terminal_without_unicode_gets_ascii() -> None:
 
 def test_brackets_in_a_kernels_output_are_no_markup() -> None:
     case = CaseResult(
-        "c", "f32", "failed", {"n": 1}, "crash", "it said [bold]x[/bold] and [/]", printed="[red]t[0][/]\n"
+        "c", "f32", "failed", {"n": 1}, "crash", ["it said [bold]x[/bold] and [/]"], printed="[red]t[0][/]\n"
     )
     verdict = samples.verdict(samples.builds(), Stage("correct", "failed", "1 of 1 [x]", cases=[case]))
     text = terminal.as_text(verdict)

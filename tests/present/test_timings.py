@@ -8,7 +8,7 @@ import pytest
 
 from grader.present import theme
 from grader.present.timings import percentiles_table, render_bench
-from grader.timing.bench import recorded
+from grader.timing.recordings import recorded
 from grader.verdict import Timing
 from tests.exercises.conftest import COURSE
 

@@ -22,8 +22,9 @@ from pathlib import Path
 import numpy as np
 
 from grader.building.build import BuiltKernel, compile_kernel, entry_point
-from grader.simulator.findings import SimulatorFinding
 from grader.simulator.report import Report
+from grader.verdict import Finding
+from grader.wording.findings import text
 
 CORPUS = Path(__file__).parent / "corpus"
 _MARK = re.compile(r"// finding: ([a-z_ ]+)")
@@ -151,21 +152,18 @@ class Simulation:
         return error, report, out
 
 
-def places(finding: SimulatorFinding) -> list[int]:
+def places(finding: Finding) -> list[int]:
     """The lines of a finding: two for a race, 0 where it has none."""
-    lines = [finding.line]
-    if finding.other and finding.other["line"]:
-        lines.append(finding.other["line"])
-    return lines
+    return [finding.line] + ([finding.other.line] if finding.other and finding.other.line else [])
 
 
-def disagreements(corpus_file: CorpusFile, findings: list[SimulatorFinding]) -> list[str]:
+def disagreements(corpus_file: CorpusFile, findings: list[Finding]) -> list[str]:
     """What the findings and the marks of a faulty kernel do not agree on."""
     wrong = []
     for finding in findings:
         for line in places(finding):
             if finding.kind not in corpus_file.marks.get(line, ()):
-                wrong.append(f"{finding.kind} at line {line} is not marked:\n{finding.text}")
+                wrong.append(f"{finding.kind} at line {line} is not marked:\n{text(finding)}")
     found = {(line, finding.kind) for finding in findings for line in places(finding)}
     for line, kinds in corpus_file.marks.items():
         if not any((line, kind) in found for kind in kinds):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.wording.findings import text
 from tests.simulator.corpus_kernels import CORPUS, CorpusFile, Simulation, build_corpus, corpus_files, disagreements
 
 FOLDERS = sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir())
@@ -39,7 +40,7 @@ def check(corpus_file: CorpusFile, compiler: str | None = None, **settings: obje
     kernel = library(corpus_file.path.parent.name, compiler)
     sim = simulation(kernel.libsim)
     error, report, _ = sim.run(kernel, corpus_file.n, corpus_file.launcher(clean=True), corpus_file.path, **settings)
-    assert not report.findings, "the clean twin is accused:\n" + "\n".join(f.text for f in report.findings)
+    assert not report.findings, "the clean twin is accused:\n" + "\n".join(map(text, report.findings))
     assert error == 0
     if corpus_file.marks:
         _, report, _ = sim.run(kernel, corpus_file.n, corpus_file.launcher(clean=False), corpus_file.path, **settings)

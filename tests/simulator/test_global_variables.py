@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 from grader.building.build import BuiltKernel, compile_kernel
+from grader.wording.findings import text
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
 
@@ -34,11 +35,11 @@ def test_the_element_past_the_end_is_nobodys(launcher: str, compiler: str) -> No
     assert (error, report.findings) == (0, [])
     _, report, _ = simulation.run(kernel, 9, launcher, SOURCE)
     findings = [f for f in report.findings if f.kind == "out_of_bounds"]
-    assert len(findings) == 1, [f.text for f in report.findings]
+    assert len(findings) == 1, [text(f) for f in report.findings]
     name = launcher.partition("_")[2]
-    assert "0 bytes past the end of the __" in findings[0].text
-    assert f"variable {name} (" in findings[0].text.replace("inner::", "")
-    assert "thread (8, 0, 0)" in findings[0].text
+    assert "0 bytes past the end of the __" in text(findings[0])
+    assert f"variable {name} (" in text(findings[0]).replace("inner::", "")
+    assert "thread (8, 0, 0)" in text(findings[0])
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

@@ -7,6 +7,7 @@ import pytest
 
 from grader.building.build import compile_kernel
 from grader.errors import BuildError
+from grader.wording.findings import message
 from tests.simulator.corpus_kernels import CORPUS, CorpusFile, Simulation
 
 RNG = np.random.default_rng(11)
@@ -89,8 +90,8 @@ def test_a_wait_that_never_ends_says_what_is_missing():
     file = CorpusFile.read(CORPUS / "synccheck" / "bytes_that_never_arrive.cu")
     kernel = compile_kernel(file.path, "cpu", checks=True)
     _, report, _ = Simulation(kernel.libsim).run(kernel, file.n)
-    message = report.findings[0].message
-    assert "128 threads" in message and "0 of 1 arrivals are missing, 512 bytes are missing" in message
+    said = message(report.findings[0])
+    assert "128 threads" in said and "0 of 1 arrivals are missing, 512 bytes are missing" in said
 
 
 def test_warpgroups_share_registers(kernel, schedule):

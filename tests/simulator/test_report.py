@@ -12,6 +12,7 @@ import pytest
 
 from grader.building.build import BuiltKernel, compile_kernel, entry_point
 from grader.simulator.report import Report
+from grader.wording.findings import message, text
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
 
@@ -82,12 +83,13 @@ def test_an_access_past_the_end_says_by_how_much_of_what_and_who():
     run = Run("past_end", (2, 4, 5), (2, 4, 5), 8, 5)
     (finding,) = run.report.findings
     line = line_of("k[(row + 1)")
-    assert finding.message == (
+    assert message(finding) == (
         f"4-byte read, 0 bytes past the end of k[2, 4, 5] (float32) at findings.cu:{line}, "
         "block (7, 0, 0) thread (0, 0, 0)"
     )
     assert (finding.check, finding.kind, finding.count) == ("memcheck", "out_of_bounds", 5)
-    assert (finding.block, finding.thread, finding.tensor) == ([7, 0, 0], [0, 0, 0], "k")
+    assert (finding.block, finding.thread) == ([7, 0, 0], [0, 0, 0])
+    assert finding.memory is not None and (finding.memory.name, finding.memory.space) == ("k", "global")
     assert finding.source_line == LINES[line - 1]
 
 
@@ -95,15 +97,15 @@ def test_the_caret_points_at_the_access():
     (finding,) = Run("past_end", (2, 4, 5), (2, 4, 5), 8, 5).report.findings
     access = LINES[finding.line - 1].index("k[(row")
     assert access < finding.column <= len(LINES[finding.line - 1])
-    number, caret = finding.text.splitlines()[1:3]
+    number, caret = text(finding).splitlines()[1:3]
     assert number.index("|") == caret.index("|")
     assert number[caret.index("^")] == LINES[finding.line - 1][finding.column - 1]
 
 
 def test_the_whole_finding_is_readable():
     (finding,) = Run("past_end", (2, 4, 5), (2, 4, 5), 8, 5).report.findings
-    rows = finding.text.splitlines()
-    assert rows[0] == f"memcheck: {finding.message}"
+    rows = text(finding).splitlines()
+    assert rows[0] == f"memcheck: {message(finding)}"
     assert LINES[finding.line - 1].strip() in rows[1]
     assert "seen 5 times" in rows[3]
     assert "guard" in rows[4]
@@ -114,12 +116,12 @@ def test_a_race_names_both_sides():
     write, read = line_of("tile[threadIdx.x] = 1"), line_of("tile[63 - threadIdx.x]")
     assert (finding.check, finding.line, finding.access) == ("racecheck", write, "write")
     assert finding.other is not None
-    assert (finding.other["line"], finding.other["access"]) == (read, "read")
-    assert finding.other["source_line"] == LINES[read - 1]
-    assert finding.other["thread"] != finding.thread
-    assert "the shared array tile (256 bytes)" in finding.message
+    assert (finding.other.line, finding.other.access) == (read, "read")
+    assert finding.other.source_line == LINES[read - 1]
+    assert finding.other.thread != finding.thread
+    assert "the shared array tile (256 bytes)" in message(finding)
     for row in (LINES[write - 1].strip(), LINES[read - 1].strip(), "__syncthreads()"):
-        assert row in finding.text
+        assert row in text(finding)
 
 
 def test_a_race_hides_the_uninitialised_read_on_its_line():
@@ -131,7 +133,7 @@ def test_a_race_hides_the_uninitialised_read_on_its_line():
 def test_elements_that_nobody_wrote_are_counted_and_named():
     (finding,) = Run("checkered", (4, 6), 4, 6).report.findings
     assert finding.kind == "output_not_written"
-    assert finding.message == (
+    assert message(finding) == (
         "12 of 24 elements of out[4, 6] (float32) were never written: [0, 1], [0, 3], [0, 5], [1, 0], [1, 2], ..."
     )
 

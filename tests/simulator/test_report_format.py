@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from grader.simulator import report_format
-from grader.simulator.finding_text import KINDS
 from grader.simulator.report import Report
 from grader.simulator.report_format import MadeUp, read
+from grader.wording.findings import WHAT, message, text
 from tests.seeds import SEED
 from tests.simulator.test_report import Run, built
 
@@ -151,7 +151,7 @@ def test_control_characters_go_no_further() -> None:
 # -- whatever is let through can be told --
 
 NUMBERS = [0, 1, 2, 255, (1 << 32) - 1, (1 << 63) - 1]
-TEXTS = ["", "read", "atomic", "tensor", "__shared__", "global", "0,1", "{site 1 line 2}", *sorted(KINDS)]
+TEXTS = ["", "read", "atomic", "tensor", "__shared__", "global", "0,1", "{site 1 line 2}", *sorted(WHAT)]
 
 
 def places(part: Any) -> Iterator[tuple[Any, Any]]:
@@ -180,7 +180,7 @@ def test_what_is_let_through_can_be_told() -> None:
             refused += 1
             continue
         told += 1
-        assert all(finding.text and finding.message for finding in whole.findings)
+        assert all(text(finding) and message(finding) for finding in whole.findings)
         assert all(line.counters is not None for line in whole.lines)
     assert refused > 50 and told > 50
 

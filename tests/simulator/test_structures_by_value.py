@@ -59,7 +59,7 @@ def test_the_structure_past_the_end_is_found(compiler: str) -> None:
         for text in ("threadIdx.x + 1", "float scaled(Eight p)")
     )
     assert {f.line for f in findings} <= {call, parameter}
-    assert all("thread (7, 0, 0)" in f.text for f in findings)
+    assert all(f.thread == [7, 0, 0] for f in findings)
 
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="no g++")

@@ -14,15 +14,17 @@ from grader.errors import GraderError
 from grader.runner.buffers import prepare
 from grader.runner.client import Child
 from grader.timing import bench as b
+from grader.timing import events, machine, recordings
+from grader.timing.machine import Machine, measure_machine, roofline
 from grader.verdict import Timing
 from tests.runner.test_runner import exercise
 
 
 def report(device: str = "cuda", median: float = 10.0, gpu: str = "NVIDIA H200") -> b.BenchReport:
-    machine = b.Machine(gpu, copy_gigabytes_per_second=1000.0, product_gigaflops={"f32": 50_000.0})
+    machine = Machine(gpu, copy_gigabytes_per_second=1000.0, product_gigaflops={"f32": 50_000.0})
     timing = Timing("large", "f32", b.GPU_CLOCK, {"n": 5}, runs=20, bytes=8e6, flops=1e6, median_us=median)
     timing.torch_eager_us, timing.torch_compile_us = 40.0, 20.0
-    b.roofline(timing, machine)
+    roofline(timing, machine)
     return b.BenchReport("day01_x/add", "add.cu", device, machine, [timing], "2024-02-29", "grader bench add")
 
 
@@ -35,14 +37,14 @@ def test_roofline_of_a_kernel_bound_by_memory() -> None:
 
 def test_roofline_of_a_kernel_bound_by_arithmetic() -> None:
     timing = Timing("x", "f32", b.GPU_CLOCK, bytes=1e3, flops=1e9, median_us=40.0)
-    b.roofline(timing, report().machine)
+    roofline(timing, report().machine)
     assert timing.gigaflops_per_second == pytest.approx(25_000)
     assert timing.percent_of_roofline == pytest.approx(50)
     assert timing.torch_ratio is None
 
 
 def test_percentiles() -> None:
-    values = b.percentiles([float(i) for i in range(1, 102)])
+    values = events.percentiles([float(i) for i in range(1, 102)])
     assert values == {"median_us": 51.0, "p50_us": 51.0, "p90_us": 91.0, "p95_us": 96.0, "p99_us": 100.0}
 
 
@@ -54,13 +56,17 @@ def test_rotation_is_larger_than_the_cache(size: int, expected: tuple[int, int])
 
 
 def test_runs_fit_the_budget() -> None:
-    assert b.runs_for(1.0) == b.MOST_RUNS and b.runs_for(1e6) == b.FEWEST_RUNS and b.runs_for(1000.0) == 300
+    assert (
+        events.runs_for(1.0) == events.MOST_RUNS
+        and events.runs_for(1e6) == events.FEWEST_RUNS
+        and events.runs_for(1000.0) == 300
+    )
 
 
 def test_recording_keeps_the_other_exercises(tmp_path: Path) -> None:
-    b.record(report(), Entry(tmp_path, "day01_x", "other"))
-    path = b.record(report(), Entry(tmp_path, "day01_x", "add"))
-    b.record(report(median=12.345678), Entry(tmp_path, "day01_x", "add"))
+    recordings.record(report(), Entry(tmp_path, "day01_x", "other"))
+    path = recordings.record(report(), Entry(tmp_path, "day01_x", "add"))
+    recordings.record(report(median=12.345678), Entry(tmp_path, "day01_x", "add"))
     content = json.loads(path.read_text())
     assert path == tmp_path / "lessons/day01_x/h200.json"
     assert content["version"] == 1 and list(content["exercises"]) == ["add", "other"]
@@ -71,17 +77,17 @@ def test_recording_keeps_the_other_exercises(tmp_path: Path) -> None:
 
 def test_simulated_times_are_never_recorded(tmp_path: Path) -> None:
     with pytest.raises(GraderError, match="only times of a real GPU"):
-        b.record(report("cpu"), Entry(tmp_path, "day01_x", "add"))
+        recordings.record(report("cpu"), Entry(tmp_path, "day01_x", "add"))
 
 
 @pytest.mark.parametrize("gpu", ["NVIDIA A100-SXM4-80GB", "NVIDIA GH200 480GB", "NVIDIA H2000", ""])
 def test_figures_of_another_gpu_go_into_a_file_of_their_own(tmp_path: Path, gpu: str) -> None:
     entry = Entry(tmp_path, "day01_x", "add")
     with pytest.raises(GraderError, match=f"h200.json holds figures of an H200; this is an {gpu}") as raised:
-        b.record(report(gpu=gpu), entry)
+        recordings.record(report(gpu=gpu), entry)
     assert "--record-in FILE" in raised.value.hint and not (tmp_path / "lessons").exists()
     own = tmp_path / "own" / "figures.json"
-    assert b.record(report(gpu=gpu), entry, own) == own
+    assert recordings.record(report(gpu=gpu), entry, own) == own
     assert json.loads(own.read_text())["exercises"]["day01_x/add"]["machine"]["device"] == gpu
 
 
@@ -89,7 +95,7 @@ def test_figures_of_another_gpu_go_into_a_file_of_their_own(tmp_path: Path, gpu:
 def test_another_gpu_is_refused_before_it_is_timed(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(b, "gpu_name", lambda: "NVIDIA L4")
+    monkeypatch.setattr(machine, "gpu_name", lambda: "NVIDIA L4")
     monkeypatch.setattr(b, "bench", lambda *_, **__: pytest.fail("it was timed"))
     names = [] if "--all" in arguments else ["residual_add"]
     assert run(["bench", *names, "--device", "cuda", *arguments]) == 2
@@ -169,7 +175,7 @@ def pretended_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(b, "gpu_architecture", lambda *_: "sm_90")
     monkeypatch.setattr(b, "compile_kernel", lambda path, *_, **__: compile_kernel(path, "cpu", checks=False))
     monkeypatch.setattr(b, "build_runner", lambda *_: build_runner("cpu"))
-    machine = b.Machine("NVIDIA H200", l2_bytes=16384, copy_gigabytes_per_second=1000.0)
+    machine = Machine("NVIDIA H200", l2_bytes=16384, copy_gigabytes_per_second=1000.0)
     monkeypatch.setattr(b, "measure_machine", lambda: machine)
 
     def time_calls(functions, runs: int = 0, flush_bytes: int = 0) -> list[float]:
@@ -186,11 +192,11 @@ def test_a_whole_bench(entry: Entry, pretended_gpu: None) -> None:
     assert [(t.name, t.dtype) for t in report.timings] == [("small", "f32"), ("large", "f32")]
     assert said == ["building", "small (f32)", "large (f32)"]
     for timing in report.timings:
-        assert timing.runs >= b.FEWEST_RUNS and 0 < timing.p50_us <= timing.p99_us
+        assert timing.runs >= events.FEWEST_RUNS and 0 < timing.p50_us <= timing.p99_us
         assert timing.bytes == 8 * timing.dims["n"] and timing.torch_eager_us == 3.0 and timing.torch_compile_us is None
         assert timing.percent_of_roofline and timing.torch_ratio and timing.note == ""
     assert b.bench(entry, sizes=["large"], compiled=False).timings[0].name == "large"
-    assert json.loads(b.record(report, entry).read_text())["exercises"]["twice"]["device"] == "cuda"
+    assert json.loads(recordings.record(report, entry).read_text())["exercises"]["twice"]["device"] == "cuda"
 
 
 def test_a_fast_but_wrong_kernel_is_pointed_out(entry: Entry, pretended_gpu: None) -> None:
@@ -212,15 +218,15 @@ def test_what_torch_needs_besides_is_made_before_the_clock_runs(
 
 def test_a_recorded_report_is_read_back(tmp_path: Path) -> None:
     entry = Entry(tmp_path, "day01_x", "add")
-    assert b.recorded(entry) is None
-    path = b.record(report(), entry)
-    kept = b.recorded(entry)
+    assert recordings.recorded(entry) is None
+    path = recordings.record(report(), entry)
+    kept = recordings.recorded(entry)
     assert kept is not None and kept.machine == report().machine and kept.command == report().command
     assert kept.timings[0].percent_of_roofline == pytest.approx(80) and kept.timings[0].torch_ratio == 2.0
-    assert b.recorded(Entry(tmp_path, "day01_x", "other")) is None
+    assert recordings.recorded(Entry(tmp_path, "day01_x", "other")) is None
     path.write_text('{"exercises": {"add": {"machine": {}}}}')
     with pytest.raises(GraderError, match="cannot be read"):
-        b.recorded(entry)
+        recordings.recorded(entry)
 
 
 def test_the_simulator_is_timed_honestly(entry: Entry) -> None:
@@ -234,7 +240,7 @@ def test_without_a_gpu_there_is_one_clear_message() -> None:
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     with pytest.raises(GraderError, match="no GPU"):
-        b.measure_machine()
+        measure_machine()
 
 
 @pytest.mark.parametrize("name", ["block_sparse", "csr_attention", "global_local_random", "flash_attention_backward"])

@@ -24,8 +24,9 @@ from grader.runner.client import Child
 from grader.runner.gpu import SharingFailed
 from grader.runner.program import build_runner
 from grader.timing import verified
-from grader.timing.bench import BenchReport, Machine
+from grader.timing.bench import BenchReport
 from grader.timing.floor import Limits
+from grader.timing.machine import Machine
 from grader.verdict import FAILED, PASSED, Stage, Timing
 
 HEAD = """
@@ -105,7 +106,7 @@ def few_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verified, "MOST_SETS", 8)
     monkeypatch.setattr(verified, "NULL_CALLS", 5)
     monkeypatch.setattr(verified, "SHORTEST_US", 0.0)
-    monkeypatch.setattr(verified, "SURE", 0.0)  # on a busy machine nothing is sure
+    monkeypatch.setattr(verified, "SIGNIFICANT", 0.0)  # on a busy machine nothing is sure
     monkeypatch.setattr(verified, "SLACK_US", 1e8)
     monkeypatch.setattr(verified, "SECONDS", math.inf)
 
@@ -134,7 +135,7 @@ SLEEPY = (
 def test_an_honest_kernel_gets_its_time(tmp_path: Path, steady: None) -> None:
     results = measure(tmp_path, HEAD + LAUNCHER % "work(x, out, n, stream);")
     for result in results:
-        assert result.problem == "" and result.sets == 8 and result.off > 0, result
+        assert result.problem == "" and result.sets == 8 and result.standard_error > 0, result
         assert 19_900 < result.microseconds < 20_100
     assert [result.name for result in results] == ["small", "large"]
 
@@ -276,9 +277,11 @@ def stage_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
 
 def test_the_time_that_counts_is_shown(stage_of: Callable[[str, float], Stage], steady: None) -> None:
     stage = stage_of(SLEEPY, 20_000.0)
-    assert stage.status == PASSED, stage.text
+    assert stage.status == PASSED, stage.message
     assert "by our own clock" in stage.summary
-    assert all(timing.verified_us and timing.verified_us > 1000 and timing.verified_off_us for timing in stage.timings)
+    assert all(
+        timing.verified_us and timing.verified_us > 1000 and timing.verified_error_us for timing in stage.timings
+    )
     shown = Console(width=80)
     with shown.capture() as captured:
         shown.print(*render_timings(stage.timings))
@@ -288,13 +291,13 @@ def test_the_time_that_counts_is_shown(stage_of: Callable[[str, float], Stage], 
 def test_times_of_its_own_that_are_not_true_fail(stage_of: Callable[[str, float], Stage], steady: None) -> None:
     stage = stage_of(SLEEPY, 1.0)
     assert stage.status == FAILED and stage.summary == "its own times are not true"
-    assert "another stream" in stage.text and "events around the launch saw 1 us" in stage.text
+    assert "another stream" in stage.message and "events around the launch saw 1 us" in stage.message
 
 
 def test_a_wrong_result_at_a_timed_size_fails(stage_of: Callable[[str, float], Stage]) -> None:
     stage = stage_of(HEAD + LAUNCHER % "work(x, out, n > 1000 ? n - 1 : n, stream);", 10.0)
     assert stage.status == FAILED and stage.summary == "a timed result is wrong"
-    assert "large (f32)" in stage.text and "never written" in stage.text
+    assert "large (f32)" in stage.message and "never written" in stage.message
 
 
 @pytest.mark.parametrize(
@@ -338,4 +341,4 @@ def test_a_kernel_that_takes_all_memory_is_not_excused(
     runs_out.device = "cpu"  # type: ignore[attr-defined]
     monkeypatch.setattr(fast, "GpuMemory", runs_out)
     stage = stage_of(HEAD + LAUNCHER % "work(x, out, n, stream);", 10.0)
-    assert stage.status == FAILED and "with the kernel there" in stage.text
+    assert stage.status == FAILED and "with the kernel there" in stage.message

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import typing
 from pathlib import Path
 
 import jsonschema
+import msgspec
 import pytest
 
 import grader.verdict as v
 from grader.errors import GraderError
+from grader.verdict import schema
+from grader.verdict.fact import Fact
+from grader.wording.results import as_json, results, save
 
-SCHEMA = json.loads((Path(v.__file__).parent / "results.schema.json").read_text())
+SCHEMA = json.loads(schema.FILE.read_text())
 
 
 def filled(kind: typing.Any) -> typing.Any:
     """A value of a type, every list with one item."""
-    if dataclasses.is_dataclass(kind):
+    if isinstance(kind, type) and issubclass(kind, Fact):
         hints = typing.get_type_hints(kind)
-        return kind(**{f.name: filled(hints[f.name]) for f in dataclasses.fields(kind)})
+        return kind(**{name: filled(hints[name]) for name in kind.__struct_fields__})
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is list:
         return [filled(arguments[0])]
     if origin is dict:
         return {"key": filled(arguments[1])}
+    if origin is typing.Literal:
+        return arguments[0]
     if arguments:
         return filled(arguments[0])
     return {str: "text", int: 3, float: math.inf, bool: True, typing.Any: 1}[kind]
@@ -41,24 +46,31 @@ def example() -> v.Verdict:
 
 
 def test_the_schema_describes_what_is_written() -> None:
-    jsonschema.validate(json.loads(example().to_json()), SCHEMA)
+    jsonschema.validate(results(example()), SCHEMA)
 
 
-def test_the_schema_says_its_version() -> None:
+def test_the_schema_is_the_one_that_the_facts_give() -> None:
+    assert schema.FILE.read_text() == schema.text(), "run python -m grader.verdict.schema"
     assert SCHEMA["title"] == f"The verdict of grader check, version {v.SCHEMA_VERSION}"
 
 
-def test_the_schema_knows_every_field() -> None:
-    for name, part in [("", SCHEMA), *SCHEMA["$defs"].items()]:
-        if name == "number":
-            continue
-        kind = getattr(v, name) if name else v.Verdict
-        assert list(part["properties"]) == [f.name for f in dataclasses.fields(kind)], name or "Verdict"
+@pytest.mark.parametrize("path", ["seconds", "stages.0.bars.0.value", "stages.0.cases.0.dims.key"])
+def test_the_schema_refuses_texts_that_are_no_numbers(path: str) -> None:
+    data = results(example())
+    *where, last = path.split(".")
+    part = data
+    for step in where:
+        part = part[int(step) if step.isdigit() else step]
+    part[last] = "nan"
+    jsonschema.validate(data, SCHEMA)
+    part[last] = "many"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(data, SCHEMA)
 
 
 def test_it_is_read_back_as_it_was(tmp_path: Path) -> None:
     verdict = example()
-    verdict.save(tmp_path / "results.json")
+    save(verdict, tmp_path / "results.json")
     again = v.Verdict.load(tmp_path / "results.json")
     assert again == verdict
     assert again.stages[0].cases[0].outputs[0].worst[0].expected == math.inf
@@ -67,7 +79,7 @@ def test_it_is_read_back_as_it_was(tmp_path: Path) -> None:
 def test_numbers_that_json_lacks() -> None:
     verdict = example()
     verdict.stages[0].bars[0].value = math.nan
-    assert '"nan"' in verdict.to_json() and "NaN" not in verdict.to_json()
+    assert '"nan"' in as_json(verdict) and "NaN" not in as_json(verdict)
 
 
 def test_unknown_fields_are_ignored_and_other_versions_refused() -> None:
@@ -78,13 +90,16 @@ def test_unknown_fields_are_ignored_and_other_versions_refused() -> None:
 
 
 def test_files_that_are_no_results(tmp_path: Path) -> None:
-    (tmp_path / "x.json").write_text("not json")
-    with pytest.raises(GraderError, match="not a results"):
-        v.Verdict.load(tmp_path / "x.json")
+    foreign = ["not json", "[]", "[" * 100_000, json.dumps({"schema_version": v.SCHEMA_VERSION})]
+    foreign.append(as_json(example()).replace('"points": 3', '"points": [3]'))
+    for content in foreign:
+        (tmp_path / "x.json").write_text(content)
+        with pytest.raises(GraderError, match="not a results"):
+            v.Verdict.load(tmp_path / "x.json")
     with pytest.raises(GraderError, match="cannot read"):
         v.Verdict.load(tmp_path / "missing.json")
     with pytest.raises(GraderError, match="cannot write"):
-        example().save(tmp_path / "no" / "folder.json")
+        save(example(), tmp_path / "no" / "folder.json")
 
 
 def test_exit_codes() -> None:
@@ -95,3 +110,31 @@ def test_exit_codes() -> None:
     assert verdict.exit_code == 2
     verdict.stages, verdict.passed = [], True
     assert verdict.exit_code == 0
+
+
+HOSTILE = "\x1b[2J\x00\u202e\ud800\x7f\u2028<b>\t\n" + "x" * 100_000
+
+
+def kinds() -> list[type[Fact]]:
+    """All kinds of facts."""
+    return [found for found in Fact.__subclasses__() if found.__module__.startswith("grader.")]
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
+def test_texts_are_clean_and_short_however_they_come_in(kind: type[Fact]) -> None:
+    fact = filled(kind)
+    hints = typing.get_type_hints(kind)
+    texts = [name for name, hint in hints.items() if hint is str]
+    assert texts or kind is v.WorstElement
+    made = kind(**{name: HOSTILE if name in texts else getattr(fact, name) for name in kind.__struct_fields__})
+    for name in texts:
+        setattr(fact, name, HOSTILE)
+        for text in (getattr(fact, name), getattr(made, name)):
+            assert text.startswith("�[2J���� <b>\t\nxx") and text.endswith("...") and len(text) <= 20_000
+    msgspec.json.encode(made)
+
+
+def test_a_text_that_is_read_is_cleaned_too() -> None:
+    data = example().to_dict()
+    data["title"] = "\x1b[2J"
+    assert v.Verdict.from_dict(data).title == "�[2J"

@@ -8,13 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 DEVICES = {"cpu": "simulated GPU", "cuda": "GPU"}
-STAGE_TITLES = {
-    "builds": "Builds",
-    "correct": "Correct",
-    "safe": "Safe",
-    "efficient": "Efficient",
-    "fast": "Fast",
-}
 
 
 def count(number: float, noun: str, plural: str = "") -> str:
@@ -119,3 +112,8 @@ def listed(items: Iterable[str], most: int = 6) -> str:
     if len(every) > most:
         return ", ".join(every[: most - 1]) + f" and {len(every) - most + 1} more"
     return ", ".join(every)
+
+
+def indented(text: str, by: str = "  ") -> str:
+    """Each line moved to the right."""
+    return "\n".join(by + line for line in text.splitlines())

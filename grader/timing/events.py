@@ -1,0 +1,58 @@
+"""Times by CUDA events, of what this process does on the GPU: torch's functions, copies and products."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+BUDGET_US = 300_000.0
+"""GPU time that the timed runs of one size should take together."""
+
+MOST_RUNS, FEWEST_RUNS, WARMUP = 400, 20, 5
+
+
+def time_on_gpu(functions: Sequence[Callable[[], Any]], runs: int = 0, flush_bytes: int = 0) -> list[float]:
+    """Microseconds of each run of functions called in turn; ``runs`` 0: as many as the budget allows."""
+    import torch
+
+    other = torch.empty(flush_bytes // 4, dtype=torch.int32, device="cuda") if flush_bytes else None
+    began = time.perf_counter()
+    for warm in range(max(WARMUP, len(functions))):
+        functions[warm % len(functions)]()
+    torch.cuda.synchronize()
+    if not runs:
+        began = time.perf_counter()
+        for warm in range(3):
+            functions[warm % len(functions)]()
+        torch.cuda.synchronize()
+        runs = runs_for((time.perf_counter() - began) / 3 * 1e6)
+    began = time.perf_counter()
+    functions[0]()
+    host_us = (time.perf_counter() - began) * 1e6 + 30
+    torch.cuda.synchronize()
+    begin = [torch.cuda.Event(enable_timing=True) for _ in range(runs)]
+    end = [torch.cuda.Event(enable_timing=True) for _ in range(runs)]
+    # Cycles of a clock of at most 2 GHz; never more than a third of a second.
+    torch.cuda._sleep(int(min(host_us * runs * 2000, 600e6)))
+    for run in range(runs):
+        if other is not None:
+            other.sum()
+        begin[run].record()
+        functions[run % len(functions)]()
+        end[run].record()
+    torch.cuda.synchronize()
+    return [a.elapsed_time(b) * 1e3 for a, b in zip(begin, end)]
+
+
+def runs_for(microseconds: float) -> int:
+    """How many runs of that length fit into the budget."""
+    return int(max(FEWEST_RUNS, min(MOST_RUNS, BUDGET_US / max(microseconds, 1.0))))
+
+
+def percentiles(microseconds: Sequence[float]) -> dict[str, float]:
+    """Median and the percentiles that a Timing holds, by its field names."""
+    import numpy
+
+    values: Any = numpy.percentile(microseconds, [50, 90, 95, 99])
+    return {"median_us": float(values[0]), **{f"p{p}_us": float(v) for p, v in zip((50, 90, 95, 99), values)}}

@@ -1,0 +1,57 @@
+"""What all parts of a verdict have in common: texts in them are clean and of bounded length, whoever put them there."""
+
+from __future__ import annotations
+
+import functools
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, inspect
+
+from grader.verdict.texts import clean
+
+Line = Annotated[str, Meta(max_length=1_000)]
+"""A name, a path, a sentence."""
+Text = Annotated[str, Meta(max_length=20_000)]
+"""Several lines: what a compiler or a kernel printed."""
+
+
+class Fact(msgspec.Struct):
+    """A part of a verdict. Its texts are cleaned and cut when they are put in."""
+
+    def __post_init__(self) -> None:
+        for name, most in _limits(type(self)).items():
+            msgspec.structs.force_setattr(self, name, _cleaned(getattr(self, name), most))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        most = _limits(type(self)).get(name)
+        super().__setattr__(name, value if most is None else _cleaned(value, most))
+
+
+@functools.cache
+def _limits(kind: type[Fact]) -> dict[str, int]:
+    """The fields of a kind of fact that hold texts, or a list or dict of texts, with the most characters of each."""
+    about = inspect.type_info(kind)
+    assert isinstance(about, inspect.StructType)
+    limits = {field.name: _limit(field.type) for field in about.fields}
+    return {name: most for name, most in limits.items() if most is not None}
+
+
+def _limit(kind: inspect.Type) -> int | None:
+    match kind:
+        case inspect.StrType():
+            assert kind.max_length is not None, "a text of any length in a verdict"
+            return kind.max_length
+        case inspect.ListType():
+            return _limit(kind.item_type)
+        case inspect.DictType():
+            return _limit(kind.value_type)
+    return None
+
+
+def _cleaned(value: Any, most: int) -> Any:
+    if isinstance(value, list):
+        return [clean(item, most) for item in value]
+    if isinstance(value, dict):
+        return {name: clean(item, most) for name, item in value.items()}
+    return clean(value, most)

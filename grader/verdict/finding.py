@@ -1,0 +1,122 @@
+"""A finding: what the simulator saw a kernel do that is wrong, as facts. ``grader/wording/findings.py`` makes sentences of it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Literal
+
+from msgspec import field, structs
+
+from grader.verdict.fact import Fact, Line, Text
+
+Index = list[int]
+"""Of a block, a thread, or an element."""
+
+Space = Literal["global", "shared", "constant"]
+"""The address spaces of memory that threads share."""
+
+
+class Memory(Fact, kw_only=True):
+    """The memory that an access was meant for."""
+
+    kind: Line
+    """``tensor``, ``__shared__``, ``dynamic shared``, ``__device__``, ``__constant__``, or the function that allocated it."""
+    space: Space
+    name: Line = ""
+    dtype: Line = ""
+    shape: list[int] = field(default_factory=list)
+    """Of a tensor."""
+    bytes: int = 0
+    element_bytes: int = 0
+    offset: int = 0
+    """Where the access begins, in bytes from the start; negative before it."""
+    index: Index | None = None
+    """The element there, where it is a tensor and the access lies inside."""
+
+    def index_at(self, offset: int) -> Index | None:
+        """The index of the element at an offset in bytes; None outside a tensor."""
+        if self.kind != "tensor" or not self.element_bytes or not 0 <= offset < self.bytes:
+            return None
+        flat, index = offset // self.element_bytes, []
+        for extent in reversed(self.shape):
+            index.append(flat % extent if extent else 0)
+            flat //= extent or 1
+        return index[::-1]
+
+
+class Side(Fact, kw_only=True):
+    """One thread's part in a finding: what it did, to which memory, where in the source, and which thread it was."""
+
+    access: Line = ""
+    """read, write, atomic, volatile read, volatile write, async read, async write; empty where it is no access."""
+    bytes: int = 0
+    """Size of the access."""
+    memory: Memory | None = None
+    file: Line = ""
+    line: int = 0
+    """0 where it is not known. So is ``column``."""
+    column: int = 0
+    source_line: Line = ""
+    block: Index | None = None
+    thread: Index | None = None
+    inside: Line = ""
+    """Where in a header of the course it happened, if the line calls a function of one: ``llmk/reduce.cuh:31``."""
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """File and line."""
+        return self.file, self.line
+
+
+class Finding(Side, kw_only=True):
+    """A fault, with the thread that it was first seen in."""
+
+    check: Line
+    """memcheck, initcheck, racecheck, synccheck, fault; or report, where what was reported cannot be true."""
+    kind: Line
+    """What is wrong: one of the kinds in ``grader/wording/findings.py``."""
+    other: Side | None = None
+    """The other thread: of a race, or at another barrier."""
+    number: int = 0
+    """How many (elements, threads, bytes) or which one (lane, mask, index, CUDA error): by the kind."""
+    total: int = 0
+    """Of how many."""
+    address: int = 0
+    elements: list[Index] = field(default_factory=list)
+    """The first of those that were never written."""
+    detail: Text = ""
+    """What the simulator adds: a type, the call that was refused, who waits for whom."""
+    kernel: Line = ""
+    count: int = 1
+    """How often it was seen."""
+    case: Line = ""
+    """In which case first."""
+    dtype: Line = ""
+
+    @property
+    def places(self) -> frozenset[tuple[str, int]]:
+        """Where it is in the source."""
+        return frozenset(side.place for side in (self, self.other) if side is not None)
+
+    @property
+    def identity(self) -> Hashable:
+        """What makes two findings the same one, in one run and over all cases.
+
+        The same check found the same thing, on the same lines, in the same memory. Which thread, which element and which case
+        came first does not matter. Nor does which of a race's sides is met first, nor whether its threads are in one warp,
+        one block or two: that depends on the order in which the threads ran.
+        """
+        kind = "race" if self.check == "racecheck" else self.kind
+        memory = (self.memory.kind, self.memory.name) if self.memory else None
+        return self.check, kind, self.places, memory
+
+
+def merged(findings: Iterable[Finding]) -> list[Finding]:
+    """One finding for each identity, the first, with the counts of all; in the order of the first ones."""
+    found: dict[Hashable, Finding] = {}
+    for finding in findings:
+        known = found.get(finding.identity)
+        found[finding.identity] = (
+            structs.replace(known, count=known.count + finding.count) if known is not None else finding
+        )
+    return list(found.values())

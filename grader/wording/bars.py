@@ -1,0 +1,33 @@
+"""Bars of the stage *efficient* in words."""
+
+from __future__ import annotations
+
+from grader.verdict import BarResult
+
+
+def limit(bar: BarResult) -> str:
+    """``at most 1.2``, ``at least 4 and at most 8``."""
+    least = [] if bar.at_least is None else [f"at least {bar.at_least:g}"]
+    return " and ".join(least + ([] if bar.at_most is None else [f"at most {bar.at_most:g}"]))
+
+
+def value(bar: BarResult) -> str:
+    """In four digits."""
+    return f"{bar.value:.4g}"
+
+
+def counters(bar: BarResult) -> str:
+    """``global_bytes 16,515,072, minimum 4,191,000``."""
+    return ", ".join(
+        f"{name} {number:,.0f}" if float(number).is_integer() else f"{name} {number:,.6g}"
+        for name, number in bar.values.items()
+    )
+
+
+def text(bar: BarResult) -> str:
+    """``global_bytes / minimum = 3.2, at most 1.2 is allowed (global_bytes 419,430, minimum 131,072)``."""
+    said = f"{bar.expression} = {value(bar)}" + (f" in {bar.dtype}" if bar.dtype else "")
+    said += f", {limit(bar)} {'is met' if bar.passed else 'is allowed' if bar.at_least is None else 'is wanted'}"
+    if len(bar.values) > 1 or bar.expression not in bar.values:
+        said += f" ({counters(bar)})"
+    return said + (f"\n  look at: {bar.look}" if not bar.passed and bar.look else "")

@@ -1,0 +1,320 @@
+"""Findings in words: what happened, to which memory, where, what the other thread did, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from grader.verdict.finding import Finding, Memory, Side
+from grader.wording import words
+
+# -- where, and in which memory --
+
+
+def place(side: Side) -> str:
+    """``flash_attention.cu:31``, or ``flash_attention.cu:31 (in llmk/reduce.cuh:20)``."""
+    text = f"{Path(side.file).name}:{side.line}" if side.line else Path(side.file).name
+    return f"{text} (in {side.inside})" if side.inside else text
+
+
+def where(side: Side) -> str:
+    """`` at flash_attention.cu:31, block (3, 0, 0) thread (17, 0, 0)``, as far as it is known."""
+    text = f" at {place(side)}" if side.line else ""
+    who = words.place(side.block, side.thread)
+    return f"{text}, {who}" if who else text
+
+
+def memory_name(memory: Memory) -> str:
+    """``k[2, 4, 65, 64] (float32)``, ``the shared array tile (4,096 bytes)``..."""
+    size = words.count(memory.bytes, "byte")
+    match memory.kind:
+        case "tensor":
+            return f"{memory.name}{words.position(memory.shape)}" + (f" ({memory.dtype})" if memory.dtype else "")
+        case "__shared__":
+            return f"the shared array {memory.name} ({size})"
+        case "dynamic shared":
+            return f"the dynamic shared memory ({size})"
+        case "__device__" | "__constant__":
+            return f"the {memory.kind} variable {memory.name} ({size})"
+    return f"memory from {memory.kind} ({size})"
+
+
+def position(side: Side) -> str:
+    """``x[2, 5] of x[4, 64] (float32)``, ``element 33 (byte 132) of the shared array tile (4,096 bytes)``."""
+    memory = side.memory
+    if memory is None:
+        return "device memory"
+    if memory.index is not None:
+        return f"{memory.name}{words.position(memory.index)} of {memory_name(memory)}"
+    if side.bytes in (2, 4, 8, 16) and memory.offset % side.bytes == 0:
+        return f"element {memory.offset // side.bytes:,} (byte {memory.offset:,}) of {memory_name(memory)}"
+    return f"byte {memory.offset:,} of {memory_name(memory)}"
+
+
+def distance(memory: Memory, access_bytes: int) -> str:
+    """``0 bytes past the end of k[...]``: how far outside the memory an access begins, or by how much it sticks out."""
+    offset, size, name = memory.offset, memory.bytes, memory_name(memory)
+    if offset >= size:
+        return f"{words.count(offset - size, 'byte')} past the end of {name}"
+    if offset >= 0:
+        return f"of which {words.count(offset + access_bytes - size, 'byte')} are past the end of {name}"
+    return f"{words.count(-offset, 'byte')} before the start of {name}"
+
+
+def access(side: Side) -> str:
+    """``4-byte read``."""
+    names = {
+        "atomic": "atomic operation",
+        "async read": "asynchronous copy's read",
+        "async write": "asynchronous copy's write",
+    }
+    name = names.get(side.access, side.access) or "access"
+    return f"{side.bytes}-byte {name}" if side.bytes else "access"
+
+
+# -- what happened --
+
+
+def _out_of_bounds(finding: Finding) -> str:
+    if finding.memory is None:
+        return f"{access(finding)} in shared memory, outside of every array"
+    return f"{access(finding)}, {distance(finding.memory, finding.bytes)}"
+
+
+def _misaligned(finding: Finding) -> str:
+    at = f" at {position(finding)}" if finding.memory else ""
+    return f"misaligned {access(finding)}{at}: the address is no multiple of {finding.bytes or 16}"
+
+
+def _output_not_written(finding: Finding) -> str:
+    places = ", ".join(map(words.position, finding.elements)) + (
+        ", ..." if finding.number > len(finding.elements) else ""
+    )
+    of = f"{finding.number:,} of {words.count(finding.total, 'element')}" + (
+        f" of {memory_name(finding.memory)}" if finding.memory else ""
+    )
+    return f"{of} {'was' if finding.number == 1 else 'were'} never written: {places}"
+
+
+def _race(finding: Finding) -> str:
+    other = f" and {access(finding.other)}{where(finding.other)}" if finding.other else ""
+    return f"race on {position(finding)}: {access(finding)}{where(finding)}{other} are not ordered"
+
+
+def _missing_proxy_fence(finding: Finding) -> str:
+    unseen = f"{access(finding.other)}{where(finding.other)}" if finding.other else "write"
+    return (
+        f"a bulk copy reads {position(finding)}{where(finding)}, but may not see the {unseen}: "
+        "no fence.proxy.async stands between them"
+    )
+
+
+def _barrier_sites_differ(finding: Finding) -> str:
+    places = f"{place(finding)} and {place(finding.other) if finding.other else '?'}"
+    return (
+        f"threads of a block met at different __syncthreads(): {places}, {words.place(finding.block, finding.thread)}"
+    )
+
+
+def _refused(finding: Finding) -> str:
+    call, _, why = finding.detail.partition(": ")
+    return f"{call} failed with CUDA error {finding.number}: {why}"
+
+
+def _as_said(finding: Finding) -> str:
+    return finding.detail or finding.kind.replace("_", " ")
+
+
+WHAT: Mapping[str, Callable[[Finding], str]] = {
+    "out_of_bounds": _out_of_bounds,
+    "use_after_free": lambda f: f"{access(f)} of freed memory: {position(f)}",
+    "null_pointer": lambda f: f"{access(f)} through a null pointer (address {f.address:#x})",
+    "illegal_address": lambda f: f"{access(f)} of address {f.address:#x}, where no device memory is",
+    "misaligned": _misaligned,
+    "write_to_const": lambda f: f"{access(f)} to an input: {position(f)}, which the launcher takes as pointer to const",
+    "write_to_constant": lambda f: f"{access(f)} to constant memory: {position(f)}",
+    "host_access": lambda f: f"host code makes a {access(f)} of device memory: {position(f)}",
+    "index_out_of_bounds": lambda f: f"index {f.number} is out of bounds for an array of type {f.detail}",
+    "stack_overflow": lambda f: "stack overflow",
+    "leak": lambda f: f"{words.count(f.number, 'byte')} from {f.memory.kind if f.memory else 'the device'} never freed",
+    "uninitialised_read": lambda f: f"{access(f)} of memory that was never written: {position(f)}",
+    "output_not_written": _output_not_written,
+    "within_warp": _race,
+    "within_block": _race,
+    "between_blocks": _race,
+    "copy_not_awaited": _race,
+    "missing_proxy_fence": _missing_proxy_fence,
+    "deadlock": lambda f: f"deadlock: {f.detail or 'no thread can go on'}",
+    "mbarrier_not_initialised": lambda f: "an mbarrier is used that nobody has initialised",
+    "copy_at_exit": lambda f: "the block ends while a bulk copy is under way, for which nobody has waited",
+    "event_not_recorded": lambda f: f"{f.detail} waits for an event that has not been recorded: it waits for nothing",
+    "instruction_misused": lambda f: f.detail or "an instruction is used in a way that has no meaning",
+    "barrier_sites_differ": _barrier_sites_differ,
+    "barrier_after_exit": lambda f: (
+        f"{f.number} of {words.count(f.total, 'thread')} of the block had exited and never reach the barrier"
+    ),
+    "own_lane_not_in_mask": lambda f: (
+        f"a lane calls a warp intrinsic with the mask {f.number:#010x}, which does not name it"
+    ),
+    "collectives_differ": lambda f: f"lanes of one mask are at different warp intrinsics ({f.detail})",
+    "shuffle_from_inactive_lane": lambda f: (
+        f"a shuffle reads from lane {f.number}, which takes no part in it: the value is undefined"
+    ),
+    "barrier_threads_invalid": lambda f: f.detail or "a named barrier has a wrong number of threads",
+    "grid_sync_not_cooperative": lambda f: f"grid barrier in an ordinary launch: {f.detail}",
+    "infinite_loop": lambda f: "a loop does not end" + (f": {f.detail}" if f.detail else ""),
+    "refused": _refused,
+    "division_by_zero": lambda f: "integer division by zero",
+    "assertion": _as_said,
+    "trap": _as_said,
+    "shared_memory_exceeded": _as_said,
+    "device_exception": _as_said,
+    "out_of_memory": _as_said,
+    "illegal_instruction": _as_said,
+    "report_missing": lambda f: "the simulator's report is missing or cannot be read, though the kernel returned",
+    "no_launch": lambda f: "the output is right, but no kernel was launched: it was computed by code on the host",
+    "nothing_written": lambda f: "the output is right, but no kernel wrote to global memory",
+    "nothing_read": lambda f: "no kernel read global memory, but the result depends on inputs that are there",
+    "too_few_bytes": lambda f: (
+        f"{f.number} bytes of global memory were counted, but the result needs at least {f.total}"
+    ),
+}
+"""What happened, of each kind of finding; the last five are of reports that cannot be true (``judge/plausible.py``)."""
+
+_NAMES_ITS_PLACES = (_race, _missing_proxy_fence, _barrier_sites_differ, _output_not_written)
+
+ADVICE: Mapping[str, str] = {
+    "out_of_bounds": "Compare the index with the size: a guard is missing, or the index is computed for another shape.",
+    "use_after_free": "The memory was given back by cudaFree or cudaFreeAsync before this launch.",
+    "null_pointer": "A pointer was never set, or an allocation failed.",
+    "illegal_address": "An index far out of range, a pointer to host memory, or a pointer to another thread's local variable.",
+    "misaligned": "A vector access (float4, uint4, ...) needs an address that is a multiple of its size: treat the elements "
+    "before the first such address, and rows of odd length, one by one.",
+    "write_to_const": "Inputs belong to the caller; write to an output.",
+    "write_to_constant": "Kernels can only read __constant__ variables; the host sets them with cudaMemcpyToSymbol.",
+    "host_access": "A launcher runs on the CPU, which cannot follow a device pointer: do it in a kernel, or use cudaMemcpy.",
+    "stack_overflow": "Local arrays are too large, or a recursion does not end. A GPU gives each thread 1 KB unless "
+    "cudaDeviceSetLimit says otherwise.",
+    "leak": "Each call of the launcher would lose that much: pair it with cudaFree or cudaFreeAsync.",
+    "uninitialised_read": "Nothing has written this element before: outputs and scratch memory start with garbage.",
+    "output_not_written": "The grid does not cover the output, or a guard leaves out too much.",
+    "within_warp": "Both threads are in one warp. Its lanes do not run in lockstep: put __syncwarp() (or "
+    "__syncthreads()) between the two accesses.",
+    "within_block": "Both threads are in one block: put __syncthreads() between the two accesses, also between one "
+    "turn of a loop and the next.",
+    "between_blocks": "The threads are in different blocks, which nothing orders within one launch: use atomics, give "
+    "each block a place of its own, or split the work into two launches.",
+    "copy_not_awaited": "An asynchronous copy (cp.async) has not been waited for: commit it, wait for its group, then "
+    "__syncthreads(), before anyone touches the destination. One that completes on an mbarrier: each thread waits for "
+    "the phase with the right parity. A bulk store: cp.async.bulk.wait_group.read before its source is written again.",
+    "missing_proxy_fence": "The copy engine does not see ordinary writes by itself: each thread that wrote executes "
+    "fence.proxy.async.shared::cta before the barrier after which the bulk copy begins.",
+    "deadlock": "All threads of a block must reach the same __syncthreads(), and all lanes of a mask the same intrinsic: "
+    "move it out of the condition.",
+    "barrier_sites_differ": "A barrier in a branch is reached by some threads only; the others run to the next one and "
+    "everything after it is out of step. Move it out of the branch.",
+    "barrier_after_exit": "Do not return before a __syncthreads(): guard the work instead (if (i < n) ...) and let all "
+    "threads come to the barrier.",
+    "mbarrier_not_initialised": "One thread executes mbarrier.init, then __syncthreads(), before anyone arrives or waits.",
+    "copy_at_exit": "Its shared memory is another block's by then: wait for the mbarrier, or for a store with "
+    "cp.async.bulk.wait_group.read 0, before the threads return.",
+    "event_not_recorded": "Call cudaEventRecord(event, stream) after the work that is to be waited for, then "
+    "cudaStreamWaitEvent.",
+    "own_lane_not_in_mask": "The mask must name exactly the lanes that execute the call.",
+    "collectives_differ": "All lanes that a mask names must execute the same call: the branch around it must be the same "
+    "for all.",
+    "shuffle_from_inactive_lane": "Let all lanes of the warp execute the shuffle (with a neutral value), or name only "
+    "active lanes.",
+    "grid_sync_not_cooperative": "Use cudaLaunchCooperativeKernel.",
+    "infinite_loop": "Look at the loop's condition, and at what a waiting thread waits for: blocks that have not started "
+    "yet cannot help it.",
+    "division_by_zero": "On a GPU the result is garbage, without any message.",
+}
+_OVERWRITTEN_BY_A_COPY = (
+    "A copy may begin when all are done with what it overwrites: let them arrive at a barrier, __syncthreads() or an "
+    "mbarrier, and wait for it before the copy."
+)
+_PHASE_NOT_COMPLETE = (
+    "A phase is complete when as many have arrived as mbarrier.init was told and all bytes have that "
+    "mbarrier.arrive.expect_tx announced: compare both with what arrives. A wait for the wrong parity waits for a phase "
+    "that has yet to come."
+)
+_OTHER = {
+    "missing_proxy_fence": "what it may not see",
+    "deadlock": "others wait here",
+    "barrier_sites_differ": "the other barrier",
+    "collectives_differ": "the other lane is here",
+}
+
+
+# -- the whole finding --
+
+
+def message(finding: Finding) -> str:
+    """One line: what, where, and which thread was the first."""
+    what = WHAT.get(finding.kind)
+    if what is None:
+        detail = f": {finding.detail}" if finding.detail else ""
+        return f"{finding.kind.replace('_', ' ')}{detail}{where(finding)}"
+    return what(finding) + ("" if what in _NAMES_ITS_PLACES else where(finding))
+
+
+def advice(finding: Finding) -> str:
+    """What to do about it, in a sentence or two; empty where the message says it."""
+    memory = finding.memory
+    if finding.kind == "out_of_bounds" and (memory is None or memory.kind == "dynamic shared"):
+        cover = "The third argument of <<<grid, block, bytes>>> must cover everything that the kernel puts there."
+        return cover if memory else ""
+    if finding.kind == "uninitialised_read" and memory is not None and memory.space == "shared":
+        return (
+            "Shared memory holds whatever the last block left there: every element must be written before it is read."
+        )
+    accesses = [side.access for side in (finding, finding.other) if side is not None]
+    if finding.kind in ("within_warp", "within_block", "between_blocks") and "async write" in accesses:
+        return _OVERWRITTEN_BY_A_COPY
+    if finding.kind == "deadlock" and "an mbarrier" in finding.detail:
+        return _PHASE_NOT_COMPLETE
+    return ADVICE.get(finding.kind, "")
+
+
+def other_side(finding: Finding) -> str:
+    """What the other thread did: of a race its access."""
+    if finding.other is None:
+        return ""
+    return _OTHER.get(finding.kind) or f"the other access, a {access(finding.other)}"
+
+
+def title(finding: Finding) -> str:
+    """A few words, for a list."""
+    return finding.kind.replace("_", " ")
+
+
+def text(finding: Finding) -> str:
+    """All that there is to say about a finding, over several lines: source line, caret, the other side, and what to do."""
+    rows = [f"{finding.check}: {message(finding)}", *excerpt(finding)]
+    if finding.other and finding.other.source_line.strip():
+        rows += [f"  {other_side(finding)} ({place(finding.other)}):", *excerpt(finding.other)]
+    if finding.count > 1:
+        rows.append(f"  seen {finding.count:,} times")
+    if said := advice(finding):
+        rows.append(f"  {said}")
+    return "\n".join(rows)
+
+
+def excerpt(side: Side) -> list[str]:
+    """The source line with its number, and a caret under the column where that is known."""
+    source = side.source_line
+    if not source.strip():
+        return []
+    rows = [f"  {side.line:>5} | {source.expandtabs(4).rstrip()}"]
+    if side.column > 0:
+        rows.append(f"        | {' ' * len(source[: side.column - 1].expandtabs(4))}^")
+    return rows
+
+
+def several(findings: Sequence[Finding], most: int) -> str:
+    """The first findings, and how many more there are."""
+    rows = [text(finding) for finding in findings[:most]]
+    if len(findings) > most:
+        rows.append(f"... and {len(findings) - most} more")
+    return "\n".join(rows)

@@ -1,0 +1,125 @@
+"""Stages in words: one line for each, all about one that failed, and where to look first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grader.verdict import FAILED, SKIPPED, CaseResult, Stage, Verdict
+from grader.wording import bars, cases, findings, words
+
+TITLES = {"builds": "Builds", "correct": "Correct", "safe": "Safe", "efficient": "Efficient", "fast": "Fast"}
+SHOWN = 4
+"""Cases and findings that a text has in full."""
+
+
+def title(stage: Stage) -> str:
+    """``Correct``."""
+    return TITLES.get(stage.name, stage.name)
+
+
+def summary(stage: Stage) -> str:
+    """A line: why it failed or was skipped, or what passed."""
+    if stage.summary:
+        return stage.summary
+    if stage.cases:
+        failed, skipped = len(failing_cases(stage)), sum(case.status == SKIPPED for case in stage.cases)
+        if not failed and not skipped:
+            return f"{len(stage.cases)} of {words.count(len(stage.cases), 'case')}"
+        return f"{failed} of {words.count(len(stage.cases), 'case')} fail" + (f", {skipped} not run" if skipped else "")
+    if stage.bars:
+        missed = sum(not bar.passed for bar in stage.bars)
+        every = words.count(len(stage.bars), "bar")
+        return f"{missed} of {every} missed" if missed else f"{every} met"
+    if stage.runs and not stage.findings:
+        return f"no finding in {words.count(stage.runs, 'run')}"
+    if stage.findings:
+        checks = dict.fromkeys(finding.check for finding in stage.findings)
+        return f"{words.count(len(stage.findings), 'finding')}: {', '.join(checks)}"
+    return {SKIPPED: "not run"}.get(stage.status, stage.status)
+
+
+def text(stage: Stage) -> str:
+    """All about a stage that did not pass, over several lines; empty for one that did."""
+    if stage.status != FAILED:
+        return stage.message
+    failed = failing_cases(stage)
+    rows = [stage.message] if stage.message else []
+    rows += [f"{cases.heading(case)}\n{words.indented(cases.text(case))}" for case in failed[:SHOWN]]
+    if failed[SHOWN:]:
+        rows.append("Also failing: " + ", ".join(f"{case.name} ({case.dtype})" for case in failed[SHOWN:]))
+    if stage.findings:
+        rows.append(findings.several(stage.findings, most=SHOWN))
+    rows += [bars.text(bar) for bar in stage.bars if not bar.passed]
+    return "\n".join(rows)
+
+
+def failing_cases(stage: Stage) -> list[CaseResult]:
+    """The cases that did not pass, in the task's order (simple sizes come first there)."""
+    return [case for case in stage.cases if case.status in ("failed", "error")]
+
+
+# -- where to look first --
+
+_SHOWS = {
+    "memcheck": "the wrong address",
+    "initcheck": "the value that was never written",
+    "racecheck": "the race",
+    "synccheck": "the barrier",
+}
+
+
+def first_look(verdict: Verdict) -> str:
+    """One sentence: where to start. Empty when the report above has said it all."""
+    stage = verdict.failed_stage
+    if stage is None:
+        return ""
+    for bar in stage.bars:
+        if not bar.passed and bar.look:
+            return bar.look
+    # A fault that the simulator saw comes before wrong numbers: it is usually their cause.
+    for finding in [finding for every in verdict.stages for finding in every.findings]:
+        if finding.line:
+            return f"{finding.file.rsplit('/', 1)[-1]}:{finding.line}, where {_SHOWS.get(finding.check, 'the fault')} shows"
+    errors = [item for item in stage.diagnostics if item.severity.startswith(("error", "fatal")) and item.line]
+    if len(errors) > 1:
+        return f"the first error, line {errors[0].line}; later ones often follow from it"
+    failing = failing_cases(stage)
+    if failing:
+        return _look_at_case(stage, failing)
+    return ""
+
+
+def _look_at_case(stage: Stage, failing: Sequence[CaseResult]) -> str:
+    """What the pattern of failing and passing cases says."""
+    names = {case.name for case in failing}
+    passing = {case.name for case in stage.cases if case.passed}
+    dtypes_failing = {case.dtype for case in failing}
+    dtypes_passing = {case.dtype for case in stage.cases if case.passed}
+    if names <= passing and dtypes_failing.isdisjoint(dtypes_passing) and len(dtypes_passing) > 0:
+        return f"what the kernel does only for {words.listed(sorted(dtypes_failing))}: the other dtypes pass"
+    if not passing:
+        return f"the simplest case, '{failing[0].name}': no case passes yet"
+    if len(names) == 1:
+        return f"what is special about '{failing[0].name}': every other case passes"
+    neighbour = _passing_neighbour(stage, failing[0])
+    if neighbour:
+        return f"what '{failing[0].name}' has that '{neighbour}' (which passes) has not"
+    return f"the simplest case that fails, '{failing[0].name}'"
+
+
+def _passing_neighbour(stage: Stage, failing: CaseResult) -> str:
+    """The passing case that stands nearest to a failing one in the task, where simple cases come first.
+
+    Cases with an empty tensor say nothing: a kernel that does nothing passes them.
+    """
+    at = stage.cases.index(failing)
+    every = [
+        (abs(number - at), case.name)
+        for number, case in enumerate(stage.cases)
+        if case.passed and case.dtype == failing.dtype and not _is_empty(case)
+    ]
+    return min(every)[1] if every else ""
+
+
+def _is_empty(case: CaseResult) -> bool:
+    return any(size == 0 for size in case.dims.values() if not isinstance(size, bool))
