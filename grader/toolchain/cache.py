@@ -25,6 +25,7 @@ from grader.errors import GraderError
 _LAYOUT = "v1"
 _DEFAULT_MEGABYTES = 1024
 _YOUNG_SECONDS = 600.0  # entries used so recently are never removed: somebody may be about to load them
+_TRIM_SECONDS = 60.0  # looking through thousands of entries at every build took a tenth of a verdict's time
 _WAIT_SECONDS = 300.0  # after so long, build beside a live builder instead of waiting on
 _FOREIGN_SECONDS = 900.0  # a lock from another machine, whose process cannot be asked, counts as dead after this
 
@@ -254,6 +255,8 @@ class BuildCache:
         """Removes the least recently used entries above the size limit, and what dead builders left."""
         limit = _limit_bytes()
         now = time.time()
+        if not self._due(now):
+            return
         entries = []
         for entry in self._entries.iterdir():
             with contextlib.suppress(OSError):
@@ -273,6 +276,17 @@ class BuildCache:
             owner = _read(lock)
             if owner is not None and not _alive(owner, lock):
                 self._clear(lock, owner)
+
+    def _due(self, now: float) -> bool:
+        """Whether nobody has looked for what to remove for a while; if so, we do now."""
+        looked = self._building.parent / "looked"
+        try:
+            due = not 0 <= now - looked.stat().st_mtime < _TRIM_SECONDS
+        except OSError:
+            due = True
+        if due:
+            looked.touch()
+        return due
 
     def size(self) -> tuple[int, int]:
         """How many entries there are, and their bytes."""

@@ -7,20 +7,23 @@
 // any time. A block makes 32 columns of out at a time, each of its warps a part of in_features, and the parts are added up
 // in shared memory, in the same order in every run.
 //
-// A warp multiplies 32 columns by 32 values of k in one step, on tensor cores, where the *weights* are the left factor (16
-// columns at a time) and the rows of x the columns of the right one: 8 rows cost one product, 16 rows two. Lane (i, t) = (lane /
+// A warp multiplies 32 columns by 32 values of k in one step, on tensor cores, where the *weights* are operand A (16 columns
+// at a time) and the rows of x the columns of operand B: 8 rows cost one product, 16 rows two. Lane (i, t) = (lane /
 // 4, lane % 4) loads the words of columns 4 i ... 4 i + 3 that hold k = 8 t ... 8 t + 7 of the step. The tensor core wants other
 // k of each lane; but a sum may be taken in any order, so long as weights and x agree, and each lane takes x at its own k.
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
+#include "llmk/int4.cuh"
+#include "llmk/mma.cuh"
+
 constexpr int kWarps = 16;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kColumns = 32;           // that a block makes at a time
-constexpr int kStep = 32;              // values of k that a warp multiplies at a time
-constexpr int kPitch = kColumns + 4;   // floats from row to row of the partial sums, so that stores meet no conflict
-constexpr int kMultiprocessors = 132;  // of an H200: about as many blocks are started
+constexpr int kColumns = 32;          // that a block makes at a time
+constexpr int kStep = 32;             // values of k that a warp multiplies at a time
+constexpr int kPitch = kColumns + 4;  // floats from row to row of the partial sums, so that stores meet no conflict
+constexpr int kSMs = 132;             // of an H200: about as many blocks are started
 
 struct Weights {
     const int* qweight;
@@ -31,62 +34,15 @@ struct Weights {
     bool act_order;
 };
 
-// Four words that one access of 16 bytes moves.
-union Four {
-    uint4 vector;
-    unsigned word[4];
-};
-
-// The 16 bits of each half of `bits` are a half.
-__device__ __forceinline__ __half2 as_half2(unsigned bits) { return *reinterpret_cast<const __half2*>(&bits); }
-__device__ __forceinline__ unsigned as_bits(__half2 pair) { return *reinterpret_cast<const unsigned*>(&pair); }
-
-// word & mask | bits, in one instruction. Left to itself nvcc makes two of it, each with one of the constants.
-__device__ __forceinline__ unsigned and_or(unsigned word, unsigned mask, unsigned bits) {
-    unsigned result;
-    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(word), "r"(mask), "r"(bits));
-    return result;
-}
-
-// What unpack subtracts: 1024 + zero and -(64 + zero), twice each. zero is at most 16.
-__device__ __forceinline__ void constants(unsigned zero, __half2& low, __half2& high) {
-    low = as_half2((0x6400u + zero) * 0x00010001u);
-    high = as_half2((0xd400u + 16 * zero) * 0x00010001u);
-}
-
-// The eight weights of a word less their zero, exactly, as four pairs: (0, 4), (1, 5), (2, 6), (3, 7).
-// 0x6400 is 1024, and the last bit of a half that large counts 1: 0x6400 | q is 1024 + q. In the nibble above, q counts
-// 16 times as much: 1024 + 16 q, which is 16 times 64 + q.
-__device__ __forceinline__ void unpack(unsigned word, __half2 low, __half2 high, __half2 (&pairs)[4]) {
-    const __half2 sixteenth = as_half2(0x2c002c00u);
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-        const __half2 even = as_half2(and_or(word, 0x000f000fu, 0x64006400u));
-        const __half2 odd = as_half2(and_or(word, 0x00f000f0u, 0x64006400u));
-        pairs[2 * i] = __hsub2(even, low);
-        pairs[2 * i + 1] = __hfma2(odd, sixteenth, high);
-        word >>= 8;
-    }
-}
-
 // Eight neighbours of a row of x as the same four pairs.
-__device__ __forceinline__ void pair_up(const Four& x, unsigned (&pairs)[4]) {
+__device__ __forceinline__ void pair_up(const llmk::Four& x, unsigned (&pairs)[4]) {
     pairs[0] = __byte_perm(x.word[0], x.word[2], 0x5410);
     pairs[1] = __byte_perm(x.word[0], x.word[2], 0x7632);
     pairs[2] = __byte_perm(x.word[1], x.word[3], 0x5410);
     pairs[3] = __byte_perm(x.word[1], x.word[3], 0x7632);
 }
 
-// sums [16, 8] += a [16, 16] b [16, 8]
-__device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-// The same where k and its neighbours may belong to different groups: finished weights, rounded once.
+// Unpacked weights where k and its neighbours may belong to different groups: finished weights, rounded once.
 __device__ void scaled(const unsigned (&words)[4], const Weights& w, int k, int column, __half2 (&weight)[4][4]) {
     const bool there = k < w.in_features;
 #pragma unroll
@@ -215,7 +171,7 @@ __global__ void __launch_bounds__(kThreads, 1)
             const Stage<kTiles>& s = stages[stage];
             stage = stage == kStages<kTiles> - 1 ? 0 : stage + 1;
 
-            Four words;
+            llmk::Four words;
             words.vector = s.words[threadIdx.x];
             __half2 weight[4][4];  // of column 4 i + c, pair by pair
             if (kPlain) {
@@ -225,21 +181,21 @@ __global__ void __launch_bounds__(kThreads, 1)
                     group_then = group_steps;
                     const unsigned zeros = static_cast<unsigned>(s.zeros[threadIdx.x]) >> (column_of(tile) % 8 * 4);
 #pragma unroll
-                    for (int c = 0; c < 4; ++c) constants((zeros >> 4 * c & 15) + 1, low[c], high[c]);
+                    for (int c = 0; c < 4; ++c) llmk::constants((zeros >> 4 * c & 15) + 1, low[c], high[c]);
                     const uint2 halves = s.scales[threadIdx.x];
-                    const float2 left_two = __half22float2(as_half2(halves.x));
-                    const float2 right_two = __half22float2(as_half2(halves.y));
+                    const float2 left_two = __half22float2(llmk::as_half2(halves.x));
+                    const float2 right_two = __half22float2(llmk::as_half2(halves.y));
                     scale[0] = left_two.x, scale[1] = left_two.y, scale[2] = right_two.x, scale[3] = right_two.y;
                 }
                 --group_left;
 #pragma unroll
-                for (int c = 0; c < 4; ++c) unpack(words.word[c], low[c], high[c], weight[c]);
+                for (int c = 0; c < 4; ++c) llmk::unpack(words.word[c], low[c], high[c], weight[c]);
             } else {
                 scaled(words.word, w, step * kStep + 8 * t, column_of(tile), weight);
             }
 #pragma unroll
             for (int r = 0; r < kTiles; ++r) {
-                Four eight;
+                llmk::Four eight;
                 eight.vector = s.x[r][threadIdx.x];
                 unsigned b[4];
                 pair_up(eight, b);
@@ -248,9 +204,9 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
                     for (int j = 0; j < 2; ++j) {
                         const __half2(&upper)[4] = weight[2 * j], (&lower)[4] = weight[2 * j + 1];
-                        const unsigned a[4] = {as_bits(upper[p]), as_bits(lower[p]), as_bits(upper[p + 1]),
-                                               as_bits(lower[p + 1])};
-                        multiply(product[r][j], a, b[p], b[p + 1]);
+                        const unsigned a[4] = {llmk::as_bits(upper[p]), llmk::as_bits(lower[p]),
+                                               llmk::as_bits(upper[p + 1]), llmk::as_bits(lower[p + 1])};
+                        llmk::multiply<__half>(product[r][j], a, b[p], b[p + 1]);
                     }
                 }
             }
@@ -283,7 +239,7 @@ template <int kTiles, bool kPlain>
 void launch(const __half* x, const Weights& w, const __half* bias, __half* out, int rows, bool has_bias,
             cudaStream_t stream) {
     const int tiles = (w.out_features + kColumns - 1) / kColumns;
-    const int tiles_each = (tiles + kMultiprocessors - 1) / kMultiprocessors;
+    const int tiles_each = (tiles + kSMs - 1) / kSMs;
     const dim3 grid((tiles + tiles_each - 1) / tiles_each, (rows + 8 * kTiles - 1) / (8 * kTiles));
     const int bytes = sizeof(Stage<kTiles>) * kStages<kTiles>;
     const auto kernel = few_rows<kTiles, kPlain>;

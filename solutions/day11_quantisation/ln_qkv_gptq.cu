@@ -10,12 +10,15 @@
 // first kernel writes the normalised rows, y, and a second multiplies tiles of 128 rows by 256 columns. A warp owns 32 columns
 // and all 128 rows of the tile, so each word of qweight is unpacked by one warp of the block only, in registers.
 //
-// In both the *weights* are the left factor of the tensor core's product, 16 columns at a time. Lane (i, t) = (lane / 4, lane %
+// In both the *weights* are operand A of the tensor core's product, 16 columns at a time. Lane (i, t) = (lane / 4, lane %
 // 4) unpacks the words of columns 4 i ... 4 i + 3 at k = 8 t ... 8 t + 7 of a step of 32, which gives pairs (0, 4), (1, 5), (2, 6), (3, 7).
-// y is kept in that order, eight by eight: 0 4 1 5 2 6 3 7. So a lane's right factor is 16 bytes that lie side by side.
+// y is kept in that order, eight by eight: 0 4 1 5 2 6 3 7. So a lane's part of operand B is 16 bytes that lie side by side.
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
+
+#include "llmk/int4.cuh"
+#include "llmk/mma.cuh"
 
 constexpr int kStep = 32;  // values of k that a warp multiplies at a time
 constexpr unsigned kAllLanes = 0xffffffffu;
@@ -42,54 +45,7 @@ struct Output {
     }
 };
 
-// Four words that one access of 16 bytes moves.
-union Four {
-    uint4 vector;
-    unsigned word[4];
-};
-
-// The 16 bits of each half of `bits` are a half.
-__device__ __forceinline__ __half2 as_half2(unsigned bits) { return *reinterpret_cast<const __half2*>(&bits); }
-__device__ __forceinline__ unsigned as_bits(__half2 pair) { return *reinterpret_cast<const unsigned*>(&pair); }
-
-// word & mask | bits, in one instruction. Left to itself nvcc makes two of it, each with one of the constants.
-__device__ __forceinline__ unsigned and_or(unsigned word, unsigned mask, unsigned bits) {
-    unsigned result;
-    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(word), "r"(mask), "r"(bits));
-    return result;
-}
-
-// What unpack subtracts: 1024 + zero and -(64 + zero), twice each. zero is at most 16.
-__device__ __forceinline__ void constants(unsigned zero, __half2& low, __half2& high) {
-    low = as_half2((0x6400u + zero) * 0x00010001u);
-    high = as_half2((0xd400u + 16 * zero) * 0x00010001u);
-}
-
-// The eight weights of a word less their zero, exactly, as four pairs: (0, 4), (1, 5), (2, 6), (3, 7).
-// 0x6400 is 1024, and the last bit of a half that large counts 1: 0x6400 | q is 1024 + q. In the nibble above, q counts
-// 16 times as much: 1024 + 16 q, which is 16 times 64 + q.
-__device__ __forceinline__ void unpack(unsigned word, __half2 low, __half2 high, __half2 (&pairs)[4]) {
-    const __half2 sixteenth = as_half2(0x2c002c00u);
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-        const __half2 even = as_half2(and_or(word, 0x000f000fu, 0x64006400u));
-        const __half2 odd = as_half2(and_or(word, 0x00f000f0u, 0x64006400u));
-        pairs[2 * i] = __hsub2(even, low);
-        pairs[2 * i + 1] = __hfma2(odd, sixteenth, high);
-        word >>= 8;
-    }
-}
-
-// sums [16, 8] += a [16, 16] b [16, 8]
-__device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-// The same where k and its neighbours may belong to different groups: finished weights, rounded once.
+// Unpacked weights where k and its neighbours may belong to different groups: finished weights, rounded once.
 __device__ void scaled(const unsigned (&words)[4], const Weights& w, int k, int column, __half2 (&weight)[4][4]) {
     const bool there = k < w.in_features;
 #pragma unroll
@@ -128,11 +84,11 @@ __device__ __forceinline__ Moments join(const Moments& a, const Moments& b) {
 
 // Eight neighbours as floats.
 __device__ __forceinline__ void load_eight(const __half* from, float (&x)[8]) {
-    Four bits;
+    llmk::Four bits;
     bits.vector = *reinterpret_cast<const uint4*>(from);
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-        const float2 pair = __half22float2(as_half2(bits.word[j]));
+        const float2 pair = __half22float2(llmk::as_half2(bits.word[j]));
         x[2 * j] = pair.x;
         x[2 * j + 1] = pair.y;
     }
@@ -172,8 +128,9 @@ __device__ void normalize(const __half* row, const __half* weight, const __half*
         load_eight(beta + 8 * eight, b);
 #pragma unroll
         for (int j = 0; j < 8; ++j) x[j] = (x[j] - m.mean) * factor * w[j] + b[j];
-        const uint4 bits = make_uint4(as_bits(__floats2half2_rn(x[0], x[4])), as_bits(__floats2half2_rn(x[1], x[5])),
-                                      as_bits(__floats2half2_rn(x[2], x[6])), as_bits(__floats2half2_rn(x[3], x[7])));
+        const uint4 bits =
+            make_uint4(llmk::as_bits(__floats2half2_rn(x[0], x[4])), llmk::as_bits(__floats2half2_rn(x[1], x[5])),
+                       llmk::as_bits(__floats2half2_rn(x[2], x[6])), llmk::as_bits(__floats2half2_rn(x[3], x[7])));
         *reinterpret_cast<uint4*>(y + 8 * eight) = bits;
     }
 }
@@ -199,11 +156,11 @@ __global__ void __launch_bounds__(32 * kNormWarps)
 
 constexpr int kWarps = 16;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kColumns = 32;           // that a block makes at a time
-constexpr int kPitch = kColumns + 4;   // floats from row to row of the partial sums, so that stores meet no conflict
-constexpr int kStages = 6;             // steps that are on their way
-constexpr int kMultiprocessors = 132;  // of an H200: about as many blocks are started
-constexpr int kFewRows = 64;           // up to here the weights are read again for every 16 rows
+constexpr int kColumns = 32;          // that a block makes at a time
+constexpr int kPitch = kColumns + 4;  // floats from row to row of the partial sums, so that stores meet no conflict
+constexpr int kStages = 6;            // steps that are on their way
+constexpr int kSMs = 132;             // of an H200: about as many blocks are started
+constexpr int kFewRows = 64;          // up to here the weights are read again for every 16 rows
 constexpr int kSharedBytes = 227 * 1024;
 
 // What is on its way for one step.
@@ -330,7 +287,7 @@ __global__ void __launch_bounds__(kThreads, 1)
             const Stage& s = stages[stage];
             stage = stage == kStages - 1 ? 0 : stage + 1;
 
-            Four words;
+            llmk::Four words;
             words.vector = s.words[threadIdx.x];
             __half2 weight[4][4];  // of column 4 i + c, pair by pair
             if (kPlain) {
@@ -340,21 +297,21 @@ __global__ void __launch_bounds__(kThreads, 1)
                     group_then = group_steps;
                     const unsigned zeros = static_cast<unsigned>(s.zeros[warp][i]) >> (column_of(tile) % 8 * 4);
 #pragma unroll
-                    for (int c = 0; c < 4; ++c) constants((zeros >> 4 * c & 15) + 1, low[c], high[c]);
+                    for (int c = 0; c < 4; ++c) llmk::constants((zeros >> 4 * c & 15) + 1, low[c], high[c]);
                     const uint2 halves = s.scales[warp][i];
-                    const float2 left_two = __half22float2(as_half2(halves.x));
-                    const float2 right_two = __half22float2(as_half2(halves.y));
+                    const float2 left_two = __half22float2(llmk::as_half2(halves.x));
+                    const float2 right_two = __half22float2(llmk::as_half2(halves.y));
                     scale[0] = left_two.x, scale[1] = left_two.y, scale[2] = right_two.x, scale[3] = right_two.y;
                 }
                 --group_left;
 #pragma unroll
-                for (int c = 0; c < 4; ++c) unpack(words.word[c], low[c], high[c], weight[c]);
+                for (int c = 0; c < 4; ++c) llmk::unpack(words.word[c], low[c], high[c], weight[c]);
             } else {
                 scaled(words.word, w, step * kStep + 8 * t, column_of(tile), weight);
             }
 #pragma unroll
             for (int r = 0; r < kTiles; ++r) {
-                Four b = {make_uint4(0, 0, 0, 0)};
+                llmk::Four b = {make_uint4(0, 0, 0, 0)};
                 if (8 * r + i < rows && (kPlain || step * kStep + 8 * t < w.in_features)) {
                     b.vector = *reinterpret_cast<const uint4*>(y + (8 * r + i) * pitch + step * kStep + 8 * t);
                 }
@@ -363,9 +320,9 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
                     for (int j = 0; j < 2; ++j) {
                         const __half2(&upper)[4] = weight[2 * j], (&lower)[4] = weight[2 * j + 1];
-                        const unsigned a[4] = {as_bits(upper[p]), as_bits(lower[p]), as_bits(upper[p + 1]),
-                                               as_bits(lower[p + 1])};
-                        multiply(product[r][j], a, b.word[p], b.word[p + 1]);
+                        const unsigned a[4] = {llmk::as_bits(upper[p]), llmk::as_bits(lower[p]),
+                                               llmk::as_bits(upper[p + 1]), llmk::as_bits(lower[p + 1])};
+                        llmk::multiply<__half>(product[r][j], a, b.word[p], b.word[p + 1]);
                     }
                 }
             }
@@ -398,7 +355,7 @@ template <int kTiles, bool kPlain>
 void launch_few(const __half* x, const __half* norm_weight, const __half* beta, const Weights& w, const Output& output,
                 float eps, cudaStream_t stream) {
     const int tiles = (w.out_features + kColumns - 1) / kColumns;
-    const int tiles_each = (tiles + kMultiprocessors - 1) / kMultiprocessors;
+    const int tiles_each = (tiles + kSMs - 1) / kSMs;
     const dim3 grid((tiles + tiles_each - 1) / tiles_each, (output.rows + 8 * kTiles - 1) / (8 * kTiles));
     const int bytes = few_rows_bytes<kTiles>(w.in_features);
     const auto kernel = few_rows<kTiles, kPlain>;
@@ -492,7 +449,7 @@ __global__ void __launch_bounds__(kTileThreads, 1) many_rows(const __half* __res
         const TileStage& s = stages[number % kTileStages];
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
-            Four words;
+            llmk::Four words;
             words.vector = s.words[step][threadIdx.x];
             __half2 weight[4][4];  // of column 4 i + c, pair by pair, finished
             if (kPlain) {
@@ -500,11 +457,11 @@ __global__ void __launch_bounds__(kTileThreads, 1) many_rows(const __half* __res
                 const uint2 halves = s.scales[step][warp][i];
 #pragma unroll
                 for (int c = 0; c < 4; ++c) {
-                    const __half2 two = as_half2(c < 2 ? halves.x : halves.y);
+                    const __half2 two = llmk::as_half2(c < 2 ? halves.x : halves.y);
                     const __half2 scale = c % 2 == 0 ? __low2half2(two) : __high2half2(two);
                     __half2 low, high;
-                    constants((zeros >> 4 * c & 15) + 1, low, high);
-                    unpack(words.word[c], low, high, weight[c]);
+                    llmk::constants((zeros >> 4 * c & 15) + 1, low, high);
+                    llmk::unpack(words.word[c], low, high, weight[c]);
 #pragma unroll
                     for (int p = 0; p < 4; ++p) weight[c][p] = __hmul2(weight[c][p], scale);
                 }
@@ -513,7 +470,7 @@ __global__ void __launch_bounds__(kTileThreads, 1) many_rows(const __half* __res
             }
 #pragma unroll
             for (int r = 0; r < kStripes; r += kTogether) {
-                Four b[kTogether];
+                llmk::Four b[kTogether];
 #pragma unroll
                 for (int g = 0; g < kTogether; ++g) {
                     b[g].vector = s.y[step][8 * (r + g) + (i ^ step % 2)][t];
@@ -523,10 +480,11 @@ __global__ void __launch_bounds__(kTileThreads, 1) many_rows(const __half* __res
 #pragma unroll
                     for (int j = 0; j < 2; ++j) {
                         const __half2(&upper)[4] = weight[2 * j], (&lower)[4] = weight[2 * j + 1];
-                        const unsigned a[4] = {as_bits(upper[p]), as_bits(lower[p]), as_bits(upper[p + 1]),
-                                               as_bits(lower[p + 1])};
+                        const unsigned a[4] = {llmk::as_bits(upper[p]), llmk::as_bits(lower[p]),
+                                               llmk::as_bits(upper[p + 1]), llmk::as_bits(lower[p + 1])};
 #pragma unroll
-                        for (int g = 0; g < kTogether; ++g) multiply(sums[r + g][j], a, b[g].word[p], b[g].word[p + 1]);
+                        for (int g = 0; g < kTogether; ++g)
+                            llmk::multiply<__half>(sums[r + g][j], a, b[g].word[p], b[g].word[p + 1]);
                     }
                 }
             }
@@ -546,8 +504,8 @@ __global__ void __launch_bounds__(kTileThreads, 1) many_rows(const __half* __res
             const int row = 8 * r + 2 * t + odd;
             if (row >= rows) continue;
             const uint2 four =
-                make_uint2(as_bits(__floats2half2_rn(sums[r][0][odd] + bias[0], sums[r][0][2 + odd] + bias[1])),
-                           as_bits(__floats2half2_rn(sums[r][1][odd] + bias[2], sums[r][1][2 + odd] + bias[3])));
+                make_uint2(llmk::as_bits(__floats2half2_rn(sums[r][0][odd] + bias[0], sums[r][0][2 + odd] + bias[1])),
+                           llmk::as_bits(__floats2half2_rn(sums[r][1][odd] + bias[2], sums[r][1][2 + odd] + bias[3])));
             *reinterpret_cast<uint2*>(output.at(first_row + row, column)) = four;  // the four lie in one part
         }
     }

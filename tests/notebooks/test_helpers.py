@@ -186,6 +186,7 @@ def test_kernels_of_every_lesson_can_be_shown_in_pieces(path: Path) -> None:
 
 def test_a_lesson_is_found_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "exercises").mkdir()
+    (tmp_path / "exercises" / "course.toml").touch()
     folder = tmp_path / "lessons" / "day06_flash_attention"
     folder.mkdir(parents=True)
     monkeypatch.chdir(folder)

@@ -15,6 +15,7 @@ from tests.present import samples
 
 def test_a_verdict_is_the_same_each_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "exercises").mkdir()
+    (tmp_path / "exercises" / "course.toml").touch()
     monkeypatch.setenv("GRADER_COURSE", str(tmp_path))
     first, second = samples.unsafe(), samples.unsafe()
     second.seconds, second.stages[0].summary, second.stages[0].resources = 7.0, "compiled before", []

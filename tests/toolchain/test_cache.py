@@ -211,14 +211,29 @@ def fill(cache: BuildCache, name: str, age: float) -> str:
     return key
 
 
-def test_the_least_recently_used_entries_go_when_it_is_full(cache, monkeypatch):
+@pytest.fixture
+def always_looking(monkeypatch):
+    """Every build looks for what to remove."""
+    monkeypatch.setattr(cache_module, "_TRIM_SECONDS", 0.0)
+
+
+def test_entries_are_looked_through_once_in_a_while(cache, monkeypatch):
+    monkeypatch.setenv("GRADER_CACHE_MB", "1")
+    fill(cache, "old", 5000), fill(cache, "older", 9000), fill(cache, "new", 0)
+    assert cache.size()[0] == 3
+    os.utime(cache.folder / "v1/looked", (0, 0))
+    fill(cache, "newer", 0)
+    assert cache.size()[0] == 2
+
+
+def test_the_least_recently_used_entries_go_when_it_is_full(cache, monkeypatch, always_looking):
     monkeypatch.setenv("GRADER_CACHE_MB", "1")
     old, older, new = fill(cache, "old", 5000), fill(cache, "older", 9000), fill(cache, "new", 0)
     assert older not in {p.name for p in (cache.folder / "v1/entries").iterdir()}
     assert cache.find(old) and cache.find(new)
 
 
-def test_using_an_entry_keeps_it(cache, monkeypatch):
+def test_using_an_entry_keeps_it(cache, monkeypatch, always_looking):
     monkeypatch.setenv("GRADER_CACHE_MB", "1")
     first, second = fill(cache, "first", 9000), fill(cache, "second", 8000)
     assert cache.find(first)
@@ -226,7 +241,7 @@ def test_using_an_entry_keeps_it(cache, monkeypatch):
     assert cache.find(first) and cache.find(second) is None
 
 
-def test_entries_in_use_are_never_removed(cache, monkeypatch):
+def test_entries_in_use_are_never_removed(cache, monkeypatch, always_looking):
     monkeypatch.setenv("GRADER_CACHE_MB", "0.1")
     keys = [fill(cache, str(i), 0) for i in range(4)]
     assert all(cache.find(key) for key in keys)

@@ -1,0 +1,38 @@
+"""The glossary beside the lessons."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+LESSONS = Path(__file__).resolve().parents[2] / "lessons"
+ROW = re.compile(r"^\| (?P<term>[^|]+) \| (?P<meaning>[^|]+) \| \[(?P<day>\d+)\]\((?P<link>[^)]+)\) \|$")
+
+
+def rows() -> list[re.Match[str]]:
+    lines = (LESSONS / "glossary.md").read_text(encoding="utf-8").splitlines()
+    table = [line for line in lines if line.startswith("| ")][2:]
+    found = [ROW.match(line) for line in table]
+    assert all(found), [line for line, match in zip(table, found, strict=True) if not match]
+    return [match for match in found if match]
+
+
+def test_terms_are_in_order_and_stand_once() -> None:
+    terms = [row["term"].casefold() for row in rows()]
+    assert terms == sorted(set(terms))
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row["term"])
+def test_the_day_of_a_term_uses_it(row: re.Match[str]) -> None:
+    lesson = LESSONS / row["link"]
+    assert lesson.parent.name.startswith(f"day{int(row['day']):02}_")
+    cells = json.loads(lesson.read_text(encoding="utf-8"))["cells"]
+    text = " ".join(
+        word for cell in cells if cell["cell_type"] == "markdown" for word in "".join(cell["source"]).split()
+    )
+    text = text.casefold().replace("*", "")
+    words = re.sub(r" \([^)]*\)", "", row["term"]).casefold()
+    assert re.search(rf"\b{re.escape(words.removesuffix('y'))}", text), row["term"]  # also "copies"
