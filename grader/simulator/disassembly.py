@@ -1,7 +1,7 @@
-"""Which floating-point operations each piece of straight-line code of a kernel library holds.
+"""Which floating-point operations each basic block of a kernel library holds.
 
-The library says at run time how often each piece was executed; what a piece holds is read from its instructions. A
-piece is named by the address to which its call of ``__sanitizer_cov_trace_pc`` returns; an instruction belongs to the
+The library says at run time how often each basic block was executed; what one holds is read from its instructions. A
+basic block is named by the address to which its call of ``__sanitizer_cov_trace_pc`` returns; an instruction belongs to the
 call in its own basic block or, if that has none, to the last one on the way to it. Counted are the additions,
 subtractions, multiplications, divisions and square roots of floats and doubles; a packed instruction counts each of its
 elements, a fused multiply-add two. Not counted: minimum and maximum, comparisons, conversions, sign changes and absolute
@@ -96,23 +96,23 @@ def find_objdump() -> str:
 
 @functools.lru_cache(maxsize=64)
 def operations_of(library: Path) -> dict[int, list[Operation]]:
-    """The operations of each piece of code, by the offset at which the piece begins. Libraries never change."""
+    """The operations of each basic block, by the offset at which it begins. Libraries never change."""
     command = [find_objdump(), "-d", "--no-show-raw-insn", str(library)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise GraderError(f"objdump cannot read {library.name}: {done.stderr.strip()}")
-    pieces: dict[int, list[Operation]] = {}
+    blocks: dict[int, list[Operation]] = {}
     for function in done.stdout.split("\n\n"):
-        _read_function([_instruction(row) for row in map(_ROW.match, function.splitlines()) if row], pieces)
-    return pieces
+        _read_function([_instruction(row) for row in map(_ROW.match, function.splitlines()) if row], blocks)
+    return blocks
 
 
 def _instruction(row: re.Match[str]) -> _Instruction:
     return _Instruction(int(row[1], 16), row[2], row[3].split("//")[0].strip())
 
 
-def _read_function(code: list[_Instruction], pieces: dict[int, list[Operation]]) -> None:
-    """Adds the pieces of one function: from its entry along every jump, each basic block once."""
+def _read_function(code: list[_Instruction], blocks: dict[int, list[Operation]]) -> None:
+    """Adds the basic blocks of one function: from its entry along every jump, each basic block once."""
     places = {instruction.address: i for i, instruction in enumerate(code)}
     targets = [_jump_target(instruction, places) for instruction in code]
     starts = {target for target in targets if target is not None}
@@ -120,7 +120,7 @@ def _read_function(code: list[_Instruction], pieces: dict[int, list[Operation]])
     seen: set[int] = set()
     waiting: list[tuple[int, int | None]] = [(0, None)] if code else []
     while waiting:
-        begin, piece = waiting.pop()
+        begin, block = waiting.pop()
         if begin in seen or begin >= len(code):
             continue
         seen.add(begin)
@@ -130,16 +130,16 @@ def _read_function(code: list[_Instruction], pieces: dict[int, list[Operation]])
         # All of a basic block is executed equally often, and compilers move arithmetic to before the call.
         calls = [code[i + 1].address for i in range(begin, min(end, len(code) - 1)) if _called(code[i]) == _TRACE]
         for call in calls:
-            pieces.setdefault(call, [])
-        piece = calls[0] if calls else piece
-        if piece is not None:
-            pieces[piece] += [o for instruction in code[begin:end] if (o := _operation(instruction))]
+            blocks.setdefault(call, [])
+        block = calls[0] if calls else block
+        if block is not None:
+            blocks[block] += [o for instruction in code[begin:end] if (o := _operation(instruction))]
         last = end - 1
         target = targets[last]
         if target is not None:
-            waiting.append((target, piece))
+            waiting.append((target, block))
         if code[last].name not in _ENDS:
-            waiting.append((end, piece))
+            waiting.append((end, block))
 
 
 def _called(instruction: _Instruction) -> str:

@@ -18,8 +18,8 @@ sectors                32-byte sectors that these requests touched
 ideal_sectors, ideal   sectors that they would touch if each warp's accesses lay side by side
 shared_requests        accesses of warps to shared memory
 shared_bytes           distinct bytes of those requests, summed
-shared_wavefronts      passes that shared memory needed for them
-ideal_wavefronts       passes that it would need without bank conflicts (also as ideal_shared_wavefronts)
+shared_wavefronts      wavefronts that shared memory needed for them
+ideal_wavefronts       wavefronts that it would need without bank conflicts (also as ideal_shared_wavefronts)
 bank_conflict_ways     of the worst source line: wavefronts for each ideal wavefront; 1 means no conflict
 constant_bytes         distinct bytes of each request to constant memory, summed
 atomics                atomic operations by threads
@@ -36,7 +36,7 @@ Of a kernel that was built with ``operations`` (``load_kernel(..., operations=Tr
 flops                  floating-point additions, subtractions, multiplications, divisions and square roots by threads; a
                        fused multiply-add is two. See ``grader/simulator/disassembly.py`` for what is not counted
 special_functions      calls of exp, log, sin, ... by threads
-active_lanes           lanes that took part when a warp executed something, on average over all pieces of code
+active_lanes           lanes that took part when a warp executed something, on average over all basic blocks
 ====================== ==============================================================================================
 """
 
@@ -94,7 +94,7 @@ class LineCounters:
     """Floating-point operations by threads. This and what follows: only where the kernel was built with operations."""
     special_functions: int = 0
     executions: int = 0
-    """By threads, of the piece of straight-line code of this line in which the fewest lanes took part."""
+    """By threads, of the basic block of this line in which the fewest lanes took part."""
     warp_executions: int = 0
     """As few as a warp needs for it: the most executions of one lane, summed over the warps."""
     possible_lanes: int = 0
@@ -251,7 +251,7 @@ class _Reader:
         return self.locations[offset] if offset is not None else UNKNOWN
 
     def _operation_totals(self, lines: Sequence[LineCounters], kernel: int | None = None) -> dict[str, float]:
-        """Of one kernel or of all: the lanes are those of all pieces of code."""
+        """Of one kernel or of all: the lanes are those of all basic blocks."""
         executed = [row for row in self.data.executed or [] if kernel in (None, row[1])]
         warp_executions = sum(row[3] for row in executed)
         return {
@@ -265,15 +265,15 @@ class _Reader:
         executed = [row for row in self.data.executed or [] if row[1] == kernel]
         if not executed:
             return []
-        pieces = operations_of(self.symbols.library)
-        computing = {o.address + 1 for row in executed for o in pieces.get(row[0], ())}
+        blocks = operations_of(self.symbols.library)
+        computing = {o.address + 1 for row in executed for o in blocks.get(row[0], ())}
         emulated = self.symbols.inlined_from(computing, _EMULATION)
         places = self.symbols.locate(computing | {row[0] for row in executed})
         counted: list[LineCounters] = []
         worst: dict[tuple[str, int], LineCounters] = {}
         for start, _, executions, warp_executions, possible in executed:
             on_lines = {places[start]}
-            for operation in pieces.get(start, ()):
+            for operation in blocks.get(start, ()):
                 if operation.address + 1 in emulated:
                     continue
                 place = places[operation.address + 1]
