@@ -83,6 +83,7 @@ def run_check(
         verdict.stages += check.run()
         if compiled is not None:
             stage.resources = compiled.collect(launches_of(check.reports))
+            stage.note = compiled.refused
     done = {stage.name for stage in verdict.stages}
     for name in STAGES:
         if name not in done:

@@ -27,6 +27,8 @@ class Resources:
 
     def __init__(self, file: Path, architecture: str) -> None:
         self.gpu = gpu_for(architecture)
+        self.refused = ""
+        """What nvcc says of a file that it does not compile, though the simulator runs it."""
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="resources")
         self._work: Future[list[ResourceUsage]] = self._pool.submit(self._compile, file)
 
@@ -35,8 +37,9 @@ class Resources:
             return []
         try:
             return resource_usage(file, self.gpu.arch)
-        except GraderError:
-            return []  # what only nvcc refuses shows when a GPU is asked for
+        except GraderError as error:
+            self.refused = f"nvcc does not compile this file: {error.message}"
+            return []
 
     def collect(self, launches: Mapping[str, tuple[int, int]]) -> list[KernelResources]:
         """The resources of each kernel; ``launches`` has threads per block and dynamic shared bytes by kernel name."""

@@ -131,6 +131,8 @@ def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
         rows += counters_view(verdict, stage, width, verbose, ascii_only)
     if stage.resources and verbose:
         rows += resources_view(stage)
+    if verbose and stage.note:
+        rows += [Text(""), paragraph(stage.note, style="quiet")] if rows else [paragraph(stage.note)]
     if stage.timings:
         rows += [indented(row) for row in timings.render_timings(stage.timings)]
     return rows
@@ -154,8 +156,6 @@ def counters_view(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
     if verbose and operations_view.counted(stage.totals):
         rows += [Text(""), Text("  What it computes", style="title"), paragraph(counters.operations(stage.totals))]
         rows.append(indented(operations_view.table(lines), expand=True))
-    if verbose and stage.note:
-        rows += [Text(""), paragraph(stage.note, style="quiet")]
     return rows
 
 

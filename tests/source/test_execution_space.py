@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from grader.source.rewrite import rewrite
 CASES: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "nvcc_corpus.toml").read_text())
 ACCEPTED = {name: case for name, case in CASES.items() if case["nvcc"] == "accepts"}
 REFUSED = {name: case for name, case in CASES.items() if case["nvcc"] == "refuses"}
+LESSON = Path(__file__).parents[2] / "lessons" / "can_i_believe_this" / "lesson.ipynb"
 NVCC = shutil.which("nvcc")
 
 
@@ -59,9 +61,11 @@ def test_what_nvcc_refuses_is_refused(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, case in REFUSED.items() if "passes_here" in case])
-def test_known_differences_are_still_there(name: str) -> None:
-    """When one is gone, take `passes_here` away, and its line in the lesson that says what to believe."""
+def test_known_differences_are_still_there_and_the_lesson_names_them(name: str) -> None:
+    """When one is gone, take `passes_here` away, and its line in the lesson."""
     rewrite(REFUSED[name]["code"])
+    cells = json.loads(LESSON.read_text())["cells"]
+    assert any(REFUSED[name]["passes_here"] in " ".join("".join(cell["source"]).split()) for cell in cells)
 
 
 def nvcc(text: str, folder: Path, *what: str) -> subprocess.CompletedProcess[str]:
