@@ -25,7 +25,7 @@ demo: setup
 	@$(BIN)/grader demo
 
 test: setup lint
-	$(BIN)/python -m pytest tests -n auto --dist worksteal
+	$(BIN)/python -m pytest tests -n auto
 
 lint: setup
 	$(BIN)/ruff check .

@@ -31,11 +31,6 @@ def pytest_report_header() -> str:
     return f"inputs drawn by {VARIABLE}={SEED}"
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are processors: a worker often waits, for a compiler's or a kernel's process to end."""
-    return len(os.sched_getaffinity(0)) + 1
-
-
 def pytest_collection_finish() -> None:
     """What is loaded by now stays for good: looking through it for garbage took a fifth of Python's time."""
     gc.collect()
