@@ -95,6 +95,8 @@ class Builder:
             stage.message = str(error)
             if isinstance(error, (CompileError, RewriteError)):
                 stage.diagnostics = [_diagnostic(message) for message in error.diagnostics]
+                if stage.diagnostics:
+                    stage.diagnostics[0].advice = error.hint
             stage.summary = "wrong launcher" if isinstance(error, PrototypeError) else "does not compile"
         finally:
             self._pool.shutdown(wait=False)

@@ -68,6 +68,8 @@ def render_diagnostics(diagnostics: Sequence[Diagnostic], ascii_only: bool, most
             rows.append(Text("    " + place, style="quiet", no_wrap=True, overflow="fold"))
         if item.source_line.strip():
             rows.append(excerpt(item.line, item.source_line, item.column, ascii_only))
+        if item.advice:
+            rows.append(paragraph(item.advice))
     hidden = len(errors or rest) - most
     if hidden > 0:
         rows.append(

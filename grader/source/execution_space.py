@@ -318,9 +318,12 @@ class _Body:
                     self.source,
                     token,
                     f"{name} is a device function: the host cannot call it",
-                    "Call it in a kernel, or write __host__ __device__ before it.",
+                    f"Write __device__ before {self.function.name} if that is meant for the GPU, or __host__ __device__ before {name}.",
                 )
         if not functions and _DEVICE_INTRINSIC.match(name) and self.tokens[k - 1].text not in (".", "->", "::"):
             raise error_at(
-                self.source, token, f"{name} is a device function: the host cannot call it", "Call it in a kernel."
+                self.source,
+                token,
+                f"{name} is a device function: the host cannot call it",
+                f"Write __device__ before {self.function.name} if that is meant for the GPU; else do it in a kernel.",
             )

@@ -123,6 +123,8 @@ class Diagnostic(Fact):
     line: int = 0
     column: int = 0
     source_line: Line = ""
+    advice: Text = ""
+    """What to do about it, where the grader knows."""
 
 
 class KernelResources(Fact):
