@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from grader.source.declarations import strip_attributes
-from grader.source.functions import Function, Space, after, branches_are_whole, collect, index_of
+from grader.source.functions import Function, HostVariables, Space, after, branches_are_whole, collect, index_of
 from grader.source.launch_syntax import is_triple
 from grader.source.rewrite_error import error_at
 from grader.source.tokens import Source, Token
@@ -68,7 +68,7 @@ def check_execution_spaces(source: Source) -> None:
     if not branches_are_whole(source):
         return
     functions: list[Function] = []
-    variables: set[tuple[tuple[str, ...], str]] = set()
+    variables: HostVariables = set()
     collect(source.tokens, functions, variables)
     for macro in source.macros:  # whole functions; what else a macro holds may stand anywhere
         held: list[Function] = []
@@ -123,7 +123,7 @@ class _Body:
         source: Source,
         function: Function,
         names: dict[str, list[Function]],
-        variables: set[tuple[tuple[str, ...], str]],
+        variables: HostVariables,
         macros: set[str],
     ) -> None:
         self.source, self.function, self.names = source, function, names
@@ -145,7 +145,7 @@ class _Body:
             typed = typed or (before.text in ("*", "&", ">", "&&") and following in ("=", ";", ",", ")", "{", "[", ":"))
             # int a = 1, b = 2; and [a, b] of a structured binding
             more = (before.text == "," and following in ("=", "[", ";", "{")) or (
-                before.text in "[," and following in ",]"
+                before.text in ("[", ",") and following in (",", "]")
             )
             if typed or more:
                 declared.add(token.text)

@@ -20,6 +20,10 @@ class Space(enum.Enum):
     KERNEL = "kernel"
 
 
+HostVariables = set[tuple[tuple[str, ...], str]]
+"""Variables of the host, each with the namespaces around it that have a name."""
+
+
 @dataclass(frozen=True)
 class Function:
     """One declaration or definition. ``head`` and ``body`` are indices of tokens; a declaration has an empty body."""
@@ -67,7 +71,7 @@ def branches_are_whole(source: Source) -> bool:
     return True
 
 
-def collect(tokens: Sequence[Token], functions: list[Function], variables: set[tuple[tuple[str, ...], str]]) -> None:
+def collect(tokens: Sequence[Token], functions: list[Function], variables: HostVariables) -> None:
     """The functions and the host's variables of a file, or of the body of a macro; bodies are passed over."""
     scopes: list[tuple[str, str]] = []  # "namespace" or "class", and its name
     start = i = 0
