@@ -1,9 +1,9 @@
-// Flash attention on Hopper: the copy engine (TMA) brings tiles, two warpgroups multiply by wgmma and take turns.
+// Flash attention on Hopper: the copy engine (TMA) brings tiles, two or three warpgroups multiply by wgmma in turns.
 //
-// A block owns kQueries queries of one head, each of its two computing warpgroups 64 of them. One thread of warpgroup 0
+// A block owns 128 queries of one head (192 of heads of 64), each of its computing warpgroups 64 of them. One thread of warpgroup 0
 // only copies: q once, then tiles of k and of v, two of each ahead. For each tile of keys a computing warpgroup
 //   - starts S = q k^T for this tile, and O += P v for the tile before: the tensor cores have both to do,
-//   - lets the other warpgroup start its products: they take turns (ping-pong), one multiplies while the other
+//   - lets the next warpgroup start its products: they take turns (ping-pong), one multiplies while another
 //     exponentiates,
 //   - does the online softmax of S in registers: a row lies in four neighbouring lanes,
 //   - waits for O, and rescales it. P stays in registers: the accumulators of S are laid out as the operand A of P v.
@@ -29,14 +29,17 @@
 #include "llmk/tma.cuh"
 #include "llmk/wgmma.cuh"
 
-constexpr int kConsumers = 2;              // warpgroups that compute
-constexpr int kQueries = 64 * kConsumers;  // of a block
-constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kStages = 2;  // tiles of k, and of v, in shared memory
 
 // A tile of R rows lies in planes of 64 columns, [DIM / 64][R][64]: what a box of the copy engine brings.
 template <int DIM>
 struct Shape {
+    static constexpr int kConsumers = DIM <= 64 ? 3 : 2;  // warpgroups that compute
+    static constexpr int kQueries = 64 * kConsumers;      // of a block
+    static constexpr int kThreads = 128 * (1 + kConsumers);
+    // Registers of a thread that computes, and of one that does not: together what the block was launched with. A warpgroup
+    // that asks for more than the others gave back waits for ever.
+    static constexpr int kRegisters = DIM <= 64 ? 160 : 240, kProducerRegisters = DIM <= 64 ? 32 : 24;
     static constexpr int kKeys = DIM <= 128 ? 128 : 80;
     static constexpr bool kOwnOut = DIM <= 128;  // out has its own place on its way, else that of q
     static constexpr int kQueryBytes = 2 * kQueries * DIM;
@@ -55,7 +58,7 @@ struct Work {
 
 struct Problem {
     const int *query_starts, *key_starts;  // [batch + 1]
-    int batch, heads, kv_heads, head_dim, query_tiles, heads_together;
+    int batch, heads, kv_heads, head_dim, tile_queries, query_tiles, heads_together;
     bool causal;
     float scale;  // of scores, times log2 e
 
@@ -68,12 +71,12 @@ struct Problem {
         const int sequence = which / heads;
         w.head = which % heads;
         w.kv_head = w.head / (heads / kv_heads);
-        w.query0 = tile * kQueries;
+        w.query0 = tile * tile_queries;
         w.first_query = query_starts[sequence];
         w.queries = query_starts[sequence + 1] - w.first_query;
         w.first_key = key_starts[sequence];
         w.all_keys = key_starts[sequence + 1] - w.first_key;
-        const int last = min(w.query0 + kQueries, w.queries) - 1;
+        const int last = min(w.query0 + tile_queries, w.queries) - 1;
         w.keys = causal ? max(0, min(w.all_keys, last + w.all_keys - w.queries + 1)) : w.all_keys;
         return w.query0 < w.queries;
     }
@@ -143,11 +146,12 @@ __device__ __forceinline__ void round_weights(unsigned (&p)[KEYS / 16][4], const
 }
 
 template <typename T, int DIM>
-__global__ void __launch_bounds__(kThreads, 1)
+__global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
     attention_kernel(const __grid_constant__ CUtensorMap q_map, const __grid_constant__ CUtensorMap k_map,
                      const __grid_constant__ CUtensorMap v_map, T* out, int* taken,
                      const __grid_constant__ Problem problem) {
     constexpr int kKeys = Shape<DIM>::kKeys, kTileBytes = Shape<DIM>::kTileBytes;
+    constexpr int kConsumers = Shape<DIM>::kConsumers, kTogether = 128 * kConsumers;
     extern __shared__ unsigned char shared[];
     unsigned char* q_tile = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
     unsigned char* k_tiles = q_tile + (Shape<DIM>::kOwnOut ? 2 : 1) * Shape<DIM>::kQueryBytes;
@@ -171,7 +175,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         }
         for (int s = 0; s < 2; ++s) {
             llmk::make_barrier(item_full + s, 1);
-            llmk::make_barrier(item_empty + s, 128 * kConsumers);
+            llmk::make_barrier(item_empty + s, kTogether);
         }
         llmk::fence_barriers();
     }
@@ -181,17 +185,16 @@ __global__ void __launch_bounds__(kThreads, 1)
     Work w;
     llmk::Ring<2> item;
     if (warpgroup == 0) {
-        llmk::give_registers<24>();
+        llmk::give_registers<Shape<DIM>::kProducerRegisters>();
         if (threadIdx.x == 0) {
             llmk::Ring<kStages> ring;
             unsigned q_parity = 0;
-            for (int i = blockIdx.x, next;; i = next) {
+            for (int i = blockIdx.x;; i = gridDim.x + atomicAdd(taken, 1)) {
                 llmk::wait(item_empty + item.stage, item.parity ^ 1);
                 items[item.stage] = i;
                 llmk::arrive(item_full + item.stage);
                 item.next();
                 if (i >= all) break;
-                next = gridDim.x + atomicAdd(taken, 1);
                 if (!problem.work(i, w) || w.keys == 0) continue;
                 const int tiles = (w.keys + kKeys - 1) / kKeys;
                 auto load = [&](unsigned char* to, const CUtensorMap* map, uint64_t* full, uint64_t* empty, int tile) {
@@ -218,7 +221,7 @@ __global__ void __launch_bounds__(kThreads, 1)
             }
         }
     } else {
-        llmk::take_registers<240>();
+        llmk::take_registers<Shape<DIM>::kRegisters>();
         const int consumer = warpgroup - 1, thread = threadIdx.x % 128, lane = thread % 32;
         unsigned char* own_q = q_tile + consumer * 64 * DIM * 2;  // [DIM / 64][64][64], later out
         unsigned char* own_out = own_q + (Shape<DIM>::kOwnOut ? Shape<DIM>::kQueryBytes : 0);
@@ -248,7 +251,9 @@ __global__ void __launch_bounds__(kThreads, 1)
             llmk::commit_products();
         };
 
-        if (consumer == 1) llmk::arrive_only(2, 256);  // warpgroup 1 is first
+        // The turns: warpgroup c waits at barrier 1 + c until the one before it has started its products.
+        const int turn = 1 + consumer, next_turn = 1 + (consumer + 1) % kConsumers, all_met = 7, own = 4 + consumer;
+        if (next_turn == 1) llmk::arrive_only(1, 256);  // the first one need not wait
         while (true) {
             llmk::wait(item_full + item.stage, item.parity);
             const int i = items[item.stage];
@@ -269,19 +274,19 @@ __global__ void __launch_bounds__(kThreads, 1)
                 const int there = w.all_keys - (tiles - 1) * kKeys;
                 if (there < kKeys) {
                     llmk::wait(v_full + ring.stage, ring.parity);
-                    for (int j = there * 8 + threadIdx.x - 128; j < kKeys * 8; j += 128 * kConsumers) {
+                    for (int j = there * 8 + threadIdx.x - 128; j < kKeys * 8; j += kTogether) {
                         for (int plane = 0; plane < DIM / 64; ++plane) {
                             unsigned char* tile = v_tiles + ring.stage * kTileBytes + plane * kKeys * 128;
                             *reinterpret_cast<uint4*>(tile + j * 16) = make_uint4(0, 0, 0, 0);
                         }
                     }
                     llmk::fence_async();
-                    llmk::meet(6, 128 * kConsumers);
+                    llmk::meet(all_met, kTogether);
                 }
                 llmk::wait(k_full + ring.stage, ring.parity);
-                llmk::meet(2 + consumer, 256);
+                llmk::meet(turn, 256);
                 start_scores(ring.stage);
-                llmk::arrive_only(2 + (consumer ^ 1), 256);
+                llmk::arrive_only(next_turn, 256);
                 llmk::wait_for_products<0>();
                 if (thread == 0) llmk::arrive(k_empty + ring.stage);
                 int tile = tiles - 1;
@@ -294,11 +299,11 @@ __global__ void __launch_bounds__(kThreads, 1)
                     const unsigned before_parity = ring.parity;
                     ring.next();
                     llmk::wait(k_full + ring.stage, ring.parity);
-                    llmk::meet(2 + consumer, 256);
+                    llmk::meet(turn, 256);
                     start_scores(ring.stage);
                     llmk::wait(v_full + before, before_parity);
                     start_values(before, add);
-                    llmk::arrive_only(2 + (consumer ^ 1), 256);
+                    llmk::arrive_only(next_turn, 256);
                     llmk::wait_for_products<1>();
                     if (thread == 0) llmk::arrive(k_empty + ring.stage);
                     if ((tile + 1) * kKeys > min(visible, w.all_keys)) {
@@ -338,7 +343,7 @@ __global__ void __launch_bounds__(kThreads, 1)
                 const int r = thread / 32 * 16 + lane % 16, piece = c % 4 * 2 + lane / 16;
                 llmk::store_matrices(values, own_out + (c / 4 * 64 + r) * 128 + ((piece ^ (r % 8)) * 16));
             }
-            llmk::meet(4 + consumer, 128);
+            llmk::meet(own, 128);
             const int pieces = problem.head_dim / 8;  // of a row, 16 bytes each
             for (int j = thread; j < 64 * pieces; j += 128) {
                 const int r = j / pieces, piece = j % pieces, query = w.query0 + consumer * 64 + r;
@@ -350,16 +355,16 @@ __global__ void __launch_bounds__(kThreads, 1)
                     value;
             }
             llmk::fence_async();  // the next queries come by the copy engine
-            llmk::meet(4 + consumer, 128);
+            llmk::meet(own, 128);
             if (!Shape<DIM>::kOwnOut && thread == 0 && tiles > 0) llmk::arrive(q_empty);
         }
-        if (consumer == 0) llmk::meet(2, 256);  // what the other one's last arrival was for
+        if (consumer == 0) llmk::meet(turn, 256);  // what the other one's last arrival was for
     }
 }
 
 template <typename T, int DIM>
-static void launch(const T* q, const T* k, const T* v, T* out, int* taken, const Problem& problem, int query_tokens,
-                   int key_tokens, long long q_stride, long long kv_stride, cudaStream_t stream) {
+static void launch(const T* q, const T* k, const T* v, T* out, int* taken, Problem problem, int max_queries,
+                   int query_tokens, int key_tokens, long long q_stride, long long kv_stride, cudaStream_t stream) {
     const int dim = problem.head_dim, keys = Shape<DIM>::kKeys;
     CUtensorMap q_map, k_map, v_map;
     if (llmk::describe_tensor(&q_map, q, dim, query_tokens, problem.heads, q_stride, dim, 64) != cudaSuccess ||
@@ -370,12 +375,15 @@ static void launch(const T* q, const T* k, const T* v, T* out, int* taken, const
     int device, sms;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+    problem.tile_queries = Shape<DIM>::kQueries;
+    problem.query_tiles = (max_queries + problem.tile_queries - 1) / problem.tile_queries;
     const long long items = static_cast<long long>(problem.batch) * problem.heads * problem.query_tiles;
     const int blocks = items < sms ? static_cast<int>(items) : sms;
     cudaMemsetAsync(taken, 0, sizeof(int), stream);
     auto kernel = attention_kernel<T, DIM>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape<DIM>::kSharedBytes);
-    kernel<<<blocks, kThreads, Shape<DIM>::kSharedBytes, stream>>>(q_map, k_map, v_map, out, taken, problem);
+    kernel<<<blocks, Shape<DIM>::kThreads, Shape<DIM>::kSharedBytes, stream>>>(q_map, k_map, v_map, out, taken,
+                                                                               problem);
 }
 
 template <typename T>
@@ -394,12 +402,11 @@ static void attention(const T* q, const T* k, const T* v, const int* query_start
     problem.heads = heads;
     problem.kv_heads = kv_heads;
     problem.head_dim = head_dim;
-    problem.query_tiles = (max_queries + kQueries - 1) / kQueries;
     problem.heads_together = static_cast<int>(std::min(together, static_cast<long long>(batch) * heads));
     problem.causal = causal;
     problem.scale = scale * llmk::kLog2E;
     auto run = head_dim <= 64 ? launch<T, 64> : head_dim <= 128 ? launch<T, 128> : launch<T, 256>;
-    run(q, k, v, out, taken, problem, query_tokens, key_tokens, q_stride, kv_stride, stream);
+    run(q, k, v, out, taken, problem, max_queries, query_tokens, key_tokens, q_stride, kv_stride, stream);
 }
 
 extern "C" void hopper_flash_attention_f16(const __half* q, const __half* k, const __half* v, const int* query_starts,
