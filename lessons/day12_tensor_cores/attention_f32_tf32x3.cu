@@ -17,7 +17,6 @@
 #include "llmk/reduce.cuh"
 #include "llmk/softmax.cuh"
 #include "llmk/tf32.cuh"
-#include "llmk/vector.cuh"
 
 constexpr int kWarps = 4;  // three such blocks fit on a streaming multiprocessor (SM)
 constexpr int kThreads = 32 * kWarps;
