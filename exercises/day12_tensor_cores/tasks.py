@@ -1,0 +1,265 @@
+"""What each exercise of day 12 must do.
+
+Tokens of several sequences lie one behind the other, without padding: sequence b has the tokens starts[b] ... starts[b + 1] - 1.
+The heads of a token lie side by side, [heads, head_dim], but from a token to the next it may be further than that: q, k and
+v may be slices of one fused projection.
+"""
+
+import torch
+
+from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of
+
+# ---------------------------------------------------------------------------------------------------------------- inputs
+
+
+def starts_of(lengths):
+    """Where sequences of these lengths start, and where the last one ends."""
+
+    def draw(shape):
+        return torch.tensor([0, *lengths]).cumsum(0)
+
+    return draw
+
+
+def random_starts(tokens):
+    """A random division of the tokens; some sequence may have none."""
+
+    def draw(shape, dims, generator):
+        cuts = torch.randint(0, dims[tokens] + 1, (shape[0] - 2,), generator=generator).sort().values
+        return torch.cat([torch.tensor([0]), cuts, torch.tensor([dims[tokens]])])
+
+    return draw
+
+
+def equal_shares(tokens):
+    """Every sequence has as many tokens."""
+
+    def draw(shape, dims):
+        return torch.arange(shape[0]) * (dims[tokens] // max(shape[0] - 1, 1))
+
+    return draw
+
+
+def rows_of(heads, values):
+    """Rows of a token each, whose end, behind the last head, is NaN: nobody may use it."""
+
+    def draw(shape, dims, generator):
+        drawn = values(shape, dims, generator) if isinstance(values, normal) else values(shape, generator)
+        return drawn.masked_fill(torch.arange(shape[1]) >= dims[heads] * dims["head_dim"], torch.nan)
+
+    return draw
+
+
+def one_direction(shape, generator):
+    """Queries that all look in about the same direction."""
+    return 1 + 0.3 * torch.randn(shape, generator=generator)
+
+
+def rising(shape, generator):
+    """Keys that suit the queries of ``one_direction`` better and better: the maximum moves with every tile."""
+    return torch.linspace(-1, 1, shape[0])[:, None] * 3 + 0.3 * torch.randn(shape, generator=generator)
+
+
+def falling(shape, generator):
+    """Keys that suit them worse and worse: almost all weights are much smaller than the first."""
+    return -rising(shape, generator)
+
+
+# ------------------------------------------------------------------------------------------------------------- references
+
+
+def by_head(x, heads, head_dim):
+    """[tokens, stride] -> [heads, tokens, head_dim]."""
+    return x[:, : heads * head_dim].unflatten(1, (heads, head_dim)).transpose(0, 1)
+
+
+def attention(q, k, v, query_starts, key_starts, heads, kv_heads, head_dim, scale, causal):
+    """softmax(scale * q k^T) v for each sequence; zeros for a query that sees no key."""
+    q, k, v = by_head(q, heads, head_dim), by_head(k, kv_heads, head_dim), by_head(v, kv_heads, head_dim)
+    k, v = (x.repeat_interleave(heads // kv_heads, dim=0) for x in (k, v))
+    out = torch.zeros_like(q)
+    for b in range(len(query_starts) - 1):
+        queries, keys = slice(*query_starts[b : b + 2].tolist()), slice(*key_starts[b : b + 2].tolist())
+        scores = q[:, queries] @ k[:, keys].transpose(-1, -2) * scale
+        if causal:
+            n, m = scores.shape[-2:]
+            scores = scores.masked_fill(torch.ones(n, m, dtype=torch.bool).triu(m - n + 1), -torch.inf)
+        out[:, queries] = torch.nan_to_num(torch.softmax(scores, dim=-1), nan=0.0) @ v[:, keys]
+    return out.transpose(0, 1)
+
+
+def torch_attention(q, k, v, batch, heads, kv_heads, head_dim, scale, causal):
+    """torch's FlashAttention-2, for sequences of the same length, with as many keys as queries where causal."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    q, k, v = (
+        by_head(x, count, head_dim).unflatten(1, (batch, -1)).transpose(0, 1)
+        for x, count in ((q, heads), (k, kv_heads), (v, kv_heads))
+    )
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION if q.is_cuda else SDPBackend.MATH):
+        attend = torch.nn.functional.scaled_dot_product_attention
+        return attend(q, k, v, is_causal=causal, scale=scale, enable_gqa=heads != kv_heads).transpose(1, 2)
+
+
+# ------------------------------------------------------------------------------------------------------------------ sizes
+
+
+def scale_of(dims):
+    """1 / sqrt(head_dim), unless the case says otherwise."""
+    return dims.get("scale", dims["head_dim"] ** -0.5)
+
+
+def heads_of(dims):
+    """The query heads: given, or so many for each key/value head."""
+    return dims.get("heads", dims["kv_heads"] * dims.get("group", 1))
+
+
+def pairs(d):
+    """How many (query, key) pairs of a sequence are not masked, for one head; all sequences are of the same length."""
+    n, m = (d[tokens] // max(d["batch"], 1) for tokens in ("queries", "keys"))
+    return sum(max(0, min(m, i + 1 + m - n)) for i in range(n)) if d["causal"] else n * m
+
+
+def sizes(batch, queries, keys, heads, kv_heads, head_dim=64, causal=False, **more):
+    """The sizes of a case; queries and keys are those of all sequences together."""
+    return {
+        **dict(batch=batch, queries=queries, keys=keys, heads=heads, kv_heads=kv_heads, head_dim=head_dim),
+        **dict(causal=causal, max_queries=queries, q_pad=0, kv_pad=0),
+        **more,
+    }
+
+
+def sequences(name, query_lengths, key_lengths, heads=1, kv_heads=1, head_dim=64, causal=False, **more):
+    """A case of sequences of these lengths."""
+    own = {name: more.pop(name) for name in ("dtypes",) if name in more}
+    inputs = {"query_starts": starts_of(query_lengths), "key_starts": starts_of(key_lengths), **more.pop("inputs", {})}
+    numbers = sizes(len(query_lengths), sum(query_lengths), sum(key_lengths), heads, kv_heads, head_dim, causal, **more)
+    return Case(name, inputs=inputs, **own, **{**numbers, "max_queries": max(query_lengths, default=0)})
+
+
+def same_lengths(batch, query_len, key_len, heads, kv_heads, head_dim, causal=False):
+    """The inputs and sizes of sequences of the same length."""
+    numbers = sizes(batch, batch * query_len, batch * key_len, heads, kv_heads, head_dim, causal)
+    starts = {"query_starts": equal_shares("queries"), "key_starts": equal_shares("keys")}
+    return {"inputs": starts, **numbers, "max_queries": query_len}
+
+
+mma_flash_attention = Exercise(
+    summary="""\
+out = softmax(scale * q k^T) v for several sequences at once: sequence b has the queries query_starts[b] ... query_starts[b + 1] - 1,
+at most max_queries, and keys likewise. heads query heads share kv_heads key/value heads: head h uses h / (heads / kv_heads). A
+token's heads lie side by side; from a token to the next there are q_stride or kv_stride elements, in out heads * head_dim. Both
+products on tensor cores through mma.sync, f16 and bf16 in and out, f32 in between; the weights are rounded once, and the output.
+One kernel, no working memory, no bank conflict. head_dim is 64, 80, 96, 128 or 256, scale is positive, all tensors are 16-byte
+aligned, and strides multiples of 8. With `causal`, query i of a sequence of n queries and m keys sees the keys up to i + m - n;
+a query that sees no key gives zeros. A sequence may have no queries or no keys; with no queries at all there is nothing to do.
+(On a GPU: as fast as torch's FlashAttention-2.)""",
+    launchers="void mma_flash_attention_{dtype}(const {T}* q, const {T}* k, const {T}* v, const int* query_starts, "
+    "const int* key_starts, {T}* out, int batch, int max_queries, int heads, int kv_heads, int head_dim, "
+    "long long q_stride, long long kv_stride, float scale, bool causal, cudaStream_t stream)",
+    dtypes=("f16", "bf16"),
+    inputs={
+        "query_starts": Input("batch+1", random_starts("queries"), dtype="i32"),
+        "key_starts": Input("batch+1", random_starts("keys"), dtype="i32"),
+        "q": Input("queries q_stride", rows_of("heads", normal(scale=2.0))),
+        "k": Input("keys kv_stride", rows_of("kv_heads", normal())),
+        "v": Input("keys kv_stride", rows_of("kv_heads", normal(channel_offset=1.0))),
+    },
+    outputs={"out": Output("queries heads head_dim")},
+    scalars={
+        "scale": scale_of,
+        "heads": heads_of,
+        "q_stride": lambda d: heads_of(d) * d["head_dim"] + d["q_pad"],
+        "kv_stride": lambda d: d["kv_heads"] * d["head_dim"] + d["kv_pad"],
+    },
+    reference=attention,
+    cases=[
+        sequences("one query, one key", [1], [1]),
+        sequences("two queries, three keys", [2], [3], dtypes=["f16"]),
+        sequences("lengths that no tile divides", [129], [67]),
+        sequences("one query, many keys", [1], [257], 2, 2, dtypes=["bf16"]),
+        sequences("heads that share keys", [37], [70], 8, 2),
+        sequences("groups of 7", [23], [40], 14, 2, dtypes=["bf16"]),
+        sequences("causal, as many keys as queries", [131], [131], 2, 2, causal=True, dtypes=["f16"]),
+        sequences("causal, more keys than queries", [5], [200], 4, 2, causal=True, dtypes=["bf16"]),
+        sequences("causal, queries that see no key", [150], [71], causal=True),
+        sequences("sequences of different lengths", [3, 70, 1, 33], [9, 70, 130, 40], 2, 1, causal=True),
+        sequences("a sequence without queries, one without keys", [9, 0, 12, 5], [20, 16, 0, 5], 2, 1),
+        sequences("slices of a fused projection", [17, 30], [17, 30], 4, 2, causal=True, q_pad=256, kv_pad=384),
+        sequences("head_dim 80", [65], [66], 2, 1, 80, dtypes=["f16"]),
+        sequences("head_dim 96", [40, 25], [33, 100], 2, 2, 96, True, dtypes=["bf16"]),
+        sequences("head_dim 128", [67], [150], 2, 1, 128),
+        sequences("head_dim 256", [35], [70], 2, 1, 256, True),
+        sequences(
+            "scores that rise from key to key",
+            [34],
+            [300],
+            inputs={"q": rows_of("heads", one_direction), "k": rows_of("kv_heads", rising)},
+        ),
+        sequences(
+            "scores that fall from key to key",
+            [20],
+            [200],
+            inputs={"q": rows_of("heads", one_direction), "k": rows_of("kv_heads", falling)},
+            dtypes=["f16"],
+        ),
+        sequences("a scale of its own", [40], [50], scale=0.4, dtypes=["f16"]),
+        sequences("large scores do not overflow", [33], [90], inputs={"q": rows_of("heads", normal(scale=50.0))}),
+        sequences(
+            "all scores far below zero",
+            [33],
+            [90],
+            inputs={"q": rows_of("heads", normal(mean=2.0)), "k": rows_of("kv_heads", normal(mean=-2.0))},
+        ),
+        sequences(
+            "sums beyond 65504",
+            [3],
+            [300],
+            inputs={
+                "q": rows_of("heads", normal(scale=0.01)),
+                "v": rows_of("kv_heads", normal(mean=300.0, channel_offset=100.0)),
+            },
+            dtypes=["f16"],
+        ),
+        Case(
+            "random sizes",
+            batch=between(1, 4),
+            queries=between(1, 90),
+            max_queries=90,
+            keys=between(1, 150),
+            kv_heads=between(1, 2),
+            group=between(1, 5),
+            head_dim=one_of(64, 80, 96, 128),
+            causal=one_of(False, True),
+            q_pad=one_of(0, 8, 192),
+            kv_pad=one_of(0, 8, 192),
+        ),
+        sequences("no keys", [5], [0], dtypes=["f16"]),
+        sequences("no queries", [0], [5], dtypes=["f16"]),
+        sequences("no sequences", [], [], dtypes=["bf16"]),
+    ],
+    efficient=Case("128 queries, 256 keys, 2 heads", dtypes=["f16"], **same_lengths(1, 128, 256, 2, 1, 128)),
+    bars=[
+        Bar("tensor_operations / flops_needed", at_least=1, look="Both products go through mma.sync."),
+        Bar("global_bytes / minimum", at_most=2.6, look="How many rows share each tile of k and v? At least 64."),
+        Bar("sectors / ideal", at_most=1.05, look="Do neighbouring threads move neighbouring 16 bytes?"),
+        Bar(
+            "shared_wavefronts / (flops_needed / 64)",
+            at_most=0.08,
+            look="Passes of shared memory for each multiply-add of a warp: scores and weights stay in registers.",
+        ),
+        Bar("bank_conflict_ways", at_most=1.05, look="Swizzle the chunks of the tiles, or pad their rows."),
+        Bar("launches", at_most=1, look="Scores, softmax and weighted sum belong in one kernel."),
+        Bar("scratch_bytes", at_most=0, look="The scores must not be stored in global memory."),
+    ],
+    flops=lambda d: 4 * d["batch"] * heads_of(d) * pairs(d) * d["head_dim"],
+    bench=[
+        Bench("N 4096, D 64", **same_lengths(4, 4096, 4096, 16, 16, 64)),
+        Bench("N 4096, D 128", **same_lengths(4, 4096, 4096, 16, 16, 128)),
+        Bench("N 4096, D 128, causal", **same_lengths(4, 4096, 4096, 16, 16, 128, True)),
+        Bench("N 4096, D 96", dtypes=["bf16"], **same_lengths(4, 4096, 4096, 16, 16, 96)),
+        Bench("N 4096, D 256", dtypes=["bf16"], **same_lengths(4, 4096, 4096, 8, 8, 256)),
+        Bench("32 of 8 heads, N 2048, D 128, causal", dtypes=["bf16"], **same_lengths(4, 2048, 2048, 32, 8, 128, True)),
+    ],
+    torch_baseline=torch_attention,
+)

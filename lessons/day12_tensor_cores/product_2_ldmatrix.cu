@@ -1,0 +1,66 @@
+// Version 2: ldmatrix brings four registers of a fragment at once.
+//
+//   x: [m, k]     w: [n, k]     y: [m, n], f16     m and n are multiples of 128, k is one of 64
+//
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "llmk/mma.cuh"
+
+constexpr int kSize = 128;     // rows of x, and rows of w, that a block has: its tile of y is 128 x 128
+constexpr int kDepth = 64;     // of k at a time: 128 bytes of a row
+constexpr int kThreads = 128;  // four warps, each with a quarter of the tile: 64 x 64
+
+__global__ void __launch_bounds__(kThreads) multiply_tiles(const __half* x, const __half* w, __half* y, int n, int k) {
+    __shared__ __align__(128) __half x_tile[kSize * kDepth], w_tile[kSize * kDepth];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int warp_row = warp / 2 * 64, warp_column = warp % 2 * 64;
+    const int row0 = blockIdx.y * kSize + warp_row, column0 = blockIdx.x * kSize + warp_column;  // of this warp, in y
+    x += static_cast<long long>(blockIdx.y) * kSize * k;
+    w += static_cast<long long>(blockIdx.x) * kSize * k;
+    float sums[4][8][4] = {};  // 4 x 8 tiles of 16 x 8
+
+    for (int first = 0; first < k; first += kDepth) {
+        for (int i = threadIdx.x; i < kSize * kDepth / 8; i += kThreads) {  // 16 bytes at a time
+            const int row = i / (kDepth / 8), column = i % (kDepth / 8) * 8;
+            const long long from = static_cast<long long>(row) * k + first + column;
+            *reinterpret_cast<uint4*>(&x_tile[row * kDepth + column]) = *reinterpret_cast<const uint4*>(x + from);
+            *reinterpret_cast<uint4*>(&w_tile[row * kDepth + column]) = *reinterpret_cast<const uint4*>(w + from);
+        }
+        __syncthreads();
+#pragma unroll
+        for (int c = 0; c < kDepth / 16; ++c) {
+            unsigned a[4][4], b[4][4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                llmk::load_matrices(a[i], x_tile + (warp_row + i * 16 + lane % 16) * kDepth + c * 16 + lane / 16 * 8);
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                llmk::load_matrices(b[j], w_tile + (warp_column + j * 16 + lane % 8 + lane / 16 * 8) * kDepth + c * 16 +
+                                              lane / 8 % 2 * 8);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+#pragma unroll
+                for (int j = 0; j < 8; ++j)
+                    llmk::multiply<__half>(sums[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+            }
+        }
+        __syncthreads();  // everybody is done with the tiles
+    }
+
+    // Lane i holds columns i % 4 * 2 and the next of rows i / 4 and i / 4 + 8 of each 16 x 8.
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+            __half* to = y + static_cast<long long>(row0 + i * 16 + lane / 4) * n + column0 + j * 8 + lane % 4 * 2;
+            *reinterpret_cast<unsigned*>(to) = llmk::pair<__half>(sums[i][j][0], sums[i][j][1]);
+            *reinterpret_cast<unsigned*>(to + 8LL * n) = llmk::pair<__half>(sums[i][j][2], sums[i][j][3]);
+        }
+    }
+}
+
+extern "C" void product(const __half* x, const __half* w, __half* y, int m, int n, int k, cudaStream_t stream) {
+    if (m == 0 || n == 0) return;
+    multiply_tiles<<<dim3(n / kSize, m / kSize), kThreads, 0, stream>>>(x, w, y, n, k);
+}

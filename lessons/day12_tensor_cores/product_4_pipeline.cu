@@ -1,0 +1,86 @@
+// Version 4: a ring of tiles. While one is used, the next two are on their way (cp.async).
+//
+//   x: [m, k]     w: [n, k]     y: [m, n], f16     m and n are multiples of 128, k is one of 64
+//
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "llmk/async_copy.cuh"
+#include "llmk/mma.cuh"
+#include "llmk/swizzle.cuh"
+
+constexpr int kSize = 128;     // rows of x, and rows of w, that a block has: its tile of y is 128 x 128
+constexpr int kDepth = 64;     // of k at a time: 128 bytes of a row
+constexpr int kThreads = 128;  // four warps, each with a quarter of the tile: 64 x 64
+constexpr int kSlots = 3;      // of the ring
+constexpr int kTile = kSize * kDepth;
+constexpr int kShared = 2 * kSlots * 2 * kTile;  // bytes
+
+using Place = llmk::Swizzle<kDepth>;
+
+__global__ void __launch_bounds__(kThreads, 2)
+    multiply_tiles(const __half* x, const __half* w, __half* y, int n, int k) {
+    extern __shared__ __align__(128) __half ring[];  // [kSlots][x, w][kSize][kDepth]
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int warp_row = warp / 2 * 64, warp_column = warp % 2 * 64;
+    const int row0 = blockIdx.y * kSize + warp_row, column0 = blockIdx.x * kSize + warp_column;  // of this warp, in y
+    x += static_cast<long long>(blockIdx.y) * kSize * k;
+    w += static_cast<long long>(blockIdx.x) * kSize * k;
+    float sums[4][8][4] = {};  // 4 x 8 tiles of 16 x 8
+
+    const llmk::SwizzledCopier<__half, kDepth, kThreads> copier(k);
+    int to_copy = k / kDepth;
+    auto start_copy = [&](int slot) {
+        if (to_copy-- > 0) {
+            copier.copy<kSize>(ring + slot * 2 * kTile, x, kSize);
+            copier.copy<kSize>(ring + slot * 2 * kTile + kTile, w, kSize);
+            x += kDepth;
+            w += kDepth;
+        }
+        __pipeline_commit();  // a group for each step, an empty one at the end
+    };
+    for (int slot = 0; slot < kSlots - 1; ++slot) start_copy(slot);
+
+    int slot = 0;
+    for (int first = 0; first < k; first += kDepth) {
+        __pipeline_wait_prior(kSlots - 2);
+        __syncthreads();  // this step's tiles are here, and everybody is done with the ones before
+        const __half *x_tile = ring + slot * 2 * kTile, *w_tile = x_tile + kTile;
+        start_copy(slot == 0 ? kSlots - 1 : slot - 1);
+        slot = slot == kSlots - 1 ? 0 : slot + 1;
+#pragma unroll
+        for (int c = 0; c < kDepth / 16; ++c) {
+            unsigned a[4][4], b[4][4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                llmk::load_matrices(a[i], x_tile + Place::place(warp_row + i * 16 + lane % 16, lane / 16 * 8, c));
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                llmk::load_matrices(
+                    b[j], w_tile + Place::place(warp_column + j * 16 + lane % 8 + lane / 16 * 8, lane / 8 % 2 * 8, c));
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+#pragma unroll
+                for (int j = 0; j < 8; ++j)
+                    llmk::multiply<__half>(sums[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+            }
+        }
+    }
+
+    // Lane i holds columns i % 4 * 2 and the next of rows i / 4 and i / 4 + 8 of each 16 x 8.
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+            __half* to = y + static_cast<long long>(row0 + i * 16 + lane / 4) * n + column0 + j * 8 + lane % 4 * 2;
+            *reinterpret_cast<unsigned*>(to) = llmk::pair<__half>(sums[i][j][0], sums[i][j][1]);
+            *reinterpret_cast<unsigned*>(to + 8LL * n) = llmk::pair<__half>(sums[i][j][2], sums[i][j][3]);
+        }
+    }
+}
+
+extern "C" void product(const __half* x, const __half* w, __half* y, int m, int n, int k, cudaStream_t stream) {
+    if (m == 0 || n == 0) return;
+    cudaFuncSetAttribute(multiply_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared);
+    multiply_tiles<<<dim3(n / kSize, m / kSize), kThreads, kShared, stream>>>(x, w, y, n, k);
+}

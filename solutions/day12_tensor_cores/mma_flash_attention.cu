@@ -1,0 +1,319 @@
+// Attention on tensor cores through mma.sync, f16 or bf16, for several sequences, one behind the other without padding.
+//
+//   q: [queries, heads, head_dim]     k, v: [keys, kv_heads, head_dim]     out: [queries, heads, head_dim]
+//   A token's heads lie side by side; from a token to the next there are q_stride or kv_stride elements, in out none that
+//   are nobody's. Sequence b has the queries query_starts[b] ... query_starts[b + 1] - 1, and keys likewise.
+//
+// A row is a query of one of the heads that share a key/value head: row r of key/value head g is query r / group of head
+// g * group + r % group. A block owns kQueries rows, a warp kStripes times 16 of them, and all warps walk over the keys
+// together. For each tile of keys a warp
+//   - multiplies S = Q K^T, accumulators in f32,
+//   - does the online softmax on S where it is: each lane holds a quarter of two rows of a stripe,
+//   - rounds the weights, which thereby are operand A of the next product already,
+//   - and multiplies O += P V.
+// Tiles of keys and of values take turns in a ring of kSlots places in shared memory. While one of them is used, the next
+// kSlots - 1 are on their way (cp.async). Their chunks are swizzled: no access meets a bank conflict.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cmath>
+
+#include "llmk/async_copy.cuh"
+#include "llmk/mma.cuh"
+#include "llmk/reduce.cuh"
+#include "llmk/softmax.cuh"
+#include "llmk/swizzle.cuh"
+
+// Sizes for heads of DIM columns. Up to 96 columns a warp keeps its queries in registers; at 128 the accumulators of two
+// stripes leave no room for them, and each tile of keys reads them again from shared memory. At 256 there is room for one
+// stripe and its queries, so twice as many warps share the tiles.
+template <int DIM>
+struct Shape {
+    static constexpr int kStripes = DIM <= 128 ? 2 : 1;  // of 16 rows each: the height of an mma.sync
+    static constexpr int kWarps = DIM <= 128 ? 4 : 8;
+    static constexpr int kBlocks = DIM <= 128 ? 2 : 1;  // on a streaming multiprocessor (SM) at a time
+    static constexpr bool kKeepQueries = DIM <= 80 || DIM == 256;
+    static constexpr int kKeys = DIM <= 128 ? 64 : 32;  // of one tile
+    static constexpr int kSlots = DIM <= 128 ? 3 : 4;
+    static constexpr int kThreads = 32 * kWarps;
+    static constexpr int kRows = 16 * kStripes;  // of a warp
+    static constexpr int kQueries = kRows * kWarps;
+    static constexpr int kTile = kKeys * DIM;  // elements
+    // Queries that are kept pass through the ring; others have a place of their own before it.
+    static constexpr int kRing = kKeepQueries ? 0 : kQueries * DIM;
+    static constexpr int kShared = 2 * (kRing + kSlots * kTile);  // bytes
+    static_assert(kQueries * DIM <= kRing + kSlots * kTile, "the queries fit");
+};
+
+// How much larger a score must be than what its row is compared with, as a power of 2, before the row is corrected. Up to
+// then its weights may be as large as 2^kSlack, which no type minds.
+constexpr float kSlack = 8;
+
+template <typename T, int DIM>
+__global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
+    attend(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v,
+           const int* __restrict__ query_starts, const int* __restrict__ key_starts, T* __restrict__ out, int heads,
+           int kv_heads, long long q_stride, long long kv_stride, float scale, bool causal) {
+    using S = Shape<DIM>;
+    using Place = llmk::Swizzle<DIM>;
+    constexpr int kStripes = S::kStripes, kRows = S::kRows, kQueries = S::kQueries, kKeys = S::kKeys;
+    constexpr int kAcross = DIM / 16;  // steps of 16 columns across a row of q, k, v or out
+    extern __shared__ __align__(128) unsigned char shared[];
+    T* q_tile = reinterpret_cast<T*>(shared);  // [kQueries][DIM]; at the end the rows of out
+    T* ring = q_tile + S::kRing;               // [kSlots][kKeys][DIM]
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+
+    const int group = heads / kv_heads, kv_head = blockIdx.y, sequence = blockIdx.z;
+    const int first_token = query_starts[sequence], query_len = query_starts[sequence + 1] - first_token;
+    const int first_key_token = key_starts[sequence], key_len = key_starts[sequence + 1] - first_key_token;
+    const int rows = query_len * group;
+    const int block_row = (gridDim.x - 1 - blockIdx.x) * kQueries;  // the rows that see most start first
+    if (block_row >= rows) return;
+    const int there = min(rows - block_row, kQueries);  // rows of this block
+
+    // Row i of the block: its query, and how many keys that sees, the last query all of them.
+    auto query_of = [&](int i) { return (block_row + i) / group; };
+    auto head_of = [&](int i) { return kv_head * group + (block_row + i) % group; };
+    auto seen_by = [&](int i) { return causal ? min(query_of(i) + 1 + key_len - query_len, key_len) : key_len; };
+    const int warp_row = warp * kRows;
+    const int key_end = seen_by(there - 1);  // no row of the block sees more keys
+    // All rows of the warp see as many keys as warp_all, none sees more than warp_most.
+    const int warp_all = seen_by(warp_row), warp_most = min(seen_by(warp_row + kRows - 1), key_end);
+
+    for (int i = threadIdx.x; i < kQueries * DIM / 8; i += S::kThreads) {
+        const int row = i / (DIM / 8), column = i % (DIM / 8) * 8;
+        const T* from = q + (first_token + query_of(row)) * q_stride + head_of(row) * DIM + column;
+        __pipeline_memcpy_async(q_tile + Place::place(row, column), from, 16, row < there ? 0 : 16);
+    }
+    // The row and column that this lane names to ldmatrix, in the first fragment of each tile.
+    const int my_query = warp_row + lane % 16, my_query_column = lane / 16 * 8;
+    const int my_key = lane % 8 + lane / 16 * 8, my_key_column = lane / 8 % 2 * 8;
+    const int my_value = lane % 16, my_value_column = lane / 16 * 8;
+    unsigned queries[S::kKeepQueries ? kAcross : 1][kStripes][4];
+    auto load_queries = [&](unsigned (&to)[kStripes][4], int c) {
+#pragma unroll
+        for (int i = 0; i < kStripes; ++i) {
+            llmk::load_matrices(to[i], q_tile + i * 16 * DIM + Place::place(my_query, my_query_column, c));
+        }
+    };
+    if constexpr (S::kKeepQueries) {
+        __pipeline_commit();
+        llmk::wait_for_copies();
+#pragma unroll
+        for (int c = 0; c < kAcross; ++c) load_queries(queries[c], c);
+        __syncthreads();  // all warps have their queries: keys and values may take their place
+    }
+
+    // Tile 0 of k, tile 0 of v, tile 1 of k, ...: start_copy starts to copy the next one.
+    const llmk::SwizzledCopier<T, DIM, S::kThreads> copier(kv_stride);
+    const T* next_keys = k + first_key_token * kv_stride + kv_head * DIM;
+    const T* next_values = v + first_key_token * kv_stride + kv_head * DIM;
+    int keys_left = key_end, values_left = key_end;
+    auto start_copy = [&](bool of_keys, int slot) {
+        const T*& from = of_keys ? next_keys : next_values;
+        int& left = of_keys ? keys_left : values_left;
+        if (left > 0) copier.template copy<kKeys>(ring + slot * S::kTile, from, left);
+        __pipeline_commit();  // a group of its own, an empty one at the end
+        from += kKeys * kv_stride;
+        left -= kKeys;
+    };
+    // Waits for the tile that is next in the ring. When all threads have come here, nobody reads the tile before it any
+    // more, and the one that is farthest ahead may take its place.
+    int slot = 0;
+    auto next_tile = [&](bool of_keys) {
+        __pipeline_wait_prior(S::kSlots - 2);
+        __syncthreads();
+        const T* tile = ring + slot * S::kTile;
+        start_copy(S::kSlots % 2 == 1 ? of_keys : !of_keys, slot == 0 ? S::kSlots - 1 : slot - 1);
+        slot = slot == S::kSlots - 1 ? 0 : slot + 1;
+        return tile;
+    };
+#pragma unroll
+    for (int i = 0; i < S::kSlots - 1; ++i) start_copy(i % 2 == 0, i);
+
+    // Of row lane / 4 (h = 0) and of row lane / 4 + 8 (h = 1) of each stripe:
+    float o[kStripes][2 * kAcross][4] = {};
+    float m[kStripes][2],
+        l[kStripes][2];  // what its scores are compared with; this lane's part of the sum of the weights
+#pragma unroll
+    for (int i = 0; i < kStripes; ++i) {
+        m[i][0] = m[i][1] = -INFINITY;
+        l[i][0] = l[i][1] = 0;
+    }
+    const float to_base_2 = scale * llmk::kLog2E;
+
+    for (int first_key = 0; first_key < key_end; first_key += kKeys) {
+        const bool needed = first_key < warp_most;  // by this warp
+        unsigned weights[kStripes][kKeys / 16][4];
+        const T* k_tile = next_tile(true);
+        if (needed) {
+            // S = Q K^T. A row of k is a column of operand B, so its neighbours lie as multiply wants them.
+            float s[kStripes][kKeys / 8][4] = {};
+#pragma unroll
+            for (int c = 0; c < kAcross; ++c) {
+                unsigned (&part)[kStripes][4] = queries[S::kKeepQueries ? c : 0];
+                if constexpr (!S::kKeepQueries) load_queries(part, c);
+#pragma unroll
+                for (int j = 0; j < kKeys / 16; ++j) {
+                    unsigned keys[4];
+                    llmk::load_matrices(keys, k_tile + j * 16 * DIM + Place::place(my_key, my_key_column, c));
+#pragma unroll
+                    for (int i = 0; i < kStripes; ++i) {
+                        llmk::multiply<T>(s[i][2 * j], part[i], keys[0], keys[1]);
+                        llmk::multiply<T>(s[i][2 * j + 1], part[i], keys[2], keys[3]);
+                    }
+                }
+            }
+            if (first_key + kKeys > warp_all) {  // a tile that some row sees in part
+#pragma unroll
+                for (int i = 0; i < kStripes; ++i) {
+#pragma unroll
+                    for (int h = 0; h < 2; ++h) {
+                        const int seen = seen_by(warp_row + i * 16 + h * 8 + lane / 4) - first_key - lane % 4 * 2;
+#pragma unroll
+                        for (int j = 0; j < kKeys / 8; ++j) {
+                            if (j * 8 >= seen) s[i][j][2 * h] = -INFINITY;
+                            if (j * 8 + 1 >= seen) s[i][j][2 * h + 1] = -INFINITY;
+                        }
+                    }
+                }
+            }
+
+            // The online softmax, in f32. The four lanes of a row share its maximum; their sums are added at the end.
+            bool moved = false;
+            float correction[kStripes][2];
+#pragma unroll
+            for (int i = 0; i < kStripes; ++i) {
+#pragma unroll
+                for (int h = 0; h < 2; ++h) {
+                    float largest = m[i][h];
+#pragma unroll
+                    for (int j = 0; j < kKeys / 8; ++j) {
+                        largest = fmaxf(largest, fmaxf(s[i][j][2 * h], s[i][j][2 * h + 1]));
+                    }
+                    largest = llmk::warp_max<4>(largest);
+                    correction[i][h] = 1;
+                    if ((largest - m[i][h]) * to_base_2 > kSlack) {
+                        correction[i][h] = llmk::power_of_2((m[i][h] - largest) * to_base_2);
+                        m[i][h] = largest;
+                        moved = true;
+                    }
+                    const float base = llmk::base_of(m[i][h]) * to_base_2;
+                    float sum[2] = {};
+#pragma unroll
+                    for (int j = 0; j < kKeys / 8; ++j) {
+#pragma unroll
+                        for (int e = 0; e < 2; ++e) {
+                            float& score = s[i][j][2 * h + e];
+                            score = llmk::power_of_2(score * to_base_2 - base);  // one fused multiply-add
+                            sum[e] += score;
+                        }
+                    }
+                    l[i][h] = l[i][h] * correction[i][h] + (sum[0] + sum[1]);
+                }
+#pragma unroll
+                for (int j = 0; j < kKeys / 16; ++j) {  // two fragments of 8 keys make an operand A of 16
+                    weights[i][j][0] = llmk::pair<T>(s[i][2 * j][0], s[i][2 * j][1]);
+                    weights[i][j][1] = llmk::pair<T>(s[i][2 * j][2], s[i][2 * j][3]);
+                    weights[i][j][2] = llmk::pair<T>(s[i][2 * j + 1][0], s[i][2 * j + 1][1]);
+                    weights[i][j][3] = llmk::pair<T>(s[i][2 * j + 1][2], s[i][2 * j + 1][3]);
+                }
+            }
+            if (__any_sync(0xffffffff, moved)) {
+#pragma unroll
+                for (int i = 0; i < kStripes; ++i) {
+#pragma unroll
+                    for (int c = 0; c < 2 * kAcross; ++c) {
+#pragma unroll
+                        for (int e = 0; e < 4; ++e) o[i][c][e] *= correction[i][e / 2];
+                    }
+                }
+            }
+        }
+
+        const T* v_tile = next_tile(false);
+        if (needed) {
+            // O += P V. A row of v is a row of operand B: load_transposed brings what lies one above the other together.
+#pragma unroll
+            for (int j = 0; j < kKeys / 16; ++j) {
+#pragma unroll
+                for (int c = 0; c < kAcross; ++c) {
+                    unsigned values[4];
+                    llmk::load_transposed(values, v_tile + j * 16 * DIM + Place::place(my_value, my_value_column, c));
+#pragma unroll
+                    for (int i = 0; i < kStripes; ++i) {
+                        llmk::multiply<T>(o[i][2 * c], weights[i][j], values[0], values[1]);
+                        llmk::multiply<T>(o[i][2 * c + 1], weights[i][j], values[2], values[3]);
+                    }
+                }
+            }
+        }
+    }
+    llmk::wait_for_copies();  // and nobody reads the last tiles any more: rows of out may take their place
+
+    // Divide, round once, and write through this warp's own rows of the queries' tile, 16 bytes a lane.
+#pragma unroll
+    for (int i = 0; i < kStripes; ++i) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const float inverse = llmk::inverse_of(llmk::warp_sum<4>(l[i][h]));
+#pragma unroll
+            for (int c = 0; c < 2 * kAcross; ++c) {
+                const int row = warp_row + i * 16 + h * 8 + lane / 4;
+                *reinterpret_cast<unsigned*>(q_tile + Place::place(row, c % 2 * 8, c / 2) + lane % 4 * 2) =
+                    llmk::pair<T>(o[i][c][2 * h] * inverse, o[i][c][2 * h + 1] * inverse);
+            }
+        }
+    }
+    __syncwarp();  // all lanes have written their parts of the warp's rows
+    for (int i = lane; i < kRows * DIM / 8; i += 32) {
+        const int row = warp_row + i / (DIM / 8), column = i % (DIM / 8) * 8;
+        if (row >= there) break;
+        const long long token = first_token + query_of(row);
+        *reinterpret_cast<uint4*>(out + (token * heads + head_of(row)) * DIM + column) =
+            *reinterpret_cast<const uint4*>(q_tile + Place::place(row, column));
+    }
+}
+
+template <typename T, int DIM>
+void launch(const T* q, const T* k, const T* v, const int* query_starts, const int* key_starts, T* out, int batch,
+            int max_queries, int heads, int kv_heads, long long q_stride, long long kv_stride, float scale, bool causal,
+            cudaStream_t stream) {
+    using S = Shape<DIM>;
+    const long long rows = static_cast<long long>(max_queries) * (heads / kv_heads);
+    const dim3 grid(static_cast<unsigned>((rows + S::kQueries - 1) / S::kQueries), kv_heads, batch);
+    cudaFuncSetAttribute(attend<T, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::kShared);
+    attend<T, DIM><<<grid, S::kThreads, S::kShared, stream>>>(q, k, v, query_starts, key_starts, out, heads, kv_heads,
+                                                              q_stride, kv_stride, scale, causal);
+}
+
+template <typename T>
+void mma_flash_attention(const T* q, const T* k, const T* v, const int* query_starts, const int* key_starts, T* out,
+                         int batch, int max_queries, int heads, int kv_heads, int head_dim, long long q_stride,
+                         long long kv_stride, float scale, bool causal, cudaStream_t stream) {
+    if (batch == 0 || max_queries == 0 || heads == 0) return;
+    const auto launch_for = head_dim == 64    ? launch<T, 64>
+                            : head_dim == 80  ? launch<T, 80>
+                            : head_dim == 96  ? launch<T, 96>
+                            : head_dim == 128 ? launch<T, 128>
+                                              : launch<T, 256>;
+    launch_for(q, k, v, query_starts, key_starts, out, batch, max_queries, heads, kv_heads, q_stride, kv_stride, scale,
+               causal, stream);
+}
+
+extern "C" void mma_flash_attention_f16(const __half* q, const __half* k, const __half* v, const int* query_starts,
+                                        const int* key_starts, __half* out, int batch, int max_queries, int heads,
+                                        int kv_heads, int head_dim, long long q_stride, long long kv_stride,
+                                        float scale, bool causal, cudaStream_t stream) {
+    mma_flash_attention(q, k, v, query_starts, key_starts, out, batch, max_queries, heads, kv_heads, head_dim, q_stride,
+                        kv_stride, scale, causal, stream);
+}
+
+extern "C" void mma_flash_attention_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
+                                         const int* query_starts, const int* key_starts, __nv_bfloat16* out, int batch,
+                                         int max_queries, int heads, int kv_heads, int head_dim, long long q_stride,
+                                         long long kv_stride, float scale, bool causal, cudaStream_t stream) {
+    mma_flash_attention(q, k, v, query_starts, key_starts, out, batch, max_queries, heads, kv_heads, head_dim, q_stride,
+                        kv_stride, scale, causal, stream);
+}
