@@ -13,8 +13,9 @@
 // Sequences lie one after another: sequence b has the tokens query_starts[b] to query_starts[b + 1] - 1 of q and out, and
 // key_starts[b] to key_starts[b + 1] - 1 of k and v. Causal: the last query sees all keys of its sequence.
 //
-//   q: [query_tokens, heads, head_dim], a token `q_stride` elements after the one before; out: the same, contiguous
-//   k, v: [key_tokens, kv_heads, head_dim], a token `kv_stride` elements after the one before
+//   q: [queries, heads, head_dim]     k, v: [keys, kv_heads, head_dim]     out: [queries, heads, head_dim]
+//   A token's heads lie side by side; from a token to the next there are q_stride or kv_stride elements, in out none that
+//   are nobody's.
 //   taken: [1], how many tiles of queries were handed out to blocks that had become free
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -363,13 +364,13 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
 }
 
 template <typename T, int DIM>
-static void launch(const T* q, const T* k, const T* v, T* out, int* taken, Problem problem, int max_queries,
-                   int query_tokens, int key_tokens, long long q_stride, long long kv_stride, cudaStream_t stream) {
-    const int dim = problem.head_dim, keys = Shape<DIM>::kKeys;
+static void launch(const T* q, const T* k, const T* v, T* out, int* taken, Problem problem, int queries, int keys,
+                   int max_queries, long long q_stride, long long kv_stride, cudaStream_t stream) {
+    const int dim = problem.head_dim, box = Shape<DIM>::kKeys;
     CUtensorMap q_map, k_map, v_map;
-    if (llmk::describe_tensor(&q_map, q, dim, query_tokens, problem.heads, q_stride, dim, 64) != cudaSuccess ||
-        llmk::describe_tensor(&k_map, k, dim, key_tokens, problem.kv_heads, kv_stride, dim, keys) != cudaSuccess ||
-        llmk::describe_tensor(&v_map, v, dim, key_tokens, problem.kv_heads, kv_stride, dim, keys) != cudaSuccess) {
+    if (llmk::describe_tensor(&q_map, q, dim, queries, problem.heads, q_stride, dim, 64) != cudaSuccess ||
+        llmk::describe_tensor(&k_map, k, dim, keys, problem.kv_heads, kv_stride, dim, box) != cudaSuccess ||
+        llmk::describe_tensor(&v_map, v, dim, keys, problem.kv_heads, kv_stride, dim, box) != cudaSuccess) {
         return;
     }
     int device, sms;
@@ -388,12 +389,16 @@ static void launch(const T* q, const T* k, const T* v, T* out, int* taken, Probl
 
 template <typename T>
 static void attention(const T* q, const T* k, const T* v, const int* query_starts, const int* key_starts, T* out,
-                      int* taken, int batch, int query_tokens, int key_tokens, int heads, int kv_heads, int head_dim,
-                      int max_queries, long long q_stride, long long kv_stride, float scale, bool causal,
+                      int* taken, int batch, int queries, int keys, int max_queries, int heads, int kv_heads,
+                      int head_dim, long long q_stride, long long kv_stride, float scale, bool causal,
                       cudaStream_t stream) {
-    if (batch == 0 || heads == 0 || query_tokens == 0) return;
+    if (batch == 0 || heads == 0 || queries == 0) return;
+    if (keys == 0) {  // a tensor map cannot describe nothing
+        cudaMemsetAsync(out, 0, sizeof(T) * queries * heads * head_dim, stream);
+        return;
+    }
     // As many heads together as have their k and v in half of the L2 cache, whole groups of them.
-    const long long head_bytes = 4LL * head_dim * (key_tokens / batch + 1), group = heads / kv_heads;
+    const long long head_bytes = 4LL * head_dim * (keys / batch + 1), group = heads / kv_heads;
     const long long together = std::max(group, (24LL << 20) / head_bytes * group);
     Problem problem;
     problem.query_starts = query_starts;
@@ -405,24 +410,24 @@ static void attention(const T* q, const T* k, const T* v, const int* query_start
     problem.heads_together = static_cast<int>(std::min(together, static_cast<long long>(batch) * heads));
     problem.causal = causal;
     problem.scale = scale * llmk::kLog2E;
-    auto run = head_dim <= 64 ? launch<T, 64> : head_dim <= 128 ? launch<T, 128> : launch<T, 256>;
-    run(q, k, v, out, taken, problem, max_queries, query_tokens, key_tokens, q_stride, kv_stride, stream);
+    const auto launch_for = head_dim <= 64 ? launch<T, 64> : head_dim <= 128 ? launch<T, 128> : launch<T, 256>;
+    launch_for(q, k, v, out, taken, problem, queries, keys, max_queries, q_stride, kv_stride, stream);
 }
 
 extern "C" void hopper_flash_attention_f16(const __half* q, const __half* k, const __half* v, const int* query_starts,
-                                           const int* key_starts, __half* out, int* taken, int batch, int query_tokens,
-                                           int key_tokens, int heads, int kv_heads, int head_dim, int max_queries,
+                                           const int* key_starts, __half* out, int* taken, int batch, int queries,
+                                           int keys, int max_queries, int heads, int kv_heads, int head_dim,
                                            long long q_stride, long long kv_stride, float scale, bool causal,
                                            cudaStream_t stream) {
-    attention(q, k, v, query_starts, key_starts, out, taken, batch, query_tokens, key_tokens, heads, kv_heads, head_dim,
-              max_queries, q_stride, kv_stride, scale, causal, stream);
+    attention(q, k, v, query_starts, key_starts, out, taken, batch, queries, keys, max_queries, heads, kv_heads,
+              head_dim, q_stride, kv_stride, scale, causal, stream);
 }
 
 extern "C" void hopper_flash_attention_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
                                             const int* query_starts, const int* key_starts, __nv_bfloat16* out,
-                                            int* taken, int batch, int query_tokens, int key_tokens, int heads,
-                                            int kv_heads, int head_dim, int max_queries, long long q_stride,
-                                            long long kv_stride, float scale, bool causal, cudaStream_t stream) {
-    attention(q, k, v, query_starts, key_starts, out, taken, batch, query_tokens, key_tokens, heads, kv_heads, head_dim,
-              max_queries, q_stride, kv_stride, scale, causal, stream);
+                                            int* taken, int batch, int queries, int keys, int max_queries, int heads,
+                                            int kv_heads, int head_dim, long long q_stride, long long kv_stride,
+                                            float scale, bool causal, cudaStream_t stream) {
+    attention(q, k, v, query_starts, key_starts, out, taken, batch, queries, keys, max_queries, heads, kv_heads,
+              head_dim, q_stride, kv_stride, scale, causal, stream);
 }
