@@ -30,6 +30,8 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
 from grader import load_kernel  # noqa: E402  (the course need not be installed)
+from grader.source.course_headers import with_headers  # noqa: E402
+from grader.source.tokens import Source  # noqa: E402
 
 ROUNDS, RUNS, WARMUP = 7, 12, 3
 WAIT_CYCLES = 2_000_000
@@ -50,10 +52,10 @@ LINEAR_STEPS: dict[str, list[tuple[str, str]]] = {
 
 ATTENTION_STEPS: dict[str, list[tuple[str, str]]] = {
     "2: roles, without turns": [
+        ("if (consumer == 0) llmk::meet(turn, 256);", ""),
         ("llmk::meet(turn, 256);", ""),
         ("llmk::arrive_only(next_turn, 256);", ""),
         ("if (next_turn == 1) llmk::arrive_only(1, 256);", ""),
-        ("if (consumer == 0) llmk::meet(turn, 256);", ""),
     ],
     "3: in turns, out in the place of q": [("kOwnOut = DIM <= 128;", "kOwnOut = false;")],
     "4: the solution": [],
@@ -61,20 +63,14 @@ ATTENTION_STEPS: dict[str, list[tuple[str, str]]] = {
 
 
 def solution(name: str, changes: list[tuple[str, str]]) -> Any:
-    """A solution's kernels, changed; its headers are copied beside it when one of them is."""
+    """A solution's kernels, changed, with the headers' text in it."""
+    text = (ROOT / "solutions" / HERE.name / name).read_text(encoding="utf-8")
+    text = with_headers(text, Source(text), name)
+    for find, replace in changes:
+        if find not in text:
+            raise SystemExit(f"{name} and its headers no longer say {find!r}: mend {Path(__file__).name}")
+        text = text.replace(find, replace)
     with tempfile.TemporaryDirectory() as folder:
-        text = (ROOT / "solutions" / HERE.name / name).read_text(encoding="utf-8")
-        headers = {p.name: p.read_text(encoding="utf-8") for p in (ROOT / "lessons/llmk").glob("*.cuh")}
-        for find, replace in changes:
-            if find in text:
-                text = text.replace(find, replace)
-                continue
-            at = [header for header, body in headers.items() if find in body]
-            if not at:
-                raise SystemExit(f"{name} and its headers no longer say {find!r}: mend {Path(__file__).name}")
-            for header in at:
-                body = headers[header].replace(find, replace)
-                text = text.replace(f'#include "llmk/{header}"', body.replace("#pragma once", ""))
         path = Path(folder) / name
         path.write_text(text, encoding="utf-8")
         return load_kernel(path, device="cuda")
