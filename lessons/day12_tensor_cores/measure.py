@@ -51,14 +51,10 @@ LINEAR_STEPS: dict[str, list[tuple[str, str]]] = {
 """By name: the solution, with pairs (find, replace) applied to it and to the headers that it includes."""
 
 ATTENTION_STEPS: dict[str, list[tuple[str, str]]] = {
-    "2: roles, without turns": [
-        ("if (consumer == 0) llmk::meet(turn, 256);", ""),
-        ("llmk::meet(turn, 256);", ""),
-        ("llmk::arrive_only(next_turn, 256);", ""),
-        ("if (next_turn == 1) llmk::arrive_only(1, 256);", ""),
-    ],
-    "3: in turns, out in the place of q": [("kOwnOut = DIM <= 128;", "kOwnOut = false;")],
-    "4: the solution": [],
+    "2: roles, never in turns": [("kTurns = DIM <= 64;", "kTurns = false;")],
+    "3: roles, always in turns": [("kTurns = DIM <= 64;", "kTurns = true;")],
+    "4: out in the place of q": [("kOwnOut = DIM <= 128;", "kOwnOut = false;")],
+    "5: the solution": [],
 }
 
 

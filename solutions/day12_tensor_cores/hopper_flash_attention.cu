@@ -1,10 +1,10 @@
-// Flash attention on Hopper: the copy engine (TMA) brings tiles, two or three warpgroups multiply by wgmma in turns.
+// Flash attention on Hopper: the copy engine (TMA) brings tiles, two or three warpgroups multiply by wgmma.
 //
 // A block owns 128 queries of one head (192 of heads of 64), each of its computing warpgroups 64 of them. One thread of warpgroup 0
 // only copies: q once, then tiles of k and of v, two of each ahead. For each tile of keys a computing warpgroup
 //   - starts S = q k^T for this tile, and O += P v for the tile before: the tensor cores have both to do,
-//   - lets the next warpgroup start its products: they take turns (ping-pong), one multiplies while another
-//     exponentiates,
+//   - lets the next warpgroup start its products, where heads are small: they take turns (ping-pong), so that one
+//     multiplies while another exponentiates,
 //   - does the online softmax of S in registers: a row lies in four neighbouring lanes,
 //   - waits for O, and rescales it. P stays in registers: the accumulators of S are laid out as the operand A of P v.
 // Blocks stay (persistent), and take the next tile of queries when they are done with one. Those with many keys come
@@ -41,6 +41,7 @@ struct Shape {
     // Registers of a thread that computes, and of one that does not: together what the block was launched with. A warpgroup
     // that asks for more than the others gave back waits for ever.
     static constexpr int kRegisters = DIM <= 64 ? 160 : 240, kProducerRegisters = DIM <= 64 ? 32 : 24;
+    static constexpr bool kTurns = DIM <= 64;  // the softmax weighs most there; for larger heads it is as fast without
     static constexpr int kKeys = DIM <= 128 ? 128 : 80;
     static constexpr bool kOwnOut = DIM <= 128;  // out has its own place on its way, else that of q
     static constexpr int kQueryBytes = 2 * kQueries * DIM;
@@ -253,8 +254,14 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
         };
 
         // The turns: warpgroup c waits at barrier 1 + c until the one before it has started its products.
-        const int turn = 1 + consumer, next_turn = 1 + (consumer + 1) % kConsumers, all_met = 7, own = 4 + consumer;
-        if (next_turn == 1) llmk::arrive_only(1, 256);  // the first one need not wait
+        const int turn = 1 + consumer, next_turn = 1 + (consumer + 1) % kConsumers, own = 4 + consumer, all_met = 7;
+        auto await_turn = [&] {
+            if (Shape<DIM>::kTurns) llmk::meet(turn, 256);
+        };
+        auto pass_turn = [&] {
+            if (Shape<DIM>::kTurns) llmk::arrive_only(next_turn, 256);
+        };
+        if (next_turn == 1) pass_turn();  // the first one need not wait
         while (true) {
             llmk::wait(item_full + item.stage, item.parity);
             const int i = items[item.stage];
@@ -285,9 +292,9 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
                     llmk::meet(all_met, kTogether);
                 }
                 llmk::wait(k_full + ring.stage, ring.parity);
-                llmk::meet(turn, 256);
+                await_turn();
                 start_scores(ring.stage);
-                llmk::arrive_only(next_turn, 256);
+                pass_turn();
                 llmk::wait_for_products<0>();
                 if (thread == 0) llmk::arrive(k_empty + ring.stage);
                 int tile = tiles - 1;
@@ -300,11 +307,11 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
                     const unsigned before_parity = ring.parity;
                     ring.next();
                     llmk::wait(k_full + ring.stage, ring.parity);
-                    llmk::meet(turn, 256);
+                    await_turn();
                     start_scores(ring.stage);
                     llmk::wait(v_full + before, before_parity);
                     start_values(before, add);
-                    llmk::arrive_only(next_turn, 256);
+                    pass_turn();
                     llmk::wait_for_products<1>();
                     if (thread == 0) llmk::arrive(k_empty + ring.stage);
                     if ((tile + 1) * kKeys > min(visible, w.all_keys)) {
@@ -359,7 +366,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
             llmk::meet(own, 128);
             if (!Shape<DIM>::kOwnOut && thread == 0 && tiles > 0) llmk::arrive(q_empty);
         }
-        if (consumer == 0) llmk::meet(turn, 256);  // what the other one's last arrival was for
+        if (consumer == 0) await_turn();  // what the last one's last arrival was for
     }
 }
 
