@@ -333,6 +333,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
                 ring.next();
             }
 
+            problem.work(i, w);  // once more: its numbers need not be kept in registers during the loop
             // Through shared memory, where the warpgroup's queries lay, so that whole rows are stored.
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
