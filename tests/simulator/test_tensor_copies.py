@@ -197,3 +197,27 @@ def test_a_product_through_a_ring_of_stages(load, schedule, checks, m, n, k):
     outcome = ring("run_product", a, b, c, m, n, k)
     assert outcome.error == 0 and not outcome.report["findings"], outcome
     np.testing.assert_allclose(c, a @ b.T, atol=1e-4)
+
+
+def test_the_driver_s_function_is_found(load):
+    out = np.zeros(1, dtype=np.int32)
+    outcome = load("tensor_ring")("run_entry_points", out)
+    assert out[0] == 15
+    assert [f["detail"] for f in outcome.report["findings"] if "OnToast" in f["detail"]]
+
+
+def test_the_driver_s_function_is_there_by_its_name(tmp_path):
+    """A program that is linked with -lcuda calls it so."""
+    file = tmp_path / "named.cu"
+    file.write_text(
+        "#include <cuda.h>\n#include <cuda_runtime.h>\n"
+        'extern "C" void run(int* out, cudaStream_t stream) {\n'
+        "    CUtensorMap map;\n    cuuint64_t size = 0;\n    cuuint32_t box = 16, step = 1;\n"
+        "    int error = cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 1, out, &size, nullptr, &box,\n"
+        "        &step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,\n"
+        "        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);\n"
+        "    cudaMemcpy(out, &error, sizeof error, cudaMemcpyHostToDevice);\n}\n"
+    )
+    out = np.zeros(4, dtype=np.int32)
+    outcome = SimulatedKernel(file)("run", out)
+    assert out[0] == 1 and "globalDim[0] is 0" in outcome.report["findings"][0]["detail"]

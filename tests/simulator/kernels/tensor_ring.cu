@@ -129,3 +129,25 @@ extern "C" void run_product(const float* a, const float* b, float* c, int m, int
     dim3 grid((n + kColumns - 1) / kColumns, (m + kRows - 1) / kRows);
     product<<<grid, kConsumers + 32, kStages * sizeof(Stage), stream>>>(map_a, map_b, map_c, k);
 }
+
+// Which ways of asking for the driver's function give it, one bit each, and which must not give anything.
+extern "C" void run_entry_points(int* out, cudaStream_t stream) {
+    void *entry = nullptr, *other = nullptr, *none = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    int ways = 0;
+    if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found) ==
+            cudaSuccess &&
+        found == cudaDriverEntryPointSuccess && entry) {
+        ways |= 1;
+    }
+    if (cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &other, cudaEnableDefault, nullptr) == cudaSuccess && other)
+        ways |= 2;
+    if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &none, 11000, cudaEnableDefault, &found) ==
+            cudaSuccess &&
+        found == cudaDriverEntryPointVersionNotSufficent && !none) {
+        ways |= 4;
+    }
+    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeOnToast", &none, 12000, cudaEnableDefault, &found);
+    if (found == cudaDriverEntryPointSymbolNotFound && !none) ways |= 8;
+    cudaMemcpyAsync(out, &ways, sizeof ways, cudaMemcpyHostToDevice, stream);
+}

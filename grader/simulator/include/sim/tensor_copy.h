@@ -1,4 +1,5 @@
-// Copies of boxes of a tensor between shared and global memory (TMA), and reductions by the copy engine.
+// Copies of boxes of a tensor between shared and global memory (the Tensor Memory Accelerator, TMA), and reductions by the
+// copy engine.
 #pragma once
 
 #include <stdint.h>
