@@ -27,7 +27,11 @@ bank_conflict_ways     of the worst source line: wavefronts for each ideal wavef
 constant_bytes         distinct bytes of each request to constant memory, summed
 atomics                atomic operations by threads
 barriers               barriers of blocks
-tensor_operations      additions and multiplications on tensor cores: 2 m n k of each tile of a warp
+tensor_operations      additions and multiplications on tensor cores: 2 m n k of each tile of a warp or warpgroup
+operand_bytes          bytes that wgmma read in shared memory by matrix descriptors: each product all of its A (unless that is
+                       in registers) and B once. Not among shared_bytes: 128 bytes of them are taken for one wavefront,
+                       because the 8 pieces of a core matrix lie in different banks in every layout that a descriptor can
+                       name. Derived from the layouts; no measurement with Nsight Compute has confirmed it yet
 blocks                 blocks of the kernel with the most, all its launches together
 scratch_bytes          the most device memory that launchers had allocated at once, and the ``__device__`` variables
                        that kernels used
@@ -94,6 +98,8 @@ class LineCounters:
     """Times that a block met here."""
     tensor_operations: int = 0
     """Additions and multiplications on tensor cores."""
+    operand_bytes: int = 0
+    """That wgmma read in shared memory by matrix descriptors."""
     worst_ways: int = 0
     """Bank-conflict ways of the worst single request."""
     flops: int = 0
@@ -333,6 +339,9 @@ class _Reader:
         for number_of_site, count in data.tensor_sites:
             place = self._location(number_of_site)
             counted.append(LineCounters(place.file, place.line, self._source_line(place), tensor_operations=count))
+        for number_of_site, count in data.operand_sites:
+            place = self._location(number_of_site)
+            counted.append(LineCounters(place.file, place.line, self._source_line(place), operand_bytes=count))
         lines = _merge_lines([*counted, *self._operations(number)])
         kernel = KernelCounters(
             data.name,
@@ -533,6 +542,7 @@ def _line_totals(lines: Sequence[LineCounters]) -> dict[str, float]:
             "shared_bytes",
             "constant_bytes",
             "tensor_operations",
+            "operand_bytes",
             "atomics",
         )
     }

@@ -96,20 +96,6 @@ BulkState& bulk_of(ThreadState& thread) {
     return *extras.bulk;
 }
 
-void report_missing_proxy_fence(const ThreadState& thread, const AccessSite& site, const ShadowCell& cell,
-                                uintptr_t address) {
-    Finding finding = finding_at(Check::racecheck, "missing_proxy_fence", thread, site.address);
-    finding.side.access = static_cast<uint8_t>(Access::async_read);
-    finding.bytes = 1u << site.size_log2;
-    finding.place = place_of(site.region, address);
-    finding.other.address = site_address(cell.write_site);
-    finding.other.access = static_cast<uint8_t>(Access::write);
-    finding.other.has_thread = true;
-    finding.other.serial = cell.write.serial();
-    finding.other.thread = cell.write.thread();
-    add_finding(finding);
-}
-
 // Until the thread waits for the copy, nobody may write to what it reads.
 void read_shared_source(ThreadState& state, const void* from, size_t bytes, Epoch pending, const void* code) {
     bool fence_missing = false;

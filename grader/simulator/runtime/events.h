@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "sim/atomics.h"
+#include "sim/wgmma.h"
 #include "thread.h"
 
 namespace sim {
@@ -38,6 +39,22 @@ void syncwarp(Warp& warp, unsigned mask, unsigned participants);
 void warp_collective(Warp& warp, Wait kind, unsigned mask, unsigned participants);
 // A product on the tensor cores, once for its warp: additions and multiplications. `address` is the kernel's return address.
 void tensor_product(Warp& warp, unsigned operations, const void* address);
+// A wgmma of a warpgroup begins; its operands in shared memory may be read from now on.
+struct WarpgroupProduct {
+    Wgmma kind;
+    uint64_t a, b;    // descriptors
+    uint64_t number;  // in its warpgroup, from 1
+    const void* address;
+};
+void product(Warp* warps, const WarpgroupProduct& product);
+// The warp has waited for all products up to this number. Its accumulators are not given back yet.
+void products_done(Warp& warp, uint64_t number);
+void product_fence(Warp& warp);
+// Variables of the thread that are accumulators: before a product takes them, and after their values are there.
+void accumulators_taken(Thread& thread, uint32_t* const* variables, unsigned count);
+void accumulators_given(Thread& thread, uint32_t* const* variables, unsigned count);
+// The block has ended before the warp waited for a product.
+void product_at_exit(Warp& warp, const void* address);
 // All threads of the grid have arrived.
 void grid_sync(Launch& launch);
 

@@ -16,6 +16,12 @@ WEAK void barrier_arrive(Thread&, unsigned) {}
 WEAK void syncwarp(Warp&, unsigned, unsigned) {}
 WEAK void warp_collective(Warp&, Wait, unsigned, unsigned) {}
 WEAK void tensor_product(Warp&, unsigned, const void*) {}
+WEAK void product(Warp*, const WarpgroupProduct&) {}
+WEAK void products_done(Warp&, uint64_t) {}
+WEAK void product_fence(Warp&) {}
+WEAK void accumulators_taken(Thread&, uint32_t* const*, unsigned) {}
+WEAK void accumulators_given(Thread&, uint32_t* const*, unsigned) {}
+WEAK void product_at_exit(Warp&, const void*) {}
 WEAK void grid_sync(Launch&) {}
 WEAK void atomic(Thread&, const void*, size_t, AtomicOp, Scope, const void*) {}
 WEAK void atomic_done(Thread&, const void*, size_t, AtomicOp, bool) {}

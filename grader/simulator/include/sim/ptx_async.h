@@ -3,6 +3,7 @@
 
 #include "sim/mbarrier.h"
 #include "sim/tensor_copy.h"
+#include "sim/wgmma.h"
 
 namespace sim {
 namespace ptx {
@@ -122,6 +123,42 @@ SIM_INLINE void setmaxnreg(Site site = SIM_CALLER) {
                   "setmaxnreg takes a multiple of 8 from 24 to 256");
     ::sim::set_max_registers(site, REGISTERS);
 }
+
+// wgmma.mma_async: scale-d, then a, b and the accumulators, which are variables that the product takes until its group has
+// been waited for. The immediate operands that a form does not have are left out.
+template <unsigned N, Element D, Element A, Element B, bool SATURATES, int SCALE_A = 1, int SCALE_B = 1,
+          int TRANSPOSE_A = 0, int TRANSPOSE_B = 0>
+struct WgmmaForm {
+    static_assert((SCALE_A == 1 || SCALE_A == -1) && (SCALE_B == 1 || SCALE_B == -1),
+                  "imm-scale-a and imm-scale-b of wgmma.mma_async are 1 or -1");
+    static_assert((TRANSPOSE_A == 0 || TRANSPOSE_A == 1) && (TRANSPOSE_B == 0 || TRANSPOSE_B == 1),
+                  "imm-trans-a and imm-trans-b of wgmma.mma_async are 0 or 1");
+
+    static constexpr Wgmma kind(bool a_in_registers) {
+        return {N, D, A, B, a_in_registers, SCALE_A < 0, SCALE_B < 0, TRANSPOSE_A != 0, TRANSPOSE_B != 0, SATURATES};
+    }
+    template <typename... R>
+    static constexpr void check() {
+        static_assert(sizeof...(R) == kind(false).registers(),
+                      "wgmma.mma_async of this shape has another number of accumulators");
+        static_assert(((sizeof(R) == 4) && ...), "an accumulator of wgmma.mma_async is a register of 32 bits");
+    }
+    template <typename... R>
+    static SIM_INLINE void from_shared(Site site, bool adds, In<uint64_t> a, In<uint64_t> b, R&... accumulators) {
+        check<R...>();
+        ::sim::wgmma(site, kind(false), a, 0, b, adds, static_cast<void*>(&accumulators)...);
+    }
+    template <typename... R>
+    static SIM_INLINE void from_registers(Site site, bool adds, In<uint32_t> a0, In<uint32_t> a1, In<uint32_t> a2,
+                                          In<uint32_t> a3, In<uint64_t> b, R&... accumulators) {
+        check<R...>();
+        ::sim::wgmma(site, kind(true), two_words(a0, a1), two_words(a2, a3), b, adds,
+                     static_cast<void*>(&accumulators)...);
+    }
+};
+SIM_INLINE void wgmma_fence(Site site = SIM_CALLER) { ::sim::wgmma_fence(site); }
+SIM_INLINE void wgmma_commit_group(Site site = SIM_CALLER) { ::sim::wgmma_commit(site); }
+SIM_INLINE void wgmma_wait_group(In<uint32_t> groups, Site site = SIM_CALLER) { ::sim::wgmma_wait(site, groups); }
 
 // Hints: they change no value. An address of the wrong kind does not compile.
 template <typename Space, typename A>
