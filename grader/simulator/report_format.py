@@ -29,10 +29,19 @@ KernelName = Annotated[str, Meta(max_length=256)]
 MOST = 1 << 20
 """Entries of a list, or characters of a text."""
 
-_RACES = ("within_warp", "within_block", "between_blocks", "copy_not_awaited", "missing_proxy_fence")
+_RACES = (
+    "within_warp",
+    "within_block",
+    "within_cluster",
+    "between_blocks",
+    "between_grids",
+    "copy_not_awaited",
+    "missing_proxy_fence",
+)
 _ABOUT_MEMORY = (
     *_RACES,
     "use_after_free",
+    "ended_block",
     "write_to_const",
     "write_to_constant",
     "leak",
@@ -106,7 +115,7 @@ class Site(_Part):
     """What was counted at one access of one kernel."""
 
     site: Small
-    space: Literal["global", "shared", "constant"]
+    space: Literal["global", "shared", "constant", "distributed"]
     access: Name
     size: Small
     accesses: Count
@@ -144,7 +153,7 @@ class Traced(_Part, kw_only=True):
 
     site: Small
     access: Name
-    space: Literal["global", "shared", "constant"]
+    space: Literal["global", "shared", "constant", "distributed"]
     size: Small
     block: Annotated[list[Small], Meta(max_length=3)] = []
     warp: Small

@@ -95,7 +95,6 @@ def test_constants_become_template_arguments():
     [
         ("fence.proxy.tensormap::generic.acquire.gpu", "tensor maps"),
         ("discard.global.L2", "leave it out"),
-        ("barrier.cluster.arrive", "clusters"),
         ("fence.proxy.alias", "leave it out"),
     ],
 )

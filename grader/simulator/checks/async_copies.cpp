@@ -78,6 +78,15 @@ void report_missing_proxy_fence(const ThreadState& thread, const AccessSite& sit
     add_finding(finding);
 }
 
+void look_for_proxy_fence(ThreadState& state, const AccessSite& site, uintptr_t address, unsigned size_log2,
+                          bool* missing) {
+    each_cell_of_piece(site, address, size_log2, [&](const ShadowCell& cell) {
+        if (*missing || cell.write == never || seen_by_bulk_copies(state, cell.write)) return;
+        *missing = true;
+        report_missing_proxy_fence(state, site, cell, address);
+    });
+}
+
 // Until the thread waits for the copy, nobody may write to what it reads.
 void read_shared_source(ThreadState& state, const void* from, size_t bytes, Epoch pending, const void* code) {
     bool fence_missing = false;
@@ -88,10 +97,8 @@ void read_shared_source(ThreadState& state, const void* from, size_t bytes, Epoc
             read_cell(state, cell, *site);
             cell.reads = pending;
             cell.read_site = site->id;
-            if (fence_missing || cell.write == never || seen_by_bulk_copies(state, cell.write)) return;
-            fence_missing = true;
-            report_missing_proxy_fence(state, *site, cell, address);
         });
+        look_for_proxy_fence(state, *site, address, size_log2, &fence_missing);
     });
 }
 
@@ -114,11 +121,22 @@ void end_writing(ThreadState& state, const BulkStore& store) {
 
 }  // namespace
 
-Epoch bulk_copy(ThreadState& state, const Copy& copy, const void* code) {
-    each_piece(copy.from, copy.bytes, engine_piece, [&](uintptr_t from, unsigned size_log2) {
-        AccessSite* site = access_piece(state, from, Access::async_read, size_log2, code);
-        if (site && site->cells) read_source(state, *site, from, size_log2);
-    });
+Epoch bulk_copy(ThreadState& state, const Copy& copy, bool from_memory, const void* code) {
+    bool from_shared = from_memory && in_shared(*state.block, reinterpret_cast<uintptr_t>(copy.from));
+    if (from_shared) {
+        bool fence_missing = false;
+        each_piece(copy.from, copy.bytes, lane_piece, [&](uintptr_t from, unsigned size_log2) {
+            AccessSite* site = access_piece(state, from, Access::async_read, size_log2, code);
+            if (!site || !site->cells) return;
+            read_source(state, *site, from, size_log2);
+            look_for_proxy_fence(state, *site, from, size_log2, &fence_missing);
+        });
+    }
+    each_piece(copy.from, from_memory && !from_shared ? copy.bytes : 0, engine_piece,
+               [&](uintptr_t from, unsigned size_log2) {
+                   AccessSite* site = access_piece(state, from, Access::async_read, size_log2, code);
+                   if (site && site->cells) read_source(state, *site, from, size_log2);
+               });
     each_piece(copy.to, copy.bytes, lane_piece, [&](uintptr_t to, unsigned size_log2) {
         AccessSite* site = access_piece(state, to, Access::async_write, size_log2, code);
         if (site && site->cells) write_destination(state, *site, to, size_log2);
@@ -211,7 +229,7 @@ void proxy_fence(Thread& thread) {
     BlockState& block = *state.block;
     become_exact(block);
     BulkState& bulk = bulk_of(state);
-    bulk.fences.push({state.time(), state.warp->sync_time, block.barrier_time, state.extras->known});
+    bulk.fences.push({state.time(), state.warp->sync_time, state.barrier_time, state.extras->known});
     set_time(state, ++block.time);
 }
 

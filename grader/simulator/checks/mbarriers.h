@@ -43,7 +43,7 @@ void each_cell(Region* region, uintptr_t address, size_t bytes, F visit) {
 }
 
 // The bulk copy's read of its source, and its write, which is marked as pending from now on with the epoch returned.
-Epoch bulk_copy(ThreadState& thread, const Copy& copy, const void* code);
+Epoch bulk_copy(ThreadState& thread, const Copy& copy, bool from_memory, const void* code);
 
 // Whether a fence.proxy.async stands between an ordinary write and what the thread's bulk copies do now.
 bool seen_by_bulk_copies(const ThreadState& thread, Epoch write);

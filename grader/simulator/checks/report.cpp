@@ -174,6 +174,8 @@ const char* name_of(Space space) {
             return "global";
         case Space::constant:
             return "constant";
+        case Space::distributed:
+            return "distributed";
     }
     return "";
 }

@@ -1,7 +1,8 @@
 // Asynchronous operations, and the mechanisms that complete them:
 //
 //   CopyGroups   of a thread: cp.async's groups, and the bulk async-groups of stores; it commits them and waits for them
-//   Mbarrier     of a block: an object in shared memory that counts arrivals and bytes; any thread may wait for a phase
+//   Mbarrier     of a block: an object in shared memory that counts arrivals and bytes; any of its threads may wait for a
+//                phase, those of its whole cluster may arrive
 //
 // An operation is performed as late as the program allows: in a group, when its thread waits; on an mbarrier, when no
 // thread of the worker can go on otherwise. So a kernel that does not wait reads what was there before.
@@ -58,6 +59,7 @@ struct AsyncCopies {
 // An object of mbarrier.init. PTX: a phase is complete when no arrival is pending and no byte is expected any more.
 struct Mbarrier {
     char* object;  // in shared memory
+    Block* block;  // whose that is
     uint32_t phase;
     uint32_t expected;    // arrivals of each phase
     uint32_t pending;     // arrivals missing from the current one
@@ -68,9 +70,10 @@ struct Mbarrier {
     Mbarrier* next;
 };
 
-// On its way to an mbarrier: a bulk copy, or the arrival of a thread's earlier cp.async.
+// On its way to an mbarrier: a bulk copy, a store of st.async, or the arrival of a thread's earlier cp.async.
 struct MbarrierOperation {
     Copy copy;
+    uint64_t value[2];  // that st.async stores: the source of its copy
     Mbarrier* barrier;
     Thread* thread;  // that started it, and where
     Site site;

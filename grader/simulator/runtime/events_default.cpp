@@ -17,6 +17,9 @@ WEAK void syncwarp(Warp&, unsigned, unsigned) {}
 WEAK void warp_collective(Warp&, Wait, unsigned, unsigned) {}
 WEAK void tensor_product(Warp&, unsigned, const void*) {}
 WEAK void grid_sync(Launch&) {}
+WEAK void cluster_arrive(Thread&, bool) {}
+WEAK void cluster_complete(Cluster&) {}
+WEAK void cluster_waited(Thread&) {}
 WEAK void atomic(Thread&, const void*, size_t, AtomicOp, Scope, const void*) {}
 WEAK void atomic_done(Thread&, const void*, size_t, AtomicOp, bool) {}
 WEAK void fence(Thread&, Scope) {}
@@ -26,13 +29,13 @@ WEAK void async_wait(Thread&, unsigned) {}
 WEAK void bulk_store(Thread&, const Copy&, const void*) {}
 WEAK void bulk_commit(Thread&) {}
 WEAK void bulk_wait(Thread&, unsigned, bool) {}
-WEAK void bulk_load(Thread&, const Copy&, Mbarrier&, uint64_t, const void*) {}
+WEAK void bulk_load(Thread&, const Copy&, bool, Mbarrier&, uint64_t, const void*) {}
 WEAK void async_arrive(Thread&, Mbarrier&, uint64_t, const void*) {}
 WEAK void mbarrier_operation_done(Thread&, Mbarrier&, uint64_t) {}
 WEAK void mbarrier_begin(Thread&, Mbarrier&, const void*) {}
 WEAK void mbarrier_end(Thread*, Mbarrier&, const void*) {}
 WEAK void mbarrier_arrive(Thread&, Mbarrier&, bool, const void*) {}
-WEAK void mbarrier_complete(Block&, Mbarrier&) {}
+WEAK void mbarrier_complete(Mbarrier&) {}
 WEAK void mbarrier_waited(Thread&, Mbarrier&, bool) {}
 WEAK void proxy_fence(Thread&) {}
 WEAK void copies_at_exit(Block&) {}

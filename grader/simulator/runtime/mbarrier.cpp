@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "async_operations.h"
 #include "misuse.h"
@@ -37,9 +38,22 @@ void enter(Thread& self, Site site, const void* caller) {
     self.call_address = caller;
 }
 
-void check_object(Thread& self, Site site, const void* object) {
-    if (!is_shared(object)) misused(self, site, "an mbarrier is an object in shared memory");
+// Which blocks' mbarriers an operation takes.
+enum class Reach { block, cluster };
+
+// The block in whose shared memory the object lies.
+Block& check_object(Thread& self, Site site, const void* object, Reach reach = Reach::block) {
+    Block* owner = shared_owner(*self.block, object);
+    if (!owner) misused(self, site, "an mbarrier is an object in shared memory");
+    if (reach == Reach::block && owner != self.block) {
+        misused(
+            self, site,
+            "this mbarrier is in the shared memory of another block, where a thread can arrive and complete bytes, but "
+            "not wait");
+    }
     if (reinterpret_cast<uintptr_t>(object) % 8 != 0) misused(self, site, "an mbarrier is aligned to 8 bytes");
+    if (owner->live == 0) misused(self, site, "this mbarrier is in the shared memory of a block that has ended");
+    return *owner;
 }
 
 // Lets others run, because this thread waits for them at an mbarrier (or for its initialisation: null).
@@ -53,13 +67,15 @@ void wait_for_others(Thread& self, Mbarrier* barrier, unsigned detail) {
 
 // The mbarrier at an address. One that another thread has yet to initialise is waited for: whether that thread comes
 // first is a question of order, which is the race check's.
-Mbarrier& the_mbarrier(Thread& self, Site site, const void* object) {
-    check_object(self, site, object);
+Mbarrier& the_mbarrier(Thread& self, Site site, const void* object, Reach reach = Reach::block) {
     for (;;) {
-        if (Mbarrier* barrier = find(*self.block, object)) return *barrier;
+        if (Mbarrier* barrier = find(check_object(self, site, object, reach), object)) return *barrier;
         wait_for_others(self, nullptr, 0);
     }
 }
+
+// Of an operation: its own among those of the cluster.
+uint64_t next_number(Thread& self) { return ++self.block->cluster->blocks[0]->operation_count; }
 
 void something_happened() {
     current_worker->vain_rounds = 0;
@@ -67,11 +83,11 @@ void something_happened() {
 }
 
 // Begins the next phase if the current one is complete.
-bool complete_phase(Block& block, Mbarrier& barrier) {
+bool complete_phase(Mbarrier& barrier) {
     if (barrier.pending || barrier.bytes) return false;
     ++barrier.phase;
     barrier.pending = barrier.expected;
-    if (checked(block)) events::mbarrier_complete(block, barrier);
+    if (checked(*barrier.block)) events::mbarrier_complete(barrier);
     return true;
 }
 
@@ -87,7 +103,7 @@ uint64_t state_of(const Mbarrier& barrier) { return static_cast<uint64_t>(barrie
 
 constexpr const char* too_many = "more arrive at the mbarrier in one phase than mbarrier.init was told";
 
-void perform_operation(Block& block, const MbarrierOperation& operation) {
+void perform_operation(const MbarrierOperation& operation) {
     Mbarrier& barrier = *operation.barrier;
     --barrier.operations;
     if (operation.is_arrival) {
@@ -99,13 +115,14 @@ void perform_operation(Block& block, const MbarrierOperation& operation) {
         perform(operation.copy);
         barrier.bytes -= static_cast<int32_t>(operation.copy.bytes);
     }
-    if (checked(block)) events::mbarrier_operation_done(*operation.thread, barrier, operation.number);
+    if (checked(*barrier.block)) events::mbarrier_operation_done(*operation.thread, barrier, operation.number);
 }
 
 void start(Thread& self, const MbarrierOperation& operation) {
     auto* copy = static_cast<MbarrierOperation*>(malloc(sizeof operation));
     if (!copy) out_of_copies(self.call_address);
     *copy = operation;
+    if (copy->copy.from == operation.value) copy->copy.from = copy->value;
     MbarrierOperation** last = &self.block->operations;
     while (*last) last = &(*last)->next;
     *last = copy;
@@ -152,6 +169,7 @@ void mbarrier_init(Site site, void* object, uint32_t count) {
     auto* barrier = static_cast<Mbarrier*>(calloc(1, sizeof(Mbarrier)));
     if (!barrier) out_of_copies(self->call_address);
     barrier->object = static_cast<char*>(object);
+    barrier->block = self->block;
     barrier->expected = barrier->pending = count;
     if (checked(*self->block)) events::mbarrier_begin(*self, *barrier, self->call_address);
     barrier->next = self->block->mbarriers;
@@ -177,7 +195,7 @@ uint64_t mbarrier_arrive(Site site, void* object, Arrival arrival, uint32_t coun
     Thread* self = current_thread;
     if (!self) return 0;
     enter(*self, site, CALLER);
-    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    Mbarrier& barrier = the_mbarrier(*self, site, object, Reach::cluster);
     if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, arrival.releases, self->call_address);
     if (count == 0 || count > barrier.pending) {
         misused(*self, site, count ? too_many : "an arrival counts at least once");
@@ -186,7 +204,7 @@ uint64_t mbarrier_arrive(Site site, void* object, Arrival arrival, uint32_t coun
     uint64_t state = state_of(barrier);
     if (arrival.drops) barrier.expected -= count;
     barrier.pending -= count;
-    complete_phase(*self->block, barrier);
+    complete_phase(barrier);
     something_happened();
     return state;
 }
@@ -195,7 +213,7 @@ void mbarrier_expect_bytes(Site site, void* object, uint32_t bytes) {
     Thread* self = current_thread;
     if (!self) return;
     enter(*self, site, CALLER);
-    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    Mbarrier& barrier = the_mbarrier(*self, site, object, Reach::cluster);
     if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, false, self->call_address);
     add_bytes(*self, site, barrier, bytes);
     something_happened();
@@ -205,10 +223,10 @@ void mbarrier_complete_bytes(Site site, void* object, uint32_t bytes) {
     Thread* self = current_thread;
     if (!self) return;
     enter(*self, site, CALLER);
-    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    Mbarrier& barrier = the_mbarrier(*self, site, object, Reach::cluster);
     if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, false, self->call_address);
     add_bytes(*self, site, barrier, -static_cast<int64_t>(bytes));
-    complete_phase(*self->block, barrier);
+    complete_phase(barrier);
     something_happened();
 }
 
@@ -238,18 +256,34 @@ void async_copy_arrive(Site site, void* object, bool counted) {
     Mbarrier& barrier = the_mbarrier(*self, site, object);
     if (!counted) ++barrier.pending;
     uint64_t copies = self->async_copies ? self->async_copies->copies.added() : 0;
-    uint64_t number = ++self->block->operation_count;
-    MbarrierOperation operation = {{}, &barrier, self, site, self->call_address, true, copies, number, nullptr};
+    uint64_t number = next_number(*self);
+    MbarrierOperation operation = {{}, {}, &barrier, self, site, self->call_address, true, copies, number, nullptr};
     if (checked(*self->block)) events::async_arrive(*self, barrier, number, self->call_address);
     start(*self, operation);
 }
 
 void check_bulk_copy(Thread& self, Site site, const void* shared, const void* global, uint32_t bytes) {
     auto together = reinterpret_cast<uintptr_t>(shared) | reinterpret_cast<uintptr_t>(global) | bytes;
-    if (!is_shared(shared)) misused(self, site, "the shared memory of a bulk copy is none");
+    if (!shared_owner(*self.block, shared)) misused(self, site, "the shared memory of a bulk copy is none");
     if (together % 16 != 0) {
         misused(self, site, "cp.async.bulk copies a multiple of 16 bytes, and both addresses are aligned to 16 bytes");
     }
+}
+
+void start_copy(Thread& self, Site site, MbarrierOperation& operation, Mbarrier& barrier) {
+    if (operation.copy.bytes > most) {
+        misused(self, site, "an mbarrier counts at most 1,048,575 bytes that have yet to arrive");
+    }
+    operation.barrier = &barrier;
+    operation.thread = &self;
+    operation.site = site;
+    operation.address = self.call_address;
+    operation.number = next_number(self);
+    if (checked(*self.block)) {
+        bool from_memory = operation.copy.from != operation.value;
+        events::bulk_load(self, operation.copy, from_memory, barrier, operation.number, self.call_address);
+    }
+    start(self, operation);
 }
 
 void bulk_load(Site site, void* shared, const void* global, uint32_t bytes, void* object) {
@@ -257,21 +291,53 @@ void bulk_load(Site site, void* shared, const void* global, uint32_t bytes, void
     if (!self) return;
     enter(*self, site, CALLER);
     check_bulk_copy(*self, site, shared, global, bytes);
-    Mbarrier& barrier = the_mbarrier(*self, site, object);
-    if (bytes > most) misused(*self, site, "an mbarrier counts at most 1,048,575 bytes that have yet to arrive");
-    uint64_t number = ++self->block->operation_count;
-    Copy copy = {shared, global, bytes, 0};
-    MbarrierOperation operation = {copy, &barrier, self, site, self->call_address, false, 0, number, nullptr};
-    if (checked(*self->block)) events::bulk_load(*self, copy, barrier, number, self->call_address);
-    start(*self, operation);
+    Block* target = shared_owner(*self->block, shared);
+    if (target != shared_owner(*self->block, object)) {
+        misused(*self, site, "the destination of this copy is in the shared memory of the block that has the mbarrier");
+    }
+    MbarrierOperation operation = {};
+    operation.copy = {shared, global, bytes, 0};
+    start_copy(*self, site, operation, the_mbarrier(*self, site, object, Reach::cluster));
+}
+
+void async_store(Site site, void* shared, const void* value, unsigned bytes, void* object) {
+    Thread* self = current_thread;
+    if (!self) return;
+    enter(*self, site, CALLER);
+    Block* target = shared_owner(*self->block, shared);
+    if (!target || target != shared_owner(*self->block, object)) {
+        misused(*self, site, "st.async stores to the shared memory of the block that has the mbarrier");
+    }
+    if (reinterpret_cast<uintptr_t>(shared) % bytes != 0) {
+        misused(*self, site, "st.async takes an address that is a multiple of its size");
+    }
+    Mbarrier& barrier = the_mbarrier(*self, site, object, Reach::cluster);
+    MbarrierOperation operation = {};
+    memcpy(operation.value, value, bytes);
+    operation.copy = {shared, operation.value, bytes, 0};
+    start_copy(*self, site, operation, barrier);
+}
+
+void shared_copy(Site site, void* shared, const void* from, uint32_t bytes, void* object) {
+    Thread* self = current_thread;
+    if (!self) return;
+    enter(*self, site, CALLER);
+    check_bulk_copy(*self, site, from, shared, bytes);
+    Block* target = shared_owner(*self->block, shared);
+    if (!target || target != shared_owner(*self->block, object)) {
+        misused(*self, site, "the destination of this copy is in the shared memory of the block that has the mbarrier");
+    }
+    MbarrierOperation operation = {};
+    operation.copy = {shared, from, bytes, 0};
+    start_copy(*self, site, operation, the_mbarrier(*self, site, object, Reach::cluster));
 }
 
 bool perform_operations(Worker& worker) {
     bool any = false;
     for (BlockStorage* block = worker.resident; block; block = block->next) {
         while (MbarrierOperation* operation = take_operation(worker, *block)) {
-            perform_operation(*block, *operation);
-            bool complete = complete_phase(*block, *operation->barrier);
+            perform_operation(*operation);
+            bool complete = complete_phase(*operation->barrier);
             free(operation);
             any = true;
             if (complete) break;
