@@ -13,8 +13,10 @@ global_read_bytes      its part that was read
 global_written_bytes   its part that was written, atomic operations included
 touched_bytes          32 times the distinct sectors of global memory that each launch touched: what DRAM must move
                        even if caches were perfect. Also touched_bytes_read, touched_bytes_written
-requests               accesses of warps to global memory (loads, stores and atomics)
-sectors                32-byte sectors that these requests touched
+requests               accesses of warps to global memory (loads, stores and atomics), and bulk and tensor copies: each
+                       execution of such an instruction is one request
+sectors                32-byte sectors that these requests touched; of a tensor copy, those of each row of its box that
+                       lies within the tensor, rows one by one
 ideal_sectors, ideal   sectors that they would touch if each warp's accesses lay side by side
 shared_requests        accesses of warps to shared memory
 shared_bytes           distinct bytes of those requests, summed
@@ -22,6 +24,7 @@ distributed_requests   accesses of warps to the shared memory of other blocks of
 distributed_bytes      distinct bytes of those requests, summed
 shared_wavefronts      wavefronts that shared memory needed for them
 ideal_wavefronts       wavefronts that it would need without bank conflicts (also as ideal_shared_wavefronts)
+                       The copy engine's accesses to shared memory are no requests of warps, and in none of these
 bank_conflict_ways     of the worst source line: wavefronts for each ideal wavefront; 1 means no conflict
 constant_bytes         distinct bytes of each request to constant memory, summed
 atomics                atomic operations by threads
@@ -31,6 +34,9 @@ blocks                 blocks of the kernel with the most, all its launches toge
 scratch_bytes          the most device memory that launchers had allocated at once, and the ``__device__`` variables
                        that kernels used
 ====================== ==============================================================================================
+
+Nsight Compute's counters were compared with those of loads, stores, atomics and cp.async, not with those of bulk and tensor
+copies: there the sectors follow from the addresses, and how the hardware cuts a box into requests is not modelled.
 
 Of a kernel that was built with ``operations`` (``load_kernel(..., operations=True)``) also:
 

@@ -221,7 +221,8 @@ class _Ptx:
             return [value for part in _split(text[1:-1]) for value in self._values(part)]
         if text.startswith("[") and text.endswith("]"):
             address, *coordinates = _split(text[1:-1])  # [map, {x, y}]: of a tensor
-            return [self._address(address), *(value for part in coordinates for value in self._values(part))]
+            values = ", ".join(value for part in coordinates for value in self._values(part))
+            return [self._address(address), *([f"::sim::ptx::coordinates({values})"] if coordinates else [])]
         return [self._value(part.strip()) for part in text.split("|")]  # shfl's d|p: a result and a predicate
 
     def _address(self, text: str) -> str:

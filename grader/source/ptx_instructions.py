@@ -92,6 +92,8 @@ _CACHE = r"(?:\.(?:ca|cg|cs|lu|cv|wb|wt|nc))*"
 _ADVICE = r"(?:\.L1::\w+)?(?:\.L2::(?:evict_\w+|64B|128B|256B))*"
 _SCOPE = r"(?:\.(?P<scope>cta|cluster|gpu|sys))?"
 _ORDER = r"(?:\.(?:relaxed|acquire|release|acq_rel))?"
+_MULTICAST = r"(?P<multicast>\.multicast::cluster)?(?:\.L2::cache_hint)?"
+_DIMENSIONS = r"(?P<dimensions>[1-5])d"
 _FTZ = r"(?:\.ftz)?"
 _ROUND = r"(?:\.(?:rn|rz|rm|rp))?"
 _ANY = r"\.(?P<type>[busf](?:8|16|32|64))"
@@ -112,6 +114,11 @@ def _space(f: _Fields) -> str:
 
 def _scope(f: _Fields) -> str:
     return f"::sim::Scope::{_SCOPES[f.get('scope') or 'gpu']}"
+
+
+def _reduction(name: str) -> str:
+    """Of the copy engine."""
+    return f"::sim::Reduction::{_ATOMIC.get(name) if name in ('and', 'or', 'xor') else name}"
 
 
 def _rounding(name: str) -> str:
@@ -178,8 +185,8 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
         lambda f: f"cp_async_mbarrier_arrive<{_space(f)}, {_truth(bool(f['counted']))}>",
     ),
     (
-        r"cp\.async\.bulk\.shared::(?:cta|cluster)\.global\.mbarrier::complete_tx::bytes(?:\.L2::cache_hint)?",
-        _same("cp_async_bulk_load"),
+        rf"cp\.async\.bulk\.shared::(?:cta|cluster)\.global\.mbarrier::complete_tx::bytes{_MULTICAST}",
+        lambda f: f"cp_async_bulk_load{'_multicast' if f['multicast'] else ''}",
     ),
     (r"cp\.async\.bulk\.global\.shared::cta\.bulk_group(?:\.L2::cache_hint)?", _same("cp_async_bulk_store")),
     (
@@ -191,6 +198,37 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
         r"\.(?P<type>[bus](?:32|64)|f32|f64)",
         _typed("st_async"),
     ),
+    (
+        r"cp\.reduce\.async\.bulk\.global\.shared::cta\.bulk_group(?:\.L2::cache_hint)?\.(?:"
+        r"(?P<op>add)\.(?:(?P<type>u32|s32|u64|f32|f64)|noftz\.(?P<half>f16|bf16))|"
+        r"(?P<least>min|max)\.(?P<ordered>u32|s32|u64|s64|f16|bf16)|(?P<wrap>inc|dec)\.(?P<u>u32)|"
+        r"(?P<bits>and|or|xor)\.(?P<b>b32|b64))",
+        lambda f: (
+            f"cp_reduce_async_bulk<{_reduction(f['op'] or f['least'] or f['wrap'] or f['bits'])}, ::sim::ElementType::"
+            f"{f['type'] or f['half'] or f['ordered'] or f['u'] or f['b'].replace('b', 'u')}>"
+        ),
+    ),
+    # tensor copies
+    (
+        rf"cp\.async\.bulk\.tensor\.{_DIMENSIONS}\.shared::(?:cta|cluster)\.global(?:\.tile)?"
+        rf"\.mbarrier::complete_tx::bytes{_MULTICAST}",
+        lambda f: f"cp_async_bulk_tensor_load{'_multicast' if f['multicast'] else ''}<{f['dimensions']}>",
+    ),
+    (
+        rf"cp\.async\.bulk\.tensor\.{_DIMENSIONS}\.global\.shared::cta(?:\.tile)?\.bulk_group(?:\.L2::cache_hint)?",
+        lambda f: f"cp_async_bulk_tensor_store<{f['dimensions']}, ::sim::Reduction::none>",
+    ),
+    (
+        rf"cp\.reduce\.async\.bulk\.tensor\.{_DIMENSIONS}\.global\.shared::cta"
+        r"\.(?P<op>add|min|max|inc|dec|and|or|xor)(?:\.tile)?\.bulk_group(?:\.L2::cache_hint)?",
+        lambda f: f"cp_async_bulk_tensor_store<{f['dimensions']}, {_reduction(f['op'])}>",
+    ),
+    (
+        rf"cp\.async\.bulk\.prefetch\.tensor\.{_DIMENSIONS}\.L2\.global(?:\.tile)?(?:\.L2::cache_hint)?",
+        lambda f: f"cp_async_bulk_prefetch_tensor<{f['dimensions']}>",
+    ),
+    (r"prefetch(?:\.(?:const|param))?\.tensormap", _same("prefetch_tensormap")),
+    (r"fence\.proxy\.tensormap::generic\.acquire\.(?:cta|cluster|gpu|sys)", _same("fence_proxy_tensormap")),
     (r"cp\.async\.bulk\.commit_group", _same("cp_async_bulk_commit_group")),
     (
         r"cp\.async\.bulk\.wait_group(?P<read>\.read)?",
@@ -378,6 +416,7 @@ _SINCE = [
     (90, r"mbarrier\.(?:try_wait|expect_tx|complete_tx|arrive(?:_drop)?\.expect_tx)\b.*"),
     (90, r"cp\.async\.bulk\b.*|fence\.(?:proxy\.async|mbarrier_init)\b.*|griddepcontrol\..*|.*\bcluster\b.*"),
     (90, r"mapa\..*|getctarank\..*|st\.async\b.*|red\.async\b.*"),
+    (90, r"cp\.reduce\.async\.bulk\b.*|prefetch(?:\.\w+)?\.tensormap|fence\.proxy\.tensormap.*|tensormap\..*"),
     (90, r"setmaxnreg\..*|elect\.sync|stmatrix\..*|wgmma\..*|(?:ex2|tanh)\.approx\.bf16x2"),
     (100, r"tcgen05\..*|clusterlaunchcontrol\..*"),
 ]
@@ -385,10 +424,10 @@ _ARCHITECTURES = Path(__file__).parents[1] / "simulator" / "include" / "sim" / "
 
 #: Instructions that have a meaning which the simulator does not give them, and what to do instead.
 _REFUSED = [
-    (r"cp\.async\.bulk\..*multicast.*", "There are no clusters here: let each block copy for itself."),
-    (r"cp\.async\.bulk\.tensor\..*|prefetch\.tensormap|tensormap\..*|fence\.proxy\.tensormap.*",
-     "There are no tensor maps here: copy row by row, with cp.async.bulk.shared::cluster.global."),
-    (r"cp\.reduce\.async\.bulk\..*", "Copy with cp.async.bulk, and add with red or atomicAdd."),
+    (r"cp\.(?:reduce\.)?async\.bulk\.(?:prefetch\.)?tensor\..*(?:im2col|gather4|scatter4).*",
+     "Tensor maps here are tiled: copy boxes of a tiled tensor."),
+    (r"tensormap\..*|fence\.proxy\.tensormap.*",
+     "The device changes no tensor maps here: encode each on the host, with cuTensorMapEncodeTiled."),
     (r"fence\.proxy\.alias", "Memory has one address here: leave it out."),
     (r"discard\..*", "It makes memory undefined, for speed alone: leave it out."),
     (r"mbarrier\.arrive(?:_drop)?\.noComplete\..*", "Use mbarrier.arrive without .noComplete."),
@@ -423,7 +462,7 @@ EXAMPLES = {
     "mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
     "ldmatrix": "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
     "stmatrix": "stmatrix.sync.aligned.m8n8.x4.shared.b16",
-    "cp": "cp.async.cg.shared.global",
+    "cp": "cp.async.cg.shared.global or cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes",
     "bar": "bar.sync",
     "mbarrier": "mbarrier.try_wait.parity.shared::cta.b64",
     "ld": "ld.global.nc.v4.f32",

@@ -114,6 +114,24 @@ def test_copies_between_blocks_complete_on_an_mbarrier(kernel, schedule, rounds)
     np.testing.assert_array_equal(out, x[:, ::-1] + 100 * x)
 
 
+@pytest.mark.parametrize("tensor", [False, True], ids=["bytes", "tensor"])
+@pytest.mark.parametrize("clusters", [1, 3])
+def test_a_copy_to_all_blocks_of_a_cluster(kernel, schedule, clusters, tensor):
+    x = RNG.integers(-9, 9, (clusters, 4, 64)).astype(np.float32)
+    out = np.zeros_like(x)
+    run(kernel, schedule, "run_shared_tile", x, out, clusters, tensor)
+    summed = np.einsum("crk,r->ck", x, np.arange(1, 5))
+    np.testing.assert_array_equal(out, np.stack([np.roll(summed, -rank, 1) for rank in range(4)], 1))
+
+
+def test_a_copy_to_several_blocks_reads_once(load):
+    kernel = load("cluster", checks=True)
+    x = np.zeros((1, 4, 64), dtype=np.float32)
+    outcome = kernel("run_shared_tile", x, np.zeros_like(x), 1, False)
+    sites = [s for k in outcome.report["kernels"] for s in k["sites"] if s["access"] == "async read"]
+    assert sum(s["bytes"] for s in sites) == x.nbytes and sum(s["requests"] for s in sites) == 4
+
+
 def test_threads_that_have_exited_are_not_waited_for(kernel, schedule):
     out = np.zeros((2, 4, 32), dtype=np.int32)
     run(kernel, schedule, "run_early", out)

@@ -18,6 +18,8 @@ NAMES = [
     "half",
     "math",
     "ptx",
+    "tensor_copies",
+    "tensor_ring",
     "vector_types",
     "wmma",
 ]

@@ -275,16 +275,16 @@ void copies_at_exit(Block& block) {
     }
 }
 
-void bulk_load(Thread& thread, const Copy& copy, bool from_memory, Mbarrier& barrier, uint64_t number,
+void bulk_load(Thread& thread, const BulkCopy& copy, bool reads, Mbarrier& barrier, uint64_t number,
                const void* address) {
     ThreadState& state = *state_of(thread);
     access_object(state, barrier, Access::atomic, address);
     become_exact(*state.block);
-    Epoch pending = bulk_copy(state, copy, from_memory, address);
+    Epoch pending = bulk_copy(state, copy, reads, address);
     Phases& phases = phases_of(barrier);
-    phases.write({reinterpret_cast<uintptr_t>(copy.to), copy.bytes, pending, state.epoch.with_atomic(true), number,
-                  address, &state,
-                  in_shared(*state.block, reinterpret_cast<uintptr_t>(copy.from)) ? copy.from : nullptr, false, false});
+    bool from_shared = reads && in_shared(*state.block, reinterpret_cast<uintptr_t>(copy.map.address));
+    phases.write({reinterpret_cast<uintptr_t>(copy.shared), copy.bytes(), pending, state.epoch.with_atomic(true),
+                  number, address, &state, from_shared ? copy.map.address : nullptr, false, false});
     set_time(state, ++state.block->time);
 }
 

@@ -11,12 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tensor_map.h"
 #include "thread.h"
 
 namespace sim {
 
 struct Worker;
 
+// cp.async's.
 struct Copy {
     void* to;
     const void* from;
@@ -24,6 +26,8 @@ struct Copy {
     unsigned zero_fill;  // of them, at the end: zeros, not copied
 };
 
+// Of Copy, or of BulkCopy.
+template <typename Copy>
 class CopyGroups {
   public:
     CopyGroups() = default;
@@ -52,8 +56,8 @@ class CopyGroups {
 
 // What a thread has under way.
 struct AsyncCopies {
-    CopyGroups copies;       // cp.async
-    CopyGroups bulk_stores;  // cp.async.bulk from shared to global memory
+    CopyGroups<Copy> copies;           // cp.async
+    CopyGroups<BulkCopy> bulk_stores;  // cp.async.bulk from shared to global memory
 };
 
 // An object of mbarrier.init. PTX: a phase is complete when no arrival is pending and no byte is expected any more.
@@ -72,7 +76,7 @@ struct Mbarrier {
 
 // On its way to an mbarrier: a bulk copy, a store of st.async, or the arrival of a thread's earlier cp.async.
 struct MbarrierOperation {
-    Copy copy;
+    BulkCopy copy;
     uint64_t value[2];  // that st.async stores: the source of its copy
     Mbarrier* barrier;
     Thread* thread;  // that started it, and where
@@ -83,6 +87,12 @@ struct MbarrierOperation {
     uint64_t number;
     MbarrierOperation* next;
 };
+
+// A copy from global memory to shared memory of a block of the cluster begins; its bytes arrive at the mbarrier. `multicast`:
+// as of bulk_load (sim/mbarrier.h).
+void start_load(Thread& self, Site site, const BulkCopy& copy, const void* mbarrier, uint32_t multicast = 0);
+// A copy to global memory begins, in the bulk group that the running thread is filling.
+void start_store(Thread& self, const BulkCopy& copy);
 
 // Performs operations that are under way until a phase of an mbarrier is complete. False when nothing was under way.
 bool perform_operations(Worker& worker);

@@ -13,7 +13,7 @@
 #include "thread.h"
 
 namespace sim {
-struct Copy;
+struct BulkCopy;
 }
 
 namespace sim::events {
@@ -59,11 +59,11 @@ void async_commit(Thread& thread);
 // The copies that this wait completed, oldest first, are about to be performed.
 void async_wait(Thread& thread, unsigned groups_that_may_be_pending);
 // A bulk copy begins: from shared to global memory in a group of the thread, or the other way, to an mbarrier.
-void bulk_store(Thread& thread, const Copy& copy, const void* address);
+void bulk_store(Thread& thread, const BulkCopy& copy, const void* address);
 void bulk_commit(Thread& thread);
 void bulk_wait(Thread& thread, unsigned groups_that_may_be_pending, bool reads_only);
-// `from_memory`: else a register's value is stored.
-void bulk_load(Thread& thread, const Copy& copy, bool from_memory, Mbarrier& barrier, uint64_t number,
+// `reads`: its source, else a value in registers, or what another copy of the same multicast has read.
+void bulk_load(Thread& thread, const BulkCopy& copy, bool reads, Mbarrier& barrier, uint64_t number,
                const void* address);
 // cp.async.mbarrier.arrive: the thread's earlier cp.async will arrive at the mbarrier.
 void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void* address);

@@ -26,10 +26,10 @@ WEAK void fence(Thread&, Scope) {}
 WEAK void async_copy(Thread&, void*, const void*, size_t, size_t, const void*) {}
 WEAK void async_commit(Thread&) {}
 WEAK void async_wait(Thread&, unsigned) {}
-WEAK void bulk_store(Thread&, const Copy&, const void*) {}
+WEAK void bulk_store(Thread&, const BulkCopy&, const void*) {}
 WEAK void bulk_commit(Thread&) {}
 WEAK void bulk_wait(Thread&, unsigned, bool) {}
-WEAK void bulk_load(Thread&, const Copy&, bool, Mbarrier&, uint64_t, const void*) {}
+WEAK void bulk_load(Thread&, const BulkCopy&, bool, Mbarrier&, uint64_t, const void*) {}
 WEAK void async_arrive(Thread&, Mbarrier&, uint64_t, const void*) {}
 WEAK void mbarrier_operation_done(Thread&, Mbarrier&, uint64_t) {}
 WEAK void mbarrier_begin(Thread&, Mbarrier&, const void*) {}

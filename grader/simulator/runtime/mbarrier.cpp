@@ -17,7 +17,6 @@
 
 namespace sim {
 
-void perform(const Copy& copy);
 [[noreturn]] void out_of_copies(const void* address);
 
 namespace {
@@ -112,22 +111,22 @@ void perform_operation(const MbarrierOperation& operation) {
         if (barrier.pending == 0) misused(*operation.thread, operation.site, too_many);
         --barrier.pending;
     } else {
-        perform(operation.copy);
-        barrier.bytes -= static_cast<int32_t>(operation.copy.bytes);
+        perform_load(operation.copy);
+        barrier.bytes -= static_cast<int32_t>(operation.copy.bytes());
     }
     if (checked(*barrier.block)) events::mbarrier_operation_done(*operation.thread, barrier, operation.number);
 }
 
-void start(Thread& self, const MbarrierOperation& operation) {
+MbarrierOperation& start(Thread& self, const MbarrierOperation& operation) {
     auto* copy = static_cast<MbarrierOperation*>(malloc(sizeof operation));
     if (!copy) out_of_copies(self.call_address);
     *copy = operation;
-    if (copy->copy.from == operation.value) copy->copy.from = copy->value;
     MbarrierOperation** last = &self.block->operations;
     while (*last) last = &(*last)->next;
     *last = copy;
     ++operation.barrier->operations;
     something_happened();
+    return *copy;
 }
 
 // Takes one of the block's operations out of its list: the order in which they finish is nobody's promise.
@@ -270,52 +269,65 @@ void check_bulk_copy(Thread& self, Site site, const void* shared, const void* gl
     }
 }
 
-void start_copy(Thread& self, Site site, MbarrierOperation& operation, Mbarrier& barrier) {
-    if (operation.copy.bytes > most) {
-        misused(self, site, "an mbarrier counts at most 1,048,575 bytes that have yet to arrive");
+// The block to whose shared memory an asynchronous operation goes, and which has its mbarrier.
+const Block& the_target(Thread& self, Site site, const void* shared, const void* object) {
+    const Block* target = shared_owner(*self.block, shared);
+    if (!target || target != shared_owner(*self.block, object)) {
+        misused(self, site, "a copy goes to the shared memory of the block that has its mbarrier");
     }
-    operation.barrier = &barrier;
-    operation.thread = &self;
-    operation.site = site;
-    operation.address = self.call_address;
-    operation.number = next_number(self);
-    if (checked(*self.block)) {
-        bool from_memory = operation.copy.from != operation.value;
-        events::bulk_load(self, operation.copy, from_memory, barrier, operation.number, self.call_address);
-    }
-    start(self, operation);
+    return *target;
 }
 
-void bulk_load(Site site, void* shared, const void* global, uint32_t bytes, void* object) {
+// `value`: what is to be stored, where it comes from registers.
+void start_copy(Thread& self, Site site, const BulkCopy& copy, const void* value, bool reads, const void* object) {
+    Mbarrier& barrier = the_mbarrier(self, site, object, Reach::cluster);
+    if (copy.bytes() > most) misused(self, site, "an mbarrier counts at most 1,048,575 bytes that have yet to arrive");
+    uint64_t number = next_number(self);
+    MbarrierOperation operation = {copy, {}, &barrier, &self, site, self.call_address, false, 0, number, nullptr};
+    if (value) memcpy(operation.value, value, copy.bytes());
+    if (checked(*self.block)) events::bulk_load(self, copy, reads, barrier, number, self.call_address);
+    MbarrierOperation& started = start(self, operation);
+    if (value) started.copy.map.address = reinterpret_cast<char*>(started.value);
+}
+
+void bulk_load(Site site, void* shared, const void* global, uint32_t bytes, void* object, uint32_t multicast) {
     Thread* self = current_thread;
     if (!self) return;
     enter(*self, site, CALLER);
     check_bulk_copy(*self, site, shared, global, bytes);
-    Block* target = shared_owner(*self->block, shared);
-    if (target != shared_owner(*self->block, object)) {
-        misused(*self, site, "the destination of this copy is in the shared memory of the block that has the mbarrier");
+    char* from = const_cast<char*>(static_cast<const char*>(global));
+    start_load(*self, site, run_of_bytes(static_cast<char*>(shared), from, bytes), object, multicast);
+}
+
+void start_load(Thread& self, Site site, const BulkCopy& copy, const void* object, uint32_t multicast) {
+    const Cluster& cluster = *self.block->cluster;
+    const Block& owner = the_target(self, site, copy.shared, object);
+    if (!multicast) return start_copy(self, site, copy, nullptr, true, object);
+    uint32_t blocks = multicast & (multicast_to - 1);
+    if (blocks == 0 || blocks >> cluster.size) {
+        misused(self, site, "the mask of this multicast names no block, or one that the cluster does not have");
     }
-    MbarrierOperation operation = {};
-    operation.copy = {shared, global, bytes, 0};
-    start_copy(*self, site, operation, the_mbarrier(*self, site, object, Reach::cluster));
+    bool first = true;
+    for (unsigned rank = 0; rank < cluster.size; ++rank) {
+        if (!(blocks >> rank & 1)) continue;
+        // To the same place in each block.
+        char* shared = cluster.blocks[rank]->shared;
+        BulkCopy one = copy;
+        one.shared = shared + (copy.shared - owner.shared);
+        start_copy(self, site, one, nullptr, first, shared + (static_cast<const char*>(object) - owner.shared));
+        first = false;
+    }
 }
 
 void async_store(Site site, void* shared, const void* value, unsigned bytes, void* object) {
     Thread* self = current_thread;
     if (!self) return;
     enter(*self, site, CALLER);
-    Block* target = shared_owner(*self->block, shared);
-    if (!target || target != shared_owner(*self->block, object)) {
-        misused(*self, site, "st.async stores to the shared memory of the block that has the mbarrier");
-    }
+    the_target(*self, site, shared, object);
     if (reinterpret_cast<uintptr_t>(shared) % bytes != 0) {
         misused(*self, site, "st.async takes an address that is a multiple of its size");
     }
-    Mbarrier& barrier = the_mbarrier(*self, site, object, Reach::cluster);
-    MbarrierOperation operation = {};
-    memcpy(operation.value, value, bytes);
-    operation.copy = {shared, operation.value, bytes, 0};
-    start_copy(*self, site, operation, barrier);
+    start_copy(*self, site, run_of_bytes(static_cast<char*>(shared), nullptr, bytes), value, false, object);
 }
 
 void shared_copy(Site site, void* shared, const void* from, uint32_t bytes, void* object) {
@@ -323,13 +335,9 @@ void shared_copy(Site site, void* shared, const void* from, uint32_t bytes, void
     if (!self) return;
     enter(*self, site, CALLER);
     check_bulk_copy(*self, site, from, shared, bytes);
-    Block* target = shared_owner(*self->block, shared);
-    if (!target || target != shared_owner(*self->block, object)) {
-        misused(*self, site, "the destination of this copy is in the shared memory of the block that has the mbarrier");
-    }
-    MbarrierOperation operation = {};
-    operation.copy = {shared, from, bytes, 0};
-    start_copy(*self, site, operation, the_mbarrier(*self, site, object, Reach::cluster));
+    the_target(*self, site, shared, object);
+    char* source = const_cast<char*>(static_cast<const char*>(from));
+    start_copy(*self, site, run_of_bytes(static_cast<char*>(shared), source, bytes), nullptr, true, object);
 }
 
 bool perform_operations(Worker& worker) {
@@ -360,7 +368,7 @@ void describe_mbarrier(Thread& thread) {
 void finish_mbarriers(Block& block, bool perform_them) {
     while (MbarrierOperation* operation = block.operations) {
         block.operations = operation->next;
-        if (perform_them && !operation->is_arrival) perform(operation->copy);
+        if (perform_them && !operation->is_arrival) perform_load(operation->copy);
         free(operation);
     }
     while (Mbarrier* barrier = block.mbarriers) {

@@ -174,6 +174,8 @@ struct Launch {
     size_t static_shared_bytes;  // as far as the arrays are known
     bool cooperative;
     bool checks_enabled;
+    const char* parameters;  // the kernel's; a __grid_constant__ one has its address there
+    size_t parameter_bytes;
     unsigned workers;  // OS threads that run its blocks, at most
     uint64_t id;       // launches are numbered from 1
     int error;         // cudaError_t of the launch, 0 while all is well

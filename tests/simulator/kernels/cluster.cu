@@ -1,5 +1,7 @@
 // Thread block clusters: who a block is, the shared memory of the others, and what orders accesses to it.
 #include <cooperative_groups.h>
+#include <cuda.h>
+#include <cudaTypedefs.h>
 #include <cuda_runtime.h>
 #include <cstdint>
 
@@ -165,6 +167,43 @@ __global__ void __cluster_dims__(2, 1, 1) handed_over(const float* x, float* out
     meet();
 }
 
+// Each block loads its quarter of a tile once, for all blocks of its cluster: a run of bytes, or a box of a tensor.
+template <bool TENSOR>
+__global__ void __cluster_dims__(blocks)
+    shared_tile(const __grid_constant__ CUtensorMap map, const float* x, float* out) {
+    __shared__ __align__(128) float tile[blocks][64];
+    __shared__ __align__(8) uint64_t full;
+    const uint32_t rank = cg::this_cluster().block_rank();
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address_of(&full)));
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address_of(&full)), "r"(1024)
+                     : "memory");
+    }
+    meet();
+    if (threadIdx.x == 0) {
+        const uint16_t all = (1 << blocks) - 1;
+        const int row = blockIdx.x / blocks * blocks + rank;
+        if (TENSOR) {
+            asm volatile(
+                "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(address_of(tile[rank])),
+                "l"(&map), "r"(0), "r"(row), "r"(address_of(&full)), "h"(all)
+                : "memory");
+        } else {
+            asm volatile(
+                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                "[%0], [%1], %2, [%3], %4;" ::"r"(address_of(tile[rank])),
+                "l"(x + 64 * row), "r"(256), "r"(address_of(&full)), "h"(all)
+                : "memory");
+        }
+    }
+    wait(&full, 0);
+    float sum = 0;
+    for (int r = 0; r < blocks; ++r) sum += (r + 1) * tile[r][(threadIdx.x + rank) % 64];
+    out[64 * blockIdx.x + threadIdx.x] = sum;
+    meet();
+}
+
 // A block that leaves early does not hold up the barrier: only threads that have not exited are waited for.
 __global__ void __cluster_dims__(4, 1, 1) early(int* out) {
     if (blockIdx.x % 4 == 3) return;
@@ -209,5 +248,22 @@ extern "C" void run_two_steps(const float* x, float* out, int rounds, cudaStream
 }
 extern "C" void run_handed_over(const float* x, float* out, int rounds, cudaStream_t s) {
     handed_over<<<2, 64, 0, s>>>(x, out, rounds);
+}
+extern "C" void run_shared_tile(const float* x, float* out, int clusters, bool tensor, cudaStream_t s) {
+    CUtensorMap map = {};
+    void* entry = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found);
+    if (!entry) return;
+    cuuint64_t size[] = {64, static_cast<cuuint64_t>(blocks * clusters)}, stride[] = {256};
+    cuuint32_t box[] = {64, 1}, step[] = {1, 1};
+    reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(entry)(
+        &map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, const_cast<float*>(x), size, stride, box, step,
+        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (tensor)
+        shared_tile<true><<<blocks * clusters, 64, 0, s>>>(map, x, out);
+    else
+        shared_tile<false><<<blocks * clusters, 64, 0, s>>>(map, x, out);
 }
 extern "C" void run_early(int* out, cudaStream_t s) { early<<<8, 64, 0, s>>>(out); }

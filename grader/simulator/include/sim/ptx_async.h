@@ -3,6 +3,7 @@
 
 #include "sim/cluster.h"
 #include "sim/mbarrier.h"
+#include "sim/tensor_copy.h"
 
 namespace sim {
 namespace ptx {
@@ -59,6 +60,13 @@ SIM_INLINE void cp_async_bulk_load(S shared, G global, In<uint32_t> bytes, A mba
     ::sim::bulk_load(site, SharedCluster::pointer(shared), Global::pointer(global), bytes,
                      SharedCluster::pointer(mbarrier));
 }
+// To several blocks of the cluster.
+template <typename S, typename G, typename A>
+SIM_INLINE void cp_async_bulk_load_multicast(S shared, G global, In<uint32_t> bytes, A mbarrier, In<uint16_t> blocks,
+                                             In<uint64_t> = 0ull, Site site = SIM_CALLER) {
+    ::sim::bulk_load(site, SharedCluster::pointer(shared), Global::pointer(global), bytes,
+                     SharedCluster::pointer(mbarrier), multicast_to | blocks.value);
+}
 template <typename S, typename F, typename A>
 SIM_INLINE void cp_async_bulk_shared(S shared, F from, In<uint32_t> bytes, A mbarrier, Site site = SIM_CALLER) {
     ::sim::shared_copy(site, SharedCluster::pointer(shared), Shared::pointer(from), bytes,
@@ -84,6 +92,56 @@ SIM_INLINE void cp_async_bulk_store(G global, S shared, In<uint32_t> bytes, In<u
                                     Site site = SIM_CALLER) {
     ::sim::bulk_store(site, Global::pointer(global), Shared::pointer(shared), bytes);
 }
+template <Reduction REDUCTION, ElementType TYPE, typename G, typename S>
+SIM_INLINE void cp_reduce_async_bulk(G global, S shared, In<uint32_t> bytes, In<uint64_t> = 0ull,
+                                     Site site = SIM_CALLER) {
+    ::sim::bulk_reduce(site, Global::pointer(global), Shared::pointer(shared), bytes, REDUCTION, TYPE);
+}
+
+// The {x, y} of a tensor's [map, {x, y}].
+template <unsigned N>
+struct Coordinates {
+    int32_t at[N];
+};
+template <typename... T>
+SIM_INLINE Coordinates<sizeof...(T)> coordinates(T... value) {
+    return {{static_cast<int32_t>(In<uint32_t>(value).value)...}};
+}
+template <unsigned DIMENSIONS, typename S, typename M, unsigned N, typename A>
+SIM_INLINE void cp_async_bulk_tensor_load(S shared, M map, Coordinates<N> box, A mbarrier, In<uint64_t> = 0ull,
+                                          Site site = SIM_CALLER) {
+    static_assert(N == DIMENSIONS, "this tensor copy takes as many coordinates as it has dimensions");
+    ::sim::tensor_load(site, SharedCluster::pointer(shared), Generic::pointer(map), N, box.at,
+                       SharedCluster::pointer(mbarrier));
+}
+template <unsigned DIMENSIONS, typename S, typename M, unsigned N, typename A>
+SIM_INLINE void cp_async_bulk_tensor_load_multicast(S shared, M map, Coordinates<N> box, A mbarrier,
+                                                    In<uint16_t> blocks, In<uint64_t> = 0ull, Site site = SIM_CALLER) {
+    static_assert(N == DIMENSIONS, "this tensor copy takes as many coordinates as it has dimensions");
+    ::sim::tensor_load(site, SharedCluster::pointer(shared), Generic::pointer(map), N, box.at,
+                       SharedCluster::pointer(mbarrier), multicast_to | blocks.value);
+}
+template <unsigned DIMENSIONS, Reduction REDUCTION, typename M, unsigned N, typename S>
+SIM_INLINE void cp_async_bulk_tensor_store(M map, Coordinates<N> box, S shared, In<uint64_t> = 0ull,
+                                           Site site = SIM_CALLER) {
+    static_assert(N == DIMENSIONS, "this tensor copy takes as many coordinates as it has dimensions");
+    ::sim::tensor_store(site, Generic::pointer(map), N, box.at, Shared::pointer(shared), REDUCTION);
+}
+template <unsigned DIMENSIONS, typename M, unsigned N>
+SIM_INLINE void cp_async_bulk_prefetch_tensor(M map, Coordinates<N>, In<uint64_t> = 0ull, Site site = SIM_CALLER) {
+    static_assert(N == DIMENSIONS, "this tensor copy takes as many coordinates as it has dimensions");
+    ::sim::tensor_prefetch(site, Generic::pointer(map), N);
+}
+template <typename M>
+SIM_INLINE void prefetch_tensormap(M map, Site site = SIM_CALLER) {
+    ::sim::tensor_map_prefetch(site, Generic::pointer(map));
+}
+// What the host has written of a map is seen anyway; the device does not change maps.
+template <typename M>
+SIM_INLINE void fence_proxy_tensormap(M map, In<uint32_t>) {
+    Generic::pointer(map);
+}
+
 SIM_INLINE void cp_async_bulk_commit_group() { ::sim::bulk_commit(); }
 template <bool READS_ONLY>
 SIM_INLINE void cp_async_bulk_wait_group(In<uint32_t> groups) {
