@@ -37,6 +37,7 @@ __all__ = ["Edit", "RewriteError", "Rewritten", "rewrite"]
 
 # The lambda that calls a kernel only passes arguments on: no access of the kernel.
 _UNCHECKED = '__attribute__((no_sanitize("thread")))'
+_LAST_WORDS_OF_TYPES = {"bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double"}
 _LAUNCH_CALLS = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaLaunchKernelExC"}
 
 
@@ -422,6 +423,7 @@ class _RegionRewriter:
             )
         words = [t for t in parameter if t.text != "const"]
         named = len(words) > 1 and words[-1].kind == "word" and words[-2].text != "::"
+        named = named and words[-1].text not in _LAST_WORDS_OF_TYPES
         place = words[-1].start if named else words[-1].end
         self._edit(place, place, "&")
 
