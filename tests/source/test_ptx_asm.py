@@ -101,7 +101,6 @@ def test_constants_become_template_arguments():
             "clusters",
         ),
         ("discard.global.L2", "leave it out"),
-        ("barrier.cluster.arrive", "clusters"),
         ("fence.proxy.alias", "leave it out"),
     ],
 )
