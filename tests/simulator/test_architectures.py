@@ -46,6 +46,7 @@ def test_the_simulated_device_has_a_row():
         ("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32", 90),
         ("ld.shared::cluster.f32", 90),
         ("fence.acq_rel.gpu", 80),
+        ("wgmma.fence.sync.aligned", 90),
         ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32", 100),
     ],
 )
