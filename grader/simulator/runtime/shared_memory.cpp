@@ -140,24 +140,30 @@ uint32_t shared_window_offset(const void* generic) {
     return owner->rank << rank_shift | ((is_dynamic ? window_start : static_window(*owner)) + offset);
 }
 
+static void* place_in_window(const Block& owner, uint32_t offset) {
+    uint32_t fixed = static_window(owner);
+    return offset < fixed ? owner.dynamic_shared + (offset - window_start) : owner.shared + (offset - fixed);
+}
+
+void* own_shared_address(uint32_t offset) {
+    return current_thread && offset >= window_start ? place_in_window(*current_thread->block, offset) : nullptr;
+}
+
 void* shared_window_address(uint32_t address, bool of_cluster) {
     Thread* self = current_thread;
     uint32_t offset = address & ((1u << rank_shift) - 1), rank = address >> rank_shift;
     if (!self || offset < window_start) return nullptr;
-    const Block* owner = self->block;
-    if (rank != owner->rank) {
-        self->call_address = __builtin_return_address(0);
-        const Cluster& cluster = *owner->cluster;
-        if (rank >= cluster.size) misused(*self, {}, "this address is in the shared memory of no block of the cluster");
-        if (!of_cluster) {
-            misused(*self, {},
-                    "this address is in the shared memory of another block: the instruction takes one of "
-                    "shared::cluster only where it says so");
-        }
-        owner = cluster.blocks[rank];
+    const Block& block = *self->block;
+    if (rank == block.rank) return place_in_window(block, offset);
+    self->call_address = __builtin_return_address(0);
+    const Cluster& cluster = *block.cluster;
+    if (rank >= cluster.size) misused(*self, {}, "this address is in the shared memory of no block of the cluster");
+    if (!of_cluster) {
+        misused(*self, {},
+                "this address is in the shared memory of another block: the instruction takes one of "
+                "shared::cluster only where it says so");
     }
-    uint32_t fixed = static_window(*owner);
-    return offset < fixed ? owner->dynamic_shared + (offset - window_start) : owner->shared + (offset - fixed);
+    return place_in_window(*cluster.blocks[rank], offset);
 }
 
 }  // namespace sim

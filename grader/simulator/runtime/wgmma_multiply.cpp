@@ -24,7 +24,7 @@ void gather(const MatrixDescriptor& descriptor, bool mn_major, unsigned first_gr
         for (unsigned k = 0; k < 2; ++k) {
             for (unsigned i = 0; i < 8; ++i) {
                 uint32_t address = descriptor.piece(mn_major, first_group + group, k, i);
-                const void* from = shared_window_address(address);
+                const void* from = own_shared_address(address);
                 if (from)
                     memcpy(pieces.bytes[2 * group + k][i], from, piece_bytes);
                 else

@@ -26,6 +26,8 @@ struct SharedSlot {
 uint32_t shared_window_offset(const void* generic);
 // `of_cluster`: it may be in the shared memory of another block of the cluster.
 void* shared_window_address(uint32_t address, bool of_cluster = false);
+// The same of the calling thread's own block: a matrix descriptor has no bits for the rank of another one.
+void* own_shared_address(uint32_t offset);
 bool is_shared(const void* generic);
 bool is_global(const void* generic);
 
