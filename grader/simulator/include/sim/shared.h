@@ -26,6 +26,8 @@ struct SharedSlot {
 uint32_t shared_window_offset(const void* generic);
 void* shared_window_address(uint32_t offset);
 bool is_shared(const void* generic);
+// What the declaration of the array that holds this address promises: by luck an array may be aligned to more.
+size_t declared_alignment(const void* shared);
 bool is_global(const void* generic);
 
 // `Site` is a type of its own for each declaration and template instantiation, so the slot is too.
