@@ -51,6 +51,11 @@ def test_each_flag_builds_mma_sync(architecture: Any, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_without_a_flag_there_is_no_such_mma(tmp_path: Path) -> None:
+    refused = nvcc(tmp_path, (DAY / "product_4_pipeline.cu").read_text(encoding="utf-8"), "-cubin")
+    assert refused.returncode != 0 and "sm_80 or higher" in refused.stderr, refused.stderr
+
+
 def test_one_file_for_all_of_them(tmp_path: Path) -> None:
     done = nvcc(tmp_path, PLAIN, *architectures.everywhere(), "-c", "-o", "file.o")
     assert done.returncode == 0, done.stderr
