@@ -13,22 +13,32 @@ global_read_bytes      its part that was read
 global_written_bytes   its part that was written, atomic operations included
 touched_bytes          32 times the distinct sectors of global memory that each launch touched: what DRAM must move
                        even if caches were perfect. Also touched_bytes_read, touched_bytes_written
-requests               accesses of warps to global memory (loads, stores and atomics)
-sectors                32-byte sectors that these requests touched
+requests               accesses of warps to global memory (loads, stores and atomics), and bulk and tensor copies: each
+                       execution of such an instruction is one request
+sectors                32-byte sectors that these requests touched; of a tensor copy, those of each row of its box that
+                       lies within the tensor, rows one by one
 ideal_sectors, ideal   sectors that they would touch if each warp's accesses lay side by side
 shared_requests        accesses of warps to shared memory
 shared_bytes           distinct bytes of those requests, summed
 shared_wavefronts      wavefronts that shared memory needed for them
 ideal_wavefronts       wavefronts that it would need without bank conflicts (also as ideal_shared_wavefronts)
+                       The copy engine's accesses to shared memory are no requests of warps, and in none of these
 bank_conflict_ways     of the worst source line: wavefronts for each ideal wavefront; 1 means no conflict
 constant_bytes         distinct bytes of each request to constant memory, summed
 atomics                atomic operations by threads
 barriers               barriers of blocks
-tensor_operations      additions and multiplications on tensor cores: 2 m n k of each tile of a warp
+tensor_operations      additions and multiplications on tensor cores: 2 m n k of each tile of a warp or warpgroup
+operand_bytes          bytes that wgmma read in shared memory by matrix descriptors: each product all of its A (unless that is
+                       in registers) and B once. Not among shared_bytes: 128 bytes of them are taken for one wavefront,
+                       because the 8 pieces of a core matrix lie in different banks in every layout that a descriptor can
+                       name. Derived from the layouts; no measurement with Nsight Compute has confirmed it yet
 blocks                 blocks of the kernel with the most, all its launches together
 scratch_bytes          the most device memory that launchers had allocated at once, and the ``__device__`` variables
                        that kernels used
 ====================== ==============================================================================================
+
+Nsight Compute's counters were compared with those of loads, stores, atomics and cp.async, not with those of bulk and tensor
+copies: there the sectors follow from the addresses, and how the hardware cuts a box into requests is not modelled.
 
 Of a kernel that was built with ``operations`` (``load_kernel(..., operations=True)``) also:
 
@@ -88,6 +98,8 @@ class LineCounters:
     """Times that a block met here."""
     tensor_operations: int = 0
     """Additions and multiplications on tensor cores."""
+    operand_bytes: int = 0
+    """That wgmma read in shared memory by matrix descriptors."""
     worst_ways: int = 0
     """Bank-conflict ways of the worst single request."""
     flops: int = 0
@@ -327,6 +339,9 @@ class _Reader:
         for number_of_site, count in data.tensor_sites:
             place = self._location(number_of_site)
             counted.append(LineCounters(place.file, place.line, self._source_line(place), tensor_operations=count))
+        for number_of_site, count in data.operand_sites:
+            place = self._location(number_of_site)
+            counted.append(LineCounters(place.file, place.line, self._source_line(place), operand_bytes=count))
         lines = _merge_lines([*counted, *self._operations(number)])
         kernel = KernelCounters(
             data.name,
@@ -527,6 +542,7 @@ def _line_totals(lines: Sequence[LineCounters]) -> dict[str, float]:
             "shared_bytes",
             "constant_bytes",
             "tensor_operations",
+            "operand_bytes",
             "atomics",
         )
     }

@@ -29,7 +29,14 @@ KernelName = Annotated[str, Meta(max_length=256)]
 MOST = 1 << 20
 """Entries of a list, or characters of a text."""
 
-_RACES = ("within_warp", "within_block", "between_blocks", "copy_not_awaited", "missing_proxy_fence")
+_RACES = (
+    "within_warp",
+    "within_block",
+    "between_blocks",
+    "copy_not_awaited",
+    "operands_not_awaited",
+    "missing_proxy_fence",
+)
 _ABOUT_MEMORY = (
     *_RACES,
     "use_after_free",
@@ -137,6 +144,7 @@ class Kernel(_Part):
     sites: Annotated[list[Site], Meta(max_length=MOST)]
     barrier_sites: Annotated[list[tuple[Small, Count]], Meta(max_length=MOST)]
     tensor_sites: Annotated[list[tuple[Small, Count]], Meta(max_length=MOST)]
+    operand_sites: Annotated[list[tuple[Small, Count]], Meta(max_length=MOST)]
 
 
 class Traced(_Part, kw_only=True):

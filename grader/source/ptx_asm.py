@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from grader.source.ptx_instructions import (
     EXAMPLES,
     SPECIAL_REGISTERS,
+    WgmmaForm,
     first_architecture,
     function_for,
     instead_of,
+    only_architecture,
     simulated_architecture,
+    wgmma_form,
 )
 from grader.source.tokens import Token, closing, join, split_commas
 
@@ -184,17 +187,45 @@ class _Ptx:
                 looked_up = opcode.replace("mov.", "unpack.", 1)
             elif parts[-1].startswith("{"):
                 looked_up = opcode.replace("mov.", "pack.", 1)
+        form = wgmma_form(opcode)
         name = function_for(looked_up)
-        if name is None:
+        if name is None and form is None:
             raise UnknownPtx(f"the PTX instruction {opcode} is not simulated", self._suggestion(opcode))
-        needed = first_architecture(opcode)
-        if needed > simulated_architecture():
-            have = simulated_architecture()
+        needed, only, have = first_architecture(opcode), only_architecture(opcode), simulated_architecture()
+        if needed > have:
             raise UnknownPtx(f"the PTX instruction {opcode} needs sm_{needed}, and the simulated device is sm_{have}")
+        if only not in (None, have):
+            raise UnknownPtx(f"only sm_{only}a has the PTX instruction {opcode}, and the simulated device is sm_{have}")
+        if form is not None:
+            return [guard + self._wgmma(opcode, form, parts)]
+        assert name is not None
         values = [value for part in parts for value in self._values(part)]
         if "{0}" in name:
             name = name.format(values.pop(0))
         return [f"{guard}::sim::ptx::{name}({', '.join(values)})"]
+
+    def _wgmma(self, opcode: str, form: WgmmaForm, parts: Sequence[str]) -> str:
+        """wgmma.mma_async: accumulators, a and b, scale-d, and constants, which become arguments of a template."""
+        in_registers = len(parts) > 1 and parts[1].startswith("{")
+        constants = 2 * form.scales + form.transposes * (1 if in_registers else 2)
+        if len(parts) != 4 + constants or not parts[0].startswith("{"):
+            raise UnknownPtx(
+                f"{opcode} takes {{accumulators}}, a, b, scale-d and {constants} constants after that",
+                f"Here it has {len(parts)} operands.",
+            )
+        if re.fullmatch(r"%(\d+|\[\w+\])", parts[3]):
+            raise UnknownPtx(
+                f"scale-d of {opcode} is a predicate, and {parts[3]} is a register",
+                "Declare one in the same statement: .reg .pred p; setp.ne.b32 p, %n, 0;",
+            )
+        values = [self._value(part) for part in parts[4:]]
+        if in_registers and form.transposes:
+            values.insert(2, "0")
+        arguments = ", ".join([form.arguments, *values])
+        operands = [*self._values(parts[1]), self._value(parts[2]), *self._values(parts[0])]
+        place = "registers" if in_registers else "shared"
+        called = ", ".join(["SIM_CALLER", self._value(parts[3]), *operands])
+        return f"::sim::ptx::WgmmaForm<{arguments}>::from_{place}({called})"
 
     @staticmethod
     def _suggestion(opcode: str) -> str:
@@ -221,7 +252,8 @@ class _Ptx:
             return [value for part in _split(text[1:-1]) for value in self._values(part)]
         if text.startswith("[") and text.endswith("]"):
             address, *coordinates = _split(text[1:-1])  # [map, {x, y}]: of a tensor
-            return [self._address(address), *(value for part in coordinates for value in self._values(part))]
+            values = ", ".join(value for part in coordinates for value in self._values(part))
+            return [self._address(address), *([f"::sim::ptx::coordinates({values})"] if coordinates else [])]
         return [self._value(part.strip()) for part in text.split("|")]  # shfl's d|p: a result and a predicate
 
     def _address(self, text: str) -> str:

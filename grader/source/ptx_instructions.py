@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 # PTX's types as those of C++. A register of 16 bits that holds a half is a number of 16 bits here.
@@ -82,6 +83,18 @@ _MMA = {
     for m, n, k, d, a, b in _MMA_ROW.findall(_MMA_SHAPES.read_text(encoding="utf-8"))
 }
 
+# Products of a warpgroup: the types of d, a and b, and how deep they are (32 bytes).
+_WGMMA_DEPTHS = {
+    **{(d, "f16", "f16"): 16 for d in ("f16", "f32")},
+    ("f32", "bf16", "bf16"): 16,
+    ("f32", "tf32", "tf32"): 8,
+    **{(d, a, b): 32 for d in ("f16", "f32") for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2")},
+    **{("s32", a, b): 32 for a in ("s8", "u8") for b in ("s8", "u8")},
+}
+_WGMMA = re.compile(
+    r"wgmma\.mma_async\.sync\.aligned\.m64n(?P<n>\d+)k(?P<k>\d+)\.(?P<d>\w+)\.(?P<a>\w+)\.(?P<b>\w+)(?P<saturates>\.satfinite)?"
+)
+
 # Pieces of patterns. Cache operators and eviction priorities are hints: they change no value.
 _SPACE = r"(?:\.(?P<space>global|shared|const|param|local)(?:::(?:cta|cluster))?)?"
 _OBJECT = r"(?P<space>\.shared(?:::(?:cta|cluster))?)?"  # an mbarrier, by its address in shared memory or a generic one
@@ -89,6 +102,7 @@ _CACHE = r"(?:\.(?:ca|cg|cs|lu|cv|wb|wt|nc))*"
 _ADVICE = r"(?:\.L1::\w+)?(?:\.L2::(?:evict_\w+|64B|128B|256B))*"
 _SCOPE = r"(?:\.(?P<scope>cta|cluster|gpu|sys))?"
 _ORDER = r"(?:\.(?:relaxed|acquire|release|acq_rel))?"
+_DIMENSIONS = r"(?P<dimensions>[1-5])d"
 _FTZ = r"(?:\.ftz)?"
 _ROUND = r"(?:\.(?:rn|rz|rm|rp))?"
 _ANY = r"\.(?P<type>[busf](?:8|16|32|64))"
@@ -113,6 +127,11 @@ def _object(f: _Fields) -> str:
 
 def _scope(f: _Fields) -> str:
     return f"::sim::Scope::{_SCOPES[f.get('scope') or 'gpu']}"
+
+
+def _reduction(name: str) -> str:
+    """Of the copy engine."""
+    return f"::sim::Reduction::{_ATOMIC.get(name) if name in ('and', 'or', 'xor') else name}"
 
 
 def _rounding(name: str) -> str:
@@ -169,6 +188,9 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
         lambda f: f"stmatrix<{'true' if f['t'] else 'false'}>",
     ),
     (r"movmatrix\.sync\.aligned\.m8n8\.trans\.b16", _same("movmatrix")),
+    (r"wgmma\.fence\.sync\.aligned", _same("wgmma_fence")),
+    (r"wgmma\.commit_group\.sync\.aligned", _same("wgmma_commit_group")),
+    (r"wgmma\.wait_group\.sync\.aligned", _same("wgmma_wait_group")),
     # asynchronous copies
     (rf"cp\.async\.c[ag]\.shared(?:::cta)?\.global{_ADVICE}", _same("cp_async")),
     (r"cp\.async\.commit_group", _same("cp_async_commit_group")),
@@ -183,6 +205,37 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
         _same("cp_async_bulk_load"),
     ),
     (r"cp\.async\.bulk\.global\.shared::cta\.bulk_group(?:\.L2::cache_hint)?", _same("cp_async_bulk_store")),
+    (
+        r"cp\.reduce\.async\.bulk\.global\.shared::cta\.bulk_group(?:\.L2::cache_hint)?\.(?:"
+        r"(?P<op>add)\.(?:(?P<type>u32|s32|u64|f32|f64)|noftz\.(?P<half>f16|bf16))|"
+        r"(?P<least>min|max)\.(?P<ordered>u32|s32|u64|s64|f16|bf16)|(?P<wrap>inc|dec)\.(?P<u>u32)|"
+        r"(?P<bits>and|or|xor)\.(?P<b>b32|b64))",
+        lambda f: (
+            f"cp_reduce_async_bulk<{_reduction(f['op'] or f['least'] or f['wrap'] or f['bits'])}, ::sim::ElementType::"
+            f"{f['type'] or f['half'] or f['ordered'] or f['u'] or f['b'].replace('b', 'u')}>"
+        ),
+    ),
+    # tensor copies
+    (
+        rf"cp\.async\.bulk\.tensor\.{_DIMENSIONS}\.shared::(?:cta|cluster)\.global(?:\.tile)?"
+        r"\.mbarrier::complete_tx::bytes(?:\.L2::cache_hint)?",
+        lambda f: f"cp_async_bulk_tensor_load<{f['dimensions']}>",
+    ),
+    (
+        rf"cp\.async\.bulk\.tensor\.{_DIMENSIONS}\.global\.shared::cta(?:\.tile)?\.bulk_group(?:\.L2::cache_hint)?",
+        lambda f: f"cp_async_bulk_tensor_store<{f['dimensions']}, ::sim::Reduction::none>",
+    ),
+    (
+        rf"cp\.reduce\.async\.bulk\.tensor\.{_DIMENSIONS}\.global\.shared::cta"
+        r"\.(?P<op>add|min|max|inc|dec|and|or|xor)(?:\.tile)?\.bulk_group(?:\.L2::cache_hint)?",
+        lambda f: f"cp_async_bulk_tensor_store<{f['dimensions']}, {_reduction(f['op'])}>",
+    ),
+    (
+        rf"cp\.async\.bulk\.prefetch\.tensor\.{_DIMENSIONS}\.L2\.global(?:\.tile)?(?:\.L2::cache_hint)?",
+        lambda f: f"cp_async_bulk_prefetch_tensor<{f['dimensions']}>",
+    ),
+    (r"prefetch(?:\.(?:const|param))?\.tensormap", _same("prefetch_tensormap")),
+    (r"fence\.proxy\.tensormap::generic\.acquire\.(?:cta|cluster|gpu|sys)", _same("fence_proxy_tensormap")),
     (r"cp\.async\.bulk\.commit_group", _same("cp_async_bulk_commit_group")),
     (
         r"cp\.async\.bulk\.wait_group(?P<read>\.read)?",
@@ -353,27 +406,57 @@ def function_for(opcode: str) -> str | None:
     return None
 
 
+@dataclass(frozen=True)
+class WgmmaForm:
+    """A kind of wgmma.mma_async. Its operands are d, a, b, scale-d and constants, not each of which every kind has."""
+
+    arguments: str
+    """Of the template ``sim::ptx::WgmmaForm``: columns, types, and whether sums are clamped."""
+    scales: bool
+    """Whether constants 1 or -1 for a and b follow."""
+    transposes: bool
+    """Whether constants 0 or 1 for a, if that is in shared memory, and for b follow."""
+
+
+def wgmma_form(opcode: str) -> WgmmaForm | None:
+    """The form of a wgmma.mma_async, or None when it is not simulated."""
+    match = _WGMMA.fullmatch(opcode)
+    if not match or _WGMMA_DEPTHS.get((match["d"], match["a"], match["b"])) != int(match["k"]):
+        return None
+    n, integer = int(match["n"]), match["d"] == "s32"
+    if n % 8 or not 8 <= n <= 256 or (integer and n > 32 and n % 16) or (match["saturates"] and not integer):
+        return None
+    types = ", ".join(f"::sim::Element::{match[name]}" for name in "dab")
+    transposes = match["a"] in ("f16", "bf16")
+    return WgmmaForm(f"{n}, {types}, {_truth(bool(match['saturates']))}", not integer, transposes)
+
+
 #: The first compute capability (times ten) that has an instruction, by the first pattern that matches; all else is older
 #: than the simulator's oldest architecture.
 _SINCE = [
     (90, r"mbarrier\.(?:try_wait|expect_tx|complete_tx|arrive(?:_drop)?\.expect_tx)\b.*"),
     (90, r"cp\.async\.bulk\b.*|fence\.(?:proxy\.async|mbarrier_init)\b.*|griddepcontrol\..*|.*\.cluster\b.*"),
+    (90, r"cp\.reduce\.async\.bulk\b.*|prefetch(?:\.\w+)?\.tensormap|fence\.proxy\.tensormap.*|tensormap\..*"),
     (90, r"setmaxnreg\..*|elect\.sync|stmatrix\..*|wgmma\..*|(?:ex2|tanh)\.approx\.bf16x2"),
     (100, r"tcgen05\..*|clusterlaunchcontrol\..*"),
 ]
+#: Instructions that one compute capability has, and later ones have not.
+_ONLY = [(90, r"wgmma\..*")]
 _ARCHITECTURES = Path(__file__).parents[1] / "simulator" / "include" / "sim" / "architectures.h"
 
 #: Instructions that have a meaning which the simulator does not give them, and what to do instead.
 _REFUSED = [
     (r"cp\.async\.bulk\..*multicast.*", "There are no clusters here: let each block copy for itself."),
     (r"barrier\.cluster\..*|mapa\..*|.*shared::cluster\.shared::cta.*", "There are no clusters here: use one block."),
-    (r"cp\.async\.bulk\.tensor\..*|prefetch\.tensormap|tensormap\..*|fence\.proxy\.tensormap.*",
-     "There are no tensor maps here: copy row by row, with cp.async.bulk.shared::cluster.global."),
-    (r"cp\.reduce\.async\.bulk\..*", "Copy with cp.async.bulk, and add with red or atomicAdd."),
+    (r"cp\.(?:reduce\.)?async\.bulk\.(?:prefetch\.)?tensor\..*(?:im2col|gather4|scatter4).*",
+     "Tensor maps here are tiled: copy boxes of a tiled tensor."),
+    (r"tensormap\..*|fence\.proxy\.tensormap.*",
+     "The device changes no tensor maps here: encode each on the host, with cuTensorMapEncodeTiled."),
     (r"fence\.proxy\.alias", "Memory has one address here: leave it out."),
     (r"discard\..*", "It makes memory undefined, for speed alone: leave it out."),
     (r"mbarrier\.arrive(?:_drop)?\.noComplete\..*", "Use mbarrier.arrive without .noComplete."),
-    (r"wgmma\..*|tcgen05\..*", "Use mma.sync."),
+    (r"wgmma\.mma_async\.sp\..*", "Sparse products are not simulated: use a dense one."),
+    (r"tcgen05\..*", "Use mma.sync."),
 ]  # fmt: skip
 
 
@@ -390,6 +473,11 @@ def first_architecture(opcode: str) -> int:
     return next((sm for sm, pattern in _SINCE if re.fullmatch(pattern, opcode)), 80)
 
 
+def only_architecture(opcode: str) -> int | None:
+    """The compute capability (times ten) that alone has the instruction; None for what later ones have, too."""
+    return next((sm for sm, pattern in _ONLY if re.fullmatch(pattern, opcode)), None)
+
+
 def instead_of(opcode: str) -> str | None:
     """What to do instead of an instruction that has a meaning which the simulator does not give it."""
     return next((advice for pattern, advice in _REFUSED if re.fullmatch(pattern, opcode)), None)
@@ -402,9 +490,10 @@ def _absent(match: re.Match[str]) -> _Fields:
 #: One opcode of each family, for messages that say what there is.
 EXAMPLES = {
     "mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+    "wgmma": "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16",
     "ldmatrix": "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
     "stmatrix": "stmatrix.sync.aligned.m8n8.x4.shared.b16",
-    "cp": "cp.async.cg.shared.global",
+    "cp": "cp.async.cg.shared.global or cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes",
     "bar": "bar.sync",
     "mbarrier": "mbarrier.try_wait.parity.shared::cta.b64",
     "ld": "ld.global.nc.v4.f32",

@@ -37,6 +37,7 @@ __all__ = ["Edit", "RewriteError", "Rewritten", "rewrite"]
 
 # The lambda that calls a kernel only passes arguments on: no access of the kernel.
 _UNCHECKED = '__attribute__((no_sanitize("thread")))'
+_LAST_WORDS_OF_TYPES = {"bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double"}
 _LAUNCH_CALLS = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel"}
 
 
@@ -199,6 +200,8 @@ class _RegionRewriter:
             if text == "__noinline__" and not self._in_attribute(i):
                 # No macro can do this: the standard library has __attribute__((__noinline__)).
                 self._edit(token.start, token.end, "SIM_NOINLINE")
+            if text == "__grid_constant__":
+                self._grid_constant(i)
             if text in _LAUNCH_CALLS:
                 self._strip_cast(i)
             return i + 1
@@ -298,7 +301,7 @@ class _RegionRewriter:
         gap = self._newlines(tokens[end + 2].end, tokens[paren].start)
         comma = ", " if close > paren + 1 else ""
         head = f"::sim::launch({newlines}::sim::LaunchConfig({configuration}){address}, {name}, "
-        head += f"[=](auto... sim_args) {_UNCHECKED} {{ {callee}(sim_args...); }}{gap}{comma}"
+        head += f"[=](const auto&... sim_args) {_UNCHECKED} {{ {callee}(sim_args...); }}{gap}{comma}"
         self._edit(tokens[first].start, tokens[paren].end, head)
         # The arguments themselves stay as they are, up to the ")" that now closes sim::launch.
         return paren + 1
@@ -358,6 +361,34 @@ class _RegionRewriter:
                 end += 1
             if "".join(t.text for t in tokens[first + 2 : end]) in ("void*", "constvoid*", "voidconst*"):
                 self._edit(tokens[first].start, tokens[end].end, self._newlines(tokens[first].start, tokens[end].end))
+
+    # -- parameters ------------------------------------------------------------------------------------------------
+
+    def _grid_constant(self, i: int) -> None:
+        """``const __grid_constant__ T name``: all threads have it at one address, so it becomes ``const T& name``."""
+        first = last = i
+        while first > 0 and self.tokens[first - 1].text not in ("(", ","):
+            first -= 1
+        depth = 0
+        while last + 1 < len(self.tokens):
+            text = self.tokens[last + 1].text
+            depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(text, 0)
+            if depth < 0 or (depth == 0 and text in (",", "=")):
+                break
+            last += 1
+        parameter = [t for t in self.tokens[first : last + 1] if t.text != "__grid_constant__"]
+        if not any(t.text == "const" for t in parameter) or any(t.text in ("&", "&&") for t in parameter):
+            raise error_at(
+                self.source,
+                self.tokens[i],
+                "a __grid_constant__ parameter is const and no reference",
+                "Write const __grid_constant__ TYPE name: the kernel reads it where the launch has put it.",
+            )
+        words = [t for t in parameter if t.text != "const"]
+        named = len(words) > 1 and words[-1].kind == "word" and words[-2].text != "::"
+        named = named and words[-1].text not in _LAST_WORDS_OF_TYPES
+        place = words[-1].start if named else words[-1].end
+        self._edit(place, place, "&")
 
     # -- shared memory -------------------------------------------------------------------------------------------
 

@@ -67,6 +67,7 @@ def access(side: Side) -> str:
         "atomic": "atomic operation",
         "async read": "asynchronous copy's read",
         "async write": "asynchronous copy's write",
+        "operand read": "read by wgmma.mma_async",
     }
     name = names.get(side.access, side.access) or "access"
     return f"{side.bytes}-byte {name}" if side.bytes else "access"
@@ -103,9 +104,34 @@ def _race(finding: Finding) -> str:
 
 def _missing_proxy_fence(finding: Finding) -> str:
     unseen = f"{access(finding.other)}{where(finding.other)}" if finding.other else "write"
+    reader = "wgmma.mma_async" if finding.access == "operand read" else "a bulk copy"
     return (
-        f"a bulk copy reads {position(finding)}{where(finding)}, but may not see the {unseen}: "
+        f"{reader} reads {position(finding)}{where(finding)}, but may not see the {unseen}: "
         "no fence.proxy.async stands between them"
+    )
+
+
+def _operands_not_awaited(finding: Finding) -> str:
+    product = f" the wgmma.mma_async{where(finding.other)}" if finding.other else " a wgmma.mma_async"
+    return f"{access(finding)} to {position(finding)}{where(finding)}, which{product} may still be reading"
+
+
+def _accumulator_not_awaited(finding: Finding) -> str:
+    product = f"{where(finding.other)}" if finding.other else ""
+    return (
+        f"{access(finding)} of an accumulator{where(finding)}, which the wgmma.mma_async{product} has not given back: "
+        "no wgmma.wait_group has waited for it"
+    )
+
+
+def _missing_wgmma_fence(finding: Finding) -> str:
+    if finding.other is None:
+        return (
+            f"no wgmma.fence stands between what threads wrote to accumulators and the wgmma.mma_async{where(finding)}"
+        )
+    return (
+        f"no wgmma.fence stands between the {finding.other.access or 'access'} of an accumulator at {place(finding.other)} "
+        f"and the wgmma.mma_async{where(finding)} that uses it"
     )
 
 
@@ -144,6 +170,10 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
     "between_blocks": _race,
     "copy_not_awaited": _race,
     "missing_proxy_fence": _missing_proxy_fence,
+    "operands_not_awaited": _operands_not_awaited,
+    "accumulator_not_awaited": _accumulator_not_awaited,
+    "missing_wgmma_fence": _missing_wgmma_fence,
+    "wgmma_at_exit": lambda f: "the block ends before a warp has waited for this wgmma.mma_async",
     "deadlock": lambda f: f"deadlock: {f.detail or 'no thread can go on'}",
     "mbarrier_not_initialised": lambda f: "an mbarrier is used that nobody has initialised",
     "copy_at_exit": lambda f: "the block ends while a bulk copy is under way, for which nobody has waited",
@@ -181,7 +211,15 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
 }
 """What happened, of each kind of finding; the last five are of reports that cannot be true (``judge/plausible.py``)."""
 
-_NAMES_ITS_PLACES = (_race, _missing_proxy_fence, _barrier_sites_differ, _output_not_written)
+_NAMES_ITS_PLACES = (
+    _race,
+    _missing_proxy_fence,
+    _operands_not_awaited,
+    _accumulator_not_awaited,
+    _missing_wgmma_fence,
+    _barrier_sites_differ,
+    _output_not_written,
+)
 
 ADVICE: Mapping[str, str] = {
     "out_of_bounds": "Compare the index with the size: a guard is missing, or the index is computed for another shape.",
@@ -207,8 +245,15 @@ ADVICE: Mapping[str, str] = {
     "copy_not_awaited": "An asynchronous copy (cp.async) has not been waited for: commit it, wait for its group, then "
     "__syncthreads(), before anyone touches the destination. One that completes on an mbarrier: each thread waits for "
     "the phase with the right parity. A bulk store: cp.async.bulk.wait_group.read before its source is written again.",
-    "missing_proxy_fence": "The copy engine does not see ordinary writes by itself: each thread that wrote executes "
-    "fence.proxy.async.shared::cta before the barrier after which the bulk copy begins.",
+    "missing_proxy_fence": "The copy engine and wgmma do not see ordinary writes by themselves: each thread that wrote executes "
+    "fence.proxy.async.shared::cta before the barrier after which the bulk copy or the product begins.",
+    "operands_not_awaited": "wgmma reads its tiles until its group has been waited for: wgmma.commit_group, then wgmma.wait_group "
+    "in all four warps, then a barrier (or an arrival at an mbarrier) before anyone overwrites them.",
+    "accumulator_not_awaited": "Between wgmma.mma_async and the wgmma.wait_group that waits for its group nobody may read or write "
+    "the accumulators: wgmma.commit_group, then wgmma.wait_group, then use them.",
+    "missing_wgmma_fence": "wgmma.fence.sync.aligned stands before the first wgmma.mma_async, and again wherever threads have "
+    "read or written the accumulators (or A in registers) since.",
+    "wgmma_at_exit": "wgmma.commit_group.sync.aligned, then wgmma.wait_group.sync.aligned 0, before the threads return.",
     "deadlock": "All threads of a block must reach the same __syncthreads(), and all lanes of a mask the same intrinsic: "
     "move it out of the condition.",
     "barrier_sites_differ": "A barrier in a branch is reached by some threads only; the others run to the next one and "
@@ -239,8 +284,15 @@ _PHASE_NOT_COMPLETE = (
     "mbarrier.arrive.expect_tx announced: compare both with what arrives. A wait for the wrong parity waits for a phase "
     "that has yet to come."
 )
+_WARPGROUP_INCOMPLETE = (
+    "A warpgroup is four warps, of which the first has a number that 4 divides: all 128 threads execute the same "
+    "instruction. Give each role of the kernel whole warpgroups."
+)
 _OTHER = {
     "missing_proxy_fence": "what it may not see",
+    "operands_not_awaited": "what may still read it",
+    "accumulator_not_awaited": "the product",
+    "missing_wgmma_fence": "the last access before",
     "deadlock": "others wait here",
     "barrier_sites_differ": "the other barrier",
     "collectives_differ": "the other lane is here",
@@ -274,6 +326,8 @@ def advice(finding: Finding) -> str:
         return _OVERWRITTEN_BY_A_COPY
     if finding.kind == "deadlock" and "an mbarrier" in finding.detail:
         return _PHASE_NOT_COMPLETE
+    if finding.kind == "deadlock" and "wgmma" in finding.detail:
+        return _WARPGROUP_INCOMPLETE
     return ADVICE.get(finding.kind, "")
 
 

@@ -31,6 +31,14 @@ __device__ __forceinline__ void load_transposed(unsigned (&to)[4], const T* row)
                  : "memory");
 }
 
+// The way back (stmatrix, Hopper): four 8 x 8 matrices from registers to shared memory.
+__device__ __forceinline__ void store_matrices(const unsigned (&from)[4], void* row) {
+    const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(from[0]),
+                 "r"(from[1]), "r"(from[2]), "r"(from[3])
+                 : "memory");
+}
+
 // accumulators [16, 8] += a [16, 16] b [16, 8]. Of the accumulators, lane i holds columns i % 4 * 2 and the next of row
 // i / 4, and the same two of row i / 4 + 8. Of operand A, such a pair from each quarter: upper left, lower left, upper
 // right, lower right. Of operand B, rows i % 4 * 2 and the next of column i / 4, and the two that lie 8 rows below them.

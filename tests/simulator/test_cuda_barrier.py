@@ -53,3 +53,24 @@ def test_last_block(kernel, blocks):
     partial, done, total = np.zeros(blocks, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32)
     run(kernel, "sum_in_one_pass", x, partial, done, total, blocks)
     assert total[0] == x.sum() and done[0] == blocks
+
+
+@pytest.mark.parametrize("checks", [False, True], ids=["plain", "checked"])
+@pytest.mark.parametrize(("height", "width"), [(8, 32), (20, 100), (3, 4)])
+def test_boxes_complete_on_a_barrier(load, schedule, checks, height, width):
+    copies = load("barrier_copies", checks=checks)
+    copies.configure(**schedule)
+    x = RNG.integers(0, 1000, (height, width), dtype=np.int32)
+    out = np.zeros_like(x)
+    run(copies, "run_boxes", x, out, height, width)
+    np.testing.assert_array_equal(out, x + 1)
+
+
+@pytest.mark.parametrize("checks", [False, True], ids=["plain", "checked"])
+def test_runs_complete_on_a_barrier(load, schedule, checks):
+    copies = load("barrier_copies", checks=checks)
+    copies.configure(**schedule)
+    x = RNG.integers(0, 1000, (3, 256), dtype=np.int32)
+    out = np.zeros_like(x)
+    run(copies, "run_runs", x, out, 3)
+    np.testing.assert_array_equal(out, x + 1)

@@ -10,6 +10,7 @@ from grader.toolchain.compilers import find_nvcc
 from tests.simulator.harness import KERNELS
 
 NAMES = [
+    "barrier_copies",
     "collective_mistakes",
     "cooperative_groups",
     "cub",
@@ -18,6 +19,8 @@ NAMES = [
     "half",
     "math",
     "ptx",
+    "tensor_copies",
+    "tensor_ring",
     "vector_types",
     "wmma",
 ]

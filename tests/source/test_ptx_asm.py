@@ -83,7 +83,7 @@ def test_labels_belong_to_their_statement():
 
 def test_coordinates_follow_the_address():
     operands = [_Operand("", "l", "(map)"), _Operand("", "r", "(x)"), _Operand("", "r", "(y)")]
-    assert _Ptx("", operands)._values("[%0, {%1, %2}]") == ["(map)", "(x)", "(y)"]
+    assert _Ptx("", operands)._values("[%0, {%1, %2}]") == ["(map)", "::sim::ptx::coordinates((x), (y))"]
 
 
 def test_constants_become_template_arguments():
@@ -93,7 +93,13 @@ def test_constants_become_template_arguments():
 @pytest.mark.parametrize(
     ("opcode", "advice"),
     [
-        ("fence.proxy.tensormap::generic.acquire.gpu", "tensor maps"),
+        ("fence.proxy.tensormap::generic.release.gpu", "on the host"),
+        ("tensormap.replace.tile.global_address.global.b1024.b64", "on the host"),
+        ("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes", "tiled"),
+        (
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster",
+            "clusters",
+        ),
         ("discard.global.L2", "leave it out"),
         ("barrier.cluster.arrive", "clusters"),
         ("fence.proxy.alias", "leave it out"),
@@ -120,8 +126,8 @@ def test_instructions_of_a_later_architecture_are_refused(monkeypatch):
         ('asm("bra L1;");', "bra"),
         ('asm("L1: mov.u32 %0, 1; L1: mov.u32 %0, 2;" : "=r"(a));', "L1"),
         (
-            'asm("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" :: "r"(a));',
-            "cp.async.bulk.tensor.2d",
+            'asm("cp.async.bulk.tensor.6d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" :: "r"(a));',
+            "cp.async.bulk.tensor.6d",
         ),
         ('asm("mov.u32 %0, other;" : "=r"(a));', "other"),
         ('asm("mov.u32 %0, %1;" : "=r"(a));', "%1"),

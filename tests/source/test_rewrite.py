@@ -120,6 +120,30 @@ def test_noinline_becomes_an_attribute():
     assert rewrite(code).text == code
 
 
+# -- parameters --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameter", "expected"),
+    [
+        ("const __grid_constant__ CUtensorMap map", "const __grid_constant__ CUtensorMap &map"),
+        ("const __grid_constant__ CUtensorMap", "const __grid_constant__ CUtensorMap&"),
+        ("__grid_constant__ const ns::Pair<int, float> p", "__grid_constant__ const ns::Pair<int, float> &p"),
+        ("const __grid_constant__ ns::Pair", "const __grid_constant__ ns::Pair&"),
+        ("const __grid_constant__ unsigned int", "const __grid_constant__ unsigned int&"),
+    ],
+)
+def test_a_grid_constant_has_one_address(parameter, expected):
+    text = rewrite(f"__global__ void k(float* x, {parameter}, int n) {{}}").text
+    assert text == f"__global__ void k(float* x, {expected}, int n) {{}}"
+
+
+@pytest.mark.parametrize("parameter", ["__grid_constant__ CUtensorMap map", "const __grid_constant__ CUtensorMap& map"])
+def test_a_grid_constant_is_const_and_no_reference(parameter):
+    with pytest.raises(RewriteError, match="const and no reference"):
+        rewrite(f"__global__ void k({parameter}) {{}}")
+
+
 # -- shared memory -----------------------------------------------------------------------------------------------------
 
 

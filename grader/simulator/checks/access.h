@@ -26,6 +26,9 @@ AccessSite* prepare(ThreadState& thread, AccessSite* site, uintptr_t address, Ac
 AccessSite* prepare_and_log(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2,
                             const void* code);
 
+// --- products.cpp ---
+void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code);
+
 // --- pending.cpp ---
 // Decides what was left open until after the last access: `address` and `code` of the next one, 0 and null when the
 // thread is about to do something else.
@@ -98,7 +101,11 @@ SIM_ALWAYS_INLINE void on_access(ThreadState& thread, uintptr_t address, const v
     constexpr uintptr_t alignment = (uintptr_t(1) << SizeLog2) - 1;
     if (SIM_UNLIKELY((address - site->base >= site->limit) | ((address & alignment) != 0) | (site->owner != &thread) |
                      (site->next == site->end))) {
-        if (is_local(thread, address)) return;
+        if (is_local(thread, address)) {
+            if (SIM_UNLIKELY(thread.watches))
+                local_access(thread, address, size_t(1) << SizeLog2, Write ? Access::write : Access::read, code);
+            return;
+        }
         site = prepare(thread, site, address, Write ? Access::write : Access::read, SizeLog2);
         if (!site) return;
     }

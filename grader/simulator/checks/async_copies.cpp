@@ -4,6 +4,7 @@
 #include "checks/mbarriers.h"
 #include "checks/members.h"
 #include "checks/races.h"
+#include "checks/touched_sectors.h"
 #include "runtime/async_operations.h"
 #include "runtime/events.h"
 
@@ -24,13 +25,11 @@ void each_piece(const void* data, size_t bytes, unsigned most, F visit) {
     }
 }
 
-// A thread's own copies come 16 bytes at a time; the copy engine moves whole sectors of global memory, and its accesses
-// to shared memory are nobody's requests.
+// A thread's own copies come 16 bytes at a time; the copy engine moves whole sectors of global memory.
 constexpr unsigned lane_piece = 4, engine_piece = 5;
 
+// An access of the copy engine: no request of a warp.
 AccessSite* access_piece(ThreadState& state, uintptr_t address, Access access, unsigned size_log2, const void* code) {
-    bool counted = size_log2 > lane_piece || !in_shared(*state.block, address);
-    if (counted) return prepare_and_log(state, address, access, size_log2, code);
     if (state.pending) settle(state, address, code);
     return prepare(state, state.worker->sites.find(code), address, access, size_log2);
 }
@@ -42,6 +41,39 @@ void each_cell_of_piece(const AccessSite& site, uintptr_t address, unsigned size
     if (site.guarded) the_launch.cell_lock.lock();
     for (unsigned i = 0; i < count; ++i) visit(cell[i]);
     if (site.guarded) the_launch.cell_lock.unlock();
+}
+
+// What the copy engine does in global memory for one instruction: visit(site, address, log2 of the size) is called for the
+// pieces of the box that lie within the tensor. The instruction counts as one request, of the sectors that its rows touch.
+template <typename F>
+void access_global(ThreadState& state, const BulkCopy& copy, Access access, const void* code, F visit) {
+    AccessSite* counting = nullptr;
+    uint64_t bytes = 0, sectors = 0;
+    bool in_arena = false;
+    each_row(copy, [&](bool inside, uint32_t, const char* row, uint32_t row_bytes) {
+        if (!inside) return;
+        each_piece(row, row_bytes, engine_piece, [&](uintptr_t address, unsigned size_log2) {
+            AccessSite* site = access_piece(state, address, access, size_log2, code);
+            if (!site) return;
+            if (site->cells) visit(*site, address, size_log2);
+            if (counting) return;
+            counting = site;
+            in_arena = site->origin == reinterpret_cast<uintptr_t>(arena_range().base);
+        });
+        if (!counting) return;
+        uintptr_t first = (reinterpret_cast<uintptr_t>(row) - counting->origin) >> sector_shift;
+        uintptr_t last = (reinterpret_cast<uintptr_t>(row) + row_bytes - 1 - counting->origin) >> sector_shift;
+        if (in_arena) state.worker->sectors->touch(access != Access::async_read, first, last);
+        sectors += last - first + 1;
+        bytes += row_bytes;
+    });
+    if (!counting) return;
+    uint64_t ideal = (bytes + (1u << sector_shift) - 1) >> sector_shift;
+    ++counting->counters.accesses;
+    ++counting->counters.requests;
+    counting->counters.bytes += bytes;
+    counting->counters.sectors += sectors;
+    counting->counters.ideal_sectors += ideal < sectors ? ideal : sectors;
 }
 
 void read_source(ThreadState& state, AccessSite& site, uintptr_t from, unsigned size_log2) {
@@ -64,20 +96,6 @@ BulkState& bulk_of(ThreadState& thread) {
     return *extras.bulk;
 }
 
-void report_missing_proxy_fence(const ThreadState& thread, const AccessSite& site, const ShadowCell& cell,
-                                uintptr_t address) {
-    Finding finding = finding_at(Check::racecheck, "missing_proxy_fence", thread, site.address);
-    finding.side.access = static_cast<uint8_t>(Access::async_read);
-    finding.bytes = 1u << site.size_log2;
-    finding.place = place_of(site.region, address);
-    finding.other.address = site_address(cell.write_site);
-    finding.other.access = static_cast<uint8_t>(Access::write);
-    finding.other.has_thread = true;
-    finding.other.serial = cell.write.serial();
-    finding.other.thread = cell.write.thread();
-    add_finding(finding);
-}
-
 // Until the thread waits for the copy, nobody may write to what it reads.
 void read_shared_source(ThreadState& state, const void* from, size_t bytes, Epoch pending, const void* code) {
     bool fence_missing = false;
@@ -96,7 +114,8 @@ void read_shared_source(ThreadState& state, const void* from, size_t bytes, Epoc
 }
 
 void end_reading(ThreadState& state, const BulkStore& store) {
-    each_cell(find_shared(*state.block, store.shared), store.shared, store.bytes, [&](ShadowCell& cell) {
+    uintptr_t shared = reinterpret_cast<uintptr_t>(store.copy.shared);
+    each_cell(find_shared(*state.block, shared), shared, store.copy.bytes(), [&](ShadowCell& cell) {
         if (cell.reads == store.pending) cell.reads = state.epoch;
         const Members* members = members_of(cell);
         for (uint32_t i = 0; members && i < members->count; ++i)
@@ -106,20 +125,24 @@ void end_reading(ThreadState& state, const BulkStore& store) {
 
 void end_writing(ThreadState& state, const BulkStore& store) {
     if (the_launch.concurrent) the_launch.cell_lock.lock();
-    each_cell(find_region(store.global), store.global, store.bytes, [&](ShadowCell& cell) {
-        if (cell.write == store.pending) cell.write = state.epoch.with_atomic(true);
+    each_row(store.copy, [&](bool inside, uint32_t, const char* row, uint32_t bytes) {
+        if (!inside) return;
+        uintptr_t global = reinterpret_cast<uintptr_t>(row);
+        each_cell(find_region(global), global, bytes, [&](ShadowCell& cell) {
+            if (cell.write == store.pending) cell.write = state.epoch.with_atomic(true);
+        });
     });
     if (the_launch.concurrent) the_launch.cell_lock.unlock();
 }
 
 }  // namespace
 
-Epoch bulk_copy(ThreadState& state, const Copy& copy, const void* code) {
-    each_piece(copy.from, copy.bytes, engine_piece, [&](uintptr_t from, unsigned size_log2) {
-        AccessSite* site = access_piece(state, from, Access::async_read, size_log2, code);
-        if (site && site->cells) read_source(state, *site, from, size_log2);
+Epoch bulk_copy(ThreadState& state, const BulkCopy& copy, const void* code) {
+    access_global(state, copy, Access::async_read, code, [&](AccessSite& site, uintptr_t from, unsigned size_log2) {
+        read_source(state, site, from, size_log2);
     });
-    each_piece(copy.to, copy.bytes, lane_piece, [&](uintptr_t to, unsigned size_log2) {
+    // The pieces of a swizzled box change places within it.
+    each_piece(copy.shared, copy.bytes(), lane_piece, [&](uintptr_t to, unsigned size_log2) {
         AccessSite* site = access_piece(state, to, Access::async_write, size_log2, code);
         if (site && site->cells) write_destination(state, *site, to, size_log2);
     });
@@ -171,18 +194,21 @@ void async_wait(Thread& thread, unsigned groups_that_may_be_pending) {
     copies.truncate(kept);
 }
 
-void bulk_store(Thread& thread, const Copy& copy, const void* address) {
+void bulk_store(Thread& thread, const BulkCopy& copy, const void* address) {
     ThreadState& state = *state_of(thread);
     become_exact(*state.block);
     Epoch pending = state.epoch.with_time(Epoch::time_pending);
-    read_shared_source(state, copy.from, copy.bytes, pending, address);
-    each_piece(copy.to, copy.bytes, engine_piece, [&](uintptr_t to, unsigned size_log2) {
-        AccessSite* site = access_piece(state, to, Access::async_write, size_log2, address);
-        if (site && site->cells) write_destination(state, *site, to, size_log2);
+    read_shared_source(state, copy.shared, copy.bytes(), pending, address);
+    Access access = copy.reduction == Reduction::none ? Access::async_write : Access::atomic;
+    access_global(state, copy, access, address, [&](AccessSite& site, uintptr_t to, unsigned size_log2) {
+        if (access == Access::async_write)
+            write_destination(state, site, to, size_log2);
+        else
+            each_cell_of_piece(site, to, size_log2,
+                               [&](ShadowCell& cell) { atomic_cell(state, cell, site, true, false); });
     });
     BulkState& bulk = bulk_of(state);
-    bulk.stores.push({reinterpret_cast<uintptr_t>(copy.from), reinterpret_cast<uintptr_t>(copy.to), copy.bytes,
-                      bulk.group, pending, address});
+    bulk.stores.push({copy, bulk.group, pending, address});
 }
 
 void bulk_commit(Thread& thread) { ++bulk_of(*state_of(thread)).group; }

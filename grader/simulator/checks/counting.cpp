@@ -14,6 +14,14 @@ bool is_scratch(const Region& region) {
            region.kind == RegionKind::managed;
 }
 
+// Calls visit(list) for what is counted by place alone.
+template <typename F>
+void each_places(KernelRecord& record, F visit) {
+    visit(record.barrier_sites);
+    visit(record.tensor_sites);
+    visit(record.operand_sites);
+}
+
 }  // namespace
 
 unsigned kernel_index(const char* name) {
@@ -22,9 +30,11 @@ unsigned kernel_index(const char* name) {
     KernelRecord record = {};
     strncpy(record.name, name, sizeof record.name - 1);
     record.sites = static_cast<Growable<SiteCounters>*>(calloc(1, sizeof *record.sites));
-    record.barrier_sites = static_cast<Growable<PlaceCount>*>(calloc(1, sizeof *record.barrier_sites));
-    record.tensor_sites = static_cast<Growable<PlaceCount>*>(calloc(1, sizeof *record.tensor_sites));
-    if (!record.sites || !record.barrier_sites || !record.tensor_sites) abort();
+    if (!record.sites) abort();
+    each_places(record, [](Growable<PlaceCount>*& places) {
+        places = static_cast<Growable<PlaceCount>*>(calloc(1, sizeof *places));
+        if (!places) abort();
+    });
     kernels.push(record);
     return static_cast<unsigned>(kernels.size() - 1);
 }
@@ -65,11 +75,11 @@ void add_count(Growable<PlaceCount>& counts, uint16_t site, uint64_t count) {
 void forget_kernels() {
     for (KernelRecord& record : kernels) {
         record.sites->~Growable();
-        record.barrier_sites->~Growable();
-        record.tensor_sites->~Growable();
         free(record.sites);
-        free(record.barrier_sites);
-        free(record.tensor_sites);
+        each_places(record, [](Growable<PlaceCount>*& places) {
+            places->~Growable();
+            free(places);
+        });
     }
     kernels.clear();
 }

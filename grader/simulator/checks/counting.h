@@ -34,7 +34,8 @@ struct KernelRecord {
     uint64_t touched_sectors[3];  // distinct 32-byte sectors of each launch, summed: read, written, either
     Growable<SiteCounters>* sites;
     Growable<PlaceCount>* barrier_sites;
-    Growable<PlaceCount>* tensor_sites;  // operations of tensor cores
+    Growable<PlaceCount>* tensor_sites;   // operations of tensor cores
+    Growable<PlaceCount>* operand_sites;  // bytes that they read in shared memory by matrix descriptors
 };
 
 unsigned kernel_index(const char* name);

@@ -73,6 +73,7 @@ void launch_begin(Launch& launch) {
     the_launch.barriers = 0;
     the_launch.barriers_at.clear();
     the_launch.tensor_operations_at.clear();
+    the_launch.operand_bytes_at.clear();
     the_launch.cell_lock.reset();
     the_launch.lock.reset();
     atomic_lock.reset();
@@ -106,12 +107,14 @@ void launch_end(Launch& launch) {
     record.threads += uint64_t(grid[0]) * grid[1] * grid[2] * block[0] * block[1] * block[2];
     record.barriers += the_launch.barriers;
     collect(record);
-    the_launch.barriers_at.each([&record](uint64_t address, uint64_t count) {
-        add_count(*record.barrier_sites, site_id(reinterpret_cast<const void*>(address)), count);
-    });
-    the_launch.tensor_operations_at.each([&record](uint64_t address, uint64_t count) {
-        add_count(*record.tensor_sites, site_id(reinterpret_cast<const void*>(address)), count);
-    });
+    auto collect_places = [](HashMap<uint64_t>& counts, Growable<PlaceCount>& places) {
+        counts.each([&places](uint64_t address, uint64_t count) {
+            add_count(places, site_id(reinterpret_cast<const void*>(address)), count);
+        });
+    };
+    collect_places(the_launch.barriers_at, *record.barrier_sites);
+    collect_places(the_launch.tensor_operations_at, *record.tensor_sites);
+    collect_places(the_launch.operand_bytes_at, *record.operand_sites);
     SectorTotals sectors = end_sectors();
     record.touched_sectors[0] += sectors.read;
     record.touched_sectors[1] += sectors.written;

@@ -143,7 +143,13 @@ Region* region_at(ThreadState& thread, uintptr_t address) {
 // Points the site at the region of the address. Null when the access is not to be followed any further.
 AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, Access access, unsigned size_log2) {
     size_t size = size_t(1) << size_log2;
-    if (is_local(thread, address)) return nullptr;
+    if (is_local(thread, address)) {
+        if (thread.watches) local_access(thread, address, size, access, site->address);
+        return nullptr;
+    }
+    const Launch& launch = *thread.block->block->launch;
+    if (!is_write(access) && address - reinterpret_cast<uintptr_t>(launch.parameters) < launch.parameter_bytes)
+        return nullptr;  // a __grid_constant__ parameter
     Region* region = region_at(thread, address);
     if (!region || !region->contains(address, size)) {
         if (!region && !is_write(access) && is_table(*thread.worker, address)) return nullptr;

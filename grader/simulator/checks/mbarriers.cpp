@@ -242,14 +242,14 @@ void copies_at_exit(Block& block) {
         if (barrier->checks) static_cast<Phases*>(barrier->checks)->each_unawaited(report);
 }
 
-void bulk_load(Thread& thread, const Copy& copy, Mbarrier& barrier, uint64_t number, const void* address) {
+void bulk_load(Thread& thread, const BulkCopy& copy, Mbarrier& barrier, uint64_t number, const void* address) {
     ThreadState& state = *state_of(thread);
     access_object(state, barrier, Access::atomic, address);
     become_exact(*state.block);
     Epoch pending = bulk_copy(state, copy, address);
     Phases& phases = phases_of(barrier, *state.block);
-    phases.write({reinterpret_cast<uintptr_t>(copy.to), copy.bytes, pending, state.epoch.with_atomic(true), number,
-                  address, false, false});
+    phases.write({reinterpret_cast<uintptr_t>(copy.shared), copy.bytes(), pending, state.epoch.with_atomic(true),
+                  number, address, false, false});
     set_time(state, ++state.block->time);
 }
 

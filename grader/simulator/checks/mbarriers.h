@@ -4,6 +4,7 @@
 
 #include "checks/state.h"
 #include "runtime/events.h"
+#include "runtime/tensor_map.h"
 
 namespace sim::checks {
 
@@ -17,8 +18,7 @@ struct ProxyFence {
 
 // A bulk store of a thread, until all of it is known to be done.
 struct BulkStore {
-    uintptr_t shared, global;
-    uint32_t bytes;
+    BulkCopy copy;
     uint32_t group;
     Epoch pending;
     const void* code;
@@ -42,8 +42,9 @@ void each_cell(Region* region, uintptr_t address, size_t bytes, F visit) {
     for (size_t i = first; i <= last && i < region->cell_count(); ++i) visit(region->cells[i]);
 }
 
-// The bulk copy's read of its source, and its write, which is marked as pending from now on with the epoch returned.
-Epoch bulk_copy(ThreadState& thread, const Copy& copy, const void* code);
+// The read of global memory by a bulk copy, and its write to shared memory, which is marked as pending from now on with
+// the epoch returned.
+Epoch bulk_copy(ThreadState& thread, const BulkCopy& copy, const void* code);
 
 // Whether a fence.proxy.async stands between an ordinary write and what the thread's bulk copies do now.
 bool seen_by_bulk_copies(const ThreadState& thread, Epoch write);

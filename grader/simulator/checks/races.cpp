@@ -4,6 +4,7 @@
 #include "checks/access.h"
 #include "checks/findings.h"
 #include "checks/members.h"
+#include "checks/products.h"
 
 namespace sim::checks {
 
@@ -54,6 +55,10 @@ Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, co
     Epoch set = cell.reads;
     Conflict conflict = {false, set, cell.read_site};
     if (set == never) return conflict;
+    if (is_operand_mark(set)) {
+        conflict.unordered = overtakes_product(thread, address_of(cell, site), &conflict.epoch);
+        return conflict;
+    }
     const void* variable = set.atomic() ? reinterpret_cast<const void*>(address_of(cell, site)) : nullptr;
     if (const Members* members = members_of(cell)) {
         conflict.unordered = find_unordered(thread, *members, variable, &conflict.epoch, &conflict.site);
@@ -187,6 +192,8 @@ void report_race(const ThreadState& thread, const void* code, Access access, uin
     const char* kind = "between_blocks";
     if (other_access == Access::async_write || other_access == Access::async_read) {
         kind = "copy_not_awaited";
+    } else if (other_access == Access::operand_read) {
+        kind = "operands_not_awaited";
     } else if (other.serial() == thread.block->serial) {
         kind = other.warp() == thread.warp->warp->index ? "within_warp" : "within_block";
     }
@@ -202,6 +209,20 @@ void report_race(const ThreadState& thread, const void* code, Access access, uin
     add_finding(finding);
 }
 
+void report_missing_proxy_fence(const ThreadState& thread, const AccessSite& site, const ShadowCell& cell,
+                                uintptr_t address) {
+    Finding finding = finding_at(Check::racecheck, "missing_proxy_fence", thread, site.address);
+    finding.side.access = static_cast<uint8_t>(site.access);
+    finding.bytes = 1u << site.size_log2;
+    finding.place = place_of(site.region, address);
+    finding.other.address = site_address(cell.write_site);
+    finding.other.access = static_cast<uint8_t>(Access::write);
+    finding.other.has_thread = true;
+    finding.other.serial = cell.write.serial();
+    finding.other.thread = cell.write.thread();
+    add_finding(finding);
+}
+
 void read_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     if (never_written(thread, cell, site)) {
         report_uninitialised(thread, site, cell);
@@ -214,6 +235,8 @@ void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     Epoch set = cell.reads;
     if (stale(thread, site, set)) {
         become_set(thread, cell, site.id, false);
+    } else if (is_operand_mark(set)) {
+        // The mark is worth more: without it no write would look for the products that read here.
     } else if (set.atomic()) {
         Conflict conflict = conflict_with_set(thread, cell, site);
         if (conflict.unordered)
@@ -255,6 +278,7 @@ void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& sit
         if (conflict.unordered) {
             Access other = cell.reads.atomic() ? Access::atomic : Access::read;
             if (conflict.epoch.pending()) other = Access::async_read;
+            if (is_operand_mark(cell.reads)) other = Access::operand_read;
             report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, other);
         }
     }
@@ -278,8 +302,8 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
         become_set(thread, cell, site.id, true);
     } else if (!set.atomic()) {
         Conflict conflict = conflict_with_set(thread, cell, site);
-        if (conflict.unordered)
-            report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, Access::read);
+        Access other = is_operand_mark(set) ? Access::operand_read : Access::read;
+        if (conflict.unordered) report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, other);
         become_set(thread, cell, site.id, true);
     } else {
         bool other_scope = block_scope || cell.second.block_scope();

@@ -18,6 +18,10 @@ bool is_own(const BlockState& block, uint32_t serial);
 void report_race(const ThreadState& thread, const void* code, Access access, uint32_t bytes, uintptr_t address,
                  const Region* region, Epoch other, uint16_t other_site, Access other_access);
 
+// An ordinary write that asynchronous reads of the thread need not see, for want of a fence.proxy.async.
+void report_missing_proxy_fence(const ThreadState& thread, const AccessSite& site, const ShadowCell& cell,
+                                uintptr_t address);
+
 // --- what orders ---
 void block_joined(BlockState& block);                      // all live threads met
 void some_joined(BlockState& block, unsigned barrier);     // those that wait there

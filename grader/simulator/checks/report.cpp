@@ -162,6 +162,8 @@ const char* name_of(Access access) {
             return "async read";
         case Access::async_write:
             return "async write";
+        case Access::operand_read:
+            return "operand read";
     }
     return "";
 }
@@ -303,6 +305,7 @@ void write_kernel(const KernelRecord& record) {
     out.close(']');
     write_places("barrier_sites", *record.barrier_sites);
     write_places("tensor_sites", *record.tensor_sites);
+    write_places("operand_sites", *record.operand_sites);
     out.close('}');
 }
 

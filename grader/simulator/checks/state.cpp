@@ -4,6 +4,7 @@
 
 #include "checks/executed.h"
 #include "checks/mbarriers.h"
+#include "checks/products.h"
 #include "checks/request.h"
 #include "sim/shared.h"
 
@@ -174,8 +175,10 @@ void end_block(BlockState& state) {
                 free(extras->copies);
             }
             if (extras) free_bulk_state(extras->bulk);
+            if (extras) free_registers(extras->registers);
         }
     }
+    forget_products(state);
     // A later launch may run without checks; its accesses must not be taken for this block's.
     for (unsigned i = 0; i < state.block->thread_count; ++i) state.block->threads[i].checks = nullptr;
     for (unsigned w = 0; w < state.block->warp_count; ++w) state.block->warps[w].checks = nullptr;

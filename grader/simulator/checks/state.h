@@ -42,6 +42,8 @@ struct AsyncCopy {
 };
 
 struct BulkState;
+struct BlockProducts;
+struct WatchedRegisters;
 
 // What a thread has beyond its own epoch; most threads never need it.
 struct ThreadExtras {
@@ -54,7 +56,8 @@ struct ThreadExtras {
     PendingIndex index;
     Growable<AsyncCopy>* copies;
     uint32_t copy_group;
-    BulkState* bulk;  // mbarriers.h
+    BulkState* bulk;              // mbarriers.h
+    WatchedRegisters* registers;  // products.h
     bool has_write;
     bool has_index;
 };
@@ -71,6 +74,7 @@ struct alignas(64) ThreadState {
     ThreadExtras* extras;  // null when there are none
     uint8_t lane;
     bool pending;  // extras->has_write or has_index: to be settled before anything else
+    bool watches;  // extras->registers: local variables of the thread are accumulators
 
     uint32_t time() const { return epoch.time(); }
 };
@@ -109,6 +113,7 @@ struct BlockState {
     bool fenced;                       // a thread has published something since the last barrier
     bool exit_reported;
     const VectorClock* arrivals[named_barriers];  // what those know that have arrived and do not wait
+    BlockProducts* products;                      // products.h
     void* executed;                               // what its threads executed, where that is counted: checks/executed.h
     BlockState* next;
 };
@@ -162,6 +167,7 @@ struct LaunchState {
     uint64_t barriers;
     HashMap<uint64_t> barriers_at;           // by return address
     HashMap<uint64_t> tensor_operations_at;  // by return address
+    HashMap<uint64_t> operand_bytes_at;      // by return address
 };
 
 extern LaunchState the_launch;

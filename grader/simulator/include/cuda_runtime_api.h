@@ -32,6 +32,14 @@ cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) SIM_SYMBOL(cudaDevice
 cudaError_t cudaRuntimeGetVersion(int* version) SIM_SYMBOL(cudaRuntimeGetVersion);
 cudaError_t cudaDriverGetVersion(int* version) SIM_SYMBOL(cudaDriverGetVersion);
 cudaError_t cudaSetDeviceFlags(unsigned int flags) SIM_SYMBOL(cudaSetDeviceFlags);
+// Functions of the driver that are here: cuTensorMapEncodeTiled (cuda.h).
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
+                                    cudaDriverEntryPointQueryResult* status = nullptr)
+    SIM_SYMBOL(cudaGetDriverEntryPoint);
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int version,
+                                             unsigned long long flags,
+                                             cudaDriverEntryPointQueryResult* status = nullptr)
+    SIM_SYMBOL(cudaGetDriverEntryPointByVersion);
 
 // Memory
 cudaError_t cudaFree(void* pointer) SIM_SYMBOL(cudaFree);

@@ -23,6 +23,9 @@ typedef struct CUmemPoolHandle_st* cudaMemPool_t;
 #define cudaCpuDeviceId (-1)
 #define cudaDeviceScheduleAuto 0x00
 #define cudaOccupancyDefault 0x00
+#define cudaEnableDefault 0x0
+#define cudaEnableLegacyStream 0x1
+#define cudaEnablePerThreadDefaultStream 0x2
 
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost = 0,
@@ -51,6 +54,12 @@ enum cudaFuncCache {
 };
 
 enum cudaLimit { cudaLimitStackSize = 0, cudaLimitPrintfFifoSize = 1, cudaLimitMallocHeapSize = 2 };
+
+enum cudaDriverEntryPointQueryResult {
+    cudaDriverEntryPointSuccess = 0,
+    cudaDriverEntryPointSymbolNotFound = 1,
+    cudaDriverEntryPointVersionNotSufficent = 2
+};
 
 enum cudaDeviceAttr {
     cudaDevAttrMaxThreadsPerBlock = 1,

@@ -15,14 +15,24 @@
 
 namespace sim {
 
+namespace {
+
 void perform(const Copy& copy) {
     memcpy(copy.to, copy.from, copy.bytes - copy.zero_fill);
     memset(static_cast<char*>(copy.to) + (copy.bytes - copy.zero_fill), 0, copy.zero_fill);
 }
 
-CopyGroups::~CopyGroups() { free(entries_); }
+void perform(const BulkCopy& copy) { perform_store(copy); }
 
-bool CopyGroups::add(const Copy& copy) {
+}  // namespace
+
+template <typename Copy>
+CopyGroups<Copy>::~CopyGroups() {
+    free(entries_);
+}
+
+template <typename Copy>
+bool CopyGroups<Copy>::add(const Copy& copy) {
     if (count_ == capacity_) {
         unsigned pending = count_ - first_;
         if (first_ > 0) {
@@ -41,19 +51,25 @@ bool CopyGroups::add(const Copy& copy) {
     return true;
 }
 
-void CopyGroups::perform_first() {
+template <typename Copy>
+void CopyGroups<Copy>::perform_first() {
     perform(entries_[first_++].copy);
     ++performed_;
 }
 
-void CopyGroups::wait(unsigned may_pend) {
+template <typename Copy>
+void CopyGroups<Copy>::wait(unsigned may_pend) {
     // Committed groups are 0 .. group_ - 1; all but the youngest few must be complete.
     while (first_ < count_ && entries_[first_].group + may_pend < group_) perform_first();
 }
 
-void CopyGroups::perform_until(uint64_t added) {
+template <typename Copy>
+void CopyGroups<Copy>::perform_until(uint64_t added) {
     while (first_ < count_ && performed_ < added) perform_first();
 }
+
+template class CopyGroups<Copy>;
+template class CopyGroups<BulkCopy>;
 
 [[noreturn]] void out_of_copies(const void* address) {
     raise_fault(events::FaultKind::out_of_memory, 2, nullptr, address, "no memory for pending asynchronous copies");
@@ -104,9 +120,13 @@ void bulk_store(Site site, void* global, const void* shared, uint32_t bytes) {
     Thread* self = enter(CALLER);
     if (!self) return;
     check_bulk_copy(*self, site, shared, global, bytes);
-    Copy copy = {global, shared, bytes, 0};
-    if (checked(*self)) events::bulk_store(*self, copy, self->call_address);
-    if (!copies_of(*self).bulk_stores.add(copy)) out_of_copies(self->call_address);
+    start_store(*self,
+                run_of_bytes(const_cast<char*>(static_cast<const char*>(shared)), static_cast<char*>(global), bytes));
+}
+
+void start_store(Thread& self, const BulkCopy& copy) {
+    if (checked(self)) events::bulk_store(self, copy, self.call_address);
+    if (!copies_of(self).bulk_stores.add(copy)) out_of_copies(self.call_address);
 }
 
 void bulk_commit() {

@@ -10,12 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tensor_map.h"
 #include "thread.h"
 
 namespace sim {
 
 struct Worker;
 
+// cp.async's.
 struct Copy {
     void* to;
     const void* from;
@@ -23,6 +25,8 @@ struct Copy {
     unsigned zero_fill;  // of them, at the end: zeros, not copied
 };
 
+// Of Copy, or of BulkCopy.
+template <typename Copy>
 class CopyGroups {
   public:
     CopyGroups() = default;
@@ -51,8 +55,8 @@ class CopyGroups {
 
 // What a thread has under way.
 struct AsyncCopies {
-    CopyGroups copies;       // cp.async
-    CopyGroups bulk_stores;  // cp.async.bulk from shared to global memory
+    CopyGroups<Copy> copies;           // cp.async
+    CopyGroups<BulkCopy> bulk_stores;  // cp.async.bulk from shared to global memory
 };
 
 // An object of mbarrier.init. PTX: a phase is complete when no arrival is pending and no byte is expected any more.
@@ -70,7 +74,7 @@ struct Mbarrier {
 
 // On its way to an mbarrier: a bulk copy, or the arrival of a thread's earlier cp.async.
 struct MbarrierOperation {
-    Copy copy;
+    BulkCopy copy;
     Mbarrier* barrier;
     Thread* thread;  // that started it, and where
     Site site;
@@ -80,6 +84,11 @@ struct MbarrierOperation {
     uint64_t number;
     MbarrierOperation* next;
 };
+
+// A copy from global memory to shared memory of the running thread's block begins; its bytes arrive at the mbarrier.
+void start_load(Thread& self, Site site, const BulkCopy& copy, const void* mbarrier);
+// A copy to global memory begins, in the bulk group that the running thread is filling.
+void start_store(Thread& self, const BulkCopy& copy);
 
 // Performs operations that are under way until a phase of an mbarrier is complete. False when nothing was under way.
 bool perform_operations(Worker& worker);

@@ -10,10 +10,11 @@
 #include <stdint.h>
 
 #include "sim/atomics.h"
+#include "sim/wgmma.h"
 #include "thread.h"
 
 namespace sim {
-struct Copy;
+struct BulkCopy;
 }
 
 namespace sim::events {
@@ -38,6 +39,22 @@ void syncwarp(Warp& warp, unsigned mask, unsigned participants);
 void warp_collective(Warp& warp, Wait kind, unsigned mask, unsigned participants);
 // A product on the tensor cores, once for its warp: additions and multiplications. `address` is the kernel's return address.
 void tensor_product(Warp& warp, unsigned operations, const void* address);
+// A wgmma of a warpgroup begins; its operands in shared memory may be read from now on.
+struct WarpgroupProduct {
+    Wgmma kind;
+    uint64_t a, b;    // descriptors
+    uint64_t number;  // in its warpgroup, from 1
+    const void* address;
+};
+void product(Warp* warps, const WarpgroupProduct& product);
+// The warp has waited for all products up to this number. Its accumulators are not given back yet.
+void products_done(Warp& warp, uint64_t number);
+void product_fence(Warp& warp);
+// Variables of the thread that are accumulators: before a product takes them, and after their values are there.
+void accumulators_taken(Thread& thread, uint32_t* const* variables, unsigned count);
+void accumulators_given(Thread& thread, uint32_t* const* variables, unsigned count);
+// The block has ended before the warp waited for a product.
+void product_at_exit(Warp& warp, const void* address);
 // All threads of the grid have arrived.
 void grid_sync(Launch& launch);
 
@@ -53,10 +70,10 @@ void async_commit(Thread& thread);
 // The copies that this wait completed, oldest first, are about to be performed.
 void async_wait(Thread& thread, unsigned groups_that_may_be_pending);
 // A bulk copy begins: from shared to global memory in a group of the thread, or the other way, to an mbarrier.
-void bulk_store(Thread& thread, const Copy& copy, const void* address);
+void bulk_store(Thread& thread, const BulkCopy& copy, const void* address);
 void bulk_commit(Thread& thread);
 void bulk_wait(Thread& thread, unsigned groups_that_may_be_pending, bool reads_only);
-void bulk_load(Thread& thread, const Copy& copy, Mbarrier& barrier, uint64_t number, const void* address);
+void bulk_load(Thread& thread, const BulkCopy& copy, Mbarrier& barrier, uint64_t number, const void* address);
 // cp.async.mbarrier.arrive: the thread's earlier cp.async will arrive at the mbarrier.
 void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void* address);
 // An operation with that number has been performed. Not on a fiber of its thread.

@@ -16,6 +16,12 @@ WEAK void barrier_arrive(Thread&, unsigned) {}
 WEAK void syncwarp(Warp&, unsigned, unsigned) {}
 WEAK void warp_collective(Warp&, Wait, unsigned, unsigned) {}
 WEAK void tensor_product(Warp&, unsigned, const void*) {}
+WEAK void product(Warp*, const WarpgroupProduct&) {}
+WEAK void products_done(Warp&, uint64_t) {}
+WEAK void product_fence(Warp&) {}
+WEAK void accumulators_taken(Thread&, uint32_t* const*, unsigned) {}
+WEAK void accumulators_given(Thread&, uint32_t* const*, unsigned) {}
+WEAK void product_at_exit(Warp&, const void*) {}
 WEAK void grid_sync(Launch&) {}
 WEAK void atomic(Thread&, const void*, size_t, AtomicOp, Scope, const void*) {}
 WEAK void atomic_done(Thread&, const void*, size_t, AtomicOp, bool) {}
@@ -23,10 +29,10 @@ WEAK void fence(Thread&, Scope) {}
 WEAK void async_copy(Thread&, void*, const void*, size_t, size_t, const void*) {}
 WEAK void async_commit(Thread&) {}
 WEAK void async_wait(Thread&, unsigned) {}
-WEAK void bulk_store(Thread&, const Copy&, const void*) {}
+WEAK void bulk_store(Thread&, const BulkCopy&, const void*) {}
 WEAK void bulk_commit(Thread&) {}
 WEAK void bulk_wait(Thread&, unsigned, bool) {}
-WEAK void bulk_load(Thread&, const Copy&, Mbarrier&, uint64_t, const void*) {}
+WEAK void bulk_load(Thread&, const BulkCopy&, Mbarrier&, uint64_t, const void*) {}
 WEAK void async_arrive(Thread&, Mbarrier&, uint64_t, const void*) {}
 WEAK void mbarrier_operation_done(Thread&, Mbarrier&, uint64_t) {}
 WEAK void mbarrier_begin(Thread&, Mbarrier&, const void*) {}

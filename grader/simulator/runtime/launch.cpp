@@ -99,6 +99,8 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     grid.id = ++launch_count;
     grid.body = body;
     grid.context = context;
+    grid.parameters = static_cast<const char*>(context);
+    grid.parameter_bytes = config.parameter_bytes;
     grid.block_count = static_cast<uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
     // The attribute limits the dynamic part; with it, static and dynamic together may use all there is.
     bool asked = requested_shared_limit(config.kernel) > 0;

@@ -16,7 +16,6 @@
 
 namespace sim {
 
-void perform(const Copy& copy);
 [[noreturn]] void out_of_copies(const void* address);
 
 namespace {
@@ -96,8 +95,8 @@ void perform_operation(Block& block, const MbarrierOperation& operation) {
         if (barrier.pending == 0) misused(*operation.thread, operation.site, too_many);
         --barrier.pending;
     } else {
-        perform(operation.copy);
-        barrier.bytes -= static_cast<int32_t>(operation.copy.bytes);
+        perform_load(operation.copy);
+        barrier.bytes -= static_cast<int32_t>(operation.copy.bytes());
     }
     if (checked(block)) events::mbarrier_operation_done(*operation.thread, barrier, operation.number);
 }
@@ -257,13 +256,17 @@ void bulk_load(Site site, void* shared, const void* global, uint32_t bytes, void
     if (!self) return;
     enter(*self, site, CALLER);
     check_bulk_copy(*self, site, shared, global, bytes);
-    Mbarrier& barrier = the_mbarrier(*self, site, object);
-    if (bytes > most) misused(*self, site, "an mbarrier counts at most 1,048,575 bytes that have yet to arrive");
-    uint64_t number = ++self->block->operation_count;
-    Copy copy = {shared, global, bytes, 0};
-    MbarrierOperation operation = {copy, &barrier, self, site, self->call_address, false, 0, number, nullptr};
-    if (checked(*self->block)) events::bulk_load(*self, copy, barrier, number, self->call_address);
-    start(*self, operation);
+    char* from = const_cast<char*>(static_cast<const char*>(global));
+    start_load(*self, site, run_of_bytes(static_cast<char*>(shared), from, bytes), object);
+}
+
+void start_load(Thread& self, Site site, const BulkCopy& copy, const void* object) {
+    Mbarrier& barrier = the_mbarrier(self, site, object);
+    if (copy.bytes() > most) misused(self, site, "an mbarrier counts at most 1,048,575 bytes that have yet to arrive");
+    uint64_t number = ++self.block->operation_count;
+    MbarrierOperation operation = {copy, &barrier, &self, site, self.call_address, false, 0, number, nullptr};
+    if (checked(*self.block)) events::bulk_load(self, copy, barrier, number, self.call_address);
+    start(self, operation);
 }
 
 bool perform_operations(Worker& worker) {
@@ -294,7 +297,7 @@ void describe_mbarrier(Thread& thread) {
 void finish_mbarriers(Block& block, bool perform_them) {
     while (MbarrierOperation* operation = block.operations) {
         block.operations = operation->next;
-        if (perform_them && !operation->is_arrival) perform(operation->copy);
+        if (perform_them && !operation->is_arrival) perform_load(operation->copy);
         free(operation);
     }
     while (Mbarrier* barrier = block.mbarriers) {

@@ -11,7 +11,7 @@ namespace sim {
     kill_launch(719);  // cudaErrorLaunchFailure
 }
 
-// cp.async.bulk between shared and global memory.
+// cp.async.bulk and cp.reduce.async.bulk between shared and global memory.
 void check_bulk_copy(Thread& self, Site site, const void* shared, const void* global, uint32_t bytes);
 
 }  // namespace sim

@@ -116,6 +116,7 @@ bool start_next_block(Worker& worker) {
 void end_block(Worker& worker, BlockStorage* block) {
     if (worker.grid->checks_enabled) events::copies_at_exit(*block);
     if (block->mbarriers) finish_mbarriers(*block, true);
+    finish_products(*block);
     for (const Barrier& barrier : block->barriers)
         if (barrier.arrived) forget_arrivals(*block);
     if (worker.grid->checks_enabled) events::block_end(*block);
@@ -424,6 +425,7 @@ void run_blocks(Worker& worker, Grid& grid) {
             if (block->threads[i].async_copies) finish_async_copies(block->threads[i], false);
         }
         if (block->mbarriers) finish_mbarriers(*block, false);
+        finish_products(*block);
         forget_arrivals(*block);
         give_storage(worker, block);
     }

@@ -107,13 +107,15 @@ void complete_after_exit(Block& block, Warp& warp);
 // A block has ended: nobody is at any of its barriers.
 void forget_arrivals(Block& block);
 
-// sim::warp_exchange for functions of libsim that exchange on a kernel's behalf: `address` is the kernel's.
+// sim::warp_exchange for functions of libsim that exchange on a kernel's behalf: `address` is the kernel's. `detail`, below
+// 16, differs where arguments do: the launch ends when lanes with different ones meet.
 void warp_exchange_from(Site site, const char* name, unsigned mask, void* arguments,
-                        void (*finish)(void* const*, unsigned), const void* address);
+                        void (*finish)(void* const*, unsigned), const void* address, unsigned detail = 0);
 
 // The same for the four warps of a warpgroup: arguments[thread] is null for one that takes no part.
 using WarpgroupFinish = void (*)(Warp* first, void* const* arguments);
-void warpgroup_exchange(Site site, const char* name, void* arguments, WarpgroupFinish finish, const void* address);
+void warpgroup_exchange(Site site, const char* name, void* arguments, WarpgroupFinish finish, const void* address,
+                        unsigned detail = 0);
 
 // Gives the lanes that wait at __activemask their result, when no other lane of the warp can run.
 void resolve_active_mask(Warp& warp);
@@ -131,5 +133,7 @@ void unmap_shared_memory(BlockStorage& block);
 void poison_shared_memory(BlockStorage& block);
 
 void finish_async_copies(Thread& thread, bool perform);
+// The block has ended, or its launch: products that nobody has waited for are dropped.
+void finish_products(Block& block);
 
 }  // namespace sim

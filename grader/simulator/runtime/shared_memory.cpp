@@ -20,12 +20,18 @@ constexpr size_t static_region = 256 << 10;  // room for 48 KB of arrays and the
 constexpr size_t dynamic_region = limits::shared_with_attribute + 4096;
 constexpr size_t region = static_region + dynamic_region;
 
-// The addresses of shared memory that PTX sees begin here, so that a null pointer never means an array.
+// The addresses of shared memory that PTX sees begin here, so that a null pointer never means an array. The dynamic buffer
+// comes first: all that a block can use lies within the 18 bits that a matrix descriptor of wgmma has for an address.
 constexpr uint32_t window_start = 1024;
 
 pthread_mutex_t placing = PTHREAD_MUTEX_INITIALIZER;
 
 size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// Where the static region begins in the window: as far behind the dynamic buffer as keeps alignments.
+uint32_t static_window(const Block& block) {
+    return window_start + static_cast<uint32_t>(round_up(block.launch->dynamic_shared_bytes, 1024)) + 1024;
+}
 
 // Gives the array a place for the rest of the launch.
 void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
@@ -121,13 +127,17 @@ bool is_global(const void* generic) {
 
 uint32_t shared_window_offset(const void* generic) {
     if (!is_shared(generic)) return 0;
+    const Block& block = *current_thread->block;
     const char* byte = static_cast<const char*>(generic);
-    return window_start + static_cast<uint32_t>(byte - current_thread->block->shared);
+    if (byte >= block.dynamic_shared) return window_start + static_cast<uint32_t>(byte - block.dynamic_shared);
+    return static_window(block) + static_cast<uint32_t>(byte - block.shared);
 }
 
 void* shared_window_address(uint32_t offset) {
     if (!current_thread || offset < window_start) return nullptr;
-    return current_thread->block->shared + (offset - window_start);
+    const Block& block = *current_thread->block;
+    uint32_t fixed = static_window(block);
+    return offset < fixed ? block.dynamic_shared + (offset - window_start) : block.shared + (offset - fixed);
 }
 
 }  // namespace sim

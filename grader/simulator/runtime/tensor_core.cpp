@@ -5,6 +5,7 @@
 #include "sim/error_codes.h"
 #include "sim/small_float.h"
 #include "sim/warp.h"
+#include "tensor_numbers.h"
 
 #define CALLER __builtin_return_address(0)
 
@@ -26,16 +27,6 @@ void split(uint64_t word, uint32_t* registers) {
 uint64_t join(const uint32_t* registers) { return static_cast<uint64_t>(registers[1]) << 32 | registers[0]; }
 double join_double(const uint32_t* registers) { return bit_cast<double>(join(registers)); }
 
-// Tensor cores truncate an accumulator to a float, instead of rounding it.
-float truncate_to_float(double value) {
-    float rounded = static_cast<float>(value);
-    uint32_t bits = bit_cast<uint32_t>(rounded);
-    double excess = static_cast<double>(rounded) - value;
-    bool too_large = value > 0 ? excess > 0 : excess < 0;
-    if (too_large && (bits & 0x7f800000) != 0x7f800000) bits -= 1;
-    return (bits & 0x7fffffff) > 0x7f800000 ? bit_cast<float>(0x7fffffffu) : bit_cast<float>(bits);
-}
-
 // How a lane's registers hold elements of the operands A and B. `in_register` of them are neighbours along k.
 namespace operands {
 struct f16 {
@@ -52,9 +43,8 @@ struct bf16 {
 };
 struct tf32 {
     static constexpr unsigned in_register = 1;
-    // The 13 lowest bits of the float are not looked at.
     static double get(const uint32_t* registers, unsigned r, unsigned) {
-        return static_cast<double>(bit_cast<float>(registers[r] & 0xffffe000u));
+        return static_cast<double>(decode_tf32(registers[r]));
     }
 };
 struct f64 {

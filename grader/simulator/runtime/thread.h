@@ -21,6 +21,7 @@ struct Launch;
 struct AsyncCopies;
 struct Mbarrier;
 struct MbarrierOperation;
+struct Products;
 
 constexpr unsigned lanes_per_warp = 32;
 constexpr unsigned max_threads_per_block = 1024;
@@ -103,6 +104,7 @@ struct Warp {
     uint64_t tag[lanes_per_warp];       // kind and place: lanes that meet must agree
     uint64_t input[lanes_per_warp];     // of a collective, written by each lane on arrival
     uint64_t output[lanes_per_warp];    // written by the last lane for all
+    Products* products;                 // wgmma that nobody has waited for
     void* checks;
 };
 
@@ -153,6 +155,8 @@ struct Launch {
     size_t static_shared_bytes;  // as far as the arrays are known
     bool cooperative;
     bool checks_enabled;
+    const char* parameters;  // the kernel's; a __grid_constant__ one has its address there
+    size_t parameter_bytes;
     unsigned workers;  // OS threads that run its blocks, at most
     uint64_t id;       // launches are numbered from 1
     int error;         // cudaError_t of the launch, 0 while all is well

@@ -190,11 +190,12 @@ void finish(const Group& group, uint64_t tag) {
 
 // Completes the collective if every lane of its group has come, or has exited.
 inline bool complete(const Group& group, uint64_t tag, Thread* last) {
+    for (const Warp& warp : group)
+        if (group.participants(warp) & ~warp.at_collective) return false;
     uint64_t differences = 0;
     unsigned anyone = 0, other_masks = 0;
     for (Warp& warp : group) {
         unsigned participants = group.participants(warp);
-        if ((warp.at_collective & participants) != participants) return false;
         anyone |= participants;
         for (unsigned rest = participants; rest; rest &= rest - 1) {
             unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
@@ -329,28 +330,29 @@ uint32_t warp_reduce(Site site, Reduce kind, unsigned mask, uint32_t value, bool
 }
 
 void warp_exchange_from(Site site, const char* name, unsigned mask, void* arguments, WarpFinish finish,
-                        const void* address) {
+                        const void* address, unsigned detail) {
     Thread* self = current_thread;
     if (!self) return;
     Warp& warp = *self->warp;
     warp.input[self->lane] = reinterpret_cast<uintptr_t>(arguments);
     warp.output[self->lane] = reinterpret_cast<uintptr_t>(finish);
     self->wait_label = name;
-    meet(*self, Wait::exchange, 0, mask, site, address);
+    meet(*self, Wait::exchange, detail, mask, site, address);
 }
 
 void warp_exchange(Site site, const char* name, unsigned mask, void* arguments, WarpFinish finish) {
     warp_exchange_from(site, name, mask, arguments, finish, CALLER);
 }
 
-void warpgroup_exchange(Site site, const char* name, void* arguments, WarpgroupFinish finish, const void* address) {
+void warpgroup_exchange(Site site, const char* name, void* arguments, WarpgroupFinish finish, const void* address,
+                        unsigned detail) {
     Thread* self = current_thread;
     if (!self) return;
     Warp& warp = *self->warp;
     warp.input[self->lane] = reinterpret_cast<uintptr_t>(arguments);
     warp.output[self->lane] = reinterpret_cast<uintptr_t>(finish);
     self->wait_label = name;
-    meet(*self, Wait::warpgroup, 0, all_lanes, site, address);
+    meet(*self, Wait::warpgroup, detail, all_lanes, site, address);
 }
 
 // Which lanes run together has no answer here, where each lane runs for itself. The most useful one, and what hardware

@@ -114,7 +114,7 @@ template <typename... Parameters, size_t... Index>
 inline void launch_from_pointers(const LaunchConfig& config, const char* name, void (*kernel)(Parameters...),
                                  void** arguments, std::index_sequence<Index...>) {
     launch(
-        config, name, [=](auto... values) __attribute__((no_sanitize("thread"))) { kernel(values...); },
+        config, name, [=](const auto&... values) __attribute__((no_sanitize("thread"))) { kernel(values...); },
         *static_cast<typename std::decay<Parameters>::type*>(arguments[Index])...);
     (void)arguments;
 }

@@ -16,6 +16,7 @@ struct LaunchConfig {
     cudaStream_t stream;
     const void* kernel = nullptr;  // the kernel's address where it is known: finds its cudaFuncSetAttribute
     bool cooperative = false;
+    size_t parameter_bytes = 0;  // of the object that holds the kernel's arguments
 
     LaunchConfig(dim3 grid_, dim3 block_, size_t dynamic_shared_bytes_ = 0, cudaStream_t stream_ = nullptr)
         : grid(grid_), block(block_), dynamic_shared_bytes(dynamic_shared_bytes_), stream(stream_) {}
@@ -49,7 +50,9 @@ inline void launch(const LaunchConfig& config, const char* name, Kernel kernel, 
     body.context = &thread;
     body.clone = [](const void* context) -> void* { return new Thread(*static_cast<const Thread*>(context)); };
     body.destroy = [](void* context) { delete static_cast<Thread*>(context); };
-    run_grid(config, name, body);
+    LaunchConfig sized = config;
+    sized.parameter_bytes = sizeof thread;
+    run_grid(sized, name, body);
 }
 
 }  // namespace sim

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "sim/mbarrier.h"
+#include "sim/tensor_copy.h"
+#include "sim/wgmma.h"
 
 namespace sim {
 namespace ptx {
@@ -62,6 +64,48 @@ SIM_INLINE void cp_async_bulk_store(G global, S shared, In<uint32_t> bytes, In<u
                                     Site site = SIM_CALLER) {
     ::sim::bulk_store(site, Global::pointer(global), Shared::pointer(shared), bytes);
 }
+template <Reduction REDUCTION, ElementType TYPE, typename G, typename S>
+SIM_INLINE void cp_reduce_async_bulk(G global, S shared, In<uint32_t> bytes, In<uint64_t> = 0ull,
+                                     Site site = SIM_CALLER) {
+    ::sim::bulk_reduce(site, Global::pointer(global), Shared::pointer(shared), bytes, REDUCTION, TYPE);
+}
+
+// The {x, y} of a tensor's [map, {x, y}].
+template <unsigned N>
+struct Coordinates {
+    int32_t at[N];
+};
+template <typename... T>
+SIM_INLINE Coordinates<sizeof...(T)> coordinates(T... value) {
+    return {{static_cast<int32_t>(In<uint32_t>(value).value)...}};
+}
+template <unsigned DIMENSIONS, typename S, typename M, unsigned N, typename A>
+SIM_INLINE void cp_async_bulk_tensor_load(S shared, M map, Coordinates<N> box, A mbarrier, In<uint64_t> = 0ull,
+                                          Site site = SIM_CALLER) {
+    static_assert(N == DIMENSIONS, "this tensor copy takes as many coordinates as it has dimensions");
+    ::sim::tensor_load(site, Shared::pointer(shared), Generic::pointer(map), N, box.at, Shared::pointer(mbarrier));
+}
+template <unsigned DIMENSIONS, Reduction REDUCTION, typename M, unsigned N, typename S>
+SIM_INLINE void cp_async_bulk_tensor_store(M map, Coordinates<N> box, S shared, In<uint64_t> = 0ull,
+                                           Site site = SIM_CALLER) {
+    static_assert(N == DIMENSIONS, "this tensor copy takes as many coordinates as it has dimensions");
+    ::sim::tensor_store(site, Generic::pointer(map), N, box.at, Shared::pointer(shared), REDUCTION);
+}
+template <unsigned DIMENSIONS, typename M, unsigned N>
+SIM_INLINE void cp_async_bulk_prefetch_tensor(M map, Coordinates<N>, In<uint64_t> = 0ull, Site site = SIM_CALLER) {
+    static_assert(N == DIMENSIONS, "this tensor copy takes as many coordinates as it has dimensions");
+    ::sim::tensor_prefetch(site, Generic::pointer(map), N);
+}
+template <typename M>
+SIM_INLINE void prefetch_tensormap(M map, Site site = SIM_CALLER) {
+    ::sim::tensor_map_prefetch(site, Generic::pointer(map));
+}
+// What the host has written of a map is seen anyway; the device does not change maps.
+template <typename M>
+SIM_INLINE void fence_proxy_tensormap(M map, In<uint32_t>) {
+    Generic::pointer(map);
+}
+
 SIM_INLINE void cp_async_bulk_commit_group() { ::sim::bulk_commit(); }
 template <bool READS_ONLY>
 SIM_INLINE void cp_async_bulk_wait_group(In<uint32_t> groups) {
@@ -79,6 +123,42 @@ SIM_INLINE void setmaxnreg(Site site = SIM_CALLER) {
                   "setmaxnreg takes a multiple of 8 from 24 to 256");
     ::sim::set_max_registers(site, REGISTERS);
 }
+
+// wgmma.mma_async: scale-d, then a, b and the accumulators, which are variables that the product takes until its group has
+// been waited for. The immediate operands that a form does not have are left out.
+template <unsigned N, Element D, Element A, Element B, bool SATURATES, int SCALE_A = 1, int SCALE_B = 1,
+          int TRANSPOSE_A = 0, int TRANSPOSE_B = 0>
+struct WgmmaForm {
+    static_assert((SCALE_A == 1 || SCALE_A == -1) && (SCALE_B == 1 || SCALE_B == -1),
+                  "imm-scale-a and imm-scale-b of wgmma.mma_async are 1 or -1");
+    static_assert((TRANSPOSE_A == 0 || TRANSPOSE_A == 1) && (TRANSPOSE_B == 0 || TRANSPOSE_B == 1),
+                  "imm-trans-a and imm-trans-b of wgmma.mma_async are 0 or 1");
+
+    static constexpr Wgmma kind(bool a_in_registers) {
+        return {N, D, A, B, a_in_registers, SCALE_A < 0, SCALE_B < 0, TRANSPOSE_A != 0, TRANSPOSE_B != 0, SATURATES};
+    }
+    template <typename... R>
+    static constexpr void check() {
+        static_assert(sizeof...(R) == kind(false).registers(),
+                      "wgmma.mma_async of this shape has another number of accumulators");
+        static_assert(((sizeof(R) == 4) && ...), "an accumulator of wgmma.mma_async is a register of 32 bits");
+    }
+    template <typename... R>
+    static SIM_INLINE void from_shared(Site site, bool adds, In<uint64_t> a, In<uint64_t> b, R&... accumulators) {
+        check<R...>();
+        ::sim::wgmma(site, kind(false), a, 0, b, adds, static_cast<void*>(&accumulators)...);
+    }
+    template <typename... R>
+    static SIM_INLINE void from_registers(Site site, bool adds, In<uint32_t> a0, In<uint32_t> a1, In<uint32_t> a2,
+                                          In<uint32_t> a3, In<uint64_t> b, R&... accumulators) {
+        check<R...>();
+        ::sim::wgmma(site, kind(true), two_words(a0, a1), two_words(a2, a3), b, adds,
+                     static_cast<void*>(&accumulators)...);
+    }
+};
+SIM_INLINE void wgmma_fence(Site site = SIM_CALLER) { ::sim::wgmma_fence(site); }
+SIM_INLINE void wgmma_commit_group(Site site = SIM_CALLER) { ::sim::wgmma_commit(site); }
+SIM_INLINE void wgmma_wait_group(In<uint32_t> groups, Site site = SIM_CALLER) { ::sim::wgmma_wait(site, groups); }
 
 // Hints: they change no value. An address of the wrong kind does not compile.
 template <typename Space, typename A>

@@ -1,0 +1,37 @@
+// y = x w^T on Hopper's tensor cores: the copy engine (TMA) feeds a ring of tiles, two warpgroups multiply.
+//
+//   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "llmk/mbarrier.cuh"
+#include "llmk/mma.cuh"
+#include "llmk/tma.cuh"
+#include "llmk/wgmma.cuh"
+
+// TODO: a kernel, template <typename T>, whose parameters are the tensor maps, const __grid_constant__ CUtensorMap:
+// TODO:   - barriers in shared memory: for each stage of the ring one that the tiles have arrived, one that they were used
+// TODO:   - one thread waits until a stage is empty, expects the bytes of its tiles, and has them copied
+// TODO:   - warpgroups wait until it is full, multiply (four products of 16 for 64 of k), and say so when they are done
+// TODO:   - the accumulators, rounded, go to y: what lies outside is not written
+
+template <typename T>
+static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cudaStream_t stream) {
+    if (rows == 0 || out == 0) return;
+    if (in == 0) {
+        cudaMemsetAsync(y, 0, sizeof(T) * rows * out, stream);
+        return;
+    }
+    // TODO: tensor maps of x, of w and, if the copy engine stores it, of y; then launch.
+}
+
+extern "C" void wgmma_linear_f16(const __half* x, const __half* w, __half* y, int rows, int in, int out,
+                                 cudaStream_t stream) {
+    linear(x, w, y, rows, in, out, stream);
+}
+
+extern "C" void wgmma_linear_bf16(const __nv_bfloat16* x, const __nv_bfloat16* w, __nv_bfloat16* y, int rows, int in,
+                                  int out, cudaStream_t stream) {
+    linear(x, w, y, rows, in, out, stream);
+}

@@ -1,0 +1,120 @@
+// Copies of boxes of a tensor: what PTX demands of their operands. What a box is, tensor_map.h says.
+#include "sim/tensor_copy.h"
+
+#include "async_operations.h"
+#include "fiber.h"
+#include "misuse.h"
+#include "scheduler.h"
+#include "sim/mbarrier.h"
+#include "sim/shared.h"
+
+#define CALLER __builtin_return_address(0)
+
+namespace sim {
+
+namespace {
+
+Thread* enter(Site site, const void* caller) {
+    Thread* self = current_thread;
+    if (!self) return nullptr;
+    self->wait_site = site;
+    self->call_address = caller;
+    return self;
+}
+
+bool is_parameter(const Launch& launch, const void* data) {
+    const char* byte = static_cast<const char*>(data);
+    return byte >= launch.parameters && byte < launch.parameters + launch.parameter_bytes;
+}
+
+TensorMap the_map(Thread& self, Site site, const void* data) {
+    if (!is_parameter(*self.block->launch, data) && !is_global(data)) {
+        misused(self, site,
+                "a tensor map lies in a kernel's parameter that is const __grid_constant__, in a __constant__ variable "
+                "or in global memory");
+    }
+    if (reinterpret_cast<uintptr_t>(data) % 64) misused(self, site, "a tensor map is aligned to 64 bytes");
+    TensorMap map;
+    if (!decode(*static_cast<const CUtensorMap*>(data), &map))
+        misused(self, site, "there is no tensor map that cuTensorMapEncodeTiled has written");
+    return map;
+}
+
+TensorMap map_of(Thread& self, Site site, const void* data, unsigned dimensions) {
+    TensorMap map = the_map(self, site, data);
+    if (map.dimensions != dimensions) {
+        static constexpr const char* said[] = {"the tensor map has 1 dimension", "the tensor map has 2 dimensions",
+                                               "the tensor map has 3 dimensions", "the tensor map has 4 dimensions",
+                                               "the tensor map has 5 dimensions"};
+        misused(self, site, said[map.dimensions - 1]);
+    }
+    return map;
+}
+
+BulkCopy box(Thread& self, Site site, const void* shared, const void* map, unsigned dimensions, const int32_t* at,
+             Reduction reduction) {
+    BulkCopy copy = {
+        const_cast<char*>(static_cast<const char*>(shared)), map_of(self, site, map, dimensions), {}, reduction};
+    for (unsigned d = 0; d < dimensions; ++d) copy.at[d] = at[d];
+    if (!is_shared(shared)) misused(self, site, "the shared memory of a tensor copy is none");
+    if (reinterpret_cast<uintptr_t>(shared) % 128)
+        misused(self, site, "the shared memory of a tensor copy is aligned to 128 bytes");
+    return copy;
+}
+
+// PTX: which reductions there are of which types.
+bool exists(Reduction reduction, ElementType type) {
+    switch (reduction) {
+        case Reduction::none:
+            return true;
+        case Reduction::add:
+            return type != ElementType::u8 && type != ElementType::u16 && type != ElementType::s64;
+        case Reduction::min:
+        case Reduction::max:
+            return type != ElementType::u8 && type != ElementType::u16 && type != ElementType::f32 &&
+                   type != ElementType::f64;
+        case Reduction::inc:
+        case Reduction::dec:
+            return type == ElementType::u32;
+        default:
+            return type >= ElementType::u32 && type <= ElementType::s64;
+    }
+}
+
+}  // namespace
+
+void tensor_load(Site site, void* shared, const void* map, unsigned dimensions, const int32_t* at, void* mbarrier) {
+    Thread* self = enter(site, CALLER);
+    if (!self) return;
+    start_load(*self, site, box(*self, site, shared, map, dimensions, at, Reduction::none), mbarrier);
+}
+
+void tensor_store(Site site, const void* map, unsigned dimensions, const int32_t* at, const void* shared,
+                  Reduction reduction) {
+    Thread* self = enter(site, CALLER);
+    if (!self) return;
+    BulkCopy copy = box(*self, site, shared, map, dimensions, at, reduction);
+    if (!exists(reduction, copy.map.type))
+        misused(*self, site, "cp.reduce.async.bulk.tensor has no such reduction of the elements of this tensor map");
+    start_store(*self, copy);
+}
+
+void tensor_prefetch(Site site, const void* map, unsigned dimensions) {
+    Thread* self = enter(site, CALLER);
+    if (self) map_of(*self, site, map, dimensions);
+}
+
+void tensor_map_prefetch(Site site, const void* map) {
+    Thread* self = enter(site, CALLER);
+    if (self) the_map(*self, site, map);
+}
+
+void bulk_reduce(Site site, void* global, const void* shared, uint32_t bytes, Reduction reduction, ElementType type) {
+    Thread* self = enter(site, CALLER);
+    if (!self) return;
+    check_bulk_copy(*self, site, shared, global, bytes);
+    char* from = const_cast<char*>(static_cast<const char*>(shared));
+    start_store(*self, run_of_bytes(from, static_cast<char*>(global), bytes, type, reduction));
+}
+
+}  // namespace sim

@@ -1,0 +1,193 @@
+// Tensor maps as they are encoded, and boxes as they are moved.
+#include "tensor_map.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "encoded_map.h"
+#include "sim/small_float.h"
+
+namespace sim {
+
+namespace {
+
+// Where a byte of a swizzled box lies: the number of the 16-byte piece within its row of 2, 4 or 8 is XORed with bits of
+// the address from the 128-byte line on. It is the address in shared memory that counts, not the place in the box.
+char* swizzled(char* place, unsigned swizzle) {
+    uintptr_t address = reinterpret_cast<uintptr_t>(place);
+    uintptr_t mask = (uintptr_t(1) << swizzle) - 1;
+    return reinterpret_cast<char*>(address ^ ((address >> 7 & mask) << 4));
+}
+
+// Calls visit(shared, bytes) for where [offset, offset + bytes) of a box lies.
+template <typename Visit>
+void each_place(const BulkCopy& copy, uint32_t offset, uint32_t bytes, Visit visit) {
+    if (!copy.map.swizzle) {
+        visit(copy.shared + offset, bytes);
+        return;
+    }
+    while (bytes > 0) {
+        uint32_t part = 16 - offset % 16 < bytes ? 16 - offset % 16 : bytes;
+        visit(swizzled(copy.shared + offset, copy.map.swizzle), part);
+        offset += part;
+        bytes -= part;
+    }
+}
+
+void fill(const TensorMap& map, char* to, uint32_t bytes) {
+    memset(to, 0, bytes);
+    if (!map.fill_nan) return;
+    unsigned size = bytes_of(map.type);
+    for (uint32_t i = 0; i < bytes; ++i) to[i] = static_cast<char>(i % size == size - 1 ? 0x7f : 0xff);
+}
+
+template <typename T>
+T reduce_number(Reduction reduction, T a, T b) {
+    switch (reduction) {
+        case Reduction::add:
+            return static_cast<T>(a + b);
+        case Reduction::min:
+            return b < a ? b : a;
+        case Reduction::max:
+            return a < b ? b : a;
+        default:
+            return b;
+    }
+}
+
+template <typename Bits>
+Bits reduce_bits(Reduction reduction, Bits a, Bits b) {
+    switch (reduction) {
+        case Reduction::inc:
+            return a >= b ? 0 : a + 1;
+        case Reduction::dec:
+            return a == 0 || a > b ? b : a - 1;
+        case Reduction::bit_and:
+            return a & b;
+        case Reduction::bit_or:
+            return a | b;
+        default:
+            return a ^ b;
+    }
+}
+
+// A sum of two 16-bit floats that is rounded to float first is rounded to them as the exact one would be. A minimum or
+// maximum takes the number where the other is NaN.
+template <typename Format>
+uint16_t reduce_half(Reduction reduction, uint16_t a, uint16_t b) {
+    float x = Format::decode(a), y = Format::decode(b);
+    if (reduction == Reduction::add) return Format::encode(x + y);
+    if (isnan(x)) return b;
+    if (isnan(y)) return a;
+    return reduction == Reduction::min ? (y < x ? b : a) : (x < y ? b : a);
+}
+
+// Other blocks may reduce into the same element.
+template <typename Bits, typename Function>
+void update(char* global, const char* shared, Function function) {
+    Bits operand, before;
+    memcpy(&operand, shared, sizeof operand);
+    auto* place = reinterpret_cast<Bits*>(global);
+    __atomic_load(place, &before, __ATOMIC_RELAXED);
+    Bits after = function(before, operand);
+    while (!__atomic_compare_exchange(place, &before, &after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        after = function(before, operand);
+}
+
+template <typename Number, typename Bits>
+void update_number(Reduction reduction, char* global, const char* shared) {
+    update<Bits>(global, shared, [reduction](Bits a, Bits b) {
+        if (reduction > Reduction::max) return reduce_bits(reduction, a, b);
+        return bit_cast<Bits>(reduce_number(reduction, bit_cast<Number>(a), bit_cast<Number>(b)));
+    });
+}
+
+void reduce_element(ElementType type, Reduction reduction, char* global, const char* shared) {
+    switch (type) {
+        case ElementType::u32:
+            return update_number<uint32_t, uint32_t>(reduction, global, shared);
+        case ElementType::s32:
+            return update_number<int32_t, uint32_t>(reduction, global, shared);
+        case ElementType::u64:
+            return update_number<uint64_t, uint64_t>(reduction, global, shared);
+        case ElementType::s64:
+            return update_number<int64_t, uint64_t>(reduction, global, shared);
+        case ElementType::f32:
+            return update_number<float, uint32_t>(reduction, global, shared);
+        case ElementType::f64:
+            return update_number<double, uint64_t>(reduction, global, shared);
+        case ElementType::f16:
+            return update<uint16_t>(global, shared,
+                                    [=](uint16_t a, uint16_t b) { return reduce_half<F16>(reduction, a, b); });
+        case ElementType::bf16:
+            return update<uint16_t>(global, shared,
+                                    [=](uint16_t a, uint16_t b) { return reduce_half<BF16>(reduction, a, b); });
+        default:
+            return;
+    }
+}
+
+}  // namespace
+
+bool decode(const CUtensorMap& encoded, TensorMap* map) {
+    EncodedMap e;
+    memcpy(&e, &encoded, sizeof e);
+    if (e.checksum != checksum(e)) return false;
+    *map = {};
+    map->address = reinterpret_cast<char*>(static_cast<uintptr_t>(e.address));
+    map->dimensions = e.dimensions;
+    map->type = static_cast<ElementType>(e.type);
+    map->swizzle = e.swizzle;
+    map->fill_nan = e.fill_nan;
+    for (unsigned d = 0; d < e.dimensions; ++d) {
+        map->size[d] = uint64_t(e.last[d]) + 1;
+        map->stride[d] = d ? e.stride[d - 1] : bytes_of(map->type);
+        map->step[d] = d ? e.step[d] : 1;
+        map->box[d] = (e.box[d] + map->step[d] - 1) / map->step[d];
+    }
+    return true;
+}
+
+BulkCopy run_of_bytes(char* shared, char* global, uint32_t bytes, ElementType type, Reduction reduction) {
+    BulkCopy copy = {};
+    copy.shared = shared;
+    copy.map.address = global;
+    copy.map.dimensions = 1;
+    copy.map.type = type;
+    copy.map.stride[0] = bytes_of(type);
+    copy.map.size[0] = copy.map.box[0] = bytes / bytes_of(type);
+    copy.map.step[0] = 1;
+    copy.reduction = reduction;
+    return copy;
+}
+
+void perform_load(const BulkCopy& copy) {
+    each_row(copy, [&copy](bool inside, uint32_t offset, const char* global, uint32_t bytes) {
+        each_place(copy, offset, bytes, [&](char* shared, uint32_t part) {
+            if (!inside) {
+                fill(copy.map, shared, part);
+                return;
+            }
+            memcpy(shared, global, part);
+            global += part;
+        });
+    });
+}
+
+void perform_store(const BulkCopy& copy) {
+    unsigned size = bytes_of(copy.map.type);
+    each_row(copy, [&](bool inside, uint32_t offset, char* global, uint32_t bytes) {
+        if (!inside) return;
+        each_place(copy, offset, bytes, [&](const char* shared, uint32_t part) {
+            if (copy.reduction == Reduction::none) {
+                memcpy(global, shared, part);
+            } else {
+                for (uint32_t i = 0; i < part; i += size)
+                    reduce_element(copy.map.type, copy.reduction, global + i, shared + i);
+            }
+            global += part;
+        });
+    });
+}
+
+}  // namespace sim

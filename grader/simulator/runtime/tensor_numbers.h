@@ -1,0 +1,31 @@
+// How tensor cores read and write numbers.
+#pragma once
+
+#include "sim/small_float.h"
+
+namespace sim {
+
+// Tensor cores truncate an accumulator to a float, instead of rounding it.
+inline float truncate_to_float(double value) {
+    float rounded = static_cast<float>(value);
+    uint32_t bits = bit_cast<uint32_t>(rounded);
+    double excess = static_cast<double>(rounded) - value;
+    bool too_large = value > 0 ? excess > 0 : excess < 0;
+    if (too_large && (bits & 0x7f800000) != 0x7f800000) bits -= 1;
+    return (bits & 0x7fffffff) > 0x7f800000 ? bit_cast<float>(0x7fffffffu) : bit_cast<float>(bits);
+}
+
+// The 13 lowest bits of the float are not looked at.
+inline float decode_tf32(uint32_t bits) { return bit_cast<float>(bits & 0xffffe000u); }
+
+// 1 sign, 4 exponent and 3 mantissa bits, bias 7; no infinity, and one NaN of each sign.
+inline float decode_e4m3(uint8_t bits) {
+    uint32_t magnitude = bits & 0x7fu, sign = (bits & 0x80u) << 24;
+    if (magnitude == 0x7f) return bit_cast<float>(0x7fffffffu);
+    // As a float the same bits are 2^120 times too small, subnormals included.
+    return bit_cast<float>(bit_cast<uint32_t>(bit_cast<float>(magnitude << 20) * 0x1p120f) | sign);
+}
+// The upper half of a half.
+inline float decode_e5m2(uint8_t bits) { return F16::decode(static_cast<uint16_t>(bits << 8)); }
+
+}  // namespace sim

@@ -1,0 +1,323 @@
+// wgmma: products begin when the four warps of a warpgroup have met, and are complete when a warp has waited for them.
+#include "sim/wgmma.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "misuse.h"
+#include "products.h"
+#include "scheduler.h"
+#include "sim/error_codes.h"
+#include "sim/small_float.h"
+
+#define CALLER __builtin_return_address(0)
+
+namespace sim {
+
+namespace {
+
+// What a product leaves in its accumulators: a NaN that any arithmetic changes (a signalling one), as a float, and in both
+// halves of a pair of 16-bit numbers.
+constexpr uint32_t taken = 0x7fa07da5;
+
+// So that lanes of setmaxnreg or mma.sync are not taken for lanes of these.
+constexpr unsigned product_detail = 1, step_detail = 2;
+
+struct Operands {
+    Wgmma kind;
+    uint64_t a01, a23, b;
+    bool adds;
+    Site site;
+    uint32_t* variables[most_registers];
+};
+
+bool same(const Wgmma& x, const Wgmma& y) { return x.n == y.n && x.d == y.d; }
+
+[[noreturn]] void out_of_memory(const void* address) {
+    raise_fault(events::FaultKind::out_of_memory, cudaErrorMemoryAllocation, nullptr, address,
+                "no memory for products under way");
+}
+
+// A T, from a list of used ones if that has any.
+template <typename T>
+T* take(T*& unused, const void* address) {
+    T* one = unused;
+    if (one)
+        unused = one->next;
+    else
+        one = static_cast<T*>(malloc(sizeof(T)));
+    if (!one) out_of_memory(address);
+    return one;
+}
+
+template <typename T>
+void free_list(T*& list) {
+    while (T* first = list) {
+        list = first->next;
+        free(first);
+    }
+}
+
+Products& products_of(Warp& warp, const void* address) {
+    if (warp.products) return *warp.products;
+    warp.products = static_cast<Products*>(calloc(1, sizeof(Products)));
+    if (!warp.products) out_of_memory(address);
+    warp.products->end = &warp.products->oldest;
+    return *warp.products;
+}
+
+DecodedB& decoded_of(Warp& warp, const void* address) {
+    Products& first = products_of(warp.block->warps[warp.index / warps_per_group * warps_per_group], address);
+    if (!first.decoded) first.decoded = make_decoded();
+    if (!first.decoded) out_of_memory(address);
+    return *first.decoded;
+}
+
+// Calls visit(variables, values) for what each lane holds of a tile: row lane / 4 and 8 below it, columns 2 (lane % 4) and
+// the next of each 8. An f16 accumulator is half a register.
+template <typename F>
+void each_lane(Tile& tile, F visit) {
+    uint32_t* values[2 * most_registers];
+    for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
+        unsigned count = 0;
+        for (unsigned column = lane % 4 * 2; column < tile.kind.n; column += 8) {
+            for (unsigned half = 0; half < 2; ++half) {
+                values[count++] = &tile.value[lane / 4 + 8 * half][column];
+                values[count++] = &tile.value[lane / 4 + 8 * half][column + 1];
+            }
+        }
+        visit(lane, values, count);
+    }
+}
+
+// Reads the accumulators, and marks them as taken.
+void take_accumulators(Tile& tile) {
+    bool halves = tile.kind.d == Element::f16;
+    each_lane(tile, [&](unsigned lane, uint32_t* const* values, unsigned count) {
+        uint32_t* const* variables = tile.variables[lane];
+        for (unsigned i = 0; i < count; ++i) {
+            uint32_t bits = *variables[halves ? i / 2 : i];
+            *values[i] = halves ? bit_cast<uint32_t>(F16::decode(static_cast<uint16_t>(bits >> (16 * (i % 2))))) : bits;
+        }
+        for (unsigned i = 0; i < tile.kind.registers(); ++i) *variables[i] = taken;
+    });
+}
+
+// Whether a variable is still there: if it is on the thread's stack, its function has not returned.
+bool is_alive(const Thread& thread, const void* variable) {
+    auto* byte = static_cast<const char*>(variable);
+    if (byte < thread.fiber->low || byte >= thread.fiber->top) return true;
+    auto* end = static_cast<const char*>(&thread == current_thread ? __builtin_frame_address(0) : thread.stack_pointer);
+    return byte >= end || end >= thread.fiber->top;  // a context that is kept elsewhere says nothing
+}
+
+// Gives the accumulators back with their new values, if they are still there and as they were left.
+void give_accumulators(Tile& tile, Warp& warp) {
+    bool halves = tile.kind.d == Element::f16;
+    each_lane(tile, [&](unsigned lane, uint32_t* const* values, unsigned count) {
+        uint32_t* const* variables = tile.variables[lane];
+        Thread& thread = warp.threads[lane];
+        for (unsigned i = 0; i < tile.kind.registers(); ++i) {
+            if (is_alive(thread, variables[i]) && *variables[i] == taken) continue;
+            misused(thread, thread.wait_site,
+                    "accumulators of a wgmma were written, or ceased to exist, before wgmma.wait_group");
+        }
+        for (unsigned i = 0; i < count; ++i) {
+            if (!halves)
+                *variables[i] = *values[i];
+            else if (i % 2 == 0)
+                *variables[i / 2] = static_cast<uint32_t>(F16::encode(bit_cast<float>(*values[i + 1]))) << 16 |
+                                    F16::encode(bit_cast<float>(*values[i]));
+        }
+        if (warp.block->launch->checks_enabled) events::accumulators_given(thread, variables, tile.kind.registers());
+    });
+}
+
+// The tile with the accumulators of all lanes: one under way, which this product follows, or a new one.
+Tile* tile_of(Products& products, Warp& warp, Operands* const* lanes) {
+    const Wgmma& kind = lanes[0]->kind;
+    size_t bytes = kind.registers() * sizeof(uint32_t*);
+    for (Tile* tile = products.tiles; tile; tile = tile->next) {
+        bool equal = same(tile->kind, kind);
+        for (unsigned lane = 0; lane < lanes_per_warp && equal; ++lane)
+            equal = memcmp(tile->variables[lane], lanes[lane]->variables, bytes) == 0;
+        if (equal) return tile;
+        for (unsigned i = 0; i < kind.registers(); ++i) {
+            for (unsigned j = 0; j < tile->kind.registers(); ++j) {
+                if (lanes[0]->variables[i] != tile->variables[0][j]) continue;
+                misused(warp.threads[0], lanes[0]->site,
+                        "wgmma uses accumulators of one under way that has another shape or other accumulators: "
+                        "wgmma.wait_group must stand between them");
+            }
+        }
+    }
+    Tile* tile = take(products.free_tiles, warp.threads[0].call_address);
+    tile->kind = kind;
+    tile->products = 0;
+    for (unsigned lane = 0; lane < lanes_per_warp; ++lane) memcpy(tile->variables[lane], lanes[lane]->variables, bytes);
+    tile->next = products.tiles;
+    products.tiles = tile;
+    take_accumulators(*tile);
+    return tile;
+}
+
+void begin(Warp& warp, Operands* const* lanes) {
+    const void* address = warp.threads[0].call_address;
+    Products& products = products_of(warp, address);
+    Tile* tile = tile_of(products, warp, lanes);
+    Product* product = take(products.free_products, address);
+    const Operands& first = *lanes[0];
+    product->kind = first.kind;
+    product->a = first.a01;
+    product->b = first.b;
+    for (unsigned lane = 0; lane < lanes_per_warp && first.kind.a_in_registers; ++lane) {
+        const uint64_t words[] = {lanes[lane]->a01, lanes[lane]->a23};
+        memcpy(product->a_registers[lane], words, sizeof words);
+    }
+    product->adds = first.adds;
+    product->tile = tile;
+    ++tile->products;
+    product->group = products.group;
+    product->number = ++products.number;
+    product->address = address;
+    product->next = nullptr;
+    *products.end = product;
+    products.end = &product->next;
+}
+
+// All have met.
+void begin_all(Warp* warps, void* const* arguments) {
+    auto* lanes = reinterpret_cast<Operands* const*>(arguments);
+    const Operands* first = nullptr;
+    bool missing = false;
+    for (unsigned i = 0; i < warps_per_group * lanes_per_warp; ++i) {
+        if (!lanes[i])
+            missing = true;
+        else if (!first)
+            first = lanes[i];
+    }
+    Thread& example = *current_thread;
+    if (missing)
+        misused(example, first->site, "wgmma.mma_async needs all 128 threads of a warpgroup: some have exited");
+    for (unsigned i = 1; i < warps_per_group * lanes_per_warp; ++i) {
+        bool descriptors = lanes[i]->b == first->b && (first->kind.a_in_registers || lanes[i]->a01 == first->a01);
+        if (descriptors && lanes[i]->adds == first->adds) continue;
+        misused(warps[i / lanes_per_warp].threads[i % lanes_per_warp], first->site,
+                descriptors ? "the threads of a warpgroup give wgmma.mma_async different values of scale-d"
+                            : "the threads of a warpgroup give wgmma.mma_async different matrix descriptors");
+    }
+    bool checked = warps->block->launch->checks_enabled;
+    if (checked) {
+        for (unsigned i = 0; i < warps_per_group * lanes_per_warp; ++i) {
+            Thread& thread = warps[i / lanes_per_warp].threads[i % lanes_per_warp];
+            events::accumulators_taken(thread, lanes[i]->variables, first->kind.registers());
+        }
+    }
+    for (unsigned w = 0; w < warps_per_group; ++w) begin(warps[w], lanes + w * lanes_per_warp);
+    if (checked) {
+        uint64_t number = warps->products->number;
+        events::product(warps, {first->kind, first->a01, first->b, number, warps->threads[0].call_address});
+    }
+}
+
+void wait(Warp& warp, unsigned may_pend) {
+    Products& products = products_of(warp, warp.threads[0].call_address);
+    uint64_t done = 0;
+    while (Product* product = products.oldest) {
+        if (product->group + may_pend >= products.group) break;
+        perform(*product, warp.index % warps_per_group, decoded_of(warp, product->address));
+        done = product->number;
+        --product->tile->products;
+        products.oldest = product->next;
+        if (!products.oldest) products.end = &products.oldest;
+        product->next = products.free_products;
+        products.free_products = product;
+    }
+    if (done && warp.block->launch->checks_enabled) events::products_done(warp, done);
+    for (Tile** link = &products.tiles; Tile* tile = *link;) {
+        if (tile->products) {
+            link = &tile->next;
+            continue;
+        }
+        *link = tile->next;
+        tile->next = products.free_tiles;
+        products.free_tiles = tile;
+        give_accumulators(*tile, warp);
+    }
+}
+
+struct Step {
+    enum { fence, commit, wait } kind;
+    unsigned groups;
+};
+
+void make_step(void* const* arguments, unsigned participants) {
+    Warp& warp = *current_thread->warp;
+    const Step& step = *static_cast<const Step*>(arguments[__builtin_ctz(participants)]);
+    if (participants != ~0u) {
+        misused(*current_thread, current_thread->wait_site,
+                "wgmma.fence, commit_group and wait_group need all 32 threads of a warp: some have exited");
+    }
+    switch (step.kind) {
+        case Step::fence:
+            if (warp.block->launch->checks_enabled) events::product_fence(warp);
+            break;
+        case Step::commit:
+            ++products_of(warp, warp.threads[0].call_address).group;
+            break;
+        case Step::wait:
+            wait(warp, step.groups);
+            break;
+    }
+}
+
+}  // namespace
+
+void wgmma(Site site, Wgmma kind, uint64_t a01, uint64_t a23, uint64_t b, int adds, ...) {
+    Thread* self = current_thread;
+    if (!self) return;
+    self->call_address = CALLER;
+    constexpr unsigned threads = warps_per_group * lanes_per_warp;
+    if ((self->linear / threads + 1) * threads > self->block->thread_count)
+        misused(*self, site, "wgmma.mma_async needs a whole warpgroup, and the block has no 128 threads for this one");
+    Operands operands;
+    operands.kind = kind;
+    operands.a01 = a01;
+    operands.a23 = a23;
+    operands.b = b;
+    operands.adds = adds != 0;
+    operands.site = site;
+    va_list variables;
+    va_start(variables, adds);
+    for (unsigned i = 0; i < kind.registers(); ++i) operands.variables[i] = va_arg(variables, uint32_t*);
+    va_end(variables);
+    warpgroup_exchange(site, "wgmma.mma_async", &operands, begin_all, self->call_address, product_detail);
+}
+
+namespace {
+void step(Site site, const char* name, Step what, const void* caller) {
+    warp_exchange_from(site, name, ~0u, &what, make_step, caller, step_detail);
+}
+}  // namespace
+
+void wgmma_fence(Site site) { step(site, "wgmma.fence", {Step::fence, 0}, CALLER); }
+void wgmma_commit(Site site) { step(site, "wgmma.commit_group", {Step::commit, 0}, CALLER); }
+void wgmma_wait(Site site, unsigned groups) { step(site, "wgmma.wait_group", {Step::wait, groups}, CALLER); }
+
+void finish_products(Block& block) {
+    for (unsigned w = 0; w < block.warp_count; ++w) {
+        Products* products = block.warps[w].products;
+        if (!products) continue;
+        if (block.live == 0 && block.launch->checks_enabled && products->oldest)
+            events::product_at_exit(block.warps[w], products->oldest->address);
+        free_list(products->oldest);
+        free_list(products->free_products);
+        free_list(products->tiles);
+        free_list(products->free_tiles);
+        free(products->decoded);
+        free(products);
+        block.warps[w].products = nullptr;
+    }
+}
+
+}  // namespace sim

@@ -1,0 +1,242 @@
+// The arithmetic of wgmma: as that of mma.sync (tensor_core.cpp), 16 rows and up to 256 columns at a time. Products and their
+// sums are exact or nearly so, in double precision; what is added to the accumulator is truncated once, for each instruction.
+#include <stdlib.h>
+#include <string.h>
+
+#include "matrix_descriptor.h"
+#include "products.h"
+#include "sim/shared.h"
+#include "tensor_numbers.h"
+
+namespace sim {
+
+namespace {
+
+constexpr unsigned most_k = 32, piece_bytes = 16, block_columns = 8;
+
+// An operand as it lies in shared memory: core matrices of 8 pieces, two along k for each 8 rows (or columns).
+struct Pieces {
+    uint8_t bytes[most_columns / 8 * 2][8][piece_bytes];
+};
+
+void gather(const MatrixDescriptor& descriptor, bool mn_major, unsigned first_group, unsigned groups, Pieces& pieces) {
+    for (unsigned group = 0; group < groups; ++group) {
+        for (unsigned k = 0; k < 2; ++k) {
+            for (unsigned i = 0; i < 8; ++i) {
+                uint32_t address = descriptor.piece(mn_major, first_group + group, k, i);
+                const void* from = shared_window_address(address);
+                if (from)
+                    memcpy(pieces.bytes[2 * group + k][i], from, piece_bytes);
+                else
+                    memset(pieces.bytes[2 * group + k][i], 0xff, piece_bytes);
+            }
+        }
+    }
+}
+
+// Element e of a piece.
+template <Element TYPE>
+double decode(const uint8_t* piece, unsigned e) {
+    uint16_t half;
+    uint32_t word;
+    switch (TYPE) {
+        case Element::f16:
+            memcpy(&half, piece + 2 * e, 2);
+            return static_cast<double>(F16::decode(half));
+        case Element::bf16:
+            memcpy(&half, piece + 2 * e, 2);
+            return static_cast<double>(BF16::decode(half));
+        case Element::tf32:
+            memcpy(&word, piece + 4 * e, 4);
+            return static_cast<double>(decode_tf32(word));
+        case Element::e4m3:
+            return static_cast<double>(decode_e4m3(piece[e]));
+        case Element::e5m2:
+            return static_cast<double>(decode_e5m2(piece[e]));
+        case Element::s8:
+            return static_cast<int8_t>(piece[e]);
+        default:
+            return piece[e];
+    }
+}
+
+// Calls put(row or column, k, number) for all elements of so many groups of 8.
+template <Element TYPE, typename F>
+void decode_all(const Pieces& pieces, bool mn_major, unsigned groups, F put) {
+    constexpr unsigned each = TYPE == Element::tf32 ? 4 : TYPE == Element::f16 || TYPE == Element::bf16 ? 8 : 16;
+    for (unsigned matrix = 0; matrix < 2 * groups; ++matrix) {
+        for (unsigned i = 0; i < 8; ++i) {
+            const uint8_t* piece = pieces.bytes[matrix][i];
+            unsigned mn = matrix / 2 * 8, k = matrix % 2;
+            for (unsigned e = 0; e < each; ++e) {
+                double number = decode<TYPE>(piece, e);
+                if (mn_major)
+                    put(mn + e, 8 * k + i, number);
+                else
+                    put(mn + i, each * k + e, number);
+            }
+        }
+    }
+}
+
+template <typename F>
+void decode_as(Element type, const Pieces& pieces, bool mn_major, unsigned groups, F put) {
+    switch (type) {
+        case Element::f16:
+            return decode_all<Element::f16>(pieces, mn_major, groups, put);
+        case Element::bf16:
+            return decode_all<Element::bf16>(pieces, mn_major, groups, put);
+        case Element::tf32:
+            return decode_all<Element::tf32>(pieces, mn_major, groups, put);
+        case Element::e4m3:
+            return decode_all<Element::e4m3>(pieces, mn_major, groups, put);
+        case Element::e5m2:
+            return decode_all<Element::e5m2>(pieces, mn_major, groups, put);
+        case Element::s8:
+            return decode_all<Element::s8>(pieces, mn_major, groups, put);
+        default:
+            return decode_all<Element::u8>(pieces, mn_major, groups, put);
+    }
+}
+
+}  // namespace
+
+// B in numbers, [block of 8 columns][k][column], and what it was made from: the four warps of a warpgroup have the same.
+struct DecodedB {
+    alignas(16) double number[most_columns / block_columns][most_k][block_columns];
+    Pieces pieces, next;
+    Element type;
+    bool mn_major, negated;
+    unsigned groups;
+};
+
+DecodedB* make_decoded() { return static_cast<DecodedB*>(calloc(1, sizeof(DecodedB))); }
+
+namespace {
+
+void decode_b(const Product& product, DecodedB& decoded) {
+    Pieces& pieces = decoded.next;
+    const Wgmma& kind = product.kind;
+    unsigned groups = kind.n / 8u;
+    gather(MatrixDescriptor(product.b), kind.transpose_b, 0, groups, pieces);
+    size_t bytes = groups * sizeof pieces.bytes[0] * 2;
+    bool same = decoded.groups == groups && decoded.type == kind.b && decoded.mn_major == kind.transpose_b &&
+                decoded.negated == kind.negate_b && memcmp(&decoded.pieces, &pieces, bytes) == 0;
+    if (same) return;
+    memcpy(&decoded.pieces, &pieces, bytes);
+    decoded.groups = groups;
+    decoded.type = kind.b;
+    decoded.mn_major = kind.transpose_b;
+    decoded.negated = kind.negate_b;
+    double sign = kind.negate_b ? -1 : 1;
+    decode_as(kind.b, pieces, kind.transpose_b, groups, [&](unsigned column, unsigned k, double number) {
+        decoded.number[column / block_columns][k][column % block_columns] = sign * number;
+    });
+}
+
+void decode_a(const Product& product, unsigned warp, double (*a)[most_k]) {
+    const Wgmma& kind = product.kind;
+    Pieces pieces;
+    if (kind.a_in_registers) {
+        // Lane i holds words of 4 bytes: i % 4 of the first piece of row i / 4, of the row 8 below, and of their second pieces.
+        for (unsigned lane = 0; lane < lanes_per_warp; ++lane)
+            for (unsigned r = 0; r < 4; ++r)
+                memcpy(&pieces.bytes[r % 2 * 2 + r / 2][lane / 4][lane % 4 * 4], &product.a_registers[lane][r], 4);
+    } else {
+        gather(MatrixDescriptor(product.a), kind.transpose_a, 2 * warp, 2, pieces);
+    }
+    double sign = kind.negate_a ? -1 : 1;
+    decode_as(kind.a, pieces, !kind.a_in_registers && kind.transpose_a, 2,
+              [&](unsigned row, unsigned k, double number) { a[row][k] = sign * number; });
+}
+
+// sum [2][8] = a [2, k] b [k, 8], each from the first k to the last.
+typedef double Pair __attribute__((vector_size(16)));
+inline void multiply_block(const double* a0, const double* a1, const double (*b)[block_columns], unsigned k,
+                           double (*sum)[block_columns]) {
+    Pair s00 = {}, s01 = {}, s02 = {}, s03 = {}, s10 = {}, s11 = {}, s12 = {}, s13 = {};
+    for (unsigned i = 0; i < k; ++i) {
+        auto* row = reinterpret_cast<const Pair*>(b[i]);
+        Pair x = {a0[i], a0[i]}, y = {a1[i], a1[i]};
+        s00 += x * row[0];
+        s01 += x * row[1];
+        s02 += x * row[2];
+        s03 += x * row[3];
+        s10 += y * row[0];
+        s11 += y * row[1];
+        s12 += y * row[2];
+        s13 += y * row[3];
+    }
+    const Pair all[] = {s00, s01, s02, s03, s10, s11, s12, s13};
+    memcpy(sum, all, sizeof all);
+}
+
+// The same as truncate_to_float, of which this is the usual case: far from the ends of a float's range.
+inline uint32_t truncated(double value) {
+    uint64_t bits = bit_cast<uint64_t>(value);
+    unsigned exponent = static_cast<unsigned>(bits >> 52 & 0x7ff);
+    if (__builtin_expect(exponent - (1023 - 126) > 252, false)) {
+        return bits << 1 ? bit_cast<uint32_t>(truncate_to_float(value)) : static_cast<uint32_t>(bits >> 32);
+    }
+    return bit_cast<uint32_t>(static_cast<float>(bit_cast<double>(bits & ~uint64_t(0x1fffffff))));
+}
+
+// What becomes of an accumulator: `old` is 0 where the product is not added.
+struct AddF32 {
+    uint32_t operator()(uint32_t old, double sum) const {
+        return truncated(sum + static_cast<double>(bit_cast<float>(old)));
+    }
+};
+struct AddF16 {
+    uint32_t operator()(uint32_t old, double sum) const {
+        double value = sum + static_cast<double>(bit_cast<float>(old));
+        return bit_cast<uint32_t>(F16::decode(small_from_double<F16>(value)));
+    }
+};
+// Sums of 32 products of 8 bits are exact.
+struct AddS32 {
+    uint32_t operator()(uint32_t old, double sum) const {
+        return static_cast<uint32_t>(static_cast<int32_t>(sum)) + old;  // wraps
+    }
+};
+struct AddAndSaturate {
+    uint32_t operator()(uint32_t old, double sum) const {
+        double value = sum + static_cast<int32_t>(old);
+        if (value > 2147483647.0) return 0x7fffffffu;
+        if (value < -2147483648.0) return 0x80000000u;
+        return static_cast<uint32_t>(static_cast<int32_t>(value));
+    }
+};
+
+template <typename F>
+void multiply(const Product& product, unsigned warp, DecodedB& b, F added) {
+    const Wgmma& kind = product.kind;
+    alignas(16) double a[warp_rows][most_k], sum[2][block_columns];
+    decode_a(product, warp, a);
+    decode_b(product, b);
+    for (unsigned block = 0; block < kind.n / block_columns; ++block) {
+        for (unsigned row = 0; row < warp_rows; row += 2) {
+            multiply_block(a[row], a[row + 1], b.number[block], kind.k(), sum);
+            for (unsigned h = 0; h < 2; ++h) {
+                uint32_t* value = &product.tile->value[row + h][block * block_columns];
+                for (unsigned c = 0; c < block_columns; ++c) value[c] = added(product.adds ? value[c] : 0, sum[h][c]);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+void perform(const Product& product, unsigned warp, DecodedB& decoded) {
+    switch (product.kind.d) {
+        case Element::f16:
+            return multiply(product, warp, decoded, AddF16());
+        case Element::s32:
+            if (product.kind.saturate) return multiply(product, warp, decoded, AddAndSaturate());
+            return multiply(product, warp, decoded, AddS32());
+        default:
+            return multiply(product, warp, decoded, AddF32());
+    }
+}
+
+}  // namespace sim

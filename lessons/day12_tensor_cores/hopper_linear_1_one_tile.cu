@@ -1,0 +1,68 @@
+// y = x w^T by wgmma, the plain way: a warpgroup owns 64 x 128 of y, and for each 64 of k it has two tiles copied, waits for
+// them, multiplies, and waits for the product.
+//
+//   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include "llmk/mbarrier.cuh"
+#include "llmk/tma.cuh"
+#include "llmk/wgmma.cuh"
+
+constexpr int kRows = 64, kColumns = 128, kDepth = 64;
+constexpr int kTileBytes = 2 * kDepth * (kRows + kColumns);
+
+__global__ void __launch_bounds__(128)
+    linear_kernel(const __grid_constant__ CUtensorMap x_map, const __grid_constant__ CUtensorMap w_map,
+                  __nv_bfloat16* y, int rows, int in, int out) {
+    __shared__ __align__(1024) unsigned char tiles[kTileBytes];  // [kRows][kDepth] of x, then [kColumns][kDepth] of w
+    __shared__ uint64_t arrived;
+    unsigned char* w_tile = tiles + 2 * kDepth * kRows;
+    const int row0 = blockIdx.y * kRows, column0 = blockIdx.x * kColumns;
+    if (threadIdx.x == 0) {
+        llmk::make_barrier(&arrived, 1);
+        llmk::fence_barriers();
+    }
+    __syncthreads();
+
+    float sums[kColumns / 2];
+    for (int k = 0; k < in; k += kDepth) {
+        if (threadIdx.x == 0) {
+            llmk::arrive_and_expect(&arrived, kTileBytes);
+            llmk::load_box(tiles, &x_map, &arrived, k, row0, 0);
+            llmk::load_box(w_tile, &w_map, &arrived, k, column0, 0);
+        }
+        llmk::wait(&arrived, k / kDepth % 2);
+        const uint64_t a = llmk::describe_tile(tiles), b = llmk::describe_tile(w_tile);
+        llmk::begin_products();
+#pragma unroll
+        for (int part = 0; part < kDepth / 16; ++part) {  // 16 of k are 32 bytes, 2 in a descriptor
+            llmk::multiply_tiles<__nv_bfloat16>(sums, a + 2 * part, b + 2 * part, k > 0 || part > 0);
+        }
+        llmk::commit_products();
+        llmk::wait_for_products<0>();
+        __syncthreads();  // everybody is done with the tiles
+    }
+
+    const int lane = threadIdx.x % 32, row = row0 + threadIdx.x / 32 * 16 + lane / 4;
+#pragma unroll
+    for (int g = 0; g < kColumns / 8; ++g) {
+        const int column = column0 + 8 * g + lane % 4 * 2;
+        if (column >= out) break;
+        for (int h = 0; h < 2; ++h) {
+            if (row + 8 * h >= rows) continue;
+            *reinterpret_cast<__nv_bfloat162*>(y + static_cast<long long>(row + 8 * h) * out + column) =
+                __floats2bfloat162_rn(sums[4 * g + 2 * h], sums[4 * g + 2 * h + 1]);
+        }
+    }
+}
+
+extern "C" void linear(const __nv_bfloat16* x, const __nv_bfloat16* w, __nv_bfloat16* y, int rows, int in, int out,
+                       cudaStream_t stream) {
+    if (rows == 0 || in == 0 || out == 0) return;
+    CUtensorMap x_map, w_map;
+    if (llmk::describe_tensor(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
+    if (llmk::describe_tensor(&w_map, w, in, out, 1, in, 8, kColumns) != cudaSuccess) return;
+    const dim3 grid((out + kColumns - 1) / kColumns, (rows + kRows - 1) / kRows);
+    linear_kernel<<<grid, 128, 0, stream>>>(x_map, w_map, y, rows, in, out);
+}

@@ -1,0 +1,269 @@
+"""Times of the day's products and attentions, version by version, and of torch's, on the GPU of this machine.
+
+    python lessons/day12_tensor_cores/measure.py            prints tables
+    python lessons/day12_tensor_cores/measure.py --record   also writes tensor_cores_gpu.json, which the lesson shows
+
+Versions that differ from a solution by a few words are made from its text, so that no step is told that nobody can repeat.
+What is timed was compared with a product or attention in float32 before. All versions of a table take turns, round by round,
+so that clocks and temperature are the same for all; what is shown are medians, and the ratio to torch's in the same rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import itertools
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT))
+
+from grader import load_kernel  # noqa: E402  (the course need not be installed)
+from grader.source.course_headers import with_headers  # noqa: E402
+from grader.source.tokens import Source  # noqa: E402
+
+ROUNDS, RUNS, WARMUP = 7, 12, 3
+WAIT_CYCLES = 2_000_000
+"""Of the kernel that only waits while Python queues the runs of a round: about 1 ms."""
+
+Run = Callable[[], Any]
+
+LINEAR = "wgmma_linear.cu"
+ATTENTION = "hopper_flash_attention.cu"
+
+LINEAR_STEPS: dict[str, list[tuple[str, str]]] = {
+    "4: arrivals at the other block by release.cluster": [
+        ("mbarrier.arrive.shared::cluster.b64", "mbarrier.arrive.release.cluster.shared::cluster.b64"),
+    ],
+    "5: the solution": [],
+}
+"""By name: the solution, with pairs (find, replace) applied to it and to the headers that it includes."""
+
+ATTENTION_STEPS: dict[str, list[tuple[str, str]]] = {
+    "2: roles, never in turns": [("kTurns = DIM <= 64;", "kTurns = false;")],
+    "3: roles, always in turns": [("kTurns = DIM <= 64;", "kTurns = true;")],
+    "4: out in the place of q": [("kOwnOut = DIM <= 128;", "kOwnOut = false;")],
+    "5: the solution": [],
+}
+
+
+def solution(name: str, changes: list[tuple[str, str]]) -> Any:
+    """A solution's kernels, changed, with the headers' text in it."""
+    text = (ROOT / "solutions" / HERE.name / name).read_text(encoding="utf-8")
+    text = with_headers(text, Source(text), name)
+    for find, replace in changes:
+        if find not in text:
+            raise SystemExit(f"{name} and its headers no longer say {find!r}: mend {Path(__file__).name}")
+        text = text.replace(find, replace)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_text(text, encoding="utf-8")
+        return load_kernel(path, device="cuda")
+
+
+def microseconds(runs: dict[str, Run]) -> dict[str, float]:
+    """The median time of each, by the GPU's events; from the end of one run to the end of the next."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for run in runs.values():
+        for _ in range(WARMUP):
+            run()
+    torch.cuda.synchronize()
+    for _ in range(ROUNDS):
+        for name, run in runs.items():
+            events = [torch.cuda.Event(enable_timing=True) for _ in range(RUNS + 1)]
+            torch.cuda._sleep(WAIT_CYCLES)
+            for event in events:
+                run()
+                event.record()
+            torch.cuda.synchronize()
+            times[name] += [a.elapsed_time(b) * 1e3 for a, b in itertools.pairwise(events)]
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def by_token(x: Tensor) -> Tensor:
+    """[batch, heads, tokens, head_dim] -> [batch * tokens, heads, head_dim]."""
+    return x.transpose(1, 2).flatten(0, 1)
+
+
+def table(runs: dict[str, Run], flops: float, torch_name: str, expected: Tensor, outputs: Run) -> list[dict[str, Any]]:
+    """Each run's time, after its result was found right."""
+    for name, run in runs.items():
+        given = run()
+        given = outputs() if given is None else by_token(given) if given.dim() == expected.dim() + 1 else given
+        off = float(given.float().sub(expected).norm() / expected.norm())
+        if not off < 1e-2:
+            raise SystemExit(f"{name} is wrong by {off:.1g}: no times of wrong kernels")
+    found = microseconds(runs)
+    return [
+        {
+            "name": name,
+            "us": round(us, 2),
+            "tflops": round(flops / us / 1e6, 1),
+            "torch_ratio": round(found[torch_name] / us, 3),
+        }
+        for name, us in found.items()
+    ]
+
+
+def products() -> dict[str, list[dict[str, Any]]]:
+    """y = x w^T in bf16, by size."""
+    plain = {
+        "1: one tile at a time": load_kernel(HERE / "hopper_linear_1_one_tile.cu", device="cuda"),
+        "2: a producer and two consumers": load_kernel(HERE / "hopper_linear_2_producer.cu", device="cuda"),
+    }
+    steps = {name: solution(LINEAR, changes) for name, changes in LINEAR_STEPS.items()}
+    found = {}
+    for n in (4096, 8192):
+        x, w = (torch.randn(n, n, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+        y = torch.empty_like(x)
+
+        def plain_run(kernel: Any, x: Tensor = x, w: Tensor = w, y: Tensor = y, n: int = n) -> Run:
+            return lambda: kernel.linear(x, w, y, n, n, n)
+
+        def run(kernel: Any, x: Tensor = x, w: Tensor = w, y: Tensor = y, n: int = n) -> Run:
+            return lambda: kernel.wgmma_linear_bf16(x, w, y, n, n, n)
+
+        runs: dict[str, Run] = {"torch (cuBLAS)": lambda x=x, w=w, y=y: torch.mm(x, w.T, out=y)}
+        in_half = [t.half() for t in (x, w, y)]
+        for path in sorted(HERE.glob("product_*.cu")):
+            kernel = load_kernel(path, device="cuda")
+            name = "mma.sync " + path.stem.removeprefix("product_").replace("_", ": ")
+            runs[name] = lambda kernel=kernel, t=in_half, n=n: kernel.product(*t, n, n, n) or t[2]
+        runs |= {name: plain_run(kernel) for name, kernel in plain.items()}
+        runs |= {name: run(kernel) for name, kernel in steps.items()}
+        found[f"{n} x {n} x {n}"] = table(runs, 2.0 * n**3, "torch (cuBLAS)", x.float() @ w.float().T, lambda y=y: y)
+    return found
+
+
+def attentions() -> dict[str, list[dict[str, Any]]]:
+    """Attention in bf16, 16 heads, by size; torch's in cuDNN and as FlashAttention-2."""
+    plain = load_kernel(HERE / "hopper_attention_1_one_warpgroup.cu", device="cuda")
+    ampere = load_kernel(ROOT / "solutions" / HERE.name / "mma_flash_attention.cu", device="cuda")
+    steps = {name: solution(ATTENTION, changes) for name, changes in ATTENTION_STEPS.items()}
+    taken = torch.zeros(1, dtype=torch.int32, device="cuda")
+    found = {}
+    for batch, heads, kv_heads, n, d, causal in (
+        (4, 16, 16, 4096, 64, False),
+        (4, 16, 16, 4096, 128, False),
+        (4, 16, 16, 4096, 128, True),
+        (1, 16, 16, 16384, 128, True),
+        (4, 32, 8, 2048, 128, True),
+        (4, 8, 8, 4096, 256, False),
+    ):
+        scale = d**-0.5
+        q = torch.randn(batch * n, heads, d, device="cuda", dtype=torch.bfloat16)
+        k, v = (torch.randn(batch * n, kv_heads, d, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+        out = torch.empty_like(q)
+        starts = torch.arange(0, batch * n + 1, n, device="cuda", dtype=torch.int32)
+        by_head = [x.view(batch, n, -1, d).transpose(1, 2).contiguous() for x in (q, k, v)]
+
+        def torchs(backend: Any, by_head: list[Tensor] = by_head, causal: bool = causal) -> Run:
+            def run() -> Tensor:
+                attend = torch.nn.functional.scaled_dot_product_attention
+                with sdpa_kernel(backend):
+                    return attend(*by_head, is_causal=causal, enable_gqa=True)
+
+            return run
+
+        def mma(q=q, k=k, v=v, out=out, starts=starts, sizes=(batch, n, heads, kv_heads, d), c=causal, s=scale) -> None:
+            ampere.mma_flash_attention_bf16(q, k, v, starts, starts, out, *sizes, q.stride(0), k.stride(0), s, c)
+
+        def hopper(kernel: Any, q=q, k=k, v=v, out=out, starts=starts, c=causal, s=scale, batch=batch, n=n) -> Run:
+            sizes = (batch, len(q), len(k), n, q.shape[1], k.shape[1], q.shape[2])
+            return lambda: kernel.hopper_flash_attention_bf16(
+                q, k, v, starts, starts, out, taken, *sizes, q.stride(0), k.stride(0), s, c
+            )
+
+        runs: dict[str, Run] = {
+            "torch (cuDNN)": torchs(SDPBackend.CUDNN_ATTENTION),
+            "torch (FlashAttention-2)": torchs(SDPBackend.FLASH_ATTENTION),
+            "mma.sync": mma,
+        }
+        if d == 128 and not causal:
+            ours = torch.empty_like(by_head[0])
+
+            def simple(by_head=by_head, ours=ours, n=n, heads=batch * heads, s=scale) -> Tensor:
+                plain.attention(*by_head, ours, heads, n, s)
+                return ours
+
+            runs["1: one warpgroup, one tile at a time"] = simple
+        runs |= {name: hopper(kernel) for name, kernel in steps.items()}
+        pairs = batch * heads * n * n / (2 if causal else 1)
+        name = f"{batch} x {n} tokens, {heads} heads of {d}" + (f" ({kv_heads} of keys)" if kv_heads != heads else "")
+        expected = by_token(runs["torch (FlashAttention-2)"]()).float()
+        found[name + (", causal" if causal else "")] = table(
+            runs, 4 * pairs * d, "torch (cuDNN)", expected, lambda out=out: out
+        )
+    return found
+
+
+def attentions_f32() -> dict[str, list[dict[str, Any]]]:
+    """Attention in f32, 4 x 16 heads, 4096 tokens: by three tf32 products, by one, and torch's memory-efficient one."""
+    kernel = load_kernel(HERE / "attention_f32_tf32x3.cu", device="cuda")
+    found = {}
+    for d in (64, 128):
+        q, k, v = (torch.randn(4, 16, 4096, d, device="cuda") for _ in range(3))
+        out = torch.empty_like(q)
+        sizes = (64, 4096, 4096, d, d**-0.5, False)
+
+        def torchs(q: Tensor = q, k: Tensor = k, v: Tensor = v) -> Tensor:
+            with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION):
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+        runs: dict[str, Run] = {
+            "torch (memory-efficient)": torchs,
+            "three tf32 products": lambda q=q, k=k, v=v, out=out, sizes=sizes: kernel.attention(q, k, v, out, *sizes),
+            "one tf32 product": lambda q=q, k=k, v=v, out=out, sizes=sizes: kernel.attention_tf32(q, k, v, out, *sizes),
+        }
+        rows = table(runs, 4.0 * 64 * 4096**2 * d, "torch (memory-efficient)", torchs(), lambda out=out: out)
+        exact = torch.softmax(q[0, :2].double() @ k[0, :2].double().mT * d**-0.5, -1) @ v[0, :2].double()
+        for row in rows:
+            given = runs[row["name"]]()
+            off = (out if given is None else given)[0, :2].double() - exact
+            row["error"] = float(off.norm() / exact.norm())
+        found[f"heads of {d}"] = rows
+    return found
+
+
+def main() -> None:
+    """Measure, print, and record if asked to."""
+    parser = argparse.ArgumentParser(description="times of tensor-core kernels on this machine's GPU")
+    parser.add_argument("--record", action="store_true", help="write tensor_cores_gpu.json for the lesson")
+    arguments = parser.parse_args()
+    if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
+        raise SystemExit("There is no Hopper GPU here. The lesson shows what was recorded on one.")
+    torch.manual_seed(12)
+    found = {"products": products(), "attention": attentions(), "attention_f32": attentions_f32()}
+    for tables in found.values():
+        for title, rows in tables.items():
+            print(f"\n{title:50s}{'us':>10s}{'TFLOP/s':>9s}{'x torch':>9s}")
+            for row in rows:
+                error = f"  error {row['error']:.1e}" if "error" in row else ""
+                print(f"{row['name']:50s}{row['us']:10.1f}{row['tflops']:9.0f}{row['torch_ratio']:9.2f}{error}")
+    if arguments.record:
+        result = {
+            "version": 1,
+            "gpu": torch.cuda.get_device_name(),
+            "torch": torch.__version__,
+            "date": datetime.date.today().isoformat(),
+            "command": f"python lessons/{HERE.name}/measure.py --record",
+            **found,
+        }
+        path = HERE / "tensor_cores_gpu.json"
+        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        print(f"\nrecorded in {path.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,441 @@
+// Flash attention on Hopper: the copy engine (TMA) brings tiles, two or three warpgroups multiply by wgmma.
+//
+// A block owns 128 queries of one head (192 of heads of 64), each of its computing warpgroups 64 of them. One thread of warpgroup 0
+// only copies: q once, then tiles of k and of v, two of each ahead. For each tile of keys a computing warpgroup
+//   - starts S = q k^T for this tile, and O += P v for the tile before: the tensor cores have both to do,
+//   - lets the next warpgroup start its products, where heads are small: they take turns (ping-pong), so that one
+//     multiplies while another exponentiates,
+//   - does the online softmax of S in registers: a row lies in four neighbouring lanes,
+//   - waits for O, and rescales it. P stays in registers: the accumulators of S are laid out as the operand A of P v.
+// Blocks stay (persistent), and take the next tile of queries when they are done with one. Those with many keys come
+// first, and heads whose keys fit the L2 cache together.
+//
+// Sequences lie one after another: sequence b has the tokens query_starts[b] to query_starts[b + 1] - 1 of q and out, and
+// key_starts[b] to key_starts[b + 1] - 1 of k and v. Causal: the last query sees all keys of its sequence.
+//
+//   q: [queries, heads, head_dim]     k, v: [keys, kv_heads, head_dim]     out: [queries, heads, head_dim]
+//   A token's heads lie side by side; from a token to the next there are q_stride or kv_stride elements, in out none that
+//   are nobody's.
+//   taken: [1], how many tiles of queries were handed out to blocks that had become free
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "llmk/mbarrier.cuh"
+#include "llmk/mma.cuh"
+#include "llmk/softmax.cuh"
+#include "llmk/tma.cuh"
+#include "llmk/wgmma.cuh"
+
+constexpr int kStages = 2;  // tiles of k, and of v, in shared memory
+
+// A tile of R rows lies in planes of 64 columns, [DIM / 64][R][64]: what a box of the copy engine brings.
+template <int DIM>
+struct Shape {
+    static constexpr int kConsumers = DIM <= 64 ? 3 : 2;  // warpgroups that compute
+    static constexpr int kQueries = 64 * kConsumers;      // of a block
+    static constexpr int kThreads = 128 * (1 + kConsumers);
+    // Registers of a thread that computes, and of one that does not: together what the block was launched with. A warpgroup
+    // that asks for more than the others gave back waits for ever.
+    static constexpr int kRegisters = DIM <= 64 ? 160 : 240, kProducerRegisters = DIM <= 64 ? 32 : 24;
+    static constexpr bool kTurns = DIM <= 64;  // the softmax weighs most there; for larger heads it is as fast without
+    static constexpr int kKeys = DIM <= 128 ? 128 : 80;
+    static constexpr bool kOwnOut = DIM <= 128;  // out has its own place on its way, else that of q
+    static constexpr int kQueryBytes = 2 * kQueries * DIM;
+    static constexpr int kTileBytes = 2 * kKeys * DIM;
+    static constexpr int kSharedBytes =
+        1024 + (kOwnOut ? 2 : 1) * kQueryBytes + 2 * kStages * kTileBytes + 8 * (2 + 4 * kStages + 5);
+};
+
+// What a block works on at a time.
+struct Work {
+    int head, kv_head, query0;            // first query of the tile, in its sequence
+    int first_query, queries, first_key;  // of the sequence, among the tokens
+    int keys;                             // that some query of the tile sees
+    int all_keys;                         // of the sequence
+};
+
+struct Problem {
+    const int *query_starts, *key_starts;  // [batch + 1]
+    int batch, heads, kv_heads, head_dim, tile_queries, query_tiles, heads_together;
+    bool causal;
+    float scale;  // of scores, times log2 e
+
+    // The i-th of batch * heads * query_tiles: heads_together heads at a time; of those the last queries first, which see
+    // the most keys. False: there is nothing to do.
+    __device__ bool work(int i, Work& w) const {
+        const int all = batch * heads, group = i / (heads_together * query_tiles), first = group * heads_together;
+        const int together = min(heads_together, all - first), within = i - first * query_tiles;
+        const int tile = query_tiles - 1 - within / together, which = first + within % together;
+        const int sequence = which / heads;
+        w.head = which % heads;
+        w.kv_head = w.head / (heads / kv_heads);
+        w.query0 = tile * tile_queries;
+        w.first_query = query_starts[sequence];
+        w.queries = query_starts[sequence + 1] - w.first_query;
+        w.first_key = key_starts[sequence];
+        w.all_keys = key_starts[sequence + 1] - w.first_key;
+        const int last = min(w.query0 + tile_queries, w.queries) - 1;
+        w.keys = causal ? max(0, min(w.all_keys, last + w.all_keys - w.queries + 1)) : w.all_keys;
+        return w.query0 < w.queries;
+    }
+};
+
+// Maximum and sum over the four lanes that hold a row.
+__device__ __forceinline__ float row_max(float x) {
+    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
+    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
+}
+__device__ __forceinline__ float row_sum(float x) {
+    x += __shfl_xor_sync(0xffffffffu, x, 1);
+    return x + __shfl_xor_sync(0xffffffffu, x, 2);
+}
+
+// Scores that a row must not see become -inf. `row`: the first of a thread's two, in the sequence; `key0`: of the tile.
+template <int KEYS>
+__device__ __forceinline__ void mask(float (&s)[KEYS / 2], const Work& w, bool causal, int row, int key0, int lane) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        const int end = causal ? min(w.all_keys, row + 8 * h + w.all_keys - w.queries + 1) : w.all_keys;
+#pragma unroll
+        for (int g = 0; g < KEYS / 8; ++g) {
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                if (key0 + 8 * g + lane % 4 * 2 + e >= end) s[4 * g + 2 * h + e] = -INFINITY;
+            }
+        }
+    }
+}
+
+// The online softmax of a tile: scores s become weights, maxima and sums go on, `correction` is what O is multiplied by.
+template <int KEYS>
+__device__ __forceinline__ void softmax(float (&s)[KEYS / 2], float (&maximum)[2], float (&sum)[2],
+                                        float (&correction)[2], float scale) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        float m = maximum[h];
+#pragma unroll
+        for (int g = 0; g < KEYS / 8; ++g) m = fmaxf(m, fmaxf(s[4 * g + 2 * h], s[4 * g + 2 * h + 1]));
+        m = row_max(m);
+        const float base = llmk::base_of(m) * scale;
+        correction[h] = llmk::power_of_2(maximum[h] * scale - base);
+        maximum[h] = m;
+        float total = 0;
+#pragma unroll
+        for (int g = 0; g < KEYS / 8; ++g) {
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                float& x = s[4 * g + 2 * h + e];
+                x = llmk::power_of_2(x * scale - base);
+                total += x;
+            }
+        }
+        sum[h] = sum[h] * correction[h] + total;  // of this lane's columns
+    }
+}
+
+// The weights of 16 keys each, rounded, as operand A.
+template <typename T, int KEYS>
+__device__ __forceinline__ void round_weights(unsigned (&p)[KEYS / 16][4], const float (&s)[KEYS / 2]) {
+#pragma unroll
+    for (int k = 0; k < KEYS / 16; ++k) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) p[k][j] = llmk::pair<T>(s[8 * k + 2 * j], s[8 * k + 2 * j + 1]);
+    }
+}
+
+template <typename T, int DIM>
+__global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
+    attention_kernel(const __grid_constant__ CUtensorMap q_map, const __grid_constant__ CUtensorMap k_map,
+                     const __grid_constant__ CUtensorMap v_map, T* out, int* taken,
+                     const __grid_constant__ Problem problem) {
+    constexpr int kKeys = Shape<DIM>::kKeys, kTileBytes = Shape<DIM>::kTileBytes;
+    constexpr int kConsumers = Shape<DIM>::kConsumers, kTogether = 128 * kConsumers;
+    extern __shared__ unsigned char shared[];
+    unsigned char* q_tile = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
+    unsigned char* k_tiles = q_tile + (Shape<DIM>::kOwnOut ? 2 : 1) * Shape<DIM>::kQueryBytes;
+    unsigned char* v_tiles = k_tiles + kStages * kTileBytes;
+    uint64_t* q_full = reinterpret_cast<uint64_t*>(v_tiles + kStages * kTileBytes);
+    uint64_t* q_empty = q_full + 1;
+    uint64_t *k_full = q_empty + 1, *k_empty = k_full + kStages;
+    uint64_t *v_full = k_empty + kStages, *v_empty = v_full + kStages;
+    uint64_t *item_full = v_empty + kStages, *item_empty = item_full + 2;
+    int* items = reinterpret_cast<int*>(item_empty + 2);  // [2]: what to work on, and what comes after it
+
+    const int warpgroup = threadIdx.x / 128;
+    if (threadIdx.x == 0) {
+        llmk::make_barrier(q_full, 1);
+        llmk::make_barrier(q_empty, kConsumers);
+        for (int s = 0; s < kStages; ++s) {
+            llmk::make_barrier(k_full + s, 1);
+            llmk::make_barrier(v_full + s, 1);
+            llmk::make_barrier(k_empty + s, kConsumers);
+            llmk::make_barrier(v_empty + s, kConsumers);
+        }
+        for (int s = 0; s < 2; ++s) {
+            llmk::make_barrier(item_full + s, 1);
+            llmk::make_barrier(item_empty + s, kTogether);
+        }
+        llmk::fence_barriers();
+    }
+    __syncthreads();
+
+    const int all = problem.batch * problem.heads * problem.query_tiles;
+    Work w;
+    llmk::Ring<2> item;
+    if (warpgroup == 0) {
+        llmk::give_registers<Shape<DIM>::kProducerRegisters>();
+        if (threadIdx.x == 0) {
+            llmk::Ring<kStages> ring;
+            unsigned q_parity = 0;
+            for (int i = blockIdx.x;; i = gridDim.x + atomicAdd(taken, 1)) {
+                llmk::wait(item_empty + item.stage, item.parity ^ 1);
+                items[item.stage] = i;
+                llmk::arrive(item_full + item.stage);
+                item.next();
+                if (i >= all) break;
+                if (!problem.work(i, w) || w.keys == 0) continue;
+                const int tiles = (w.keys + kKeys - 1) / kKeys;
+                auto load = [&](unsigned char* to, const CUtensorMap* map, uint64_t* full, uint64_t* empty, int tile) {
+                    llmk::wait(empty + ring.stage, ring.parity ^ 1);
+                    llmk::arrive_and_expect(full + ring.stage, kTileBytes);
+                    for (int plane = 0; plane < DIM / 64; ++plane) {
+                        llmk::load_box(to + ring.stage * kTileBytes + plane * kKeys * 128, map, full + ring.stage,
+                                       plane * 64, w.first_key + tile * kKeys, w.kv_head);
+                    }
+                };
+                llmk::wait(q_empty, q_parity ^ 1);
+                q_parity ^= 1;
+                llmk::arrive_and_expect(q_full, Shape<DIM>::kQueryBytes);
+                for (int plane = 0; plane < DIM / 64; ++plane) {
+                    for (int c = 0; c < kConsumers; ++c) {
+                        llmk::load_box(q_tile + (c * DIM / 64 + plane) * 64 * 128, &q_map, q_full, plane * 64,
+                                       w.first_query + w.query0 + c * 64, w.head);
+                    }
+                }
+                for (int tile = tiles - 1; tile >= 0; --tile, ring.next()) {  // the masked ones first
+                    load(k_tiles, &k_map, k_full, k_empty, tile);
+                    load(v_tiles, &v_map, v_full, v_empty, tile);
+                }
+            }
+        }
+    } else {
+        llmk::take_registers<Shape<DIM>::kRegisters>();
+        const int consumer = warpgroup - 1, thread = threadIdx.x % 128, lane = thread % 32;
+        unsigned char* own_q = q_tile + consumer * 64 * DIM * 2;  // [DIM / 64][64][64], later out
+        unsigned char* own_out = own_q + (Shape<DIM>::kOwnOut ? Shape<DIM>::kQueryBytes : 0);
+        const uint64_t q_operand = llmk::describe_tile(own_q);
+        llmk::Ring<kStages> ring;
+        unsigned q_parity = 0;
+        float s[kKeys / 2], o[DIM / 2];
+        unsigned p[kKeys / 16][4];
+
+        auto start_scores = [&](int stage) {  // S = q k^T
+            const uint64_t b = llmk::describe_tile(k_tiles + stage * kTileBytes);
+            llmk::begin_products();
+#pragma unroll
+            for (int d = 0; d < DIM / 16; ++d) {
+                llmk::multiply_tiles<T>(s, q_operand + d / 4 * (64 * 128 / 16) + d % 4 * 2,
+                                        b + d / 4 * (kKeys * 128 / 16) + d % 4 * 2, d > 0);
+            }
+            llmk::commit_products();
+        };
+        auto start_values = [&](int stage, bool add) {  // O (+)= P v
+            const uint64_t b = llmk::describe_tile(v_tiles + stage * kTileBytes, kKeys * 128);
+            llmk::begin_products();
+#pragma unroll
+            for (int k = 0; k < kKeys / 16; ++k) {
+                llmk::multiply_registers<T>(o, p[k], b + k * (16 * 128 / 16), add || k > 0);
+            }
+            llmk::commit_products();
+        };
+
+        // The turns: warpgroup c waits at barrier 1 + c until the one before it has started its products.
+        const int turn = 1 + consumer, next_turn = 1 + (consumer + 1) % kConsumers, own = 4 + consumer, all_met = 7;
+        auto await_turn = [&] {
+            if (Shape<DIM>::kTurns) llmk::meet(turn, 256);
+        };
+        auto pass_turn = [&] {
+            if (Shape<DIM>::kTurns) llmk::arrive_only(next_turn, 256);
+        };
+        if (next_turn == 1) pass_turn();  // the first one need not wait
+        while (true) {
+            llmk::wait(item_full + item.stage, item.parity);
+            const int i = items[item.stage];
+            llmk::arrive(item_empty + item.stage);
+            item.next();
+            if (i >= all) break;
+            if (!problem.work(i, w)) continue;
+            const int tiles = (w.keys + kKeys - 1) / kKeys;
+            const int row = w.query0 + consumer * 64 + thread / 32 * 16 + lane / 4;  // and row + 8
+            float maximum[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0}, correction[2];
+            if (tiles > 0) {
+                // From which key on a row of this warpgroup must not see some.
+                const int visible = problem.causal ? w.query0 + consumer * 64 + w.all_keys - w.queries + 1 : w.all_keys;
+                llmk::wait(q_full, q_parity);
+                q_parity ^= 1;
+                // The rows of the last tile of v that belong to the next sequence: their weights are 0, and 0 times
+                // whatever lies there need not be 0.
+                const int there = w.all_keys - (tiles - 1) * kKeys;
+                if (there < kKeys) {
+                    llmk::wait(v_full + ring.stage, ring.parity);
+                    for (int j = there * 8 + threadIdx.x - 128; j < kKeys * 8; j += kTogether) {
+                        for (int plane = 0; plane < DIM / 64; ++plane) {
+                            unsigned char* tile = v_tiles + ring.stage * kTileBytes + plane * kKeys * 128;
+                            *reinterpret_cast<uint4*>(tile + j * 16) = make_uint4(0, 0, 0, 0);
+                        }
+                    }
+                    llmk::fence_async();
+                    llmk::meet(all_met, kTogether);
+                }
+                llmk::wait(k_full + ring.stage, ring.parity);
+                await_turn();
+                start_scores(ring.stage);
+                pass_turn();
+                llmk::wait_for_products<0>();
+                if (thread == 0) llmk::arrive(k_empty + ring.stage);
+                int tile = tiles - 1;
+                mask<kKeys>(s, w, problem.causal, row, tile * kKeys, lane);
+                softmax<kKeys>(s, maximum, sum, correction, problem.scale);
+                round_weights<T, kKeys>(p, s);
+                bool add = false;
+                while (--tile >= 0) {
+                    const int before = ring.stage;
+                    const unsigned before_parity = ring.parity;
+                    ring.next();
+                    llmk::wait(k_full + ring.stage, ring.parity);
+                    await_turn();
+                    start_scores(ring.stage);
+                    llmk::wait(v_full + before, before_parity);
+                    start_values(before, add);
+                    pass_turn();
+                    llmk::wait_for_products<1>();
+                    if (thread == 0) llmk::arrive(k_empty + ring.stage);
+                    if ((tile + 1) * kKeys > min(visible, w.all_keys)) {
+                        mask<kKeys>(s, w, problem.causal, row, tile * kKeys, lane);
+                    }
+                    softmax<kKeys>(s, maximum, sum, correction, problem.scale);
+                    llmk::wait_for_products<0>();
+                    if (thread == 0) llmk::arrive(v_empty + before);
+#pragma unroll
+                    for (int e = 0; e < DIM / 2; ++e) o[e] *= correction[e / 2 % 2];
+                    round_weights<T, kKeys>(p, s);
+                    add = true;
+                }
+                if (Shape<DIM>::kOwnOut && thread == 0) llmk::arrive(q_empty);
+                llmk::wait(v_full + ring.stage, ring.parity);
+                start_values(ring.stage, add);
+                llmk::wait_for_products<0>();
+                if (thread == 0) llmk::arrive(v_empty + ring.stage);
+                ring.next();
+            }
+
+            problem.work(i, w);  // once more: its numbers need not be kept in registers during the loop
+            // Through shared memory, where the warpgroup's queries lay, so that whole rows are stored.
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                const float factor = llmk::inverse_of(row_sum(sum[h]));
+#pragma unroll
+                for (int g = 0; g < DIM / 8; ++g) {
+                    o[4 * g + 2 * h] = tiles > 0 ? o[4 * g + 2 * h] * factor : 0.0f;
+                    o[4 * g + 2 * h + 1] = tiles > 0 ? o[4 * g + 2 * h + 1] * factor : 0.0f;
+                }
+            }
+#pragma unroll
+            for (int c = 0; c < DIM / 16; ++c) {
+                const float* x = o + 8 * c;
+                const unsigned values[4] = {llmk::pair<T>(x[0], x[1]), llmk::pair<T>(x[2], x[3]),
+                                            llmk::pair<T>(x[4], x[5]), llmk::pair<T>(x[6], x[7])};
+                const int r = thread / 32 * 16 + lane % 16, piece = c % 4 * 2 + lane / 16;
+                llmk::store_matrices(values, own_out + (c / 4 * 64 + r) * 128 + ((piece ^ (r % 8)) * 16));
+            }
+            llmk::meet(own, 128);
+            const int pieces = problem.head_dim / 8;  // of a row, 16 bytes each
+            for (int j = thread; j < 64 * pieces; j += 128) {
+                const int r = j / pieces, piece = j % pieces, query = w.query0 + consumer * 64 + r;
+                if (query >= w.queries) break;
+                const uint4 value = *reinterpret_cast<const uint4*>(own_out + (piece / 8 * 64 + r) * 128 +
+                                                                    ((piece % 8 ^ (r % 8)) * 16));
+                const long long token = w.first_query + query;
+                *reinterpret_cast<uint4*>(out + (token * problem.heads + w.head) * problem.head_dim + piece * 8) =
+                    value;
+            }
+            llmk::fence_async();  // the next queries come by the copy engine
+            llmk::meet(own, 128);
+            if (!Shape<DIM>::kOwnOut && thread == 0 && tiles > 0) llmk::arrive(q_empty);
+        }
+        if (consumer == 0) await_turn();  // what the last one's last arrival was for
+    }
+}
+
+template <typename T, int DIM>
+static void launch(const T* q, const T* k, const T* v, T* out, int* taken, Problem problem, int queries, int keys,
+                   int max_queries, long long q_stride, long long kv_stride, cudaStream_t stream) {
+    const int dim = problem.head_dim, box = Shape<DIM>::kKeys;
+    CUtensorMap q_map, k_map, v_map;
+    if (llmk::describe_tensor(&q_map, q, dim, queries, problem.heads, q_stride, dim, 64) != cudaSuccess ||
+        llmk::describe_tensor(&k_map, k, dim, keys, problem.kv_heads, kv_stride, dim, box) != cudaSuccess ||
+        llmk::describe_tensor(&v_map, v, dim, keys, problem.kv_heads, kv_stride, dim, box) != cudaSuccess) {
+        return;
+    }
+    int device, sms;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+    problem.tile_queries = Shape<DIM>::kQueries;
+    problem.query_tiles = (max_queries + problem.tile_queries - 1) / problem.tile_queries;
+    const long long items = static_cast<long long>(problem.batch) * problem.heads * problem.query_tiles;
+    const int blocks = items < sms ? static_cast<int>(items) : sms;
+    cudaMemsetAsync(taken, 0, sizeof(int), stream);
+    auto kernel = attention_kernel<T, DIM>;
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape<DIM>::kSharedBytes);
+    kernel<<<blocks, Shape<DIM>::kThreads, Shape<DIM>::kSharedBytes, stream>>>(q_map, k_map, v_map, out, taken,
+                                                                               problem);
+}
+
+template <typename T>
+static void attention(const T* q, const T* k, const T* v, const int* query_starts, const int* key_starts, T* out,
+                      int* taken, int batch, int queries, int keys, int max_queries, int heads, int kv_heads,
+                      int head_dim, long long q_stride, long long kv_stride, float scale, bool causal,
+                      cudaStream_t stream) {
+    if (batch == 0 || heads == 0 || queries == 0) return;
+    if (keys == 0) {  // a tensor map cannot describe nothing
+        cudaMemsetAsync(out, 0, sizeof(T) * queries * heads * head_dim, stream);
+        return;
+    }
+    // As many heads together as have their k and v in half of the L2 cache, whole groups of them.
+    const long long head_bytes = 4LL * head_dim * (keys / batch + 1), group = heads / kv_heads;
+    const long long together = std::max(group, (24LL << 20) / head_bytes * group);
+    Problem problem;
+    problem.query_starts = query_starts;
+    problem.key_starts = key_starts;
+    problem.batch = batch;
+    problem.heads = heads;
+    problem.kv_heads = kv_heads;
+    problem.head_dim = head_dim;
+    problem.heads_together = static_cast<int>(std::min(together, static_cast<long long>(batch) * heads));
+    problem.causal = causal;
+    problem.scale = scale * llmk::kLog2E;
+    const auto launch_for = head_dim <= 64 ? launch<T, 64> : head_dim <= 128 ? launch<T, 128> : launch<T, 256>;
+    launch_for(q, k, v, out, taken, problem, queries, keys, max_queries, q_stride, kv_stride, stream);
+}
+
+extern "C" void hopper_flash_attention_f16(const __half* q, const __half* k, const __half* v, const int* query_starts,
+                                           const int* key_starts, __half* out, int* taken, int batch, int queries,
+                                           int keys, int max_queries, int heads, int kv_heads, int head_dim,
+                                           long long q_stride, long long kv_stride, float scale, bool causal,
+                                           cudaStream_t stream) {
+    attention(q, k, v, query_starts, key_starts, out, taken, batch, queries, keys, max_queries, heads, kv_heads,
+              head_dim, q_stride, kv_stride, scale, causal, stream);
+}
+
+extern "C" void hopper_flash_attention_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
+                                            const int* query_starts, const int* key_starts, __nv_bfloat16* out,
+                                            int* taken, int batch, int queries, int keys, int max_queries, int heads,
+                                            int kv_heads, int head_dim, long long q_stride, long long kv_stride,
+                                            float scale, bool causal, cudaStream_t stream) {
+    attention(q, k, v, query_starts, key_starts, out, taken, batch, queries, keys, max_queries, heads, kv_heads,
+              head_dim, q_stride, kv_stride, scale, causal, stream);
+}

@@ -1,0 +1,168 @@
+// y = x w^T on Hopper's tensor cores: the copy engine (TMA) feeds a ring of tiles, two warpgroups multiply.
+//
+// Two neighbouring blocks are a cluster and work on 256 rows by 256 columns of y, each on 128 of the rows. Both need the
+// same tile of w: each loads one half of it and the copy engine hands it to both. Of a block,
+//   - one thread of warpgroup 0 only copies: 128 x 64 of x and its half of 256 x 64 of w, kStages tiles ahead,
+//   - warpgroups 1 and 2 multiply, 64 x 256 each, accumulators in registers, and store through shared memory.
+// Blocks stay and go on to the next tile (persistent): while the last one is stored, the next tiles are on their way.
+//
+//   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "llmk/mbarrier.cuh"
+#include "llmk/mma.cuh"
+#include "llmk/tma.cuh"
+#include "llmk/wgmma.cuh"
+
+constexpr int kRows = 128;  // of y, of a block; a warpgroup has 64
+constexpr int kColumns = 256;
+constexpr int kDepth = 64;  // of in, of a tile: 128 bytes
+constexpr int kStages = 4;
+constexpr int kCluster = 2;
+constexpr int kThreads = 3 * 128;
+constexpr int kPanel = 8;  // clusters' rows of tiles that are worked on together, so that L2 serves their tiles of w
+
+constexpr int kStageBytes = 2 * kDepth * (kRows + kColumns);
+constexpr int kOutBytes = 2 * 16 * 64;  // 16 x 64 of y on its way out; a warp has two
+constexpr int kSharedBytes = 1024 + kStages * kStageBytes + 16 * kOutBytes + 2 * kStages * 8;
+
+// Which tile comes i-th: panel by panel of kPanel rows of tiles, in a panel column by column.
+__device__ __forceinline__ void tile_of(int i, int tile_rows, int tile_columns, int& row, int& column) {
+    const int panel = i / (kPanel * tile_columns), first = panel * kPanel;
+    const int high = min(kPanel, tile_rows - first), within = i - first * tile_columns;
+    row = first + within % high;
+    column = within / high;
+}
+
+template <typename T>
+__global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
+    linear_kernel(const __grid_constant__ CUtensorMap x_map, const __grid_constant__ CUtensorMap w_map,
+                  const __grid_constant__ CUtensorMap y_map, int rows, int in, int out) {
+    extern __shared__ unsigned char shared[];
+    unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
+    unsigned char* out_tiles = tiles + kStages * kStageBytes;
+    uint64_t* full = reinterpret_cast<uint64_t*>(out_tiles + 16 * kOutBytes);  // [kStages]: the tile has arrived
+    uint64_t* empty = full + kStages;  // [kStages]: both blocks of the cluster are done with theirs
+
+    const int block = blockIdx.x % kCluster, cluster = blockIdx.x / kCluster, clusters = gridDim.x / kCluster;
+    const int warpgroup = threadIdx.x / 128;
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < kStages; ++s) {
+            llmk::make_barrier(full + s, 1);
+            llmk::make_barrier(empty + s, 2 * kCluster);
+        }
+        llmk::fence_barriers();
+    }
+    llmk::meet_cluster();
+
+    const int tile_rows = (rows + kCluster * kRows - 1) / (kCluster * kRows);
+    const int tile_columns = (out + kColumns - 1) / kColumns;
+    const int steps = (in + kDepth - 1) / kDepth;
+    llmk::Ring<kStages> ring;
+    if (warpgroup == 0) {
+        llmk::give_registers<40>();
+        if (threadIdx.x == 0) {
+            for (int i = cluster; i < tile_rows * tile_columns; i += clusters) {
+                int row, column;
+                tile_of(i, tile_rows, tile_columns, row, column);
+                for (int k = 0; k < steps; ++k, ring.next()) {
+                    unsigned char* x_tile = tiles + ring.stage * kStageBytes;
+                    unsigned char* w_half = x_tile + 2 * kDepth * (kRows + block * kColumns / kCluster);
+                    llmk::wait(empty + ring.stage, ring.parity ^ 1);
+                    llmk::arrive_and_expect(full + ring.stage, kStageBytes);
+                    llmk::load_box(x_tile, &x_map, full + ring.stage, k * kDepth, (row * kCluster + block) * kRows, 0);
+                    llmk::load_box_for_all(w_half, &w_map, full + ring.stage, k * kDepth,
+                                           column * kColumns + block * kColumns / kCluster, 0, (1 << kCluster) - 1);
+                }
+            }
+        }
+    } else {
+        llmk::take_registers<232>();
+        const int consumer = warpgroup - 1, thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
+        unsigned char* own_out = out_tiles + (consumer * 4 + warp) * 2 * kOutBytes;
+        float sums[kColumns / 2];
+        for (int i = cluster; i < tile_rows * tile_columns; i += clusters) {
+            int row, column;
+            tile_of(i, tile_rows, tile_columns, row, column);
+            for (int k = 0; k < steps; ++k, ring.next()) {
+                llmk::wait(full + ring.stage, ring.parity);
+                const unsigned char* x_tile = tiles + ring.stage * kStageBytes;
+                const uint64_t a = llmk::describe_tile(x_tile + consumer * 2 * kDepth * 64);
+                const uint64_t b = llmk::describe_tile(x_tile + 2 * kDepth * kRows);
+                llmk::begin_products();
+#pragma unroll
+                for (int part = 0; part < kDepth / 16; ++part) {
+                    llmk::multiply_tiles<T>(sums, a + 2 * part, b + 2 * part, k > 0 || part > 0);
+                }
+                llmk::commit_products();
+                // The tile before this one: its products are complete when at most this one's are not.
+                llmk::wait_for_products<1>();
+                if (k > 0 && thread < kCluster) {
+                    llmk::arrive_at(empty + (ring.stage + kStages - 1) % kStages, thread);
+                }
+            }
+            llmk::wait_for_products<0>();
+            if (thread < kCluster) llmk::arrive_at(empty + (ring.stage + kStages - 1) % kStages, thread);
+
+            // 64 columns at a time, each warp for itself: to shared memory, swizzled as the map says, and on from there.
+#pragma unroll
+            for (int piece = 0; piece < kColumns / 64; ++piece) {
+                unsigned char* target = own_out + piece % 2 * kOutBytes;
+                if (lane == 0) llmk::wait_until_read<1>();  // the store before the last
+                __syncwarp();
+#pragma unroll
+                for (int c = 0; c < 4; ++c) {  // 16 columns
+                    const float* s = sums + piece * 32 + c * 8;
+                    const unsigned values[4] = {llmk::pair<T>(s[0], s[1]), llmk::pair<T>(s[2], s[3]),
+                                                llmk::pair<T>(s[4], s[5]), llmk::pair<T>(s[6], s[7])};
+                    const int r = lane % 16, chunk = 2 * c + lane / 16;
+                    llmk::store_matrices(values, target + r * 128 + ((chunk ^ (r % 8)) * 16));
+                }
+                llmk::fence_async();
+                __syncwarp();
+                if (lane == 0) {
+                    llmk::store_box(&y_map, target, column * kColumns + piece * 64,
+                                    (row * kCluster + block) * kRows + consumer * 64 + warp * 16, 0);
+                    llmk::commit_stores();
+                }
+            }
+        }
+        if (lane == 0) llmk::wait_until_read<0>();
+    }
+    llmk::meet_cluster();  // no block ends while another may still write to its shared memory
+}
+
+template <typename T>
+static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cudaStream_t stream) {
+    if (rows == 0 || out == 0) return;
+    if (in == 0) {
+        cudaMemsetAsync(y, 0, sizeof(T) * rows * out, stream);
+        return;
+    }
+    CUtensorMap x_map, w_map, y_map;
+    if (llmk::describe_tensor(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
+    if (llmk::describe_tensor(&w_map, w, in, out, 1, in, 8, kColumns / kCluster) != cudaSuccess) return;
+    if (llmk::describe_tensor(&y_map, y, out, rows, 1, out, 8, 16) != cudaSuccess) return;
+
+    int device, sms;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+    const int tile_rows = (rows + kCluster * kRows - 1) / (kCluster * kRows);
+    const int tiles = tile_rows * ((out + kColumns - 1) / kColumns);
+    const int clusters = tiles < sms / kCluster ? tiles : sms / kCluster;
+    auto kernel = linear_kernel<T>;
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+    kernel<<<kCluster * clusters, kThreads, kSharedBytes, stream>>>(x_map, w_map, y_map, rows, in, out);
+}
+
+extern "C" void wgmma_linear_f16(const __half* x, const __half* w, __half* y, int rows, int in, int out,
+                                 cudaStream_t stream) {
+    linear(x, w, y, rows, in, out, stream);
+}
+
+extern "C" void wgmma_linear_bf16(const __nv_bfloat16* x, const __nv_bfloat16* w, __nv_bfloat16* y, int rows, int in,
+                                  int out, cudaStream_t stream) {
+    linear(x, w, y, rows, in, out, stream);
+}

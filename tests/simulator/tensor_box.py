@@ -1,0 +1,137 @@
+"""A model of the copy engine's boxes: what PTX and the CUDA programming guide say of them, one element after another.
+
+Slow and plain, for comparison with the simulator. Dimension 0 is the innermost.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+#: CUtensorMapDataType by number: the element as numpy has it. bfloat16 is the upper half of a float32.
+TYPES = ["u1", "u2", "u4", "i4", "u8", "i8", "f2", "f4", "f8", "bf16"]
+FLOATS = ("f2", "f4", "f8", "bf16")
+REDUCTIONS = ["", "add", "min", "max", "inc", "dec", "and", "or", "xor"]
+
+
+def storage(type_: str) -> np.dtype:
+    """The type as numpy stores it."""
+    return np.dtype("u2" if type_ == "bf16" else type_)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A tensor map and the coordinates of one box. Sizes, boxes and coordinates in elements, strides in bytes."""
+
+    type: str
+    size: tuple[int, ...]
+    stride: tuple[int, ...]  # of the dimensions from 1 on
+    box: tuple[int, ...]
+    step: tuple[int, ...]
+    at: tuple[int, ...]
+    swizzle: int = 0  # 0: none; rows of 16 << swizzle bytes
+    fill_nan: bool = False
+    reduction: int = 0
+
+    @property
+    def item(self) -> int:
+        """Bytes of an element."""
+        return storage(self.type).itemsize
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Elements that are moved along each dimension; the step of the innermost is not used."""
+        return (self.box[0], *(-(-b // max(1, s)) for b, s in zip(self.box[1:], self.step[1:], strict=True)))
+
+    @property
+    def bytes(self) -> int:
+        """Of the box in shared memory."""
+        return int(np.prod(self.counts)) * self.item
+
+    @property
+    def extent(self) -> int:
+        """Bytes of the tensor in global memory, the gaps between its rows included."""
+        strides = (self.item, *self.stride)
+        return sum((n - 1) * s for n, s in zip(self.size, strides, strict=True)) + self.item
+
+    def numbers(self) -> np.ndarray:
+        """As the kernels of tensor_copies.cu read it."""
+
+        def five(values: tuple[int, ...]) -> list[int]:
+            return [*values, *[1] * (5 - len(values))]
+
+        head = [TYPES.index(self.type), len(self.size), self.swizzle, int(self.fill_nan), self.reduction]
+        rest = [self.size, self.stride, self.box, self.step, self.at]
+        return np.array(head + [n for part in rest for n in five(part)], dtype=np.int32)
+
+    def elements(self, start: int) -> Iterator[tuple[int, int | None]]:
+        """For each element: its byte in shared memory, and its byte in the tensor, None outside of it.
+
+        ``start``: the address in shared memory at which the box begins, as far as the swizzle looks at it.
+        """
+        strides = (self.item, *self.stride)
+        steps = (1, *self.step[1:])
+        order = itertools.product(*(range(n) for n in reversed(self.counts)))
+        for linear, reversed_index in enumerate(order):
+            index = reversed_index[::-1]
+            at = [a + i * s for a, i, s in zip(self.at, index, steps, strict=True)]
+            inside = all(0 <= a < n for a, n in zip(at, self.size, strict=True))
+            address = start + linear * self.item
+            address ^= (address >> 7 & (1 << self.swizzle) - 1) << 4
+            yield address - start, sum(a * s for a, s in zip(at, strides, strict=True)) if inside else None
+
+    def load(self, tensor: np.ndarray, start: int) -> np.ndarray:
+        """The box's bytes in shared memory, of the tensor's bytes."""
+        tile = np.zeros(self.bytes, dtype=np.uint8)
+        nan = np.frombuffer(b"\xff" * (self.item - 1) + b"\x7f", dtype=np.uint8)
+        for place, source in self.elements(start):
+            if source is not None:
+                tile[place : place + self.item] = tensor[source : source + self.item]
+            elif self.fill_nan:
+                tile[place : place + self.item] = nan
+        return tile
+
+    def store(self, tile: np.ndarray, tensor: np.ndarray, start: int) -> np.ndarray:
+        """The tensor's bytes after the box was stored, or combined with them."""
+        result = tensor.copy()
+        for place, target in self.elements(start):
+            if target is None:
+                continue
+            new = tile[place : place + self.item]
+            if self.reduction:
+                new = reduce(self.type, REDUCTIONS[self.reduction], result[target : target + self.item], new)
+            result[target : target + self.item] = new
+        return result
+
+
+def _to_float(bits: np.ndarray) -> np.ndarray:
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def _to_bfloat16(values: np.ndarray) -> np.ndarray:
+    """To the nearest, ties to even. No NaN."""
+    bits = values.view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def reduce(type_: str, name: str, before: np.ndarray, operand: np.ndarray) -> np.ndarray:
+    """One reduction of the copy engine on bytes: what is in memory, and the operand."""
+    a, b = before.view(storage(type_)), operand.view(storage(type_))
+    if type_ == "bf16":
+        x, y = _to_float(a), _to_float(b)
+        return _to_bfloat16({"add": np.add, "min": np.fmin, "max": np.fmax}[name](x, y)).view(np.uint8)
+    functions = {
+        "add": np.add,
+        "min": np.fmin,
+        "max": np.fmax,
+        "inc": lambda p, q: np.where(p >= q, 0, p + np.uint32(1)).astype(p.dtype),
+        "dec": lambda p, q: np.where((p == 0) | (p > q), q, p - np.uint32(1)).astype(p.dtype),
+        "and": np.bitwise_and,
+        "or": np.bitwise_or,
+        "xor": np.bitwise_xor,
+    }
+    with np.errstate(over="ignore"):
+        return np.asarray(functions[name](a, b), dtype=a.dtype).view(np.uint8)

@@ -1,0 +1,223 @@
+"""TMA: boxes of a tensor between global and shared memory, beside a model in numpy."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.seeds import SEED
+from tests.simulator.harness import KERNELS, SimulatedKernel
+from tests.simulator.tensor_box import FLOATS, REDUCTIONS, TYPES, Box, reduce, storage
+
+#: cp.reduce.async.bulk.tensor: the reductions that there are of each type.
+REDUCES = {
+    "u4": ["add", "min", "max", "inc", "dec", "and", "or", "xor"],
+    "i4": ["add", "min", "max", "and", "or", "xor"],
+    "u8": ["add", "min", "max", "and", "or", "xor"],
+    "i8": ["min", "max", "and", "or", "xor"],
+    "f2": ["add", "min", "max"],
+    "f4": ["add"],
+    "bf16": ["add", "min", "max"],
+}
+#: The forms of cp.reduce.async.bulk, as `run_reduce` of the kernels numbers them.
+RUNS = [
+    *[("u4", "add"), ("i4", "add"), ("u8", "add"), ("f4", "add"), ("f8", "add"), ("f2", "add"), ("bf16", "add")],
+    *[("i8", "min"), ("u8", "max"), ("f2", "max"), ("bf16", "min"), ("i4", "min")],
+    *[("u4", "inc"), ("u4", "dec"), ("u4", "and"), ("u8", "or"), ("u4", "xor")],
+]
+
+
+@functools.cache
+def built(checks: bool) -> SimulatedKernel:
+    return SimulatedKernel(KERNELS / "tensor_copies.cu", checks=checks)
+
+
+def kernel(checks: bool = False) -> SimulatedKernel:
+    built(checks).configure(checks=int(checks), workers=1, schedule="forward")
+    return built(checks)
+
+
+def values(type_: str, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Random elements, as bytes. Floats are small multiples of 1/8 and thousands, so that sums are rounded; no NaN."""
+    if type_ not in FLOATS:
+        return rng.integers(0, 256, count * storage(type_).itemsize, dtype=np.uint8)
+    numbers = (rng.integers(-64, 64, count) / 8 + 1000 * rng.integers(-3, 4, count)).astype(np.float32)
+    if type_ == "bf16":
+        return (numbers.view(np.uint32) >> 16).astype(np.uint16).view(np.uint8)
+    return numbers.astype(type_).view(np.uint8)
+
+
+def padded(data: np.ndarray) -> np.ndarray:
+    """Bytes as whole words, which the kernels take."""
+    return np.pad(data, (0, -data.size % 16)).view(np.int32).copy()
+
+
+@st.composite
+def boxes(draw, reduced: bool = False) -> Box:
+    type_ = draw(st.sampled_from(sorted(REDUCES) if reduced else TYPES))
+    item = storage(type_).itemsize
+    rank = 2 if reduced else draw(st.integers(1, 5))
+    swizzle = draw(st.integers(0, 3))
+    row = 16 << swizzle if swizzle else 16 * draw(st.integers(1, 9))
+    reduction = REDUCTIONS.index(draw(st.sampled_from(REDUCES[type_]))) if reduced else 0
+
+    def several(strategy: st.SearchStrategy[int]) -> tuple[int, ...]:
+        return tuple(draw(strategy) for _ in range(rank - 1))
+
+    size = (draw(st.integers(1, 2 * row // item)), *several(st.integers(1, 6)))
+    step = (draw(st.integers(1, 8)), *several(st.integers(1, 3)))
+    box = (row // item, *several(st.integers(1, 5)))
+    strides: list[int] = []
+    extent = size[0] * item
+    for n in size[1:]:
+        strides.append(-(-extent // 16) * 16 + 16 * draw(st.integers(0, 2)))
+        extent = strides[-1] * n
+    at = tuple(draw(st.integers(-b - 1, n + 1)) for n, b in zip(size, box, strict=True))
+    fill_nan = type_ in FLOATS and draw(st.booleans())
+    return Box(type_, size, tuple(strides), box, step, at, swizzle, fill_nan, reduction)
+
+
+OFFSETS = st.integers(0, 9).map(lambda lines: 128 * lines)
+SEEDS = st.integers(0, 999).map(lambda seed: np.random.default_rng([SEED, seed]))
+
+
+def loaded(box: Box, memory: np.ndarray, offset: int = 0, by: int = 0, checks: bool = False):
+    """The bytes that arrive in shared memory, and the outcome."""
+    tile, error = np.zeros(box.bytes, dtype=np.uint8).view(np.int32), np.ones(1, dtype=np.int32)
+    outcome = kernel(checks)("run_load", padded(memory), box.numbers(), tile, error, offset, box.bytes, by)
+    return tile.view(np.uint8), int(error[0]), outcome
+
+
+def stored(box: Box, tile: np.ndarray, memory: np.ndarray, offset: int = 0, checks: bool = False):
+    out, error = padded(memory), np.ones(1, dtype=np.int32)
+    outcome = kernel(checks)("run_store", tile.view(np.int32).copy(), box.numbers(), out, error, offset, box.bytes)
+    return out.view(np.uint8)[: memory.size], int(error[0]), outcome
+
+
+@given(boxes(), OFFSETS, st.integers(0, 2), SEEDS, st.booleans())
+def test_loads(box, offset, by, rng, checks):
+    memory = rng.integers(0, 256, box.extent, dtype=np.uint8)
+    tile, error, outcome = loaded(box, memory, offset, by, checks)
+    assert error == 0 and outcome.error == 0 and not outcome.report["findings"], outcome
+    np.testing.assert_array_equal(tile, box.load(memory, offset))
+
+
+@given(boxes(), OFFSETS, SEEDS, st.booleans())
+def test_stores(box, offset, rng, checks):
+    memory = rng.integers(0, 256, box.extent, dtype=np.uint8)
+    tile = rng.integers(0, 256, box.bytes, dtype=np.uint8)
+    result, error, outcome = stored(box, tile, memory, offset, checks)
+    assert error == 0 and outcome.error == 0 and not outcome.report["findings"], outcome
+    np.testing.assert_array_equal(result, box.store(tile, memory, offset))
+
+
+@given(boxes(reduced=True), OFFSETS, SEEDS, st.booleans())
+def test_reductions(box, offset, rng, checks):
+    memory = values(box.type, -(-box.extent // box.item), rng)[: box.extent]
+    tile = values(box.type, box.bytes // box.item, rng)
+    result, error, outcome = stored(box, tile, memory, offset, checks)
+    assert error == 0 and outcome.error == 0 and not outcome.report["findings"], outcome
+    np.testing.assert_array_equal(result, box.store(tile, memory, offset))
+
+
+@pytest.mark.parametrize("which", range(len(RUNS)), ids=[f"{name}.{type_}" for type_, name in RUNS])
+def test_reductions_of_runs(which, schedule):
+    """Three blocks combine the same operand with one array."""
+    type_, name = RUNS[which]
+    rng = np.random.default_rng([SEED, which])
+    operand, before = values(type_, 64, rng), values(type_, 64, rng)
+    run = kernel(checks=True)
+    run.configure(**schedule)
+    out = padded(before)
+    outcome = run("run_reduce", which, padded(operand), out, operand.size, 3)
+    assert outcome.error == 0 and not outcome.report["findings"], outcome
+    for _ in range(3):
+        before = reduce(type_, name, before, operand)
+    np.testing.assert_array_equal(out.view(np.uint8)[: before.size], before)
+
+
+#: A right map: 64 x 20 floats, boxes of 32 x 8.
+RIGHT = Box("f4", (64, 20), (256,), (32, 8), (1, 1), (0, 0), swizzle=3)
+
+
+def changed(**what: object) -> Box:
+    return Box(**{**RIGHT.__dict__, **what})
+
+
+def test_a_box_is_one_request_of_the_sectors_that_its_rows_touch():
+    memory = np.zeros(RIGHT.extent, dtype=np.uint8)
+    _, _, outcome = loaded(changed(at=(48, 15)), memory, checks=True)  # 16 of 32 columns, 5 of 8 rows are inside
+    (site,) = [s for k in outcome.report["kernels"] for s in k["sites"] if s["access"] == "async read"]
+    assert (site["requests"], site["bytes"], site["sectors"], site["ideal_sectors"]) == (1, 5 * 64, 10, 10)
+    assert outcome.report["kernels"][0]["touched_bytes_read"] == 5 * 64
+
+
+@pytest.mark.parametrize(
+    ("box", "says"),
+    [
+        (changed(box=(256 + 32, 8), swizzle=0), "boxDim[0] is 288"),
+        (changed(box=(32, 257)), "boxDim[1] is 257"),
+        (changed(box=(33, 8), swizzle=0), "a multiple of 16 bytes"),
+        (changed(box=(64, 8)), "at most the 128 of its swizzle"),
+        (changed(swizzle=2), "at most the 64 of its swizzle"),
+        (changed(stride=(264,)), "globalStrides[0] is 264"),
+        (changed(step=(1, 9)), "elementStrides[1] is 9"),
+        (changed(step=(1, 0)), "elementStrides[1] is 0"),
+        (changed(type="i4", fill_nan=True), "no type of floats"),
+    ],
+)
+def test_what_the_driver_refuses_is_refused_with_the_argument(box, says):
+    _, error, outcome = loaded(box, np.zeros(8192, dtype=np.uint8), checks=True)
+    (finding,) = outcome.report["findings"]
+    assert error == 1 and finding["kind"] == "refused"
+    assert says in finding["detail"]
+
+
+@pytest.mark.parametrize(
+    ("box", "what"),
+    [(changed(box=(16, 8)), "shorter than the span of its swizzle"), (changed(swizzle=5), "SWIZZLE_128B_ATOM")],
+)
+def test_what_is_not_simulated_is_refused_by_name(box, what):
+    _, error, outcome = loaded(box, np.zeros(8192, dtype=np.uint8), checks=True)
+    assert error == 801 and what in outcome.report["findings"][0]["detail"]
+
+
+@pytest.mark.parametrize("checks", [False, True], ids=["plain", "checked"])
+@pytest.mark.parametrize(("m", "n", "k"), [(32, 16, 32), (40, 20, 300), (5, 36, 4)])
+def test_a_product_through_a_ring_of_stages(load, schedule, checks, m, n, k):
+    rng = np.random.default_rng([SEED, m])
+    a, b = rng.standard_normal((m, k)).astype(np.float32), rng.standard_normal((n, k)).astype(np.float32)
+    c = np.zeros((m, n), dtype=np.float32)
+    ring = load("tensor_ring", checks=checks)
+    ring.configure(**schedule)
+    outcome = ring("run_product", a, b, c, m, n, k)
+    assert outcome.error == 0 and not outcome.report["findings"], outcome
+    np.testing.assert_allclose(c, a @ b.T, atol=1e-4)
+
+
+def test_the_driver_s_function_is_found(load):
+    out = np.zeros(1, dtype=np.int32)
+    outcome = load("tensor_ring")("run_entry_points", out)
+    assert out[0] == 15
+    assert [f["detail"] for f in outcome.report["findings"] if "OnToast" in f["detail"]]
+
+
+def test_the_driver_s_function_is_there_by_its_name(tmp_path):
+    """A program that is linked with -lcuda calls it so."""
+    file = tmp_path / "named.cu"
+    file.write_text(
+        "#include <cuda.h>\n#include <cuda_runtime.h>\n"
+        'extern "C" void run(int* out, cudaStream_t stream) {\n'
+        "    CUtensorMap map;\n    cuuint64_t size = 0;\n    cuuint32_t box = 16, step = 1;\n"
+        "    int error = cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 1, out, &size, nullptr, &box,\n"
+        "        &step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,\n"
+        "        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);\n"
+        "    cudaMemcpy(out, &error, sizeof error, cudaMemcpyHostToDevice);\n}\n"
+    )
+    out = np.zeros(4, dtype=np.int32)
+    outcome = SimulatedKernel(file)("run", out)
+    assert out[0] == 1 and "globalDim[0] is 0" in outcome.report["findings"][0]["detail"]

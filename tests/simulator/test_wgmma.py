@@ -1,0 +1,321 @@
+"""wgmma: each form computes what a second description of layouts, fragments and rounding says, to the last bit."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grader.building.build import compile_kernel
+from grader.errors import BuildError
+from tests.seeds import SEED
+from tests.simulator.corpus_kernels import CORPUS, CorpusFile
+from tests.simulator.harness import SimulatedKernel
+from tests.simulator.wgmma_kernels import LINES, Form, Layout, accumulators, source_of, words_of
+
+FLOATS = [("f32", "f16", "f16"), ("f16", "f16", "f16"), ("f32", "bf16", "bf16"), ("f32", "tf32", "tf32")]
+FLOATS += [(d, a, b) for d in ("f32", "f16") for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2")]
+INTEGERS = [("s32", a, b) for a in ("s8", "u8") for b in ("s8", "u8")]
+
+SHAPES = [Form(n, "f32", "bf16", "bf16") for n in range(8, 257, 8)]
+TYPES = [Form(24, *types, from_registers=r) for types in FLOATS + INTEGERS for r in (False, True)]
+TYPES += [Form(32, "s32", "s8", "u8", saturates=True), Form(16, "f16", "f16", "f16")]
+TRANSPOSED = [
+    Form(n, "f32", type_, type_, transpose_a=ta, transpose_b=tb)
+    for n, type_ in ((128, "bf16"), (40, "f16"))
+    for ta in (False, True)
+    for tb in (False, True)
+]
+FROM_REGISTERS = [Form(128, "f32", t, t, from_registers=True, transpose_b=tb) for t in ("bf16", "f16") for tb in (0, 1)]
+SIGNS = [Form(16, "f32", "f16", "f16", scale_a=a, scale_b=b) for a, b in ((-1, 1), (1, -1), (-1, -1))]
+SIGNS += [Form(16, "f32", "e4m3", "e5m2", scale_a=-1), Form(16, "f32", "tf32", "tf32", scale_b=-1)]
+IMMEDIATE = [Form(8, "f32", "bf16", "bf16", immediate=i) for i in (0, 1)]
+FORMS = list(dict.fromkeys(SHAPES + TYPES + TRANSPOSED + FROM_REGISTERS + SIGNS + IMMEDIATE))
+NVCC = pytest.mark.skipif(not shutil.which("nvcc"), reason="no nvcc")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("wgmma") / "forms.cu"
+    path.write_text(source_of(FORMS))
+    return path
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["plain", "checked"])
+def kernel(request: pytest.FixtureRequest, path: Path) -> SimulatedKernel:
+    return SimulatedKernel(path, checks=request.param)
+
+
+# ---------------------------------------------------------------------------------------------------------- reference
+
+
+@functools.cache
+def eight_bits(type_: str) -> np.ndarray:
+    """The number of each code of a format of 8 bits."""
+    exponent_bits, mantissa_bits, bias = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15)}[type_]
+    values = []
+    for code in range(256):
+        exponent, mantissa = code >> mantissa_bits & (1 << exponent_bits) - 1, code & (1 << mantissa_bits) - 1
+        value = (mantissa / 2**mantissa_bits + (exponent > 0)) * 2.0 ** (max(exponent, 1) - bias)
+        if type_ == "e5m2" and exponent == 31:
+            value = np.nan if mantissa else np.inf
+        elif type_ == "e4m3" and code & 127 == 127:
+            value = np.nan
+        values.append(-value if code & 128 else value)
+    return np.array(values)
+
+
+def draw(type_: str, shape: tuple[int, int], random: np.random.Generator) -> np.ndarray:
+    """Elements as they lie in memory."""
+    if type_ in ("s8", "u8"):
+        return random.integers(0, 256, shape).astype(np.uint8)
+    if type_ in ("e4m3", "e5m2"):
+        usable = np.flatnonzero(np.isfinite(eight_bits(type_)))
+        return random.choice(usable, shape).astype(np.uint8)
+    numbers = (random.standard_normal(shape) * 2.0 ** random.integers(-12, 8, shape)).astype(np.float32)
+    if type_ == "f16":
+        return numbers.astype(np.float16)
+    return numbers if type_ == "tf32" else (numbers.view(np.uint32) >> 16).astype(np.uint16)
+
+
+def numbers(elements: np.ndarray, type_: str) -> np.ndarray:
+    """What tensor cores take elements for."""
+    if type_ in ("e4m3", "e5m2"):
+        return eight_bits(type_)[elements]
+    if type_ == "s8":
+        return elements.view(np.int8).astype(np.float64)
+    if type_ == "bf16":
+        return (elements.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    if type_ == "tf32":
+        return (elements.view(np.uint32) & ~np.uint32(0x1FFF)).view(np.float32).astype(np.float64)
+    return elements.astype(np.float64)
+
+
+def expected(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adds: int) -> np.ndarray:
+    """[64, n]: products and sums in float64, one after the other, and one rounding at the end."""
+    left, right = form.scale_a * numbers(a, form.a), form.scale_b * numbers(b, form.b)
+    total = np.zeros((64, form.n))
+    for k in range(form.k):
+        total += left[:, k, None] * right[None, :, k]
+    if adds:
+        total += c.astype(np.float64)
+    if form.d == "s32":
+        if form.saturates:
+            return np.clip(total, -(2**31), 2**31 - 1).astype(np.int64).astype(np.int32)
+        return (total.astype(np.int64) & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+    if form.d == "f16":
+        with np.errstate(over="ignore"):
+            return total.astype(np.float16)
+    rounded = total.astype(np.float32)
+    away = np.abs(rounded.astype(np.float64)) > np.abs(total)
+    return np.where(away, np.nextafter(rounded, np.float32(0)), rounded)
+
+
+def layouts(mn_major: bool, rows: int, k_bytes: int = 32) -> list[Layout]:
+    """Ways in which an operand may lie, each with another swizzle, distance or beginning."""
+    found = []
+    for swizzle, line in LINES.items():
+        if mn_major:
+            across = line // 2
+            groups = -(-rows // across)
+            if line == 16:
+                found += [
+                    Layout(swizzle, True, leading=128 * groups, stride=128),
+                    Layout(swizzle, True, 128, 256, 48),
+                ]
+            else:
+                found += [
+                    Layout(swizzle, True, leading=16 * line, stride=8 * line),
+                    Layout(swizzle, True, leading=8 * line, stride=8 * line * groups, start=1024),
+                ]
+        elif line == 16:
+            found += [Layout(swizzle, False, 128, 256), Layout(swizzle, False, 16 * rows, 128, start=80)]
+        else:
+            # Tiles of one line and of several, and every place along k where a product may begin.
+            found += [Layout(swizzle, False, 16, 8 * line, start) for start in range(0, line, k_bytes)]
+            found += [Layout(swizzle, False, 0, 16 * line, start=2048)]
+    return found
+
+
+def run(
+    kernel: SimulatedKernel, form: Form, layout_a: Layout, layout_b: Layout, random: np.random.Generator, adds: int = 1
+) -> None:
+    a, b = draw(form.a, (64, form.k), random), draw(form.b, (form.n, form.k), random)
+    if form.d == "s32":
+        c = random.integers(-(2**31), 2**31, (64, form.n)).astype(np.int32)
+    else:
+        c = random.standard_normal((64, form.n)).astype({"f32": np.float32, "f16": np.float16}[form.d])
+    image = random.integers(0, 256, 192 * 1024).astype(np.uint8)
+    half = 96 * 1024
+    if not form.from_registers:
+        layout_a.place(image[:half], a)
+    layout_b.place(image[half:], b)
+    out = np.zeros_like(accumulators(c, form.d))
+    outcome = kernel(
+        f"run_{form.name}", image.view(np.int32), image.size // 4, layout_a.bits, layout_a.start, layout_b.bits,
+        half + layout_b.start, words_of(a) if form.from_registers else np.zeros((128, 4), np.int32),
+        accumulators(c, form.d), out, adds,
+    )  # fmt: skip
+    assert outcome.error == 0 and not outcome.report.get("findings"), outcome
+    if form.immediate is not None:
+        adds = form.immediate
+    np.testing.assert_array_equal(out, accumulators(expected(form, a, b, c, adds), form.d))
+
+
+# -------------------------------------------------------------------------------------------------------------- forms
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda f: f.name)
+def test_a_form_computes_what_it_says(kernel: SimulatedKernel, form: Form) -> None:
+    random = np.random.default_rng([SEED, FORMS.index(form)])
+    a, b = layouts(form.transpose_a, 64)[-1], layouts(bool(form.transpose_b), form.n)[-1]
+    for adds in (0, 1):
+        run(kernel, form, a, b, random, adds)
+
+
+@pytest.mark.parametrize("form", TRANSPOSED + FROM_REGISTERS, ids=lambda f: f.name)
+def test_every_layout(kernel: SimulatedKernel, form: Form) -> None:
+    random = np.random.default_rng([SEED, FORMS.index(form)])
+    of_a, of_b = layouts(form.transpose_a, 64), layouts(bool(form.transpose_b), form.n)
+    for i in range(max(len(of_a), len(of_b))):
+        run(kernel, form, of_a[i % len(of_a)], of_b[i % len(of_b)], random)
+
+
+@pytest.mark.parametrize("type_", ["e4m3", "e5m2"])
+def test_every_code_of_8_bits_is_decoded(kernel: SimulatedKernel, type_: str) -> None:
+    """A holds them all, B is a part of the identity."""
+    form = Form(24, "f32", type_, type_)
+    one = {"e4m3": 0x38, "e5m2": 0x3C}[type_]
+    layout = Layout("32", False, 0, 256)
+    seen: dict[int, float] = {}
+    for first in range(0, 32, 24):
+        codes = np.arange(64 * 32).reshape(64, 32).astype(np.uint8)
+        b = np.zeros((24, 32), np.uint8)
+        for column in range(min(24, 32 - first)):
+            b[column, first + column] = one
+        # NaNs and infinities would spread along k: each row keeps one of them at most.
+        strange = ~np.isfinite(eight_bits(type_)[codes])
+        for row in range(64):
+            for k in np.flatnonzero(strange[row]):
+                codes[row, k] = 0
+        image = np.zeros(16 * 1024, np.uint8)
+        layout.place(image, codes)
+        layout.place(image[8192:], b)
+        out = np.zeros((128, 12), np.float32)
+        outcome = kernel(f"run_{form.name}", image.view(np.int32), image.size // 4, layout.bits, 0, layout.bits, 8192,
+                         np.zeros((128, 4), np.int32), np.zeros((128, 12), np.float32), out, 0)  # fmt: skip
+        assert outcome.error == 0
+        want = np.zeros((64, 24))
+        count = min(24, 32 - first)
+        want[:, :count] = eight_bits(type_)[codes][:, first : first + count]
+        np.testing.assert_array_equal(out, accumulators(want, "f32"))
+        seen |= dict.fromkeys(codes[:, first : first + count].ravel().tolist(), 0.0)
+    finite = np.flatnonzero(np.isfinite(eight_bits(type_)))
+    assert set(finite) <= set(seen)
+
+
+def test_what_is_no_number_stays_none(kernel: SimulatedKernel) -> None:
+    form = Form(24, "f32", "e5m2", "e4m3")
+    layout = Layout("32", False, 0, 256)
+    a, b = np.zeros((64, 32), np.uint8), np.zeros((24, 32), np.uint8)
+    a[3, 0], a[4, 1], b[5, 2] = 0x7C, 0x7D, 0xFF  # infinity, and NaN in both formats
+    a[:, 2] = 0x3C
+    b[:, 0] = 0xB8  # -1
+    image = np.zeros(16 * 1024, np.uint8)
+    layout.place(image, a)
+    layout.place(image[8192:], b)
+    out = np.zeros((128, 12), np.float32)
+    kernel(f"run_{form.name}", image.view(np.int32), image.size // 4, layout.bits, 0, layout.bits, 8192,
+           np.zeros((128, 4), np.int32), np.zeros((128, 12), np.float32), out, 0)  # fmt: skip
+    want = np.zeros((64, 24))
+    want[3], want[4], want[:, 5] = -np.inf, np.nan, np.nan
+    np.testing.assert_array_equal(out, accumulators(want, "f32"))
+
+
+@pytest.mark.parametrize("from_registers", [False, True])
+def test_products_are_counted(path: Path, from_registers: bool) -> None:
+    kernel = SimulatedKernel(path, checks=True)
+    form = Form(128, "f32", "bf16", "bf16", from_registers)
+    layout, out = Layout("128", False, 0, 1024), np.zeros((128, 64), np.float32)
+    outcome = kernel(f"run_{form.name}", np.zeros(16384, np.int32), 16384, layout.bits, 0, layout.bits, 32768,
+                     np.zeros((128, 4), np.int32), np.zeros((128, 64), np.float32), out, 0)  # fmt: skip
+    (counted,) = outcome.report["kernels"]
+    assert [n for _, n in counted["tensor_sites"]] == [2 * 64 * 128 * 16]
+    assert [n for _, n in counted["operand_sites"]] == [((0 if from_registers else 64) + 128) * 32]
+
+
+@pytest.mark.parametrize("mn_major", [False, True])
+def test_no_layout_has_bank_conflicts(mn_major: bool) -> None:
+    """The 8 pieces of 16 bytes of each core matrix lie in 8 different groups of four banks: 128 bytes are one wavefront."""
+    for layout in layouts(mn_major, 64):
+        for group in range(8):
+            for k in range(2):
+                pieces = [
+                    layout.offset(8 * group, 2 * (8 * k + i), 16)
+                    if mn_major
+                    else layout.offset(8 * group + i, 16 * k, 16)
+                    for i in range(8)
+                ]
+                assert len({at // 16 % 8 for at in pieces}) == 8, layout
+
+
+# ------------------------------------------------------------------------------------------------------------ refusals
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("m64n12k16.f32.f16.f16 {%0, %1}, %2, %3, p, 1, 1, 0, 0", "is not simulated"),
+        ("m64n264k16.f32.f16.f16 {%0, %1}, %2, %3, p, 1, 1, 0, 0", "is not simulated"),
+        ("m64n8k8.f32.f16.f16 {%0, %1}, %2, %3, p, 1, 1, 0, 0", "is not simulated"),
+        ("m64n8k16.bf16.bf16.bf16 {%0, %1}, %2, %3, p, 1, 1, 0, 0", "is not simulated"),
+        ("m64n40k32.s32.s8.s8 {%0, %1}, %2, %3, p", "is not simulated"),
+        ("m64n8k16.f32.f16.f16.satfinite {%0, %1}, %2, %3, p, 1, 1, 0, 0", "is not simulated"),
+        ("m64n8k16.f32.f16.f16 {%0, %1}, %2, %3, p, 1, 1", "4 constants"),
+        ("m64n8k8.f32.tf32.tf32 {%0, %1}, %2, %3, p, 1, 1, 0, 0", "2 constants"),
+        ("m64n8k16.f32.f16.f16 {%0, %1}, %2, %3, %4, 1, 1, 0, 0", "predicate"),
+        ("m64n8k16.f32.f16.f16 {%0, %1}, %2, %3, p, 1, 1, 0, 0", "another number of accumulators"),
+        ("m64n8k16.f16.f16.f16 {%0, %1}, %2, %3, p, 2, 1, 0, 0", "1 or -1"),
+        ("m64n8k16.f16.f16.f16 {%0, %1}, %2, %3, p, 1, 1, 0, 2", "0 or 1"),
+    ],
+)
+def test_what_is_no_form_is_refused(tmp_path: Path, statement: str, says: str) -> None:
+    file = tmp_path / "form.cu"
+    file.write_text(f"""__global__ void f(unsigned long long a, unsigned long long b, int adds) {{
+    unsigned d[2] = {{}};
+    asm volatile("{{ .reg .pred p; setp.ne.b32 p, %4, 0; wgmma.mma_async.sync.aligned.{statement}; }}"
+                 : "+r"(d[0]), "+r"(d[1]) : "l"(a), "l"(b), "r"(adds));
+}}
+extern "C" void run() {{ f<<<1, 128>>>(0, 0, 0); }}
+""")
+    with pytest.raises(BuildError, match=re.escape(says)):
+        compile_kernel(file, "cpu")
+
+
+# ---------------------------------------------------------------------------------------------------------------- nvcc
+
+
+def nvcc(*arguments: str) -> str:
+    command = ["nvcc", "-std=c++17", "-gencode=arch=compute_90a,code=sm_90a", "-c", *arguments, "-o", "/dev/null"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+@NVCC
+def test_nvcc_takes_every_form(path: Path) -> None:
+    assert nvcc(str(path)) == ""
+
+
+@NVCC
+def test_nvcc_takes_the_kernels_of_the_corpus(tmp_path: Path) -> None:
+    """Both twins of all, each in a namespace."""
+    files = [CorpusFile.read(path) for path in sorted(CORPUS.rglob("*wgmma*.cu"))]
+    assert len(files) >= 16
+    twins = "".join(file.as_namespace(clean) for file in files for clean in (False, True))
+    (tmp_path / "corpus.cu").write_text("#include <cuda_runtime.h>\n#include <cstdint>\n" + twins)
+    assert nvcc(str(tmp_path / "corpus.cu")) == ""

@@ -1,0 +1,183 @@
+"""Kernels around one wgmma.mma_async, and the layouts of its operands in shared memory, written down a second time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8}
+LINES = {"none": 16, "32": 32, "64": 64, "128": 128}
+MODES = {"none": 0, "128": 1, "64": 2, "32": 3}
+
+
+@dataclass(frozen=True)
+class Form:
+    """One instruction. ``from_registers``: A; ``transpose_*``: whether elements along M or N are neighbours."""
+
+    n: int
+    d: str
+    a: str
+    b: str
+    from_registers: bool = False
+    transpose_a: bool = False
+    transpose_b: bool = False
+    scale_a: int = 1
+    scale_b: int = 1
+    immediate: int | None = None
+    """scale-d as a constant."""
+    saturates: bool = False
+
+    @property
+    def k(self) -> int:
+        return 256 // BITS[self.a]
+
+    @property
+    def registers(self) -> int:
+        return self.n // (4 if self.d == "f16" else 2)
+
+    @property
+    def opcode(self) -> str:
+        clamp = ".satfinite" if self.saturates else ""
+        return f"wgmma.mma_async.sync.aligned.m64n{self.n}k{self.k}.{self.d}.{self.a}.{self.b}{clamp}"
+
+    @property
+    def name(self) -> str:
+        parts = [f"n{self.n}", self.d, self.a, self.b, "r" if self.from_registers else "s"]
+        parts += ["ta"] * self.transpose_a + ["tb"] * self.transpose_b + ["na"] * (self.scale_a < 0)
+        parts += ["nb"] * (self.scale_b < 0) + [f"i{self.immediate}"] * (self.immediate is not None)
+        return "_".join(parts + ["sat"] * self.saturates)
+
+    def statement(self, accumulators: str = "d") -> str:
+        """The asm statement, with the variables a0 ... a3 or a, b and adds."""
+        kind, count = ("f" if self.d == "f32" else "r"), self.registers
+        a_count = 4 if self.from_registers else 1
+        listed = ", ".join(f"%{i}" for i in range(count))
+        a = "{" + ", ".join(f"%{count + i}" for i in range(4)) + "}" if self.from_registers else f"%{count}"
+        b, flag = f"%{count + a_count}", f"%{count + a_count + 1}"
+        constants = []
+        if self.d != "s32":
+            constants += [self.scale_a, self.scale_b]
+        if self.a in ("f16", "bf16"):
+            constants += ([] if self.from_registers else [int(self.transpose_a)]) + [int(self.transpose_b)]
+        adds = "p" if self.immediate is None else str(self.immediate)
+        text = f"{self.opcode} {{{listed}}}, {a}, {b}, " + ", ".join([adds, *map(str, constants)])
+        outputs = ", ".join(f'"+{kind}"({accumulators}[{i}])' for i in range(count))
+        inputs = ", ".join(f'"r"(a{i})' for i in range(4)) if self.from_registers else '"l"(a)'
+        return (
+            f'asm volatile("{{ .reg .pred p; setp.ne.b32 p, {flag}, 0; {text}; }}" : {outputs} : {inputs}, "l"(b), '
+            '"r"(adds));'
+        )
+
+    def kernel(self) -> str:
+        """A kernel of one warpgroup, and its launcher ``run_<name>``.
+
+        image: what shared memory holds; a_bits, b_bits: descriptors without their addresses, which are a_start and b_start
+        bytes after the beginning; registers: A, [128][4]; c and out: accumulators, [128][registers].
+        """
+        held = "float" if self.d == "f32" else "int"
+        count = self.registers
+        loads = (
+            "unsigned a0 = registers[4 * threadIdx.x], a1 = registers[4 * threadIdx.x + 1],"
+            " a2 = registers[4 * threadIdx.x + 2], a3 = registers[4 * threadIdx.x + 3];"
+            if self.from_registers
+            else "uint64_t a = a_bits | (start + a_start) >> 4;"
+        )
+        arguments = (
+            f"const int* image, int words, long long a_bits, int a_start, long long b_bits, int b_start, "
+            f"const int* registers, const {held}* c, {held}* out, int adds"
+        )
+        return f"""
+__global__ void wgmma_{self.name}({arguments}) {{
+    extern __shared__ __align__(1024) int memory[];
+    for (int i = threadIdx.x; i < words; i += 128) memory[i] = image[i];
+    {held} d[{count}];
+    for (int i = 0; i < {count}; ++i) d[i] = c[{count} * threadIdx.x + i];
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    const uint64_t start = __cvta_generic_to_shared(memory);
+    {loads}
+    uint64_t b = b_bits | (start + b_start) >> 4;
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    {self.statement()}
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    for (int i = 0; i < {count}; ++i) out[{count} * threadIdx.x + i] = d[i];
+}}
+extern "C" void run_{self.name}({arguments}, cudaStream_t stream) {{
+    cudaFuncSetAttribute(wgmma_{self.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024);
+    wgmma_{self.name}<<<1, 128, 4 * words, stream>>>(image, words, a_bits, a_start, b_bits, b_start, registers, c, out, adds);
+}}
+"""
+
+
+def source_of(forms: list[Form]) -> str:
+    return "#include <cuda_runtime.h>\n#include <cstdint>\n" + "".join(form.kernel() for form in forms)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How an operand of `rows` (along M or N) lies in shared memory, from `start` on."""
+
+    swizzle: str
+    mn_major: bool
+    leading: int
+    stride: int
+    start: int = 0
+
+    @property
+    def bits(self) -> int:
+        """The descriptor without its address."""
+        value = (self.leading >> 4) << 16 | (self.stride >> 4) << 32 | MODES[self.swizzle] << 62
+        return value - (1 << 64) if value >= 1 << 63 else value
+
+    def offset(self, row: int, byte_k: int, bits: int) -> int:
+        """Where element (row, k) begins, k being given in bytes along a K-major row; MN-major elements have 16 bits."""
+        line = LINES[self.swizzle]
+        if not self.mn_major:
+            step = self.leading if line == 16 else 16
+            at = row % 8 * line + row // 8 * self.stride + byte_k // 16 * step + byte_k % 16
+        else:
+            k, across = byte_k // 2, line // 2  # elements of a line
+            if line == 16:
+                at = row // 8 * self.stride + k // 8 * self.leading + k % 8 * 16 + row % 8 * 2
+            else:
+                at = row // across * self.leading + k // 8 * self.stride + k % 8 * line + row % across * 2
+        at += self.start
+        mask = {"none": 0, "32": 1, "64": 3, "128": 7}[self.swizzle]
+        return at ^ (((at >> 7) & mask) << 4)
+
+    def place(self, image: np.ndarray, elements: np.ndarray) -> None:
+        """Writes elements [rows, k] into the bytes of the image."""
+        rows, k = elements.shape
+        size = elements.itemsize
+        raw = np.ascontiguousarray(elements).view(np.uint8).reshape(rows, k, size)
+        for row in range(rows):
+            for j in range(k):
+                at = self.offset(row, j * size, 8 * size)
+                image[at : at + size] = raw[row, j]
+
+
+def words_of(a: np.ndarray) -> np.ndarray:
+    """A [64, 32 bytes] as the registers of its fragments, [128][4]: rows i / 4 and 8 below, then the second 16 bytes."""
+    words = np.ascontiguousarray(a).view(np.uint8).reshape(64, 32).view(np.int32)
+    registers = np.zeros((128, 4), np.int32)
+    for thread in range(128):
+        row = thread // 32 * 16 + thread % 32 // 4
+        for r in range(4):
+            registers[thread, r] = words[row + r % 2 * 8, r // 2 * 4 + thread % 4]
+    return registers
+
+
+def accumulators(matrix: np.ndarray, d: str) -> np.ndarray:
+    """[64, n] as threads hold it, [128][registers]: rows i / 4 and 8 below it, two neighbours of each 8 columns."""
+    n = matrix.shape[1]
+    dtype = {"f32": np.float32, "f16": np.float16, "s32": np.int32}[d]
+    held = np.zeros((128, n // 2), dtype)
+    for thread in range(128):
+        row, column = thread // 32 * 16 + thread % 32 // 4, thread % 4 * 2
+        for group in range(n // 8):
+            for half in range(2):
+                at = 4 * group + 2 * half
+                held[thread, at : at + 2] = matrix[row + 8 * half, 8 * group + column : 8 * group + column + 2]
+    return held.view(np.int32) if d == "f16" else held
