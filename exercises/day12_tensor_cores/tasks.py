@@ -5,6 +5,8 @@ The heads of a token lie side by side, [heads, head_dim], but from a token to th
 v may be slices of one fused projection.
 """
 
+import dataclasses
+
 import torch
 
 from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of
@@ -65,6 +67,17 @@ def falling(shape, generator):
     return -rising(shape, generator)
 
 
+def nan_from(token):
+    """Rows of tokens, NaN from one on."""
+
+    def draw(shape, generator):
+        drawn = torch.randn(shape, generator=generator)
+        drawn[token:] = torch.nan
+        return drawn
+
+    return draw
+
+
 # ------------------------------------------------------------------------------------------------------------- references
 
 
@@ -88,17 +101,21 @@ def attention(q, k, v, query_starts, key_starts, heads, kv_heads, head_dim, scal
     return out.transpose(0, 1)
 
 
-def torch_attention(q, k, v, batch, heads, kv_heads, head_dim, scale, causal):
-    """torch's FlashAttention-2, for sequences of the same length, with as many keys as queries where causal."""
-    from torch.nn.attention import SDPBackend, sdpa_kernel
+def torchs(backend):
+    """torch's attention by one of its backends, for sequences of the same length, as many keys as queries where causal."""
 
-    q, k, v = (
-        by_head(x, count, head_dim).unflatten(1, (batch, -1)).transpose(0, 1)
-        for x, count in ((q, heads), (k, kv_heads), (v, kv_heads))
-    )
-    with sdpa_kernel(SDPBackend.FLASH_ATTENTION if q.is_cuda else SDPBackend.MATH):
-        attend = torch.nn.functional.scaled_dot_product_attention
-        return attend(q, k, v, is_causal=causal, scale=scale, enable_gqa=heads != kv_heads).transpose(1, 2)
+    def attend(q, k, v, batch, heads, kv_heads, head_dim, scale, causal):
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        q, k, v = (
+            by_head(x, count, head_dim).unflatten(1, (batch, -1)).transpose(0, 1)
+            for x, count in ((q, heads), (k, kv_heads), (v, kv_heads))
+        )
+        with sdpa_kernel(SDPBackend[backend] if q.is_cuda else SDPBackend.MATH):
+            attention = torch.nn.functional.scaled_dot_product_attention
+            return attention(q, k, v, is_causal=causal, scale=scale, enable_gqa=heads != kv_heads).transpose(1, 2)
+
+    return attend
 
 
 # ------------------------------------------------------------------------------------------------------------------ sizes
@@ -261,5 +278,110 @@ a query that sees no key gives zeros. A sequence may have no queries or no keys;
         Bench("N 4096, D 256", dtypes=["bf16"], **same_lengths(4, 4096, 4096, 8, 8, 256)),
         Bench("32 of 8 heads, N 2048, D 128, causal", dtypes=["bf16"], **same_lengths(4, 2048, 2048, 32, 8, 128, True)),
     ],
-    torch_baseline=torch_attention,
+    torch_baseline=torchs("FLASH_ATTENTION"),
+)
+
+
+# ------------------------------------------------------------------------------------------------- a product on Hopper
+
+
+def one_way_then_back(shape, generator):
+    """Weights near 10 in the first half of the columns, near -10 in the second: partial sums are large, the whole is not."""
+    sign = torch.where(torch.arange(shape[1]) < shape[1] // 2, 10.0, -10.0)
+    return sign + torch.randn(shape, generator=generator)
+
+
+wgmma_linear = Exercise(
+    summary="""\
+y = x w^T on the tensor cores of Hopper: tiles come by the copy engine (TMA) and are counted by mbarriers, products are
+wgmma's, with f32 accumulators, f16 and bf16 in and out. The next tiles are on their way while these are multiplied. in_features and
+out_features are multiples of 8, rows is any number; all tensors are 16-byte aligned. in_features is not 0.
+(On a GPU: as fast as cuBLAS.)""",
+    launchers="void wgmma_linear_{dtype}(const {T}* x, const {T}* w, {T}* y, int rows, int in_features, "
+    "int out_features, cudaStream_t stream)",
+    dtypes=("f16", "bf16"),
+    inputs={
+        "x": Input("rows in_features", normal(channel_offset=0.5)),
+        "w": Input("out_features in_features", normal(scale=0.5)),
+    },
+    outputs={"y": Output("rows out_features")},
+    reference=lambda x, w: x @ w.T,
+    cases=[
+        Case("one row, eight columns", rows=1, in_features=8, out_features=8),
+        Case("one tile", rows=128, in_features=64, out_features=256),
+        Case("a little more than a tile", dtypes=["bf16"], rows=129, in_features=72, out_features=264),
+        Case("more of k than a ring of tiles holds", rows=70, in_features=840, out_features=136),
+        Case("k that no tile divides, several tiles of y", dtypes=["f16"], rows=300, in_features=200, out_features=520),
+        Case("a row of tiles without a neighbour", rows=400, in_features=128, out_features=40),
+        Case("more tiles than blocks that fit the GPU", dtypes=["bf16"], rows=17000, in_features=8, out_features=256),
+        Case(
+            "partial sums beyond 65504",
+            dtypes=["f16"],
+            inputs={"x": lambda shape, generator: 20 + torch.randn(shape, generator=generator), "w": one_way_then_back},
+            rows=33,
+            in_features=1024,
+            out_features=24,
+        ),
+        Case(
+            "random sizes",
+            rows=between(1, 400),
+            in_features=one_of(8, 56, 64, 120, 256),
+            out_features=one_of(8, 72, 256, 312),
+        ),
+        Case("no rows", dtypes=["f16"], rows=0, in_features=64, out_features=64),
+        Case("no columns", dtypes=["bf16"], rows=5, in_features=64, out_features=0),
+    ],
+    efficient=Case("256 x 256 x 512", dtypes=["f16"], rows=256, in_features=256, out_features=512),
+    bars=[
+        Bar("tensor_operations / flops_needed", at_least=1, look="The products go through wgmma."),
+        Bar("global_bytes / minimum", at_most=2.1, look="A block should own at least 128 x 128 of y."),
+        Bar("sectors / ideal", at_most=1.05, look="The copy engine moves whole rows of 128 bytes."),
+        Bar("bank_conflict_ways", at_most=1.05, look="Swizzle what is stored to shared memory as the tensor map says."),
+        Bar("launches", at_most=1, look="One kernel does it all."),
+        Bar("scratch_bytes", at_most=0, look="No working memory is needed."),
+    ],
+    flops=lambda d: 2 * d["rows"] * d["in_features"] * d["out_features"],
+    bench=[Bench(f"{n} x {n} x {n}", rows=n, in_features=n, out_features=n) for n in (2048, 4096, 8192)],
+    torch_baseline=lambda x, w: torch.nn.functional.linear(x, w),
+    operator="linear",
+)
+
+# --------------------------------------------------------------------------------------------------- attention on Hopper
+
+hopper_flash_attention = dataclasses.replace(
+    mma_flash_attention,
+    summary="""\
+out = softmax(scale * q k^T) v for several sequences at once, as in mma_flash_attention, on Hopper: tiles come by the copy engine
+(TMA), both products are wgmma's. Sequence b has the queries query_starts[b] ... query_starts[b + 1] - 1, at most max_queries, and
+keys likewise; queries and keys are those of all sequences together. heads query heads share kv_heads key/value heads: head h
+uses h / (heads / kv_heads). A token's heads lie side by side; from a token to the next there are q_stride or kv_stride elements,
+in out heads * head_dim. head_dim is a multiple of 8 up to 256, scale is positive, all tensors are 16-byte aligned, and strides
+multiples of 8. With `causal`, query i of a sequence of n queries and m keys sees the keys up to i + m - n; a query that sees no
+key gives zeros. What belongs to another sequence may be anything, NaN too. `taken` is one int of working memory, for blocks
+that hand out work among themselves. (On a GPU: as fast as cuDNN.)""",
+    launchers="void hopper_flash_attention_{dtype}(const {T}* q, const {T}* k, const {T}* v, const int* query_starts, "
+    "const int* key_starts, {T}* out, int* taken, int batch, int queries, int keys, int max_queries, int heads, "
+    "int kv_heads, int head_dim, long long q_stride, long long kv_stride, float scale, bool causal, cudaStream_t stream)",
+    outputs={"out": Output("queries heads head_dim"), "taken": Output("1", dtype="i32", scratch=True)},
+    cases=[
+        *mma_flash_attention.cases,
+        sequences("head_dim 8", [20], [30], head_dim=8, dtypes=["bf16"]),
+        sequences("head_dim 136", [20], [30], head_dim=136, dtypes=["f16"]),
+        sequences(
+            "keys of another sequence are NaN",
+            [40, 0],
+            [37, 50],
+            inputs={name: nan_from(37) for name in ("k", "v")},
+        ),
+        sequences("more tiles of queries than blocks that fit the GPU", [1] * 70, [3] * 70, 2, 1),
+    ],
+    bars=[
+        Bar("tensor_operations / flops_needed", at_least=1, look="Both products go through wgmma."),
+        Bar("global_bytes / minimum", at_most=2.6, look="How many rows share each tile of k and v? At least 64."),
+        Bar("sectors / ideal", at_most=1.05, look="The copy engine moves whole rows of 128 bytes."),
+        Bar("bank_conflict_ways", at_most=1.05, look="Swizzle what is stored to shared memory."),
+        Bar("launches", at_most=1, look="Scores, softmax and weighted sum belong in one kernel."),
+        Bar("scratch_bytes", at_most=32, look="The scores must not be stored in global memory."),
+    ],
+    torch_baseline=torchs("CUDNN_ATTENTION"),
 )

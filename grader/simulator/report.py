@@ -20,6 +20,8 @@ sectors                32-byte sectors that these requests touched; of a tensor 
 ideal_sectors, ideal   sectors that they would touch if each warp's accesses lay side by side
 shared_requests        accesses of warps to shared memory
 shared_bytes           distinct bytes of those requests, summed
+distributed_requests   accesses of warps to the shared memory of other blocks of their cluster
+distributed_bytes      distinct bytes of those requests, summed
 shared_wavefronts      wavefronts that shared memory needed for them
 ideal_wavefronts       wavefronts that it would need without bank conflicts (also as ideal_shared_wavefronts)
                        The copy engine's accesses to shared memory are no requests of warps, and in none of these
@@ -83,6 +85,8 @@ class LineCounters:
     requests: int = 0
     """By warps, to global memory."""
     shared_requests: int = 0
+    distributed_requests: int = 0
+    """To the shared memory of other blocks of the cluster."""
     constant_requests: int = 0
     sectors: int = 0
     ideal_sectors: int = 0
@@ -91,6 +95,7 @@ class LineCounters:
     global_read_bytes: int = 0
     global_written_bytes: int = 0
     shared_bytes: int = 0
+    distributed_bytes: int = 0
     constant_bytes: int = 0
     atomics: int = 0
     """Atomic operations by threads."""
@@ -125,7 +130,7 @@ class LineCounters:
     @property
     def lanes_per_request(self) -> float:
         """How many lanes of a warp took part on average: below 32, threads of a warp went different ways."""
-        requests = self.requests + self.shared_requests + self.constant_requests
+        requests = self.requests + self.shared_requests + self.distributed_requests + self.constant_requests
         return self.accesses / requests if requests else 0.0
 
     @property
@@ -328,6 +333,8 @@ class _Reader:
                     line.shared_wavefronts = site.wavefronts
                     line.ideal_shared_wavefronts = site.ideal_wavefronts
                     line.worst_ways = site.worst_ways
+            elif site.space == "distributed":
+                line.distributed_requests, line.distributed_bytes = site.requests, site.bytes
             else:
                 line.constant_requests, line.constant_bytes = site.requests, site.bytes
             if site.access == "atomic":
@@ -540,6 +547,8 @@ def _line_totals(lines: Sequence[LineCounters]) -> dict[str, float]:
             "global_read_bytes",
             "global_written_bytes",
             "shared_bytes",
+            "distributed_requests",
+            "distributed_bytes",
             "constant_bytes",
             "tensor_operations",
             "operand_bytes",

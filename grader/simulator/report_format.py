@@ -32,7 +32,9 @@ MOST = 1 << 20
 _RACES = (
     "within_warp",
     "within_block",
+    "within_cluster",
     "between_blocks",
+    "between_grids",
     "copy_not_awaited",
     "operands_not_awaited",
     "missing_proxy_fence",
@@ -40,6 +42,7 @@ _RACES = (
 _ABOUT_MEMORY = (
     *_RACES,
     "use_after_free",
+    "ended_block",
     "write_to_const",
     "write_to_constant",
     "leak",
@@ -113,7 +116,7 @@ class Site(_Part):
     """What was counted at one access of one kernel."""
 
     site: Small
-    space: Literal["global", "shared", "constant"]
+    space: Literal["global", "shared", "constant", "distributed"]
     access: Name
     size: Small
     accesses: Count
@@ -152,7 +155,7 @@ class Traced(_Part, kw_only=True):
 
     site: Small
     access: Name
-    space: Literal["global", "shared", "constant"]
+    space: Literal["global", "shared", "constant", "distributed"]
     size: Small
     block: Annotated[list[Small], Meta(max_length=3)] = []
     warp: Small

@@ -40,11 +40,8 @@ _WORDS = {
     "tex1Dfetch": ("texture fetches", "Read global memory, or mark pointers const __restrict__."),
     "surf2Dread": ("surface reads", ""),
     "surf2Dwrite": ("surface writes", ""),
-    "cudaLaunchKernelEx": ("launches through cudaLaunchKernelEx", "Use kernel<<<grid, block, bytes, stream>>>(...)."),
-    "cudaLaunchKernelExC": ("launches through cudaLaunchKernelExC", "Use kernel<<<grid, block, bytes, stream>>>(...)."),
     "cudaGraphLaunch": ("CUDA graphs", "Launch the kernels one after another."),
     "cudaStreamBeginCapture": ("CUDA graphs", "Launch the kernels one after another."),
-    "__cluster_dims__": ("thread block clusters", "Write the kernel without clusters."),
     "__nanosleep_until": ("__nanosleep_until", ""),
 }
 

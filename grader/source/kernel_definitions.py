@@ -7,15 +7,22 @@ from dataclasses import dataclass
 
 from grader.source.tokens import Source, Token, closing, join, split_commas
 
+_ATTRIBUTES = ("__launch_bounds__", "__attribute__", "__maxnreg__", "__cluster_dims__", "__block_size__")
+
 
 @dataclass(frozen=True)
 class KernelDefinition:
-    """A ``__global__`` function: ``needed`` template arguments must be written for its address to be known."""
+    """A ``__global__`` function: ``needed`` template arguments must be written for its address to be known.
+
+    ``cluster`` is what stands between the parentheses of ``__cluster_dims__``, where a launch can write it, too.
+    """
 
     name: str
     needed: int
     signature: str
     line: int
+    is_template: bool = False
+    cluster: str = ""
 
 
 def find_kernels(source: Source) -> dict[str, list[KernelDefinition]]:
@@ -31,7 +38,7 @@ def find_kernels(source: Source) -> dict[str, list[KernelDefinition]]:
         k = i + 1
         while k < len(tokens) and not (tokens[k].kind == "word" and k + 1 < len(tokens) and tokens[k + 1].text == "("):
             k += 1
-        while k + 1 < len(tokens) and tokens[k].text in ("__launch_bounds__", "__attribute__", "__maxnreg__"):
+        while k + 1 < len(tokens) and tokens[k].text in _ATTRIBUTES:
             k = (closing(tokens, k + 1) or k) + 1
             while k + 1 < len(tokens) and tokens[k + 1].text != "(":
                 k += 1
@@ -43,9 +50,33 @@ def find_kernels(source: Source) -> dict[str, list[KernelDefinition]]:
             join([t for t in part if t.kind == "mark" or t is not part[-1]])
             for part in split_commas(tokens[k + 2 : close])
         ]
-        kernel = KernelDefinition(tokens[k].text, needed, ", ".join(types), source.line(tokens[k].start))
+        head = tokens[start:k]
+        is_template = any(t.text == "template" for t in tokens[start:i])
+        cluster = _cluster(head)
+        if is_template and {t.text for t in cluster} & _template_names(tokens[start:i]):
+            cluster = []
+        kernel = KernelDefinition(
+            tokens[k].text, needed, ", ".join(types), source.line(tokens[k].start), is_template, join(cluster)
+        )
         found.setdefault(kernel.name, []).append(kernel)
     return found
+
+
+def cluster_dimensions(head: Sequence[Token]) -> str:
+    """What stands between the parentheses of ``__cluster_dims__`` in a declaration; empty without one."""
+    return join(_cluster(head))
+
+
+def _cluster(head: Sequence[Token]) -> list[Token]:
+    for i, token in enumerate(head):
+        close = closing(head, i + 1) if token.text == "__cluster_dims__" and i + 1 < len(head) else None
+        if close is not None:
+            return list(head[i + 2 : close])
+    return []
+
+
+def _template_names(head: Sequence[Token]) -> set[str]:
+    return {t.text for t in head if t.kind == "word"}
 
 
 def _needed_arguments(head: Sequence[Token]) -> int:

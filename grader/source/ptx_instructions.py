@@ -50,11 +50,12 @@ _ROUNDINGS = {
     "rmi": "down",
     "rpi": "up",
 }
-# Blocks run without clusters: each is a cluster of its own, so that scope ends where the block does.
-_SCOPES = {"cta": "block", "cluster": "block", "gpu": "device", "gl": "device", "sys": "system"}
+_SCOPES = {"cta": "block", "cluster": "cluster", "gpu": "device", "gl": "device", "sys": "system"}
 _SPACES = {
     "global": "::sim::ptx::Global",
     "shared": "::sim::ptx::Shared",
+    "shared::cta": "::sim::ptx::Shared",
+    "shared::cluster": "::sim::ptx::SharedCluster",
     "": "::sim::ptx::Generic",
     "const": "::sim::ptx::Generic",
     "param": "::sim::ptx::Generic",
@@ -96,12 +97,15 @@ _WGMMA = re.compile(
 )
 
 # Pieces of patterns. Cache operators and eviction priorities are hints: they change no value.
-_SPACE = r"(?:\.(?P<space>global|shared|const|param|local)(?:::(?:cta|cluster))?)?"
-_OBJECT = r"(?P<space>\.shared(?:::(?:cta|cluster))?)?"  # an mbarrier, by its address in shared memory or a generic one
+_SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?|const|param|local))?"
+_OBJECT = (
+    r"(?:\.(?P<space>shared(?:::cta|::cluster)?))?"  # an mbarrier, by its address in shared memory or a generic one
+)
 _CACHE = r"(?:\.(?:ca|cg|cs|lu|cv|wb|wt|nc))*"
 _ADVICE = r"(?:\.L1::\w+)?(?:\.L2::(?:evict_\w+|64B|128B|256B))*"
 _SCOPE = r"(?:\.(?P<scope>cta|cluster|gpu|sys))?"
 _ORDER = r"(?:\.(?:relaxed|acquire|release|acq_rel))?"
+_MULTICAST = r"(?P<multicast>\.multicast::cluster)?(?:\.L2::cache_hint)?"
 _DIMENSIONS = r"(?P<dimensions>[1-5])d"
 _FTZ = r"(?:\.ftz)?"
 _ROUND = r"(?:\.(?:rn|rz|rm|rp))?"
@@ -119,10 +123,6 @@ def _type(f: _Fields) -> str:
 
 def _space(f: _Fields) -> str:
     return _SPACES[f.get("space") or ""]
-
-
-def _object(f: _Fields) -> str:
-    return _SPACES["shared" if f.get("space") else ""]
 
 
 def _scope(f: _Fields) -> str:
@@ -198,13 +198,22 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     (r"cp\.async\.wait_all", _same("cp_async_wait_all")),
     (
         rf"cp\.async\.mbarrier\.arrive(?P<counted>\.noinc)?{_OBJECT}\.b64",
-        lambda f: f"cp_async_mbarrier_arrive<{_object(f)}, {_truth(bool(f['counted']))}>",
+        lambda f: f"cp_async_mbarrier_arrive<{_space(f)}, {_truth(bool(f['counted']))}>",
     ),
     (
-        r"cp\.async\.bulk\.shared::(?:cta|cluster)\.global\.mbarrier::complete_tx::bytes(?:\.L2::cache_hint)?",
-        _same("cp_async_bulk_load"),
+        rf"cp\.async\.bulk\.shared::(?:cta|cluster)\.global\.mbarrier::complete_tx::bytes{_MULTICAST}",
+        lambda f: f"cp_async_bulk_load{'_multicast' if f['multicast'] else ''}",
     ),
     (r"cp\.async\.bulk\.global\.shared::cta\.bulk_group(?:\.L2::cache_hint)?", _same("cp_async_bulk_store")),
+    (
+        r"cp\.async\.bulk\.shared::cluster\.shared::cta\.mbarrier::complete_tx::bytes",
+        _same("cp_async_bulk_shared"),
+    ),
+    (
+        r"st\.async(?:\.weak)?(?:\.shared::cluster)?\.mbarrier::complete_tx::bytes(?:\.v[24])?"
+        r"\.(?P<type>[bus](?:32|64)|f32|f64)",
+        _typed("st_async"),
+    ),
     (
         r"cp\.reduce\.async\.bulk\.global\.shared::cta\.bulk_group(?:\.L2::cache_hint)?\.(?:"
         r"(?P<op>add)\.(?:(?P<type>u32|s32|u64|f32|f64)|noftz\.(?P<half>f16|bf16))|"
@@ -218,8 +227,8 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     # tensor copies
     (
         rf"cp\.async\.bulk\.tensor\.{_DIMENSIONS}\.shared::(?:cta|cluster)\.global(?:\.tile)?"
-        r"\.mbarrier::complete_tx::bytes(?:\.L2::cache_hint)?",
-        lambda f: f"cp_async_bulk_tensor_load<{f['dimensions']}>",
+        rf"\.mbarrier::complete_tx::bytes{_MULTICAST}",
+        lambda f: f"cp_async_bulk_tensor_load{'_multicast' if f['multicast'] else ''}<{f['dimensions']}>",
     ),
     (
         rf"cp\.async\.bulk\.tensor\.{_DIMENSIONS}\.global\.shared::cta(?:\.tile)?\.bulk_group(?:\.L2::cache_hint)?",
@@ -244,6 +253,11 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     # barriers and fences
     (r"(?:bar|barrier)(?:\.cta)?\.sync(?:\.aligned)?", _same("bar_sync")),
     (r"(?:bar|barrier)(?:\.cta)?\.arrive(?:\.aligned)?", _same("bar_arrive")),
+    (
+        r"barrier\.cluster\.arrive(?:\.(?P<order>release|relaxed))?(?:\.aligned)?",
+        lambda f: f"barrier_cluster_arrive<{_truth(f['order'] != 'relaxed')}>",
+    ),
+    (r"barrier\.cluster\.wait(?:\.acquire)?(?:\.aligned)?", _same("barrier_cluster_wait")),
     (r"bar\.warp\.sync", _same("bar_warp_sync")),
     (r"membar\.(?P<scope>cta|gl|sys)", lambda f: f"fence<{_scope(f)}>"),
     (r"fence(?:\.(?:sc|acq_rel|acquire|release))?\.(?P<scope>cta|cluster|gpu|sys)", lambda f: f"fence<{_scope(f)}>"),
@@ -251,23 +265,23 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     (r"fence\.mbarrier_init\.release\.cluster", _same("fence_mbarrier_init")),
     (r"griddepcontrol\.(?:wait|launch_dependents)", _same("grid_dependency")),
     # mbarriers
-    (rf"mbarrier\.(?P<name>init|inval){_OBJECT}\.b64", lambda f: f"mbarrier_{f['name']}<{_object(f)}>"),
+    (rf"mbarrier\.(?P<name>init|inval){_OBJECT}\.b64", lambda f: f"mbarrier_{f['name']}<{_space(f)}>"),
     (
         rf"mbarrier\.arrive(?P<drops>_drop)?(?P<expects>\.expect_tx)?(?:\.(?P<order>release|relaxed)\.(?:cta|cluster))?"
         rf"{_OBJECT}\.b64",
         lambda f: (
             f"mbarrier_arrive{'_expect_tx' if f['expects'] else ''}"
-            f"<{_object(f)}, {_truth(f['order'] != 'relaxed')}, {_truth(bool(f['drops']))}>"
+            f"<{_space(f)}, {_truth(f['order'] != 'relaxed')}, {_truth(bool(f['drops']))}>"
         ),
     ),
     (
         rf"mbarrier\.(?P<name>expect|complete)_tx(?:\.relaxed\.(?:cta|cluster))?{_OBJECT}\.b64",
-        lambda f: f"mbarrier_{f['name']}_tx<{_object(f)}>",
+        lambda f: f"mbarrier_{f['name']}_tx<{_space(f)}>",
     ),
     (
         rf"mbarrier\.(?:test|try)_wait(?P<parity>\.parity)?(?:\.(?P<order>acquire|relaxed)\.(?:cta|cluster))?"
         rf"{_OBJECT}\.b64",
-        lambda f: f"mbarrier_wait{'_parity' if f['parity'] else ''}<{_object(f)}, {_truth(f['order'] != 'relaxed')}>",
+        lambda f: f"mbarrier_wait{'_parity' if f['parity'] else ''}<{_space(f)}, {_truth(f['order'] != 'relaxed')}>",
     ),
     (r"mbarrier\.pending_count\.b64", _same("mbarrier_pending_count")),
     # hints: they change no value, but are read and their operands checked
@@ -323,6 +337,12 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
         lambda f: f"redux<::sim::Reduce::{_REDUCTIONS[f['op']]}, {_type(f)}>",
     ),
     (r"elect\.sync", _same("elect")),
+    # shared memory of a cluster's blocks
+    (
+        r"mapa(?:\.(?P<space>shared::cluster))?\.(?P<type>u32|u64)",
+        lambda f: f"mapa<{_space(f)}, {_type(f)}>",
+    ),
+    (r"getctarank(?:\.(?P<space>shared::cluster))?\.u(?:32|64)", lambda f: f"getctarank<{_space(f)}>"),
     # moves and conversions
     (rf"mov{_ANY}", _typed("mov")),
     (r"mov\.pred", _same("mov<bool>")),
@@ -330,9 +350,9 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     (r"pack\.b64", _same("pack<uint32_t, uint64_t>")),
     (r"unpack\.b32", _same("unpack<uint16_t, uint32_t>")),
     (r"unpack\.b64", _same("unpack<uint32_t, uint64_t>")),
-    (r"cvta\.to\.shared\.u(?:32|64)", _same("cvta_to_shared")),
+    (r"cvta\.to\.shared(?:::cta|::cluster)?\.u(?:32|64)", _same("cvta_to_shared")),
     (r"cvta\.to\.global\.u64", _same("cvta_to_global")),
-    (r"cvta\.shared\.u64", _same("cvta_shared")),
+    (r"cvta\.shared(?:::cta|::cluster)?\.u64", _same("cvta_shared")),
     (r"cvta\.global\.u64", _same("cvta_to_global")),
     (
         r"cvt\.rn(?P<relu>\.relu)?\.(?P<pair>f16x2|bf16x2)\.f32",
@@ -435,7 +455,8 @@ def wgmma_form(opcode: str) -> WgmmaForm | None:
 #: than the simulator's oldest architecture.
 _SINCE = [
     (90, r"mbarrier\.(?:try_wait|expect_tx|complete_tx|arrive(?:_drop)?\.expect_tx)\b.*"),
-    (90, r"cp\.async\.bulk\b.*|fence\.(?:proxy\.async|mbarrier_init)\b.*|griddepcontrol\..*|.*\.cluster\b.*"),
+    (90, r"cp\.async\.bulk\b.*|fence\.(?:proxy\.async|mbarrier_init)\b.*|griddepcontrol\..*|.*\bcluster\b.*"),
+    (90, r"mapa\..*|getctarank\..*|st\.async\b.*|red\.async\b.*"),
     (90, r"cp\.reduce\.async\.bulk\b.*|prefetch(?:\.\w+)?\.tensormap|fence\.proxy\.tensormap.*|tensormap\..*"),
     (90, r"setmaxnreg\..*|elect\.sync|stmatrix\..*|wgmma\..*|(?:ex2|tanh)\.approx\.bf16x2"),
     (100, r"tcgen05\..*|clusterlaunchcontrol\..*"),
@@ -446,8 +467,6 @@ _ARCHITECTURES = Path(__file__).parents[1] / "simulator" / "include" / "sim" / "
 
 #: Instructions that have a meaning which the simulator does not give them, and what to do instead.
 _REFUSED = [
-    (r"cp\.async\.bulk\..*multicast.*", "There are no clusters here: let each block copy for itself."),
-    (r"barrier\.cluster\..*|mapa\..*|.*shared::cluster\.shared::cta.*", "There are no clusters here: use one block."),
     (r"cp\.(?:reduce\.)?async\.bulk\.(?:prefetch\.)?tensor\..*(?:im2col|gather4|scatter4).*",
      "Tensor maps here are tiled: copy boxes of a tiled tensor."),
     (r"tensormap\..*|fence\.proxy\.tensormap.*",
@@ -516,7 +535,12 @@ EXAMPLES = {
 
 #: The special registers that ``sim/ptx.h`` has, without the percent sign.
 SPECIAL_REGISTERS = frozenset(
-    [f"{name}.{axis}" for name in ("tid", "ctaid", "ntid", "nctaid") for axis in "xyz"]
+    [
+        f"{name}.{axis}"
+        for name in ("tid", "ctaid", "ntid", "nctaid", "cluster_ctaid", "cluster_nctaid", "clusterid", "nclusterid")
+        for axis in "xyz"
+    ]
+    + ["cluster_ctarank", "cluster_nctarank", "is_explicit_cluster"]
     + [f"lanemask_{relation}" for relation in ("eq", "lt", "le", "gt", "ge")]
     + ["laneid", "warpid", "nwarpid", "smid", "nsmid", "clock", "clock64", "globaltimer", "dynamic_smem_size"]
 )

@@ -28,7 +28,7 @@ from grader.source.declarations import (
     words_before_parameters,
 )
 from grader.source.execution_space import check_execution_spaces
-from grader.source.kernel_definitions import KernelDefinition, find_kernels
+from grader.source.kernel_definitions import KernelDefinition, cluster_dimensions, find_kernels
 from grader.source.launch_syntax import angle_opening, callee_start, configuration_end, is_triple
 from grader.source.rewrite_error import RewriteError, error_at
 from grader.source.tokens import Source, Token, closing, join, split_commas
@@ -38,7 +38,7 @@ __all__ = ["Edit", "RewriteError", "Rewritten", "rewrite"]
 # The lambda that calls a kernel only passes arguments on: no access of the kernel.
 _UNCHECKED = '__attribute__((no_sanitize("thread")))'
 _LAST_WORDS_OF_TYPES = {"bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double"}
-_LAUNCH_CALLS = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel"}
+_LAUNCH_CALLS = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaLaunchKernelExC"}
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,7 @@ class _Scope:
     kind: str  # namespace, class, function, block, initialiser
     start: int = 0
     parens: int = 0
+    after: str = ""  # to be written behind its closing brace
 
 
 @dataclass
@@ -204,6 +205,8 @@ class _RegionRewriter:
                 self._grid_constant(i)
             if text in _LAUNCH_CALLS:
                 self._strip_cast(i)
+            if text in ("gridDim", "blockDim") and i and self.tokens[i - 1].text in (".", "->"):
+                self._edit(token.start, token.start, "sim_")  # of cudaLaunchConfig_t; the bare names are macros
             return i + 1
         if token.kind != "mark":
             return i + 1
@@ -241,6 +244,25 @@ class _RegionRewriter:
         self.scopes.append(_Scope(kind, i + 1))
         if kind == "function" and self.dynamic_arrays:
             self._declare_dynamic_arrays(declaration, i)
+        if kind == "function" and not self.region.macro:
+            self._register_clusters(declaration, i)
+
+    def _register_clusters(self, declaration: Sequence[Token], brace: int) -> None:
+        """``__cluster_dims__`` becomes known to launches of the kernel, by its address.
+
+        A template has none: its launches say it. The threads look whether the launch knew.
+        """
+        words = words_before_parameters(declaration)
+        cluster = cluster_dimensions(declaration)
+        if "__global__" not in words or not cluster:
+            return
+        check = f" ::sim::require_clusters(::sim::Site{{__LINE__, 0}}, {cluster});"
+        self._edit(self.tokens[brace].end, self.tokens[brace].end, check)
+        if not any(t.text == "template" for t in declaration):
+            name = words[-1]
+            self.scopes[
+                -1
+            ].after = f" static ::sim::RegisterClusters sim_clusters_{name}_{brace}((const void*)&{name}, {cluster});"
 
     def _make_inline(self, declaration: Sequence[Token]) -> None:
         """Marks a ``__device__`` function as inline, as nvcc treats it.
@@ -264,6 +286,8 @@ class _RegionRewriter:
         if len(self.scopes) == 1:
             return
         closed = self.scopes.pop()
+        if closed.after:
+            self._edit(self.tokens[i].end, self.tokens[i].end, closed.after)
         outer = self.scopes[-1]
         ends = closed.kind in ("function", "namespace") or outer.kind not in ("namespace", "class")
         if ends and outer.parens == 0:
@@ -297,6 +321,7 @@ class _RegionRewriter:
             )
         name = self._literal(tokens[first:i], callee)
         address = f".of((const void*)({callee}))" if self._has_address(tokens[first:i]) else ""
+        address += self._clusters_of_template(tokens[first:i])
         newlines = self._newlines(tokens[first].start, tokens[i].start)
         gap = self._newlines(tokens[end + 2].end, tokens[paren].start)
         comma = ", " if close > paren + 1 else ""
@@ -305,6 +330,12 @@ class _RegionRewriter:
         self._edit(tokens[first].start, tokens[paren].end, head)
         # The arguments themselves stay as they are, up to the ")" that now closes sim::launch.
         return paren + 1
+
+    def _clusters_of_template(self, callee: Sequence[Token]) -> str:
+        opened = angle_opening(callee, len(callee) - 1) if callee[-1].text == ">" else None
+        name = callee[opened - 1].text if opened else callee[-1].text
+        cluster = next((k.cluster for k in self.kernels.get(name, []) if k.cluster and k.is_template), "")
+        return f".in_clusters({cluster})" if cluster else ""
 
     def _literal(self, callee: Sequence[Token], text: str) -> str:
         """The kernel's name as a string; a macro's parameters in it are stringized."""
@@ -350,6 +381,12 @@ class _RegionRewriter:
         if i + 2 >= len(tokens) or tokens[i + 1].text != "(":
             return
         first = i + 2
+        if tokens[i].text == "cudaLaunchKernelExC":  # the kernel comes second
+            while first < len(tokens) and tokens[first].text not in (",", ")", ";"):
+                first += 1
+            first += 1
+            if first + 1 >= len(tokens):
+                return
         if tokens[first].text == "(" and (close := closing(tokens, first)):
             if "".join(t.text for t in tokens[first + 1 : close]) in ("void*", "constvoid*", "voidconst*"):
                 self._edit(

@@ -154,6 +154,9 @@ def _as_said(finding: Finding) -> str:
 WHAT: Mapping[str, Callable[[Finding], str]] = {
     "out_of_bounds": _out_of_bounds,
     "use_after_free": lambda f: f"{access(f)} of freed memory: {position(f)}",
+    "ended_block": lambda f: (
+        f"{access(f)} of {position(f)}, which is in the shared memory of another block of the cluster: that one may have ended"
+    ),
     "null_pointer": lambda f: f"{access(f)} through a null pointer (address {f.address:#x})",
     "illegal_address": lambda f: f"{access(f)} of address {f.address:#x}, where no device memory is",
     "misaligned": _misaligned,
@@ -167,7 +170,9 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
     "output_not_written": _output_not_written,
     "within_warp": _race,
     "within_block": _race,
+    "within_cluster": _race,
     "between_blocks": _race,
+    "between_grids": _race,
     "copy_not_awaited": _race,
     "missing_proxy_fence": _missing_proxy_fence,
     "operands_not_awaited": _operands_not_awaited,
@@ -224,6 +229,8 @@ _NAMES_ITS_PLACES = (
 ADVICE: Mapping[str, str] = {
     "out_of_bounds": "Compare the index with the size: a guard is missing, or the index is computed for another shape.",
     "use_after_free": "The memory was given back by cudaFree or cudaFreeAsync before this launch.",
+    "ended_block": "A block's shared memory ends with it: all blocks of the cluster meet once more (cluster.sync()) after the "
+    "last access to each other's shared memory, before any returns.",
     "null_pointer": "A pointer was never set, or an allocation failed.",
     "illegal_address": "An index far out of range, a pointer to host memory, or a pointer to another thread's local variable.",
     "misaligned": "A vector access (float4, uint4, ...) needs an address that is a multiple of its size: treat the elements "
@@ -240,6 +247,11 @@ ADVICE: Mapping[str, str] = {
     "__syncthreads()) between the two accesses.",
     "within_block": "Both threads are in one block: put __syncthreads() between the two accesses, also between one "
     "turn of a loop and the next.",
+    "within_cluster": "The threads are in two blocks of one cluster: put cluster.sync() (barrier.cluster.arrive and "
+    "barrier.cluster.wait) between the two accesses, or let the one arrive at an mbarrier for which the other waits.",
+    "between_grids": "The launch with cudaLaunchAttributeProgrammaticStreamSerialization lets this kernel begin before the "
+    "one before it has ended: call cudaGridDependencySynchronize() (griddepcontrol.wait) before the first access to "
+    "what that one reads or writes.",
     "between_blocks": "The threads are in different blocks, which nothing orders within one launch: use atomics, give "
     "each block a place of its own, or split the work into two launches.",
     "copy_not_awaited": "An asynchronous copy (cp.async) has not been waited for: commit it, wait for its group, then "
@@ -254,8 +266,8 @@ ADVICE: Mapping[str, str] = {
     "missing_wgmma_fence": "wgmma.fence.sync.aligned stands before the first wgmma.mma_async, and again wherever threads have "
     "read or written the accumulators (or A in registers) since.",
     "wgmma_at_exit": "wgmma.commit_group.sync.aligned, then wgmma.wait_group.sync.aligned 0, before the threads return.",
-    "deadlock": "All threads of a block must reach the same __syncthreads(), and all lanes of a mask the same intrinsic: "
-    "move it out of the condition.",
+    "deadlock": "All threads of a block must reach the same __syncthreads(), all threads of a cluster its barrier, and all "
+    "lanes of a mask the same intrinsic: move it out of the condition.",
     "barrier_sites_differ": "A barrier in a branch is reached by some threads only; the others run to the next one and "
     "everything after it is out of step. Move it out of the branch.",
     "barrier_after_exit": "Do not return before a __syncthreads(): guard the work instead (if (i < n) ...) and let all "
@@ -322,7 +334,10 @@ def advice(finding: Finding) -> str:
             "Shared memory holds whatever the last block left there: every element must be written before it is read."
         )
     accesses = [side.access for side in (finding, finding.other) if side is not None]
-    if finding.kind in ("within_warp", "within_block", "between_blocks") and "async write" in accesses:
+    if (
+        finding.kind in ("within_warp", "within_block", "within_cluster", "between_blocks")
+        and "async write" in accesses
+    ):
         return _OVERWRITTEN_BY_A_COPY
     if finding.kind == "deadlock" and "an mbarrier" in finding.detail:
         return _PHASE_NOT_COMPLETE

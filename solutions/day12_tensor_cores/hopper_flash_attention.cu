@@ -377,8 +377,10 @@ static void launch(const T* q, const T* k, const T* v, T* out, int* taken, Probl
     const int dim = problem.head_dim, box = Shape<DIM>::kKeys;
     CUtensorMap q_map, k_map, v_map;
     if (llmk::describe_tensor(&q_map, q, dim, queries, problem.heads, q_stride, dim, 64) != cudaSuccess ||
-        llmk::describe_tensor(&k_map, k, dim, keys, problem.kv_heads, kv_stride, dim, box) != cudaSuccess ||
-        llmk::describe_tensor(&v_map, v, dim, keys, problem.kv_heads, kv_stride, dim, box) != cudaSuccess) {
+        llmk::describe_tensor(&k_map, k, dim, std::max(keys, 1), problem.kv_heads, kv_stride, dim, box) !=
+            cudaSuccess ||
+        llmk::describe_tensor(&v_map, v, dim, std::max(keys, 1), problem.kv_heads, kv_stride, dim, box) !=
+            cudaSuccess) {
         return;
     }
     int device, sms;
@@ -389,10 +391,10 @@ static void launch(const T* q, const T* k, const T* v, T* out, int* taken, Probl
     const long long items = static_cast<long long>(problem.batch) * problem.heads * problem.query_tiles;
     const int blocks = items < sms ? static_cast<int>(items) : sms;
     cudaMemsetAsync(taken, 0, sizeof(int), stream);
-    auto kernel = attention_kernel<T, DIM>;
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape<DIM>::kSharedBytes);
-    kernel<<<blocks, Shape<DIM>::kThreads, Shape<DIM>::kSharedBytes, stream>>>(q_map, k_map, v_map, out, taken,
-                                                                               problem);
+    cudaFuncSetAttribute(attention_kernel<T, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                         Shape<DIM>::kSharedBytes);
+    attention_kernel<T, DIM>
+        <<<blocks, Shape<DIM>::kThreads, Shape<DIM>::kSharedBytes, stream>>>(q_map, k_map, v_map, out, taken, problem);
 }
 
 template <typename T>
@@ -401,10 +403,7 @@ static void attention(const T* q, const T* k, const T* v, const int* query_start
                       int head_dim, long long q_stride, long long kv_stride, float scale, bool causal,
                       cudaStream_t stream) {
     if (batch == 0 || heads == 0 || queries == 0) return;
-    if (keys == 0) {  // a tensor map cannot describe nothing
-        cudaMemsetAsync(out, 0, sizeof(T) * queries * heads * head_dim, stream);
-        return;
-    }
+    if (keys == 0) k = v = q;  // a tensor map cannot describe nothing; nobody will load from it
     // As many heads together as have their k and v in half of the L2 cache, whole groups of them.
     const long long head_bytes = 4LL * head_dim * (keys / batch + 1), group = heads / kv_heads;
     const long long together = std::max(group, (24LL << 20) / head_bytes * group);

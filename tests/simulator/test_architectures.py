@@ -20,9 +20,12 @@ ROWS = {
 
 @pytest.mark.parametrize("gpu", GPUS.values(), ids=list(GPUS))
 def test_a_gpu_is_of_its_architecture(gpu):
-    threads, blocks, registers, multiprocessor_shared, block_shared, banks = ROWS[int(gpu.arch.removeprefix("sm_"))]
+    threads, blocks, registers, multiprocessor_shared, block_shared, banks, clusters = ROWS[
+        int(gpu.arch.removeprefix("sm_"))
+    ]
     assert (threads, blocks, registers, banks) == (32 * gpu.warps, gpu.blocks, gpu.registers, 32)
     assert (multiprocessor_shared * 1024, block_shared * 1024) == (gpu.shared_per_sm, gpu.shared_per_block)
+    assert (clusters > 0) == (int(gpu.arch.removeprefix("sm_")) >= 90)
 
 
 def test_the_simulated_device_has_a_row():
@@ -38,7 +41,12 @@ def test_the_simulated_device_has_a_row():
         ("mbarrier.arrive.expect_tx.shared::cta.b64", 90),
         ("mbarrier.test_wait.parity.shared.b64", 80),
         ("fence.acq_rel.cluster", 90),
+        ("barrier.cluster.arrive.release.aligned", 90),
+        ("mapa.shared::cluster.u32", 90),
+        ("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32", 90),
+        ("ld.shared::cluster.f32", 90),
         ("fence.acq_rel.gpu", 80),
+        ("wgmma.fence.sync.aligned", 90),
         ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32", 100),
     ],
 )

@@ -312,7 +312,6 @@ def test_a_launch_with_branches_of_the_preprocessor_in_it():
         ("__global__ void k() {\n __shared__ int n = 3; }", 2, "initialiser"),
         ("__shared__ int n;", 1, "outside a kernel"),
         ("__global__ void k() {\n __shared__ float a\n#if A\n [3]\n#else\n [4]\n#endif\n; }", 3, "#if inside"),
-        ("void f() {\n cudaLaunchKernelEx(&c, k, x); }", 2, "cudaLaunchKernelEx"),
     ],
 )
 def test_errors_name_the_construct_and_the_line(code, line, says):

@@ -96,6 +96,15 @@ BulkState& bulk_of(ThreadState& thread) {
     return *extras.bulk;
 }
 
+void look_for_proxy_fence(ThreadState& state, const AccessSite& site, uintptr_t address, unsigned size_log2,
+                          bool* missing) {
+    each_cell_of_piece(site, address, size_log2, [&](const ShadowCell& cell) {
+        if (*missing || cell.write == never || seen_by_bulk_copies(state, cell.write)) return;
+        *missing = true;
+        report_missing_proxy_fence(state, site, cell, address);
+    });
+}
+
 // Until the thread waits for the copy, nobody may write to what it reads.
 void read_shared_source(ThreadState& state, const void* from, size_t bytes, Epoch pending, const void* code) {
     bool fence_missing = false;
@@ -106,10 +115,8 @@ void read_shared_source(ThreadState& state, const void* from, size_t bytes, Epoc
             read_cell(state, cell, *site);
             cell.reads = pending;
             cell.read_site = site->id;
-            if (fence_missing || cell.write == never || seen_by_bulk_copies(state, cell.write)) return;
-            fence_missing = true;
-            report_missing_proxy_fence(state, *site, cell, address);
         });
+        look_for_proxy_fence(state, *site, address, size_log2, &fence_missing);
     });
 }
 
@@ -137,10 +144,22 @@ void end_writing(ThreadState& state, const BulkStore& store) {
 
 }  // namespace
 
-Epoch bulk_copy(ThreadState& state, const BulkCopy& copy, const void* code) {
-    access_global(state, copy, Access::async_read, code, [&](AccessSite& site, uintptr_t from, unsigned size_log2) {
-        read_source(state, site, from, size_log2);
-    });
+Epoch bulk_copy(ThreadState& state, const BulkCopy& copy, bool reads, const void* code) {
+    const char* from = copy.map.address;
+    if (reads && in_shared(*state.block, reinterpret_cast<uintptr_t>(from))) {
+        bool fence_missing = false;
+        each_piece(from, copy.bytes(), lane_piece, [&](uintptr_t address, unsigned size_log2) {
+            AccessSite* site = access_piece(state, address, Access::async_read, size_log2, code);
+            if (!site || !site->cells) return;
+            read_source(state, *site, address, size_log2);
+            look_for_proxy_fence(state, *site, address, size_log2, &fence_missing);
+        });
+    } else if (reads) {
+        access_global(state, copy, Access::async_read, code,
+                      [&](AccessSite& site, uintptr_t address, unsigned size_log2) {
+                          read_source(state, site, address, size_log2);
+                      });
+    }
     // The pieces of a swizzled box change places within it.
     each_piece(copy.shared, copy.bytes(), lane_piece, [&](uintptr_t to, unsigned size_log2) {
         AccessSite* site = access_piece(state, to, Access::async_write, size_log2, code);
@@ -237,7 +256,7 @@ void proxy_fence(Thread& thread) {
     BlockState& block = *state.block;
     become_exact(block);
     BulkState& bulk = bulk_of(state);
-    bulk.fences.push({state.time(), state.warp->sync_time, block.barrier_time, state.extras->known});
+    bulk.fences.push({state.time(), state.warp->sync_time, state.barrier_time, state.extras->known});
     set_time(state, ++block.time);
 }
 

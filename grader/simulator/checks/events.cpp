@@ -2,6 +2,7 @@
 #include "runtime/events.h"
 
 #include "checks/access.h"
+#include "checks/clusters.h"
 #include "checks/counting.h"
 #include "checks/errors.h"
 #include "checks/executed.h"
@@ -67,7 +68,7 @@ void launch_begin(Launch& launch) {
     the_launch.launch = &launch;
     the_launch.kernel = kernel_index(launch.kernel_name);
     the_launch.concurrent = launch.workers > 1;
-    the_launch.exact = false;
+    the_launch.exact = launch.cluster.x * launch.cluster.y * launch.cluster.z > 1;
     the_launch.arrays.clear();
     the_launch.has_dynamic_array = false;
     the_launch.barriers = 0;
@@ -197,6 +198,30 @@ void tensor_product(Warp&, unsigned operations, const void* address) {
     the_launch.tensor_operations_at.at(reinterpret_cast<uint64_t>(address)) += operations;
 }
 
+void cluster_arrive(Thread& thread, bool releases) {
+    ThreadState& state = *state_of(thread);
+    settle_if_pending(state);
+    barrier_of(*thread.block->cluster).arrive(state, releases);
+}
+
+void cluster_complete(Cluster& cluster) {
+    for (unsigned rank = 0; rank < cluster.size; ++rank) {
+        unsigned participants[max_warps_per_block];
+        const Block& block = *cluster.blocks[rank];
+        for (unsigned w = 0; w < block.warp_count; ++w)
+            participants[w] = block.warps[w].at_barrier[cluster_number].arrived;
+        count_barrier(block, participants);
+        flush_block(*state_of(*cluster.blocks[rank]));
+    }
+    barrier_of(cluster).complete(cluster);
+}
+
+void cluster_waited(Thread& thread) {
+    ThreadState& state = *state_of(thread);
+    settle_if_pending(state);
+    barrier_of(*thread.block->cluster).wait(state);
+}
+
 void grid_sync(Launch&) {
     each_worker([](WorkerState& worker) {
         for (BlockState* block : worker.blocks) {
@@ -212,9 +237,11 @@ void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope s
     ThreadState& state = *state_of(thread);
     unsigned size_log2 = static_cast<unsigned>(__builtin_ctzll(bytes));
     bool reads = op != AtomicOp::store && op != AtomicOp::exchange;
-    bool shared = in_shared(*state.block, reinterpret_cast<uintptr_t>(data));
+    // Where nobody else comes, it reaches everybody.
+    bool alone = state.block->cluster_size == 1;
+    bool shared = alone && in_shared(*state.block, reinterpret_cast<uintptr_t>(data));
     unordered_access(state, reinterpret_cast<uintptr_t>(data), Access::atomic, size_log2, address, reads,
-                     scope == Scope::block && !shared);
+                     (scope == Scope::block || (scope == Scope::cluster && alone)) && !shared);
     if (the_launch.concurrent) atomic_lock.lock();
     if (op != AtomicOp::store) acquire(state, data);
 }
@@ -230,7 +257,7 @@ void atomic_done(Thread& thread, const void* data, size_t, AtomicOp op, bool cha
 void fence(Thread& thread, Scope scope) {
     ThreadState& state = *state_of(thread);
     settle_if_pending(state);
-    fenced(state, scope);
+    fenced(state, scope == Scope::cluster && state.block->cluster_size == 1 ? Scope::block : scope);
 }
 
 // --- memory ---

@@ -93,7 +93,7 @@ void hook_volatile(const void* data, unsigned size_log2, const void* code) {
     }
     ThreadState& state = *state_of(*thread);
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
-    if (is_shared(data))
+    if (in_shared(*state.block, address))
         hook_any<Write>(data, size_log2, code);
     else
         unordered_access(state, address, Write ? Access::volatile_write : Access::volatile_read, size_log2, code,

@@ -1,4 +1,5 @@
 // What synchronisation orders: barriers, __syncwarp, fences and atomic variables.
+#include "checks/clusters.h"
 #include "checks/members.h"
 #include "checks/races.h"
 
@@ -13,7 +14,7 @@ class ReleaseJoin {
 
     void add(const ThreadState& thread) {
         if (!thread.extras) return;
-        const Release* release = thread.extras->released;
+        const Release* release = thread.extras->released[2];
         if (!release) return;
         ++count_;
         uint32_t time = release->thread == joint ? release->barrier_time : release->time + 1;
@@ -32,7 +33,7 @@ class ReleaseJoin {
         // When every thread has published, that is as good as a barrier at the time of the earliest one.
         if (count_ == block_.block->thread_count && all_before_ > barrier_time_) barrier_time_ = all_before_;
         Release* release = pool_.take<Release>();
-        *release = {block_.serial, block_.time, 0, barrier_time_, joint, false, known_.finish()};
+        *release = {block_.serial, block_.time, 0, barrier_time_, joint, Scope::device, known_.finish()};
         return release;
     }
 
@@ -52,18 +53,17 @@ void learn(ThreadState& thread, const VectorClock* known, const Release* release
     extras.known = known;
     extras.acquired = nullptr;
     extras.polled = nullptr;
-    if (released) extras.released = released;
+    if (released) extras.released[2] = released;
 }
 
-// What the thread read from atomics and volatile variables is in force from here on.
+}  // namespace
+
 void add_acquired(VectorClockBuilder& builder, ThreadState& thread) {
     if (!thread.extras) return;
     if (thread.extras->polled) acquire(thread, thread.extras->polled);
     builder.add(thread.extras->known);
     builder.add(thread.extras->acquired);
 }
-
-}  // namespace
 
 void become_exact(BlockState& block) {
     if (block.exact) return;
@@ -174,6 +174,7 @@ void grid_joined() {
         for (BlockState* block : worker.blocks) {
             block->serial += the_launch.blocks;
             block->barrier_time = ++block->time;
+            forget_cluster(*block->block->cluster);
             block->fenced = false;
             block->barrier_known = nullptr;
             for (WarpState& warp : block->warps) warp.sync_time = block->time;
@@ -181,7 +182,7 @@ void grid_joined() {
                 ThreadState& thread = block->threads[i];
                 if (thread.extras) {
                     thread.extras->known = thread.extras->acquired = nullptr;
-                    thread.extras->released = thread.extras->released_in_block = nullptr;
+                    for (const Release*& release : thread.extras->released) release = nullptr;
                     thread.extras->polled = nullptr;
                 }
                 thread.epoch = Epoch(block->serial, 0, thread.thread->linear);
@@ -194,6 +195,7 @@ void grid_joined() {
 
 void fenced(ThreadState& thread, Scope scope) {
     BlockState& block = *thread.block;
+    unsigned reach = scope < Scope::device ? static_cast<unsigned>(scope) : 2;
     if (scope != Scope::block) the_launch.exact = true;
     become_exact(block);
     ThreadExtras& extras = extras_of(thread);
@@ -205,14 +207,10 @@ void fenced(ThreadState& thread, Scope scope) {
         extras.polled = nullptr;
     }
     Release* release = block.worker->pool.take<Release>();
-    *release = {block.serial,          thread.time(), thread.warp->sync_time, block.barrier_time, thread.thread->linear,
-                scope == Scope::block, extras.known};
-    if (scope == Scope::block) {
-        extras.released_in_block = release;
-    } else {
-        extras.released = release;
-        extras.released_in_block = nullptr;
-    }
+    *release = release_of(thread, thread.time());
+    release->scope = scope;
+    for (unsigned nearer = 0; nearer < reach; ++nearer) extras.released[nearer] = nullptr;
+    extras.released[reach] = release;
     block.fenced = true;
     // What comes after the fence is not published by it.
     set_time(thread, ++block.time);
@@ -240,19 +238,29 @@ void acquire_later(ThreadState& thread, const void* variable) {
     if (the_launch.concurrent) extras_of(thread).polled = variable;
 }
 
-void release(ThreadState& thread, const void* variable) {
-    if (!thread.extras) return;
-    const Release* reaching_all = thread.extras->released;
-    const Release* reaching_block = thread.extras->released_in_block;
-    if (!reaching_all && !reaching_block) return;
-    Locked locked(the_launch.lock);
+Release release_of(const ThreadState& thread, uint32_t time) {
+    const VectorClock* known = thread.extras ? thread.extras->known : nullptr;
+    return {thread.block->serial, time, thread.warp->sync_time, thread.barrier_time, thread.thread->linear,
+            Scope::device,        known};
+}
+
+SyncLog& new_log(const void* variable) {
     SyncLog*& log = the_launch.logs.at(reinterpret_cast<uint64_t>(variable));
     if (!log) {
         log = static_cast<SyncLog*>(calloc(1, sizeof(SyncLog)));
         if (!log) abort();
     }
-    if (reaching_all) log->append(reaching_all, thread.thread->linear, thread.time());
-    if (reaching_block) log->append(reaching_block, thread.thread->linear, thread.time());
+    return *log;
+}
+
+void release(ThreadState& thread, const void* variable) {
+    if (!thread.extras) return;
+    const Release* const* released = thread.extras->released;
+    if (!released[0] && !released[1] && !released[2]) return;
+    Locked locked(the_launch.lock);
+    SyncLog* log = &new_log(variable);
+    for (unsigned reach = 3; reach-- > 0;)
+        if (released[reach]) log->append(released[reach], thread.thread->linear, thread.time());
 }
 
 const SyncLog* log_of(const void* variable) {

@@ -93,8 +93,8 @@ void bad_address(ThreadState& thread, const AccessSite& site, uintptr_t address,
         report(thread, site, "null_pointer", access, size_log2, address, nullptr);
         kill_launch(cudaErrorIllegalAddress);
     }
-    if (is_shared(reinterpret_cast<const void*>(address))) {
-        Region* region = nearest_shared(*thread.block, address);
+    if (BlockState* owner = owner_of_shared(*thread.block, address)) {
+        Region* region = nearest_shared(*owner, address);
         report(thread, site, "out_of_bounds", access, size_log2, address, region);
         if (region && is_write(access)) write_inside(thread, *region, address, size_t(1) << size_log2);
         return;
@@ -136,8 +136,8 @@ void make_cells(ThreadState& thread, Region& region, unsigned size_log2) {
 }
 
 Region* region_at(ThreadState& thread, uintptr_t address) {
-    if (in_shared(*thread.block, address)) return find_shared(*thread.block, address);
-    return find_region(address);
+    BlockState* owner = owner_of_shared(*thread.block, address);
+    return owner ? find_shared(*owner, address) : find_region(address);
 }
 
 // Points the site at the region of the address. Null when the access is not to be followed any further.
@@ -164,10 +164,11 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
         bool constant = region->space == Space::constant;
         report(thread, *site, constant ? "write_to_constant" : "write_to_const", access, size_log2, address, region);
     }
-    site = thread.worker->sites.variant(site, region->space, access, size_log2);
+    bool own = region->space != Space::shared || is_shared_of(*thread.block->block, reinterpret_cast<void*>(address));
+    site = thread.worker->sites.variant(site, own ? region->space : Space::distributed, access, size_log2);
     uintptr_t origin = region->base & ~uintptr_t(31);
     if (region->space == Space::shared) {
-        origin = thread.block->shared->base;
+        origin = thread.block->shared->base;  // also of other blocks' memory: one request may reach several
     } else {
         ArenaRange arena = arena_range();
         if (address - reinterpret_cast<uintptr_t>(arena.base) < arena.bytes)
@@ -179,6 +180,7 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
     }
     if (!region->read_only) make_cells(thread, *region, size_log2);
     site->region = region;
+    site->block = thread.block;
     site->base = region->base;
     site->limit = region->bytes - size + 1;
     site->cells = region->cells;
@@ -194,7 +196,8 @@ AccessSite* prepare(ThreadState& thread, AccessSite* site, uintptr_t address, Ac
     for (;;) {
         // In bounds, and so of the right size and kind: a site has bounds only when it has those.
         if (address - site->base >= site->limit || (address & ((uintptr_t(1) << size_log2) - 1)) ||
-            site->access != access || site->size_log2 != size_log2) {
+            site->access != access || site->size_log2 != size_log2 ||
+            (thread.block->cluster_size > 1 && site->block != thread.block)) {
             site = point_at(thread, site, address, access, size_log2);
             if (!site) return nullptr;
         }

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "checks/access.h"
+#include "checks/clusters.h"
 #include "checks/findings.h"
 #include "checks/races.h"
 #include "runtime/async_operations.h"
@@ -19,24 +20,30 @@ struct Written {
     Epoch pending;
     Epoch arrived;  // the mark after that
     uint64_t number;
-    const void* code;           // of a bulk copy; null for cp.async
+    const void* code;  // of a bulk copy; null for cp.async
+    const ThreadState* by;
+    const void* from;           // in shared memory, or null
     bool is_done, is_complete;  // the operation; its phase
 };
 
 // What the checks know of an mbarrier.
 class Phases {
   public:
-    explicit Phases(BlockState& block) : serial_(block.serial), arriving_(block.worker->pool, block.serial) {}
+    Phases(const Mbarrier& barrier, BlockState& block)
+        : object_(barrier.object), block_(&block), serial_(block.serial), arriving_(block.worker->pool, block.serial) {}
 
     void add(const ThreadState& thread) {
+        if (thread.block != block_) return add_remote(release_of(thread, thread.time()));
         if (thread.extras) arriving_.add(thread.extras->known);
         // What the lanes of its warp did before they last met, it knows without a record.
         const WarpState& warp = *thread.warp;
-        for (unsigned lane = 0; lane < lanes_per_warp && warp.sync_time > thread.block->barrier_time; ++lane)
+        for (unsigned lane = 0; lane < lanes_per_warp && warp.sync_time > thread.barrier_time; ++lane)
             arriving_.add_lane(warp.warp->index, lane, warp.sync_time - 1);
         add_time(thread, thread.time());
     }
     void add_time(const ThreadState& thread, uint32_t time) {
+        if (thread.block != block_)
+            return add_remote({thread.block->serial, time, 0, 0, thread.thread->linear, Scope::cluster, nullptr});
         arriving_.add_lane(thread.warp->warp->index, thread.lane, time);
     }
     void write(const Written& written) { written_.push(written); }
@@ -71,11 +78,11 @@ class Phases {
         return answer_;
     }
 
-    void show_what_arrived(BlockState& block) {
+    void show_what_arrived() {
         size_t kept = 0;
         for (Written& written : written_) {
             if (written.is_complete) {
-                each_cell(find_shared(block, written.address), written.address, written.bytes, [&](ShadowCell& cell) {
+                each_cell(find_shared(*block_, written.address), written.address, written.bytes, [&](ShadowCell& cell) {
                     if (cell.write == written.pending) cell.write = written.arrived;
                 });
             } else {
@@ -85,16 +92,27 @@ class Phases {
         written_.truncate(kept);
     }
 
-    // Calls visit(thread, code) for the bulk copies for which nobody has waited.
+    // Calls visit(thread, code, source in shared memory) for the bulk copies for which nobody has waited.
     template <typename F>
     void each_unawaited(F visit) {
         for (const Written& written : written_)
-            if (written.code) visit(written.pending.thread(), written.code);
+            if (written.code) visit(*written.by, written.code, written.from);
     }
 
     uint32_t serial() const { return serial_; }
 
   private:
+    // What threads of other blocks of the cluster publish goes through a log.
+    void add_remote(const Release& release) {
+        SyncLog& log = new_log(object_);
+        Release* kept = block_->worker->pool.take<Release>();
+        *kept = release;
+        log.append(kept, release.thread, release.time);
+        arriving_.add_log(&log, log.length());
+    }
+
+    const void* object_;
+    BlockState* block_;
     uint32_t serial_;
     VectorClockBuilder arriving_;            // through this phase and those before
     const VectorClock* complete_ = nullptr;  // through complete phases
@@ -104,14 +122,15 @@ class Phases {
     Growable<Written> written_;
 };
 
-Phases& phases_of(Mbarrier& barrier, BlockState& block) {
+Phases& phases_of(Mbarrier& barrier) {
+    BlockState& block = *state_of(*barrier.block);
     auto* phases = static_cast<Phases*>(barrier.checks);
     // A barrier of the grid orders all that was before.
     if (phases && phases->serial() != block.serial) {
         delete phases;
         phases = nullptr;
     }
-    if (!phases) barrier.checks = phases = new Phases(block);
+    if (!phases) barrier.checks = phases = new Phases(barrier, block);
     return *phases;
 }
 
@@ -183,25 +202,25 @@ void mbarrier_arrive(Thread& thread, Mbarrier& barrier, bool releases, const voi
     ThreadState& state = *state_of(thread);
     access_object(state, barrier, Access::atomic, address);
     if (!releases) return;
-    phases_of(barrier, *state.block).add(state);
+    phases_of(barrier).add(state);
     // What comes after is not published.
     set_time(state, ++state.block->time);
 }
 
-void mbarrier_complete(Block& block, Mbarrier& barrier) { phases_of(barrier, *state_of(block)).complete(); }
+void mbarrier_complete(Mbarrier& barrier) { phases_of(barrier).complete(); }
 
 void mbarrier_waited(Thread& thread, Mbarrier& barrier, bool acquires) {
     ThreadState& state = *state_of(thread);
     access_object(state, barrier, Access::atomic, thread.call_address);
     if (!acquires) return;
-    Phases& phases = phases_of(barrier, *state.block);
+    Phases& phases = phases_of(barrier);
     if (const VectorClock* known = phases.learned(state)) extras_of(state).known = known;
-    phases.show_what_arrived(*state.block);
+    phases.show_what_arrived();
 }
 
 void mbarrier_operation_done(Thread& thread, Mbarrier& barrier, uint64_t number) {
     ThreadState& state = *state_of(thread);
-    phases_of(barrier, *state.block).done(state, number);
+    phases_of(barrier).done(state, number);
     if (!state.extras || !state.extras->copies) return;
     Growable<AsyncCopy>& copies = *state.extras->copies;
     size_t kept = 0;
@@ -213,14 +232,15 @@ void mbarrier_operation_done(Thread& thread, Mbarrier& barrier, uint64_t number)
 void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void* address) {
     ThreadState& state = *state_of(thread);
     access_object(state, barrier, Access::atomic, address);
-    Phases& phases = phases_of(barrier, *state.block);
+    Phases& phases = phases_of(barrier);
     Epoch pending = state.epoch.with_time(Epoch::time_pending);
-    phases.write({0, 0, pending, state.epoch, number, nullptr, false, false});
+    phases.write({0, 0, pending, state.epoch, number, nullptr, &state, nullptr, false, false});
     if (state.extras && state.extras->copies) {
         for (AsyncCopy& copy : *state.extras->copies) {
             if (copy.operation) continue;
             copy.operation = number;
-            phases.write({copy.shared, copy.bytes, pending, state.epoch, number, nullptr, false, false});
+            phases.write(
+                {copy.shared, copy.bytes, pending, state.epoch, number, nullptr, &state, nullptr, false, false});
         }
     }
     set_time(state, ++state.block->time);
@@ -228,28 +248,43 @@ void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void
 
 void copies_at_exit(Block& block) {
     BlockState& state = *state_of(block);
-    if (!state.extras && !block.mbarriers) return;
-    auto report = [&](unsigned thread, const void* code) {
-        add_finding(finding_at(Check::synccheck, "copy_at_exit", state.threads[thread], code));
+    check_remote(state);
+    if (!state.extras && !block.mbarriers && block.cluster->size == 1) return;
+    auto report = [&](const ThreadState& thread, const void* code, const void* = nullptr) {
+        add_finding(finding_at(Check::synccheck, "copy_at_exit", thread, code));
     };
     for (unsigned i = 0; i < block.thread_count; ++i) {
         ThreadExtras* extras = state.threads[i].extras;
         if (!extras || !extras->bulk) continue;
         const BulkState& bulk = *extras->bulk;
-        for (size_t k = bulk.read; k < bulk.stores.size(); ++k) report(i, bulk.stores[k].code);
+        for (size_t k = bulk.read; k < bulk.stores.size(); ++k) report(state.threads[i], bulk.stores[k].code);
     }
     for (Mbarrier* barrier = block.mbarriers; barrier; barrier = barrier->next)
         if (barrier->checks) static_cast<Phases*>(barrier->checks)->each_unawaited(report);
+    // Copies to another block's shared memory that read this one's.
+    const Cluster& cluster = *block.cluster;
+    for (unsigned rank = 0; rank < cluster.size; ++rank) {
+        if (cluster.blocks[rank] == &block) continue;
+        for (Mbarrier* barrier = cluster.blocks[rank]->mbarriers; barrier; barrier = barrier->next) {
+            if (!barrier->checks) continue;
+            static_cast<Phases*>(barrier->checks)
+                ->each_unawaited([&](const ThreadState& thread, const void* code, const void* from) {
+                    if (from && is_shared_of(block, from)) report(thread, code);
+                });
+        }
+    }
 }
 
-void bulk_load(Thread& thread, const BulkCopy& copy, Mbarrier& barrier, uint64_t number, const void* address) {
+void bulk_load(Thread& thread, const BulkCopy& copy, bool reads, Mbarrier& barrier, uint64_t number,
+               const void* address) {
     ThreadState& state = *state_of(thread);
     access_object(state, barrier, Access::atomic, address);
     become_exact(*state.block);
-    Epoch pending = bulk_copy(state, copy, address);
-    Phases& phases = phases_of(barrier, *state.block);
+    Epoch pending = bulk_copy(state, copy, reads, address);
+    Phases& phases = phases_of(barrier);
+    bool from_shared = reads && in_shared(*state.block, reinterpret_cast<uintptr_t>(copy.map.address));
     phases.write({reinterpret_cast<uintptr_t>(copy.shared), copy.bytes(), pending, state.epoch.with_atomic(true),
-                  number, address, false, false});
+                  number, address, &state, from_shared ? copy.map.address : nullptr, false, false});
     set_time(state, ++state.block->time);
 }
 

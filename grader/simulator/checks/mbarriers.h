@@ -42,9 +42,9 @@ void each_cell(Region* region, uintptr_t address, size_t bytes, F visit) {
     for (size_t i = first; i <= last && i < region->cell_count(); ++i) visit(region->cells[i]);
 }
 
-// The read of global memory by a bulk copy, and its write to shared memory, which is marked as pending from now on with
-// the epoch returned.
-Epoch bulk_copy(ThreadState& thread, const BulkCopy& copy, const void* code);
+// The read by a bulk copy (not if that was counted already: of a multicast, or of a value in registers), and its write to
+// shared memory, which is marked as pending from now on with the epoch returned.
+Epoch bulk_copy(ThreadState& thread, const BulkCopy& copy, bool reads, const void* code);
 
 // Whether a fence.proxy.async stands between an ordinary write and what the thread's bulk copies do now.
 bool seen_by_bulk_copies(const ThreadState& thread, Epoch write);

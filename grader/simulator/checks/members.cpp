@@ -66,7 +66,7 @@ bool merge(const ThreadState& thread, Members& members, uint16_t site) {
     for (uint32_t i = members.count; i-- > 0;) {
         Member& member = members.list[i];
         if (member.epoch.serial() != thread.block->serial || !member.lanes) return false;
-        if (member.epoch.time() < thread.block->barrier_time) {
+        if (member.epoch.time() < thread.barrier_time) {
             member = members.list[--members.count];
             continue;
         }

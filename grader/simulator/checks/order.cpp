@@ -112,7 +112,10 @@ class Search {
         return false;
     }
 
-    bool reaches(const Release& release) const { return !release.block_scope || release.serial == from_block_; }
+    bool reaches(const Release& release) const {
+        if (release.scope >= Scope::device || release.serial == from_block_) return true;
+        return release.scope == Scope::cluster && same_cluster(release.serial, from_block_);
+    }
 
     bool says(const SyncLog::Entry& entry, bool own_log) {
         const Release& release = *entry.release;

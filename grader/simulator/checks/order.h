@@ -16,6 +16,7 @@
 
 #include "checks/containers.h"
 #include "checks/epoch.h"
+#include "sim/scope.h"
 
 namespace sim::checks {
 
@@ -27,7 +28,7 @@ struct Release {
     uint32_t warp_time;     // of its warp's last full barrier: what all lanes did before
     uint32_t barrier_time;  // of its block's last barrier: what all threads did before
     uint16_t thread;
-    bool block_scope;  // seen only within the block
+    Scope scope;  // seen only within the block, or the cluster
     const VectorClock* known;
 };
 
@@ -95,6 +96,9 @@ class VectorClockBuilder {
     Growable<LogPrefix> logs_;
     WarpTimes rows_[32];
 };
+
+// Whether the serials are those of two blocks of one cluster.
+bool same_cluster(uint32_t one, uint32_t other);
 
 // The latest barrier of the block `serial` that is known: `known` covers what all its threads did before that time.
 uint32_t known_barrier(const VectorClock* known, uint32_t serial, uint32_t from_block);

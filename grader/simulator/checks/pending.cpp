@@ -53,7 +53,7 @@ void settle_index(ThreadState& thread, uintptr_t address, const void* code) {
     ptrdiff_t after = static_cast<const char*>(code) - static_cast<const char*>(thread.extras->index.code_address);
     bool followed = code && after > 0 && after < 512;
     const void* data = reinterpret_cast<const void*>(address);
-    if (!followed || !(is_shared(data) || is_global(data))) kill_launch(cudaErrorIllegalAddress);
+    if (!followed || !(in_shared(*thread.block, address) || is_global(data))) kill_launch(cudaErrorIllegalAddress);
 }
 
 }  // namespace

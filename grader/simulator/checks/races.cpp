@@ -2,6 +2,7 @@
 #include "checks/races.h"
 
 #include "checks/access.h"
+#include "checks/clusters.h"
 #include "checks/findings.h"
 #include "checks/members.h"
 #include "checks/products.h"
@@ -71,7 +72,7 @@ Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, co
     uint32_t serial = set.serial(), time = set.time();
     if (serial < the_launch.first_serial) return conflict;
     if (serial == block.serial && set.sharing() != many_blocks) {
-        if (time < block.barrier_time) return conflict;
+        if (time < thread.barrier_time) return conflict;
         bool same_warp = set.sharing() == one_warp && set.warp() == thread.warp->warp->index;
         if (same_warp && time < thread.warp->sync_time) return conflict;
     }
@@ -86,7 +87,7 @@ Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, co
 }
 
 bool stale(const ThreadState& thread, const AccessSite& site, Epoch record) {
-    return site.space == Space::shared && !is_own(*thread.block, record.serial());
+    return site.window == shared_window && !is_own(*thread.block, record.serial());
 }
 
 void report_uninitialised(ThreadState& thread, const AccessSite& site, const ShadowCell& cell) {
@@ -126,7 +127,7 @@ bool superseded(const ThreadState& thread, Epoch set) {
     uint32_t serial = set.serial();
     if (serial < the_launch.first_serial) return true;
     if (serial != thread.block->serial || set.sharing() == many_blocks) return false;
-    if (set.time() < thread.block->barrier_time) return true;
+    if (set.time() < thread.barrier_time) return true;
     return set.sharing() == one_warp && set.warp() == thread.warp->warp->index && set.time() < thread.warp->sync_time;
 }
 
@@ -156,15 +157,16 @@ bool never_written(const ThreadState& thread, const ShadowCell& cell, const Acce
 }  // namespace
 
 bool is_own(const BlockState& block, uint32_t serial) {
-    uint32_t blocks = the_launch.blocks;
-    return serial >= block.first_serial && (serial - block.first_serial) % blocks == 0;
+    uint32_t first = block.cluster_first;
+    return serial >= first && (serial - first) % the_launch.blocks < block.cluster_size;
 }
 
 bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t time) {
     if (serial < the_launch.first_serial) return true;
     if (time == Epoch::time_pending) return false;
     const BlockState& block = *thread.block;
-    if (serial == block.serial) return time < block.barrier_time;
+    if (serial == block.serial) return time < thread.barrier_time;
+    if (time == 0) return true;  // nothing that a thread does
     if (!thread.extras || !thread.extras->known) return false;
     const VectorClock* known = thread.extras->known;
     uint32_t& answer = thread.worker->known_barriers.at(mix(reinterpret_cast<uint64_t>(known)) + serial);
@@ -179,7 +181,7 @@ bool ordered(const ThreadState& thread, Epoch access, const void* variable) {
     unsigned other = access.thread();
     const BlockState& block = *thread.block;
     if (serial == block.serial) {
-        if (other == thread.thread->linear || time < block.barrier_time) return true;
+        if (other == thread.thread->linear || time < thread.barrier_time) return true;
         if (other / lanes_per_warp == thread.warp->warp->index && time < thread.warp->sync_time) return true;
     } else if (ordered_by_barrier(thread, serial, time)) {
         return true;
@@ -196,6 +198,8 @@ void report_race(const ThreadState& thread, const void* code, Access access, uin
         kind = "operands_not_awaited";
     } else if (other.serial() == thread.block->serial) {
         kind = other.warp() == thread.warp->warp->index ? "within_warp" : "within_block";
+    } else if (is_own(*thread.block, other.serial())) {
+        kind = "within_cluster";
     }
     Finding finding = finding_at(Check::racecheck, kind, thread, code);
     finding.side.access = static_cast<uint8_t>(access);
@@ -224,6 +228,7 @@ void report_missing_proxy_fence(const ThreadState& thread, const AccessSite& sit
 }
 
 void read_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
+    if (site.space == Space::distributed) note_remote(thread, site, address_of(cell, site));
     if (never_written(thread, cell, site)) {
         report_uninitialised(thread, site, cell);
     } else {
@@ -252,6 +257,7 @@ void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
 }
 
 void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site, uintptr_t address) {
+    if (site.space == Space::distributed) note_remote(thread, site, address);
     Epoch write = cell.write;
     if (write != never && write != thread.epoch && !stale(thread, site, write)) {
         if (write.pending() || site.access != Access::write) {
@@ -287,12 +293,13 @@ void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& sit
 }
 
 void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, bool reads, bool block_scope) {
+    if (site.space == Space::distributed) note_remote(thread, site, address_of(cell, site));
     const EpochRange& floor = thread.floors[site.window];
     if (!floor.contains(cell.write)) {
         if (never_written(thread, cell, site)) {
             if (reads) report_uninitialised(thread, site, cell);
             // From now on it has a value, which everybody may take to be older than anything.
-            cell.write = site.space == Space::shared ? floor.begin() : written_before;
+            cell.write = site.window == shared_window ? Epoch(thread.block->first_serial, 0) : written_before;
         } else {
             check_last_write(thread, cell, site, site.access);
         }

@@ -11,7 +11,7 @@ namespace sim::checks {
 bool ordered(const ThreadState& thread, Epoch access, const void* variable = nullptr);
 // Whether all that the block did before its time `time` happened before what `thread` does now, thanks to barriers.
 bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t time);
-// Whether the serial belongs to this block, now or before a barrier of the grid.
+// Whether the serial belongs to a block of this one's cluster, now or before a barrier of the grid.
 bool is_own(const BlockState& block, uint32_t serial);
 
 // A race between the thread's access and an earlier one.
@@ -37,6 +37,12 @@ void acquire_later(ThreadState& thread, const void* variable);
 void release(ThreadState& thread, const void* variable);
 // The log of the releases through this variable, or null.
 const SyncLog* log_of(const void* variable);
+// What a thread publishes of what it and others did up to that time of its own.
+Release release_of(const ThreadState& thread, uint32_t time);
+// The log of the releases through this variable. The caller holds the launch's lock, where several workers run.
+SyncLog& new_log(const void* variable);
+// What the thread read from atomics and volatile variables is in force from here on.
+void add_acquired(VectorClockBuilder& builder, ThreadState& thread);
 void forget_order();  // at the end of a launch
 
 }  // namespace sim::checks

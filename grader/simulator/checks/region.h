@@ -11,7 +11,8 @@
 
 namespace sim::checks {
 
-enum class Space : uint8_t { shared, global, constant };
+// Distributed: the shared memory of another block of the cluster.
+enum class Space : uint8_t { shared, global, constant, distributed };
 
 enum class RegionKind : uint8_t {
     tensor,

@@ -176,6 +176,8 @@ const char* name_of(Space space) {
             return "global";
         case Space::constant:
             return "constant";
+        case Space::distributed:
+            return "distributed";
     }
     return "";
 }

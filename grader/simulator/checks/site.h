@@ -12,6 +12,7 @@
 
 namespace sim::checks {
 
+struct BlockState;
 struct ThreadState;
 struct WorkerState;
 struct RequestLog;
@@ -51,6 +52,7 @@ struct alignas(64) AccessSite {
     Access access;
     bool touched;  // in the worker's list of sites with a log
     Region* region;
+    const BlockState* block;  // of the thread that was pointed at the region: shared memory is its own or another's
     RequestLog* log;
     AccessSite* first;    // of the variants of this place: it may access several kinds of memory
     AccessSite* sibling;  // the next variant

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "checks/clusters.h"
 #include "checks/executed.h"
 #include "checks/mbarriers.h"
 #include "checks/products.h"
@@ -23,6 +24,7 @@ struct PastLaunch {
     uint32_t blocks;
     uint32_t grid[3];
     uint32_t block[3];
+    uint32_t cluster[3];
 };
 Growable<PastLaunch> past;  // by first serial
 uint32_t next_serial = 1;
@@ -71,10 +73,15 @@ void set_time(ThreadState& thread, uint32_t time) {
 
 void set_floors(ThreadState& thread) {
     const BlockState& block = *thread.block;
+    if (thread.barrier_time < block.barrier_time) thread.barrier_time = block.barrier_time;
     Epoch launch(the_launch.first_serial, 0);
     // When its clock stands still, all that the block did is ordered.
-    uint32_t time = block.barrier_time < Epoch::time_limit ? block.barrier_time : Epoch::time_pending;
-    thread.floors[shared_window] = {Epoch(block.first_serial, 0), Epoch(block.serial, time)};
+    uint32_t time = thread.barrier_time < Epoch::time_limit ? thread.barrier_time : Epoch::time_pending;
+    // Other blocks of a cluster may have written there, whose serials may be smaller.
+    if (block.cluster_size > 1)
+        thread.floors[shared_window] = {never, never};
+    else
+        thread.floors[shared_window] = {Epoch(block.first_serial, 0), Epoch(block.serial, time)};
     thread.floors[global_window] = {written_before, launch};
     thread.floors[initialised_window] = {never, launch};
 }
@@ -129,7 +136,11 @@ BlockState& begin_block(Block& block) {
     state->block = &block;
     state->worker = &worker;
     state->shared = &shared_memory_of(worker, block);
-    state->first_serial = state->serial = the_launch.first_serial + static_cast<uint32_t>(block.linear);
+    // The blocks of a cluster follow one another.
+    state->cluster_size = block.cluster->size;
+    state->cluster_first = the_launch.first_serial + static_cast<uint32_t>(block.cluster->linear * block.cluster->size);
+    state->first_serial = state->serial = state->cluster_first + block.rank;
+    state->remote = nullptr;
     state->time = state->barrier_time = 1;  // 0 is before anything that the block does
     state->extras = state->fenced = state->exit_reported = false;
     state->barrier_known = nullptr;
@@ -167,6 +178,8 @@ BlockState& begin_block(Block& block) {
 void end_block(BlockState& state) {
     WorkerState& worker = *state.worker;
     collect_executed(state);
+    forget_remote(state);
+    if (state.block->rank == 0) forget_cluster(*state.block->cluster);
     if (state.extras) {
         for (unsigned i = 0; i < state.block->thread_count; ++i) {
             ThreadExtras* extras = state.threads[i].extras;
@@ -194,7 +207,16 @@ void end_block(BlockState& state) {
 
 // --- shared memory ---
 
-bool in_shared(const BlockState&, uintptr_t address) { return is_shared(reinterpret_cast<const void*>(address)); }
+BlockState* owner_of_shared(BlockState& block, uintptr_t address) {
+    const void* data = reinterpret_cast<const void*>(address);
+    if (is_shared_of(*block.block, data)) return &block;
+    Block* owner = block.cluster_size > 1 ? shared_owner(*block.block, data) : nullptr;
+    return owner ? state_of(*owner) : nullptr;
+}
+
+bool in_shared(const BlockState& block, uintptr_t address) {
+    return shared_owner(*block.block, reinterpret_cast<const void*>(address)) != nullptr;
+}
 
 namespace {
 
@@ -260,13 +282,15 @@ Region* nearest_shared(BlockState& block, uintptr_t address) {
 
 bool begin_serials(const Launch& launch) {
     uint64_t blocks = uint64_t(launch.grid.x) * launch.grid.y * launch.grid.z;
-    the_launch.first_serial = next_serial;
+    the_launch.first_serial = the_launch.start_serial = next_serial;
     the_launch.blocks = static_cast<uint32_t>(blocks);
+    the_launch.cluster_size = launch.cluster.x * launch.cluster.y * launch.cluster.z;
     if (next_serial + blocks + serial_reserve < Epoch::serial_limit) {
         past.push({next_serial,
                    static_cast<uint32_t>(blocks),
                    {launch.grid.x, launch.grid.y, launch.grid.z},
-                   {launch.block.x, launch.block.y, launch.block.z}});
+                   {launch.block.x, launch.block.y, launch.block.z},
+                   {launch.cluster.x, launch.cluster.y, launch.cluster.z}});
         return true;
     }
     if (next_serial == 1) return false;  // too many blocks for one launch
@@ -300,9 +324,12 @@ bool name_thread(uint32_t serial, unsigned thread, uint32_t block_index[3], uint
     if (low == 0) return false;
     const PastLaunch& launch = past[low - 1];
     uint32_t linear = (serial - launch.first_serial) % launch.blocks;
-    block_index[0] = linear % launch.grid[0];
-    block_index[1] = linear / launch.grid[0] % launch.grid[1];
-    block_index[2] = linear / launch.grid[0] / launch.grid[1];
+    const uint32_t *grid = launch.grid, *cluster = launch.cluster;
+    uint32_t size = cluster[0] * cluster[1] * cluster[2];
+    uint32_t rank = linear % size, number = linear / size, across = grid[0] / cluster[0], down = grid[1] / cluster[1];
+    block_index[0] = number % across * cluster[0] + rank % cluster[0];
+    block_index[1] = number / across % down * cluster[1] + rank / cluster[0] % cluster[1];
+    block_index[2] = number / across / down * cluster[2] + rank / cluster[0] / cluster[1];
     thread_index[0] = thread % launch.block[0];
     thread_index[1] = thread / launch.block[0] % launch.block[1];
     thread_index[2] = thread / launch.block[0] / launch.block[1];

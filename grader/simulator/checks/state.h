@@ -44,14 +44,15 @@ struct AsyncCopy {
 struct BulkState;
 struct BlockProducts;
 struct WatchedRegisters;
+struct RemoteAccess;
 
 // What a thread has beyond its own epoch; most threads never need it.
 struct ThreadExtras {
-    const VectorClock* known;          // in force
-    const VectorClock* acquired;       // read from atomics, in force after the next fence or barrier
-    const Release* released;           // what a fence of the device published last
-    const Release* released_in_block;  // what a later fence of the block did
-    const void* polled;                // a volatile read whose writer may publish a moment later (several workers)
+    const VectorClock* known;     // in force
+    const VectorClock* acquired;  // read from atomics, in force after the next fence or barrier
+    const Release* released[3];   // what the last fence of a scope published: block, cluster, device or more; null
+                                  // where a later one reaches further
+    const void* polled;           // a volatile read whose writer may publish a moment later (several workers)
     PendingWrite write;
     PendingIndex index;
     Growable<AsyncCopy>* copies;
@@ -71,7 +72,8 @@ struct alignas(64) ThreadState {
     WarpState* warp;
     BlockState* block;
     Thread* thread;
-    ThreadExtras* extras;  // null when there are none
+    ThreadExtras* extras;   // null when there are none
+    uint32_t barrier_time;  // what all threads of the block did before it is ordered before what this one does now
     uint8_t lane;
     bool pending;  // extras->has_write or has_index: to be settled before anything else
     bool watches;  // extras->registers: local variables of the thread are accumulators
@@ -105,6 +107,9 @@ struct BlockState {
     WarpState warps[max_warps_per_block];
     uint32_t first_serial;
     uint32_t serial;
+    uint32_t cluster_first;  // first_serial of the first block of its cluster
+    uint32_t cluster_size;
+    HashMap<RemoteAccess>* remote;     // the last one of each thread of another block to this one's shared memory
     uint32_t time;                     // the last one given out
     uint32_t barrier_time;             // given out at the last barrier of all threads
     const VectorClock* barrier_known;  // what everybody knew after that one
@@ -156,9 +161,11 @@ struct LaunchState {
     Launch* launch;
     uint32_t first_serial;  // of its blocks; grows at a barrier of the grid, by the number of blocks
     uint32_t blocks;
-    unsigned kernel;  // index into the kernels of the report
-    bool concurrent;  // more than one worker
-    bool exact;       // a fence was executed: sets of readers are kept member by member
+    uint32_t cluster_size;
+    uint32_t start_serial;  // first_serial at the beginning
+    unsigned kernel;        // index into the kernels of the report
+    bool concurrent;        // more than one worker
+    bool exact;             // a fence was executed: sets of readers are kept member by member
     bool has_dynamic_array;
     Growable<SharedArray> arrays;
     SpinLock cell_lock;      // of the shadow cells of global memory, when concurrent
@@ -189,10 +196,12 @@ void set_time(ThreadState& thread, uint32_t time);
 // After a change of block.barrier_time or of the serials.
 void set_floors(ThreadState& thread);
 
+// The block of its cluster whose shared memory holds the address, or null.
+BlockState* owner_of_shared(BlockState& block, uintptr_t address);
 // The region of the block's shared memory that holds the address, or null.
 Region* find_shared(BlockState& block, uintptr_t address);
 Region* nearest_shared(BlockState& block, uintptr_t address);
-bool in_shared(const BlockState& block, uintptr_t address);
+bool in_shared(const BlockState& block, uintptr_t address);  // of its cluster
 
 // Which block of which launch a serial stands for.
 bool begin_serials(const Launch& launch);  // false when it has more blocks than can be told apart

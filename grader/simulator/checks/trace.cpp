@@ -25,7 +25,9 @@ void keep_request(AccessSite& site, const WarpState& warp, const Request& reques
     if (site.region) memcpy(kept.name, site.region->name, sizeof kept.name);
     for (unsigned i = 0; i < request.count; ++i) {
         kept.lanes |= 1u << request.lane[i];
-        uintptr_t address = site.origin + (uintptr_t(request.entry[i]) << site.size_log2);
+        intptr_t entry = request.entry[i];
+        if (site.space == Space::distributed) entry = static_cast<int32_t>(request.entry[i]);  // on either side
+        uintptr_t address = site.origin + (static_cast<uintptr_t>(entry) << site.size_log2);
         kept.offset[request.lane[i]] = static_cast<int64_t>(address - base);
     }
     static SpinLock lock;

@@ -14,6 +14,8 @@ const char* wait_name(Wait wait, uint8_t detail) {
             return "bar.sync";
         case Wait::grid_barrier:
             return "the grid's sync";
+        case Wait::cluster_barrier:
+            return "the cluster's barrier";
         case Wait::warp_barrier:
             return "__syncwarp";
         case Wait::shuffle:

@@ -1,9 +1,10 @@
-// Cooperative groups: names for the threads that act together. A block, a grid, a tile of 1 to 32 lanes of a warp, the
+// Cooperative groups: names for the threads that act together. A block, a cluster, a grid, a tile of 1 to 32 lanes of a warp, the
 // lanes that are active. Reductions are in cooperative_groups/reduce.h, scans in cooperative_groups/scan.h,
 // asynchronous copies in cooperative_groups/memcpy_async.h.
 #pragma once
 
 #include "sim/barrier.h"
+#include "sim/cluster.h"
 #include "sim/collective.h"
 
 namespace cooperative_groups {
@@ -11,7 +12,7 @@ namespace cooperative_groups {
 // Any group, where its kind does not matter: what functions take that work for blocks and tiles alike.
 class thread_group {
   public:
-    enum class Kind { block, grid, lanes };
+    enum class Kind { block, cluster, grid, lanes };
 
     void sync(::sim::Site site = SIM_CALLER) const;
     unsigned long long size() const { return count_; }
@@ -32,6 +33,8 @@ class thread_group {
 SIM_INLINE void thread_group::sync(::sim::Site site) const {
     if (kind_ == Kind::block) {
         ::sim::block_barrier(site);
+    } else if (kind_ == Kind::cluster) {
+        ::sim::cluster_barrier(site);
     } else if (kind_ == Kind::grid) {
         ::sim::grid_barrier(site);
     } else {
@@ -39,7 +42,7 @@ SIM_INLINE void thread_group::sync(::sim::Site site) const {
     }
 }
 
-// ----------------------------------------------------------------------------------------------------- block and grid
+// ----------------------------------------------------------------------------------------------------- block, cluster and grid
 
 class thread_block : public thread_group {
   public:
@@ -67,6 +70,52 @@ class thread_block : public thread_group {
 };
 
 SIM_INLINE thread_block this_thread_block() { return thread_block(); }
+
+// Blocks that run at once and reach each other's shared memory.
+class cluster_group : public thread_group {
+  public:
+    class arrival_token {};
+
+    static SIM_INLINE void sync(::sim::Site site = SIM_CALLER) { ::sim::cluster_barrier(site); }
+    static SIM_INLINE arrival_token barrier_arrive(::sim::Site site = SIM_CALLER) {
+        ::sim::cluster_arrive(site, true);
+        return arrival_token();
+    }
+    static SIM_INLINE void barrier_wait(::sim::Site site = SIM_CALLER) { ::sim::cluster_wait(site); }
+    static SIM_INLINE void barrier_wait(arrival_token&&, ::sim::Site site = SIM_CALLER) { ::sim::cluster_wait(site); }
+
+    static SIM_INLINE unsigned int query_shared_rank(const void* address) { return ::sim::shared_rank(address); }
+    template <typename T>
+    static SIM_INLINE T* map_shared_rank(T* address, int rank, ::sim::Site site = SIM_CALLER) {
+        return static_cast<T*>(::sim::map_shared_rank(
+            site, const_cast<const void*>(static_cast<const volatile void*>(address)), static_cast<unsigned>(rank)));
+    }
+
+    static SIM_INLINE dim3 block_index() { return ::sim::block_index_in_cluster(); }
+    static SIM_INLINE unsigned int block_rank() { return ::sim::block_rank(); }
+    static SIM_INLINE dim3 dim_blocks() { return ::sim::cluster_dimensions(); }
+    static SIM_INLINE unsigned int num_blocks() { return ::sim::cluster_size(); }
+    static SIM_INLINE dim3 thread_index() {
+        dim3 block = ::sim::block_dimensions(), at = block_index();
+        uint3 thread = ::sim::thread_index();
+        return dim3(at.x * block.x + thread.x, at.y * block.y + thread.y, at.z * block.z + thread.z);
+    }
+    static SIM_INLINE dim3 dim_threads() {
+        dim3 block = ::sim::block_dimensions(), blocks = dim_blocks();
+        return dim3(blocks.x * block.x, blocks.y * block.y, blocks.z * block.z);
+    }
+    static SIM_INLINE unsigned int thread_rank() {
+        return block_rank() * thread_block::num_threads() + ::sim::linear_thread_index();
+    }
+    static SIM_INLINE unsigned int num_threads() { return num_blocks() * thread_block::num_threads(); }
+    static SIM_INLINE unsigned int size() { return num_threads(); }
+
+  private:
+    SIM_INLINE cluster_group() : thread_group(Kind::cluster, ::sim::all_lanes, num_threads(), thread_rank()) {}
+    friend cluster_group this_cluster();
+};
+
+SIM_INLINE cluster_group this_cluster() { return cluster_group(); }
 
 // Its sync needs cudaLaunchCooperativeKernel: only then are all blocks resident.
 class grid_group : public thread_group {

@@ -22,6 +22,7 @@
 #include "sim/shared.h"
 #include "sim/globals.h"
 #include "sim/launch.h"
+#include "sim/cluster.h"
 #include "sim/host_api.h"
 #include "sim/cache_hints.h"
 #include "sim/math.h"

@@ -106,6 +106,10 @@ cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribu
 cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kernel);
 cudaError_t occupancy(int* blocks, const void* kernel, int threads, size_t dynamic_shared_bytes);
 cudaError_t best_block_size(int* grid, int* block, const void* kernel, size_t dynamic_shared_bytes, int limit);
+cudaError_t active_clusters(int* clusters, const void* kernel, const cudaLaunchConfig_t* config);
+cudaError_t largest_cluster(int* blocks, const void* kernel, const cudaLaunchConfig_t* config);
+struct LaunchConfig;
+cudaError_t launch_registered(const char* name, const LaunchConfig& config, void** arguments);
 cudaError_t launch_registered(const char* name, const void* kernel, dim3 grid, dim3 block, void** arguments,
                               size_t dynamic_shared_bytes, cudaStream_t stream, bool cooperative);
 

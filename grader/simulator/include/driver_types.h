@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "sim/dim.h"
 #include "sim/error_codes.h"
 
 typedef struct CUstream_st* cudaStream_t;
@@ -37,7 +38,8 @@ enum cudaMemcpyKind {
 
 enum cudaFuncAttribute {
     cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
-    cudaFuncAttributePreferredSharedMemoryCarveout = 9
+    cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+    cudaFuncAttributeNonPortableClusterSizeAllowed = 14
 };
 
 enum cudaSharedCarveout {
@@ -87,7 +89,53 @@ enum cudaDeviceAttr {
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
     cudaDevAttrMaxBlocksPerMultiprocessor = 106,
     cudaDevAttrReservedSharedMemoryPerBlock = 111,
-    cudaDevAttrMemoryPoolsSupported = 115
+    cudaDevAttrMemoryPoolsSupported = 115,
+    cudaDevAttrClusterLaunch = 120
+};
+
+// What a launch may ask for beside grid, block, shared memory and stream. The last three change nothing here.
+enum cudaLaunchAttributeID {
+    cudaLaunchAttributeIgnore = 0,
+    cudaLaunchAttributeCooperative = 2,
+    cudaLaunchAttributeClusterDimension = 4,
+    cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+    cudaLaunchAttributeClusterSchedulingPolicyPreference = 5,
+    cudaLaunchAttributePriority = 8,
+    cudaLaunchAttributePreferredSharedMemoryCarveout = 14
+};
+typedef cudaLaunchAttributeID cudaLaunchAttributeId;
+
+enum cudaClusterSchedulingPolicy {
+    cudaClusterSchedulingPolicyDefault = 0,
+    cudaClusterSchedulingPolicySpread = 1,
+    cudaClusterSchedulingPolicyLoadBalancing = 2
+};
+
+union cudaLaunchAttributeValue {
+    char pad[64];
+    int cooperative;
+    struct {
+        unsigned int x, y, z;
+    } clusterDim;
+    int programmaticStreamSerializationAllowed;
+    cudaClusterSchedulingPolicy clusterSchedulingPolicyPreference;
+    int priority;
+    unsigned int sharedMemCarveout;
+};
+
+struct cudaLaunchAttribute {
+    cudaLaunchAttributeID id;
+    char pad[8 - sizeof(cudaLaunchAttributeID)];
+    cudaLaunchAttributeValue val;
+};
+
+struct cudaLaunchConfig_t {
+    dim3 sim_gridDim;  // without sim_ in a kernel file: there the front end tells them from the built-in variables
+    dim3 sim_blockDim;
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+    cudaLaunchAttribute* attrs;
+    unsigned int numAttrs;
 };
 
 struct cudaFuncAttributes {

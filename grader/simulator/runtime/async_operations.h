@@ -1,7 +1,8 @@
 // Asynchronous operations, and the mechanisms that complete them:
 //
 //   CopyGroups   of a thread: cp.async's groups, and the bulk async-groups of stores; it commits them and waits for them
-//   Mbarrier     of a block: an object in shared memory that counts arrivals and bytes; any thread may wait for a phase
+//   Mbarrier     of a block: an object in shared memory that counts arrivals and bytes; any of its threads may wait for a
+//                phase, those of its whole cluster may arrive
 //
 // An operation is performed as late as the program allows: in a group, when its thread waits; on an mbarrier, when no
 // thread of the worker can go on otherwise. So a kernel that does not wait reads what was there before.
@@ -62,6 +63,7 @@ struct AsyncCopies {
 // An object of mbarrier.init. PTX: a phase is complete when no arrival is pending and no byte is expected any more.
 struct Mbarrier {
     char* object;  // in shared memory
+    Block* block;  // whose that is
     uint32_t phase;
     uint32_t expected;    // arrivals of each phase
     uint32_t pending;     // arrivals missing from the current one
@@ -72,9 +74,10 @@ struct Mbarrier {
     Mbarrier* next;
 };
 
-// On its way to an mbarrier: a bulk copy, or the arrival of a thread's earlier cp.async.
+// On its way to an mbarrier: a bulk copy, a store of st.async, or the arrival of a thread's earlier cp.async.
 struct MbarrierOperation {
     BulkCopy copy;
+    uint64_t value[2];  // that st.async stores: the source of its copy
     Mbarrier* barrier;
     Thread* thread;  // that started it, and where
     Site site;
@@ -85,8 +88,9 @@ struct MbarrierOperation {
     MbarrierOperation* next;
 };
 
-// A copy from global memory to shared memory of the running thread's block begins; its bytes arrive at the mbarrier.
-void start_load(Thread& self, Site site, const BulkCopy& copy, const void* mbarrier);
+// A copy from global memory to shared memory of a block of the cluster begins; its bytes arrive at the mbarrier. `multicast`:
+// as of bulk_load (sim/mbarrier.h).
+void start_load(Thread& self, Site site, const BulkCopy& copy, const void* mbarrier, uint32_t multicast = 0);
 // A copy to global memory begins, in the bulk group that the running thread is filling.
 void start_store(Thread& self, const BulkCopy& copy);
 

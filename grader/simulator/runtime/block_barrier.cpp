@@ -1,7 +1,8 @@
-// __syncthreads and its variants, PTX's named barriers, and the barrier of a grid.
+// __syncthreads and its variants, PTX's named barriers, and the barriers of a cluster and of a grid.
 #include "sim/barrier.h"
 
-#include "scheduler.h"
+#include "misuse.h"
+#include "sim/cluster.h"
 #include "sim/error_codes.h"
 
 #define CALLER __builtin_return_address(0)
@@ -59,6 +60,12 @@ void complete_grid(Worker& worker) {
     if (worker.grid->checks_enabled) events::grid_sync(*worker.grid);
     for (BlockStorage* block = worker.resident; block; block = block->next) release(*block, grid_number);
     begin_again(worker.grid_barrier);
+}
+
+void complete_cluster(Cluster& cluster) {
+    if (cluster.blocks[0]->launch->checks_enabled) events::cluster_complete(cluster);
+    for (unsigned rank = 0; rank < cluster.size; ++rank) release(*cluster.blocks[rank], cluster_number);
+    begin_again(cluster.barrier);
 }
 
 [[noreturn]] void counts_differ(Thread& self) {
@@ -120,6 +127,35 @@ bool arrive(Thread& self, unsigned number, unsigned threads, bool waits) {
     bool whole_warp = self.warp->at_barrier[number].arrived == existing;
     barrier.arrived += 1 + (whole_warp ? lanes_per_warp - static_cast<unsigned>(__builtin_popcount(existing)) : 0);
     return barrier.arrived == barrier.expected;
+}
+
+// PTX leaves it undefined what happens when a thread's arrivals and waits do not take turns.
+void arrive_at_cluster(Thread& self, bool releases) {
+    unsigned bit = 1u << self.lane;
+    if (self.warp->owe_cluster_wait & bit) {
+        misused(self, self.wait_site, "barrier.cluster.arrive once more before barrier.cluster.wait");
+    }
+    self.warp->owe_cluster_wait |= bit;
+    Cluster& cluster = *self.block->cluster;
+    if (self.block->launch->checks_enabled) events::cluster_arrive(self, releases);
+    arrive_in_warp(self, cluster_number, false);
+    if (++cluster.barrier.arrived == cluster.live) complete_cluster(cluster);
+}
+
+void wait_for_cluster(Thread& self, Site site, const void* address) {
+    unsigned bit = 1u << self.lane;
+    self.call_address = address;
+    if (!(self.warp->owe_cluster_wait & bit)) {
+        misused(self, site, "barrier.cluster.wait without a barrier.cluster.arrive before it");
+    }
+    self.warp->owe_cluster_wait &= ~bit;
+    auto& at = self.warp->at_barrier[cluster_number];
+    if (at.arrived & bit) {  // the phase is not complete
+        wait_at(self, Wait::cluster_barrier, 0, site, address);
+        at.waiting |= bit;
+        switch_away(self);
+    }
+    if (self.block->launch->checks_enabled) events::cluster_waited(self);
 }
 
 }  // namespace
@@ -192,7 +228,38 @@ void grid_barrier(Site site) {
     }
 }
 
+void cluster_arrive(Site site, bool releases) {
+    Thread* self = current_thread;
+    if (!self) return;
+    self->wait_site = site;
+    self->call_address = CALLER;
+    arrive_at_cluster(*self, releases);
+}
+
+void cluster_wait(Site site) {
+    Thread* self = current_thread;
+    if (self) wait_for_cluster(*self, site, CALLER);
+}
+
+void cluster_barrier(Site site) {
+    Thread* self = current_thread;
+    if (!self) return;
+    self->wait_site = site;
+    self->call_address = CALLER;
+    arrive_at_cluster(*self, true);
+    wait_for_cluster(*self, site, CALLER);
+}
+
 // Threads that have exited are not waited for.
+void complete_cluster_after_exit(Thread& thread) {
+    Cluster& cluster = *thread.block->cluster;
+    auto& at = thread.warp->at_barrier[cluster_number];
+    unsigned bit = 1u << thread.lane;
+    if (at.arrived & bit) --cluster.barrier.arrived;  // without a wait
+    at.arrived &= ~bit;
+    if (cluster.barrier.arrived && cluster.barrier.arrived == cluster.live) complete_cluster(cluster);
+}
+
 void complete_barriers_after_exit(Block& block) {
     Worker& worker = *current_worker;
     const Barrier& all = block.barriers[0];

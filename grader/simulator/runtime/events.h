@@ -50,13 +50,20 @@ void product(Warp* warps, const WarpgroupProduct& product);
 // The warp has waited for all products up to this number. Its accumulators are not given back yet.
 void products_done(Warp& warp, uint64_t number);
 void product_fence(Warp& warp);
-// Variables of the thread that are accumulators: before a product takes them, and after their values are there.
+// Variables of the thread that are accumulators: before a product takes them, where none has them already, and after their
+// values are there.
 void accumulators_taken(Thread& thread, uint32_t* const* variables, unsigned count);
 void accumulators_given(Thread& thread, uint32_t* const* variables, unsigned count);
 // The block has ended before the warp waited for a product.
 void product_at_exit(Warp& warp, const void* address);
 // All threads of the grid have arrived.
 void grid_sync(Launch& launch);
+
+// One thread arrives at the cluster's barrier (`releases`: what it did before is published to who waits; else only what
+// its fences have); all threads have, on the fiber of the last; one has waited.
+void cluster_arrive(Thread& thread, bool releases);
+void cluster_complete(Cluster& cluster);
+void cluster_waited(Thread& thread);
 
 // Before the operation. `address` is the kernel's return address.
 void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope scope, const void* address);
@@ -73,7 +80,9 @@ void async_wait(Thread& thread, unsigned groups_that_may_be_pending);
 void bulk_store(Thread& thread, const BulkCopy& copy, const void* address);
 void bulk_commit(Thread& thread);
 void bulk_wait(Thread& thread, unsigned groups_that_may_be_pending, bool reads_only);
-void bulk_load(Thread& thread, const BulkCopy& copy, Mbarrier& barrier, uint64_t number, const void* address);
+// `reads`: its source, else a value in registers, or what another copy of the same multicast has read.
+void bulk_load(Thread& thread, const BulkCopy& copy, bool reads, Mbarrier& barrier, uint64_t number,
+               const void* address);
 // cp.async.mbarrier.arrive: the thread's earlier cp.async will arrive at the mbarrier.
 void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void* address);
 // An operation with that number has been performed. Not on a fiber of its thread.
@@ -83,7 +92,7 @@ void mbarrier_begin(Thread& thread, Mbarrier& barrier, const void* address);
 void mbarrier_end(Thread* thread, Mbarrier& barrier, const void* address);
 // Before the thread arrives, expects bytes or completes some; `releases`: what it did before is published to who waits.
 void mbarrier_arrive(Thread& thread, Mbarrier& barrier, bool releases, const void* address);
-void mbarrier_complete(Block& block, Mbarrier& barrier);                 // a phase; not on the fiber of a thread
+void mbarrier_complete(Mbarrier& barrier);                               // a phase; not on the fiber of a thread
 void mbarrier_waited(Thread& thread, Mbarrier& barrier, bool acquires);  // and found a phase complete
 void proxy_fence(Thread& thread);
 // All threads of the block have exited; what is under way is about to be performed.

@@ -23,6 +23,9 @@ WEAK void accumulators_taken(Thread&, uint32_t* const*, unsigned) {}
 WEAK void accumulators_given(Thread&, uint32_t* const*, unsigned) {}
 WEAK void product_at_exit(Warp&, const void*) {}
 WEAK void grid_sync(Launch&) {}
+WEAK void cluster_arrive(Thread&, bool) {}
+WEAK void cluster_complete(Cluster&) {}
+WEAK void cluster_waited(Thread&) {}
 WEAK void atomic(Thread&, const void*, size_t, AtomicOp, Scope, const void*) {}
 WEAK void atomic_done(Thread&, const void*, size_t, AtomicOp, bool) {}
 WEAK void fence(Thread&, Scope) {}
@@ -32,13 +35,13 @@ WEAK void async_wait(Thread&, unsigned) {}
 WEAK void bulk_store(Thread&, const BulkCopy&, const void*) {}
 WEAK void bulk_commit(Thread&) {}
 WEAK void bulk_wait(Thread&, unsigned, bool) {}
-WEAK void bulk_load(Thread&, const BulkCopy&, Mbarrier&, uint64_t, const void*) {}
+WEAK void bulk_load(Thread&, const BulkCopy&, bool, Mbarrier&, uint64_t, const void*) {}
 WEAK void async_arrive(Thread&, Mbarrier&, uint64_t, const void*) {}
 WEAK void mbarrier_operation_done(Thread&, Mbarrier&, uint64_t) {}
 WEAK void mbarrier_begin(Thread&, Mbarrier&, const void*) {}
 WEAK void mbarrier_end(Thread*, Mbarrier&, const void*) {}
 WEAK void mbarrier_arrive(Thread&, Mbarrier&, bool, const void*) {}
-WEAK void mbarrier_complete(Block&, Mbarrier&) {}
+WEAK void mbarrier_complete(Mbarrier&) {}
 WEAK void mbarrier_waited(Thread&, Mbarrier&, bool) {}
 WEAK void proxy_fence(Thread&) {}
 WEAK void copies_at_exit(Block&) {}

@@ -20,6 +20,12 @@ GlobalVariable* variables = nullptr;
 size_t variable_count = 0, variable_capacity = 0;
 const char** zones = nullptr;
 size_t zone_count = 0, zone_capacity = 0;
+struct ClusterDimensions {
+    const void* kernel;
+    dim3 blocks;
+};
+ClusterDimensions* clusters = nullptr;
+size_t cluster_count = 0, cluster_capacity = 0;
 RegisteredKernel* kernels = nullptr;
 size_t kernel_count = 0, kernel_capacity = 0;
 
@@ -66,6 +72,31 @@ bool find_global(const void* address, GlobalVariable* found) {
     }
     pthread_mutex_unlock(&lock);
     return known;
+}
+
+RegisterClusters::RegisterClusters(const void* kernel, unsigned x, unsigned y, unsigned z) noexcept : kernel_(kernel) {
+    pthread_mutex_lock(&lock);
+    if (make_room(clusters, cluster_count, cluster_capacity)) clusters[cluster_count++] = {kernel, dim3(x, y, z)};
+    pthread_mutex_unlock(&lock);
+}
+
+RegisterClusters::~RegisterClusters() {
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < cluster_count; ++i) {
+        if (clusters[i].kernel != kernel_) continue;
+        clusters[i] = clusters[--cluster_count];
+        break;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+dim3 cluster_dimensions_of(const void* kernel) {
+    dim3 blocks(0, 0, 0);
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < cluster_count; ++i)
+        if (clusters[i].kernel == kernel) blocks = clusters[i].blocks;
+    pthread_mutex_unlock(&lock);
+    return blocks;
 }
 
 RegisterZone::RegisterZone(const char* zone) noexcept : zone_(zone) {

@@ -72,6 +72,8 @@ int attribute_value(cudaDeviceAttr attribute, bool* known) {
             return limits::multiprocessor_blocks;
         case cudaDevAttrReservedSharedMemoryPerBlock:
             return static_cast<int>(limits::reserved_shared);
+        case cudaDevAttrClusterLaunch:
+            return simulated.cluster_blocks > 0;
         case cudaDevAttrMemoryPoolsSupported:
             return 1;
     }

@@ -6,9 +6,11 @@
 
 #include "cuda_runtime_api.h"
 #include "kernels.h"
+#include "launch.h"
 #include "limits.h"
 #include "refuse.h"
 #include "sim/launch.h"
+#include "thread.h"
 
 namespace sim {
 
@@ -18,6 +20,7 @@ struct KernelRecord {
     const void* kernel;
     size_t dynamic_limit;  // bytes of dynamic shared memory; 0: not set
     size_t static_shared;
+    bool non_portable_cluster;
 };
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,7 +40,7 @@ KernelRecord* find(const void* kernel, bool create) {
         records = static_cast<KernelRecord*>(moved);
         capacity = wanted;
     }
-    records[count] = {kernel, 0, 0};
+    records[count] = {kernel, 0, 0, false};
     return &records[count++];
 }
 
@@ -69,6 +72,12 @@ size_t static_shared_of(const void* kernel) {
     return record ? record->static_shared : 0;
 }
 
+bool non_portable_cluster_allowed(const void* kernel) {
+    Lock guard;
+    KernelRecord* record = kernel ? find(kernel, false) : nullptr;
+    return record && record->non_portable_cluster;
+}
+
 void remember_static_shared(const void* kernel, size_t bytes) {
     if (!kernel || bytes == 0) return;
     Lock guard;
@@ -88,12 +97,17 @@ cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribu
         if (value < -1 || value > 100) return refuse(call, cudaErrorInvalidValue, "the carveout is -1 or a percentage");
         return cudaSuccess;
     }
-    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) {
+    bool of_clusters = attribute == cudaFuncAttributeNonPortableClusterSizeAllowed;
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize && !of_clusters) {
         return refuse(call, cudaErrorInvalidValue, "the simulator lacks this attribute");
     }
     Lock guard;
     KernelRecord* record = find(kernel, true);
     if (!record) return refuse(call, cudaErrorMemoryAllocation, "no memory");
+    if (of_clusters) {
+        record->non_portable_cluster = value != 0;
+        return cudaSuccess;
+    }
     if (value < 0 || static_cast<size_t>(value) + record->static_shared > limits::shared_with_attribute) {
         char why[80];
         snprintf(why, sizeof why, "a block can use at most %u KB of shared memory in all", simulated.block_shared);
@@ -123,6 +137,35 @@ cudaError_t occupancy(int* blocks, const void* kernel, int threads, size_t dynam
     return cudaSuccess;
 }
 
+namespace {
+
+LaunchConfig config_of(const void* kernel, const cudaLaunchConfig_t& wanted) {
+    LaunchConfig config(wanted.sim_gridDim, wanted.sim_blockDim, wanted.dynamicSmemBytes, wanted.stream);
+    config.of(kernel).attributes(wanted.attrs, wanted.numAttrs);
+    if (!config.cluster.x) config.cluster = cluster_dimensions_of(kernel);
+    if (!config.cluster.x) config.cluster = dim3(1, 1, 1);
+    return config;
+}
+
+}  // namespace
+
+cudaError_t active_clusters(int* clusters, const void* kernel, const cudaLaunchConfig_t* wanted) {
+    LaunchConfig config = config_of(kernel, *wanted);
+    const char* why = nullptr;
+    *clusters = 0;
+    if (int error = validate(config, &why)) return refuse("cudaOccupancyMaxActiveClusters", cudaError_t(error), why);
+    auto blocks = static_cast<unsigned>(resident_blocks(config));
+    unsigned size = config.cluster.x * config.cluster.y * config.cluster.z;
+    // One cluster always runs here, on however few multiprocessors.
+    *clusters = static_cast<int>(blocks == 0 ? 0 : blocks < size ? 1 : blocks / size);
+    return cudaSuccess;
+}
+
+cudaError_t largest_cluster(int* blocks, const void* kernel, const cudaLaunchConfig_t*) {
+    *blocks = static_cast<int>(non_portable_cluster_allowed(kernel) ? max_cluster_blocks : limits::portable_cluster);
+    return cudaSuccess;
+}
+
 cudaError_t best_block_size(int* grid, int* block, const void* kernel, size_t dynamic_shared_bytes, int limit) {
     int largest = limit > 0 && limit < static_cast<int>(limits::block_threads) ? limit : limits::block_threads;
     int best_threads = 0;
@@ -140,13 +183,18 @@ cudaError_t best_block_size(int* grid, int* block, const void* kernel, size_t dy
 
 cudaError_t launch_registered(const char* name, const void* kernel, dim3 grid, dim3 block, void** arguments,
                               size_t dynamic_shared_bytes, cudaStream_t stream, bool cooperative) {
+    LaunchConfig config(grid, block, dynamic_shared_bytes, stream);
+    config.of(kernel).cooperative = cooperative;
+    return launch_registered(name, config, arguments);
+}
+
+cudaError_t launch_registered(const char* name, const LaunchConfig& config, void** arguments) {
+    const void* kernel = config.kernel;
     RegisteredKernel registered;
     if (!find_kernel(kernel, &registered)) {
         return refuse(name, cudaErrorInvalidDeviceFunction,
                       "the simulator does not know this kernel by its address alone: pass it without a cast");
     }
-    LaunchConfig config(grid, block, dynamic_shared_bytes, stream);
-    config.of(kernel).cooperative = cooperative;
     launch(config, registered.name, [=]() { registered.call(kernel, arguments); });
     return static_cast<cudaError_t>(peek_last_error());
 }

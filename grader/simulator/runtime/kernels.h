@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "sim/dim.h"
+
 namespace sim {
 
 struct RegisteredKernel {
@@ -21,5 +23,8 @@ size_t shared_limit_of(const void* kernel);
 size_t static_shared_of(const void* kernel);
 void remember_static_shared(const void* kernel, size_t bytes);
 void forget_attributes();
+// Blocks of a cluster by __cluster_dims__; zeros for a kernel without.
+dim3 cluster_dimensions_of(const void* kernel);
+bool non_portable_cluster_allowed(const void* kernel);
 
 }  // namespace sim

@@ -65,7 +65,7 @@ void* help(void* argument) {
 // The blocks of a cooperative launch wait for each other, so one worker must hold them all.
 unsigned worker_count(const Grid& grid) {
     if (grid.cooperative) return 1;
-    return grid.block_count < settings.workers ? static_cast<unsigned>(grid.block_count) : settings.workers;
+    return grid.cluster_count < settings.workers ? static_cast<unsigned>(grid.cluster_count) : settings.workers;
 }
 
 void run_workers(Grid& grid) {
@@ -88,6 +88,12 @@ void run_workers(Grid& grid) {
     for (unsigned i = 0; i < started; ++i) pthread_join(helpers[i].thread, nullptr);
 }
 
+// The blocks of each cluster: as the launch says, or the kernel.
+dim3 cluster_of(const LaunchConfig& config) {
+    dim3 cluster = config.cluster.x ? config.cluster : cluster_dimensions_of(config.kernel);
+    return cluster.x ? cluster : dim3(1, 1, 1);
+}
+
 int run(const LaunchConfig& config, const char* name, void (*body)(void*), void* context) {
     Grid grid{};
     grid.kernel_name = name;
@@ -95,6 +101,11 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     grid.block = config.block;
     grid.dynamic_shared_bytes = config.dynamic_shared_bytes;
     grid.cooperative = config.cooperative;
+    grid.cluster = cluster_of(config);
+    grid.has_clusters = config.cluster.x != 0 || cluster_dimensions_of(config.kernel).x != 0;
+    grid.clusters =
+        dim3(config.grid.x / grid.cluster.x, config.grid.y / grid.cluster.y, config.grid.z / grid.cluster.z);
+    grid.cluster_size = grid.cluster.x * grid.cluster.y * grid.cluster.z;
     grid.checks_enabled = settings.checks;
     grid.id = ++launch_count;
     grid.body = body;
@@ -102,6 +113,7 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     grid.parameters = static_cast<const char*>(context);
     grid.parameter_bytes = config.parameter_bytes;
     grid.block_count = static_cast<uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
+    grid.cluster_count = grid.block_count / grid.cluster_size;
     // The attribute limits the dynamic part; with it, static and dynamic together may use all there is.
     bool asked = requested_shared_limit(config.kernel) > 0;
     grid.shared_limit = asked ? limits::shared_with_attribute : limits::shared_without_attribute;
@@ -181,7 +193,41 @@ unsigned long long resident_blocks(const LaunchConfig& config) {
            limits::multiprocessors;
 }
 
-// The error is what CUDA 13.0's runtime gives on an H200 for each of these, whatever name its manual has for it.
+namespace {
+
+int validate_cluster(const LaunchConfig& config, const char** why) {
+    dim3 cluster = config.cluster, fixed = cluster_dimensions_of(config.kernel), grid = config.grid;
+    bool asked = cluster.x || cluster.y || cluster.z;
+    if (asked && fixed.x && (cluster.x != fixed.x || cluster.y != fixed.y || cluster.z != fixed.z)) {
+        *why = "the launch asks for other clusters than the kernel's __cluster_dims__";
+        return cudaErrorInvalidClusterSize;
+    }
+    if (!asked) cluster = fixed;
+    if (!asked && !fixed.x) return 0;
+    if (!cluster.x || !cluster.y || !cluster.z) {
+        *why = "the cluster has no blocks";
+        return cudaErrorInvalidClusterSize;
+    }
+    uint64_t blocks = static_cast<uint64_t>(cluster.x) * cluster.y * cluster.z;
+    if (blocks > simulated.cluster_blocks ||
+        (blocks > limits::portable_cluster && !non_portable_cluster_allowed(config.kernel))) {
+        *why =
+            "the cluster is too large: at most 8 blocks, or as many as the device has with "
+            "cudaFuncSetAttribute(kernel, "
+            "cudaFuncAttributeNonPortableClusterSizeAllowed, 1), which are 16";
+        return cudaErrorInvalidClusterSize;
+    }
+    if (grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z) {
+        *why = "the grid is no whole number of clusters in each dimension";
+        return cudaErrorInvalidClusterSize;
+    }
+    return 0;
+}
+
+}  // namespace
+
+// The error is what CUDA 13.0's runtime gives on an H200 for each of these, whatever name its manual has for it; those
+// of clusters are the manual's.
 int validate(const LaunchConfig& config, const char** why) {
     using namespace limits;
     const dim3& block = config.block;
@@ -218,6 +264,7 @@ int validate(const LaunchConfig& config, const char** why) {
         *why = text;
         return cudaErrorInvalidValue;
     }
+    if (int error = validate_cluster(config, why)) return error;
     uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
     if (config.cooperative && blocks > resident_blocks(config)) {
         *why =

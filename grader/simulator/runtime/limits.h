@@ -9,6 +9,7 @@
 namespace sim::limits {
 
 constexpr unsigned block_threads = 1024;
+constexpr unsigned portable_cluster = 8;  // blocks that every device with clusters takes; 16 on this one
 constexpr unsigned block_x = 1024, block_y = 1024, block_z = 64;
 constexpr uint64_t grid_x = 2147483647, grid_y = 65535, grid_z = 65535;
 

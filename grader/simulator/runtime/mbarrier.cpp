@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "async_operations.h"
 #include "misuse.h"
@@ -36,9 +37,22 @@ void enter(Thread& self, Site site, const void* caller) {
     self.call_address = caller;
 }
 
-void check_object(Thread& self, Site site, const void* object) {
-    if (!is_shared(object)) misused(self, site, "an mbarrier is an object in shared memory");
+// Which blocks' mbarriers an operation takes.
+enum class Reach { block, cluster };
+
+// The block in whose shared memory the object lies.
+Block& check_object(Thread& self, Site site, const void* object, Reach reach = Reach::block) {
+    Block* owner = shared_owner(*self.block, object);
+    if (!owner) misused(self, site, "an mbarrier is an object in shared memory");
+    if (reach == Reach::block && owner != self.block) {
+        misused(
+            self, site,
+            "this mbarrier is in the shared memory of another block, where a thread can arrive and complete bytes, but "
+            "not wait");
+    }
     if (reinterpret_cast<uintptr_t>(object) % 8 != 0) misused(self, site, "an mbarrier is aligned to 8 bytes");
+    if (owner->live == 0) misused(self, site, "this mbarrier is in the shared memory of a block that has ended");
+    return *owner;
 }
 
 // Lets others run, because this thread waits for them at an mbarrier (or for its initialisation: null).
@@ -52,13 +66,15 @@ void wait_for_others(Thread& self, Mbarrier* barrier, unsigned detail) {
 
 // The mbarrier at an address. One that another thread has yet to initialise is waited for: whether that thread comes
 // first is a question of order, which is the race check's.
-Mbarrier& the_mbarrier(Thread& self, Site site, const void* object) {
-    check_object(self, site, object);
+Mbarrier& the_mbarrier(Thread& self, Site site, const void* object, Reach reach = Reach::block) {
     for (;;) {
-        if (Mbarrier* barrier = find(*self.block, object)) return *barrier;
+        if (Mbarrier* barrier = find(check_object(self, site, object, reach), object)) return *barrier;
         wait_for_others(self, nullptr, 0);
     }
 }
+
+// Of an operation: its own among those of the cluster.
+uint64_t next_number(Thread& self) { return ++self.block->cluster->blocks[0]->operation_count; }
 
 void something_happened() {
     current_worker->vain_rounds = 0;
@@ -66,11 +82,11 @@ void something_happened() {
 }
 
 // Begins the next phase if the current one is complete.
-bool complete_phase(Block& block, Mbarrier& barrier) {
+bool complete_phase(Mbarrier& barrier) {
     if (barrier.pending || barrier.bytes) return false;
     ++barrier.phase;
     barrier.pending = barrier.expected;
-    if (checked(block)) events::mbarrier_complete(block, barrier);
+    if (checked(*barrier.block)) events::mbarrier_complete(barrier);
     return true;
 }
 
@@ -86,7 +102,7 @@ uint64_t state_of(const Mbarrier& barrier) { return static_cast<uint64_t>(barrie
 
 constexpr const char* too_many = "more arrive at the mbarrier in one phase than mbarrier.init was told";
 
-void perform_operation(Block& block, const MbarrierOperation& operation) {
+void perform_operation(const MbarrierOperation& operation) {
     Mbarrier& barrier = *operation.barrier;
     --barrier.operations;
     if (operation.is_arrival) {
@@ -98,10 +114,10 @@ void perform_operation(Block& block, const MbarrierOperation& operation) {
         perform_load(operation.copy);
         barrier.bytes -= static_cast<int32_t>(operation.copy.bytes());
     }
-    if (checked(block)) events::mbarrier_operation_done(*operation.thread, barrier, operation.number);
+    if (checked(*barrier.block)) events::mbarrier_operation_done(*operation.thread, barrier, operation.number);
 }
 
-void start(Thread& self, const MbarrierOperation& operation) {
+MbarrierOperation& start(Thread& self, const MbarrierOperation& operation) {
     auto* copy = static_cast<MbarrierOperation*>(malloc(sizeof operation));
     if (!copy) out_of_copies(self.call_address);
     *copy = operation;
@@ -110,6 +126,7 @@ void start(Thread& self, const MbarrierOperation& operation) {
     *last = copy;
     ++operation.barrier->operations;
     something_happened();
+    return *copy;
 }
 
 // Takes one of the block's operations out of its list: the order in which they finish is nobody's promise.
@@ -151,6 +168,7 @@ void mbarrier_init(Site site, void* object, uint32_t count) {
     auto* barrier = static_cast<Mbarrier*>(calloc(1, sizeof(Mbarrier)));
     if (!barrier) out_of_copies(self->call_address);
     barrier->object = static_cast<char*>(object);
+    barrier->block = self->block;
     barrier->expected = barrier->pending = count;
     if (checked(*self->block)) events::mbarrier_begin(*self, *barrier, self->call_address);
     barrier->next = self->block->mbarriers;
@@ -176,7 +194,7 @@ uint64_t mbarrier_arrive(Site site, void* object, Arrival arrival, uint32_t coun
     Thread* self = current_thread;
     if (!self) return 0;
     enter(*self, site, CALLER);
-    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    Mbarrier& barrier = the_mbarrier(*self, site, object, Reach::cluster);
     if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, arrival.releases, self->call_address);
     if (count == 0 || count > barrier.pending) {
         misused(*self, site, count ? too_many : "an arrival counts at least once");
@@ -185,7 +203,7 @@ uint64_t mbarrier_arrive(Site site, void* object, Arrival arrival, uint32_t coun
     uint64_t state = state_of(barrier);
     if (arrival.drops) barrier.expected -= count;
     barrier.pending -= count;
-    complete_phase(*self->block, barrier);
+    complete_phase(barrier);
     something_happened();
     return state;
 }
@@ -194,7 +212,7 @@ void mbarrier_expect_bytes(Site site, void* object, uint32_t bytes) {
     Thread* self = current_thread;
     if (!self) return;
     enter(*self, site, CALLER);
-    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    Mbarrier& barrier = the_mbarrier(*self, site, object, Reach::cluster);
     if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, false, self->call_address);
     add_bytes(*self, site, barrier, bytes);
     something_happened();
@@ -204,10 +222,10 @@ void mbarrier_complete_bytes(Site site, void* object, uint32_t bytes) {
     Thread* self = current_thread;
     if (!self) return;
     enter(*self, site, CALLER);
-    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    Mbarrier& barrier = the_mbarrier(*self, site, object, Reach::cluster);
     if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, false, self->call_address);
     add_bytes(*self, site, barrier, -static_cast<int64_t>(bytes));
-    complete_phase(*self->block, barrier);
+    complete_phase(barrier);
     something_happened();
 }
 
@@ -237,44 +255,97 @@ void async_copy_arrive(Site site, void* object, bool counted) {
     Mbarrier& barrier = the_mbarrier(*self, site, object);
     if (!counted) ++barrier.pending;
     uint64_t copies = self->async_copies ? self->async_copies->copies.added() : 0;
-    uint64_t number = ++self->block->operation_count;
-    MbarrierOperation operation = {{}, &barrier, self, site, self->call_address, true, copies, number, nullptr};
+    uint64_t number = next_number(*self);
+    MbarrierOperation operation = {{}, {}, &barrier, self, site, self->call_address, true, copies, number, nullptr};
     if (checked(*self->block)) events::async_arrive(*self, barrier, number, self->call_address);
     start(*self, operation);
 }
 
 void check_bulk_copy(Thread& self, Site site, const void* shared, const void* global, uint32_t bytes) {
     auto together = reinterpret_cast<uintptr_t>(shared) | reinterpret_cast<uintptr_t>(global) | bytes;
-    if (!is_shared(shared)) misused(self, site, "the shared memory of a bulk copy is none");
+    if (!shared_owner(*self.block, shared)) misused(self, site, "the shared memory of a bulk copy is none");
     if (together % 16 != 0) {
         misused(self, site, "cp.async.bulk copies a multiple of 16 bytes, and both addresses are aligned to 16 bytes");
     }
 }
 
-void bulk_load(Site site, void* shared, const void* global, uint32_t bytes, void* object) {
+// The block to whose shared memory an asynchronous operation goes, and which has its mbarrier.
+const Block& the_target(Thread& self, Site site, const void* shared, const void* object) {
+    const Block* target = shared_owner(*self.block, shared);
+    if (!target || target != shared_owner(*self.block, object)) {
+        misused(self, site, "a copy goes to the shared memory of the block that has its mbarrier");
+    }
+    return *target;
+}
+
+// `value`: what is to be stored, where it comes from registers.
+void start_copy(Thread& self, Site site, const BulkCopy& copy, const void* value, bool reads, const void* object) {
+    Mbarrier& barrier = the_mbarrier(self, site, object, Reach::cluster);
+    if (copy.bytes() > most) misused(self, site, "an mbarrier counts at most 1,048,575 bytes that have yet to arrive");
+    uint64_t number = next_number(self);
+    MbarrierOperation operation = {copy, {}, &barrier, &self, site, self.call_address, false, 0, number, nullptr};
+    if (value) memcpy(operation.value, value, copy.bytes());
+    if (checked(*self.block)) events::bulk_load(self, copy, reads, barrier, number, self.call_address);
+    MbarrierOperation& started = start(self, operation);
+    if (value) started.copy.map.address = reinterpret_cast<char*>(started.value);
+}
+
+void bulk_load(Site site, void* shared, const void* global, uint32_t bytes, void* object, uint32_t multicast) {
     Thread* self = current_thread;
     if (!self) return;
     enter(*self, site, CALLER);
     check_bulk_copy(*self, site, shared, global, bytes);
     char* from = const_cast<char*>(static_cast<const char*>(global));
-    start_load(*self, site, run_of_bytes(static_cast<char*>(shared), from, bytes), object);
+    start_load(*self, site, run_of_bytes(static_cast<char*>(shared), from, bytes), object, multicast);
 }
 
-void start_load(Thread& self, Site site, const BulkCopy& copy, const void* object) {
-    Mbarrier& barrier = the_mbarrier(self, site, object);
-    if (copy.bytes() > most) misused(self, site, "an mbarrier counts at most 1,048,575 bytes that have yet to arrive");
-    uint64_t number = ++self.block->operation_count;
-    MbarrierOperation operation = {copy, &barrier, &self, site, self.call_address, false, 0, number, nullptr};
-    if (checked(*self.block)) events::bulk_load(self, copy, barrier, number, self.call_address);
-    start(self, operation);
+void start_load(Thread& self, Site site, const BulkCopy& copy, const void* object, uint32_t multicast) {
+    const Cluster& cluster = *self.block->cluster;
+    const Block& owner = the_target(self, site, copy.shared, object);
+    if (!multicast) return start_copy(self, site, copy, nullptr, true, object);
+    uint32_t blocks = multicast & (multicast_to - 1);
+    if (blocks == 0 || blocks >> cluster.size) {
+        misused(self, site, "the mask of this multicast names no block, or one that the cluster does not have");
+    }
+    bool first = true;
+    for (unsigned rank = 0; rank < cluster.size; ++rank) {
+        if (!(blocks >> rank & 1)) continue;
+        // To the same place in each block.
+        char* shared = cluster.blocks[rank]->shared;
+        BulkCopy one = copy;
+        one.shared = shared + (copy.shared - owner.shared);
+        start_copy(self, site, one, nullptr, first, shared + (static_cast<const char*>(object) - owner.shared));
+        first = false;
+    }
+}
+
+void async_store(Site site, void* shared, const void* value, unsigned bytes, void* object) {
+    Thread* self = current_thread;
+    if (!self) return;
+    enter(*self, site, CALLER);
+    the_target(*self, site, shared, object);
+    if (reinterpret_cast<uintptr_t>(shared) % bytes != 0) {
+        misused(*self, site, "st.async takes an address that is a multiple of its size");
+    }
+    start_copy(*self, site, run_of_bytes(static_cast<char*>(shared), nullptr, bytes), value, false, object);
+}
+
+void shared_copy(Site site, void* shared, const void* from, uint32_t bytes, void* object) {
+    Thread* self = current_thread;
+    if (!self) return;
+    enter(*self, site, CALLER);
+    check_bulk_copy(*self, site, from, shared, bytes);
+    the_target(*self, site, shared, object);
+    char* source = const_cast<char*>(static_cast<const char*>(from));
+    start_copy(*self, site, run_of_bytes(static_cast<char*>(shared), source, bytes), nullptr, true, object);
 }
 
 bool perform_operations(Worker& worker) {
     bool any = false;
     for (BlockStorage* block = worker.resident; block; block = block->next) {
         while (MbarrierOperation* operation = take_operation(worker, *block)) {
-            perform_operation(*block, *operation);
-            bool complete = complete_phase(*block, *operation->barrier);
+            perform_operation(*operation);
+            bool complete = complete_phase(*operation->barrier);
             free(operation);
             any = true;
             if (complete) break;

@@ -63,29 +63,28 @@ inline unsigned choose_warp(Worker& worker, unsigned runnable, unsigned index) {
     __builtin_unreachable();
 }
 
-bool start_next_block(Worker& worker) {
-    Grid& grid = *worker.grid;
-    if (grid.stop.is_raised()) return false;
-    uint64_t number = grid.next_block.next();
-    if (number >= grid.block_count) return false;
-    uint64_t linear = worker.order == Order::reverse ? grid.block_count - 1 - number : number;
+// The place of something in a box of these dimensions, x fastest.
+uint3 place_in(dim3 box, uint64_t linear) {
+    return {static_cast<unsigned>(linear % box.x), static_cast<unsigned>(linear / box.x % box.y),
+            static_cast<unsigned>(linear / box.x / box.y)};
+}
 
-    BlockStorage* block = take_storage(worker);
-    if (!block) {
-        events::Fault fault = {events::FaultKind::out_of_memory,
-                               nullptr,
-                               nullptr,
-                               nullptr,
-                               "the simulator could not get memory for another thread block",
-                               false};
-        record_fault(grid, fault, cudaErrorMemoryAllocation);
-        return false;
-    }
+void start_block(Worker& worker, BlockStorage* block, Cluster& cluster, unsigned rank) {
+    Grid& grid = *worker.grid;
     block->launch = &grid;
-    block->linear = linear;
-    block->index.x = static_cast<unsigned>(linear % grid.grid.x);
-    block->index.y = static_cast<unsigned>(linear / grid.grid.x % grid.grid.y);
-    block->index.z = static_cast<unsigned>(linear / grid.grid.x / grid.grid.y);
+    block->cluster = &cluster;
+    block->rank = rank;
+    block->index_in_cluster = {0, 0, 0};
+    block->index = cluster.index;
+    block->linear = cluster.linear;
+    if (cluster.size > 1) {
+        block->index_in_cluster = place_in(grid.cluster, rank);
+        block->index.x = cluster.index.x * grid.cluster.x + block->index_in_cluster.x;
+        block->index.y = cluster.index.y * grid.cluster.y + block->index_in_cluster.y;
+        block->index.z = cluster.index.z * grid.cluster.z + block->index_in_cluster.z;
+        uint64_t rows = block->index.y + static_cast<uint64_t>(grid.grid.y) * block->index.z;
+        block->linear = block->index.x + grid.grid.x * rows;
+    }
     block->serial = block_serial.next() + 1;
     block->live = block->thread_count;
     block->runnable = block->warp_count == 32 ? ~0u : (1u << block->warp_count) - 1;
@@ -99,23 +98,63 @@ bool start_next_block(Worker& worker) {
         warp.registers = 0;
         warp.ready = warp.spinning = warp.paused = warp.exited = 0;
         warp.at_collective = warp.at_active_mask = 0;
+        warp.owe_cluster_wait = 0;
     }
     poison_shared_memory(*block);
 
+    cluster.blocks[rank] = block;
+    cluster.live += block->live;
     block->next = worker.resident;
     worker.resident = block;
     ++worker.resident_count;
     worker.live_threads += block->live;
+}
+
+// Starts all blocks of the next cluster.
+bool start_next_cluster(Worker& worker) {
+    Grid& grid = *worker.grid;
+    if (grid.stop.is_raised()) return false;
+    uint64_t number = grid.next_cluster.next();
+    if (number >= grid.cluster_count) return false;
+    Cluster* cluster = nullptr;
+    unsigned size = grid.cluster_size;
+    for (unsigned rank = 0; rank < size; ++rank) {
+        BlockStorage* block = take_storage(worker);
+        if (!block) {
+            events::Fault fault = {events::FaultKind::out_of_memory,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr,
+                                   "the simulator could not get memory for another thread block",
+                                   false};
+            record_fault(grid, fault, cudaErrorMemoryAllocation);
+            return false;
+        }
+        if (!cluster) {
+            cluster = &block->own_cluster;
+            cluster->linear = worker.order == Order::reverse ? grid.cluster_count - 1 - number : number;
+            cluster->index = place_in(grid.clusters, cluster->linear);
+            cluster->size = size;
+            cluster->live = 0;
+            cluster->barrier = {};
+            cluster->checks = nullptr;
+        }
+        start_block(worker, block, *cluster, rank);
+    }
+    Block* block = cluster->blocks[worker.order == Order::forward   ? 0
+                                   : worker.order == Order::reverse ? size - 1
+                                                                    : choose_place(worker, size)];
     worker.block = block;
     worker.warp = &block->warps[choose_warp(worker, block->runnable, worker.order == Order::reverse ? 0 : 31)];
     worker.spin_rounds = worker.vain_rounds = 0;
-    if (grid.checks_enabled) events::block_begin(*block);
+    if (grid.checks_enabled)
+        for (unsigned rank = 0; rank < size; ++rank) events::block_begin(*cluster->blocks[rank]);
     return true;
 }
 
-void end_block(Worker& worker, BlockStorage* block) {
-    if (worker.grid->checks_enabled) events::copies_at_exit(*block);
-    if (block->mbarriers) finish_mbarriers(*block, true);
+// Nobody needs the block any more: its cluster has ended.
+void retire_block(Worker& worker, BlockStorage* block) {
+    if (block->mbarriers || block->operations) finish_mbarriers(*block, true);
     finish_products(*block);
     for (const Barrier& barrier : block->barriers)
         if (barrier.arrived) forget_arrivals(*block);
@@ -126,6 +165,15 @@ void end_block(Worker& worker, BlockStorage* block) {
     --worker.resident_count;
     worker.blocks_ended = worker.blocks_ended + 1;
     give_storage(worker, block);
+}
+
+void end_block(Worker& worker, BlockStorage* block) {
+    if (worker.grid->checks_enabled) events::copies_at_exit(*block);
+    Cluster& cluster = *block->cluster;
+    if (cluster.live) return;
+    // The cluster lies in the storage of its first block.
+    for (unsigned rank = cluster.size; rank-- > 0;)
+        retire_block(worker, static_cast<BlockStorage*>(cluster.blocks[rank]));
 }
 
 // Calls visit(thread) for each spinning thread of the resident blocks, until one returns false.
@@ -141,7 +189,7 @@ bool each_spinning(const Worker& worker, F visit) {
     return true;
 }
 
-// Nobody but they themselves could help them: what arrives at an mbarrier comes from its own block.
+// Nobody but they themselves could help them: what arrives at an mbarrier comes from its own cluster.
 bool all_wait_at_mbarriers(const Worker& worker) {
     return each_spinning(worker, [](Thread& thread) { return thread.wait == Wait::mbarrier; });
 }
@@ -159,6 +207,7 @@ bool all_wait_at_mbarriers(const Worker& worker) {
         kill_launch(cudaErrorLaunchFailure);
     });
     for (BlockStorage* block = worker.resident; block; block = block->next) {
+        if (block->live == 0) continue;  // the others of its cluster wait
         events::sync_error(events::SyncError::deadlock, *block, nullptr, nullptr);
     }
     current_thread = nullptr;
@@ -189,14 +238,14 @@ bool find_runnable_block(Worker& worker) {
             }
             spinning = spinning || block->spinning != 0;
         }
-        if (worker.resident_count == 0) return start_next_block(worker);
+        if (worker.resident_count == 0) return start_next_cluster(worker);
         if (!spinning) deadlock(worker);
         if (perform_operations(worker)) {
             // Who waits for them looks again.
         } else if (all_wait_at_mbarriers(worker)) {
             if (++worker.vain_rounds > mbarrier_patience) deadlock(worker);
         } else if (++worker.spin_rounds > spin_patience) {
-            if (worker.resident_count < grid.residency && start_next_block(worker)) return true;
+            if (worker.resident_count + grid.cluster_size <= grid.residency && start_next_cluster(worker)) return true;
             // What they wait for may be done by a block of another worker: then only the watchdog can tell.
             if (++worker.vain_rounds > settings.spin_rounds && grid.workers == 1) livelock(worker);
             if (grid.workers > 1) sched_yield();
@@ -253,6 +302,8 @@ void exit_thread(Worker& worker, Thread& thread) {
     warp.exited |= 1u << thread.lane;
     worker.spin_rounds = worker.vain_rounds = 0;
     --worker.live_threads;
+    --block.cluster->live;
+    if (block.cluster->barrier.arrived) complete_cluster_after_exit(thread);
     if (--block.live == 0) {
         current_thread = nullptr;
         end_block(worker, static_cast<BlockStorage*>(&block));
@@ -403,7 +454,8 @@ void run_blocks(Worker& worker, Grid& grid) {
     if (sigsetjmp(worker.landing, 1) == 0) {
         bool ready = true;
         // In a cooperative launch all blocks exist before any of them runs.
-        while (ready && grid.cooperative && worker.resident_count < grid.block_count) ready = start_next_block(worker);
+        while (ready && grid.cooperative && worker.resident_count < grid.block_count)
+            ready = start_next_cluster(worker);
         worker.fiber = worker.fibers.take();
         if (worker.fiber && ready) {
             sim_switch_context(&worker.host_context, make_context(worker.fiber->top, fiber_entry));
@@ -424,8 +476,8 @@ void run_blocks(Worker& worker, Grid& grid) {
         for (unsigned i = 0; i < block->thread_count; ++i) {
             if (block->threads[i].async_copies) finish_async_copies(block->threads[i], false);
         }
-        if (block->mbarriers) finish_mbarriers(*block, false);
-        finish_products(*block);
+        if (block->mbarriers || block->operations) finish_mbarriers(*block, false);
+    finish_products(*block);
         forget_arrivals(*block);
         give_storage(worker, block);
     }

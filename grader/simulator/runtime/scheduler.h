@@ -1,7 +1,7 @@
 // Who runs next: the scheduler's own state and what barriers, warp intrinsics and atomics ask of it.
 //
-// A worker is an OS thread that runs blocks. It runs one block after another; several are resident at once only in a
-// cooperative launch, or when a block spins and waits for another one.
+// A worker is an OS thread that runs blocks. It runs one cluster after another (in an ordinary launch a cluster is one
+// block); more blocks are resident at once only in a cooperative launch, or when a block spins and waits for another one.
 #pragma once
 
 #include <setjmp.h>
@@ -22,9 +22,12 @@ struct Grid : Launch {
     void (*body)(void*);
     void* context;
     uint64_t block_count;
+    uint64_t cluster_count;
+    dim3 clusters;  // the grid, in clusters
+    unsigned cluster_size;
     uint64_t shared_limit;  // static + dynamic bytes that this kernel may use
     size_t static_extent;   // of the static arrays with their red zones
-    Counter next_block;
+    Counter next_cluster;
     Flag stop;     // a thread failed: everybody leaves
     bool faulted;  // `fault` is valid
     events::Fault fault;
@@ -37,6 +40,7 @@ struct BlockStorage : Block {
     dim3 shape;             // for which threads and warps are filled in
     unsigned capacity;      // threads
     size_t poisoned_bytes;  // static shared memory that this block has poisoned
+    Cluster own_cluster;    // the cluster of which this block is the first
 };
 
 struct Worker {
@@ -49,7 +53,8 @@ struct Worker {
     bool next_is_new;  // next_thread chose a thread that has not started
     Block* block;      // being run
     Warp* warp;
-    BlockStorage* resident;  // a list: they are few, and it is walked only when a block cannot go on
+    BlockStorage* resident;  // a list: they are few, and it is walked only when a block cannot go on. A block that has
+                             // ended stays until its cluster has: others may have business with its shared memory
     unsigned resident_count;
     BlockStorage* unused;  // storage of ended blocks, for the next ones
     unsigned slots;
@@ -103,6 +108,9 @@ void record_fault(Grid& grid, const events::Fault& fault, int cuda_error);
 
 // A thread has exited: barriers and warp intrinsics that waited only for it are complete.
 void complete_after_exit(Block& block, Warp& warp);
+
+// The thread has exited: the barrier of its cluster may have waited only for it.
+void complete_cluster_after_exit(Thread& thread);
 
 // A block has ended: nobody is at any of its barriers.
 void forget_arrivals(Block& block);

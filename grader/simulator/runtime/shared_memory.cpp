@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "limits.h"
+#include "misuse.h"
 #include "scheduler.h"
 #include "sim/error_codes.h"
 #include "sim/shared.h"
@@ -22,7 +23,10 @@ constexpr size_t region = static_region + dynamic_region;
 
 // The addresses of shared memory that PTX sees begin here, so that a null pointer never means an array. The dynamic buffer
 // comes first: all that a block can use lies within the 18 bits that a matrix descriptor of wgmma has for an address.
+// Their upper bits are the rank of the block in its cluster, so one says whose shared memory it means.
 constexpr uint32_t window_start = 1024;
+constexpr unsigned rank_shift = 24;
+static_assert(window_start + region < 1u << rank_shift, "a block's shared memory fits its part of the window");
 
 pthread_mutex_t placing = PTHREAD_MUTEX_INITIALIZER;
 
@@ -113,10 +117,12 @@ size_t dynamic_shared_bytes() noexcept {
     return current_thread ? current_thread->block->launch->dynamic_shared_bytes : 0;
 }
 
-bool is_shared(const void* generic) {
+bool is_shared_of(const Block& block, const void* generic) {
     const char* byte = static_cast<const char*>(generic);
-    return current_thread && byte >= current_thread->block->shared && byte < current_thread->block->shared + region;
+    return byte >= block.shared && byte < block.shared + region;
 }
+
+bool is_shared(const void* generic) { return current_thread && is_shared_of(*current_thread->block, generic); }
 
 bool is_global(const void* generic) {
     const char* byte = static_cast<const char*>(generic);
@@ -126,18 +132,32 @@ bool is_global(const void* generic) {
 }
 
 uint32_t shared_window_offset(const void* generic) {
-    if (!is_shared(generic)) return 0;
-    const Block& block = *current_thread->block;
+    const Block* owner = current_thread ? shared_owner(*current_thread->block, generic) : nullptr;
+    if (!owner) return 0;
     const char* byte = static_cast<const char*>(generic);
-    if (byte >= block.dynamic_shared) return window_start + static_cast<uint32_t>(byte - block.dynamic_shared);
-    return static_window(block) + static_cast<uint32_t>(byte - block.shared);
+    bool is_dynamic = byte >= owner->dynamic_shared;
+    auto offset = static_cast<uint32_t>(byte - (is_dynamic ? owner->dynamic_shared : owner->shared));
+    return owner->rank << rank_shift | ((is_dynamic ? window_start : static_window(*owner)) + offset);
 }
 
-void* shared_window_address(uint32_t offset) {
-    if (!current_thread || offset < window_start) return nullptr;
-    const Block& block = *current_thread->block;
-    uint32_t fixed = static_window(block);
-    return offset < fixed ? block.dynamic_shared + (offset - window_start) : block.shared + (offset - fixed);
+void* shared_window_address(uint32_t address, bool of_cluster) {
+    Thread* self = current_thread;
+    uint32_t offset = address & ((1u << rank_shift) - 1), rank = address >> rank_shift;
+    if (!self || offset < window_start) return nullptr;
+    const Block* owner = self->block;
+    if (rank != owner->rank) {
+        self->call_address = __builtin_return_address(0);
+        const Cluster& cluster = *owner->cluster;
+        if (rank >= cluster.size) misused(*self, {}, "this address is in the shared memory of no block of the cluster");
+        if (!of_cluster) {
+            misused(*self, {},
+                    "this address is in the shared memory of another block: the instruction takes one of "
+                    "shared::cluster only where it says so");
+        }
+        owner = cluster.blocks[rank];
+    }
+    uint32_t fixed = static_window(*owner);
+    return offset < fixed ? owner->dynamic_shared + (offset - window_start) : owner->shared + (offset - fixed);
 }
 
 }  // namespace sim

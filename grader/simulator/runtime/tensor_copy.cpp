@@ -56,7 +56,7 @@ BulkCopy box(Thread& self, Site site, const void* shared, const void* map, unsig
     BulkCopy copy = {
         const_cast<char*>(static_cast<const char*>(shared)), map_of(self, site, map, dimensions), {}, reduction};
     for (unsigned d = 0; d < dimensions; ++d) copy.at[d] = at[d];
-    if (!is_shared(shared)) misused(self, site, "the shared memory of a tensor copy is none");
+    if (!shared_owner(*self.block, shared)) misused(self, site, "the shared memory of a tensor copy is none");
     if (reinterpret_cast<uintptr_t>(shared) % 128)
         misused(self, site, "the shared memory of a tensor copy is aligned to 128 bytes");
     return copy;
@@ -83,10 +83,11 @@ bool exists(Reduction reduction, ElementType type) {
 
 }  // namespace
 
-void tensor_load(Site site, void* shared, const void* map, unsigned dimensions, const int32_t* at, void* mbarrier) {
+void tensor_load(Site site, void* shared, const void* map, unsigned dimensions, const int32_t* at, void* mbarrier,
+                 uint32_t multicast) {
     Thread* self = enter(site, CALLER);
     if (!self) return;
-    start_load(*self, site, box(*self, site, shared, map, dimensions, at, Reduction::none), mbarrier);
+    start_load(*self, site, box(*self, site, shared, map, dimensions, at, Reduction::none), mbarrier, multicast);
 }
 
 void tensor_store(Site site, const void* map, unsigned dimensions, const int32_t* at, const void* shared,

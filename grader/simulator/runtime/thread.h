@@ -1,4 +1,4 @@
-// The state of a running grid: Launch > Block > Warp > Thread.
+// The state of a running grid: Launch > Cluster > Block > Warp > Thread.
 //
 // The scheduler owns these objects. The checks read them, and keep their own data behind the `checks` pointers, which
 // the runtime sets to null when an object starts a new life and never touches otherwise.
@@ -17,6 +17,7 @@ struct Worker;
 struct Thread;
 struct Warp;
 struct Block;
+struct Cluster;
 struct Launch;
 struct AsyncCopies;
 struct Mbarrier;
@@ -29,7 +30,9 @@ constexpr unsigned max_warps_per_block = max_threads_per_block / lanes_per_warp;
 constexpr unsigned warps_per_group = 4;
 constexpr unsigned named_barriers = 16;  // PTX: 0..15; __syncthreads is number 0
 constexpr unsigned grid_number = named_barriers;
-constexpr unsigned barrier_numbers = grid_number + 1;
+constexpr unsigned cluster_number = grid_number + 1;
+constexpr unsigned barrier_numbers = cluster_number + 1;
+constexpr unsigned max_cluster_blocks = 16;  // of any architecture
 
 enum class State : uint8_t { unstarted, ready, running, spinning, waiting, exited };
 
@@ -47,7 +50,8 @@ enum class Wait : uint8_t {
     exchange,
     active_mask,
     mbarrier,
-    warpgroup
+    warpgroup,
+    cluster_barrier
 };
 
 const char* wait_name(Wait wait, uint8_t detail);  // "__syncthreads", "__shfl_down_sync", ...
@@ -98,6 +102,7 @@ struct Warp {
         unsigned arrived;
         unsigned waiting;  // those of them that wait
     } at_barrier[barrier_numbers];
+    unsigned owe_cluster_wait;          // lanes that have arrived at the cluster's barrier and not waited since
     unsigned registers;                 // what setmaxnreg gave each thread; 0: as at the launch
     unsigned mask[lanes_per_warp];      // of the collective at which a lane waits
     unsigned argument[lanes_per_warp];  // the source lane of a shuffle
@@ -121,8 +126,22 @@ struct Barrier {
     unsigned participants;
 };
 
+// Blocks that are resident together and reach each other's shared memory; in an ordinary launch one.
+struct Cluster {
+    uint3 index;                        // in clusters
+    uint64_t linear;                    // x fastest
+    unsigned size;                      // blocks
+    Block* blocks[max_cluster_blocks];  // by rank
+    unsigned live;                      // threads that have not exited
+    Barrier barrier;
+    void* checks;
+};
+
 struct Block {
     Launch* launch;
+    Cluster* cluster;
+    unsigned rank;           // in the cluster, x fastest
+    uint3 index_in_cluster;  // %cluster_ctaid
     Worker* worker;
     uint3 index;      // blockIdx
     uint64_t linear;  // x fastest
@@ -151,6 +170,8 @@ struct Launch {
     const char* kernel_name;
     dim3 grid;
     dim3 block;
+    dim3 cluster;       // blocks of each
+    bool has_clusters;  // the kernel or the launch says so
     size_t dynamic_shared_bytes;
     size_t static_shared_bytes;  // as far as the arrays are known
     bool cooperative;
@@ -188,6 +209,10 @@ bool find_global(const void* address, GlobalVariable* found);
 
 // Whether `address` lies in a red zone among constants.
 bool in_zone(const void* address);
+
+// The block of the same cluster whose shared memory holds the address; null: none.
+Block* shared_owner(const Block& block, const void* address);
+bool is_shared_of(const Block& block, const void* address);
 
 // The device memory that holds `address`: [base, base + bytes) of the arena; null base before the first allocation.
 struct ArenaRange {

@@ -4,6 +4,8 @@
 // before any of them goes on, so a fast lane cannot overwrite what a slow one has yet to read.
 #include "sim/warp.h"
 
+#include <string.h>
+
 #include "scheduler.h"
 #include "sim/error_codes.h"
 
@@ -129,29 +131,23 @@ void finish_reduce_as(Warp& warp, unsigned participants, Reduce kind) {
     give_all(warp, participants, static_cast<uint32_t>(result));
 }
 
-void finish_exchange(Warp& warp, unsigned participants) {
-    void* arguments[lanes_per_warp] = {};
-    WarpFinish finish = nullptr;
-    for (unsigned rest = participants; rest; rest &= rest - 1) {
-        unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
-        arguments[lane] = reinterpret_cast<void*>(warp.input[lane]);
-        finish = reinterpret_cast<WarpFinish>(warp.output[lane]);
-    }
-    finish(arguments, participants);
-}
-
-void finish_warpgroup(const Group& group) {
-    void* arguments[warps_per_group * lanes_per_warp] = {};
-    WarpgroupFinish finish = nullptr;
+// The arguments of all lanes, null for those that take no part.
+void finish_exchange(const Group& group, Wait kind) {
+    void* arguments[warps_per_group * lanes_per_warp];
+    memset(arguments, 0, group.count * lanes_per_warp * sizeof *arguments);
+    uint64_t finish = 0;  // which function: the same for all
     for (Warp& warp : group) {
+        void** of_warp = arguments + (&warp - group.warps) * lanes_per_warp;
         for (unsigned rest = group.participants(warp); rest; rest &= rest - 1) {
             unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
-            arguments[static_cast<unsigned>(&warp - group.warps) * lanes_per_warp + lane] =
-                reinterpret_cast<void*>(warp.input[lane]);
-            finish = reinterpret_cast<WarpgroupFinish>(warp.output[lane]);
+            of_warp[lane] = reinterpret_cast<void*>(warp.input[lane]);
+            finish = warp.output[lane];
         }
     }
-    finish(group.warps, arguments);
+    if (kind == Wait::warpgroup)
+        reinterpret_cast<WarpgroupFinish>(finish)(group.warps, arguments);
+    else
+        reinterpret_cast<WarpFinish>(finish)(arguments, group.participants(*group.warps));
 }
 
 void finish(const Group& group, uint64_t tag) {
@@ -178,10 +174,8 @@ void finish(const Group& group, uint64_t tag) {
                 finish_reduce_as<uint32_t>(warp, participants, static_cast<Reduce>(detail));
             break;
         case Wait::exchange:
-            finish_exchange(warp, participants);
-            break;
         case Wait::warpgroup:
-            finish_warpgroup(group);
+            finish_exchange(group, tag_kind(tag));
             break;
         default:
             break;
@@ -275,6 +269,17 @@ unsigned source_lane(Shuffle kind, unsigned lane, unsigned argument, unsigned wi
     return lane;
 }
 
+void exchange(Wait kind, Site site, const char* name, unsigned mask, void* arguments, uintptr_t finish,
+              const void* address, unsigned detail) {
+    Thread* self = current_thread;
+    if (!self) return;
+    Warp& warp = *self->warp;
+    warp.input[self->lane] = reinterpret_cast<uintptr_t>(arguments);
+    warp.output[self->lane] = finish;
+    self->wait_label = name;
+    meet(*self, kind, detail, mask, site, address);
+}
+
 }  // namespace
 
 void warp_barrier(Site site, unsigned mask) {
@@ -331,13 +336,7 @@ uint32_t warp_reduce(Site site, Reduce kind, unsigned mask, uint32_t value, bool
 
 void warp_exchange_from(Site site, const char* name, unsigned mask, void* arguments, WarpFinish finish,
                         const void* address, unsigned detail) {
-    Thread* self = current_thread;
-    if (!self) return;
-    Warp& warp = *self->warp;
-    warp.input[self->lane] = reinterpret_cast<uintptr_t>(arguments);
-    warp.output[self->lane] = reinterpret_cast<uintptr_t>(finish);
-    self->wait_label = name;
-    meet(*self, Wait::exchange, detail, mask, site, address);
+    exchange(Wait::exchange, site, name, mask, arguments, reinterpret_cast<uintptr_t>(finish), address, detail);
 }
 
 void warp_exchange(Site site, const char* name, unsigned mask, void* arguments, WarpFinish finish) {
@@ -346,13 +345,7 @@ void warp_exchange(Site site, const char* name, unsigned mask, void* arguments, 
 
 void warpgroup_exchange(Site site, const char* name, void* arguments, WarpgroupFinish finish, const void* address,
                         unsigned detail) {
-    Thread* self = current_thread;
-    if (!self) return;
-    Warp& warp = *self->warp;
-    warp.input[self->lane] = reinterpret_cast<uintptr_t>(arguments);
-    warp.output[self->lane] = reinterpret_cast<uintptr_t>(finish);
-    self->wait_label = name;
-    meet(*self, Wait::warpgroup, detail, all_lanes, site, address);
+    exchange(Wait::warpgroup, site, name, all_lanes, arguments, reinterpret_cast<uintptr_t>(finish), address, detail);
 }
 
 // Which lanes run together has no answer here, where each lane runs for itself. The most useful one, and what hardware

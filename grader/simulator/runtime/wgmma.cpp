@@ -206,15 +206,8 @@ void begin_all(Warp* warps, void* const* arguments) {
                 descriptors ? "the threads of a warpgroup give wgmma.mma_async different values of scale-d"
                             : "the threads of a warpgroup give wgmma.mma_async different matrix descriptors");
     }
-    bool checked = warps->block->launch->checks_enabled;
-    if (checked) {
-        for (unsigned i = 0; i < warps_per_group * lanes_per_warp; ++i) {
-            Thread& thread = warps[i / lanes_per_warp].threads[i % lanes_per_warp];
-            events::accumulators_taken(thread, lanes[i]->variables, first->kind.registers());
-        }
-    }
     for (unsigned w = 0; w < warps_per_group; ++w) begin(warps[w], lanes + w * lanes_per_warp);
-    if (checked) {
+    if (warps->block->launch->checks_enabled) {
         uint64_t number = warps->products->number;
         events::product(warps, {first->kind, first->a01, first->b, number, warps->threads[0].call_address});
     }

@@ -10,20 +10,22 @@
 
 namespace unit {
 
-constexpr unsigned most_blocks = 3, most_threads = 96;
+constexpr unsigned most_blocks = 4, most_threads = 96;
 
 class Grid {
   public:
-    Grid(unsigned blocks, unsigned threads) : blocks_(blocks), threads_(threads) {
+    Grid(unsigned blocks, unsigned threads, unsigned cluster = 1) : blocks_(blocks), threads_(threads) {
         static uint64_t launches = 0;
         sim::checks::forget_findings();
         launch_.kernel_name = "kernel";
         launch_.grid = dim3(blocks);
         launch_.block = dim3(threads);
+        launch_.cluster = dim3(cluster);
         launch_.checks_enabled = true;
         launch_.workers = 1;
         launch_.id = ++launches;
         sim::events::launch_begin(launch_);
+        for (unsigned b = 0; b < blocks; ++b) join(b);
         for (unsigned b = 0; b < blocks; ++b) begin(b);
     }
     ~Grid() {
@@ -43,11 +45,26 @@ class Grid {
             lanes[w] = warp_[block][w].at_barrier[0].waiting = warp_[block][w].existing;
         sim::events::barrier(block_[block], 0, lanes);
     }
+    void arrive_at_cluster(unsigned block, unsigned thread, bool releases = true) {
+        sim::events::cluster_arrive(thread_[block][thread], releases);
+    }
+    void complete_cluster(unsigned block) { sim::events::cluster_complete(*block_[block].cluster); }
+    void wait_for_cluster(unsigned block, unsigned thread) { sim::events::cluster_waited(thread_[block][thread]); }
     void syncwarp(unsigned block, unsigned warp, unsigned lanes = ~0u) {
         sim::events::syncwarp(warp_[block][warp], lanes, lanes & warp_[block][warp].existing);
     }
 
   private:
+    void join(unsigned b) {
+        unsigned size = launch_.cluster.x;
+        sim::Cluster& cluster = cluster_[b / size];
+        cluster.linear = b / size;
+        cluster.size = size;
+        cluster.blocks[b % size] = &block_[b];
+        cluster.live += threads_;
+        block_[b].cluster = &cluster;
+        block_[b].rank = b % size;
+    }
     void begin(unsigned b) {
         sim::Block& block = block_[b];
         block.launch = &launch_;
@@ -77,6 +94,7 @@ class Grid {
 
     unsigned blocks_, threads_;
     sim::Launch launch_ = {};
+    sim::Cluster cluster_[most_blocks] = {};
     sim::Block block_[most_blocks] = {};
     sim::Warp warp_[most_blocks][most_threads / 32] = {};
     sim::Thread thread_[most_blocks][most_threads] = {};

@@ -55,7 +55,7 @@ unsigned greatest_of_each(unsigned a, unsigned b) {
 }
 
 Release release_of(unsigned thread, uint32_t time, uint32_t serial = other) {
-    return {serial, time, 0, 0, static_cast<uint16_t>(thread), false, nullptr};
+    return {serial, time, 0, 0, static_cast<uint16_t>(thread), sim::Scope::device, nullptr};
 }
 
 const VectorClock* knowing(SyncLog& log, uint32_t length) {
@@ -197,7 +197,7 @@ CASE(the_same_release_twice_is_one_entry) {
 CASE(a_release_to_the_block_reaches_no_other) {
     SyncLog log;
     Release release = release_of(40, 7);
-    release.block_scope = true;
+    release.scope = sim::Scope::block;
     log.append(&release, 40, 8);
     CHECK(!knows(knowing(log, 1), 40, 7));
     CHECK(covers(knowing(log, 1), other, 40, 7, other));

@@ -17,16 +17,17 @@ struct Architecture {
     unsigned multiprocessor_shared;  // KB
     unsigned block_shared;           // KB, with cudaFuncAttributeMaxDynamicSharedMemorySize
     unsigned banks;                  // of shared memory, 4 bytes wide
+    unsigned cluster_blocks;         // of a cluster at most, where that need not be portable; 0: there are no clusters
 };
 
 constexpr Architecture architectures[] = {
-    // sm, threads, blocks, registers, shared memory of a multiprocessor and of a block, banks
-    {80, 2048, 32, 65536, 164, 163, 32},   // A100
-    {86, 1536, 16, 65536, 100, 99, 32},    // RTX 30
-    {89, 1536, 24, 65536, 100, 99, 32},    // RTX 40, L4
-    {90, 2048, 32, 65536, 228, 227, 32},   // H100, H200
-    {100, 2048, 32, 65536, 228, 227, 32},  // B200
-    {120, 1536, 24, 65536, 100, 99, 32},   // RTX 50
+    // sm, threads, blocks, registers, shared memory of a multiprocessor and of a block, banks, blocks of a cluster
+    {80, 2048, 32, 65536, 164, 163, 32, 0},    // A100
+    {86, 1536, 16, 65536, 100, 99, 32, 0},     // RTX 30
+    {89, 1536, 24, 65536, 100, 99, 32, 0},     // RTX 40, L4
+    {90, 2048, 32, 65536, 228, 227, 32, 16},   // H100, H200
+    {100, 2048, 32, 65536, 228, 227, 32, 16},  // B200
+    {120, 1536, 24, 65536, 100, 99, 32, 8},    // RTX 50
 };
 
 constexpr const Architecture& architecture(unsigned sm) {

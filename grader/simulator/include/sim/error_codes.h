@@ -27,6 +27,7 @@ enum cudaError {
     cudaErrorCooperativeLaunchTooLarge = 720,
     cudaErrorNotPermitted = 800,
     cudaErrorNotSupported = 801,
+    cudaErrorInvalidClusterSize = 912,
     cudaErrorUnknown = 999
 };
 typedef enum cudaError cudaError_t;

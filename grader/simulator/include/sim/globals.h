@@ -33,6 +33,17 @@ struct RegisterZone {
     const char* zone_;
 };
 
+// A static object of this type stands behind each kernel with __cluster_dims__.
+struct RegisterClusters {
+    RegisterClusters(const void* kernel, unsigned x, unsigned y = 1, unsigned z = 1) noexcept;
+    ~RegisterClusters();
+    RegisterClusters(const RegisterClusters&) = delete;
+    RegisterClusters& operator=(const RegisterClusters&) = delete;
+
+  private:
+    const void* kernel_;
+};
+
 // A static object of this type stands behind each kernel that is no template, so that cudaLaunchCooperativeKernel finds
 // it from a plain pointer.
 void register_kernel(const void* kernel, const char* name, void (*call)(const void* kernel, void** arguments)) noexcept;

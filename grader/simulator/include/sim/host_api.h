@@ -102,6 +102,14 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* b
     return ::sim::occupancy(blocks, reinterpret_cast<const void*>(kernel), threads, dynamic_shared_bytes);
 }
 template <typename Kernel>
+inline cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Kernel* kernel, const cudaLaunchConfig_t* config) {
+    return ::sim::active_clusters(clusters, reinterpret_cast<const void*>(kernel), config);
+}
+template <typename Kernel>
+inline cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, Kernel* kernel, const cudaLaunchConfig_t* config) {
+    return ::sim::largest_cluster(blocks, reinterpret_cast<const void*>(kernel), config);
+}
+template <typename Kernel>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, Kernel* kernel,
                                                       size_t dynamic_shared_bytes = 0, int limit = 0) {
     return ::sim::best_block_size(grid, block, reinterpret_cast<const void*>(kernel), dynamic_shared_bytes, limit);
@@ -134,8 +142,37 @@ inline cudaError_t launch_kernel(const char* name, bool cooperative, const void*
     return launch_registered(name, kernel, grid, block, arguments, dynamic_shared_bytes, stream, cooperative);
 }
 
+inline LaunchConfig config_of(const cudaLaunchConfig_t* wanted, const void* kernel) {
+    LaunchConfig config(wanted->sim_gridDim, wanted->sim_blockDim, wanted->dynamicSmemBytes, wanted->stream);
+    return config.of(kernel).attributes(wanted->attrs, wanted->numAttrs);
+}
+
+template <typename... Parameters, typename... Arguments>
+inline cudaError_t launch_with(const char* name, const cudaLaunchConfig_t* wanted, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
+    LaunchConfig config = config_of(wanted, reinterpret_cast<const void*>(kernel));
+    launch(
+        config, name, [=](const auto&... values) __attribute__((no_sanitize("thread"))) { kernel(values...); },
+        static_cast<typename std::decay<Parameters>::type>(std::forward<Arguments>(arguments))...);
+    return cudaPeekAtLastError();
+}
+
+template <typename... Parameters>
+inline cudaError_t launch_with_pointers(const char* name, const cudaLaunchConfig_t* wanted,
+                                        void (*kernel)(Parameters...), void** arguments) {
+    LaunchConfig config = config_of(wanted, reinterpret_cast<const void*>(kernel));
+    launch_from_pointers(config, name, kernel, arguments, std::index_sequence_for<Parameters...>());
+    return cudaPeekAtLastError();
+}
+inline cudaError_t launch_with_pointers(const char* name, const cudaLaunchConfig_t* wanted, const void* kernel,
+                                        void** arguments) {
+    return launch_registered(name, config_of(wanted, kernel), arguments);
+}
+
 }  // namespace sim
 
 // Macros, for the name of the kernel.
 #define cudaLaunchKernel(...) ::sim::launch_kernel(#__VA_ARGS__, false, __VA_ARGS__)
 #define cudaLaunchCooperativeKernel(...) ::sim::launch_kernel(#__VA_ARGS__, true, __VA_ARGS__)
+#define cudaLaunchKernelEx(CONFIG, ...) ::sim::launch_with(#__VA_ARGS__, CONFIG, __VA_ARGS__)
+#define cudaLaunchKernelExC(CONFIG, ...) ::sim::launch_with_pointers(#__VA_ARGS__, CONFIG, __VA_ARGS__)

@@ -16,11 +16,31 @@ struct LaunchConfig {
     cudaStream_t stream;
     const void* kernel = nullptr;  // the kernel's address where it is known: finds its cudaFuncSetAttribute
     bool cooperative = false;
-    size_t parameter_bytes = 0;  // of the object that holds the kernel's arguments
+    dim3 cluster = dim3(0, 0, 0);  // blocks of each; zeros: as the kernel says
+    bool programmatic = false;     // may begin before the kernel before it in the stream has ended
+    size_t parameter_bytes = 0;    // of the object that holds the kernel's arguments
 
     LaunchConfig(dim3 grid_, dim3 block_, size_t dynamic_shared_bytes_ = 0, cudaStream_t stream_ = nullptr)
         : grid(grid_), block(block_), dynamic_shared_bytes(dynamic_shared_bytes_), stream(stream_) {}
 
+    LaunchConfig& in_clusters(unsigned x, unsigned y = 1, unsigned z = 1) {
+        cluster = dim3(x, y, z);
+        return *this;
+    }
+    // Of cudaLaunchKernelEx.
+    LaunchConfig& attributes(const cudaLaunchAttribute* list, unsigned count) {
+        for (unsigned i = 0; i < count; ++i) {
+            const cudaLaunchAttributeValue& value = list[i].val;
+            if (list[i].id == cudaLaunchAttributeClusterDimension) {
+                cluster = dim3(value.clusterDim.x, value.clusterDim.y, value.clusterDim.z);
+            } else if (list[i].id == cudaLaunchAttributeCooperative) {
+                cooperative = value.cooperative != 0;
+            } else if (list[i].id == cudaLaunchAttributeProgrammaticStreamSerialization) {
+                programmatic = value.programmaticStreamSerializationAllowed != 0;
+            }
+        }
+        return *this;
+    }
     LaunchConfig& of(const void* kernel_) {
         kernel = kernel_;
         return *this;

@@ -16,7 +16,7 @@ struct Arrival {
     bool drops;
 };
 
-// `object` is 8 bytes of shared memory.
+// `object` is 8 bytes of shared memory; for what arrives there, also of another block of the cluster.
 void mbarrier_init(Site site, void* object, uint32_t count);
 void mbarrier_invalidate(Site site, void* object);
 // Expects `bytes` more, then counts `count` arrivals. The state before: what mbarrier_test and pending_count take.
@@ -34,7 +34,14 @@ inline uint32_t mbarrier_pending_count(uint64_t state) { return static_cast<uint
 void async_copy_arrive(Site site, void* object, bool counted);
 
 // cp.async.bulk: 16-byte multiples, both addresses aligned to 16 bytes.
-void bulk_load(Site site, void* shared, const void* global, uint32_t bytes, void* mbarrier);
+// `multicast`: the blocks of the cluster, by rank, to which it goes, each at the same place in its shared memory; so does
+// the mbarrier. Only where `shared` says without multicast_to.
+constexpr uint32_t multicast_to = 1u << 16;  // | mask
+void bulk_load(Site site, void* shared, const void* global, uint32_t bytes, void* mbarrier, uint32_t multicast = 0);
+// From this block's shared memory to that of a block of the cluster, where the mbarrier is, too.
+void shared_copy(Site site, void* shared, const void* from, uint32_t bytes, void* mbarrier);
+// st.async: 4, 8 or 16 bytes, to the shared memory of a block of the cluster, where the mbarrier is, too.
+void async_store(Site site, void* shared, const void* value, unsigned bytes, void* mbarrier);
 void bulk_store(Site site, void* global, const void* shared, uint32_t bytes);
 void bulk_commit();
 // `reads_only`: waits until the shared memory has been read, not until the global memory is written.

@@ -115,6 +115,14 @@ struct Shared {
         return static_cast<char*>(shared_window_address(static_cast<uint32_t>(address)));
     }
 };
+// The shared memory of any block of the cluster.
+struct SharedCluster {
+    template <typename T>
+    static SIM_INLINE char* pointer(T address) {
+        static_assert(std::is_integral<T>::value, "an address in shared memory is a number, such as mapa gives");
+        return static_cast<char*>(shared_window_address(static_cast<uint32_t>(address), true));
+    }
+};
 
 SIM_INLINE uint64_t two_words(uint32_t first, uint32_t second) { return static_cast<uint64_t>(second) << 32 | first; }
 SIM_INLINE uint32_t first_word(uint64_t both) { return static_cast<uint32_t>(both); }
@@ -425,7 +433,7 @@ SIM_INLINE void cvta_to_global(D& d, A address) {
 }
 template <typename D, typename A>
 SIM_INLINE void cvta_shared(D& d, A address) {
-    put(d, static_cast<uint64_t>(reinterpret_cast<uintptr_t>(Shared::pointer(address))));
+    put(d, static_cast<uint64_t>(reinterpret_cast<uintptr_t>(SharedCluster::pointer(address))));
 }
 
 // cvt between numbers. f16 and bf16 registers hold bits.
@@ -716,3 +724,4 @@ SIM_INLINE uint32_t sreg_dynamic_smem_size() { return static_cast<uint32_t>(dyna
 }  // namespace sim
 
 #include "sim/ptx_async.h"
+#include "sim/ptx_cluster.h"

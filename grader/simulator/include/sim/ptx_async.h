@@ -1,6 +1,7 @@
 // Part of sim/ptx.h: mbarriers, bulk copies, and what else Hopper's asynchronous kernels use.
 #pragma once
 
+#include "sim/cluster.h"
 #include "sim/mbarrier.h"
 #include "sim/tensor_copy.h"
 #include "sim/wgmma.h"
@@ -57,7 +58,35 @@ SIM_INLINE void cp_async_mbarrier_arrive(A object, Site site = SIM_CALLER) {
 template <typename S, typename G, typename A>
 SIM_INLINE void cp_async_bulk_load(S shared, G global, In<uint32_t> bytes, A mbarrier, In<uint64_t> = 0ull,
                                    Site site = SIM_CALLER) {
-    ::sim::bulk_load(site, Shared::pointer(shared), Global::pointer(global), bytes, Shared::pointer(mbarrier));
+    ::sim::bulk_load(site, SharedCluster::pointer(shared), Global::pointer(global), bytes,
+                     SharedCluster::pointer(mbarrier));
+}
+// To several blocks of the cluster.
+template <typename S, typename G, typename A>
+SIM_INLINE void cp_async_bulk_load_multicast(S shared, G global, In<uint32_t> bytes, A mbarrier, In<uint16_t> blocks,
+                                             In<uint64_t> = 0ull, Site site = SIM_CALLER) {
+    ::sim::bulk_load(site, SharedCluster::pointer(shared), Global::pointer(global), bytes,
+                     SharedCluster::pointer(mbarrier), multicast_to | blocks.value);
+}
+template <typename S, typename F, typename A>
+SIM_INLINE void cp_async_bulk_shared(S shared, F from, In<uint32_t> bytes, A mbarrier, Site site = SIM_CALLER) {
+    ::sim::shared_copy(site, SharedCluster::pointer(shared), Shared::pointer(from), bytes,
+                       SharedCluster::pointer(mbarrier));
+}
+template <typename T, typename S, typename A>
+SIM_INLINE void st_async(S shared, In<T> v0, A mbarrier, Site site = SIM_CALLER) {
+    ::sim::async_store(site, SharedCluster::pointer(shared), &v0.value, sizeof(T), SharedCluster::pointer(mbarrier));
+}
+template <typename T, typename S, typename A>
+SIM_INLINE void st_async(S shared, In<T> v0, In<T> v1, A mbarrier, Site site = SIM_CALLER) {
+    T values[2] = {v0, v1};
+    ::sim::async_store(site, SharedCluster::pointer(shared), values, sizeof values, SharedCluster::pointer(mbarrier));
+}
+template <typename T, typename S, typename A>
+SIM_INLINE void st_async(S shared, In<T> v0, In<T> v1, In<T> v2, In<T> v3, A mbarrier, Site site = SIM_CALLER) {
+    static_assert(sizeof(T) == 4, "st.async stores 16 bytes at most");
+    T values[4] = {v0, v1, v2, v3};
+    ::sim::async_store(site, SharedCluster::pointer(shared), values, sizeof values, SharedCluster::pointer(mbarrier));
 }
 template <typename G, typename S>
 SIM_INLINE void cp_async_bulk_store(G global, S shared, In<uint32_t> bytes, In<uint64_t> = 0ull,
@@ -83,7 +112,15 @@ template <unsigned DIMENSIONS, typename S, typename M, unsigned N, typename A>
 SIM_INLINE void cp_async_bulk_tensor_load(S shared, M map, Coordinates<N> box, A mbarrier, In<uint64_t> = 0ull,
                                           Site site = SIM_CALLER) {
     static_assert(N == DIMENSIONS, "this tensor copy takes as many coordinates as it has dimensions");
-    ::sim::tensor_load(site, Shared::pointer(shared), Generic::pointer(map), N, box.at, Shared::pointer(mbarrier));
+    ::sim::tensor_load(site, SharedCluster::pointer(shared), Generic::pointer(map), N, box.at,
+                       SharedCluster::pointer(mbarrier));
+}
+template <unsigned DIMENSIONS, typename S, typename M, unsigned N, typename A>
+SIM_INLINE void cp_async_bulk_tensor_load_multicast(S shared, M map, Coordinates<N> box, A mbarrier,
+                                                    In<uint16_t> blocks, In<uint64_t> = 0ull, Site site = SIM_CALLER) {
+    static_assert(N == DIMENSIONS, "this tensor copy takes as many coordinates as it has dimensions");
+    ::sim::tensor_load(site, SharedCluster::pointer(shared), Generic::pointer(map), N, box.at,
+                       SharedCluster::pointer(mbarrier), multicast_to | blocks.value);
 }
 template <unsigned DIMENSIONS, Reduction REDUCTION, typename M, unsigned N, typename S>
 SIM_INLINE void cp_async_bulk_tensor_store(M map, Coordinates<N> box, S shared, In<uint64_t> = 0ull,
@@ -113,8 +150,10 @@ SIM_INLINE void cp_async_bulk_wait_group(In<uint32_t> groups) {
 }
 
 SIM_INLINE void fence_proxy_async() { ::sim::proxy_fence(); }
-// Shows an initialised mbarrier to the other blocks of a cluster, of which there are none.
-SIM_INLINE void fence_mbarrier_init() {}
+// Shows initialised mbarriers to the other blocks of a cluster.
+SIM_INLINE void fence_mbarrier_init() {
+    if (cluster_size() > 1) ::sim::fence(Scope::cluster);
+}
 // What follows griddepcontrol.wait comes after the grids before: here grids run one after another.
 SIM_INLINE void grid_dependency() {}
 template <uint32_t REGISTERS>

@@ -3,6 +3,6 @@
 
 namespace sim {
 
-enum class Scope : int { block, device, system };
+enum class Scope : int { block, cluster, device, system };
 
 }  // namespace sim

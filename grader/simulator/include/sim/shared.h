@@ -24,7 +24,8 @@ struct SharedSlot {
 
 // PTX's 32-bit addresses in the shared window (__cvta_generic_to_shared) and back.
 uint32_t shared_window_offset(const void* generic);
-void* shared_window_address(uint32_t offset);
+// `of_cluster`: it may be in the shared memory of another block of the cluster.
+void* shared_window_address(uint32_t address, bool of_cluster = false);
 bool is_shared(const void* generic);
 bool is_global(const void* generic);
 

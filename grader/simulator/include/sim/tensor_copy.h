@@ -13,8 +13,9 @@ enum class Reduction : uint8_t { none, add, min, max, inc, dec, bit_and, bit_or,
 // The first ten in the order of CUtensorMapDataType.
 enum class ElementType : uint8_t { u8, u16, u32, s32, u64, s64, f16, f32, f64, bf16 };
 
-// `map` is a CUtensorMap; `at` holds the coordinates of the box's first element, innermost dimension first.
-void tensor_load(Site site, void* shared, const void* map, unsigned dimensions, const int32_t* at, void* mbarrier);
+// `map` is a CUtensorMap; `multicast`: as of bulk_load; `at` holds the coordinates of the box's first element, innermost dimension first.
+void tensor_load(Site site, void* shared, const void* map, unsigned dimensions, const int32_t* at, void* mbarrier,
+                 uint32_t multicast = 0);
 // Into the bulk group that the thread is filling; combined with what is there, unless the reduction is `none`.
 void tensor_store(Site site, const void* map, unsigned dimensions, const int32_t* at, const void* shared,
                   Reduction reduction);

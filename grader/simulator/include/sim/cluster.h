@@ -1,0 +1,37 @@
+// Thread block clusters: who a block is in its cluster, the cluster's barrier, and the shared memory of its blocks.
+//
+// In a launch without clusters each block is a cluster of its own.
+#pragma once
+
+#include <stdint.h>
+
+#include "sim/barrier.h"
+#include "sim/dim.h"
+
+#pragma GCC visibility push(default)
+namespace sim {
+
+[[gnu::const]] bool has_clusters() noexcept;             // %is_explicit_cluster
+[[gnu::const]] dim3 cluster_dimensions() noexcept;       // %cluster_nctaid, in blocks
+[[gnu::const]] uint3 cluster_index() noexcept;           // %clusterid
+[[gnu::const]] dim3 grid_in_clusters() noexcept;         // %nclusterid
+[[gnu::const]] uint3 block_index_in_cluster() noexcept;  // %cluster_ctaid
+[[gnu::const]] unsigned block_rank() noexcept;           // %cluster_ctarank, x fastest
+[[gnu::const]] unsigned cluster_size() noexcept;         // %cluster_nctarank
+
+// By each thread of a kernel with __cluster_dims__, which its launch may not have known.
+void require_clusters(Site site, unsigned x, unsigned y = 1, unsigned z = 1);
+
+// barrier.cluster: every thread of the cluster that has not exited arrives; a wait ends when all have. `releases`: what
+// the thread did before is ordered before those who wait.
+void cluster_arrive(Site site, bool releases);
+void cluster_wait(Site site);
+void cluster_barrier(Site site);  // both
+
+// The place in the shared memory of the block with that rank which `shared` is in the shared memory of its own (mapa).
+void* map_shared_rank(Site site, const void* shared, unsigned rank);
+unsigned shared_rank(const void* shared);  // getctarank: of the block whose shared memory holds the address
+bool is_cluster_shared(const void* generic);
+
+}  // namespace sim
+#pragma GCC visibility pop

@@ -1,0 +1,46 @@
+// Part of sim/ptx.h: thread block clusters.
+#pragma once
+
+#include "sim/cluster.h"
+
+namespace sim {
+namespace ptx {
+
+template <bool RELEASES>
+SIM_INLINE void barrier_cluster_arrive(Site site = SIM_CALLER) {
+    ::sim::cluster_arrive(site, RELEASES);
+}
+SIM_INLINE void barrier_cluster_wait(Site site = SIM_CALLER) { ::sim::cluster_wait(site); }
+
+// The address in the shared memory of the block of a rank: a number of the shared window, or a generic address.
+template <typename Space, typename T, typename D, typename A>
+SIM_INLINE void mapa(D& d, A address, In<uint32_t> rank, Site site = SIM_CALLER) {
+    void* mapped = ::sim::map_shared_rank(site, Space::pointer(address), rank);
+    if constexpr (std::is_same<Space, SharedCluster>::value) {
+        put(d, static_cast<T>(shared_window_offset(mapped)));
+    } else {
+        put(d, static_cast<T>(reinterpret_cast<uintptr_t>(mapped)));
+    }
+}
+template <typename Space, typename D, typename A>
+SIM_INLINE void getctarank(D& d, A address) {
+    put(d, static_cast<uint32_t>(::sim::shared_rank(Space::pointer(address))));
+}
+SIM_INLINE uint32_t sreg_is_explicit_cluster() { return has_clusters(); }
+SIM_INLINE uint32_t sreg_cluster_ctarank() { return block_rank(); }
+SIM_INLINE uint32_t sreg_cluster_nctarank() { return cluster_size(); }
+SIM_INLINE uint32_t sreg_cluster_ctaid_x() { return block_index_in_cluster().x; }
+SIM_INLINE uint32_t sreg_cluster_ctaid_y() { return block_index_in_cluster().y; }
+SIM_INLINE uint32_t sreg_cluster_ctaid_z() { return block_index_in_cluster().z; }
+SIM_INLINE uint32_t sreg_cluster_nctaid_x() { return cluster_dimensions().x; }
+SIM_INLINE uint32_t sreg_cluster_nctaid_y() { return cluster_dimensions().y; }
+SIM_INLINE uint32_t sreg_cluster_nctaid_z() { return cluster_dimensions().z; }
+SIM_INLINE uint32_t sreg_clusterid_x() { return cluster_index().x; }
+SIM_INLINE uint32_t sreg_clusterid_y() { return cluster_index().y; }
+SIM_INLINE uint32_t sreg_clusterid_z() { return cluster_index().z; }
+SIM_INLINE uint32_t sreg_nclusterid_x() { return grid_in_clusters().x; }
+SIM_INLINE uint32_t sreg_nclusterid_y() { return grid_in_clusters().y; }
+SIM_INLINE uint32_t sreg_nclusterid_z() { return grid_in_clusters().z; }
+
+}  // namespace ptx
+}  // namespace sim

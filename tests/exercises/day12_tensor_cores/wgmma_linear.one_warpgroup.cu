@@ -1,0 +1,96 @@
+// y = x w^T by wgmma without roles: one warpgroup owns 128 x 128 of y, as two products of 64 rows, and thread 0 has the
+// next tiles copied while these are multiplied. Stores go straight from registers.
+//
+//   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "llmk/mbarrier.cuh"
+#include "llmk/mma.cuh"
+#include "llmk/tma.cuh"
+#include "llmk/wgmma.cuh"
+
+constexpr int kRows = 128, kColumns = 128, kDepth = 64;
+constexpr int kStageBytes = 2 * kDepth * (kRows + kColumns);
+constexpr int kSharedBytes = 1024 + 2 * kStageBytes + 2 * 8;
+
+template <typename T>
+__device__ __forceinline__ void store(const float (&sums)[kColumns / 2], T* y, int row, int column0, int rows,
+                                      int out) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int g = 0; g < kColumns / 8; ++g) {
+        const int column = column0 + 8 * g + lane % 4 * 2;
+        for (int h = 0; h < 2; ++h) {
+            if (column < out && row + 8 * h < rows) {
+                *reinterpret_cast<unsigned*>(y + static_cast<long long>(row + 8 * h) * out + column) =
+                    llmk::pair<T>(sums[4 * g + 2 * h], sums[4 * g + 2 * h + 1]);
+            }
+        }
+    }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(128, 2)
+    linear_kernel(const __grid_constant__ CUtensorMap x_map, const __grid_constant__ CUtensorMap w_map, T* y, int rows,
+                  int in, int out) {
+    extern __shared__ unsigned char shared[];
+    unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
+    uint64_t* arrived = reinterpret_cast<uint64_t*>(tiles + 2 * kStageBytes);  // [2]
+    const int row0 = blockIdx.y * kRows, column0 = blockIdx.x * kColumns;
+    auto copy = [&](int k, int stage) {
+        llmk::arrive_and_expect(arrived + stage, kStageBytes);
+        llmk::load_box(tiles + stage * kStageBytes, &x_map, arrived + stage, k, row0, 0);
+        llmk::load_box(tiles + stage * kStageBytes + 2 * kDepth * kRows, &w_map, arrived + stage, k, column0, 0);
+    };
+    if (threadIdx.x == 0) {
+        llmk::make_barrier(arrived, 1);
+        llmk::make_barrier(arrived + 1, 1);
+        llmk::fence_barriers();
+        copy(0, 0);
+    }
+    __syncthreads();
+
+    float upper[kColumns / 2], lower[kColumns / 2];
+    llmk::Ring<2> ring;
+    for (int k = 0; k < in; k += kDepth, ring.next()) {
+        if (threadIdx.x == 0 && k + kDepth < in) copy(k + kDepth, ring.stage ^ 1);
+        llmk::wait(arrived + ring.stage, ring.parity);
+        const uint64_t a = llmk::describe_tile(tiles + ring.stage * kStageBytes);
+        const uint64_t b = a + 2 * kDepth * kRows / 16;
+        llmk::begin_products();
+#pragma unroll
+        for (int part = 0; part < kDepth / 16; ++part) {
+            llmk::multiply_tiles<T>(upper, a + 2 * part, b + 2 * part, k > 0 || part > 0);
+            llmk::multiply_tiles<T>(lower, a + 2 * kDepth * 64 / 16 + 2 * part, b + 2 * part, k > 0 || part > 0);
+        }
+        llmk::commit_products();
+        llmk::wait_for_products<0>();
+        __syncthreads();
+    }
+    const int row = row0 + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+    store<T>(upper, y, row, column0, rows, out);
+    store<T>(lower, y, row + 64, column0, rows, out);
+}
+
+template <typename T>
+static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cudaStream_t stream) {
+    if (rows == 0 || out == 0) return;
+    CUtensorMap x_map, w_map;
+    if (llmk::describe_tensor(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
+    if (llmk::describe_tensor(&w_map, w, in, out, 1, in, 8, kColumns) != cudaSuccess) return;
+    cudaFuncSetAttribute(linear_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+    const dim3 grid((out + kColumns - 1) / kColumns, (rows + kRows - 1) / kRows);
+    linear_kernel<T><<<grid, 128, kSharedBytes, stream>>>(x_map, w_map, y, rows, in, out);
+}
+
+extern "C" void wgmma_linear_f16(const __half* x, const __half* w, __half* y, int rows, int in_features,
+                                 int out_features, cudaStream_t stream) {
+    linear(x, w, y, rows, in_features, out_features, stream);
+}
+
+extern "C" void wgmma_linear_bf16(const __nv_bfloat16* x, const __nv_bfloat16* w, __nv_bfloat16* y, int rows,
+                                  int in_features, int out_features, cudaStream_t stream) {
+    linear(x, w, y, rows, in_features, out_features, stream);
+}

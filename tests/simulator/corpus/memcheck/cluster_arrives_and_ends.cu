@@ -1,0 +1,21 @@
+// A block arrives at the cluster's barrier for the last time, but ends without waiting for those that write to it.
+// n = 64
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+__global__ void __cluster_dims__(2, 1, 1) sums(const float* x, float* out, int n) {
+    __shared__ int count;
+    auto cluster = cooperative_groups::this_cluster();
+    if (threadIdx.x == 0) count = 0;
+    cluster.sync();
+    atomicAdd(cluster.map_shared_rank(&count, 0), x[threadIdx.x] > 3);  // finding: ended_block
+    cluster.barrier_arrive();
+#ifdef CLEAN
+    cluster.barrier_wait();
+#else
+    if (cluster.block_rank() == 1) cluster.barrier_wait();
+#endif
+    out[blockIdx.x * 32 + threadIdx.x] = 0;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sums<<<2, 32, 0, stream>>>(x, out, n); }

@@ -1,0 +1,18 @@
+// The last thing that a block does is to read its neighbour's shared memory, which may be gone by then.
+// n = 256
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+__global__ void __cluster_dims__(4, 1, 1) shift(const float* x, float* out, int n) {
+    __shared__ float mine[32];
+    auto cluster = cooperative_groups::this_cluster();
+    mine[threadIdx.x] = x[blockIdx.x * 32 + threadIdx.x];
+    cluster.sync();
+    const float* next = cluster.map_shared_rank(mine, (cluster.block_rank() + 1) % 4);
+    out[blockIdx.x * 32 + threadIdx.x] = next[threadIdx.x];  // finding: ended_block
+#ifdef CLEAN
+    cluster.sync();
+#endif
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { shift<<<8, 32, 0, stream>>>(x, out, n); }

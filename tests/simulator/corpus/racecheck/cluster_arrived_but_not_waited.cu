@@ -1,0 +1,22 @@
+// The block arrives at the cluster's barrier and goes on to read its neighbour's sum before it has waited.
+// n = 128
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+__global__ void __cluster_dims__(2, 1, 1) sums(const float* x, float* out, int n) {
+    __shared__ float sum;
+    auto cluster = cooperative_groups::this_cluster();
+    float* theirs = cluster.map_shared_rank(&sum, cluster.block_rank() ^ 1);
+    if (threadIdx.x == 0) sum = x[blockIdx.x * 32];  // finding: within_cluster
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#ifdef CLEAN
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+    out[blockIdx.x * 32 + threadIdx.x] = *theirs;  // finding: within_cluster uninitialised_read
+#ifndef CLEAN
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+    cluster.sync();
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sums<<<4, 32, 0, stream>>>(x, out, n); }

@@ -1,0 +1,20 @@
+// A relaxed arrival publishes nothing: the other block of the cluster may not see what was written before.
+// n = 64
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+__global__ void __cluster_dims__(2, 1, 1) exchange_parts(const float* x, float* out, int n) {
+    __shared__ float mine[32];
+    auto cluster = cooperative_groups::this_cluster();
+    mine[threadIdx.x] = x[blockIdx.x * 32 + threadIdx.x];  // finding: within_cluster
+#ifdef CLEAN
+    __cluster_barrier_arrive();
+#else
+    __cluster_barrier_arrive_relaxed();
+#endif
+    __cluster_barrier_wait();
+    out[blockIdx.x * 32 + threadIdx.x] = cluster.map_shared_rank(mine, cluster.block_rank() ^ 1)[threadIdx.x];  // finding: within_cluster
+    cluster.sync();
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { exchange_parts<<<2, 32, 0, stream>>>(x, out, n); }

@@ -1,0 +1,20 @@
+// Each block reads what the next block of its cluster writes, but the blocks have not met: __syncthreads is of one block.
+// n = 256
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+__global__ void __cluster_dims__(4, 1, 1) shift(const float* x, float* out, int n) {
+    __shared__ float mine[32];
+    auto cluster = cooperative_groups::this_cluster();
+    mine[threadIdx.x] = x[blockIdx.x * 32 + threadIdx.x];  // finding: within_cluster
+#ifdef CLEAN
+    cluster.sync();
+#else
+    __syncthreads();
+#endif
+    const float* next = cluster.map_shared_rank(mine, (cluster.block_rank() + 1) % 4);
+    out[blockIdx.x * 32 + threadIdx.x] = next[threadIdx.x];  // finding: within_cluster uninitialised_read
+    cluster.sync();
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { shift<<<8, 32, 0, stream>>>(x, out, n); }

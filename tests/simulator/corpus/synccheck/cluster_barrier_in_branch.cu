@@ -1,0 +1,17 @@
+// Half the threads of each block meet at the cluster's barrier, the other half wait for them at the block's.
+// n = 128
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+__global__ void __cluster_dims__(2, 1, 1) copy(const float* x, float* out, int n) {
+    auto cluster = cooperative_groups::this_cluster();
+    out[blockIdx.x * 64 + threadIdx.x] = x[blockIdx.x * 64 + threadIdx.x];
+#ifdef CLEAN
+    cluster.sync();
+#else
+    if (threadIdx.x < 32) cluster.sync();  // finding: deadlock
+#endif
+    __syncthreads();  // finding: deadlock
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { copy<<<2, 64, 0, stream>>>(x, out, n); }

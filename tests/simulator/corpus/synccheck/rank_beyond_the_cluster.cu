@@ -1,0 +1,20 @@
+// The last block asks for the shared memory of a block after it, which its cluster does not have.
+// n = 128
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+__global__ void __cluster_dims__(4, 1, 1) shift(const float* x, float* out, int n) {
+    __shared__ float mine[32];
+    auto cluster = cooperative_groups::this_cluster();
+    mine[threadIdx.x] = x[blockIdx.x * 32 + threadIdx.x];
+    cluster.sync();
+#ifdef CLEAN
+    const unsigned next = (cluster.block_rank() + 1) % cluster.num_blocks();
+#else
+    const unsigned next = cluster.block_rank() + 1;
+#endif
+    out[blockIdx.x * 32 + threadIdx.x] = cluster.map_shared_rank(mine, next)[threadIdx.x];  // finding: instruction_misused
+    cluster.sync();
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { shift<<<4, 32, 0, stream>>>(x, out, n); }

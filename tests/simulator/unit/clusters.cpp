@@ -1,0 +1,115 @@
+// Clusters: what their barrier orders, and what it does not.
+#include "checks/clusters.h"
+
+#include "grid.h"
+#include "unit.h"
+
+using namespace sim::checks;
+using unit::Floats;
+using unit::Grid;
+
+namespace {
+
+// Two blocks of a cluster; every thread of both arrives and, but for one, releases.
+void all_arrive(Grid& grid, unsigned threads, bool first_releases = true) {
+    for (unsigned block = 0; block < 2; ++block)
+        for (unsigned thread = 0; thread < threads; ++thread)
+            grid.arrive_at_cluster(block, thread, first_releases || block || thread);
+    grid.complete_cluster(0);
+}
+
+const char* found() {
+    return finding_count() == 0 ? "nothing" : finding_count() == 1 ? finding(0).kind : "several findings";
+}
+
+}  // namespace
+
+#define CHECK_FOUND(KIND) CHECK(!strcmp(found(), KIND))
+
+CASE(a_barrier_of_the_cluster_orders_what_comes_before_and_after) {
+    Grid grid(4, 40, 2);
+    Floats x;
+    x.write(grid.thread(0, 0), 0);
+    x.read(grid.thread(0, 3), 1);
+    x.write(grid.thread(1, 39), 2);
+    all_arrive(grid, 40);
+    grid.wait_for_cluster(1, 33);
+    x.read(grid.thread(1, 33), 0);
+    x.write(grid.thread(1, 33), 1);
+    x.read(grid.thread(1, 33), 2);
+    grid.wait_for_cluster(0, 39);
+    x.write(grid.thread(0, 39), 0);  // of the same block, but read by the other one
+    CHECK_FOUND("within_cluster");
+}
+
+CASE(who_has_not_waited_is_not_ordered) {
+    Grid grid(2, 40, 2);
+    Floats x;
+    x.write(grid.thread(0, 0), 0);
+    all_arrive(grid, 40);
+    grid.wait_for_cluster(1, 1);
+    x.read(grid.thread(1, 2), 0);
+    CHECK_FOUND("within_cluster");
+}
+
+CASE(what_follows_an_arrival_is_not_published) {
+    Grid grid(2, 40, 2);
+    Floats x;
+    for (unsigned thread = 0; thread < 40; ++thread) grid.arrive_at_cluster(0, thread);
+    x.write(grid.thread(0, 0), 0);
+    for (unsigned thread = 0; thread < 40; ++thread) grid.arrive_at_cluster(1, thread);
+    grid.complete_cluster(0);
+    grid.wait_for_cluster(1, 1);
+    x.read(grid.thread(1, 1), 0);
+    CHECK_FOUND("within_cluster");
+}
+
+CASE(a_relaxed_arrival_publishes_what_a_fence_has) {
+    for (bool fenced : {false, true}) {
+        Grid grid(2, 40, 2);
+        Floats x;
+        x.write(grid.thread(0, 0), 0);
+        if (fenced) sim::events::fence(*grid.thread(0, 0).thread, sim::Scope::cluster);
+        all_arrive(grid, 40, false);
+        grid.wait_for_cluster(1, 1);
+        x.read(grid.thread(1, 1), 0);
+        CHECK_FOUND(fenced ? "nothing" : "within_cluster");
+    }
+}
+
+CASE(each_phase_orders_anew) {
+    Grid grid(2, 33, 2);
+    Floats x;
+    for (unsigned round = 0; round < 20; ++round) {
+        x.write(grid.thread(round % 2, round), 0);
+        all_arrive(grid, 33);
+        for (unsigned block = 0; block < 2; ++block)
+            for (unsigned thread = 0; thread < 33; ++thread) grid.wait_for_cluster(block, thread);
+        for (unsigned thread = 0; thread < 33; ++thread) x.read(grid.thread(1 - round % 2, thread), 0);
+        all_arrive(grid, 33);
+        for (unsigned block = 0; block < 2; ++block)
+            for (unsigned thread = 0; thread < 33; ++thread) grid.wait_for_cluster(block, thread);
+    }
+    CHECK_FOUND("nothing");
+    x.write(grid.thread(0, 0), 0);
+    x.read(grid.thread(1, 0), 0);
+    CHECK_FOUND("within_cluster");
+}
+
+CASE(a_barrier_of_one_cluster_says_nothing_of_another) {
+    Grid grid(4, 32, 2);
+    Floats x;
+    x.write(grid.thread(2, 0), 0);
+    all_arrive(grid, 32);
+    grid.wait_for_cluster(0, 0);
+    x.read(grid.thread(0, 0), 0);
+    CHECK_FOUND("between_blocks");
+}
+
+CASE(serials_say_which_cluster) {
+    Grid grid(4, 32, 2);
+    uint32_t first = grid.thread(0, 0).block->serial;
+    for (unsigned a = 0; a < 4; ++a)
+        for (unsigned b = 0; b < 4; ++b) CHECK_EQUAL(same_cluster(first + a, first + b), a / 2 == b / 2);
+    CHECK(!same_cluster(first - 1, first));
+}
