@@ -31,7 +31,7 @@ def build(item: CorpusFile, clean: bool, folder: Path) -> Path | str:
     element = re.search(r"run\(const (\w+\*)", item.path.read_text())
     name = ELEMENTS.get(element[1] if element else "", "float")
     program = folder / item.path.stem
-    command = ["nvcc", "-std=c++17", "-lineinfo", "-gencode=arch=compute_90,code=sm_90", f'-DCORPUS="{item.path}"']
+    command = ["nvcc", "-std=c++17", "-lineinfo", "-gencode=arch=compute_90a,code=sm_90a", f'-DCORPUS="{item.path}"']
     command += [f"-DCORPUS_ELEMENT={name}", f"-DCORPUS_COUNT={item.n}", *(["-DCLEAN=1"] if clean else [])]
     command += ["-o", str(program), str(MAIN)]
     done = subprocess.run(command, capture_output=True, text=True)

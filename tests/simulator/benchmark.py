@@ -113,6 +113,14 @@ def kernels() -> list[Measured]:
             (normal(long), normal(long), normal(long), long),
             limit=5,
         ),
+        Measured(
+            "400 wgmma.m64n256k16",
+            "wgmma_product",
+            KERNELS / "wgmma_product.cu",
+            (np.full(10240, 0x3F803F80, np.int32), normal(128, 128), 100),
+            limit=5,
+            goal_with_checks=40,
+        ),
     ]
 
 

@@ -39,6 +39,7 @@ def test_the_simulated_device_has_a_row():
         ("mbarrier.test_wait.parity.shared.b64", 80),
         ("fence.acq_rel.cluster", 90),
         ("fence.acq_rel.gpu", 80),
+        ("wgmma.fence.sync.aligned", 90),
         ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32", 100),
     ],
 )

@@ -113,6 +113,32 @@ def test_instructions_of_a_later_architecture_are_refused(monkeypatch):
     assert "needs sm_90" in caught.value.message and "sm_80" in caught.value.message
 
 
+def test_instructions_that_one_architecture_has_are_refused_on_another(monkeypatch):
+    monkeypatch.setattr(ptx_asm, "simulated_architecture", lambda: 100)
+    for statement in ('asm volatile("wgmma.fence.sync.aligned;");', WGMMA):
+        with pytest.raises(RewriteError) as caught:
+            asm(statement)
+        assert "sm_90a" in caught.value.message and "sm_100" in caught.value.message
+
+
+WGMMA = (
+    'asm volatile("{ .reg .pred p; setp.ne.b32 p, %6, 0; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 '
+    '{%0, %1, %2, %3}, %4, %5, p, 1, -1, %7, 1; }" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) '
+    ': "l"(a), "l"(b), "r"(add), "n"(ROWS));'
+)
+
+
+def test_a_product_of_a_warpgroup_is_one_call():
+    assert (
+        "::sim::ptx::WgmmaForm<8, ::sim::Element::f32, ::sim::Element::bf16, ::sim::Element::bf16, false, 1, -1, (ROWS), 1>"
+        "::from_shared(SIM_CALLER, sim_reg_p, (a), (b), (d[0]), (d[1]), (d[2]), (d[3]))"
+    ) in asm(WGMMA)
+    registers = WGMMA.replace("%4, %5, p, 1, -1, %7, 1", "{%4, %4, %4, %4}, %5, p, 1, -1, 1")
+    assert "false, 1, -1, 0, 1>::from_registers(SIM_CALLER, sim_reg_p, (a), (a), (a), (a), (b), (d[0])," in asm(
+        registers
+    )
+
+
 @pytest.mark.parametrize(
     ("statement", "says"),
     [

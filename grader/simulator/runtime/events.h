@@ -50,7 +50,8 @@ void product(Warp* warps, const WarpgroupProduct& product);
 // The warp has waited for all products up to this number. Its accumulators are not given back yet.
 void products_done(Warp& warp, uint64_t number);
 void product_fence(Warp& warp);
-// Variables of the thread that are accumulators: before a product takes them, and after their values are there.
+// Variables of the thread that are accumulators: before a product takes them, where none has them already, and after their
+// values are there.
 void accumulators_taken(Thread& thread, uint32_t* const* variables, unsigned count);
 void accumulators_given(Thread& thread, uint32_t* const* variables, unsigned count);
 // The block has ended before the warp waited for a product.

@@ -154,7 +154,11 @@ Tile* tile_of(Products& products, Warp& warp, Operands* const* lanes) {
     Tile* tile = take(products.free_tiles, warp.threads[0].call_address);
     tile->kind = kind;
     tile->products = 0;
-    for (unsigned lane = 0; lane < lanes_per_warp; ++lane) memcpy(tile->variables[lane], lanes[lane]->variables, bytes);
+    for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
+        memcpy(tile->variables[lane], lanes[lane]->variables, bytes);
+        if (warp.block->launch->checks_enabled)
+            events::accumulators_taken(warp.threads[lane], tile->variables[lane], kind.registers());
+    }
     tile->next = products.tiles;
     products.tiles = tile;
     take_accumulators(*tile);
@@ -206,15 +210,8 @@ void begin_all(Warp* warps, void* const* arguments) {
                 descriptors ? "the threads of a warpgroup give wgmma.mma_async different values of scale-d"
                             : "the threads of a warpgroup give wgmma.mma_async different matrix descriptors");
     }
-    bool checked = warps->block->launch->checks_enabled;
-    if (checked) {
-        for (unsigned i = 0; i < warps_per_group * lanes_per_warp; ++i) {
-            Thread& thread = warps[i / lanes_per_warp].threads[i % lanes_per_warp];
-            events::accumulators_taken(thread, lanes[i]->variables, first->kind.registers());
-        }
-    }
     for (unsigned w = 0; w < warps_per_group; ++w) begin(warps[w], lanes + w * lanes_per_warp);
-    if (checked) {
+    if (warps->block->launch->checks_enabled) {
         uint64_t number = warps->products->number;
         events::product(warps, {first->kind, first->a01, first->b, number, warps->threads[0].call_address});
     }

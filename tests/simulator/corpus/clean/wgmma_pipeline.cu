@@ -1,0 +1,100 @@
+// Hopper's pipeline: a warp of a producer warpgroup copies tiles in, two consumer warpgroups multiply them by wgmma, each its
+// own rows by the same B; they take turns at named barriers, keep one product under way, and go on with A in registers.
+// n = 4096
+#include <cuda_runtime.h>
+#include <cstdint>
+
+__device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
+__device__ void initialise(uint64_t* barrier, unsigned count) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address_of(barrier)), "r"(count));
+}
+__device__ void arrive(uint64_t* barrier) { asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(address_of(barrier)) : "memory"); }
+__device__ void load(void* shared, const void* global, unsigned bytes, uint64_t* barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(address_of(shared)),
+                 "l"(global), "r"(bytes), "r"(address_of(barrier))
+                 : "memory");
+}
+__device__ void wait_for(uint64_t* barrier, unsigned parity) {
+    asm volatile("{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared.b64 p, [%0], %1; @p bra DONE; bra AGAIN; DONE: }" ::"r"(
+                     address_of(barrier)),
+                 "r"(parity)
+                 : "memory");
+}
+
+// K-major, without a swizzle: the two core matrices of 8 rows are 128 bytes apart, the next 8 rows begin 256 bytes further on.
+__device__ uint64_t describe(const void* tile) { return address_of(tile) >> 4 | 128ull >> 4 << 16 | 256ull >> 4 << 32; }
+__device__ __forceinline__ void multiply(float (&d)[8], uint64_t a, uint64_t b, int add) {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "setp.ne.b32 p, %10, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7}, %8, %9, p, 1, 1, 0, 0;\n"
+        "}\n"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
+        : "l"(a), "l"(b), "r"(add));
+}
+__device__ __forceinline__ void multiply(float (&d)[8], const unsigned (&a)[4], uint64_t b) {
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7}, {%8, %9, %10, %11}, "
+        "%12, 1, 1, 1, 1;\n"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+template <int PENDING>
+__device__ void wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+}
+
+constexpr int a_bytes = 2 * 64 * 32, b_bytes = 16 * 32, stages = 2;
+
+__global__ void __launch_bounds__(384, 1) pipeline(const float* x, float* out, int n) {
+    __shared__ __align__(128) char a[stages][a_bytes], b[stages][b_bytes];
+    __shared__ uint64_t full[stages], empty[stages];
+    const int turns = n / 1024, group = threadIdx.x / 128 - 1;
+    if (threadIdx.x == 0) {
+        for (int stage = 0; stage < stages; ++stage) {
+            initialise(&full[stage], 1);
+            initialise(&empty[stage], 8);
+        }
+    }
+    __syncthreads();
+    if (group < 0) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+        if (threadIdx.x == 0) {
+            for (int turn = 0; turn < turns; ++turn) {
+                const int stage = turn % stages;
+                wait_for(&empty[stage], (turn / stages & 1) ^ 1);
+                asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(address_of(&full[stage])), "r"(a_bytes + b_bytes)
+                             : "memory");
+                load(a[stage], x + 1024 * turn, a_bytes, &full[stage]);
+                load(b[stage], x, b_bytes, &full[stage]);
+            }
+        }
+        return;
+    }
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+    float d[8], e[8] = {};
+    for (int turn = 0; turn < turns; ++turn) {
+        const int stage = turn % stages;
+        wait_for(&full[stage], turn / stages & 1);
+        // One group after the other.
+        if (group == 1 || turn > 0) asm volatile("bar.sync %0, 256;" ::"r"(1 + group) : "memory");
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        multiply(d, describe(a[stage] + group * a_bytes / 2), describe(b[stage]), turn > 0);
+        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        if (group == 0 || turn < turns - 1) asm volatile("bar.arrive %0, 256;" ::"r"(2 - group) : "memory");
+        wait<0>();
+        // d is read while the product with e is under way.
+        const unsigned words[4] = {turn * 0x3f803f80u, 0u, 0x3f803f80u, 0x40004000u};
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        multiply(e, words, describe(b[stage]));
+        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        for (int i = 0; i < 8; ++i) out[(turn * 256 + threadIdx.x - 128) * 4 % n + i % 4] = d[i];
+        wait<0>();
+        if (threadIdx.x % 32 == 0) arrive(&empty[stage]);
+        for (int i = 0; i < 8; ++i) e[i] *= 0.5f;
+    }
+    if (e[0] > 0) out[(threadIdx.x - 128) * 4] = e[1];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { pipeline<<<1, 384, 0, stream>>>(x, out, n); }
