@@ -29,7 +29,15 @@ KernelName = Annotated[str, Meta(max_length=256)]
 MOST = 1 << 20
 """Entries of a list, or characters of a text."""
 
-_RACES = ("within_warp", "within_block", "between_blocks", "copy_not_awaited", "missing_proxy_fence")
+_RACES = (
+    "within_warp",
+    "within_block",
+    "between_blocks",
+    "between_streams",
+    "with_host",
+    "copy_not_awaited",
+    "missing_proxy_fence",
+)
 _ABOUT_MEMORY = (
     *_RACES,
     "use_after_free",
@@ -74,6 +82,8 @@ class Side(_Part, kw_only=True):
     access: Name
     fallback: Small | None = None
     line: Small | None = None
+    stream: Small | None = None
+    work: KernelName = ""
     block: Triple | None = None
     thread: Triple | None = None
 
