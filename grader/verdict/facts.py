@@ -6,7 +6,8 @@ for readers who want to show it: its parts that are in ``WORDED`` have their ``t
 ``results.schema.json`` beside this file describes the JSON. ``SCHEMA_VERSION`` counts like a release: the first number
 changes when a reader must change, the second when something is added. Numbers that JSON cannot hold are written as the
 texts "nan", "inf" and "-inf". Since 2.0 a finding and a wrong output are facts with a ``text``, in place of ready sentences
-(``message``, ``advice``, ``diagnosis``); ``Stage.message`` is what stood in its ``text`` where it is not made of the others.
+(``message``, ``advice``, ``diagnosis``); ``Stage.message`` is what stood in its ``text`` where it is not made of the others. Since 2.1 the sides of a race between
+streams name their ``work`` and its ``stream``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from grader.verdict import codec
 from grader.verdict.fact import Fact, Line, Text
 from grader.verdict.finding import Finding, Index
 
-SCHEMA_VERSION = "2.0"
+SCHEMA_VERSION = "2.1"
 WORDED = ("Stage", "CaseResult", "OutputResult", "Finding", "BarResult")
 """Parts that ``results.json`` shows with a ``text`` too: what reports say about them (``grader/wording/results.py``)."""
 

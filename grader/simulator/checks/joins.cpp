@@ -169,7 +169,9 @@ void warp_joined(WarpState& warp, unsigned participants) {
 }
 
 void grid_joined() {
+    bool all_before = the_launch.open_serial == the_launch.first_serial;
     the_launch.first_serial += the_launch.blocks;
+    if (all_before) the_launch.open_serial = the_launch.first_serial;
     each_worker([](WorkerState& worker) {
         for (BlockState* block : worker.blocks) {
             block->serial += the_launch.blocks;
@@ -275,7 +277,6 @@ void forget_order() {
         free(log);
     });
     the_launch.logs.clear();
-    forget_members();
 }
 
 }  // namespace sim::checks

@@ -17,7 +17,17 @@ struct ThreadState;
 struct WorkerState;
 struct RequestLog;
 
-enum class Access : uint8_t { read, write, volatile_read, volatile_write, atomic, async_read, async_write };
+enum class Access : uint8_t {
+    read,
+    write,
+    volatile_read,
+    volatile_write,
+    atomic,
+    async_read,
+    async_write,
+    allocation,  // in the order of a stream; so is what follows
+    free,
+};
 
 constexpr bool is_write(Access access) {
     return access == Access::write || access == Access::volatile_write || access == Access::async_write;

@@ -155,6 +155,8 @@ struct SharedArray {
 struct LaunchState {
     Launch* launch;
     uint32_t first_serial;  // of its blocks; grows at a barrier of the grid, by the number of blocks
+    uint32_t
+        open_serial;  // what is below it came before; what is not, and below first_serial, is looked up (streams.h)
     uint32_t blocks;
     uint32_t cluster_size;
     uint32_t start_serial;  // first_serial at the beginning
@@ -197,10 +199,28 @@ Region* find_shared(BlockState& block, uintptr_t address);
 Region* nearest_shared(BlockState& block, uintptr_t address);
 bool in_shared(const BlockState& block, uintptr_t address);  // of its cluster
 
-// Which block of which launch a serial stands for.
-bool begin_serials(const Launch& launch);  // false when it has more blocks than can be told apart
+// Which block of which launch a serial stands for, or which copy.
+struct PastLaunch {
+    uint32_t first_serial;
+    uint32_t blocks;
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t cluster[3];
+    // Who that was, and its place in the order of streams.
+    unsigned kernel;
+    const char* call;  // null for a kernel
+    const void* address;
+    unsigned stream;
+    uint32_t lane;
+    uint32_t number;
+};
+// Numbers the blocks of a launch; false when it has more than can be told apart. Fills in the serials.
+bool begin_serials(PastLaunch launch);
 void end_serials();
 void forget_names();
+const PastLaunch* past_launch(uint32_t serial);  // null when it is long over
+// The first of those that the host does not know to be over, and how many there are.
+Growable<PastLaunch>& past_launches();
 // False when the serial stands for no block.
 bool name_thread(uint32_t serial, unsigned thread, uint32_t block_index[3], uint32_t thread_index[3]);
 

@@ -14,9 +14,16 @@
 
 namespace sim {
 struct BulkCopy;
-}
+struct Work;
+}  // namespace sim
 
 namespace sim::events {
+
+// --- the order of operations ---
+// What follows, a launch or what the host reads and writes, belongs to this operation of a stream. In `host_function` the
+// host's own accesses do.
+void work_begin(const Work& work, bool host_function);
+void work_end();
 
 // --- the life of a grid (launch_* on the host's stack; block_* on a worker's) ---
 void launch_begin(Launch& launch);

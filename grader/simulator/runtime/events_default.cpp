@@ -5,6 +5,8 @@
 
 namespace sim::events {
 
+WEAK void work_begin(const Work&, bool) {}
+WEAK void work_end() {}
 WEAK void launch_begin(Launch&) {}
 WEAK void launch_end(Launch&) {}
 WEAK void block_begin(Block&) {}
