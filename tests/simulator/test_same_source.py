@@ -11,6 +11,7 @@ from tests.simulator.harness import KERNELS
 
 NAMES = [
     "barrier_copies",
+    "cluster",
     "collective_mistakes",
     "cooperative_groups",
     "cub",

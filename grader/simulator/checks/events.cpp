@@ -219,6 +219,13 @@ void cluster_waited(Thread& thread) {
     barrier_of(*thread.block->cluster).wait(state);
 }
 
+void grid_dependency_waited(Thread& thread) {
+    ThreadState& state = *state_of(thread);
+    settle_if_pending(state);
+    state.awaited = true;
+    set_floors(state);
+}
+
 void grid_sync(Launch&) {
     each_worker([](WorkerState& worker) {
         for (BlockState* block : worker.blocks) {

@@ -66,7 +66,7 @@ Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, co
         return conflict;
     }
     uint32_t serial = set.serial(), time = set.time();
-    if (came_before(serial)) return conflict;
+    if (came_before(thread, serial)) return conflict;
     if (serial == block.serial && set.sharing() != many_blocks) {
         if (time < thread.barrier_time) return conflict;
         bool same_warp = set.sharing() == one_warp && set.warp() == thread.warp->warp->index;
@@ -122,9 +122,9 @@ bool superseded(const ThreadState& thread, const ShadowCell& cell) {
     Epoch set = cell.reads;
     if (set.sharing() == one_lane) return ordered(thread, set);
     uint32_t serial = set.serial();
-    if (serial < the_launch.open_serial) return true;
+    if (serial < the_launch.open_serial && !overlaps(thread, serial)) return true;
     // Its members may be of several launches, not all of which came before.
-    if (serial < the_launch.first_serial) return !members_of(cell) && came_before(serial);
+    if (serial < the_launch.first_serial) return !members_of(cell) && came_before(thread, serial);
     if (serial != thread.block->serial || set.sharing() == many_blocks) return false;
     if (set.time() < thread.barrier_time) return true;
     return set.sharing() == one_warp && set.warp() == thread.warp->warp->index && set.time() < thread.warp->sync_time;
@@ -161,7 +161,7 @@ bool is_own(const BlockState& block, uint32_t serial) {
 }
 
 bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t time) {
-    if (came_before(serial)) return true;
+    if (came_before(thread, serial)) return true;
     if (time == Epoch::time_pending) return false;
     const BlockState& block = *thread.block;
     if (serial == block.serial) return time < thread.barrier_time;
@@ -175,7 +175,7 @@ bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t tim
 
 bool ordered(const ThreadState& thread, Epoch access, const void* variable) {
     uint32_t serial = access.serial(), time = access.time();
-    if (came_before(serial)) return true;
+    if (came_before(thread, serial)) return true;
     if (time == Epoch::time_pending) return false;
     unsigned other = access.thread();
     const BlockState& block = *thread.block;
@@ -193,7 +193,7 @@ void report_race(const ThreadState& thread, const void* code, Access access, uin
     const char* kind = "between_blocks";
     bool streams = other != of_another_block && of_earlier_launch(other.serial());
     if (streams) {
-        kind = "between_streams";
+        kind = overlaps(thread, other.serial()) ? "between_grids" : "between_streams";
     } else if (other_access == Access::async_write || other_access == Access::async_read) {
         kind = "copy_not_awaited";
     } else if (other.serial() == thread.block->serial) {

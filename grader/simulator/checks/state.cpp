@@ -66,7 +66,10 @@ void set_time(ThreadState& thread, uint32_t time) {
 void set_floors(ThreadState& thread) {
     const BlockState& block = *thread.block;
     if (thread.barrier_time < block.barrier_time) thread.barrier_time = block.barrier_time;
-    Epoch launch(the_launch.open_serial, 0);
+    uint32_t open = the_launch.open_serial;
+    if (the_launch.overlap_serials && !thread.awaited && the_launch.overlap_first < open)
+        open = the_launch.overlap_first;
+    Epoch launch(open, 0);
     // When its clock stands still, all that the block did is ordered.
     uint32_t time = thread.barrier_time < Epoch::time_limit ? thread.barrier_time : Epoch::time_pending;
     // Other blocks of a cluster may have written there, whose serials may be smaller.

@@ -72,6 +72,7 @@ struct alignas(64) ThreadState {
     ThreadExtras* extras;   // null when there are none
     uint32_t barrier_time;  // what all threads of the block did before it is ordered before what this one does now
     uint8_t lane;
+    bool awaited;  // the grid before, where this one may overlap with it
     bool pending;  // extras->has_write or has_index: to be settled before anything else
 
     uint32_t time() const { return epoch.time(); }
@@ -157,6 +158,9 @@ struct LaunchState {
     uint32_t first_serial;  // of its blocks; grows at a barrier of the grid, by the number of blocks
     uint32_t
         open_serial;  // what is below it came before; what is not, and below first_serial, is looked up (streams.h)
+    uint32_t
+        overlap_first;  // of a programmatic launch: the serials of the one before it in its stream, which may still
+    uint32_t overlap_serials;  // run where a thread has not waited for it; 0: none
     uint32_t blocks;
     uint32_t cluster_size;
     uint32_t start_serial;  // first_serial at the beginning

@@ -38,6 +38,20 @@ void forget_what_is_over() {
     if (work.alone || first_open == past.size()) forget_members();
 }
 
+// The kernel that was the operation before this one in its stream, unless the host has waited for it.
+void find_overlap(const Launch& launch) {
+    the_launch.overlap_serials = 0;
+    if (!launch.programmatic || !in_work) return;
+    const Growable<PastLaunch>& past = past_launches();
+    for (size_t i = first_open; i < past.size(); ++i) {
+        const PastLaunch& before = past[i];
+        if (before.call || before.lane != work.lane || before.number + 1 != work.number || host_knows(before)) continue;
+        uint32_t end = i + 1 < past.size() ? past[i + 1].first_serial : the_launch.first_serial;
+        the_launch.overlap_first = before.first_serial;
+        the_launch.overlap_serials = end - before.first_serial;
+    }
+}
+
 PastLaunch described(unsigned kernel) {
     PastLaunch launch = {};
     launch.kernel = kernel;
@@ -207,8 +221,9 @@ bool begin_ordered_launch(const Launch& launch) {
     memcpy(past.cluster, cluster, sizeof cluster);
     bool numbered = begin_serials(past);
     the_launch.open_serial = first_unordered(the_launch.first_serial);
+    find_overlap(launch);
     // Beside others, sets of readers are kept member by member: a writer may be ordered after some of them alone.
-    the_launch.exact = the_launch.open_serial != the_launch.first_serial;
+    the_launch.exact = the_launch.open_serial != the_launch.first_serial || the_launch.overlap_serials;
     return numbered;
 }
 

@@ -20,6 +20,13 @@ inline bool came_before(uint32_t serial) {
     if (serial < the_launch.open_serial) return true;
     return serial < the_launch.first_serial && looked_up_came_before(serial);
 }
+// The same for one of its threads: the launch before a programmatic one comes before what follows griddepcontrol.wait.
+inline bool overlaps(const ThreadState& thread, uint32_t serial) {
+    return serial - the_launch.overlap_first < the_launch.overlap_serials && !thread.awaited;
+}
+inline bool came_before(const ThreadState& thread, uint32_t serial) {
+    return came_before(serial) && !overlaps(thread, serial);
+}
 // Whether the serial belongs to another launch than the one that runs.
 inline bool of_earlier_launch(uint32_t serial) {
     return serial < the_launch.first_serial && past_launch(serial) != past_launch(the_launch.first_serial);

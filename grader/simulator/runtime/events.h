@@ -45,6 +45,8 @@ void syncwarp(Warp& warp, unsigned mask, unsigned participants);
 void warp_collective(Warp& warp, Wait kind, unsigned mask, unsigned participants);
 // A product on the tensor cores, once for its warp: additions and multiplications. `address` is the kernel's return address.
 void tensor_product(Warp& warp, unsigned operations, const void* address);
+// griddepcontrol.wait: the launch before this one in its stream is over to what the thread does from here on.
+void grid_dependency_waited(Thread& thread);
 // All threads of the grid have arrived.
 void grid_sync(Launch& launch);
 

@@ -18,6 +18,7 @@ WEAK void barrier_arrive(Thread&, unsigned) {}
 WEAK void syncwarp(Warp&, unsigned, unsigned) {}
 WEAK void warp_collective(Warp&, Wait, unsigned, unsigned) {}
 WEAK void tensor_product(Warp&, unsigned, const void*) {}
+WEAK void grid_dependency_waited(Thread&) {}
 WEAK void grid_sync(Launch&) {}
 WEAK void cluster_arrive(Thread&, bool) {}
 WEAK void cluster_complete(Cluster&) {}

@@ -101,6 +101,7 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     grid.block = config.block;
     grid.dynamic_shared_bytes = config.dynamic_shared_bytes;
     grid.cooperative = config.cooperative;
+    grid.programmatic = config.programmatic;
     grid.cluster = cluster_of(config);
     grid.has_clusters = config.cluster.x != 0 || cluster_dimensions_of(config.kernel).x != 0;
     grid.clusters =

@@ -180,5 +180,5 @@ inline cudaError_t launch_with_pointers(const char* name, const cudaLaunchConfig
 // Macros, for the name of the kernel.
 #define cudaLaunchKernel(...) ::sim::launch_kernel(#__VA_ARGS__, false, __VA_ARGS__)
 #define cudaLaunchCooperativeKernel(...) ::sim::launch_kernel(#__VA_ARGS__, true, __VA_ARGS__)
-#define cudaLaunchKernelEx(CONFIG, ...) ::sim::launch_with(#__VA_ARGS__, CONFIG, __VA_ARGS__)
-#define cudaLaunchKernelExC(CONFIG, ...) ::sim::launch_with_pointers(#__VA_ARGS__, CONFIG, __VA_ARGS__)
+#define cudaLaunchKernelEx(CONFIG, KERNEL, ...) ::sim::launch_with(#KERNEL, CONFIG, KERNEL, ##__VA_ARGS__)
+#define cudaLaunchKernelExC(CONFIG, KERNEL, ...) ::sim::launch_with_pointers(#KERNEL, CONFIG, KERNEL, ##__VA_ARGS__)
