@@ -21,6 +21,9 @@ constexpr size_t static_region = 256 << 10;  // room for 48 KB of arrays and the
 constexpr size_t dynamic_region = limits::shared_with_attribute + 4096;
 constexpr size_t region = static_region + dynamic_region;
 
+// Where dynamic shared memory begins, on a GPU, in a kernel without static arrays.
+constexpr size_t dynamic_alignment = 1024;
+
 // The addresses of shared memory that PTX sees begin here, so that a null pointer never means an array. Their upper bits
 // are the rank of the block in its cluster, so one says whose shared memory it means.
 constexpr uint32_t window_start = 1024;
@@ -57,6 +60,11 @@ void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
         grid.static_shared_bytes = packed;
         grid.static_extent = end;
         slot.offset = offset;
+        unsigned count = grid.static_array_count;
+        if (count < sizeof grid.static_arrays / sizeof *grid.static_arrays) {
+            grid.static_arrays[count] = {offset, slot.bytes, alignment};
+            __atomic_store_n(&grid.static_array_count, count + 1, __ATOMIC_RELEASE);
+        }
         __atomic_store_n(&slot.launch, grid.id, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&placing);
@@ -109,6 +117,17 @@ void* dynamic_shared_address() noexcept { return current_thread ? current_thread
 
 size_t dynamic_shared_bytes() noexcept {
     return current_thread ? current_thread->block->launch->dynamic_shared_bytes : 0;
+}
+
+size_t declared_alignment(const void* shared) {
+    const auto& grid = *static_cast<const Grid*>(current_thread->block->launch);
+    const Block* owner = shared_owner(*current_thread->block, shared);
+    if (!owner) return dynamic_alignment;
+    size_t offset = static_cast<size_t>(static_cast<const char*>(shared) - owner->shared);
+    unsigned count = __atomic_load_n(&grid.static_array_count, __ATOMIC_ACQUIRE);
+    for (const StaticArray* array = grid.static_arrays; array < grid.static_arrays + count; ++array)
+        if (offset - array->offset < array->bytes) return array->alignment;
+    return dynamic_alignment;
 }
 
 bool is_shared_of(const Block& block, const void* generic) {
