@@ -66,6 +66,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     const char* call = "cudaStreamSynchronize";
     CUstream_st* stream = streams::find(handle);
     if (!stream) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
+    if (cudaError_t error = streams::forbids_host_function(call)) return error;
     if (cudaError_t error = captures::forbids_stream(call, *stream)) return error;
     streams::advance(*stream);
     streams::host_waited_for(stream->known);
@@ -108,6 +109,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
 }
 
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data, unsigned int) {
+    DeviceLock lock;
     const char* call = "cudaStreamAddCallback";
     if (CUstream_st* known = streams::find(stream); known && known->capture) {
         known->capture->invalid = true;
@@ -186,6 +188,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     const char* call = "cudaEventSynchronize";
     CUevent_st* event = streams::find(handle);
     if (!event) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_event);
+    if (cudaError_t error = streams::forbids_host_function(call)) return error;
     if (cudaError_t error = captures::forbids_event(call, *event)) return error;
     streams::host_waited_for(event->known);
     show_output();
