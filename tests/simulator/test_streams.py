@@ -10,10 +10,11 @@ import pytest
 
 from grader.errors import GraderError
 from grader.source.rewrite_error import RewriteError
-from tests.simulator.corpus_kernels import CorpusFile
+from grader.wording.findings import text
+from tests.simulator.corpus_kernels import CorpusFile, Simulation, build_corpus
 from tests.simulator.harness import KERNELS, SimulatedKernel
 
-INVALID_VALUE, INVALID_HANDLE, ILLEGAL_STATE, NOT_READY, NOT_SUPPORTED = 1, 400, 401, 600, 801
+INVALID_VALUE, INVALID_HANDLE, ILLEGAL_STATE, NOT_READY, NOT_PERMITTED, NOT_SUPPORTED = 1, 400, 401, 600, 800, 801
 UNSUPPORTED, INVALIDATED, MERGE, UNMATCHED, UNJOINED, ISOLATION, IMPLICIT, CAPTURED_EVENT = range(900, 908)
 
 
@@ -24,6 +25,25 @@ def test_queries(load):
     expected += [NOT_READY, 0, 0, INVALID_HANDLE, INVALID_HANDLE]
     assert out[: len(expected)].tolist() == expected
     assert out[20] == 3
+
+
+def test_functions_of_the_host_call_no_cuda(load):
+    out = np.full(5, -1, dtype=np.int32)
+    load("streams")("host_function", out)
+    assert out.tolist() == [NOT_PERMITTED, NOT_PERMITTED, NOT_PERMITTED, -1, 0]
+
+
+def test_a_race_between_streams_names_both_and_what_would_order_them():
+    file = CorpusFile.read(KERNELS.parent / "corpus/racecheck/stream_default_and_non_blocking.cu")
+    kernel = build_corpus([file])
+    _, report, _ = Simulation(kernel.libsim).run(kernel, file.n, file.launcher(clean=False), file.path)
+    (finding,) = report.findings
+    said = text(finding)
+    assert "4-byte write by twice in the default stream at stream_default_and_non_blocking.cu:6" in said
+    assert "4-byte read by add_one in stream 1 at stream_default_and_non_blocking.cu:9" in said
+    assert "cudaStreamWaitEvent" in said and "cudaStreamNonBlocking" in said
+    assert finding.other is not None and (finding.work, finding.stream) == ("twice", 0)
+    assert (finding.other.work, finding.other.stream) == ("add_one", 1)
 
 
 def test_a_graph_holds_arguments_by_value(load):

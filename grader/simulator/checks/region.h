@@ -47,7 +47,7 @@ struct Region {
     char name[64];
     char dtype[16];
     const void* allocated_at;   // return address of cudaMalloc's caller
-    uint32_t allocated_serial;  // of a cudaMallocAsync that others may run beside; else 0
+    uint32_t allocated_serial;  // of its cudaMallocAsync; else 0
     const void* freed_at;
 
     Window window() const {

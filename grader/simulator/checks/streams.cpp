@@ -14,6 +14,18 @@ bool in_work = false, in_host_function = false;
 uint32_t work_serial = 0;  // of what is no kernel; 0 until it needs one
 size_t first_open = 0;     // launches before this one are known to be over by the host
 
+// As long as a program has one stream, its copies leave no marks in cells, which would cost more than the copies. They are
+// remembered as ranges of memory, until the host has waited for them; with the second stream the marks are made.
+struct UnmarkedCopy {
+    uint32_t serial;
+    uint32_t region;
+    uintptr_t address;
+    size_t bytes;
+    bool write;
+    uint16_t site;
+};
+Growable<UnmarkedCopy> unmarked;
+
 bool host_knows(const PastLaunch& past) { return streams::host_clock().covers(past.lane, past.number); }
 
 bool work_knows(const PastLaunch& past) {
@@ -36,6 +48,7 @@ void forget_what_is_over() {
     if (first_open > past.size()) first_open = 0;
     while (first_open < past.size() && host_knows(past[first_open])) ++first_open;
     if (work.alone || first_open == past.size()) forget_members();
+    if (first_open == past.size()) unmarked.clear();
 }
 
 // The kernel that was the operation before this one in its stream, unless the host has waited for it.
@@ -178,16 +191,33 @@ bool host_shares(const Region& region) {
     return region.kind == RegionKind::managed || region.kind == RegionKind::pinned_host;
 }
 
-// One stream alone needs no marks of copies, but for what the host may look at meanwhile.
-Region* region_to_follow(uintptr_t address) {
-    if (!in_work || !work.call) return nullptr;
-    Region* region = find_region(address);
-    return region && (!work.alone || host_shares(*region)) ? region : nullptr;
+void mark_copies() {
+    for (const UnmarkedCopy& copy : unmarked) {
+        Region* region = find_region(copy.address);
+        if (!region || region->id != copy.region || region->read_only) continue;
+        track(*region);
+        Cells cells = cells_of(*region, copy.address, copy.bytes);
+        for (ShadowCell* cell = cells.first; cell != cells.end; ++cell) {
+            bool latest = cell->reads.serial() <= copy.serial;  // what kernels have marked since stays
+            if (copy.write ? cell->write.serial() <= copy.serial : latest) {
+                Epoch& epoch = copy.write ? cell->write : cell->reads;
+                epoch = Epoch(copy.serial, 1);
+                (copy.write ? cell->write_site : cell->read_site) = copy.site;
+            }
+            if (copy.write && latest) cell->reads = never;
+        }
+    }
+    unmarked.clear();
 }
 
 void work_accesses(uintptr_t address, size_t bytes, bool write) {
-    Region* region = region_to_follow(address);
+    Region* region = in_work && work.call ? find_region(address) : nullptr;
     if (!region) return;
+    if (work.alone && !host_shares(*region)) {
+        number_work();
+        unmarked.push({work_serial, region->id, address, bytes, write, site_id(work.address)});
+        return;
+    }
     Accessor who = {false, write, write ? Access::write : Access::read, work.address};
     if (region->allocated_serial) {
         number_work();
@@ -235,6 +265,7 @@ void end_ordered_launch() {
 
 void forget_streams() {
     forget_members();
+    unmarked.clear();
     first_open = 0;
     work_serial = 0;
 }
@@ -243,7 +274,7 @@ void work_reads(uintptr_t address, size_t bytes) { work_accesses(address, bytes,
 void work_writes(uintptr_t address, size_t bytes) { work_accesses(address, bytes, true); }
 
 void work_allocates(Region& region) {
-    if (!in_work || work.alone) return;
+    if (!in_work) return;
     number_work();
     region.allocated_serial = work_serial;
 }
@@ -300,6 +331,7 @@ void work_begin(const Work& begun, bool host_function) {
     in_work = true;
     in_host_function = host_function;
     work_serial = 0;
+    if (!work.alone && !unmarked.empty()) mark_copies();
 }
 
 void work_end() { in_work = in_host_function = false; }

@@ -83,6 +83,8 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) SIM_SYMBOL(cudaEventCreate);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) SIM_SYMBOL(cudaEventCreateWithFlags);
 cudaError_t cudaEventDestroy(cudaEvent_t event) SIM_SYMBOL(cudaEventDestroy);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr) SIM_SYMBOL(cudaEventRecord);
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream = nullptr, unsigned int flags = 0)
+    SIM_SYMBOL(cudaEventRecordWithFlags);
 cudaError_t cudaEventSynchronize(cudaEvent_t event) SIM_SYMBOL(cudaEventSynchronize);
 cudaError_t cudaEventQuery(cudaEvent_t event) SIM_SYMBOL(cudaEventQuery);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end)

@@ -204,6 +204,11 @@ cudaError_t forbids_legacy(const char* call) {
     return cudaSuccess;
 }
 
+cudaError_t forbids_external(const char* call, CUstream_st& stream) {
+    return spoil(call, *stream.capture, cudaErrorNotSupported,
+                 "the simulator has no events as nodes of a graph: record the event around cudaGraphLaunch");
+}
+
 cudaError_t wait(CUstream_st& stream, CUevent_st& event) {
     const char* call = "cudaStreamWaitEvent";
     Capture* other = find(event.capture);

@@ -49,11 +49,12 @@ cudaError_t finish(CUstream_st& stream, NodeList* nodes);
 cudaError_t add(const Operation& operation, CUstream_st& stream);
 // A call that CUDA does not allow now; each returns cudaSuccess when there is no such capture, else refuses the call and
 // spoils the capture.
-cudaError_t forbids_unsafe(const char* call);                       // cudaMalloc, ...: unless the mode is relaxed
-cudaError_t forbids_device(const char* call);                       // waits for the whole device
-cudaError_t forbids_stream(const char* call, CUstream_st& stream);  // waits for the stream, or asks it
-cudaError_t forbids_event(const char* call, CUevent_st& event);     // waits for the event, or asks it
-cudaError_t forbids_legacy(const char* call);                       // uses the legacy default stream
+cudaError_t forbids_unsafe(const char* call);                         // cudaMalloc, ...: unless the mode is relaxed
+cudaError_t forbids_device(const char* call);                         // waits for the whole device
+cudaError_t forbids_stream(const char* call, CUstream_st& stream);    // waits for the stream, or asks it
+cudaError_t forbids_event(const char* call, CUevent_st& event);       // waits for the event, or asks it
+cudaError_t forbids_legacy(const char* call);                         // uses the legacy default stream
+cudaError_t forbids_external(const char* call, CUstream_st& stream);  // an event as a node of its own
 cudaError_t wait(CUstream_st& stream, CUevent_st& event);
 void forget(CUstream_st& stream);  // it is destroyed
 void reset();

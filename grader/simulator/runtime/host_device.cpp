@@ -162,7 +162,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 
 cudaError_t cudaDeviceSynchronize() {
     DeviceLock lock;
-    if (cudaError_t error = captures::forbids_device("cudaDeviceSynchronize")) return error;
+    const char* call = "cudaDeviceSynchronize";
+    if (cudaError_t error = streams::forbids_host_function(call)) return error;
+    if (cudaError_t error = captures::forbids_device(call)) return error;
     streams::host_waited_for_all();
     show_output();
     return static_cast<cudaError_t>(peek_last_error());

@@ -66,6 +66,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     const char* call = "cudaStreamSynchronize";
     CUstream_st* stream = streams::find(handle);
     if (!stream) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
+    if (cudaError_t error = streams::forbids_host_function(call)) return error;
     if (cudaError_t error = captures::forbids_stream(call, *stream)) return error;
     streams::advance(*stream);
     streams::host_waited_for(stream->known);
@@ -101,12 +102,14 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
         events::waits_for_nothing(call, __builtin_return_address(0));
         return cudaSuccess;
     }
+    if (stream->capture && flags) return captures::forbids_external(call, *stream);
     if (stream->capture || event->capture) return captures::wait(*stream, *event);
     stream->known.join(event->known);
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data, unsigned int) {
+    DeviceLock lock;
     const char* call = "cudaStreamAddCallback";
     if (CUstream_st* known = streams::find(stream); known && known->capture) {
         known->capture->invalid = true;
@@ -145,9 +148,14 @@ cudaError_t cudaEventDestroy(cudaEvent_t handle) {
     return cudaSuccess;
 }
 
-cudaError_t cudaEventRecord(cudaEvent_t event_handle, cudaStream_t handle) {
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault);
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event_handle, cudaStream_t handle, unsigned int flags) {
     DeviceLock lock;
     const char* call = "cudaEventRecord";
+    if (flags > 1) return refuse(call, cudaErrorInvalidValue, "the flags are cudaEventRecordDefault or -External");
     CUstream_st* stream = streams::find(handle);
     if (!stream) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
     CUevent_st* event = streams::find(event_handle);
@@ -159,6 +167,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event_handle, cudaStream_t handle) {
         if (stream->capture->invalid) {
             return refuse(call, cudaErrorStreamCaptureInvalidated, "an error during the capture has spoiled it");
         }
+        if (flags) return captures::forbids_external(call, *stream);
         event->capture = stream->capture->number;
         event->captured = stream->captured;
     } else {
@@ -179,6 +188,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     const char* call = "cudaEventSynchronize";
     CUevent_st* event = streams::find(handle);
     if (!event) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_event);
+    if (cudaError_t error = streams::forbids_host_function(call)) return error;
     if (cudaError_t error = captures::forbids_event(call, *event)) return error;
     streams::host_waited_for(event->known);
     show_output();

@@ -10,17 +10,20 @@ namespace sim {
 namespace {
 
 // Recursive: a function of the host that a stream runs may call back.
-pthread_mutex_t* device_mutex() {
-    static pthread_mutex_t mutex = [] {
+struct RecursiveMutex {
+    pthread_mutex_t mutex;
+    RecursiveMutex() {
         pthread_mutexattr_t attributes;
         pthread_mutexattr_init(&attributes);
         pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-        pthread_mutex_t made;
-        pthread_mutex_init(&made, &attributes);
+        pthread_mutex_init(&mutex, &attributes);
         pthread_mutexattr_destroy(&attributes);
-        return made;
-    }();
-    return &mutex;
+    }
+};
+
+pthread_mutex_t* device_mutex() {
+    static RecursiveMutex device;
+    return &device.mutex;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ uint32_t lanes = 0;
 bool several = false;  // streams were there since the last reset, beside the legacy default stream
 Clock host;
 Clock orphans;  // work of blocking streams that are destroyed
+thread_local bool in_host_function = false;
 
 void prepare(CUstream_st& stream) {
     if (stream.generation == current_generation) return;
@@ -139,14 +140,22 @@ cudaError_t perform_in_order(const Operation& operation, unsigned stream, uint32
     work.number = number;
     work.known = &known;
     work.alone = !several;
-    events::work_begin(work, operation.kind == OperationKind::host_function);
+    in_host_function = operation.kind == OperationKind::host_function;
+    events::work_begin(work, in_host_function);
     cudaError_t error = perform(operation);
     events::work_end();
+    in_host_function = false;
     return error;
+}
+
+cudaError_t forbids_host_function(const char* call) {
+    if (!in_host_function) return cudaSuccess;
+    return refuse(call, cudaErrorNotPermitted, "a function of the host that a stream runs must not call CUDA");
 }
 
 cudaError_t submit(const Operation& operation, cudaStream_t handle) {
     DeviceLock lock;
+    if (cudaError_t error = forbids_host_function(operation.call)) return error;
     CUstream_st* stream = find(handle);
     if (!stream) return refuse(operation.call, cudaErrorInvalidResourceHandle, no_stream);
     cudaError_t error = admissible(operation);

@@ -60,6 +60,8 @@ void destroy_stream(CUstream_st& stream);
 CUevent_st* create_event(bool timing);
 void destroy_event(CUevent_st& event);
 bool is_legacy(const CUstream_st& stream);
+// Refuses the call when a function of the host that a stream runs makes it; else cudaSuccess.
+cudaError_t forbids_host_function(const char* call);
 // Brings into `known` what the stream's next operation comes after.
 void advance(CUstream_st& stream);
 // Tells the checks of the operation and performs it. `known`: what it comes after.

@@ -39,6 +39,22 @@ extern "C" void queries(int* out, cudaStream_t stream) {
     out[i++] = cudaGetLastError();
 }
 
+static void call_cuda(void* data) {
+    int* errors = static_cast<int*>(data);
+    add_kernel<<<1, 1>>>(errors, 1);
+    errors[0] = cudaGetLastError();
+    errors[1] = cudaDeviceSynchronize();
+    errors[2] = cudaGetLastError();
+}
+
+// A function of the host that a stream runs may not call CUDA.
+extern "C" void host_function(int* out, cudaStream_t stream) {
+    int errors[3] = {-1, -1, -1};
+    cudaLaunchHostFunc(stream, call_cuda, errors);
+    out[4] = cudaStreamSynchronize(stream);
+    for (int i = 0; i < 3; ++i) out[i] = errors[i];
+}
+
 static void set_five(void* data) { *static_cast<int*>(data) = 5; }
 
 // A graph holds its kernels' arguments as they were when it was captured, and addresses, not what lies there.
