@@ -69,7 +69,6 @@ void launch_begin(Launch& launch) {
     the_launch.launch = &launch;
     the_launch.kernel = kernel_index(launch.kernel_name);
     the_launch.concurrent = launch.workers > 1;
-    the_launch.exact = the_launch.exact || launch.cluster.x * launch.cluster.y * launch.cluster.z > 1;
     the_launch.arrays.clear();
     the_launch.has_dynamic_array = false;
     the_launch.barriers = 0;
@@ -79,6 +78,7 @@ void launch_begin(Launch& launch) {
     the_launch.lock.reset();
     atomic_lock.reset();
     if (!begin_ordered_launch(launch)) launch.checks_enabled = false;
+    the_launch.exact = the_launch.exact || the_launch.cluster_size > 1;
     // Cells cannot be split while several workers use them.
     if (the_launch.concurrent) {
         each_allocation(
