@@ -77,6 +77,7 @@ def test_what_a_capture_forbids(load):
         UNJOINED,
         2,  # cudaStreamCaptureStatusInvalidated
         *(INVALIDATED, INVALIDATED),
+        *(IMPLICIT, 0),  # cudaStreamIsCapturing of the default stream
         *(NOT_SUPPORTED, INVALIDATED),  # cudaMallocAsync
     ]
     assert out[: len(spoiled) + 1].tolist() == [*spoiled, len(spoiled)]
