@@ -18,6 +18,7 @@ NAMES = [
     "half",
     "math",
     "ptx",
+    "streams",
     "vector_types",
     "wmma",
 ]
