@@ -22,6 +22,7 @@ NAMES = [
     "half",
     "math",
     "ptx",
+    "streams",
     "tensor_copies",
     "tensor_ring",
     "vector_types",

@@ -268,7 +268,8 @@ void fence(Thread& thread, Scope scope) {
 
 void allocation(const Allocation& allocation) {
     ArenaRange arena = arena_range();
-    host_view = {reinterpret_cast<uintptr_t>(arena.base), arena.bytes};
+    host_view.arena_base = reinterpret_cast<uintptr_t>(arena.base);
+    host_view.arena_bytes = arena.bytes;
     Region& region = add_allocation(allocation);
     count_allocation(region);
     if (allocation.kind == MemoryKind::async) work_allocates(region);
@@ -284,6 +285,7 @@ void host_write(const void* data, size_t bytes) {
     work_writes(reinterpret_cast<uintptr_t>(data), bytes);
 }
 void host_read(const void* data, size_t bytes) { work_reads(reinterpret_cast<uintptr_t>(data), bytes); }
+void copied_to_host(const void* data, size_t bytes) { work_writes_host(reinterpret_cast<uintptr_t>(data), bytes); }
 void expect_output(void* base) { mark_expected(reinterpret_cast<uintptr_t>(base)); }
 void read_only(void* base) { mark_read_only(reinterpret_cast<uintptr_t>(base)); }
 
