@@ -22,6 +22,7 @@ NAMES = [
     "half",
     "math",
     "ptx",
+    "streams",
     "tensor_copies",
     "tensor_ring",
     "vector_types",
@@ -44,8 +45,11 @@ def test_nvcc_accepts(name, tmp_path):
     compile_with_nvcc(KERNELS / f"{name}.cu", tmp_path, "90")
 
 
-def test_nvcc_accepts_every_tensor_copy_of_the_corpus(tmp_path):
+@pytest.mark.parametrize(
+    "names", ["tensor_*", "*cluster*", "multicast_*", "remote_*", "distributed_*", "programmatic_*"]
+)
+def test_nvcc_accepts_what_the_corpus_has_of_hopper(names, tmp_path):
     """The faults too: they are faults of what a kernel does, not of how it is written."""
     file = tmp_path / "corpus.cu"
-    file.write_text(corpus_text([CorpusFile.read(path) for path in sorted(CORPUS.glob("*/tensor_*.cu"))]))
+    file.write_text(corpus_text([CorpusFile.read(path) for path in sorted(CORPUS.glob(f"*/{names}.cu"))]))
     compile_with_nvcc(file, tmp_path, "90a")

@@ -77,6 +77,7 @@ def test_what_a_capture_forbids(load):
         UNJOINED,
         2,  # cudaStreamCaptureStatusInvalidated
         *(INVALIDATED, INVALIDATED),
+        *(IMPLICIT, 0),  # cudaStreamIsCapturing of the default stream
         *(NOT_SUPPORTED, INVALIDATED),  # cudaMallocAsync
     ]
     assert out[: len(spoiled) + 1].tolist() == [*spoiled, len(spoiled)]
@@ -109,11 +110,12 @@ CORPUS = [
 
 
 def test_nvcc_takes_the_same_files(tmp_path):
+    """``kernels/streams.cu`` is compiled with its neighbours, in test_same_source.py."""
     if not shutil.which("nvcc"):
         pytest.skip("no nvcc on the PATH")
+    file = tmp_path / "corpus.cu"
     twins = [f.as_namespace(clean) for f in CORPUS for clean in (False, True)]
-    (tmp_path / "corpus.cu").write_text("#include <cuda_runtime.h>\n" + "".join(twins))
-    for file in (tmp_path / "corpus.cu", KERNELS / "streams.cu"):
-        command = ["nvcc", "-c", "-arch=sm_90", str(file), "-o", str(tmp_path / "out.o")]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr
+    file.write_text("#include <cuda_runtime.h>\n" + "".join(twins))
+    command = ["nvcc", "-c", "-arch=sm_90", str(file), "-o", str(tmp_path / "out.o")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr

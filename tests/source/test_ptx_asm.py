@@ -96,10 +96,6 @@ def test_constants_become_template_arguments():
         ("fence.proxy.tensormap::generic.release.gpu", "on the host"),
         ("tensormap.replace.tile.global_address.global.b1024.b64", "on the host"),
         ("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes", "tiled"),
-        (
-            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster",
-            "clusters",
-        ),
         ("discard.global.L2", "leave it out"),
         ("fence.proxy.alias", "leave it out"),
     ],

@@ -69,7 +69,6 @@ void launch_begin(Launch& launch) {
     the_launch.launch = &launch;
     the_launch.kernel = kernel_index(launch.kernel_name);
     the_launch.concurrent = launch.workers > 1;
-    the_launch.exact = the_launch.exact || launch.cluster.x * launch.cluster.y * launch.cluster.z > 1;
     the_launch.arrays.clear();
     the_launch.has_dynamic_array = false;
     the_launch.barriers = 0;
@@ -80,6 +79,7 @@ void launch_begin(Launch& launch) {
     the_launch.lock.reset();
     atomic_lock.reset();
     if (!begin_ordered_launch(launch)) launch.checks_enabled = false;
+    the_launch.exact = the_launch.exact || the_launch.cluster_size > 1;
     // Cells cannot be split while several workers use them.
     if (the_launch.concurrent) {
         each_allocation(
@@ -271,7 +271,8 @@ void fence(Thread& thread, Scope scope) {
 
 void allocation(const Allocation& allocation) {
     ArenaRange arena = arena_range();
-    host_view = {reinterpret_cast<uintptr_t>(arena.base), arena.bytes};
+    host_view.arena_base = reinterpret_cast<uintptr_t>(arena.base);
+    host_view.arena_bytes = arena.bytes;
     Region& region = add_allocation(allocation);
     count_allocation(region);
     if (allocation.kind == MemoryKind::async) work_allocates(region);
@@ -287,6 +288,7 @@ void host_write(const void* data, size_t bytes) {
     work_writes(reinterpret_cast<uintptr_t>(data), bytes);
 }
 void host_read(const void* data, size_t bytes) { work_reads(reinterpret_cast<uintptr_t>(data), bytes); }
+void copied_to_host(const void* data, size_t bytes) { work_writes_host(reinterpret_cast<uintptr_t>(data), bytes); }
 void expect_output(void* base) { mark_expected(reinterpret_cast<uintptr_t>(base)); }
 void read_only(void* base) { mark_read_only(reinterpret_cast<uintptr_t>(base)); }
 

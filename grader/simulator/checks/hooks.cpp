@@ -44,6 +44,8 @@ SIM_ALWAYS_INLINE void hook(const void* data, const void* code) {
     if (SIM_UNLIKELY(!thread)) {
         if (address - host_view.arena_base < host_view.arena_bytes)
             host_access(address, 1u << SizeLog2, Write ? Access::write : Access::read, code);
+        else if (SIM_UNLIKELY(address - host_view.copied_base < host_view.copied_bytes))
+            host_touches_own(address, 1u << SizeLog2, Write, code);
         return;
     }
     ThreadState* state = state_of(*thread);
@@ -57,7 +59,10 @@ SIM_NOINLINE void hook_any(const void* data, unsigned size_log2, const void* cod
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
     Access access = Write ? Access::write : Access::read;
     if (!current_thread) {
-        if (address - host_view.arena_base < host_view.arena_bytes) host_access(address, 1u << size_log2, access, code);
+        if (address - host_view.arena_base < host_view.arena_bytes)
+            host_access(address, 1u << size_log2, access, code);
+        else if (address - host_view.copied_base < host_view.copied_bytes)
+            host_touches_own(address, 1u << size_log2, Write, code);
         return;
     }
     ThreadState* state = state_of(*current_thread);

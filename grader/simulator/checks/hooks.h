@@ -5,10 +5,12 @@
 
 namespace sim::checks {
 
-// The arena as host code must not touch it; outside any launch.
+// What host code must not touch, outside any launch.
 struct HostView {
     uintptr_t arena_base;
-    size_t arena_bytes;  // 0: no device memory yet
+    size_t arena_bytes;     // 0: no device memory yet
+    uintptr_t copied_base;  // around memory that copies have written to: streams.h knows more
+    size_t copied_bytes;    // 0: none
 };
 extern HostView host_view;
 

@@ -198,6 +198,8 @@ const char* name_of(RegionKind kind) {
             return "cudaMallocManaged";
         case RegionKind::pinned_host:
             return "cudaMallocHost";
+        case RegionKind::pageable_host:
+            return "host";
         case RegionKind::device_variable:
             return "__device__";
         case RegionKind::constant_variable:

@@ -1,6 +1,7 @@
 #include "checks/streams.h"
 
 #include "checks/counting.h"
+#include "checks/hooks.h"
 #include "checks/members.h"
 #include "checks/races.h"
 #include "runtime/streams.h"
@@ -187,6 +188,47 @@ void access(Region& region, uintptr_t address, size_t bytes, const Accessor& who
     }
 }
 
+// Memory of the host's own that copies have written to and that the host has not waited for.
+struct CopiedToHost {
+    uintptr_t base;
+    size_t bytes;
+    uint32_t serial;
+    uint16_t site;
+};
+Growable<CopiedToHost> copied_to_host;
+
+// Where the hooks look for them.
+void watch_copied() {
+    uintptr_t low = ~uintptr_t(0), high = 0;
+    for (const CopiedToHost& copied : copied_to_host) {
+        if (copied.base < low) low = copied.base;
+        if (copied.base + copied.bytes > high) high = copied.base + copied.bytes;
+    }
+    host_view.copied_base = copied_to_host.empty() ? 0 : low;
+    host_view.copied_bytes = copied_to_host.empty() ? 0 : high - low;
+}
+
+void drop_what_the_host_knows() {
+    for (size_t i = copied_to_host.size(); i-- > 0;) {
+        const PastLaunch* past = past_launch(copied_to_host[i].serial);
+        if (!past || host_knows(*past)) copied_to_host.remove_unordered(i);
+    }
+    watch_copied();
+}
+
+void check_copied(const Accessor& who, uintptr_t address, size_t bytes) {
+    for (const CopiedToHost& copied : copied_to_host) {
+        if (address >= copied.base + copied.bytes || copied.base >= address + bytes) continue;
+        if (who.knows(copied.serial)) continue;
+        Region region = {};
+        region.base = copied.base;
+        region.bytes = copied.bytes;
+        region.kind = RegionKind::pageable_host;
+        uintptr_t first = address > copied.base ? address : copied.base;
+        report(who, region, first, static_cast<unsigned>(bytes), Epoch(copied.serial, 1), copied.site, Access::write);
+    }
+}
+
 bool host_shares(const Region& region) {
     return region.kind == RegionKind::managed || region.kind == RegionKind::pinned_host;
 }
@@ -266,12 +308,29 @@ void end_ordered_launch() {
 void forget_streams() {
     forget_members();
     unmarked.clear();
+    copied_to_host.clear();
+    watch_copied();
     first_open = 0;
     work_serial = 0;
 }
 
 void work_reads(uintptr_t address, size_t bytes) { work_accesses(address, bytes, false); }
 void work_writes(uintptr_t address, size_t bytes) { work_accesses(address, bytes, true); }
+
+void work_writes_host(uintptr_t address, size_t bytes) {
+    if (!in_work) return;
+    number_work();
+    check_copied({false, true, Access::write, work.address}, address, bytes);
+    drop_what_the_host_knows();
+    copied_to_host.push({address, bytes, work_serial, site_id(work.address)});
+    watch_copied();
+}
+
+void host_touches_own(uintptr_t address, size_t bytes, bool write, const void* code) {
+    if (in_host_function) number_work();
+    check_copied({!in_host_function, write, write ? Access::write : Access::read, code}, address, bytes);
+    drop_what_the_host_knows();
+}
 
 void work_allocates(Region& region) {
     if (!in_work) return;

@@ -42,6 +42,10 @@ void work_reads(uintptr_t address, size_t bytes);
 void work_writes(uintptr_t address, size_t bytes);
 void work_allocates(Region& region);
 void work_frees(Region& region, const void* address);
+// A copy writes to memory of the host that is not pinned.
+void work_writes_host(uintptr_t address, size_t bytes);
+// Code of the host accesses such memory, where copies may be under way.
+void host_touches_own(uintptr_t address, size_t bytes, bool write, const void* code);
 // Code of the host accesses memory that kernels see as well.
 void host_touches(Region& region, uintptr_t address, size_t bytes, bool write, const void* code);
 

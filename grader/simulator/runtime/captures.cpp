@@ -181,27 +181,31 @@ cudaError_t forbids_event(const char* call, CUevent_st& event) {
     return refuse(call, cudaErrorCapturedEvent, why);
 }
 
+namespace {
+
+constexpr const char* legacy_would_wait =
+    "the legacy default stream would wait for a stream that is being captured: capture one made with "
+    "cudaStreamNonBlocking, or do this before";
+
+// A capture of a stream that the legacy default stream waits for, or null.
+Capture* of_blocking_stream() {
+    Capture* found = nullptr;
+    auto look = [](CUstream_st& stream, void* result) {
+        if (stream.capture && stream.blocking) *static_cast<Capture**>(result) = stream.capture;
+    };
+    if (active) streams::each(look, &found);
+    return found;
+}
+
+}  // namespace
+
 cudaError_t forbids_legacy(const char* call) {
-    for (Capture* capture = active; capture; capture = capture->next) {
-        bool waits = false;
-        struct Look {
-            Capture* capture;
-            bool* waits;
-        } look = {capture, &waits};
-        streams::each(
-            [](CUstream_st& stream, void* context) {
-                Look& wanted = *static_cast<Look*>(context);
-                if (stream.capture == wanted.capture && stream.blocking) *wanted.waits = true;
-            },
-            &look);
-        if (waits) {
-            return spoil(
-                call, *capture, cudaErrorStreamCaptureImplicit,
-                "the legacy default stream would wait for a stream that is being captured: capture one made with "
-                "cudaStreamNonBlocking, or do this before");
-        }
-    }
-    return cudaSuccess;
+    Capture* capture = of_blocking_stream();
+    return capture ? spoil(call, *capture, cudaErrorStreamCaptureImplicit, legacy_would_wait) : cudaSuccess;
+}
+
+cudaError_t forbids_legacy_status(const char* call) {
+    return of_blocking_stream() ? refuse(call, cudaErrorStreamCaptureImplicit, legacy_would_wait) : cudaSuccess;
 }
 
 cudaError_t forbids_external(const char* call, CUstream_st& stream) {

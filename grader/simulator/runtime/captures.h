@@ -54,6 +54,7 @@ cudaError_t forbids_device(const char* call);                         // waits f
 cudaError_t forbids_stream(const char* call, CUstream_st& stream);    // waits for the stream, or asks it
 cudaError_t forbids_event(const char* call, CUevent_st& event);       // waits for the event, or asks it
 cudaError_t forbids_legacy(const char* call);                         // uses the legacy default stream
+cudaError_t forbids_legacy_status(const char* call);                  // asks whether that is captured: spoils nothing
 cudaError_t forbids_external(const char* call, CUstream_st& stream);  // an event as a node of its own
 cudaError_t wait(CUstream_st& stream, CUevent_st& event);
 void forget(CUstream_st& stream);  // it is destroyed

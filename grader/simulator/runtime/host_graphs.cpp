@@ -124,7 +124,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
     CUstream_st* stream = streams::find(handle);
     if (!stream) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
     if (streams::is_legacy(*stream)) {
-        if (cudaError_t error = captures::forbids_legacy(call)) return error;
+        if (cudaError_t error = captures::forbids_legacy_status(call)) return error;
     }
     *status = !stream->capture           ? cudaStreamCaptureStatusNone
               : stream->capture->invalid ? cudaStreamCaptureStatusInvalidated

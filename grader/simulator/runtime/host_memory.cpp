@@ -81,11 +81,11 @@ const char* wrong_side(const void* to, const void* from, size_t bytes, cudaMemcp
     return nullptr;
 }
 
-// Which memory the host may use again when the call returns: of what it copies from device memory that is not pinned, all
-// calls; a call without Async waits, unless both sides are on the device.
+// Whether the copy is over for the host when the call returns. One without Async is, unless both sides are on the device. One
+// with it may be when host memory is not pinned, which nobody can rely on.
 bool host_waits(const Rows& rows, bool async) {
     bool from_device = is_device(rows.from, 1), to_device = is_device(rows.to, 1);
-    return async ? from_device && !to_device : !(from_device && to_device);
+    return async ? !from_device && !to_device : !(from_device && to_device);
 }
 
 cudaError_t copy(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaStream_t stream, bool async,
@@ -135,7 +135,10 @@ cudaError_t perform_copy(const Operation& operation) {
         if (wrong) return refuse(operation.call, cudaErrorInvalidValue, wrong);
         if (is_device(from, rows.width)) events::host_read(from, rows.width);
         memmove(to, from, rows.width);
-        if (is_device(to, rows.width)) events::host_write(to, rows.width);
+        if (is_device(to, rows.width))
+            events::host_write(to, rows.width);
+        else
+            events::copied_to_host(to, rows.width);
     }
     return cudaSuccess;
 }

@@ -40,6 +40,7 @@ extern "C" void memory(float* x, int* out, int n, cudaStream_t stream) {
     for (int i = 0; i < 30; ++i) picture[i / 10][i % 10] = (char)i;
     cudaMemcpy2D(rows, pitch, picture, 10, 10, 3, cudaMemcpyHostToDevice);
     cudaMemcpy2DAsync(copy, 10, rows, pitch, 10, 3, cudaMemcpyDeviceToHost, stream);
+    cudaStreamSynchronize(stream);
     out[13] = memcmp(picture, copy, sizeof copy) == 0;
     out[14] = cudaFree(rows) == cudaSuccess && cudaFree(more) == cudaSuccess && cudaGetLastError() == cudaSuccess;
     float *pinned = nullptr, *managed = nullptr;

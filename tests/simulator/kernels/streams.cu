@@ -189,6 +189,8 @@ extern "C" void capture_errors(int* out, cudaStream_t stream) {
     out[i++] = status;
     then_end(cudaEventRecord(s.event, s.main));
     s.begin();
+    then_end(cudaStreamIsCapturing(stream, &status));
+    s.begin();
     then_end(cudaMallocAsync(&memory, 4, s.main));
     out[i++] = i;
 }

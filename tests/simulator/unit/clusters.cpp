@@ -32,11 +32,15 @@ CASE(a_barrier_of_the_cluster_orders_what_comes_before_and_after) {
     x.write(grid.thread(0, 0), 0);
     x.read(grid.thread(0, 3), 1);
     x.write(grid.thread(1, 39), 2);
+    for (unsigned block = 0; block < 2; ++block)
+        for (unsigned thread = 0; thread < 40; ++thread) x.read(grid.thread(block, thread), 3);
     all_arrive(grid, 40);
     grid.wait_for_cluster(1, 33);
     x.read(grid.thread(1, 33), 0);
     x.write(grid.thread(1, 33), 1);
     x.read(grid.thread(1, 33), 2);
+    x.write(grid.thread(1, 33), 3);  // read by all of both blocks
+    CHECK_FOUND("nothing");
     grid.wait_for_cluster(0, 39);
     x.write(grid.thread(0, 39), 0);  // of the same block, but read by the other one
     CHECK_FOUND("within_cluster");
