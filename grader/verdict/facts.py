@@ -21,7 +21,7 @@ from grader.verdict import codec
 from grader.verdict.fact import Fact, Line, Text
 from grader.verdict.finding import Finding, Index
 
-SCHEMA_VERSION = "2.0"
+SCHEMA_VERSION = "2.1"
 WORDED = ("Stage", "CaseResult", "OutputResult", "Finding", "BarResult")
 """Parts that ``results.json`` shows with a ``text`` too: what reports say about them (``grader/wording/results.py``)."""
 
@@ -141,6 +141,8 @@ class KernelResources(Fact):
     threads: int | None = None
     gpu: Line = ""
     dynamic_shared_bytes: int = 0
+    stack_bytes: int = 0
+    """The stack frame of a thread, in local memory: arrays that are indexed by a variable, and what spills."""
 
 
 class BarResult(Fact):
