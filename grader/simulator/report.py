@@ -18,8 +18,9 @@ sectors                32-byte sectors that these requests touched
 ideal_sectors, ideal   sectors that they would touch if each warp's accesses lay side by side
 shared_requests        accesses of warps to shared memory
 shared_bytes           distinct bytes of those requests, summed
-shared_wavefronts      wavefronts that shared memory needed for them
-ideal_wavefronts       wavefronts that it would need without bank conflicts (also as ideal_shared_wavefronts)
+shared_wavefronts      wavefronts that shared memory needed for them; one of atomic operations serves one lane of each bank
+ideal_wavefronts       wavefronts that it would need without bank conflicts (also as ideal_shared_wavefronts); lanes with
+                       atomic operations on the same word take turns here, too
 bank_conflict_ways     of the worst source line: wavefronts for each ideal wavefront; 1 means no conflict
 constant_bytes         distinct bytes of each request to constant memory, summed
 atomics                atomic operations by threads
@@ -311,11 +312,9 @@ class _Reader:
                     line.global_read_bytes = site.bytes
             elif site.space == "shared":
                 line.shared_requests, line.shared_bytes = site.requests, site.bytes
-                # Atomics serialise in a way of their own; they are no bank conflicts.
-                if site.access != "atomic":
-                    line.shared_wavefronts = site.wavefronts
-                    line.ideal_shared_wavefronts = site.ideal_wavefronts
-                    line.worst_ways = site.worst_ways
+                line.shared_wavefronts = site.wavefronts
+                line.ideal_shared_wavefronts = site.ideal_wavefronts
+                line.worst_ways = site.worst_ways
             else:
                 line.constant_requests, line.constant_bytes = site.requests, site.bytes
             if site.access == "atomic":
