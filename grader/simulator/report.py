@@ -203,7 +203,7 @@ class Report:
         return [request for request in self.trace if request.line == line]
 
 
-# Where 16-bit numbers are turned into floats and back: compilers mix that arithmetic with the kernel's, so none counts.
+# Where 16-bit numbers are turned into floats and back: compilers mix that arithmetic with the kernel's, so only marks count.
 _EMULATION = ("small_float.h", "half_functions.h", "cuda_fp16.h", "cuda_bf16.h")
 
 
@@ -275,7 +275,7 @@ class _Reader:
         for start, _, executions, warp_executions, possible in executed:
             on_lines = {places[start]}
             for operation in blocks.get(start, ()):
-                if operation.address + 1 in emulated:
+                if not operation.marked and operation.address + 1 in emulated:
                     continue
                 place = places[operation.address + 1]
                 on_lines.add(place)
