@@ -77,13 +77,15 @@ struct Call {
 
 using Thunk = int (*)(void** arguments);
 
+// The stream that launchers are given; null is the default stream.
+inline void* given_stream = nullptr;
+
 // The pointers that a launcher's thunk wants: one to each argument's value.
 inline void fill_pointers(ArgumentSet& set, void** pointers) {
-    static void* null_stream = nullptr;
     for (int i = 0; i < set.count; ++i) {
         Argument& argument = set.arguments[i];
         if (argument.kind == ArgumentKind::stream) {
-            pointers[i] = &null_stream;
+            pointers[i] = &given_stream;
         } else if (argument.kind == ArgumentKind::value) {
             pointers[i] = argument.value;
         } else {

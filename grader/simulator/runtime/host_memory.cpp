@@ -7,6 +7,7 @@
 
 #include "arena.h"
 #include "cuda_runtime_api.h"
+#include "given_stream.h"
 #include "output.h"
 #include "refuse.h"
 #include "thread.h"
@@ -183,7 +184,8 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
     return copy("cudaMemcpy", to, from, bytes, kind);
 }
 
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+    check_stream("cudaMemcpyAsync", stream, __builtin_return_address(0));
     return copy("cudaMemcpyAsync", to, from, bytes, kind);
 }
 
@@ -201,13 +203,15 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
 }
 
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                              size_t height, cudaMemcpyKind kind, cudaStream_t) {
+                              size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+    check_stream("cudaMemcpy2DAsync", stream, __builtin_return_address(0));
     return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
 }
 
 cudaError_t cudaMemset(void* pointer, int value, size_t bytes) { return fill("cudaMemset", pointer, value, bytes); }
 
-cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t) {
+cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream) {
+    check_stream("cudaMemsetAsync", stream, __builtin_return_address(0));
     return fill("cudaMemsetAsync", pointer, value, bytes);
 }
 
@@ -220,7 +224,9 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, s
     return cudaSuccess;
 }
 
-cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t) {
+cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream) {
+    check_stream("cudaMemset2DAsync", stream, __builtin_return_address(0));
     return cudaMemset2D(pointer, pitch, value, width, height);
 }
 
