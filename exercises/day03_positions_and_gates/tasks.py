@@ -173,6 +173,11 @@ rope = Exercise(
     bars=[
         Bar("global_bytes / minimum", at_most=1.05, look="read x once: a thread that has a pair has both its channels"),
         Bar("sectors / ideal", at_most=1.05),
+        Bar(
+            "special_functions / (tokens * rotary_dim / 2)",
+            at_most=12,
+            look="the angle of a pair is the same in every head: make its sine and cosine once for each token, not for each head",
+        ),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),
     ],

@@ -26,9 +26,10 @@ from grader.jail.running import Jail
 from grader.judge.builds import Builder, Built, add_answer
 from grader.judge.cases import CasePool, Run, plan
 from grader.judge.correct import judge_correct
-from grader.judge.efficient import judge_efficient
+from grader.judge.efficient import judge_efficient, needs
 from grader.judge.events import CheckEvent
 from grader.judge.nvcc import Answer, launches_of
+from grader.judge.operations import TOTALS as OPERATIONS
 from grader.judge.operations import Operations
 from grader.judge.safe import judge_safe
 from grader.judge.simulated import attach_findings
@@ -78,7 +79,8 @@ def run_check(
     verdict.stages.append(stage)
     report(CheckEvent("builds", "finished", status=stage.status))
     if built is not None:
-        operations = Operations(path, builder.run_compiler()) if details and device == "cpu" else None
+        counting = device == "cpu" and (details or needs(task, OPERATIONS))
+        operations = Operations(path, builder.run_compiler()) if counting else None
         check = _Check(task, path, built, device, verdict.seed, wanted, report, held.jail, operations, builder.nvcc)
         later = check.run() if set(wanted) != {"builds"} else []
         if builder.nvcc is not None:
@@ -146,9 +148,12 @@ class _Check:
                 self.report(CheckEvent("safe", "finished", status=safe.status))
             if counted and correct.passed and safe.passed:
                 resources = self.nvcc.result().resources(launches_of(self.reports)) if self.nvcc is not None else []
+                if self.operations is not None:
+                    runs = counted if needs(self.task, OPERATIONS) else counted[:1]
+                    self.operations.count(self.task, runs, self._child)
                 efficient = judge_efficient(self.task, counted, resources)
                 if self.operations is not None:
-                    self.operations.add_to(efficient, self.task, counted[0], self._child)
+                    self.operations.add_to(efficient, counted[0])
                 stages.append(efficient)
                 self.report(CheckEvent("efficient", "finished", status=efficient.status))
         elif "fast" in self.stages and correct.passed:

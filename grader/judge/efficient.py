@@ -10,6 +10,8 @@ A bar is an expression over these names. All are numbers of one call of the laun
     requests, bank_conflict_ways, launches, scratch_bytes, shared_bytes, atomics, barriers, blocks
     registers, spill_bytes, stack_bytes    the most of any kernel in the file, by nvcc; a bar on these is judged only where
                            nvcc looked at the file
+    flops, special_functions, active_lanes    of a second run, built to count them (grader/judge/operations.py): an
+                           exercise with a bar on these takes a second longer
 
 with ``+ - * / // % ** < > ==``, ``min``, ``max`` and parentheses. Where a case has several dtypes each must meet the bars.
 """
@@ -18,13 +20,14 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import structs
 
 from grader.course.task import Bar, Exercise
 from grader.errors import GraderError
 from grader.judge.cases import Run
+from grader.judge.operations import TOTALS as OPERATIONS
 from grader.judge.plausible import too_little
 from grader.source.dtypes import ITEM_BYTES
 from grader.verdict import FAILED, PASSED, BarResult, KernelResources, Stage
@@ -45,6 +48,8 @@ def judge_efficient(exercise: Exercise, runs: Sequence[Run], resources: Sequence
     for run in runs:
         report = run.simulated
         totals = report.totals if report is not None else {}
+        if needs(exercise, OPERATIONS) and report is not None and "flops" not in totals:
+            bars = [bar for bar in bars if not names_in(bar) & set(OPERATIONS)]
         if not run.result.passed:
             return Stage("efficient", FAILED, cases=[run.result])
         doubt = too_little(exercise, report, run.minimum_bytes)
@@ -65,6 +70,11 @@ def judge_efficient(exercise: Exercise, runs: Sequence[Run], resources: Sequence
             stage.lines = report.source_lines if report is not None else []
     stage.status = PASSED if all(bar.passed for bar in stage.bars) else FAILED
     return stage
+
+
+def needs(exercise: Exercise, names: Collection[str]) -> bool:
+    """Whether a bar of an exercise names one of these."""
+    return any(names_in(bar) & set(names) for bar in exercise.bars)
 
 
 def names_in(bar: Bar) -> set[str]:

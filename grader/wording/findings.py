@@ -148,7 +148,9 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
     "mbarrier_not_initialised": lambda f: "an mbarrier is used that nobody has initialised",
     "copy_at_exit": lambda f: "the block ends while a bulk copy is under way, for which nobody has waited",
     "event_not_recorded": lambda f: f"{f.detail} waits for an event that has not been recorded: it waits for nothing",
-    "default_stream": lambda f: f"{f.detail} is put on the default stream, and not on the stream that the launcher was given",
+    "default_stream": lambda f: (
+        f"{f.detail} is put on the default stream, and not on the stream that the launcher was given"
+    ),
     "instruction_misused": lambda f: f.detail or "an instruction is used in a way that has no meaning",
     "barrier_sites_differ": _barrier_sites_differ,
     "barrier_after_exit": lambda f: (

@@ -41,7 +41,8 @@ void run_grid(const LaunchConfig& config, const char* name, const LaunchBody& bo
 
 // Inlined, so that the place of a launch is the learner's line.
 template <typename Kernel, typename... Arguments>
-__attribute__((always_inline)) inline void launch(const LaunchConfig& config, const char* name, Kernel kernel, Arguments... arguments) {
+__attribute__((always_inline)) inline void launch(const LaunchConfig& config, const char* name, Kernel kernel,
+                                                  Arguments... arguments) {
     // Not instrumented: passing the arguments is no memory access of the kernel.
     auto thread = [=]() __attribute__((no_sanitize("thread"))) { kernel(arguments...); };
     using Thread = decltype(thread);
