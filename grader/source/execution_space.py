@@ -2,8 +2,9 @@
 
 On the simulator every function is a function of the CPU, so the C++ compiler has no objection to a helper without
 ``__device__``; nvcc has. The rules are those of the CUDA programming guide (Function Execution Space Specifiers, and
-the restrictions of C++ in device code), read from tokens: a name is looked up by its spelling alone, so nothing is said
-where any function of that name may be called, or where the name may be a variable, a parameter or a macro.
+the restrictions of C++ in device code), read from tokens after the file's own macros: a name is looked up by its spelling
+alone, so nothing is said where any function of that name may be called, or where the name may be a variable, a parameter
+or a macro that cannot be put in (``macros.py``).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from grader.source.declarations import strip_attributes
 from grader.source.functions import Function, HostVariables, Space, after, branches_are_whole, collect, index_of
 from grader.source.launch_syntax import is_triple
+from grader.source.macros import expanded
 from grader.source.rewrite_error import error_at
 from grader.source.tokens import Source, Token
 
@@ -69,7 +71,7 @@ def check_execution_spaces(source: Source) -> None:
         return
     functions: list[Function] = []
     variables: HostVariables = set()
-    collect(source.tokens, functions, variables)
+    collect(expanded(source), functions, variables)
     for macro in source.macros:  # whole functions; what else a macro holds may stand anywhere
         held: list[Function] = []
         collect(macro.body, held, set())
