@@ -25,13 +25,18 @@ def pages_of(dims):
     return dims.get("pages", dims["batch"] * dims["max_pages"] + 3)
 
 
+def first_page_of(dims):
+    """The number of the first page that exists: of the largest caches only the last pages do."""
+    return dims.get("first_page", 0)
+
+
 # ---------------------------------------------------------------------------------------------------------------- inputs
 
 
 def tables(shape, dims, generator, inputs):
     """Every sequence's pages, scattered; where it needs none, numbers that are no page."""
     batch, max_pages = shape
-    pages = torch.randperm(pages_of(dims), generator=generator)[: batch * max_pages].view(shape)
+    pages = torch.randperm(pages_of(dims), generator=generator)[: batch * max_pages].view(shape) + first_page_of(dims)
     needed = -(-inputs["lengths"] // dims["page_size"])
     return pages.masked_fill(torch.arange(max_pages) >= needed[:, None], -1)
 
@@ -56,7 +61,7 @@ def paged(values):
 
     def draw(shape, dims, generator, inputs):
         cache = values(shape, dims, generator)
-        page_size, block_tables = shape[2], inputs["block_tables"].long()
+        page_size, block_tables = shape[2], inputs["block_tables"].long() - first_page_of(dims)
         keys = torch.arange(block_tables.shape[1] * page_size)
         slots = block_tables[:, keys // page_size] * page_size + keys % page_size
         used = torch.zeros(shape[0] * page_size, dtype=torch.bool)
@@ -140,18 +145,20 @@ def attention(q, k, v, scale, hidden=None):
     return torch.nan_to_num(torch.softmax(scores, dim=-1), nan=0.0) @ v
 
 
-def paged_decode(q, k_cache, v_cache, block_tables, lengths, scale):
+def paged_decode(q, k_cache, v_cache, block_tables, lengths, scale, first_page):
     """One query per sequence against its pages."""
     out = torch.zeros_like(q)
+    block_tables = block_tables - first_page
     for b, length in enumerate(lengths.tolist()):
         k, v = (gathered(cache, block_tables[b], length) for cache in (k_cache, v_cache))
         out[b] = attention(q[b, :, None], k, v, scale)[:, 0]
     return out
 
 
-def paged_queries(q, k_cache, v_cache, block_tables, lengths, query_starts, scale):
+def paged_queries(q, k_cache, v_cache, block_tables, lengths, query_starts, scale, first_page):
     """The new queries of every sequence against its pages; the last query sees all keys."""
     out = torch.zeros_like(q)
+    block_tables = block_tables - first_page
     bounds = query_starts.tolist()
     for b, length in enumerate(lengths.tolist()):
         first, end = bounds[b], bounds[b + 1]
@@ -272,7 +279,9 @@ PAGED = {
     "k_cache": Input("pages kv_heads page_size head_dim", paged(normal())),
     "v_cache": Input("pages kv_heads page_size head_dim", paged(normal(channel_offset=1.0, mean=0.5))),
 }
-DERIVED = {"scale": scale_of, "heads": heads_of, "pages": pages_of}
+DERIVED = {"scale": scale_of, "heads": heads_of, "pages": pages_of, "first_page": first_page_of}
+BEFORE = {name: "first_page * kv_heads * page_size * head_dim" for name in ("k_cache", "v_cache")}
+"""What comes before the first page that exists."""
 FULL = {"lengths": full}
 RAGGED = {"lengths": ragged}
 
@@ -316,6 +325,12 @@ def decode_cases(**more):
             "unused entries of the table",
             inputs={**RAGGED, "block_tables": tables_far_away},
             **decoding(3, 4, 2, 9, **more),
+        ),
+        Case(
+            "pages beyond 2^32 elements, in 16-byte pieces too",
+            inputs=RAGGED,
+            before=BEFORE,
+            **decoding(2, 4, 2, 3, first_page=1 << 27, **more),
         ),
         Case("pages of 8", dtypes=["bf16"], inputs=RAGGED, **decoding(2, 4, 1, 21, 8, **more)),
         Case("pages of 64", dtypes=["f16"], inputs=RAGGED, **decoding(2, 4, 1, 3, 64, **more)),
