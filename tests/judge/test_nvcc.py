@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -126,7 +127,20 @@ def test_a_machine_at_fault_fails_nobody(
     assert verdict.passed and "nvcc did not look at it: " in seen(verdict)
 
 
-def test_bars_of_nvcc_are_judged_where_it_looked() -> None:
+@needs_nvcc
+def test_an_array_that_leaves_the_registers_misses_the_bar(tmp_path: Path, asked: None) -> None:
+    entry = find("day04_linear/linear_register_tiled")
+    file = tmp_path / entry.solution.name
+    file.write_text(re.sub(r"#pragma unroll$", "#pragma unroll 1", entry.solution.read_text(), flags=re.MULTILINE))
+    verdict = check(entry, file, seed=SEED)
+    efficient = verdict.stage("efficient")
+    assert efficient and efficient.status == FAILED, seen(verdict)
+    missed = [bar.expression for bar in efficient.bars if not bar.passed]
+    assert missed == ["stack_bytes"] and "#pragma unroll the loops over it" in seen(verdict)
+    assert check(entry, entry.solution, seed=SEED).passed
+
+
+def test_bars_of_nvcc_are_left_out_where_it_did_not_look() -> None:
     task = find("day01_residual_add/strided_add").load()
     task.bars = [Bar("stack_bytes", at_most=0)]
     without = judge_efficient(task, [])
