@@ -30,6 +30,10 @@ def first_page_of(dims):
     return dims.get("first_page", 0)
 
 
+BEFORE = {name: "first_page * kv_heads * page_size * head_dim" for name in ("k_cache", "v_cache")}
+"""What comes before the first page that exists."""
+
+
 # ---------------------------------------------------------------------------------------------------------------- inputs
 
 
@@ -114,7 +118,9 @@ def fewer_keys_than_queries(shape, dims, inputs):
 
 def slots_of(shape, dims, generator):
     """Distinct slots, about a tenth of them -1: padding."""
-    slots = torch.randperm(dims["pages"] * dims["page_size"], generator=generator)[: shape[0]]
+    first = first_page_of(dims)
+    slots = torch.randperm((dims["pages"] - first) * dims["page_size"], generator=generator)[: shape[0]]
+    slots += first * dims["page_size"]
     padding = torch.rand(shape, generator=generator) < 0.1
     return slots.masked_fill(padding, -1)
 
@@ -168,11 +174,11 @@ def paged_queries(q, k_cache, v_cache, block_tables, lengths, query_starts, scal
     return out
 
 
-def appended(k, v, slots, k_cache, v_cache):
+def appended(k, v, slots, k_cache, v_cache, first_page):
     """Both caches with the new rows in their slots."""
     k_cache, v_cache = k_cache.clone(), v_cache.clone()
     page_size = k_cache.shape[2]
-    for token, slot in enumerate(slots.tolist()):
+    for token, slot in enumerate((slots - first_page * page_size).tolist()):
         if 0 <= slot < k_cache.shape[0] * page_size:
             k_cache[slot // page_size, :, slot % page_size] = k[token]
             v_cache[slot // page_size, :, slot % page_size] = v[token]
@@ -226,9 +232,12 @@ cache may have more than 2^31 elements. With no tokens there is nothing to do.""
         "slots": Input("tokens", slots_of, dtype="i64"),
     },
     outputs={
-        "k_cache": Output("pages kv_heads page_size head_dim", inout=True),
-        "v_cache": Output("pages kv_heads page_size head_dim", inout=True, start=normal(channel_offset=1.0)),
+        "k_cache": Output("(pages - first_page) kv_heads page_size head_dim", inout=True),
+        "v_cache": Output(
+            "(pages - first_page) kv_heads page_size head_dim", inout=True, start=normal(channel_offset=1.0)
+        ),
     },
+    scalars={"first_page": first_page_of},
     reference=appended,
     tolerance={"f32": 1e-7, "f16": 1e-7, "bf16": 1e-7},
     cases=[
@@ -239,6 +248,12 @@ cache may have more than 2^31 elements. With no tokens there is nothing to do.""
         Case("pages of 8", dtypes=["bf16"], **appending(21, 3, 32, 5, 8)),
         Case("pages of 64, head_dim 80", dtypes=["f16"], **appending(67, 1, 80, 2, 64)),
         Case("head_dim 96", dtypes=["f32"], **appending(13, 5, 96, 2, 16)),
+        Case(
+            "pages beyond 2^32 elements, in 16-byte pieces too",
+            before=BEFORE,
+            first_page=1 << 27,
+            **appending(9, pages=(1 << 27) + 3),
+        ),
         Case("many heads", dtypes=["bf16"], **appending(3, 37, 128, 2, 8)),
         Case(
             "random sizes",
@@ -280,8 +295,6 @@ PAGED = {
     "v_cache": Input("pages kv_heads page_size head_dim", paged(normal(channel_offset=1.0, mean=0.5))),
 }
 DERIVED = {"scale": scale_of, "heads": heads_of, "pages": pages_of, "first_page": first_page_of}
-BEFORE = {name: "first_page * kv_heads * page_size * head_dim" for name in ("k_cache", "v_cache")}
-"""What comes before the first page that exists."""
 FULL = {"lengths": full}
 RAGGED = {"lengths": ragged}
 

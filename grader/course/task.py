@@ -80,7 +80,7 @@ class Case:
     inputs: dict[str, Callable[..., Any]]
     offsets: dict[str, int]
     before: dict[str, str]
-    """For inputs of which only the end exists: how many elements come before it, over the sizes of the case. The kernel gets
+    """For tensors of which only the end exists: how many elements come before it, over the sizes of the case. The kernel gets
     a pointer to where the first of these would be, so its indices may be larger than any memory."""
 
     def __init__(

@@ -150,7 +150,8 @@ def places(call: Call) -> tuple[dict[str, Place], int, dict[str, Place], int]:
         size = math.prod(shape) * ITEM_BYTES[dtype]
         start = _align(end + GUARD_BYTES)
         shift = call.case.offsets.get(name, 0) * ITEM_BYTES[dtype]
-        outputs[name] = Place(name, dtype, shape, start, size, shift)
+        before = call.before.get(name, 0) * ITEM_BYTES[dtype]
+        outputs[name] = Place(name, dtype, shape, start, size, shift, before)
         end = start + size + GUARD_BYTES
     return inputs, input_bytes, outputs, end
 
