@@ -21,6 +21,9 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).pare
 if not os.access(os.path.expanduser("~"), os.W_OK):
     os.environ["HOME"] = tempfile.mkdtemp(prefix="home-")
 
+# Six hundred kernels that nvcc would look at, too, cost minutes and tell nothing new: tests/judge/test_nvcc.py asks it.
+os.environ.setdefault("GRADER_CHECK_NVCC", "off")
+
 # Hypothesis draws by its own seed: fixed like ours, and nothing is kept from one run to the next.
 settings.register_profile("course", derandomize=SEED == FIXED, database=None, deadline=None)
 settings.load_profile("course")

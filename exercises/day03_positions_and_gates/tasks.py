@@ -8,8 +8,9 @@ from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, betwee
 # embedding
 
 
-def gather_rows(table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """``table[ids]``, with a row of zeros for each id outside the table."""
+def gather_rows(table: torch.Tensor, ids: torch.Tensor, first_row: int) -> torch.Tensor:
+    """``table[ids]``, with a row of zeros for each id outside the table, whose rows are ``first_row`` and up."""
+    ids = torch.where(ids >= 0, ids - first_row, ids)
     known = (ids >= 0) & (ids < table.shape[0])
     rows = table[ids.clamp(0, max(table.shape[0] - 1, 0))]
     return torch.where(known[:, None], rows, torch.zeros_like(rows))
@@ -38,10 +39,11 @@ embedding = Exercise(
                                         long long tokens, long long vocabulary, int hidden, cudaStream_t stream)""",
     dtypes=("f32", "f16", "bf16"),
     inputs={
-        "table": Input("vocabulary hidden", normal(channel_offset=1.0)),
+        "table": Input("(vocabulary - first_row) hidden", normal(channel_offset=1.0)),
         "ids": Input("tokens", integers(0, "vocabulary"), dtype="i64"),
     },
     outputs={"out": Output("tokens hidden")},
+    scalars={"first_row": lambda d: d.get("first_row", 0)},  # that exists: of the largest table only the end does
     reference=gather_rows,
     tolerance={"f32": 1e-7, "f16": 1e-7, "bf16": 1e-7},
     cases=[
@@ -55,6 +57,15 @@ embedding = Exercise(
         Case("every token the same", tokens=20, vocabulary=9, hidden=64, inputs={"ids": constant(8)}),
         Case("table not aligned to 16 bytes", tokens=9, vocabulary=17, hidden=72, offsets={"table": 1}),
         Case("out not aligned to 16 bytes", tokens=9, vocabulary=17, hidden=72, offsets={"out": 1}),
+        Case(
+            "rows beyond 2^32 elements, in 16-byte pieces too",
+            tokens=5,
+            vocabulary=(1 << 27) + 3,
+            first_row=1 << 27,
+            hidden=264,
+            inputs={"ids": integers("first_row", "vocabulary")},
+            before={"table": "first_row * hidden"},
+        ),
         Case("no tokens", tokens=0, vocabulary=4, hidden=8),
         Case("random sizes", tokens=between(1, 90), vocabulary=between(2, 300), hidden=between(1, 200)),
     ],
@@ -173,6 +184,11 @@ rope = Exercise(
     bars=[
         Bar("global_bytes / minimum", at_most=1.05, look="read x once: a thread that has a pair has both its channels"),
         Bar("sectors / ideal", at_most=1.05),
+        Bar(
+            "special_functions / (tokens * rotary_dim / 2)",
+            at_most=12,
+            look="the angle of a pair is the same in every head: make its sine and cosine once for each token, not for each head",
+        ),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),
     ],

@@ -131,6 +131,11 @@ linear_register_tiled = Exercise(
             look="wavefronts of shared memory for each multiply-add of a warp: two loads for one product gives 2",
         ),
         Bar("global_bytes / minimum", at_most=3.2, look="a tile of 64 x 64 outputs or more"),
+        Bar(
+            "stack_bytes",
+            at_most=0,
+            look="an array lies in registers if each of its indices is known to the compiler: #pragma unroll the loops over it",
+        ),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],

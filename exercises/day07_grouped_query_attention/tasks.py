@@ -270,6 +270,11 @@ f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all tensors
     bars=[
         Bar("global_bytes / minimum", at_most=1.15, look="Is each key fetched once for all query heads of its group?"),
         Bar("sectors / ideal", at_most=1.1, look="Do the lanes of a warp read whole rows of k and v?"),
+        Bar(
+            "requests / (global_bytes / 512)",
+            at_most=3,
+            look="Let a lane load 16 bytes of a key or a value, not one element: a warp's request then moves 512 bytes.",
+        ),
         Bar("launches", at_most=2, look="One kernel for the parts, one that combines them."),
         Bar("blocks", at_least=8, look="Too few blocks: split the keys, or most of a GPU stands still."),
         Bar("scratch_bytes", at_most=0, look="The caller gives the working memory."),

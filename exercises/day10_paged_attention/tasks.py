@@ -25,13 +25,22 @@ def pages_of(dims):
     return dims.get("pages", dims["batch"] * dims["max_pages"] + 3)
 
 
+def first_page_of(dims):
+    """The number of the first page that exists: of the largest caches only the last pages do."""
+    return dims.get("first_page", 0)
+
+
+BEFORE = {name: "first_page * kv_heads * page_size * head_dim" for name in ("k_cache", "v_cache")}
+"""What comes before the first page that exists."""
+
+
 # ---------------------------------------------------------------------------------------------------------------- inputs
 
 
 def tables(shape, dims, generator, inputs):
     """Every sequence's pages, scattered; where it needs none, numbers that are no page."""
     batch, max_pages = shape
-    pages = torch.randperm(pages_of(dims), generator=generator)[: batch * max_pages].view(shape)
+    pages = torch.randperm(pages_of(dims), generator=generator)[: batch * max_pages].view(shape) + first_page_of(dims)
     needed = -(-inputs["lengths"] // dims["page_size"])
     return pages.masked_fill(torch.arange(max_pages) >= needed[:, None], -1)
 
@@ -56,7 +65,7 @@ def paged(values):
 
     def draw(shape, dims, generator, inputs):
         cache = values(shape, dims, generator)
-        page_size, block_tables = shape[2], inputs["block_tables"].long()
+        page_size, block_tables = shape[2], inputs["block_tables"].long() - first_page_of(dims)
         keys = torch.arange(block_tables.shape[1] * page_size)
         slots = block_tables[:, keys // page_size] * page_size + keys % page_size
         used = torch.zeros(shape[0] * page_size, dtype=torch.bool)
@@ -109,7 +118,9 @@ def fewer_keys_than_queries(shape, dims, inputs):
 
 def slots_of(shape, dims, generator):
     """Distinct slots, about a tenth of them -1: padding."""
-    slots = torch.randperm(dims["pages"] * dims["page_size"], generator=generator)[: shape[0]]
+    first = first_page_of(dims)
+    slots = torch.randperm((dims["pages"] - first) * dims["page_size"], generator=generator)[: shape[0]]
+    slots += first * dims["page_size"]
     padding = torch.rand(shape, generator=generator) < 0.1
     return slots.masked_fill(padding, -1)
 
@@ -140,18 +151,20 @@ def attention(q, k, v, scale, hidden=None):
     return torch.nan_to_num(torch.softmax(scores, dim=-1), nan=0.0) @ v
 
 
-def paged_decode(q, k_cache, v_cache, block_tables, lengths, scale):
+def paged_decode(q, k_cache, v_cache, block_tables, lengths, scale, first_page):
     """One query per sequence against its pages."""
     out = torch.zeros_like(q)
+    block_tables = block_tables - first_page
     for b, length in enumerate(lengths.tolist()):
         k, v = (gathered(cache, block_tables[b], length) for cache in (k_cache, v_cache))
         out[b] = attention(q[b, :, None], k, v, scale)[:, 0]
     return out
 
 
-def paged_queries(q, k_cache, v_cache, block_tables, lengths, query_starts, scale):
+def paged_queries(q, k_cache, v_cache, block_tables, lengths, query_starts, scale, first_page):
     """The new queries of every sequence against its pages; the last query sees all keys."""
     out = torch.zeros_like(q)
+    block_tables = block_tables - first_page
     bounds = query_starts.tolist()
     for b, length in enumerate(lengths.tolist()):
         first, end = bounds[b], bounds[b + 1]
@@ -161,11 +174,11 @@ def paged_queries(q, k_cache, v_cache, block_tables, lengths, query_starts, scal
     return out
 
 
-def appended(k, v, slots, k_cache, v_cache):
+def appended(k, v, slots, k_cache, v_cache, first_page):
     """Both caches with the new rows in their slots."""
     k_cache, v_cache = k_cache.clone(), v_cache.clone()
     page_size = k_cache.shape[2]
-    for token, slot in enumerate(slots.tolist()):
+    for token, slot in enumerate((slots - first_page * page_size).tolist()):
         if 0 <= slot < k_cache.shape[0] * page_size:
             k_cache[slot // page_size, :, slot % page_size] = k[token]
             v_cache[slot // page_size, :, slot % page_size] = v[token]
@@ -219,9 +232,12 @@ cache may have more than 2^31 elements. With no tokens there is nothing to do.""
         "slots": Input("tokens", slots_of, dtype="i64"),
     },
     outputs={
-        "k_cache": Output("pages kv_heads page_size head_dim", inout=True),
-        "v_cache": Output("pages kv_heads page_size head_dim", inout=True, start=normal(channel_offset=1.0)),
+        "k_cache": Output("(pages - first_page) kv_heads page_size head_dim", inout=True),
+        "v_cache": Output(
+            "(pages - first_page) kv_heads page_size head_dim", inout=True, start=normal(channel_offset=1.0)
+        ),
     },
+    scalars={"first_page": first_page_of},
     reference=appended,
     tolerance={"f32": 1e-7, "f16": 1e-7, "bf16": 1e-7},
     cases=[
@@ -232,6 +248,12 @@ cache may have more than 2^31 elements. With no tokens there is nothing to do.""
         Case("pages of 8", dtypes=["bf16"], **appending(21, 3, 32, 5, 8)),
         Case("pages of 64, head_dim 80", dtypes=["f16"], **appending(67, 1, 80, 2, 64)),
         Case("head_dim 96", dtypes=["f32"], **appending(13, 5, 96, 2, 16)),
+        Case(
+            "pages beyond 2^32 elements, in 16-byte pieces too",
+            before=BEFORE,
+            first_page=1 << 27,
+            **appending(9, pages=(1 << 27) + 3),
+        ),
         Case("many heads", dtypes=["bf16"], **appending(3, 37, 128, 2, 8)),
         Case(
             "random sizes",
@@ -272,7 +294,7 @@ PAGED = {
     "k_cache": Input("pages kv_heads page_size head_dim", paged(normal())),
     "v_cache": Input("pages kv_heads page_size head_dim", paged(normal(channel_offset=1.0, mean=0.5))),
 }
-DERIVED = {"scale": scale_of, "heads": heads_of, "pages": pages_of}
+DERIVED = {"scale": scale_of, "heads": heads_of, "pages": pages_of, "first_page": first_page_of}
 FULL = {"lengths": full}
 RAGGED = {"lengths": ragged}
 
@@ -316,6 +338,12 @@ def decode_cases(**more):
             "unused entries of the table",
             inputs={**RAGGED, "block_tables": tables_far_away},
             **decoding(3, 4, 2, 9, **more),
+        ),
+        Case(
+            "pages beyond 2^32 elements, in 16-byte pieces too",
+            inputs=RAGGED,
+            before=BEFORE,
+            **decoding(2, 4, 2, 3, first_page=1 << 27, **more),
         ),
         Case("pages of 8", dtypes=["bf16"], inputs=RAGGED, **decoding(2, 4, 1, 21, 8, **more)),
         Case("pages of 64", dtypes=["f16"], inputs=RAGGED, **decoding(2, 4, 1, 3, 64, **more)),
@@ -382,6 +410,11 @@ tensors are 16-byte aligned; the cache may have more than 2^31 elements. A seque
     bars=[
         Bar("global_bytes / minimum", at_most=1.15, look="Is each key fetched once for all query heads of its group?"),
         Bar("sectors / ideal", at_most=1.1, look="Do the lanes of a warp read whole rows of k and v?"),
+        Bar(
+            "requests / (global_bytes / 512)",
+            at_most=3,
+            look="Let a lane load 16 bytes of a key or a value, not one element: a warp's request then moves 512 bytes.",
+        ),
         Bar("launches", at_most=1, look="One kernel: the pages need not be gathered first."),
         Bar("scratch_bytes", at_most=0, look="The pages need not be gathered first."),
     ],
@@ -427,6 +460,11 @@ tensors are 16-byte aligned; the cache may have more than 2^31 elements. A seque
     bars=[
         Bar("global_bytes / minimum", at_most=1.15, look="Is each key fetched once for all query heads of its group?"),
         Bar("sectors / ideal", at_most=1.1, look="Do the lanes of a warp read whole rows of k and v?"),
+        Bar(
+            "requests / (global_bytes / 512)",
+            at_most=3,
+            look="Let a lane load 16 bytes of a key or a value, not one element: a warp's request then moves 512 bytes.",
+        ),
         Bar("launches", at_most=2, look="One kernel for the parts, one that combines them."),
         Bar("blocks", at_least=8, look="Too few blocks: split the keys, or most of a GPU stands still."),
         Bar("scratch_bytes", at_most=0, look="The caller gives the working memory."),

@@ -85,8 +85,9 @@ _CLANG_CHECKED = (
 )
 _PLAIN = ("-O2",)
 # A call at the start of each piece of straight-line code: what grader/simulator/disassembly.py counts from.
-_GCC_COUNTED = ("-fsanitize-coverage=trace-pc",)
-_CLANG_COUNTED = ("-fsanitize-coverage=trace-pc,bb,no-prune",)
+_COUNTED = ("-DSIM_COUNT_OPERATIONS",)
+_GCC_COUNTED = (*_COUNTED, "-fsanitize-coverage=trace-pc")
+_CLANG_COUNTED = (*_COUNTED, "-fsanitize-coverage=trace-pc,bb,no-prune")
 
 
 @dataclass(frozen=True)

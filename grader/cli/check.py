@@ -94,7 +94,7 @@ def grade(
 ) -> Verdict:
     """Run the check, and show what it is doing while a person waits.
 
-    ``details``: also what nvcc says of registers and occupancy, where it is installed, and the operations of each line.
+    ``details``: also the operations of each line.
     """
     from grader.judge import check
 

@@ -152,7 +152,7 @@ def _builds_something(command: list[str]) -> str:
 
 
 def nvcc_compiler() -> Examined:
-    """nvcc: needed for a real GPU, and for the registers and the occupancy that *builds* shows."""
+    """nvcc: needed for a real GPU, and for its errors, the registers and the occupancy that *builds* shows."""
     from grader.toolchain.compilers import find_nvcc
 
     advice = (

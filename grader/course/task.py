@@ -80,6 +80,9 @@ class Case:
     dtypes: tuple[str, ...] | None
     inputs: dict[str, Callable[..., Any]]
     offsets: dict[str, int]
+    before: dict[str, str]
+    """For tensors of which only the end exists: how many elements come before it, over the sizes of the case. The kernel gets
+    a pointer to where the first of these would be, so its indices may be larger than any memory."""
 
     def __init__(
         self,
@@ -88,6 +91,7 @@ class Case:
         dtypes: Sequence[str] | None = None,
         inputs: Mapping[str, Callable[..., Any]] | None = None,
         offsets: Mapping[str, int] | None = None,
+        before: Mapping[str, str] | None = None,
         **dims: Any,
     ) -> None:
         object.__setattr__(self, "name", name)
@@ -95,6 +99,7 @@ class Case:
         object.__setattr__(self, "dtypes", tuple(dtypes) if dtypes is not None else None)
         object.__setattr__(self, "inputs", dict(inputs or {}))
         object.__setattr__(self, "offsets", dict(offsets or {}))
+        object.__setattr__(self, "before", dict(before or {}))
 
 
 class Bench(Case):
@@ -147,6 +152,8 @@ class Call:
     tensor_dtypes: dict[str, str]
     scratch: frozenset[str] = frozenset()
     """Outputs that are working memory: they need not be written."""
+    before: dict[str, int] = field(default_factory=dict)
+    """``Case.before``, worked out."""
 
 
 @dataclass
@@ -301,6 +308,7 @@ class Exercise:
             output_dtypes={name: spec.dtype or dtype for name, spec in self.outputs.items()},
             tensor_dtypes=dtypes,
             scratch=frozenset(name for name, spec in self.outputs.items() if spec.scratch),
+            before={name: int(evaluate(text, values)) for name, text in case.before.items()},
         )
 
     def expected(self, call: Call) -> dict[str, Any]:

@@ -118,8 +118,8 @@ def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any
     temporary.chmod(0o777)
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TMPDIR": str(temporary), **ENGLISH}
     program = str(reachable(build_compile()))
-    # The limit on processes counts all of a user: only for one that has no others.
-    limits = _limits(scratch, PROCESSES if os.geteuid() == 0 else 0)
+    # The limit on processes counts all of a user, those of other jails too: only for one that has no others.
+    limits = _limits(scratch, 8 * PROCESSES if os.geteuid() == 0 else 0)
     return [program, *limits, *visible, "--", *words], {"env": environment, "cwd": "/", **as_nobody()}
 
 

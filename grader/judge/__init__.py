@@ -33,7 +33,7 @@ def check(
     ``exercise``: an ``Entry``, its name, or a whole ``Exercise``. ``file``: the kernel; by default the learner's own.
     ``device``: "cpu" is the simulator, "cuda" a real GPU. ``seed``: of all random inputs; None draws one. ``stages``:
     which to run, by default all that the device has. ``on_progress`` is called from other threads too. ``details``: also
-    registers, shared memory and occupancy by nvcc, where it is found, and the floating-point operations of each line.
+    the floating-point operations of each line.
 
     A kernel that fails is a verdict. GraderError means that the grader could not judge: no such file, no compiler...
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +11,9 @@ from pathlib import Path
 from grader.building.build import BuiltKernel, compile_kernel
 from grader.building.diagnostics import CompileError
 from grader.course.task import Exercise
-from grader.errors import BuildError
+from grader.errors import BuildError, GraderError
 from grader.jail import compiling, imports, instrumented
+from grader.judge import nvcc
 from grader.runner import tiers
 from grader.runner.gpu import gpu_architecture
 from grader.runner.program import build_runner
@@ -32,14 +33,17 @@ class Built:
 
 
 class Builder:
-    """Compiles the kernel and the runner in threads, while the caller imports torch."""
+    """Compiles the kernel and the runner in threads, while the caller imports torch.
 
-    def __init__(self, file: Path, device: str, architecture: str) -> None:
+    ``ask_nvcc``: also for a GPU, when the kernel compiles for the simulator; ``nvcc`` waits for the answer.
+    """
+
+    def __init__(self, file: Path, device: str, architecture: str, ask_nvcc: bool) -> None:
         self.file = file
         self.device = device
         self.started = time.monotonic()
         self.finished = self.started
-        self._pool = ThreadPoolExecutor(max_workers=3, thread_name_prefix="build")
+        self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="build")
         arch = gpu_architecture(architecture) if device == "cuda" else None
         self.jail: Future[tiers.InForce] = self._pool.submit(tiers.in_force if device == "cpu" else tiers.without)
         """What the kernel is compiled and run in."""
@@ -47,6 +51,13 @@ class Builder:
             self._timed, lambda: compile_kernel(file, device, device == "cpu", arch=arch, run=self.run_compiler())
         )
         self._runner: Future[Path] = self._pool.submit(lambda: build_runner(device, arch))
+        self.nvcc: Future[nvcc.Answer] | None = None
+        if ask_nvcc:
+            self.nvcc = self._pool.submit(self._ask_nvcc, architecture)
+
+    def _ask_nvcc(self, architecture: str) -> nvcc.Answer:
+        self._kernel.result()  # what this refuses is refused: then nobody waits for nvcc
+        return nvcc.ask(self.file, architecture, self.run_compiler())
 
     def run_compiler(self) -> RunCommand:
         """How a compiler is run: in the jail that is in force."""
@@ -91,17 +102,32 @@ class Builder:
             stage.summary = "compiles" if not kernel.cached else "compiled before"
             stage.diagnostics = [_diagnostic(message) for message in kernel.diagnostics]
         except (BuildError, PrototypeError) as error:
-            stage.status = FAILED
-            stage.message = str(error)
-            if isinstance(error, (CompileError, RewriteError)):
-                stage.diagnostics = [_diagnostic(message) for message in error.diagnostics]
-                if stage.diagnostics:
-                    stage.diagnostics[0].advice = error.hint
+            _refuse(stage, error)
             stage.summary = "wrong launcher" if isinstance(error, PrototypeError) else "does not compile"
         finally:
             self._pool.shutdown(wait=False)
         stage.seconds = max(0.0, self.finished - self.started)
         return stage, built
+
+
+def add_answer(stage: Stage, answer: nvcc.Answer, launches: Mapping[str, tuple[int, int]]) -> None:
+    """What nvcc said, in the stage that passed without it; ``launches`` as in ``Answer.resources``."""
+    if answer.error is not None:
+        _refuse(stage, answer.error)
+        stage.summary = f"{answer.compiler} does not compile it for {answer.gpu.arch}"
+    else:
+        stage.summary = f"{stage.summary}; {answer.summary}"
+        stage.resources = answer.resources(launches)
+
+
+def _refuse(stage: Stage, error: GraderError) -> None:
+    """The stage fails with what a compiler said."""
+    stage.status = FAILED
+    stage.message = str(error)
+    if isinstance(error, (CompileError, RewriteError)):
+        stage.diagnostics = [_diagnostic(message) for message in error.diagnostics]
+        if stage.diagnostics:
+            stage.diagnostics[0].advice = error.hint
 
 
 def _diagnostic(message: CompilerMessage) -> Diagnostic:

@@ -13,6 +13,7 @@ import platform
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,13 +23,14 @@ from grader.course import Course, Entry
 from grader.course.task import Exercise
 from grader.errors import GraderError
 from grader.jail.running import Jail
-from grader.judge.builds import Builder, Built
+from grader.judge.builds import Builder, Built, add_answer
 from grader.judge.cases import CasePool, Run, plan
 from grader.judge.correct import judge_correct
-from grader.judge.efficient import judge_efficient
+from grader.judge.efficient import judge_efficient, needs
 from grader.judge.events import CheckEvent
+from grader.judge.nvcc import Answer, launches_of
+from grader.judge.operations import TOTALS as OPERATIONS
 from grader.judge.operations import Operations
-from grader.judge.resources import Resources, launches_of
 from grader.judge.safe import judge_safe
 from grader.judge.simulated import attach_findings
 from grader.runner.client import Child, LoadFailed
@@ -68,7 +70,7 @@ def run_check(
     verdict.command = f"grader check {entry.name} --file {path} --device {device} --seed {verdict.seed}"
     report = on_progress or (lambda progress: None)
     report(CheckEvent("builds", "started"))
-    builder = Builder(path, device, entry.architecture)
+    builder = Builder(path, device, entry.architecture, ask_nvcc=device == "cpu" or details)
     task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
     verdict.title, verdict.kind, verdict.points = task.title, task.kind, task.points
     held = builder.jail.result()
@@ -76,14 +78,17 @@ def run_check(
     stage, built = builder.finish(task)
     verdict.stages.append(stage)
     report(CheckEvent("builds", "finished", status=stage.status))
-    if built is not None and set(wanted) != {"builds"}:
-        compiled = Resources(path, task.architecture) if details else None
-        operations = Operations(path, builder.run_compiler()) if details and device == "cpu" else None
-        check = _Check(task, path, built, device, verdict.seed, wanted, report, held.jail, operations)
-        verdict.stages += check.run()
-        if compiled is not None:
-            stage.resources = compiled.collect(launches_of(check.reports))
-            stage.note = compiled.refused
+    if built is not None:
+        counting = device == "cpu" and (details or needs(task, OPERATIONS))
+        operations = Operations(path, builder.run_compiler()) if counting else None
+        check = _Check(task, path, built, device, verdict.seed, wanted, report, held.jail, operations, builder.nvcc)
+        later = check.run() if set(wanted) != {"builds"} else []
+        if builder.nvcc is not None:
+            add_answer(stage, builder.nvcc.result(), launches_of(check.reports))
+        if stage.passed:
+            verdict.stages += later
+        else:
+            report(CheckEvent("builds", "finished", status=stage.status))
     done = {stage.name for stage in verdict.stages}
     for name in STAGES:
         if name not in done:
@@ -113,8 +118,9 @@ class _Check:
         report: Callable[[CheckEvent], None],
         jail: Jail,
         operations: Operations | None,
+        nvcc: Future[Answer] | None,
     ) -> None:
-        self.jail, self.operations = jail, operations
+        self.jail, self.operations, self.nvcc = jail, operations, nvcc
         self.task, self.file, self.built, self.device, self.seed = task, file, built, device, seed
         self.stages, self.report = stages, report
         self.reports: list[Report | None] = []
@@ -141,9 +147,13 @@ class _Check:
                 stages.append(safe)
                 self.report(CheckEvent("safe", "finished", status=safe.status))
             if counted and correct.passed and safe.passed:
-                efficient = judge_efficient(self.task, counted)
+                resources = self.nvcc.result().resources(launches_of(self.reports)) if self.nvcc is not None else []
                 if self.operations is not None:
-                    self.operations.add_to(efficient, self.task, counted[0], self._child)
+                    runs = counted if needs(self.task, OPERATIONS) else counted[:1]
+                    self.operations.count(self.task, runs, self._child)
+                efficient = judge_efficient(self.task, counted, resources)
+                if self.operations is not None:
+                    self.operations.add_to(efficient, counted[0])
                 stages.append(efficient)
                 self.report(CheckEvent("efficient", "finished", status=efficient.status))
         elif "fast" in self.stages and correct.passed:

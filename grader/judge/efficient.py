@@ -8,6 +8,10 @@ A bar is an expression over these names. All are numbers of one call of the laun
     sizes of the case      by their own names
     and every entry of the simulator's totals (see grader/simulator/report.py), such as global_bytes, sectors, ideal,
     requests, bank_conflict_ways, launches, scratch_bytes, shared_bytes, atomics, barriers, blocks
+    registers, spill_bytes, stack_bytes    the most of any kernel in the file, by nvcc; a bar on these is judged only where
+                           nvcc looked at the file
+    flops, special_functions, active_lanes    of a second run, built to count them (grader/judge/operations.py): an
+                           exercise with a bar on these takes a second longer
 
 with ``+ - * / // % ** < > ==``, ``min``, ``max`` and parentheses. Where a case has several dtypes each must meet the bars.
 """
@@ -16,26 +20,36 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import structs
 
 from grader.course.task import Bar, Exercise
 from grader.errors import GraderError
 from grader.judge.cases import Run
+from grader.judge.operations import TOTALS as OPERATIONS
 from grader.judge.plausible import too_little
 from grader.source.dtypes import ITEM_BYTES
-from grader.verdict import FAILED, PASSED, BarResult, Stage
+from grader.verdict import FAILED, PASSED, BarResult, KernelResources, Stage
 
 _FUNCTIONS = {"min": min, "max": max, "abs": abs}
 
 
-def judge_efficient(exercise: Exercise, runs: Sequence[Run]) -> Stage:
-    """The stage from the counted runs."""
+OF_NVCC = ("registers", "spill_bytes", "stack_bytes")
+
+
+def judge_efficient(exercise: Exercise, runs: Sequence[Run], resources: Sequence[KernelResources] = ()) -> Stage:
+    """The stage from the counted runs, and from what nvcc said, if it was there."""
     stage = Stage("efficient")
+    compiled = {name: max(float(getattr(kernel, name)) for kernel in resources) for name in OF_NVCC if resources}
+    bars = [bar for bar in exercise.bars if compiled or not names_in(bar) & set(OF_NVCC)]
+    if unjudged := [bar.expression for bar in exercise.bars if bar not in bars]:
+        stage.note = f"Not judged, as nvcc did not look at the file: the bar on {', '.join(unjudged)}."
     for run in runs:
         report = run.simulated
         totals = report.totals if report is not None else {}
+        if needs(exercise, OPERATIONS) and report is not None and "flops" not in totals:
+            bars = [bar for bar in bars if not names_in(bar) & set(OPERATIONS)]
         if not run.result.passed:
             return Stage("efficient", FAILED, cases=[run.result])
         doubt = too_little(exercise, report, run.minimum_bytes)
@@ -44,12 +58,13 @@ def judge_efficient(exercise: Exercise, runs: Sequence[Run]) -> Stage:
         names = {
             **{name: value for name, value in run.result.dims.items() if isinstance(value, (int, float))},
             **totals,
+            **compiled,
             "minimum": run.minimum_bytes,
             "flops_needed": run.operations or 0.0,
             "item": ITEM_BYTES[run.dtype],
         }
         dtype = run.dtype if len(runs) > 1 else ""
-        stage.bars += [evaluate_bar(bar, names, run.case.name, dtype) for bar in exercise.bars]
+        stage.bars += [evaluate_bar(bar, names, run.case.name, dtype) for bar in bars]
         if not stage.totals:
             stage.totals = {name: float(value) for name, value in totals.items()}
             stage.lines = report.source_lines if report is not None else []
@@ -57,13 +72,26 @@ def judge_efficient(exercise: Exercise, runs: Sequence[Run]) -> Stage:
     return stage
 
 
-def evaluate_bar(bar: Bar, names: Mapping[str, float], case: str = "", dtype: str = "") -> BarResult:
-    """The value of a bar's expression, and whether it is within the limits."""
+def needs(exercise: Exercise, names: Collection[str]) -> bool:
+    """Whether a bar of an exercise names one of these."""
+    return any(names_in(bar) & set(names) for bar in exercise.bars)
+
+
+def names_in(bar: Bar) -> set[str]:
+    """The counters and sizes that a bar names."""
+    return {n.id for n in ast.walk(_parsed(bar)) if isinstance(n, ast.Name)} - set(_FUNCTIONS)
+
+
+def _parsed(bar: Bar) -> ast.Expression:
     try:
-        tree = ast.parse(bar.expression, mode="eval")
+        return ast.parse(bar.expression, mode="eval")
     except SyntaxError as error:
         raise GraderError(f"the bar {bar.expression!r} is no expression: {error.msg}") from error
-    used = sorted({n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - set(_FUNCTIONS))
+
+
+def evaluate_bar(bar: Bar, names: Mapping[str, float], case: str = "", dtype: str = "") -> BarResult:
+    """The value of a bar's expression, and whether it is within the limits."""
+    tree, used = _parsed(bar), sorted(names_in(bar))
     unknown = [name for name in used if name not in names]
     if unknown:
         raise GraderError(

@@ -1,12 +1,13 @@
-"""Floating-point operations and active lanes of a kernel, line by line, for whoever asks to see its source.
+"""Floating-point operations and active lanes of a kernel, line by line, for whoever asks to see its source, and for bars.
 
 Counting them takes a second build of the kernel, in which every piece of straight-line code reports that it ran. It is
-compiled beside the cases and runs the case of *efficient* once more, in the same jail. It fails nothing: no bar uses it.
+compiled beside the cases and runs the case of *efficient* once more, in the same jail: only where somebody asked for
+details, or a bar of the exercise names one of ``TOTALS``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,10 +26,12 @@ OF_LINES = (*TOTALS, "executions", "warp_executions", "possible_lanes")
 
 
 class Operations:
-    """The build in a thread; ``add_to`` waits for it."""
+    """The build in a thread; ``count`` waits for it, and ``add_to`` shows what came of it."""
 
     def __init__(self, file: Path, run_compiler: RunCommand) -> None:
         self.file = file
+        self._note = ""
+        self._lines: list[SourceLine] = []
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="operations")
         self._kernel: Future[BuiltKernel] = self._pool.submit(self._compile, run_compiler)
 
@@ -36,19 +39,20 @@ class Operations:
         find_objdump()
         return compile_kernel(self.file, "cpu", checks=True, operations=True, run=run_compiler)
 
-    def add_to(self, stage: Stage, exercise: Exercise, counted: Run, new_child: Callable[[BuiltKernel], Child]) -> None:
-        """Count in one more run of the case whose counters the stage shows."""
+    def count(self, exercise: Exercise, runs: Sequence[Run], new_child: Callable[[BuiltKernel], Child]) -> None:
+        """Count in one more run of each case; what was counted is among the totals of its report from then on."""
         try:
             kernel = self._kernel.result()
-            self._run(stage, exercise, counted, kernel, new_child(kernel))
+            for run in runs:
+                self._count(exercise, run, kernel, new_child(kernel))
         except (GraderError, LoadFailed) as error:
             message = error.message if isinstance(error, GraderError) else str(error)
             hint = error.hint if isinstance(error, GraderError) else ""
-            stage.note = f"Floating-point operations are not shown: {message}. {hint or ''}".strip()
+            self._note = f"Floating-point operations are not shown: {message}. {hint or ''}".strip()
         finally:
             self._pool.shutdown(wait=False)
 
-    def _run(self, stage: Stage, exercise: Exercise, counted: Run, kernel: BuiltKernel, child: Child) -> None:
+    def _count(self, exercise: Exercise, counted: Run, kernel: BuiltKernel, child: Child) -> None:
         (run,) = plan(exercise, [(counted.case, counted.dtype)], counted.seed, counted=True)
         run.seed = counted.seed  # the very inputs of the run whose counters are shown
         try:
@@ -56,11 +60,17 @@ class Operations:
         finally:
             child.stop()
         report = read_report(run, kernel, self.file)
-        if report is None or not run.result.passed:
+        if report is None or counted.simulated is None or not run.result.passed:
             raise GraderError("the kernel that counts them did not end as the kernel itself did")
-        stage.totals |= {name: float(report.totals.get(name, 0)) for name in TOTALS}
-        stage.totals["flops_needed"] = counted.operations or 0.0
-        stage.lines = merged(stage.lines, report.source_lines)
+        counted.simulated.totals |= {name: float(report.totals.get(name, 0)) for name in TOTALS}
+        self._lines = self._lines or report.source_lines
+
+    def add_to(self, stage: Stage, counted: Run) -> None:
+        """Show them, line by line, beside the counters of the first run."""
+        stage.note = " ".join(filter(None, (stage.note, self._note)))
+        if self._lines:
+            stage.totals["flops_needed"] = counted.operations or 0.0
+            stage.lines = merged(stage.lines, self._lines)
 
 
 def merged(lines: list[SourceLine], executed: list[SourceLine]) -> list[SourceLine]:

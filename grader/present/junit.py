@@ -49,6 +49,7 @@ def _suite(verdict: Verdict, stage: Stage) -> ET.Element:
         "score": f"{verdict.score:g}",
         "points": str(verdict.points),
         "isolation": verdict.isolation,
+        "summary": stages.summary(stage),
     }
     for name, value in facts.items():
         ET.SubElement(properties, "property", name=name, value=value)

@@ -40,6 +40,8 @@ class Place:
     start: int
     bytes: int
     shift: int
+    before: int = 0
+    """Bytes of the tensor in front of it that do not exist: see ``Case.before``."""
 
 
 @dataclass
@@ -123,7 +125,7 @@ class Buffers:
                     kind = "scratch"
                 sizes = " ".join(map(str, [len(place.shape), *place.shape]))
                 name = f"{kind} {parameter.name} {place.dtype} {place.start} {place.bytes} {place.shift} {sizes}"
-                lines.append(name)
+                lines.append(f"{name} before {place.before}" if place.before else name)
             else:
                 lines.append(f"value {pack(parameter, call.scalars[parameter.name]).hex()}")
         return lines
@@ -139,7 +141,8 @@ def places(call: Call) -> tuple[dict[str, Place], int, dict[str, Place], int]:
             continue
         size = tensor.numel() * tensor.element_size()
         shift = call.case.offsets.get(name, 0) * tensor.element_size()
-        inputs[name] = Place(name, call.tensor_dtypes[name], tuple(tensor.shape), end, size, shift)
+        before = call.before.get(name, 0) * tensor.element_size()
+        inputs[name] = Place(name, call.tensor_dtypes[name], tuple(tensor.shape), end, size, shift, before)
         end = _align(end + size)
     input_bytes, end = end, 0
     for name, shape in call.output_shapes.items():
@@ -147,7 +150,8 @@ def places(call: Call) -> tuple[dict[str, Place], int, dict[str, Place], int]:
         size = math.prod(shape) * ITEM_BYTES[dtype]
         start = _align(end + GUARD_BYTES)
         shift = call.case.offsets.get(name, 0) * ITEM_BYTES[dtype]
-        outputs[name] = Place(name, dtype, shape, start, size, shift)
+        before = call.before.get(name, 0) * ITEM_BYTES[dtype]
+        outputs[name] = Place(name, dtype, shape, start, size, shift, before)
         end = start + size + GUARD_BYTES
     return inputs, input_bytes, outputs, end
 

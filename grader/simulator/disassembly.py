@@ -6,8 +6,9 @@ call in its own basic block or, if that has none, to the last one on the way to 
 subtractions, multiplications, divisions and square roots of floats and doubles; a packed instruction counts each of its
 elements, a fused multiply-add two. Not counted: minimum and maximum, comparisons, conversions, sign changes and absolute
 values (a GPU has no FADD, FMUL or FFMA for them either), what library functions compute inside (a call of one is a
-special function), and the arithmetic of 16-bit types, which the simulator emulates. Products on tensor cores are counted
-where they are made, in every build: ``tensor_operations``.
+special function), and what emulates 16-bit types: their operations, each half of a pair, are marked by calls
+(``SIM_COUNTS`` in ``sim/half_functions.h``). Products on tensor cores are counted where they are made, in every build:
+``tensor_operations``.
 
 It is the code for the simulator's processor that is read. Where that compiler computes more or less than nvcc's - both
 sides of a short branch, or an operation on constants - the counts follow it.
@@ -70,6 +71,13 @@ _SPECIAL = frozenset(
 )
 
 
+_MARKS = {
+    "_ZL22sim_counts_1_operationv": {"flops": 1},
+    "_ZL23sim_counts_2_operationsv": {"flops": 2},
+    "_ZL27sim_counts_special_functionv": {"special": 1},
+}
+
+
 @dataclass(frozen=True)
 class Operation:
     """An instruction that computes: its address in the library, and what one execution of it counts."""
@@ -77,6 +85,8 @@ class Operation:
     address: int
     flops: int = 0
     special: int = 0
+    marked: bool = False
+    """Of 16-bit types: the mark says so, whatever header it stands in."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +168,8 @@ def _jump_target(instruction: _Instruction, places: dict[int, int]) -> int | Non
 def _operation(instruction: _Instruction) -> Operation | None:
     """What an instruction computes, or None."""
     name, address, called = instruction.name, instruction.address, _called(instruction)
+    if called in _MARKS:
+        return Operation(address, **_MARKS[called], marked=True)
     if called in _SPECIAL:
         return Operation(address, special=1)
     if called in ("fma", "fmaf"):

@@ -22,8 +22,9 @@ shared_requests        accesses of warps to shared memory
 shared_bytes           distinct bytes of those requests, summed
 distributed_requests   accesses of warps to the shared memory of other blocks of their cluster
 distributed_bytes      distinct bytes of those requests, summed
-shared_wavefronts      wavefronts that shared memory needed for them
-ideal_wavefronts       wavefronts that it would need without bank conflicts (also as ideal_shared_wavefronts)
+shared_wavefronts      wavefronts that shared memory needed for them; one of atomic operations serves one lane of each bank
+ideal_wavefronts       wavefronts that it would need without bank conflicts (also as ideal_shared_wavefronts); lanes with
+                       atomic operations on the same word take turns here, too
                        The copy engine's accesses to shared memory are no requests of warps, and in none of these
 bank_conflict_ways     of the worst source line: wavefronts for each ideal wavefront; 1 means no conflict
 constant_bytes         distinct bytes of each request to constant memory, summed
@@ -219,7 +220,7 @@ class Report:
         return [request for request in self.trace if request.line == line]
 
 
-# Where 16-bit numbers are turned into floats and back: compilers mix that arithmetic with the kernel's, so none counts.
+# Where 16-bit numbers are turned into floats and back: compilers mix that arithmetic with the kernel's, so only marks count.
 _EMULATION = ("small_float.h", "half_functions.h", "cuda_fp16.h", "cuda_bf16.h")
 
 
@@ -291,7 +292,7 @@ class _Reader:
         for start, _, executions, warp_executions, possible in executed:
             on_lines = {places[start]}
             for operation in blocks.get(start, ()):
-                if operation.address + 1 in emulated:
+                if not operation.marked and operation.address + 1 in emulated:
                     continue
                 place = places[operation.address + 1]
                 on_lines.add(place)
@@ -328,11 +329,9 @@ class _Reader:
                     line.global_read_bytes = site.bytes
             elif site.space == "shared":
                 line.shared_requests, line.shared_bytes = site.requests, site.bytes
-                # Atomics serialise in a way of their own; they are no bank conflicts.
-                if site.access != "atomic":
-                    line.shared_wavefronts = site.wavefronts
-                    line.ideal_shared_wavefronts = site.ideal_wavefronts
-                    line.worst_ways = site.worst_ways
+                line.shared_wavefronts = site.wavefronts
+                line.ideal_shared_wavefronts = site.ideal_wavefronts
+                line.worst_ways = site.worst_ways
             elif site.space == "distributed":
                 line.distributed_requests, line.distributed_bytes = site.requests, site.bytes
             else:

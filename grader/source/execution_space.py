@@ -2,18 +2,21 @@
 
 On the simulator every function is a function of the CPU, so the C++ compiler has no objection to a helper without
 ``__device__``; nvcc has. The rules are those of the CUDA programming guide (Function Execution Space Specifiers, and
-the restrictions of C++ in device code), read from tokens: a name is looked up by its spelling alone, so nothing is said
-where any function of that name may be called, or where the name may be a variable, a parameter or a macro.
+the restrictions of C++ in device code), read from tokens after the file's own macros: a name is looked up by its spelling
+alone, so nothing is said where any function of that name may be called, or where the name may be a variable, a parameter
+or a macro that cannot be put in (``macros.py``).
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 
 from grader.source.declarations import strip_attributes
 from grader.source.functions import Function, HostVariables, Space, after, branches_are_whole, collect, index_of
 from grader.source.launch_syntax import is_triple
+from grader.source.macros import expanded
 from grader.source.rewrite_error import error_at
 from grader.source.tokens import Source, Token
 
@@ -70,7 +73,7 @@ def check_execution_spaces(source: Source) -> None:
         return
     functions: list[Function] = []
     variables: HostVariables = set()
-    collect(source.tokens, functions, variables)
+    collect(expanded(source), functions, variables)
     for macro in source.macros:  # whole functions; what else a macro holds may stand anywhere
         held: list[Function] = []
         collect(macro.body, held, set())
@@ -285,6 +288,46 @@ class _Body:
             "Use arrays, pointers and loops.",
         )
 
+    def _launch_arguments(self, k: int) -> None:
+        """A launch takes no lambda of the host: neither one that is written there, nor one that has a name."""
+        tokens = self.tokens
+        end = next((n for n in range(k + 4, self.function.body.stop) if is_triple(tokens, n, ">")), None)
+        if end is None or end + 3 >= len(tokens) or tokens[end + 3].text != "(":
+            return
+        depth = 0
+        for n in range(end + 3, after(tokens, end + 3) - 1):
+            depth += (tokens[n].text in ("(", "{")) - (tokens[n].text in (")", "}"))
+            starts = depth == 1 and tokens[n].text in ("(", ",")
+            word = tokens[n + 1]
+            named = word.text in self.host_lambdas and tokens[n + 2].text in (",", ")")
+            if starts and (named or (word.text == "[" and self._is_host_lambda(n + 1))):
+                raise error_at(
+                    self.source,
+                    word,
+                    f"a lambda of the host is given to the kernel {tokens[k].text}: code on the GPU cannot call it",
+                    "Write __device__ behind its brackets: [=] __device__ (...) { ... }",
+                )
+
+    def _is_host_lambda(self, k: int) -> bool:
+        """Whether a lambda that begins at ``k`` is without ``__device__``."""
+        opened = next(
+            (n for n in range(after(self.tokens, k), self.function.body.stop) if self.tokens[n].text == "{"), k
+        )
+        return opened > k and all(self.tokens[n].text != "__device__" for n in range(k, opened))
+
+    @functools.cached_property
+    def host_lambdas(self) -> set[str]:
+        """``auto f = [=](...) { ... }`` in this body."""
+        tokens = self.tokens
+        return {
+            tokens[k - 2].text
+            for k in self.function.body
+            if tokens[k].text == "["
+            and tokens[k - 1].text == "="
+            and tokens[k - 3].text == "auto"
+            and self._is_host_lambda(k)
+        }
+
     def _on_the_host(self, k: int) -> None:
         token, name = self.tokens[k], self.tokens[k].text
         if name == "__shared__":
@@ -303,6 +346,7 @@ class _Body:
                     f"{name} is no kernel: only a __global__ function can be launched with <<<...>>>",
                     f"Write __global__ before it: __global__ void {name}(...)",
                 )
+            self._launch_arguments(k)
             return
         if not self._call(k):
             return

@@ -149,6 +149,7 @@ def _nvcc(command: str, path: str) -> Compiler | None:
     return Compiler((program,), "nvcc", version.group(1), _identity(program, text))
 
 
+@functools.lru_cache(maxsize=32)
 def cuda_home(nvcc: Compiler) -> Path:
     """The toolkit that an nvcc belongs to (nvcc may be a script that starts another)."""
     text = _output([*nvcc.command, "--dryrun", "-x", "cu", "-E", os.devnull], both=True) or ""

@@ -143,6 +143,8 @@ class KernelResources(Fact):
     threads: int | None = None
     gpu: Line = ""
     dynamic_shared_bytes: int = 0
+    stack_bytes: int = 0
+    """The stack frame of a thread, in local memory: arrays that are indexed by a variable, and what spills."""
 
 
 class BarResult(Fact):

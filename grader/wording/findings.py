@@ -209,6 +209,9 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
     "mbarrier_not_initialised": lambda f: "an mbarrier is used that nobody has initialised",
     "copy_at_exit": lambda f: "the block ends while a bulk copy is under way, for which nobody has waited",
     "event_not_recorded": lambda f: f"{f.detail} waits for an event that has not been recorded: it waits for nothing",
+    "default_stream": lambda f: (
+        f"{f.detail} is put on the default stream, and not on the stream that the launcher was given"
+    ),
     "instruction_misused": lambda f: f.detail or "an instruction is used in a way that has no meaning",
     "barrier_sites_differ": _barrier_sites_differ,
     "barrier_after_exit": lambda f: (
@@ -309,6 +312,8 @@ ADVICE: Mapping[str, str] = {
     "cp.async.bulk.wait_group.read 0, before the threads return.",
     "event_not_recorded": "Call cudaEventRecord(event, stream) after the work that is to be waited for, then "
     "cudaStreamWaitEvent.",
+    "default_stream": "Pass it on: kernel<<<grid, block, shared_bytes, stream>>>(...), cudaMemsetAsync(..., stream). The "
+    "caller orders its work by that stream alone.",
     "own_lane_not_in_mask": "The mask must name exactly the lanes that execute the call.",
     "collectives_differ": "All lanes that a mask names must execute the same call: the branch around it must be the same "
     "for all.",

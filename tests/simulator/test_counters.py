@@ -144,6 +144,16 @@ def test_atomics():
     assert (entry.requests, entry.sectors, entry.global_written_bytes) == (2, 5, 32)
 
 
+@pytest.mark.parametrize(
+    ("place", "wavefronts", "ideal"), [("[lane]", 1, 1), ("[0]", 32, 32), ("[lane / 4]", 4, 4), ("[32 * lane]", 32, 1)]
+)
+def test_atomics_on_shared_memory_serve_a_lane_of_each_bank_at_a_time(place, wavefronts, ideal):
+    entry = line("shared_atomics", f"atomicAdd(&bins{place}, 1)")
+    assert (entry.atomics, entry.shared_requests) == (32, 1)
+    assert (entry.shared_wavefronts, entry.ideal_shared_wavefronts) == (wavefronts, ideal)
+    assert entry.bank_conflict_ways == wavefronts / ideal
+
+
 @pytest.mark.parametrize("n", [1, 127, 128, 1000])
 def test_totals_of_a_launch(n):
     totals = report("many_blocks", n).totals

@@ -87,8 +87,18 @@ def test_lanes_that_stand_aside(compiler, launcher, text, lanes, diverges):
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_how_halves_are_emulated_is_not_counted(compiler):
-    assert report(compiler, "halves").totals["flops"] == 0
+def test_operations_of_halves_count_and_not_how_they_are_emulated(compiler):
+    found = report(compiler, "halves")
+    assert (found.totals["flops"], found.totals["special_functions"]) == (32 * 2, 0)
+    assert line(found, "__hmul(__hadd(a, b), b)").flops == 32 * 2
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_each_half_of_a_pair_counts(compiler):
+    found = report(compiler, "pairs")
+    assert line(found, "// four of each thread").flops == 2 * 32 * 4
+    entry = line(found, "// one is a special function")
+    assert (entry.flops, entry.special_functions) == (2 * 32 * (2 + 1), 2 * 32)  # 1 / sqrt(y), and the sum of floats
 
 
 @pytest.mark.parametrize("launcher", ["dot_partial", "odd", "helper"])

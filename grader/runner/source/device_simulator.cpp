@@ -49,6 +49,8 @@ bool load_simulator(const char* path, Text& reply) {
     resolve(library, "sim_cudaGetErrorString", simulator.error_string);
     resolve(library, "sim_writer", simulator.writer);
     resolve(library, "sim_tensor_readonly", simulator.readonly);
+    void* (*give_stream)();
+    if (resolve(library, "sim_give_stream", give_stream)) given_stream = give_stream();
     bool whole =
         resolve(library, "sim_tensor_alloc", simulator.tensor_alloc) &&
         resolve(library, "sim_tensor_write", simulator.tensor_write) &&

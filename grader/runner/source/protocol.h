@@ -28,6 +28,9 @@
 //   writer TENSOR OFFSET...                  reply: "writer" and per offset a line "X Y Z X Y Z" or "unknown"
 //   quit
 //
+// A tensor's line may end in "before BYTES": the launcher gets a pointer so many bytes before the tensor, which is the end of a
+// larger one whose beginning does not exist.
+//
 // KIND is launch, run, memory, changed, setup or fetch; "remark report" stands alone: the report could not be written.
 // PLACE is where a tensor's bytes start in its file, SHIFT how many bytes past a 256-byte boundary it must lie.
 // Arguments are in the launcher's order. Each output lies between two guards of GUARD_BYTES in its file.
@@ -52,6 +55,8 @@ struct Argument {
     int dimensions;
     int64_t shape[MAX_DIMENSIONS];
     void* device;             // the tensor's address on the device
+    size_t before;            // bytes of the part in front of it that does not exist
+    uintptr_t pointer;        // what the launcher gets
     unsigned char value[16];  // the number's bytes
 };
 
@@ -77,17 +82,20 @@ struct Call {
 
 using Thunk = int (*)(void** arguments);
 
+// The stream that launchers are given; null is the default stream.
+inline void* given_stream = nullptr;
+
 // The pointers that a launcher's thunk wants: one to each argument's value.
 inline void fill_pointers(ArgumentSet& set, void** pointers) {
-    static void* null_stream = nullptr;
     for (int i = 0; i < set.count; ++i) {
         Argument& argument = set.arguments[i];
         if (argument.kind == ArgumentKind::stream) {
-            pointers[i] = &null_stream;
+            pointers[i] = &given_stream;
         } else if (argument.kind == ArgumentKind::value) {
             pointers[i] = argument.value;
         } else {
-            pointers[i] = &argument.device;
+            argument.pointer = reinterpret_cast<uintptr_t>(argument.device) - argument.before;
+            pointers[i] = &argument.pointer;
         }
     }
 }

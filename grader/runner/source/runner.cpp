@@ -67,7 +67,8 @@ bool read_tensor(const char* line, Argument& argument) {
         argument.shape[i] = size;
         read += length;
     }
-    return true;
+    const char* rest = line + read;
+    return *rest == 0 || sscanf(rest, " before %zu", &argument.before) == 1;
 }
 
 // Reads the lines of arguments after the first line of a call.

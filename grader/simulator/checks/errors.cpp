@@ -258,6 +258,12 @@ void waits_for_nothing(const char* call, const void* address) {
     add_finding(finding);
 }
 
+void default_stream_used(const char* what, const void* address) {
+    Finding finding = finding_for(Check::synccheck, "default_stream", nullptr, address);
+    set_detail(finding, what);
+    add_finding(finding);
+}
+
 void refused(const Launch*, const char* call, int cuda_error, const char* why) {
     Finding finding = {};
     finding.check = Check::fault;

@@ -141,12 +141,38 @@ void become_set(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomi
     cell.second.set_block_scope(false);
 }
 
+// A write has no sharing, so one that says so stands for an atomic operation.
+constexpr Sharing by_atomic = one_warp;
+bool is_by_atomic(Epoch write) { return write.sharing() == by_atomic; }
+
+// A plain read takes the place of the set of atomic operations, before all of which it comes after. One of them stays as
+// the last write, for the readers of other blocks; one of another block than the reader's, where their members are known.
+void keep_atomic_as_write(const ThreadState& thread, ShadowCell& cell) {
+    Epoch kept = cell.reads;
+    uint16_t site = cell.read_site;
+    if (const Members* members = members_of(cell)) {
+        const Member* member = members->list;
+        for (uint32_t i = 1; i < members->count && member->epoch.serial() == thread.block->serial; ++i)
+            member = &members->list[i];
+        kept = member->epoch;
+        site = member->site;
+        if (member->lanes)
+            kept = kept.with_thread(kept.warp() * lanes_per_warp + static_cast<unsigned>(__builtin_ctz(member->lanes)));
+    }
+    cell.write = kept.with_sharing(by_atomic).with_atomic(false);
+    cell.write_site = site;
+}
+
 // Checks against the last write.
 void check_last_write(ThreadState& thread, const ShadowCell& cell, const AccessSite& site, Access access) {
     Epoch write = cell.write;
     if (write.pending()) {
         Access other = Access::async_write;
         report_cell_race(thread, cell, site, access, write, cell.write_site, other);
+    } else if (is_by_atomic(write)) {
+        const void* variable = reinterpret_cast<const void*>(address_of(cell, site));
+        if (access != Access::atomic && !ordered(thread, write, variable))
+            report_cell_race(thread, cell, site, access, write, cell.write_site, Access::atomic);
     } else if (!ordered(thread, write)) {
         // Of a bulk copy that others have waited for, but not this thread.
         Access other = write.atomic() ? Access::async_write : Access::write;
@@ -258,6 +284,8 @@ void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
         Conflict conflict = conflict_with_set(thread, cell, site);
         if (conflict.unordered)
             report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, Access::atomic);
+        else if (site.space == Space::global && set.serial() >= the_launch.first_serial)
+            keep_atomic_as_write(thread, cell);
         become_set(thread, cell, site.id, false);
     } else if (superseded(thread, cell)) {
         become_set(thread, cell, site.id, false);
@@ -272,7 +300,7 @@ void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& sit
     if (site.space == Space::distributed) note_remote(thread, site, address);
     Epoch write = cell.write;
     if (write != never && write != thread.epoch && !stale(thread, site, write)) {
-        if (write.pending() || site.access != Access::write) {
+        if (write.pending() || is_by_atomic(write) || site.access != Access::write) {
             check_last_write(thread, cell, site, site.access);
         } else if (!ordered(thread, write)) {
             // No race if it writes what is there already; that shows only afterwards.

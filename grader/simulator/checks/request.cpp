@@ -8,8 +8,11 @@
 // clang-format off
 //   8- and 16-byte accesses, some lanes inactive or addresses at random   10 to 20 % more than on the H200, and up to
 //                                                                         50 % more for 16-byte reads
-//   atomic operations on shared memory                                    counted here like a store; a report gives
-//                                                                         their requests and leaves out their wavefronts
+//   atomic operations on shared memory                                    a rule, not measured: each wavefront serves one
+//                                                                         lane of each bank, as lanes that change the
+//                                                                         same word must take turns too. For an addition
+//                                                                         that the hardware makes of a loop with
+//                                                                         compare-and-swap (float, half) it is the least
 // clang-format on
 #include "checks/request.h"
 
@@ -118,7 +121,33 @@ unsigned RequestCounter::distinct(const Request& request) {
     return count;
 }
 
+// Ideal is what cannot be helped: 32 words at a time, and lanes that change the same word one after the other.
+void RequestCounter::count_shared_atomic(const Request& request) {
+    unsigned size_log2 = site_.size_log2, words_each = size_log2 > 2 ? 1u << (size_log2 - 2) : 1;
+    unsigned load[banks] = {}, wavefronts = 0, same_word = 0;
+    for (unsigned i = 0; i < request.count; ++i) {
+        uint32_t word = size_log2 > 2 ? request.entry[i] << (size_log2 - 2) : request.entry[i] >> (2 - size_log2);
+        unsigned before = 0;
+        for (unsigned other = 0; other < i; ++other)
+            before += size_log2 > 2 ? request.entry[other] == request.entry[i]
+                                    : request.entry[other] >> (2 - size_log2) == word;
+        if (before + 1 > same_word) same_word = before + 1;
+        for (unsigned w = 0; w < words_each; ++w) {
+            unsigned lanes = ++load[(word + w) % banks];
+            if (lanes > wavefronts) wavefronts = lanes;
+        }
+    }
+    unsigned ideal = (request.count * words_each + banks - 1) / banks;
+    if (ideal < same_word) ideal = same_word;
+    counters_.bytes += uint64_t(distinct(request)) << size_log2;
+    counters_.wavefronts += wavefronts;
+    counters_.ideal_wavefronts += ideal;
+    unsigned ways = (wavefronts + ideal - 1) / ideal;
+    if (ways > counters_.worst_ways) counters_.worst_ways = ways;
+}
+
 void RequestCounter::count_shared(const Request& request) {
+    if (site_.access == Access::atomic) return count_shared_atomic(request);
     unsigned words = 0, wavefronts;
     unsigned size_log2 = site_.size_log2;
     // 16-byte accesses of lanes in both halves of a warp take two wavefronts, even if all want the same.

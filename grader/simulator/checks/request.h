@@ -48,6 +48,7 @@ class RequestCounter {
 
     // Whether an even request can be counted from its first entry and its step; else it needs all entries and lanes.
     bool has_formula(unsigned lanes, int32_t step) const {
+        if (site_.space == Space::shared && site_.access == Access::atomic) return false;
         if (site_.space != Space::shared || step == 0 || site_.size_log2 == 2) return true;
         return step == 1 && (site_.size_log2 < 2 || lanes == 32);
     }
@@ -56,6 +57,7 @@ class RequestCounter {
   private:
     unsigned distinct(const Request& request);
     void count_shared(const Request& request);
+    void count_shared_atomic(const Request& request);
     void count_global(const Request& request);
 
     AccessSite& site_;

@@ -47,6 +47,9 @@ SIM_EXPORT const char* sim_take_output(void);
 // Frees all tensors and device allocations, clears findings, counters, output and the last CUDA error.
 SIM_EXPORT void sim_reset(void);
 
+// A stream for launchers that is not the default one. From now on their work on the default stream is a finding.
+SIM_EXPORT void* sim_give_stream(void);
+
 // Block and thread that last wrote this byte of device memory, as {block x, y, z, thread x, y, z}: 1 if known, else 0.
 SIM_EXPORT int sim_writer(const void* device, unsigned writer[6]);
 

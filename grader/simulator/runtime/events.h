@@ -151,6 +151,9 @@ void refused(const Launch* launch, const char* call, int cuda_error, const char*
 // A host call that waits for an event which has not been recorded: CUDA lets it pass.
 void waits_for_nothing(const char* call, const void* address);
 
+// The host's work on the default stream, though the launcher was given another.
+void default_stream_used(const char* what, const void* address);
+
 // --- memory ---
 enum class MemoryKind : uint8_t { tensor, device, async, managed, pinned_host };
 struct Allocation {

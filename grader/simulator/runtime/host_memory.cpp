@@ -8,6 +8,7 @@
 #include "arena.h"
 #include "captures.h"
 #include "cuda_runtime_api.h"
+#include "given_stream.h"
 #include "output.h"
 #include "refuse.h"
 #include "streams.h"
@@ -260,6 +261,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+    check_stream("cudaMemcpyAsync", stream, __builtin_return_address(0));
     return copy("cudaMemcpyAsync", one_row(to, from, bytes), kind, stream, true, __builtin_return_address(0));
 }
 
@@ -271,6 +273,7 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
 
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                               size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+    check_stream("cudaMemcpy2DAsync", stream, __builtin_return_address(0));
     Rows rows = {to, to_pitch, from, from_pitch, width, height, 0};
     return copy("cudaMemcpy2DAsync", rows, kind, stream, true, __builtin_return_address(0));
 }
@@ -280,6 +283,7 @@ cudaError_t cudaMemset(void* pointer, int value, size_t bytes) {
 }
 
 cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream) {
+    check_stream("cudaMemsetAsync", stream, __builtin_return_address(0));
     return fill("cudaMemsetAsync", one_row(pointer, nullptr, bytes, value), stream, __builtin_return_address(0));
 }
 
@@ -290,6 +294,7 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, s
 
 cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {
+    check_stream("cudaMemset2DAsync", stream, __builtin_return_address(0));
     Rows rows = {pointer, pitch, nullptr, 0, width, height, value};
     return fill("cudaMemset2DAsync", rows, stream, __builtin_return_address(0));
 }

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "faults.h"
+#include "given_stream.h"
 #include "kernels.h"
 #include "last_error.h"
 #include "limits.h"
@@ -289,6 +290,7 @@ void run_grid(const LaunchConfig& config, const char* name, const LaunchBody& bo
         pthread_mutex_unlock(&children_lock);
         return;
     }
+    check_stream(name, config.stream, __builtin_return_address(0));
     Operation operation = {OperationKind::kernel, name, nullptr};
     operation.config = config;
     operation.body = body;

@@ -8,12 +8,14 @@
 constexpr int kThreads = 128;
 constexpr int kKeys = 64;
 constexpr int kHeads = 16;  // of a group, at once
+constexpr int kBytes = 16;  // of one access
 
 template <typename T>
 __global__ void decode(const T* q, const T* k, const T* v, const int* lengths, float* partial_out, float* partial_stats,
                        int heads, int kv_heads, int max_len, int head_dim, int splits, float scale) {
     __shared__ float query[kHeads][128];
     __shared__ float scores[kHeads][kKeys];
+    __shared__ uint4 rows[kKeys * 128 * sizeof(T) / kBytes];  // of keys, then of values
     __shared__ float m[kHeads], l[kHeads], correction[kHeads];
     const int group = heads / kv_heads;
     const int split = blockIdx.x, kv_head = blockIdx.y % kv_heads, b = blockIdx.y / kv_heads;
@@ -23,6 +25,14 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* lengths, f
     const size_t cache = (static_cast<size_t>(b) * kv_heads + kv_head) * max_len * head_dim;
     const size_t first_head = static_cast<size_t>(b) * heads + kv_head * group;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int vectors = head_dim * sizeof(T) / kBytes;  // of a row
+    const T* row = reinterpret_cast<const T*>(rows);
+    const auto load = [&](const T* from, int first, int count) {
+        for (int i = threadIdx.x; i < count * vectors; i += kThreads) {
+            rows[i] = reinterpret_cast<const uint4*>(from + cache +
+                                                     static_cast<size_t>(first + i / vectors) * head_dim)[i % vectors];
+        }
+    };
 
     for (int i = threadIdx.x; i < group * head_dim; i += kThreads) {
         query[i / head_dim][i % head_dim] = static_cast<float>(q[first_head * head_dim + i]) * scale;
@@ -35,10 +45,12 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* lengths, f
     for (int first = begin; first < end; first += kKeys) {
         const int count = min(kKeys, end - first);
         __syncthreads();
+        load(k, first, count);
+        __syncthreads();
         for (int key = warp; key < count; key += kThreads / 32) {
             float x[4] = {};
             for (int d = lane; d < head_dim; d += 32) {
-                x[d / 32] = static_cast<float>(k[cache + static_cast<size_t>(first + key) * head_dim + d]);
+                x[d / 32] = static_cast<float>(row[key * head_dim + d]);
             }
             for (int h = 0; h < group; ++h) {
                 float sum = 0;
@@ -48,6 +60,7 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* lengths, f
             }
         }
         __syncthreads();
+        load(v, first, count);
         if (threadIdx.x < group) {
             const int h = threadIdx.x;
             float new_m = m[h], sum = 0;
@@ -61,8 +74,7 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* lengths, f
         if (threadIdx.x < head_dim) {
             for (int h = 0; h < group; ++h) o[h] *= correction[h];
             for (int key = 0; key < count; ++key) {
-                const float x =
-                    static_cast<float>(v[cache + static_cast<size_t>(first + key) * head_dim + threadIdx.x]);
+                const float x = static_cast<float>(row[key * head_dim + threadIdx.x]);
                 for (int h = 0; h < group; ++h) o[h] += scores[h][key] * x;
             }
         }

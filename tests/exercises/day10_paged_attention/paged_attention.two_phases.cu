@@ -14,12 +14,14 @@ __device__ size_t place_of(const int* table, int key, int kv_head, int kv_heads,
 constexpr int kThreads = 128;
 constexpr int kKeys = 64;
 constexpr int kHeads = 16;  // of a group, at once
+constexpr int kBytes = 16;  // of one access
 
 template <typename T>
 __global__ void decode(const T* q, const T* k, const T* v, const int* block_tables, const int* lengths, T* out,
                        int heads, int kv_heads, int head_dim, int page_size, int max_pages, float scale) {
     __shared__ float query[kHeads][128];
     __shared__ float scores[kHeads][kKeys];
+    __shared__ uint4 rows[kKeys * 128 * sizeof(T) / kBytes];  // of keys, then of values
     __shared__ float m[kHeads], l[kHeads], correction[kHeads];
     const int group = heads / kv_heads;
     const int kv_head = blockIdx.x % kv_heads, b = blockIdx.x / kv_heads;
@@ -27,6 +29,14 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* block_tabl
     const int* table = block_tables + static_cast<size_t>(b) * max_pages;
     const size_t first_head = static_cast<size_t>(b) * heads + kv_head * group;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int vectors = head_dim * sizeof(T) / kBytes;  // of a row
+    const T* row = reinterpret_cast<const T*>(rows);
+    const auto load = [&](const T* from, int first, int count) {
+        for (int i = threadIdx.x; i < count * vectors; i += kThreads) {
+            rows[i] = reinterpret_cast<const uint4*>(
+                from + place_of(table, first + i / vectors, kv_head, kv_heads, page_size, head_dim))[i % vectors];
+        }
+    };
 
     for (int i = threadIdx.x; i < group * head_dim; i += kThreads) {
         query[i / head_dim][i % head_dim] = static_cast<float>(q[first_head * head_dim + i]) * scale;
@@ -39,11 +49,12 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* block_tabl
     for (int first = begin; first < end; first += kKeys) {
         const int count = min(kKeys, end - first);
         __syncthreads();
+        load(k, first, count);
+        __syncthreads();
         for (int key = warp; key < count; key += kThreads / 32) {
             float x[4] = {};
             for (int d = lane; d < head_dim; d += 32) {
-                x[d / 32] =
-                    static_cast<float>(k[place_of(table, first + key, kv_head, kv_heads, page_size, head_dim) + d]);
+                x[d / 32] = static_cast<float>(row[key * head_dim + d]);
             }
             for (int h = 0; h < group; ++h) {
                 float sum = 0;
@@ -53,6 +64,7 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* block_tabl
             }
         }
         __syncthreads();
+        load(v, first, count);
         if (threadIdx.x < group) {
             const int h = threadIdx.x;
             float new_m = m[h], sum = 0;
@@ -66,8 +78,7 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* block_tabl
         if (threadIdx.x < head_dim) {
             for (int h = 0; h < group; ++h) o[h] *= correction[h];
             for (int key = 0; key < count; ++key) {
-                const float x = static_cast<float>(
-                    v[place_of(table, first + key, kv_head, kv_heads, page_size, head_dim) + threadIdx.x]);
+                const float x = static_cast<float>(row[key * head_dim + threadIdx.x]);
                 for (int h = 0; h < group; ++h) o[h] += scores[h][key] * x;
             }
         }

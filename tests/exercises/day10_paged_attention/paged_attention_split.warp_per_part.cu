@@ -13,12 +13,16 @@ __device__ size_t place_of(const int* table, int key, int kv_head, int kv_heads,
 
 constexpr int kHeads = 16;  // of a group, at most
 constexpr int kColumns = 4;
+constexpr int kKeys = 8;    // that lie in shared memory
+constexpr int kBytes = 16;  // of one access
 
 template <typename T>
 __global__ void decode(const T* q, const T* k, const T* v, const int* block_tables, const int* lengths,
                        float* partial_out, float* partial_stats, int heads, int kv_heads, int head_dim, int page_size,
                        int max_pages, int splits, float scale) {
+    __shared__ uint4 key_rows[kKeys * 128 * sizeof(T) / kBytes], value_rows[kKeys * 128 * sizeof(T) / kBytes];
     const int group = heads / kv_heads, lane = threadIdx.x;
+    const int vectors = head_dim * sizeof(T) / kBytes;  // of a row
     const int split = blockIdx.x, kv_head = blockIdx.y % kv_heads, b = blockIdx.y / kv_heads;
     const int length = lengths[b], part = (length + splits - 1) / splits;
     const int begin = split * part, end = min(begin + part, length);
@@ -34,13 +38,23 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* block_tabl
         }
     }
     for (int key = begin; key < end; ++key) {
+        const int within = (key - begin) % kKeys, first = key;
+        if (within == 0) {
+            __syncwarp();
+            for (int i = lane; i < min(kKeys, end - first) * vectors; i += 32) {
+                const size_t from = place_of(table, first + i / vectors, kv_head, kv_heads, page_size, head_dim);
+                key_rows[i] = reinterpret_cast<const uint4*>(k + from)[i % vectors];
+                value_rows[i] = reinterpret_cast<const uint4*>(v + from)[i % vectors];
+            }
+            __syncwarp();
+        }
         float x[kColumns] = {}, y[kColumns] = {};
         for (int c = 0; c < kColumns; ++c) {
             const int d = lane + 32 * c;
-            const size_t at = place_of(table, key, kv_head, kv_heads, page_size, head_dim) + d;
+            const int at = within * head_dim + d;
             if (d < head_dim) {
-                x[c] = static_cast<float>(k[at]);
-                y[c] = static_cast<float>(v[at]);
+                x[c] = static_cast<float>(reinterpret_cast<const T*>(key_rows)[at]);
+                y[c] = static_cast<float>(reinterpret_cast<const T*>(value_rows)[at]);
             }
         }
         for (int h = 0; h < group; ++h) {

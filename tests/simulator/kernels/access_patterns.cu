@@ -214,6 +214,22 @@ extern "C" void atomics(const float* x, float* out, int n, cudaStream_t stream) 
     atomics_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
+__global__ void shared_atomics_kernel(float* out, int n) {
+    __shared__ int bins[32 * 32];
+    for (int i = threadIdx.x; i < 32 * 32; i += 32) bins[i] = 0;
+    __syncwarp();
+    const int lane = threadIdx.x;
+    atomicAdd(&bins[lane], 1);       // a word of its own in a bank of its own: 1 wavefront
+    atomicAdd(&bins[0], 1);          // all the same word: 32, and no help for it
+    atomicAdd(&bins[lane / 4], 1);   // four lanes on each of 8 words: 4
+    atomicAdd(&bins[32 * lane], 1);  // 32 words of one bank: 32 where 1 would do
+    __syncwarp();
+    out[lane] = bins[lane];
+}
+extern "C" void shared_atomics(const float* x, float* out, int n, cudaStream_t stream) {
+    shared_atomics_kernel<<<1, 32, 0, stream>>>(out, n);
+}
+
 __global__ void many_blocks_kernel(const float* x, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = x[i] + x[0];  // every byte once, and x[0] once for each warp

@@ -38,14 +38,25 @@ SIM_INLINE SIM_HALF SIM_JOIN(bits_to_, SIM_HALF)(unsigned bits) {
 
 // A float holds enough bits that rounding twice equals rounding once for sums; double for the rest, where bfloat16's
 // wide exponent range needs it.
-SIM_INLINE SIM_HALF __hadd(SIM_HALF a, SIM_HALF b) { return SIM_ROUND(::sim::to_float(a) + ::sim::to_float(b)); }
-SIM_INLINE SIM_HALF __hsub(SIM_HALF a, SIM_HALF b) { return SIM_ROUND(::sim::to_float(a) - ::sim::to_float(b)); }
+SIM_INLINE SIM_HALF __hadd(SIM_HALF a, SIM_HALF b) {
+    SIM_COUNTS(1_operation);
+    return SIM_ROUND(::sim::to_float(a) + ::sim::to_float(b));
+}
+SIM_INLINE SIM_HALF __hsub(SIM_HALF a, SIM_HALF b) {
+    SIM_COUNTS(1_operation);
+    return SIM_ROUND(::sim::to_float(a) - ::sim::to_float(b));
+}
 SIM_INLINE SIM_HALF __hmul(SIM_HALF a, SIM_HALF b) {
+    SIM_COUNTS(1_operation);
     if (SIM_FORMAT::product_fits_float) return SIM_ROUND(::sim::to_float(a) * ::sim::to_float(b));
     return SIM_ROUND(::sim::to_double(a) * ::sim::to_double(b));
 }
-SIM_INLINE SIM_HALF __hdiv(SIM_HALF a, SIM_HALF b) { return SIM_ROUND(::sim::to_double(a) / ::sim::to_double(b)); }
+SIM_INLINE SIM_HALF __hdiv(SIM_HALF a, SIM_HALF b) {
+    SIM_COUNTS(1_operation);
+    return SIM_ROUND(::sim::to_double(a) / ::sim::to_double(b));
+}
 SIM_INLINE SIM_HALF __hfma(SIM_HALF a, SIM_HALF b, SIM_HALF c) {
+    SIM_COUNTS(2_operations);
     // The product is exact.
     if (SIM_FORMAT::product_fits_float) {
         return SIM_ROUND(::sim::add_to_odd(::sim::to_float(a) * ::sim::to_float(b), ::sim::to_float(c)));
@@ -125,18 +136,54 @@ SIM_INLINE SIM_HALF hceil(SIM_HALF a) { return SIM_ROUND(::ceilf(::sim::to_float
 SIM_INLINE SIM_HALF hfloor(SIM_HALF a) { return SIM_ROUND(::floorf(::sim::to_float(a))); }
 SIM_INLINE SIM_HALF htrunc(SIM_HALF a) { return SIM_ROUND(::truncf(::sim::to_float(a))); }
 SIM_INLINE SIM_HALF hrint(SIM_HALF a) { return SIM_ROUND(::rintf(::sim::to_float(a))); }
-SIM_INLINE SIM_HALF hsqrt(SIM_HALF a) { return SIM_ROUND(::sqrt(::sim::to_double(a))); }
-SIM_INLINE SIM_HALF hrsqrt(SIM_HALF a) { return SIM_ROUND(1.0 / ::sqrt(::sim::to_double(a))); }
-SIM_INLINE SIM_HALF hrcp(SIM_HALF a) { return SIM_ROUND(1.0 / ::sim::to_double(a)); }
-SIM_INLINE SIM_HALF hexp(SIM_HALF a) { return SIM_ROUND(::expf(::sim::to_float(a))); }
-SIM_INLINE SIM_HALF hexp2(SIM_HALF a) { return SIM_ROUND(::exp2f(::sim::to_float(a))); }
-SIM_INLINE SIM_HALF hexp10(SIM_HALF a) { return SIM_ROUND(::pow(10.0, ::sim::to_double(a))); }
-SIM_INLINE SIM_HALF hlog(SIM_HALF a) { return SIM_ROUND(::logf(::sim::to_float(a))); }
-SIM_INLINE SIM_HALF hlog2(SIM_HALF a) { return SIM_ROUND(::log2f(::sim::to_float(a))); }
-SIM_INLINE SIM_HALF hlog10(SIM_HALF a) { return SIM_ROUND(::log10f(::sim::to_float(a))); }
-SIM_INLINE SIM_HALF hsin(SIM_HALF a) { return SIM_ROUND(::sinf(::sim::to_float(a))); }
-SIM_INLINE SIM_HALF hcos(SIM_HALF a) { return SIM_ROUND(::cosf(::sim::to_float(a))); }
-SIM_INLINE SIM_HALF htanh(SIM_HALF a) { return SIM_ROUND(::tanhf(::sim::to_float(a))); }
+SIM_INLINE SIM_HALF hsqrt(SIM_HALF a) {
+    SIM_COUNTS(1_operation);
+    return SIM_ROUND(::sqrt(::sim::to_double(a)));
+}
+SIM_INLINE SIM_HALF hrsqrt(SIM_HALF a) {
+    SIM_COUNTS(2_operations);
+    return SIM_ROUND(1.0 / ::sqrt(::sim::to_double(a)));
+}
+SIM_INLINE SIM_HALF hrcp(SIM_HALF a) {
+    SIM_COUNTS(1_operation);
+    return SIM_ROUND(1.0 / ::sim::to_double(a));
+}
+SIM_INLINE SIM_HALF hexp(SIM_HALF a) {
+    SIM_COUNTS(special_function);
+    return SIM_ROUND(::expf(::sim::to_float(a)));
+}
+SIM_INLINE SIM_HALF hexp2(SIM_HALF a) {
+    SIM_COUNTS(special_function);
+    return SIM_ROUND(::exp2f(::sim::to_float(a)));
+}
+SIM_INLINE SIM_HALF hexp10(SIM_HALF a) {
+    SIM_COUNTS(special_function);
+    return SIM_ROUND(::pow(10.0, ::sim::to_double(a)));
+}
+SIM_INLINE SIM_HALF hlog(SIM_HALF a) {
+    SIM_COUNTS(special_function);
+    return SIM_ROUND(::logf(::sim::to_float(a)));
+}
+SIM_INLINE SIM_HALF hlog2(SIM_HALF a) {
+    SIM_COUNTS(special_function);
+    return SIM_ROUND(::log2f(::sim::to_float(a)));
+}
+SIM_INLINE SIM_HALF hlog10(SIM_HALF a) {
+    SIM_COUNTS(special_function);
+    return SIM_ROUND(::log10f(::sim::to_float(a)));
+}
+SIM_INLINE SIM_HALF hsin(SIM_HALF a) {
+    SIM_COUNTS(special_function);
+    return SIM_ROUND(::sinf(::sim::to_float(a)));
+}
+SIM_INLINE SIM_HALF hcos(SIM_HALF a) {
+    SIM_COUNTS(special_function);
+    return SIM_ROUND(::cosf(::sim::to_float(a)));
+}
+SIM_INLINE SIM_HALF htanh(SIM_HALF a) {
+    SIM_COUNTS(special_function);
+    return SIM_ROUND(::tanhf(::sim::to_float(a)));
+}
 SIM_INLINE SIM_HALF htanh_approx(SIM_HALF a) { return htanh(a); }
 
 // --------------------------------------------------------------------------------------------------------- pairs

@@ -60,8 +60,10 @@ struct LaunchBody {
 // the configuration is refused or a thread faults.
 void run_grid(const LaunchConfig& config, const char* name, const LaunchBody& body);
 
+// Inlined, so that the place of a launch is the learner's line.
 template <typename Kernel, typename... Arguments>
-inline void launch(const LaunchConfig& config, const char* name, Kernel kernel, Arguments... arguments) {
+__attribute__((always_inline)) inline void launch(const LaunchConfig& config, const char* name, Kernel kernel,
+                                                  Arguments... arguments) {
     // Not instrumented: passing the arguments is no memory access of the kernel.
     auto thread = [=]() __attribute__((no_sanitize("thread"))) { kernel(arguments...); };
     using Thread = decltype(thread);

@@ -1,0 +1,118 @@
+"""What the real compiler says of a kernel file, where one is found: its errors are the verdict's, as are its figures.
+
+A pass on the simulator is to mean that the kernel builds for a GPU. nvcc takes one to four seconds (``-cubin``: the device's
+side alone, ptxas included; a whole build takes half as long again and refuses nothing more that the simulator's own
+compiler lets through). So it begins once the simulator's compiler is content, runs beside the cases, and is waited for at
+the end. Its answer is kept by content. Registers, spills and the stack frame of each kernel come from that same run; the
+block size that occupancy depends on is that of the launches which the simulator saw.
+
+Nothing depends on its being there: without it, where ``GRADER_CHECK_NVCC=off`` says so, or when it was stopped, the stage
+says in its line that nvcc did not look at the file.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.building.diagnostics import CompileError
+from grader.building.resource_usage import ResourceUsage, resource_usage
+from grader.errors import GraderError
+from grader.toolchain.compilers import Compiler, find_nvcc
+from grader.toolchain.occupancy import SmLimits, gpu_for
+from grader.toolchain.process import RunCommand
+from grader.verdict import KernelResources
+
+if TYPE_CHECKING:
+    from grader.simulator.report import Report
+
+SETTING = "GRADER_CHECK_NVCC"
+_TROUBLE = re.compile(
+    r"nvcc was stopped.*|unsupported (?:GNU|clang) version|cannot open source file .*|No such file or directory.*"
+)
+"""What is the fault of the machine and not of the file: the simulator's compiler found every header that it includes."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What nvcc made of a file."""
+
+    gpu: SmLimits
+    compiler: Compiler | None = None
+    """None: it did not look at it."""
+    why_not: str = ""
+    """Why it did not."""
+    error: CompileError | None = None
+    """What it refuses."""
+    usage: list[ResourceUsage] = field(default_factory=list)
+
+    @property
+    def summary(self) -> str:
+        """Half a line, behind what the simulator's compiler said."""
+        if self.compiler is None:
+            return f"nvcc did not look at it: {self.why_not}"
+        return f"by {self.compiler} for {self.gpu.arch}, too"
+
+    def resources(self, launches: Mapping[str, tuple[int, int]]) -> list[KernelResources]:
+        """The resources of each kernel; ``launches`` has threads per block and dynamic shared bytes by kernel name."""
+        by_name = {plain_name(name): value for name, value in launches.items()}
+        return [_resources(kernel, self.gpu, by_name.get(plain_name(kernel.name))) for kernel in self.usage]
+
+
+def ask(file: Path, architecture: str, run: RunCommand) -> Answer:
+    """Compile a file for the GPU that the reports name, by default, for what needs an architecture."""
+    gpu = gpu_for(architecture)
+    if os.environ.get(SETTING, "").strip().lower() in ("off", "0", "no"):
+        return Answer(gpu, why_not=f"{SETTING} is off")
+    try:
+        compiler = find_nvcc(required=False)
+        if compiler is None:
+            return Answer(gpu, why_not="there is none here")
+        return Answer(gpu, compiler, usage=resource_usage(file, gpu.arch, run=run))
+    except CompileError as error:
+        if trouble := _TROUBLE.search(error.message):
+            return Answer(gpu, why_not=trouble[0])
+        if not error.diagnostics:
+            return Answer(gpu, why_not=f"it failed ({error.message.splitlines()[-1]})")
+        return Answer(gpu, compiler, error=error)
+    except GraderError as error:
+        return Answer(gpu, why_not=error.message)
+
+
+def _resources(kernel: ResourceUsage, gpu: SmLimits, launch: tuple[int, int] | None) -> KernelResources:
+    result = KernelResources(
+        kernel=kernel.name,
+        architecture=kernel.arch,
+        registers=kernel.registers,
+        spill_bytes=kernel.spill_stores + kernel.spill_loads,
+        stack_bytes=kernel.stack,
+        static_shared_bytes=kernel.static_shared,
+        gpu=gpu.name,
+    )
+    if launch is not None:
+        result.threads, result.dynamic_shared_bytes = launch
+        occupancy = kernel.occupancy(gpu, *launch)
+        result.occupancy = occupancy.fraction
+        result.limited_by = " and ".join(occupancy.limited_by)
+    return result
+
+
+def plain_name(kernel: str) -> str:
+    """A kernel's name without namespaces and template arguments."""
+    return kernel.partition("<")[0].rpartition("::")[2].strip()
+
+
+def launches_of(reports: Sequence[Report | None]) -> dict[str, tuple[int, int]]:
+    """Threads per block and dynamic shared bytes of each kernel: those of its largest launch."""
+    launches: dict[str, tuple[int, int]] = {}
+    for report in reports:
+        for kernel in report.kernels if report is not None else []:
+            threads, shared = math.prod(kernel.block), kernel.dynamic_shared_bytes
+            if (threads, shared) > launches.get(kernel.name, (0, 0)):
+                launches[kernel.name] = (threads, shared)
+    return launches

@@ -1,0 +1,148 @@
+"""What nvcc says of a file is the verdict's, where it is found; where it is not, the report says so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from grader.course import find
+from grader.course.task import Bar
+from grader.judge import check, nvcc
+from grader.judge.efficient import judge_efficient
+from grader.present.junit import junit_xml
+from grader.present.terminal import as_text
+from grader.runner import tiers
+from grader.toolchain.compilers import find_nvcc
+from grader.verdict import FAILED, PASSED, SKIPPED, KernelResources, Verdict
+from tests.seeds import SEED
+
+HOST_OPERATOR = """
+struct Pair { int a; };
+Pair operator+(Pair x, Pair y) { return {x.a + y.a}; }
+__device__ int both(Pair x, Pair y) { return (x + y).a; }
+"""
+# ptxas alone refuses this: no SM has 256 KB of shared memory.
+TOO_MUCH_SHARED = """
+__global__ void large(float* x) {
+    __shared__ float tile[65536];
+    tile[threadIdx.x] = x[0];
+    __syncthreads();
+    x[threadIdx.x] = tile[threadIdx.x ^ 1];
+}
+"""
+
+needs_nvcc = pytest.mark.skipif(find_nvcc(required=False) is None, reason="there is no nvcc here")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(nvcc.SETTING, raising=False)
+
+
+def verdict_with(addition: str, folder: Path, **options: object) -> Verdict:
+    """Of a solution with something below it."""
+    entry = find("day01_residual_add/strided_add")
+    file = folder / "strided_add.cu"
+    file.write_text(entry.solution.read_text() + addition)
+    return check(entry, file, seed=SEED, **options)  # type: ignore[arg-type]
+
+
+def seen(verdict: Verdict) -> str:
+    return " ".join(as_text(verdict, width=200).split())
+
+
+@needs_nvcc
+@pytest.mark.parametrize("tier", ["bwrap", "landlock", "none"])
+def test_what_only_nvcc_refuses_fails(tmp_path: Path, asked: None, tier: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if problem := tiers.why_not(tier):
+        pytest.skip(f"{tier} does not hold here: {problem}")
+    monkeypatch.setenv("GRADER_JAIL", tier)
+    verdict = verdict_with(HOST_OPERATOR, tmp_path)
+    assert not verdict.passed, seen(verdict)
+    assert [stage.status for stage in verdict.stages] == [FAILED, *[SKIPPED] * 4]
+    text = seen(verdict)
+    assert "does not compile it for sm_90" in text and "not run, as builds failed" in text
+    assert "strided_add.cu" in text and "operator +" in text
+    line = verdict.stages[0].diagnostics[0].line
+    assert "both(Pair x, Pair y)" in (tmp_path / "strided_add.cu").read_text().splitlines()[line - 1]
+
+
+@needs_nvcc
+def test_what_ptxas_refuses_fails(tmp_path: Path, asked: None) -> None:
+    text = seen(verdict_with(TOO_MUCH_SHARED, tmp_path))
+    assert "stops at Builds" in text and "uses too much shared data" in text
+
+
+@needs_nvcc
+def test_what_nvcc_compiles_passes_and_shows_its_figures(tmp_path: Path, asked: None) -> None:
+    verdict = verdict_with("", tmp_path)
+    builds = verdict.stages[0]
+    assert verdict.passed and builds.resources and all(item.registers for item in builds.resources)
+    assert f"by {find_nvcc()} for sm_90, too" in seen(verdict)
+    assert "occupancy" in as_text(verdict, verbose=True)
+
+
+@needs_nvcc
+def test_it_is_asked_when_builds_is_the_only_stage(tmp_path: Path, asked: None) -> None:
+    assert not verdict_with(HOST_OPERATOR, tmp_path, stages=["builds"]).passed
+    assert verdict_with("", tmp_path, stages=["builds"]).passed
+
+
+def test_without_nvcc_the_report_says_so(tmp_path: Path, asked: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvcc, "find_nvcc", lambda required: None)
+    verdict = verdict_with(HOST_OPERATOR, tmp_path)
+    assert verdict.passed and not verdict.stages[0].resources
+    assert "nvcc did not look at it: there is none here" in seen(verdict)
+    assert "nvcc did not look at it: there is none here" in junit_xml(verdict)
+
+
+def test_switched_off_the_report_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(nvcc.SETTING, "off")
+    verdict = verdict_with(HOST_OPERATOR, tmp_path)
+    assert verdict.passed and "nvcc did not look at it: GRADER_CHECK_NVCC is off" in seen(verdict)
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        "error: nvcc was stopped: it compiled for 60 s",
+        "/x/host_config.h(1): error: #error -- unsupported GNU version! gcc versions later than 15 are not supported!",
+        'k.cu(2): catastrophic error: cannot open source file "cub/cub.cuh"',
+        "nvcc error   : 'cicc' died due to signal 11",
+    ],
+)
+def test_a_machine_at_fault_fails_nobody(
+    trouble: str, tmp_path: Path, asked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fake nvcc that prints this and fails."""
+    fake = tmp_path / "nvcc"
+    message = trouble.replace("'", "'\\''")
+    fake.write_text(f"#!/bin/sh\ncase $1 in --version) echo release 13.0;; *) echo '{message}' >&2; exit 1;; esac\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("GRADER_NVCC", str(fake))
+    monkeypatch.setenv("GRADER_JAIL", "none")
+    verdict = verdict_with("", tmp_path)
+    assert verdict.passed and "nvcc did not look at it: " in seen(verdict)
+
+
+@needs_nvcc
+def test_an_array_that_leaves_the_registers_misses_the_bar(tmp_path: Path, asked: None) -> None:
+    entry = find("day04_linear/linear_register_tiled")
+    file = tmp_path / entry.solution.name
+    file.write_text(re.sub(r"#pragma unroll$", "#pragma unroll 1", entry.solution.read_text(), flags=re.MULTILINE))
+    verdict = check(entry, file, seed=SEED)
+    efficient = verdict.stage("efficient")
+    assert efficient and efficient.status == FAILED, seen(verdict)
+    missed = [bar.expression for bar in efficient.bars if not bar.passed]
+    assert missed == ["stack_bytes"] and "#pragma unroll the loops over it" in seen(verdict)
+    assert check(entry, entry.solution, seed=SEED).passed
+
+
+def test_bars_of_nvcc_are_left_out_where_it_did_not_look() -> None:
+    task = find("day01_residual_add/strided_add").load()
+    task.bars = [Bar("stack_bytes", at_most=0)]
+    without = judge_efficient(task, [])
+    assert without.status == PASSED and "Not judged, as nvcc did not look at the file" in without.note
+    assert not judge_efficient(task, [], [KernelResources("k", "sm_90", 32)]).note
