@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 
+from grader.building.build import precompile_headers
 from grader.errors import GraderError
 from grader.jail.compiling import build_compile
 from grader.runner.canary import build_canary
@@ -22,6 +23,7 @@ def main() -> int:
     try:
         ahead = cache.BuildCache(folder)
         ensure_library(cache=ahead)
+        precompile_headers(ahead)
         build_runner(cache=ahead)
         build_canary(cache=ahead)
         build_compile(cache=ahead)

@@ -34,7 +34,7 @@ def reachable(path: Path) -> Path:
     if os.geteuid() != 0 or _open_to_all(path):
         return path
     with _lock:
-        key = (path, path.stat().st_mtime_ns)
+        key = (path, _changed(path))
         if key not in _copies:
             target = Path(tempfile.mkdtemp(dir=own_folder())) / path.name
             if path.is_dir():
@@ -45,6 +45,12 @@ def reachable(path: Path) -> Path:
             os.chmod(target.parent, 0o755)
             _copies[key] = target
         return _copies[key]
+
+
+def _changed(path: Path) -> int:
+    """When a file, or the last of a folder's files, was written, in ns. The folder itself tells when it was used."""
+    files = [file for file in path.iterdir() if file.is_file()] if path.is_dir() else [path]
+    return max((file.stat().st_mtime_ns for file in files), default=0)
 
 
 def scratch_folder() -> Path:

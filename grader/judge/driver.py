@@ -35,7 +35,7 @@ from grader.judge.safe import judge_safe
 from grader.judge.simulated import attach_findings
 from grader.runner.client import Child, LoadFailed
 from grader.verdict import FAILED, PASSED, SKIPPED, STAGES, Stage, Verdict
-from grader.wording.stages import summary
+from grader.wording.stages import summary, why_skipped
 
 if TYPE_CHECKING:
     from grader.simulator.report import Report
@@ -92,7 +92,7 @@ def run_check(
     done = {stage.name for stage in verdict.stages}
     for name in STAGES:
         if name not in done:
-            verdict.stages.append(Stage(name, SKIPPED, _why_skipped(name, verdict, wanted, device)))
+            verdict.stages.append(Stage(name, SKIPPED, why_skipped(name, verdict, wanted, device)))
     verdict.stages.sort(key=lambda stage: STAGES.index(stage.name))
     for stage in verdict.stages:
         stage.summary = summary(stage)
@@ -219,19 +219,6 @@ def _stages(stages: Sequence[str] | None, device: str) -> list[str]:
         if name not in STAGES:
             raise GraderError(f"unknown stage {name!r}", f"The stages are {', '.join(STAGES)}.")
     return list(stages or STAGES)
-
-
-def _why_skipped(name: str, verdict: Verdict, wanted: Sequence[str], device: str) -> str:
-    failed = next((stage.name for stage in verdict.stages if stage.status == FAILED), None)
-    if name not in wanted:
-        return "not asked for"
-    if name == "fast" and device == "cpu":
-        return "needs a GPU: --device cuda"
-    if name in ("safe", "efficient") and device == "cuda":
-        return "judged on the simulator: --device cpu"
-    if failed and STAGES.index(failed) < STAGES.index(name):
-        return f"not run, as {failed} failed"
-    return "the exercise asks for nothing here"
 
 
 def _versions(built: Built | None) -> dict[str, str]:

@@ -44,6 +44,7 @@ from grader.runner.client import Child, Reply
 from grader.runner.gpu import SharingFailed
 from grader.source.dtypes import torch_dtype
 from grader.timing.floor import Limits
+from grader.wording import timed
 from grader.wording.outputs import text
 
 NOTHING = Path(__file__).parent.parent / "runner" / "source" / "do_nothing.cu"
@@ -88,6 +89,11 @@ class Measured:
     """One line."""
     text: str = ""
     """The same over several lines, as a learner reads it."""
+
+    @property
+    def where(self) -> str:
+        """The size and dtype."""
+        return f"{self.name} ({self.dtype})"
 
 
 @dataclass
@@ -158,11 +164,7 @@ class Clock:
         result.standard_error = math.hypot(_error_of_median(times), self._null_spread, drift)
         result.significant = result.microseconds > max(SHORTEST_US, SIGNIFICANT * result.standard_error)
         if result.microseconds + SIGNIFICANT * result.standard_error + SLACK_US < MARGIN * result.floor_us:
-            result.problem = f"{result.microseconds:.3g} us are less than this GPU can take"
-            result.text = (
-                f"At {result.name} ({result.dtype}) it took {result.microseconds:.3g} us; the bytes that must move and the "
-                f"operations that must be done take {result.floor_us:.3g} us on this GPU. The work was not done when it was asked for."
-            )
+            result.problem, result.text = timed.impossible(result.where, result.microseconds, result.floor_us)
 
     def _one(self, child: Child, call: Call, launcher: str, lines: list[str]) -> tuple[float, Reply, Any, Any]:
         """One call between two looks at the clock: its seconds, the answer, the drawn places and what stood there first."""
@@ -201,26 +203,18 @@ class Clock:
         """What was wrong with one call, if anything was."""
         import torch
 
-        where = f"At {result.name} ({result.dtype})"
         if isinstance(reply.answer, Ended):
-            result.problem = "the kernel did not return"
-            result.text = f"{where} it did not return: {reply.answer.text}."
+            result.problem, result.text = timed.not_returned(result.where, reply.answer.text)
             return
         if why := why_failed(reply.answer):
-            result.problem, result.text = "the launch failed", f"{where} the launch failed: {why}"
+            result.problem, result.text = timed.not_launched(result.where, why)
             return
         now = self.seen.view(torch.int32)[chosen - self.out_start // 4]
         text = self._wrong(call)
         if not torch.equal(first, now):
-            result.problem = "it said that it was done while it still wrote"
-            result.text = (
-                f"{where} the outputs changed after the launcher had returned and the device was said to be at rest."
-            )
+            result.problem, result.text = timed.still_writing(result.where)
         elif text:
-            result.problem, result.text = (
-                "a timed result is wrong",
-                f"{where}, with inputs that it had not seen:\n{text}",
-            )
+            result.problem, result.text = timed.wrong(result.where, text)
 
     def _wrong(self, call: Call, explained: bool = True) -> str:
         """What is wrong with the outputs; empty when they are right."""
@@ -246,7 +240,7 @@ class Clock:
             sides: list[Any] = [actual, wanted, unwritten, scales[name]]
             parts = [x.cpu() if torch.is_tensor(x) else x for x in sides]
             return text(compare(name, parts[0], parts[1], place.dtype, tolerance, parts[2], parts[3]))
-        return "The kernel wrote outside its output." if damaged else ""
+        return timed.OUTSIDE if damaged else ""
 
 
 def _lay_out(call: Call) -> tuple[Buffers, int, int]:

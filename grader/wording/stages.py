@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grader.verdict import FAILED, SKIPPED, CaseResult, Stage, Verdict
+from grader.verdict import FAILED, SKIPPED, STAGES, CaseResult, Stage, Verdict
 from grader.wording import bars, cases, findings, words
 
 TITLES = {"builds": "Builds", "correct": "Correct", "safe": "Safe", "efficient": "Efficient", "fast": "Fast"}
@@ -39,6 +39,20 @@ def summary(stage: Stage) -> str:
         checks = dict.fromkeys(finding.check for finding in stage.findings)
         return f"{words.count(len(stage.findings), 'finding')}: {', '.join(checks)}"
     return {SKIPPED: "not run"}.get(stage.status, stage.status)
+
+
+def why_skipped(name: str, verdict: Verdict, wanted: Sequence[str], device: str) -> str:
+    """Why a stage was not run."""
+    failed = next((stage.name for stage in verdict.stages if stage.status == FAILED), None)
+    if name not in wanted:
+        return "not asked for"
+    if name == "fast" and device == "cpu":
+        return "needs a GPU: --device cuda"
+    if name in ("safe", "efficient") and device == "cuda":
+        return "judged on the simulator: --device cpu"
+    if failed and STAGES.index(failed) < STAGES.index(name):
+        return f"not run, as {failed} failed"
+    return "the exercise asks for nothing here"
 
 
 def text(stage: Stage) -> str:

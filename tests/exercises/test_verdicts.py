@@ -2,18 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from grader.authoring.mistakes import Failure, read_mistakes
 from grader.course import Entry
+from grader.course.task import Exercise
 from grader.judge import check
 from grader.verdict import PASSED, STAGES, Verdict
 from tests.exercises.conftest import COURSE, Kernels, Wrong, as_seen, wrong_kernels
 from tests.seeds import SEED
 
 ENTRIES = COURSE.exercises
+
+
+@pytest.fixture(scope="module", autouse=True)
+def drawn_once() -> Iterator[None]:
+    """All kernels of an exercise get the same inputs here: drawn once, and what the reference makes of them computed once."""
+    kept: dict[str, dict[tuple[object, ...], Any]] = {}
+    draw, refer = Exercise.call, Exercise.expected
+
+    def once(task: Exercise, key: tuple[object, ...], make: Callable[[], Any]) -> Any:
+        if task.name not in kept:
+            kept.clear()
+        found = kept.setdefault(task.name, {})
+        if key not in found:
+            found[key] = make()
+        return found[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            Exercise, "call", lambda task, *asked: once(task, (asked[0].name, *asked[1:]), lambda: draw(task, *asked))
+        )
+        patch.setattr(
+            Exercise,
+            "expected",
+            lambda task, call: once(
+                task, (call.case.name, call.dtype, call.seed, "expected"), lambda: refer(task, call)
+            ),
+        )
+        yield
 
 
 def verdict_of(entry: Entry, file: Path, last: str = STAGES[-1]) -> Verdict:

@@ -1,0 +1,18 @@
+// A table in constant memory that the kernel fills itself: only the host can, before the launch.
+#include <cuda_runtime.h>
+
+#ifdef CLEAN
+__device__ float table[16];
+#else
+__constant__ float table[16];
+#endif
+
+__global__ void scale(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float* factors = table;
+    if (threadIdx.x == 0) factors[blockIdx.x] = 2;  // finding: write_to_constant
+    __syncthreads();
+    if (i < n) out[i] = factors[blockIdx.x] * x[i];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { scale<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

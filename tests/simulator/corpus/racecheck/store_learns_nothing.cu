@@ -1,0 +1,36 @@
+// Storing to a flag that another block has set orders nothing before it: a store does not see what was there.
+// n = 2
+#include <cuda/atomic>
+#include <cuda_runtime.h>
+
+constexpr auto kPublished = cuda::std::memory_order_release;
+constexpr auto kRelaxed = cuda::std::memory_order_relaxed;
+
+__device__ int word;
+
+__global__ void start(const float* x, float* out, int n) {
+    word = 0;
+    for (int i = 0; i < n; ++i) out[i] = x[i];
+}
+
+__global__ void follow(const float* x, float* out) {
+    cuda::atomic_ref<int, cuda::thread_scope_device> flag(word);
+    if (blockIdx.x == 0) {
+        out[0] = 2 * x[0];  // finding: between_blocks
+        flag.store(1, kPublished);
+        return;
+    }
+#ifdef CLEAN
+    const bool ready = flag.exchange(2, kRelaxed) == 1;
+#else
+    flag.store(2, kRelaxed);
+    const bool ready = true;
+#endif
+    __threadfence();
+    if (ready) out[1] += out[0];  // finding: between_blocks
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    start<<<1, 1, 0, stream>>>(x, out, n);
+    follow<<<2, 1, 0, stream>>>(x, out);
+}
