@@ -22,6 +22,7 @@ from grader.source.prototype import PrototypeError, parse_prototype, require_lau
 from grader.source.rewrite_error import RewriteError
 from grader.toolchain.process import RunCommand
 from grader.verdict import FAILED, PASSED, Diagnostic, Stage
+from grader.wording import stages
 
 
 @dataclass
@@ -99,11 +100,11 @@ class Builder:
                 self._refuse_tricks(kernel)
             built = Built(kernel, self._runner.result())
             stage.status = PASSED
-            stage.summary = "compiles" if not kernel.cached else "compiled before"
+            stage.summary = stages.COMPILED_BEFORE if kernel.cached else stages.COMPILES
             stage.diagnostics = [_diagnostic(message) for message in kernel.diagnostics]
         except (BuildError, PrototypeError) as error:
             _refuse(stage, error)
-            stage.summary = "wrong launcher" if isinstance(error, PrototypeError) else "does not compile"
+            stage.summary = stages.WRONG_LAUNCHER if isinstance(error, PrototypeError) else stages.DOES_NOT_COMPILE
         finally:
             self._pool.shutdown(wait=False)
         stage.seconds = max(0.0, self.finished - self.started)

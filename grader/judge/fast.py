@@ -26,13 +26,14 @@ from grader.timing.bench import bench
 from grader.timing.machine import Machine, measure_machine
 from grader.verdict import FAILED, PASSED, SKIPPED, Stage, TimeBarResult, Timing
 from grader.verdict.facts import Status
+from grader.wording import timed
 
 
 def judge_fast(task: Exercise, file: Path) -> Stage:
     """Time the kernel at the exercise's bench sizes, without torch.compile, which takes long."""
     stage = Stage("fast")
     if not task.bench:
-        stage.status, stage.summary = SKIPPED, "the exercise names no sizes to time"
+        stage.status, stage.summary = SKIPPED, timed.NO_SIZES
         return stage
     try:
         machine = measure_machine()
@@ -41,9 +42,9 @@ def judge_fast(task: Exercise, file: Path) -> Stage:
         measured = verify(task, file, report.timings, machine)
     except SharingFailed as error:
         measured = []
-        report.timings[0].note = f"These are times of the kernel's own process, and not verified: {error}."
+        report.timings[0].note = timed.not_verified(str(error))
     except GraderError as error:
-        stage.status, stage.message, stage.summary = FAILED, str(error), "cannot be timed"
+        stage.status, stage.message, stage.summary = FAILED, str(error), timed.NOT_TIMED
         return stage
     failed = next((result for result in measured if result.problem), None)
     unseen = next((timing for timing in report.timings if _unseen(timing)), None)
@@ -51,15 +52,11 @@ def judge_fast(task: Exercise, file: Path) -> Stage:
         stage.status, stage.message, stage.summary = FAILED, failed.text, failed.problem
         return stage
     if unseen is not None:
-        stage.status, stage.summary = FAILED, "its own times are not true"
-        stage.message = (
-            f"At {unseen.name} ({unseen.dtype}) events around the launch saw {unseen.median_us:.3g} us, the grader's clock "
-            f"{unseen.verified_us:.3g} us: the launcher works on another stream than the one that it is given, or its times are forged."
-        )
+        stage.status, stage.message, stage.summary = FAILED, timed.unseen(unseen), timed.NOT_TRUE
         return stage
     stage.time_bars = judge_times(task.time_bars, report.timings, machine.device)
     missed = [bar for bar in stage.time_bars if bar.status == FAILED]
-    stage.status, stage.summary = (FAILED, "") if missed else (PASSED, _summary(report.timings))
+    stage.status, stage.summary = (FAILED, "") if missed else (PASSED, timed.summary(report.timings))
     return stage
 
 
@@ -109,15 +106,3 @@ def verify(task: Exercise, file: Path, timings: Sequence[Timing], machine: Machi
         if result.significant and not result.problem:  # of the others it only says that they are short
             timing.verified_us, timing.verified_error_us = result.microseconds, result.standard_error
     return measured
-
-
-def _summary(timings: Sequence[Timing]) -> str:
-    """The largest size in a line."""
-    best = max(timings, key=lambda timing: timing.bytes)
-    time = best.median_us if best.verified_us is None else best.verified_us
-    parts = [f"{best.name} ({best.dtype}) {time:.1f} us{'' if best.verified_us is None else ' by our own clock'}"]
-    if best.percent_of_roofline:
-        parts.append(f"{best.percent_of_roofline:.0f} % of the roofline")
-    if best.torch_ratio:
-        parts.append(f"{best.torch_ratio:.2f} x torch")
-    return ", ".join(parts)

@@ -8,6 +8,8 @@ from grader.verdict import FAILED, SKIPPED, STAGES, CaseResult, Stage, Verdict
 from grader.wording import bars, cases, findings, words
 
 TITLES = {"builds": "Builds", "correct": "Correct", "safe": "Safe", "efficient": "Efficient", "fast": "Fast"}
+COMPILES, COMPILED_BEFORE = "compiles", "compiled before"
+DOES_NOT_COMPILE, WRONG_LAUNCHER = "does not compile", "wrong launcher"
 SHOWN = 4
 """Cases and findings that a text has in full."""
 

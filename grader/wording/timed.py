@@ -1,11 +1,43 @@
-"""What was wrong with a time by the grader's own clock, in a line and as a learner reads it."""
+"""What *fast* says: the time at the largest size, and what was wrong with a time, in a line and as a learner reads it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from grader.verdict import Timing
+
+NO_SIZES = "the exercise names no sizes to time"
+NOT_TIMED = "cannot be timed"
+NOT_TRUE = "its own times are not true"
 OUTSIDE = "The kernel wrote outside its output."
 
 Problem = tuple[str, str]
 """In a line, and in full."""
+
+
+def summary(timings: Sequence[Timing]) -> str:
+    """The largest size in a line."""
+    best = max(timings, key=lambda timing: timing.bytes)
+    time = best.median_us if best.verified_us is None else best.verified_us
+    parts = [f"{best.name} ({best.dtype}) {time:.1f} us{'' if best.verified_us is None else ' by our own clock'}"]
+    if best.percent_of_roofline:
+        parts.append(f"{best.percent_of_roofline:.0f} % of the roofline")
+    if best.torch_ratio:
+        parts.append(f"{best.torch_ratio:.2f} x torch")
+    return ", ".join(parts)
+
+
+def not_verified(why: str) -> str:
+    """Below times that only the kernel's own process took."""
+    return f"These are times of the kernel's own process, and not verified: {why}."
+
+
+def unseen(timing: Timing) -> str:
+    """Events in the kernel's own process saw far less than the grader's clock."""
+    return (
+        f"At {timing.name} ({timing.dtype}) events around the launch saw {timing.median_us:.3g} us, the grader's clock "
+        f"{timing.verified_us:.3g} us: the launcher works on another stream than the one that it is given, or its times are forged."
+    )
 
 
 def impossible(where: str, microseconds: float, floor_us: float) -> Problem:
