@@ -229,7 +229,8 @@ void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access a
 }
 
 bool overtakes_product(const ThreadState& thread, uintptr_t address, Epoch* reader) {
-    BlockState* owner = owner_of_shared(*thread.block, address);  // a copy of another block of the cluster may write here
+    BlockState* owner =
+        owner_of_shared(*thread.block, address);  // a copy of another block of the cluster may write here
     if (!owner || !owner->products) return false;
     BlockState& block = *owner;
     size_t piece = (address - block.shared->base) >> piece_log2;

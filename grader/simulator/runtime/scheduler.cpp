@@ -477,7 +477,7 @@ void run_blocks(Worker& worker, Grid& grid) {
             if (block->threads[i].async_copies) finish_async_copies(block->threads[i], false);
         }
         if (block->mbarriers || block->operations) finish_mbarriers(*block, false);
-    finish_products(*block);
+        finish_products(*block);
         forget_arrivals(*block);
         give_storage(worker, block);
     }
