@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from grader.source import course_headers
@@ -107,7 +108,8 @@ def check_includes(source: Source, include_dir: Path | None) -> None:
 
 
 def _present(include_dir: Path | None, name: str) -> bool:
-    return include_dir is not None and (include_dir / name).is_file()
+    # os.path, as pathlib objects to names that are too long
+    return include_dir is not None and os.path.isfile(include_dir / name)
 
 
 def check_words(source: Source) -> None:

@@ -23,10 +23,11 @@ def find_kernels(source: Source) -> dict[str, list[KernelDefinition]]:
     found: dict[str, list[KernelDefinition]] = {}
     tokens = source.tokens
     start = 0  # of the declaration in progress, near enough: after the last ; { }
+    known = 0  # up to where the last kernel's parameters reach
     for i, token in enumerate(tokens):
         if token.text in (";", "{", "}"):
             start = i + 1
-        if token.text != "__global__":
+        if token.text != "__global__" or i < known:
             continue
         k = i + 1
         while k < len(tokens) and not (tokens[k].kind == "word" and k + 1 < len(tokens) and tokens[k + 1].text == "("):
@@ -36,6 +37,7 @@ def find_kernels(source: Source) -> dict[str, list[KernelDefinition]]:
             while k + 1 < len(tokens) and tokens[k + 1].text != "(":
                 k += 1
         close = closing(tokens, k + 1) if k + 1 < len(tokens) else None
+        start, known = max(start, known), close or k
         if close is None:
             continue
         needed = _needed_arguments(tokens[start:i])
