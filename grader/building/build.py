@@ -19,6 +19,7 @@ from grader.building import diagnostics
 from grader.errors import BuildError, GraderError
 from grader.simulator import hooks, library
 from grader.source.course_headers import line_directive, with_headers
+from grader.source.kernel_definitions import refuse_inlined
 from grader.source.limits import MOST_BYTES, check_limits
 from grader.source.messages import CompilerMessage
 from grader.source.prototype import Prototype, PrototypeError, find_launchers, find_main
@@ -264,6 +265,7 @@ def _plan_cpu(
     cxx = compiler if isinstance(compiler, Compiler) else find_cxx(compiler)
     try:
         rewritten = rewrite(source, library.INCLUDE_DIR)
+        refuse_inlined(source, {launcher.name for launcher in launchers})
     except RewriteError as problem:
         raise diagnostics.located(path, problem) from None
     text = with_headers(rewritten.text, source, path.name, _translated_header)

@@ -163,6 +163,8 @@ class Report(_Part):
     dropped_findings: Count = 0
     kernels: Annotated[list[Kernel], Meta(max_length=MOST)] = []
     scratch_bytes: Count = 0
+    host_bytes: Count = 0
+    copied_bytes: Count = 0
     traces: Annotated[list[Traced], Meta(max_length=MOST)] = []
     executed: Annotated[list[tuple[Count, Small, Count, Count, Count]], Meta(max_length=MOST)] | None = None
     """Address in the kernel library, kernel, executions by lanes and by warps, and lanes there were. None: not counted."""

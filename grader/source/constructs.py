@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from grader.source import course_headers
@@ -48,6 +49,10 @@ _WORDS = {
     "__cluster_dims__": ("thread block clusters", "Write the kernel without clusters."),
     "__nanosleep_until": ("__nanosleep_until", ""),
 }
+
+
+# The compilers' own words that get past the simulator's checks; nvcc takes none of them in device code.
+COMPILERS_OWN = re.compile(r"(__atomic_|__sync_)[a-z]\w*|__c11_atomic_\w+|(__)?always_inline(__)?")
 
 
 def _suggest(hint: str) -> str:
@@ -118,7 +123,17 @@ def check_words(source: Source) -> None:
     for macro in source.macros:
         tokens.extend(macro.body)
     for i, token in enumerate(tokens):
-        if token.kind != "word" or token.text not in _WORDS:
+        if token.kind != "word":
+            continue
+        if COMPILERS_OWN.fullmatch(token.text):
+            inline = "inline" in token.text
+            raise error_at(
+                source,
+                token,
+                f"{token.text} is the compiler's own: a kernel file is written in CUDA",
+                "Write __forceinline__." if inline else "Use CUDA's atomicAdd, atomicCAS, ... or cuda::atomic_ref.",
+            )
+        if token.text not in _WORDS:
             continue
         following = tokens[i + 1].text if i + 1 < len(tokens) else ""
         before = tokens[i - 1].text if i else ""

@@ -6,6 +6,7 @@ is made to be looked at again and again is refused at its line, as is one that i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from grader.source.rewrite_error import error_at
@@ -19,6 +20,7 @@ MOST_LEVELS = 256
 """Of brackets in brackets, and of ``#if`` in ``#if``."""
 MOST_TRANSLATED = 16 << 20
 """Characters that the front end may put in a file."""
+_SPLICED_WORD = re.compile(r"(?<=\w)\\[ \t\f\v]*\r?\n(?=[\w\\])")
 _LOOKS_PER_TOKEN = 16
 _LOOKS_AT_LEAST = 100_000
 
@@ -42,6 +44,7 @@ def check_limits(source: Source) -> None:
             f"the file has more than {MOST_INCLUDES} #include lines",
             "Include each header once.",
         )
+    _check_splices(source)
     for tokens in (source.tokens, *(macro.body for macro in source.macros)):
         _check_depth(source, tokens)
     depth = 0
@@ -50,6 +53,25 @@ def check_limits(source: Source) -> None:
         if depth > MOST_LEVELS:
             mark = Token("mark", "#", directive.start, directive.start + 1)
             raise error_at(source, mark, f"#if is nested deeper than {MOST_LEVELS} levels", "Write it with fewer.")
+
+
+def _check_splices(source: Source) -> None:
+    """A word that goes on behind a backslash at the end of a line would be two words to us, and one to the compiler."""
+    spliced = [match.start() for match in _SPLICED_WORD.finditer(source.text)]
+    if not spliced:
+        return
+    tokens = [source.tokens, *(macro.body for macro in source.macros)]
+    ends = {token.end for each in tokens for token in each if token.kind in ("word", "number")}
+    ends |= {source.text.index(macro.name, macro.start) + len(macro.name) for macro in source.macros}
+    for start in spliced:
+        directive = source.directive_at(start)
+        if start in ends or (directive and directive.name != "define"):
+            raise error_at(
+                source,
+                Token("mark", "\\", start, start + 1),
+                "a backslash divides a word over two lines",
+                "Write each word on one line.",
+            )
 
 
 def _check_depth(source: Source, tokens: Sequence[Token]) -> None:

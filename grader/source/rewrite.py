@@ -41,6 +41,11 @@ __all__ = ["Edit", "RewriteError", "Rewritten", "rewrite"]
 
 # The lambda that calls a kernel only passes arguments on: no access of the kernel.
 _UNCHECKED = '__attribute__((no_sanitize("thread")))'
+COPIES = {
+    f"{kind}{name}": f"::sim::{new}"
+    for name, new in (("memcpy", "copy_bytes"), ("memmove", "move_bytes"), ("memset", "set_bytes"))
+    for kind in ("", "__builtin_")
+}
 _LAUNCH_CALLS = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel"}
 
 
@@ -224,6 +229,8 @@ class _RegionRewriter:
                 self._edit(token.start, token.end, "SIM_NOINLINE")
             if text in _LAUNCH_CALLS:
                 self._strip_cast(i)
+            if text in COPIES:
+                self._copy(i)
             return i + 1
         if token.kind != "mark":
             return i + 1
@@ -391,6 +398,21 @@ class _RegionRewriter:
             "voidconst*",
         ):
             self._edit(tokens[first].start, tokens[end].end, self._newlines(tokens[first].start, tokens[end].end))
+
+    def _copy(self, i: int) -> None:
+        """``memcpy(to, from, bytes)``: the compilers do not tell the checks of every call."""
+        tokens = self.tokens
+        first, before = i, tokens[i - 1].text if i else ""
+        if before == "::":
+            own = i >= 2 and tokens[i - 2].kind == "word" and tokens[i - 2].text != "std"
+            if own:
+                return
+            first = i - 2 if i >= 2 and tokens[i - 2].text == "std" else i - 1
+        called = i + 1 < len(tokens) and tokens[i + 1].text == "("
+        if before in (".", "->", "void") or not (called or self.region.macro):
+            return
+        new = COPIES[tokens[i].text]
+        self._edit(tokens[first].start, tokens[i].end, new + self._newlines(tokens[first].start, tokens[i].end))
 
     # -- shared memory -------------------------------------------------------------------------------------------
 

@@ -111,6 +111,12 @@ class Source:
         found = self.directives[first] if first < len(self.directives) else None
         return found if found and found.start < end else None
 
+    def directive_at(self, position: int) -> Directive | None:
+        """The preprocessor line that a position lies in."""
+        before = bisect.bisect_right(self.directives, position, key=lambda directive: directive.start) - 1
+        found = self.directives[before] if before >= 0 else None
+        return found if found and position < found.end else None
+
     def _read(self) -> None:
         position, at_line_start, dead_below = 0, True, 0  # dead_below: nesting inside a literal "#if 0"
         text = self.text

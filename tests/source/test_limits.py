@@ -27,6 +27,18 @@ TOO_MUCH = {
     ),
     "a launch stands in what another launch calls": (_KERNEL + "\n(f<<<1, 1>>>())<<<1, 1>>>();}", 3),
 }
+SPLICED = {
+    "a word": "int mem\\\ncpy;",
+    "a word, with blanks": "int mem\\ \t\ncpy;",
+    "a directive": "#def\\\nine A memcpy",
+    "a macro's name": "#define A\\\nB memcpy",
+    "a macro's body": "#define A mem\\\ncpy",
+}
+NOT_SPLICED = {
+    "a macro over two lines": "#define A x \\\n  y\n#define B(a) a;\\\n  a",
+    "a comment": "// one\\\ntwo",
+    "a string": 'const char* s = "one\\\ntwo";',
+}
 ENOUGH = {
     "brackets": _KERNEL + "a = " + "(" * 255 + "a" + ")" * 255 + ";}",
     "branches": "#if X\n" * 256 + "#endif\n" * 256,
@@ -41,6 +53,17 @@ def test_too_much_is_refused_at_its_line(says: str) -> None:
     with pytest.raises(RewriteError, match=says.replace("(", r"\(")) as problem:
         plan_kernel("kernel.cu", text=text)
     assert problem.value.line >= first and len(str(problem.value)) < 2000
+
+
+@pytest.mark.parametrize("name", SPLICED)
+def test_a_word_over_two_lines_is_refused(name: str) -> None:
+    with pytest.raises(RewriteError, match="a backslash divides a word over two lines"):
+        plan_kernel("kernel.cu", text=SPLICED[name])
+
+
+@pytest.mark.parametrize("name", NOT_SPLICED)
+def test_other_lines_may_go_on(name: str) -> None:
+    plan_kernel("kernel.cu", text=NOT_SPLICED[name])
 
 
 @pytest.mark.parametrize("name", ENOUGH)

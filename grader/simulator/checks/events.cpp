@@ -243,7 +243,9 @@ void release(void* base, size_t, const void* address) {
 }
 
 void host_write(const void* data, size_t bytes) { mark_written(reinterpret_cast<uintptr_t>(data), bytes); }
-void host_read(const void*, size_t) {}
+void host_copy(const void* to, const void* from, size_t bytes) {
+    count_copy(find_region(reinterpret_cast<uintptr_t>(to)), find_region(reinterpret_cast<uintptr_t>(from)), bytes);
+}
 void expect_output(void* base) { mark_expected(reinterpret_cast<uintptr_t>(base)); }
 void read_only(void* base) { mark_read_only(reinterpret_cast<uintptr_t>(base)); }
 
@@ -268,6 +270,7 @@ void reset() {
     forget_kernels();
     forget_executed();
     forget_scratch();
+    forget_copies();
     forget_regions();
     forget_names();
     forget_report();

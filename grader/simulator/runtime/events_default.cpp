@@ -43,7 +43,7 @@ WEAK void waits_for_nothing(const char*, const void*) {}
 WEAK void allocation(const Allocation&) {}
 WEAK void release(void*, size_t, const void*) {}
 WEAK void host_write(const void*, size_t) {}
-WEAK void host_read(const void*, size_t) {}
+WEAK void host_copy(const void*, const void*, size_t) {}
 WEAK void expect_output(void*) {}
 WEAK void read_only(void*) {}
 WEAK void shared_array(Launch&, const void*, size_t, size_t, const char*) {}

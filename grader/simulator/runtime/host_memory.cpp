@@ -84,7 +84,7 @@ cudaError_t copy(const char* call, void* to, const void* from, size_t bytes, cud
     const char* wrong = wrong_side(to, from, bytes, kind);
     if (wrong) return refuse(call, cudaErrorInvalidValue, wrong);
     show_output();
-    if (is_device(from, bytes)) events::host_read(from, bytes);
+    events::host_copy(to, from, bytes);
     memmove(to, from, bytes);
     if (is_device(to, bytes)) events::host_write(to, bytes);
     return cudaSuccess;
