@@ -13,6 +13,7 @@ from grader.present.terminal import as_text
 from grader.verdict import FAILED, PASSED
 from grader.wording.results import as_json
 from tests.attacks.conftest import HERE, SECRET, Judge
+from tests.attacks.reports import assert_clean
 
 DESERVED = {
     "honest": "builds=passed correct=passed safe=passed efficient=passed",
@@ -38,22 +39,22 @@ def test_controls(judged: Judge, tier: str, file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", files("run"))
-def test_run_time(judged: Judge, places: dict[str, str], file: Path) -> None:
+def test_run_time(judged: Judge, places: dict[str, str], file: Path, tmp_path: Path) -> None:
     before = sorted(os.listdir(places["@FOLDER@"]))
     verdict = judged(file)
     assert not verdict.passed, as_text(verdict)
     builds = verdict.stage("builds")
     assert builds.status == (FAILED if "Defence: names." in file.read_text() else PASSED), as_text(verdict)
     assert sorted(os.listdir(places["@FOLDER@"])) == before, "it left something behind"
-    assert SECRET not in as_json(verdict)
-    assert "\x1b" not in as_json(verdict) and "\\u001b" not in as_json(verdict)
+    assert "\\u001b" not in as_json(verdict)
+    assert_clean(verdict, tmp_path, (SECRET,))
 
 
 @pytest.mark.parametrize("file", files("compile"))
-def test_compile_time(judged: Judge, file: Path) -> None:
+def test_compile_time(judged: Judge, file: Path, tmp_path: Path) -> None:
     verdict = judged(file)
     assert not verdict.passed, as_text(verdict)
-    assert SECRET not in as_json(verdict)
+    assert_clean(verdict, tmp_path, (SECRET,))
     assert len(as_json(verdict)) < 200_000
 
 

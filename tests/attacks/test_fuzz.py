@@ -7,6 +7,7 @@ Python and in bytes, not in seconds.
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import sys
 import tracemalloc
@@ -17,6 +18,9 @@ from typing import Any
 import pytest
 
 from grader.errors import GraderError
+from grader.simulator.report import Report
+from grader.simulator.report_format import MadeUp
+from grader.wording import findings as words
 from tests.attacks import fuzz
 from tests.attacks.growing import FRONT_END
 
@@ -64,6 +68,26 @@ def test_work_grows_as_the_text_does(name: str) -> None:
     assert many < 1.5 * MANY / FEW * max(few, 10_000)
     few, many = (memory_used(lambda n=n: _read(family, n)) for n in (FEW, MANY))  # type: ignore[misc]
     assert many < 1.5 * MANY / FEW * max(few, 1 << 20)
+
+
+def test_made_up_findings_have_sentences() -> None:
+    draw, shown = random.Random(5), 0
+    for _ in range(1500):
+        data = json.loads(fuzz.seeds("report")[1])
+        for finding in data["findings"]:
+            finding["kind"] = draw.choice([*words.WHAT, "within_warp", "leak", "no such kind"])
+            finding["check"] = draw.choice(["memcheck", "initcheck", "racecheck", "synccheck", "fault"])
+            finding["other"] = draw.choice([None, {"site": 1, "access": draw.choice(["read", "", "async write"])}])
+            finding["memory"] = draw.choice([None, finding["memory"]])
+            finding["detail"] = draw.choice(["", "1,2", "{site 1 line 3}", "\u00b2", "a" * 300])
+            finding["data"], finding["number"] = (draw.choice([0, 7, 1 << 63, (1 << 64) - 1]) for _ in range(2))
+        try:
+            report = Report.from_json(json.dumps(data), "no_library.so", "kernel.cu")
+        except MadeUp:
+            continue
+        shown += 1
+        assert all(words.text(finding) and words.title(finding) for finding in report.findings)
+    assert shown > 300
 
 
 @pytest.mark.parametrize("name", fuzz.READERS)
