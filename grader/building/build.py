@@ -8,6 +8,7 @@ follow it: a direct call of the compiler (here, needs no torch) and ``torch.util
 from __future__ import annotations
 
 import functools
+import io
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,8 @@ from grader.building.precompiled import PRELUDE, headers_at_head, precompiled, r
 from grader.errors import BuildError, GraderError
 from grader.simulator import hooks, library
 from grader.source.course_headers import line_directive, with_headers
+from grader.source.kernel_definitions import refuse_inlined
+from grader.source.limits import MOST_BYTES, check_limits
 from grader.source.messages import CompilerMessage
 from grader.source.prototype import Prototype, PrototypeError, find_launchers, find_main
 from grader.source.rewrite import RewriteError, Rewritten, rewrite
@@ -169,7 +172,14 @@ def entry_point(launcher: Prototype | str) -> str:
 def read_kernel_file(path: Path) -> str:
     """The text of a kernel file."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise BuildError(
+                f"{path.name} is larger than {MOST_BYTES >> 20} MB, the most that a kernel file may have",
+                "Put tables into an input, and repeated code into a loop.",
+            )
+        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig").read()  # turns \r\n into \n, as compilers do
     except FileNotFoundError:
         raise GraderError(f"there is no file {path}") from None
     except IsADirectoryError:
@@ -197,6 +207,10 @@ def plan_kernel(
     path = Path(path)
     original = read_kernel_file(path) if text is None else text
     source = Source(original)
+    try:
+        check_limits(source)
+    except RewriteError as problem:
+        raise diagnostics.located(path, problem) from None
     launchers = tuple(_launchers(path, source))
     if device == "cpu":
         return _plan_cpu(path, source, launchers, checks, compiler, operations)
@@ -263,6 +277,7 @@ def _plan_cpu(
     cxx = compiler if isinstance(compiler, Compiler) else find_cxx(compiler)
     try:
         rewritten = rewrite(source, library.INCLUDE_DIR)
+        refuse_inlined(source, {launcher.name for launcher in launchers})
     except RewriteError as problem:
         raise diagnostics.located(path, problem) from None
     text = with_headers(rewritten.text, source, path.name, _translated_header)

@@ -6,6 +6,7 @@ of the learner's file; a message inside a header is moved to the place in the le
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -67,18 +68,22 @@ def read_messages(output: str, path: Path, original: str, rewritten: Rewritten |
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 _GNU = re.compile(
-    r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>fatal error|error|warning|note): (?P<text>.*)$"
+    r"^(?P<file>[^:\n]+):(?P<line>[0-9]{1,9}):(?:(?P<column>[0-9]{1,9}):)? (?P<kind>fatal error|error|warning|note): (?P<text>.*)$"
 )
 _NVCC = re.compile(
-    r"^(?P<file>[^(\n]+)\((?P<line>\d+)\): (?P<kind>catastrophic error|error|warning|note)(?: #[\w-]+)?: (?P<text>.*)$"
+    r"^(?P<file>[^(\n]+)\((?P<line>[0-9]{1,9})\): (?P<kind>catastrophic error|error|warning|note)(?: #[\w-]+)?: (?P<text>.*)$"
 )
 _CONTEXT = re.compile(
-    r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)?\s+(?:required (?:from|by)|  recursively)"
+    r"^(?P<file>[^:\n]+):(?P<line>[0-9]{1,9}):(?:(?P<column>[0-9]{1,9}):)?\s+(?:required (?:from|by)|  recursively)"
 )
-_INCLUDED = re.compile(r"^(?:In file included|\s+) from (?P<file>[^:\n]+):(?P<line>\d+)")
+_INCLUDED = re.compile(r"^(?:In file included|\s+) from (?P<file>[^:\n]+):(?P<line>[0-9]{1,9})")
 _INSTANTIATION = re.compile(r"in instantiation of |requested here|in expansion of macro|expanded from macro")
-_LINKER = re.compile(r"^(?:\S*?(?P<file>[^/\s:(]+)):(?:(?P<line>\d+)|\([^)]*\)): (?P<text>undefined reference to .*)$")
+_LINKER = re.compile(
+    r"^(?:\S*?(?P<file>[^/\s:(]+)):(?:(?P<line>[0-9]{1,9})|\([^)]*\)): (?P<text>undefined reference to .*)$"
+)
 _PTXAS = re.compile(r"^ptxas (?:(?P<where>.*), line \d+; )?(?P<kind>error|fatal)\s*: (?P<text>.*)$")
+_LONGEST = 2000
+"""Characters of a line that are read: what a compiler quotes of a file may be long."""
 _GENERATED = ("kernel.cpp", "kernel.cu", "main.cpp", "cuda.cu")
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "`": "'"})
 
@@ -121,6 +126,7 @@ class _Reader:
         last: _Raw | None = None
         previous = ""
         for line in output.splitlines():
+            line = line[:_LONGEST]
             match = _GNU.match(line) or _NVCC.match(line)
             if match:
                 groups = match.groupdict()
@@ -184,11 +190,18 @@ class _Reader:
                 return self.name, line, self._column(line, column, None, head.text)
         if "undefined reference" in head.text:
             word = re.search(r"'(\w+)", head.text)
-            for number, text in enumerate(self.lines, 1):
-                if word and re.search(rf"\b{word.group(1)}\b", text):
-                    return self.name, number, self._column(number, 0, None, head.text)
-            return self.name, 0, 0
+            number = self._first_lines.get(word[1], 0) if word else 0
+            return self.name, number, self._column(number, 0, None, head.text) if number else 0
         return Path(head.file).name, head.line, head.column
+
+    @functools.cached_property
+    def _first_lines(self) -> dict[str, int]:
+        """The first line in which each word stands."""
+        first: dict[str, int] = {}
+        for number, text in enumerate(self.lines, 1):
+            for word in re.findall(r"\w+", text):
+                first.setdefault(word, number)
+        return first
 
     def _source(self, line: int) -> str:
         return self.lines[line - 1].rstrip("\r") if 1 <= line <= len(self.lines) else ""
@@ -204,8 +217,7 @@ class _Reader:
             return found.start() + 1 if found else 0
         generated = source
         if self.rewritten:
-            lines = self.rewritten.text.split("\n", line)
-            generated = lines[line - 1] if len(lines) >= line else source
+            generated = self.rewritten.line(line) or source
         characters = len(generated.encode()[: column - 1].decode(errors="ignore")) + 1
         if self.rewritten and generated != source:
             return self.rewritten.original_column(line, characters)

@@ -17,13 +17,15 @@ import hashlib
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
 
 from grader.course import Course
 from grader.errors import GraderError
 
 if TYPE_CHECKING:
-    from grader.course.task import Exercise
+    from grader.course.task import Case, Exercise
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,16 @@ class Instructions:
     cases: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Hidden cases by exercise."""
     digest: str = ""
+
+
+class _HiddenCase(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A ``[[case]]``."""
+
+    exercise: str
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    dims: dict[str, bool | int | float]
+    dtypes: Annotated[list[str], msgspec.Meta(min_length=1)] | None = None
+    offsets: dict[str, Annotated[int, msgspec.Meta(ge=0, le=1 << 20)]] = {}
 
 
 _KEYS = {"seed", "exercises", "case"}
@@ -59,14 +71,45 @@ def read_instructions(path: Path, course: Course) -> Instructions:
     seed = data.get("seed")
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
         raise GraderError(f"{path}: seed = {seed!r} is not a whole number from 0 on")
-    exercises = tuple(course.find(str(name)).name for name in data.get("exercises", []))
+    named = data.get("exercises", [])
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise GraderError(f"{path}: exercises = {named!r:.80} is not a list of names")
+    listed = data.get("case", [])
+    if not isinstance(listed, list):
+        raise GraderError(f"{path}: case is not a list", "Begin each with [[case]].")
+    exercises = tuple(course.find(name).name for name in named)
     cases: dict[str, list[dict[str, Any]]] = {}
-    for number, case in enumerate(data.get("case", []), 1):
+    for number, case in enumerate(listed, 1):
         where = f"{path}: case {number}"
         if not isinstance(case, dict) or not {"exercise", "name", "dims"} <= set(case) <= _CASE_KEYS:
             raise GraderError(f"{where} needs exercise, name and dims, and may have dtypes and offsets")
-        cases.setdefault(course.find(str(case["exercise"])).name, []).append(case)
+        try:
+            read = msgspec.to_builtins(msgspec.convert(case, _HiddenCase))
+        except msgspec.ValidationError as error:
+            raise GraderError(f"{where}: {error}") from error
+        cases.setdefault(course.find(read["exercise"]).name, []).append(read)
+    for name, hidden in cases.items():  # what does not fit is said before anybody is graded
+        exercise = course.find(name).load()
+        try:
+            exercise = with_hidden_cases(exercise, hidden)
+        except GraderError as error:
+            raise GraderError(f"{path}: {error.message}", error.hint) from error
+        for case in exercise.cases[-len(hidden) :]:
+            for dtype in case.dtypes or exercise.dtypes:
+                _try(exercise, case, dtype, f"{path}: the case {case.name!r} of {name}")
     return Instructions(seed, exercises, cases, hashlib.sha256(content).hexdigest())
+
+
+def _try(exercise: Exercise, case: Case, dtype: str, where: str) -> None:
+    """Draws the inputs of a case once."""
+    if dtype not in exercise.dtypes:
+        raise GraderError(f"{where}: {dtype} is none of its dtypes: {', '.join(exercise.dtypes)}")
+    try:
+        exercise.call(case, dtype, 1)
+    except GraderError:
+        raise
+    except Exception as error:
+        raise GraderError(f"{where} cannot be drawn: {type(error).__name__}: {error}") from error
 
 
 def with_hidden_cases(exercise: Exercise, cases: list[dict[str, Any]]) -> Exercise:

@@ -9,7 +9,9 @@ import json
 import os
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from grader.classroom.submissions import Submission
 from grader.classroom.worker import Graded
@@ -55,13 +57,38 @@ def write_student(
     write(folder / "results.json", json.dumps(data, indent=1, allow_nan=False) + "\n")
 
 
+class _KeptStage(msgspec.Struct):
+    status: Literal["passed", "failed", "skipped", "error"]
+
+
+class _KeptVerdict(msgspec.Struct):
+    exercise: str
+    score: float
+    stages: list[_KeptStage]
+
+
+class _Kept(msgspec.Struct):
+    """What is read again of a results.json."""
+
+    student: str
+    submission: str
+    key: str
+    refused: str
+    missing: list[str]
+    remarks: list[str]
+    references: list[str]
+    score: float
+    verdicts: list[_KeptVerdict]
+
+
 def read_student(out: Path, submission: Submission) -> dict[str, Any] | None:
-    """The results of a student who is done."""
+    """The results of a student who is done; None where there are none, or not such as we write."""
     try:
-        data = json.loads((out / submission.folder_name / "results.json").read_text(encoding="utf-8"))
-        return data if isinstance(data, dict) else None
-    except (OSError, ValueError):
+        data: dict[str, Any] = json.loads((out / submission.folder_name / "results.json").read_text(encoding="utf-8"))
+        msgspec.convert(data, _Kept)
+    except (OSError, ValueError, RecursionError, msgspec.ValidationError):
         return None
+    return data
 
 
 def could_not_grade(result: dict[str, Any]) -> bool:

@@ -76,8 +76,17 @@ def grade(order: Order) -> Graded:
             graded.incidents.append(Incident.of(error, name))
             verdict = could_not_grade(entry, order.seed, graded.incidents[-1].told)
         verdict.file, verdict.command = place, ""
+        _without_seeds(verdict)
         graded.verdicts.append(verdict)
     return graded
+
+
+def _without_seeds(verdict: Verdict) -> None:
+    """Who knows the seed knows the inputs: it is the instructor's. 0 is not shown."""
+    verdict.seed = 0
+    for stage in verdict.stages:
+        for case in stage.cases:
+            case.seed = 0
 
 
 def could_not_grade(entry: Entry, seed: int, why: str) -> Verdict:
@@ -90,7 +99,7 @@ def failed(order: Order, entries: dict[str, Entry], incident: Incident) -> Grade
     """What became of a student whom the grader could not grade at all."""
     graded = Graded(incidents=[incident])
     for name, (place, _) in order.kernels.items():
-        graded.verdicts.append(could_not_grade(entries[name], order.seed, incident.told))
+        graded.verdicts.append(could_not_grade(entries[name], 0, incident.told))
         graded.verdicts[-1].file = place
     return graded
 

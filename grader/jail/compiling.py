@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import shutil
+import signal
 import stat
 import subprocess
 import time
@@ -64,15 +66,24 @@ def _wait(name: str, argv: list[str], options: dict[str, Any]) -> tuple[int, str
             status = 1
             os.pwrite(printed, f"error: {name} was stopped: it compiled for {SECONDS:.0f} s\n".encode(), 0)
         output = os.pread(printed, OUTPUT_LIMIT, 0).decode(errors="replace")
-        if status != 0 and "error" not in output:
-            output += (
-                f"error: {name} was stopped (status {status}): it used more than {MEGABYTES} MB or {SECONDS:.0f} s\n"
-            )
+        if status != 0 and (limit := _limit(status, output)):
+            output += f"error: {name} was stopped: it used more than {limit}\n"
+        elif status != 0 and "error" not in output:
+            output += f"error: {name} ended with status {status} and gave no reason\n"
         return status, output
     except OSError as error:
         raise GraderError(f"the compiler cannot be started in a jail: {error.strerror}") from error
     finally:
         os.close(printed)
+
+
+def _limit(status: int, output: str) -> str:
+    """Which limit stopped a compiler, by the signal that ended it or by its own words; empty where none did."""
+    if re.search(r"out of memory|virtual memory exhausted|[Cc]annot allocate memory|std::bad_alloc", output):
+        return f"{MEGABYTES} MB"
+    if status in (-signal.SIGXCPU, 128 + signal.SIGXCPU) or "CPU time limit exceeded" in output:
+        return f"{SECONDS:.0f} s of processor time"
+    return ""
 
 
 def _limits(folder: Path, processes: int) -> list[str]:

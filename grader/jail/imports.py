@@ -20,7 +20,7 @@ _REFUSED = re.compile(
     | dl(open|mopen|sym|vsym|addr1?|info|_iterate_phdr) | __libc_dl\w+ | _dl_\w+ | _r_debug | _rtld_global\w*
     | mmap(64)? | mprotect | mremap | munmap | madvise | pkey_\w+ | memfd_create | shm_open
     | syscall | prctl | ptrace | process_vm_\w+ | setrlimit(64)? | prlimit(64)?
-    | v?fork | clone | exec[lv]\w* | system | popen | posix_spawn\w* | pthread_create | kill | killpg | tgkill
+    | v?fork | clone | exec[lv]\w* | system | popen | posix_spawn\w* | pthread_create | thrd_create | _ZNSt6thread\w+ | kill | killpg | tgkill
     | socket(pair)? | connect | bind | listen | accept4? | send(to|msg|mmsg)? | recv(from|msg|mmsg)?
     | sigaction | sigprocmask | pthread_sigmask | signal | sigaltstack | timer_\w+ | setitimer | alarm
     | bsd_signal | ssignal | sysv_signal | sig(set|vec|hold|ignore|relse|block|setmask|interrupt)

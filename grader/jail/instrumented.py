@@ -11,6 +11,10 @@ import tempfile
 from pathlib import Path
 
 from grader.building.build import BuildPlan
+from grader.source.constructs import COMPILERS_OWN
+from grader.source.kernel_definitions import find_kernels
+from grader.source.rewrite import COPIES
+from grader.source.rewrite_error import RewriteError
 from grader.source.tokens import Source
 from grader.toolchain.process import Command, RunCommand
 
@@ -21,6 +25,7 @@ _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\r?\n")
 _PARTS = ("sanitize", "disable_sanitizer")
 _HOST_INSTRUCTION = re.compile(r"_mm\d*_\w+|__builtin_(ia32|aarch64|arm|neon)\w*|.*(intrin|arm_neon|arm_sve)\.h.*")
 _GLUE = ("##", "%:%:")
+_LINEMARKER = re.compile(r'# [0-9]+ "([^"]*)"')
 
 
 def unchecked_word(plan: BuildPlan, run: RunCommand) -> str:
@@ -33,10 +38,22 @@ def unchecked_word(plan: BuildPlan, run: RunCommand) -> str:
         if any(part in text for part in _PARTS) or _HOST_INSTRUCTION.fullmatch(text):
             return text
     if any(glue in plan.original for glue in _GLUE):
-        ours = _count("", plan, run)
-        if _count(plan.original, plan, run) > ours:
-            return "no_sanitize"
+        return _glued_word(plan, run)
     return ""
+
+
+def _glued_word(plan: BuildPlan, run: RunCommand) -> str:
+    """A refused word that stands in a file only after its macros have put it together."""
+    expanded = Source(_expanded(plan.original, plan, run))
+    for token in expanded.tokens:
+        if any(part in token.text for part in _PARTS) or COMPILERS_OWN.fullmatch(token.text):
+            return token.text
+    try:
+        find_kernels(expanded)
+    except RewriteError:
+        return "__forceinline__"
+    # Where the front end saw them, they have other names by now.
+    return next((t.text for t in Source(_expanded(plan.text, plan, run)).tokens if t.text in COPIES), "")
 
 
 def renumbers_lines(text: str) -> bool:
@@ -44,16 +61,23 @@ def renumbers_lines(text: str) -> bool:
     return bool(_RENUMBERS.search(_SPLICE.sub("", text)))
 
 
-def _count(text: str, plan: BuildPlan, run: RunCommand) -> int:
-    """How often the word comes up after preprocessing a text behind the simulator's headers."""
+def _expanded(text: str, plan: BuildPlan, run: RunCommand) -> str:
+    """What the preprocessor makes of a text behind the simulator's headers, CUDA's own words left alone."""
+    kept = "".join(f"#undef {word}\n" for word in ("__global__", "__device__", "__host__", "__forceinline__"))
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        (place / "kernel.cpp").write_text(f"#include <cuda_runtime.h>\n{text}\n", encoding="utf-8")
+        (place / "kernel.cpp").write_text(f"#include <cuda_runtime.h>\n{kept}{text}\n", encoding="utf-8")
         includes = [f"-I{path}" for path in plan.include_dirs]
-        argv = (*plan.compiler.command, *plan.flags, *includes, "-E", "-P", "kernel.cpp", "-o", "kernel.ii")
+        argv = (*plan.compiler.command, *plan.flags, *includes, "-E", "kernel.cpp", "-o", "kernel.ii")
         run(Command(argv, place, plan.include_dirs))
         try:
             expanded = (place / "kernel.ii").read_text(encoding="utf-8", errors="replace")
         except OSError:
-            return 0
-    return sum(expanded.count(part) for part in _PARTS)
+            return ""
+    ours, lines = False, []
+    for line in expanded.splitlines():
+        if marker := _LINEMARKER.match(line):
+            ours = not marker[1].startswith(("/", "<"))
+        elif ours:
+            lines.append(line)
+    return "\n".join(lines)

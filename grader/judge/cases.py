@@ -20,6 +20,7 @@ from grader.runner.answers import Done, Ended, Refused, Writers
 from grader.runner.buffers import Buffers, prepare
 from grader.runner.client import Child, Reply
 from grader.source.dtypes import ITEM_BYTES
+from grader.toolchain.cuda_errors import LAUNCHER_THREW, describe_error
 from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class CasePool:
                 with self._lock:
                     endless = any(found.kind == "infinite_loop" for found in run.result.findings)
                     self._timeouts += run.result.problem == "timeout" or (endless and run.result.seconds > LONG)
-                    self._crashes += run.result.problem in ("crash", "exit", "output", "reply")
+                    self._crashes += run.result.problem in ("crash", "exit", "output", "oom", "reply")
                     self.on_result(run)
         except BaseException as error:  # handed to the thread that called run()
             with self._lock:
@@ -173,9 +174,12 @@ def judge(
     if lacking := answer.said("memory"):
         result.problem, result.reasons = "memory", lacking
         return
+    if answer.code == LAUNCHER_THREW:
+        result.problem = "exception"
+        return
     if answer.code != 0:
         result.problem = "launch" if answer.said("launch") else "run"
-        result.reasons = answer.said("launch", "run", "setup", "fetch") or [f"CUDA error {answer.code}"]
+        result.reasons = answer.said("launch", "run", "setup", "fetch") or [describe_error(answer.code)]
         return
     content = buffers.snapshot()
     result.outside = buffers.damaged_guards(content)

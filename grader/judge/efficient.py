@@ -32,6 +32,8 @@ from grader.judge.plausible import too_little
 from grader.source.dtypes import ITEM_BYTES
 from grader.verdict import FAILED, PASSED, BarResult, KernelResources, Stage
 
+MOST_LINES = 5000
+"""Lines whose counters are shown."""
 _FUNCTIONS = {"min": min, "max": max, "abs": abs}
 
 
@@ -67,7 +69,7 @@ def judge_efficient(exercise: Exercise, runs: Sequence[Run], resources: Sequence
         stage.bars += [evaluate_bar(bar, names, run.case.name, dtype) for bar in bars]
         if not stage.totals:
             stage.totals = {name: float(value) for name, value in totals.items()}
-            stage.lines = report.source_lines if report is not None else []
+            stage.lines = report.source_lines[:MOST_LINES] if report is not None else []
     stage.status = PASSED if all(bar.passed for bar in stage.bars) else FAILED
     return stage
 

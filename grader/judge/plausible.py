@@ -21,6 +21,8 @@ def implausible(result: CaseResult, report: Report | None) -> Finding | None:
         return None
     if report is None:
         return Finding(check="report", kind="report_missing")
+    if by_host := report.totals.get("host_bytes"):
+        return Finding(check="report", kind="host_copies", number=int(by_host))
     if not report.totals.get("launches"):
         return Finding(check="report", kind="no_launch")
     if not report.totals.get("global_written_bytes"):
@@ -37,6 +39,8 @@ def too_little(exercise: Exercise, report: Report | None, minimum: float) -> Fin
     if report is None:
         return Finding(check="report", kind="report_missing")
     totals = report.totals
+    if by_host := totals.get("host_bytes"):
+        return Finding(check="report", kind="host_copies", number=int(by_host))
     counted = totals.get("global_bytes", 0)
     if exercise.inputs and not totals.get("global_read_bytes"):
         return Finding(check="report", kind="nothing_read")

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from grader.simulator.report import Report
 
 
+MOST_FINDINGS = 50
+"""Different ones of one case that are shown."""
+
+
 def read_report(run: Run, kernel: BuiltKernel, source: Path) -> Report | None:
     """The report of a run with its places in the source; None when the child gave none, or one that it made up."""
     if not run.report.strip():
@@ -35,6 +39,8 @@ def attach_findings(run: Run, kernel: BuiltKernel, source: Path) -> None:
     findings = list(report.findings) if report is not None else []
     if not run.leaves_all and (doubt := implausible(result, report)) is not None:
         findings.insert(0, doubt)
-    result.findings = [structs.replace(finding, case=result.name, dtype=result.dtype) for finding in findings]
+    result.findings = [
+        structs.replace(finding, case=result.name, dtype=result.dtype) for finding in findings[:MOST_FINDINGS]
+    ]
     if report is not None and result.findings and result.problem in ("launch", "run"):
         result.problem = "finding"  # it ended the launch: it is the reason, the error code only its echo

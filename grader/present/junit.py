@@ -44,7 +44,7 @@ def _suite(verdict: Verdict, stage: Stage) -> ET.Element:
     facts = {
         "file": verdict.file,
         "device": verdict.device,
-        "seed": str(verdict.seed),
+        **({"seed": str(verdict.seed)} if verdict.seed else {}),
         "passed": str(verdict.passed).lower(),
         "score": f"{verdict.score:g}",
         "points": str(verdict.points),

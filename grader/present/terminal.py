@@ -81,7 +81,8 @@ def header(verdict: Verdict, width: int) -> list[RenderableType]:
     facts = [words.file(verdict.file), words.DEVICES.get(verdict.device, verdict.device)]
     if verdict.device == "cuda" and verdict.versions.get("gpu"):
         facts[1] = verdict.versions["gpu"]
-    facts.append(f"seed {verdict.seed}")
+    if verdict.seed:
+        facts.append(f"seed {verdict.seed}")
     rows.append(_joined_to_width(facts, width))
     return rows
 

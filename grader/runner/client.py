@@ -321,7 +321,7 @@ class Child:
         if self._printed < 0:
             return ""
         size = os.fstat(self._printed).st_size
-        content = os.pread(self._printed, min(size - self._seen, 4 * MOST_PRINTED), self._seen)
+        content = os.pread(self._printed, max(0, min(size - self._seen, 4 * MOST_PRINTED)), self._seen)
         self._seen = size
         return clean(content.decode(errors="replace"))
 

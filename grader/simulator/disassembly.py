@@ -19,12 +19,12 @@ from __future__ import annotations
 import functools
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import GraderError
 from grader.simulator import hooks
+from grader.simulator.tools import read_with
 
 _TRACE = hooks.wrapped("__sanitizer_cov_trace_pc")
 _ROW = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*)$")
@@ -108,11 +108,11 @@ def find_objdump() -> str:
 def operations_of(library: Path) -> dict[int, list[Operation]]:
     """The operations of each basic block, by the offset at which it begins. Libraries never change."""
     command = [find_objdump(), "-d", "--no-show-raw-insn", str(library)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise GraderError(f"objdump cannot read {library.name}: {done.stderr.strip()}")
+    printed = read_with(command)
+    if printed is None:
+        raise GraderError(f"objdump cannot read {library.name}, or needs too much for it")
     blocks: dict[int, list[Operation]] = {}
-    for function in done.stdout.split("\n\n"):
+    for function in printed.split("\n\n"):
         _read_function([_instruction(row) for row in map(_ROW.match, function.splitlines()) if row], blocks)
     return blocks
 

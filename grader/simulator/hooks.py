@@ -31,7 +31,8 @@ INSERTED = (
 )
 """What the compilers call; libsim has each of them as ``wrapped(name)``."""
 
-# clang++ turns the copy of a large structure into a call, which older versions do not instrument: sim/copies.h takes it.
+# clang++ turns the copy of a large structure into a call, which older versions do not instrument, and std::copy is one for
+# all compilers: sim/copies.h takes them.
 _COPIES = ("memcpy", "memmove", "memset")
 
 
@@ -42,5 +43,4 @@ def wrapped(name: str) -> str:
 
 def link_flags(family: str) -> tuple[str, ...]:
     """The flags with which a compiler of a family (gcc or clang) links a kernel library that is checked."""
-    names = INSERTED if family == "gcc" else (*INSERTED, *_COPIES)
-    return tuple(f"-Wl,--wrap={name}" for name in names)
+    return tuple(f"-Wl,--wrap={name}" for name in (*INSERTED, *_COPIES))

@@ -37,7 +37,7 @@ def rows(program: Any) -> Iterator[tuple[int, int, int, int]]:
             if code[place] == _END_SEQUENCE:
                 address, file, line, column = _START
             elif code[place] == _SET_ADDRESS:
-                address = int.from_bytes(code[place + 1 : place + length], "little")
+                address = int.from_bytes(code[place + 1 : place + min(length, 9)], "little")
             place += length
         elif opcode == _COPY:
             yield address, file, line, column
@@ -64,10 +64,11 @@ def rows(program: Any) -> Iterator[tuple[int, int, int, int]]:
 def _number(code: bytes, place: int, signed: bool = False) -> tuple[int, int]:
     """A number in LEB128, seven bits in each byte, and the place behind it."""
     value = shift = 0
-    while True:
+    while shift < 64:
         byte = code[place]
         place += 1
         value |= (byte & 127) << shift
         shift += 7
         if byte < 128:
             return value - (1 << shift) if signed and byte & 64 else value, place
+    raise ValueError("a number of more than 64 bits")

@@ -38,6 +38,9 @@ operand_bytes          bytes that wgmma read in shared memory by matrix descript
 blocks                 blocks of the kernel with the most, all its launches together
 scratch_bytes          the most device memory that launchers had allocated at once, and the ``__device__`` variables
                        that kernels used
+host_bytes             bytes that host code read from device memory or wrote into tensors: by cudaMemcpy, or in memory that
+                       both sides reach. No kernel did that work
+copied_bytes           bytes of device memory that cudaMemcpy read and wrote; they are part of global_bytes
 ====================== ==============================================================================================
 
 Nsight Compute's counters were compared with those of loads, stores, atomics and cp.async, not with those of bulk and tensor
@@ -248,6 +251,9 @@ class _Reader:
         kernels = [self._kernel(kernel, number) for number, kernel in enumerate(self.data.kernels)]
         totals = _sum_totals(kernels)
         totals["scratch_bytes"] = self.data.scratch_bytes
+        totals["host_bytes"] = self.data.host_bytes
+        totals["copied_bytes"] = self.data.copied_bytes
+        totals["global_bytes"] += self.data.copied_bytes
         totals["blocks"] = max((kernel.blocks for kernel in self.data.kernels), default=0)
         lines = _merge_lines(line for kernel in kernels for line in kernel.lines)
         totals["bank_conflict_ways"] = max((line.bank_conflict_ways for line in lines), default=0.0)

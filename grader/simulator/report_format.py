@@ -26,6 +26,7 @@ Offset = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Triple = Annotated[list[Small], Meta(min_length=3, max_length=3)]
 Name = Annotated[str, Meta(max_length=64)]
 KernelName = Annotated[str, Meta(max_length=256)]
+MOST_FINDINGS = 4096
 MOST = 1 << 20
 """Entries of a list, or characters of a text."""
 
@@ -174,10 +175,12 @@ class Report(_Part):
     """The whole. A report without a member says nothing of it: an empty object is a run in which nothing happened."""
 
     version: Literal[1] = 1
-    findings: Annotated[list[Finding], Meta(max_length=MOST)] = []
+    findings: Annotated[list[Finding], Meta(max_length=MOST_FINDINGS)] = []
     dropped_findings: Count = 0
     kernels: Annotated[list[Kernel], Meta(max_length=MOST)] = []
     scratch_bytes: Count = 0
+    host_bytes: Count = 0
+    copied_bytes: Count = 0
     traces: Annotated[list[Traced], Meta(max_length=MOST)] = []
     executed: Annotated[list[tuple[Count, Small, Count, Count, Count]], Meta(max_length=MOST)] | None = None
     """Address in the kernel library, kernel, executions by lanes and by warps, and lanes there were. None: not counted."""

@@ -11,14 +11,15 @@ import dataclasses
 import functools
 import io
 import os
+import re
 import shutil
-import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from grader.simulator import line_table
+from grader.simulator.tools import LARGEST_LIBRARY, read_with
 from grader.source.course_headers import FOLDER, header_name
 
 _INCLUDE_DIR = str(Path(__file__).parent / "include")
@@ -121,11 +122,9 @@ def _addr2line(library: Path, addresses: Sequence[int]) -> list[list[tuple[str, 
     if tool is None or not library.exists():
         return [[] for _ in addresses]
     text = "".join(f"{address:#x}\n" for address in addresses)
-    done = subprocess.run(
-        [tool, "-a", "-i", "-e", str(library)], input=text, capture_output=True, text=True, check=False
-    )
+    printed = read_with([tool, "-a", "-i", "-e", str(library)], text)
     frames: list[list[tuple[str, int]]] = []
-    for line in done.stdout.splitlines():
+    for line in (printed or "").splitlines():
         if line.startswith("0x"):
             frames.append([])
         elif frames:
@@ -137,7 +136,19 @@ def _addr2line(library: Path, addresses: Sequence[int]) -> list[list[tuple[str, 
 def _file_and_line(text: str) -> tuple[str, int]:
     """``dir/name.cu:31 (discriminator 2)`` taken apart; line 0 where it says ``?``."""
     file, _, line = text.partition(" (")[0].rpartition(":")
-    return file, int(line) if line.isdigit() else 0
+    return file, int(line) if re.fullmatch("[0-9]{1,9}", line) else 0
+
+
+_LARGEST_SECTIONS = {".debug_line": 1 << 20, ".debug_info": 4 << 20}
+"""Bytes, several times what the largest kernels of the course have; Python takes a hundred times as many to read them."""
+
+
+def _content(library: Path) -> bytes:
+    with library.open("rb") as file:
+        content = file.read(LARGEST_LIBRARY + 1)
+    if len(content) > LARGEST_LIBRARY:
+        raise ValueError("the library is too large to look for columns")
+    return content
 
 
 class _DebugInfo:
@@ -146,7 +157,12 @@ class _DebugInfo:
     def __init__(self, library: Path) -> None:
         from elftools.elf.elffile import ELFFile
 
-        dwarf = ELFFile(io.BytesIO(library.read_bytes())).get_dwarf_info()
+        elf = ELFFile(io.BytesIO(_content(library)))
+        for name, most in _LARGEST_SECTIONS.items():
+            section = elf.get_section_by_name(name)
+            if section is not None and section.data_size > most:
+                raise ValueError(f"{name} is too large to look for columns")
+        dwarf = elf.get_dwarf_info()
         self._dwarf, self._units, self._ranges = dwarf, list(dwarf.iter_CUs()), dwarf.range_lists()
         self._with_code: list[tuple[Any, int, list[tuple[int, int]]]] = []
         self._lambdas: list[tuple[Any, int, list[tuple[int, int]]]] = []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.source.rewrite_error import error_at
-from grader.source.tokens import Source, Token, closing, join, split_commas
+from grader.source.tokens import Source, Token, Tokens, closing, join, split_commas
 
 _ATTRIBUTES = {"__attribute__", "alignas", "__align__", "__launch_bounds__", "__declspec", "decltype", "noexcept"}
 _ATTRIBUTES |= {"__maxnreg__", "__cluster_dims__", "requires", "explicit"}
@@ -17,6 +17,7 @@ DEVICE_VARIABLES = {"__device__": "device", "__constant__": "constant", "__manag
 def strip_attributes(declaration: Sequence[Token]) -> list[Token]:
     """A declaration without its template header, attributes and alignment."""
     out: list[Token] = []
+    declaration = Tokens(declaration)
     i = 0
     while i < len(declaration):
         text = declaration[i].text
@@ -49,7 +50,7 @@ def kind_of_brace(declaration: Sequence[Token]) -> str:
     if "namespace" in texts or (texts[0] == "extern" and len(texts) == 2 and tokens[1].kind == "string"):
         return "namespace"
     depth = 0
-    parens = False
+    parens, operator = False, "operator" in texts
     for token in tokens:
         if token.kind != "mark":
             continue
@@ -58,7 +59,7 @@ def kind_of_brace(declaration: Sequence[Token]) -> str:
             depth += 1
         elif token.text in (")", "]"):
             depth -= 1
-        elif token.text == "=" and depth == 0 and "operator" not in texts:
+        elif token.text == "=" and depth == 0 and not operator:
             return "initialiser"
     if parens:
         return "function"
@@ -103,22 +104,25 @@ def names_of_variables(declaration: Sequence[Token]) -> list[str]:
     """The names that a variable declaration introduces; ``Owner::name`` for the member of a class."""
     names = []
     for part in split_commas(_without_type_body(strip_attributes(declaration))):
-        name, owned = "", False
+        name: list[str] = []
+        owned = False
         for token in part:
             if token.kind == "mark" and token.text in ("[", "=", "{", "("):
                 break
             if token.kind == "word":
-                name = f"{name}::{token.text}" if owned else token.text
+                if not owned:
+                    name = []
+                name.append(token.text)
             owned = token.text in ("::", ":")  # the marks of a scope may come one by one
         if name:
-            names.append(name)
+            names.append("::".join(name))
     return names
 
 
 def _without_type_body(tokens: list[Token]) -> list[Token]:
     """``struct Name { ... } variable`` without the braces and what they hold."""
     for i, token in enumerate(tokens):
-        if token.text == "{":
+        if token.text == "{" and token.kind == "mark":
             if any(t.text in ("struct", "union", "class", "enum") for t in tokens[:i]):
                 return tokens[:i] + tokens[(closing(tokens, i) or i) + 1 :]
             break
@@ -134,10 +138,14 @@ class SharedDeclaration:
 
 def parse_shared(source: Source, declaration: Sequence[Token]) -> SharedDeclaration:
     """Splits ``__shared__ __align__(16) float a[4][8], *b`` into names and type-ids (``float[4][8]``, ``float*``)."""
-    alignment = ""
-    for k, token in enumerate(declaration[:-1]):
-        if token.text in ("__align__", "alignas", "aligned", "__aligned__") and declaration[k + 1].text == "(":
-            alignment = join(declaration[k + 2 : closing(declaration, k + 1)])
+    declaration = Tokens(declaration)
+    aligned = [
+        k + 1
+        for k, token in enumerate(declaration[:-1])
+        if token.text in ("__align__", "alignas", "aligned", "__aligned__") and declaration[k + 1].text == "("
+    ]
+    alignment = join(declaration[aligned[-1] + 1 : closing(declaration, aligned[-1])]) if aligned else ""
+    dynamic = any(t.text == "extern" for t in declaration)
     tokens = [t for t in strip_attributes(declaration) if t.text not in _QUALIFIERS]
     parts = split_commas(tokens)
     if not parts:
@@ -145,10 +153,7 @@ def parse_shared(source: Source, declaration: Sequence[Token]) -> SharedDeclarat
     base: list[Token] | None = None
     out = []
     for part in parts:
-        stop = next(
-            (k for k, t in enumerate(part) if t.kind == "mark" and t.text in ("[", "=") and _outside(part, k)),
-            len(part),
-        )
+        stop = _first_outside(part, ("[", "="))
         head = part[:stop]
         if not head or head[-1].kind != "word":
             raise error_at(
@@ -160,21 +165,20 @@ def parse_shared(source: Source, declaration: Sequence[Token]) -> SharedDeclarat
         name = head[-1].text
         pointers = head[:-1]
         if base is None:
-            cut = len(pointers)
-            while (
-                cut and pointers[cut - 1].text in ("*", "&", "const", "__restrict__") and _has_star(pointers[cut - 1 :])
-            ):
+            cut, starred = len(pointers), False
+            while cut and pointers[cut - 1].text in ("*", "&", "const", "__restrict__"):
+                starred = starred or pointers[cut - 1].text == "*"
+                if not starred:
+                    break
                 cut -= 1
             base, pointers = pointers[:cut], pointers[cut:]
             if not base:
                 raise error_at(source, part[0], f"the __shared__ variable {name} has no type")
-        dimensions, initialised = part[stop:], False
-        for k, token in enumerate(dimensions):
-            if token.text in ("=", "{") and _outside(dimensions, k):
-                dimensions, initialised = dimensions[:k], True
-                break
+        dimensions = part[stop:]
+        size = _first_outside(dimensions, ("=", "{"))
+        dimensions, initialised = dimensions[:size], size < len(dimensions)
         shape = join(dimensions)
-        if "extern" in {t.text for t in declaration} and shape.startswith("[]"):
+        if dynamic and shape.startswith("[]"):
             shape = shape[2:]
         out.append((name, join(base) + "".join(t.text for t in pointers) + shape, initialised))
     assert base is not None
@@ -182,14 +186,12 @@ def parse_shared(source: Source, declaration: Sequence[Token]) -> SharedDeclarat
     return SharedDeclaration(tuple(out), alignment, inline_type)
 
 
-def _has_star(tokens: Sequence[Token]) -> bool:
-    return any(t.text == "*" for t in tokens)
-
-
-def _outside(tokens: Sequence[Token], k: int) -> bool:
-    """Whether token ``k`` is outside any bracket and template bracket that opens before it."""
+def _first_outside(tokens: Sequence[Token], marks: tuple[str, ...]) -> int:
+    """The index of the first of these marks outside any bracket and template bracket, or the end."""
     depth = 0
-    for t in tokens[:k]:
+    for k, t in enumerate(tokens):
         if t.kind == "mark":
+            if depth == 0 and t.text in marks:
+                return k
             depth += {"(": 1, "[": 1, "{": 1, "<": 1, ")": -1, "]": -1, "}": -1, ">": -1}.get(t.text, 0)
-    return depth == 0
+    return len(tokens)

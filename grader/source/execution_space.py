@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from grader.source.declarations import strip_attributes
 from grader.source.functions import Function, HostVariables, Space, after, branches_are_whole, collect, index_of
 from grader.source.launch_syntax import is_triple
+from grader.source.limits import spend
 from grader.source.macros import expanded
 from grader.source.rewrite_error import error_at
 from grader.source.tokens import Source, Token
@@ -73,10 +74,10 @@ def check_execution_spaces(source: Source) -> None:
         return
     functions: list[Function] = []
     variables: HostVariables = set()
-    collect(expanded(source), functions, variables)
+    collect(source, expanded(source), functions, variables)
     for macro in source.macros:  # whole functions; what else a macro holds may stand anywhere
         held: list[Function] = []
-        collect(macro.body, held, set())
+        collect(source, macro.body, held, set())
         functions += [function for function in held if len(function.body)]
     names: dict[str, list[Function]] = {}
     for function in functions:
@@ -132,6 +133,7 @@ class _Body:
     ) -> None:
         self.source, self.function, self.names = source, function, names
         around = function.namespace
+        spend(source, function.tokens[function.head.start], len(variables))
         self.variables = {name for namespace, name in variables if namespace == around[: len(namespace)]}
         self.tokens = function.tokens
         self.unknown = macros | self._declared_here()
@@ -183,15 +185,17 @@ class _Body:
         lambda_end = -1
         for k in self.function.body:
             if space is Space.HOST and self.tokens[k].text == "__device__":  # [=] __device__ (int i) { ... }
-                opened = next((n for n in range(k, self.function.body.stop) if self.tokens[n].text in "{;"), k)
-                if self.tokens[opened].text == "{":
+                stop = self.function.body.stop
+                opened = next((n for n in range(k, stop) if self.tokens[n].text in ("{", ";")), stop)
+                spend(self.source, self.tokens[k], opened - k)
+                if opened < stop and self.tokens[opened].text == "{":
                     lambda_end = after(self.tokens, opened)
             yield k, space in (Space.DEVICE, Space.KERNEL) or k < lambda_end
 
     def _has_sides(self) -> bool:
         body = self.function.body
         start, end = self.tokens[body.start].start, self.tokens[body.stop - 1].end
-        return any(start < d.start < end for d in self.source.directives)
+        return self.source.directive_between(start, end) is not None
 
     def _call(self, k: int) -> bool:
         """Whether a call of the name at ``k`` may stand there: ``f(``, ``f<int>(``, not ``Type f(``."""
@@ -212,6 +216,7 @@ class _Body:
     def _candidates(self, k: int) -> list[Function]:
         """The functions of the file that the name at ``k`` may mean."""
         found, before = self.names.get(self.tokens[k].text, []), self.tokens[k - 1].text
+        spend(self.source, self.tokens[k], len(found))
         if before in (".", "->"):
             return [f for f in found if f.owner]
         if before != "::":
@@ -231,7 +236,9 @@ class _Body:
                 f"{name} is a variable of the host: code on the GPU cannot reach it",
                 f"Declare it __device__ or __constant__, or pass it to {self.function.name} as an argument.",
             )
-        constructors = [f for f in self.names.get(name, []) if f.owner == name]
+        named = self.names.get(name, [])
+        spend(self.source, token, len(named))
+        constructors = [f for f in named if f.owner == name]
         if constructors and not any(f.in_device_code for f in constructors) and self._creates(k):
             raise error_at(
                 self.source,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.source.declarations import DEVICE_VARIABLES, kind_of_brace, names_of_variables, strip_attributes
+from grader.source.limits import spend
 from grader.source.tokens import Source, Token, closing
 
 
@@ -71,8 +72,8 @@ def branches_are_whole(source: Source) -> bool:
     return True
 
 
-def collect(tokens: Sequence[Token], functions: list[Function], variables: HostVariables) -> None:
-    """The functions and the host's variables of a file, or of the body of a macro; bodies are passed over."""
+def collect(source: Source, tokens: Sequence[Token], functions: list[Function], variables: HostVariables) -> None:
+    """The functions and the host's variables of a file, or of the body of a macro of it; bodies are passed over."""
     scopes: list[tuple[str, str]] = []  # "namespace" or "class", and its name
     start = i = 0
     while i < len(tokens):
@@ -81,6 +82,7 @@ def collect(tokens: Sequence[Token], functions: list[Function], variables: HostV
             i = after(tokens, i)
         elif text == "{":
             declaration = tokens[start:i]
+            spend(source, tokens[i], len(declaration) + len(scopes))
             kind = kind_of_brace(declaration)
             if kind in ("namespace", "class"):
                 scopes.append((kind, _name(declaration, kind)))
@@ -102,6 +104,7 @@ def collect(tokens: Sequence[Token], functions: list[Function], variables: HostV
             start = i
         elif text == ";":
             declaration = tokens[start:i]
+            spend(source, tokens[i], len(declaration) + len(scopes))
             if not _function(tokens, range(start, i), range(i, i), scopes, functions) and not _owner(scopes):
                 variables.update((_namespace(scopes), name) for name in _host_variables(declaration))
             i += 1

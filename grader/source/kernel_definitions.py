@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from grader.source.rewrite_error import error_at
 from grader.source.tokens import Source, Token, closing, join, split_commas
 
 _ATTRIBUTES = ("__launch_bounds__", "__attribute__", "__maxnreg__", "__cluster_dims__", "__block_size__")
@@ -29,11 +30,13 @@ def find_kernels(source: Source) -> dict[str, list[KernelDefinition]]:
     """The kernels of a file by name; several of one name are declarations or overloads."""
     found: dict[str, list[KernelDefinition]] = {}
     tokens = source.tokens
+    macros = _that_say(source, "__forceinline__")
     start = 0  # of the declaration in progress, near enough: after the last ; { }
+    known = 0  # up to where the last kernel's parameters reach
     for i, token in enumerate(tokens):
         if token.text in (";", "{", "}"):
             start = i + 1
-        if token.text != "__global__":
+        if token.text != "__global__" or i < known:
             continue
         k = i + 1
         while k < len(tokens) and not (tokens[k].kind == "word" and k + 1 < len(tokens) and tokens[k + 1].text == "("):
@@ -43,6 +46,15 @@ def find_kernels(source: Source) -> dict[str, list[KernelDefinition]]:
             while k + 1 < len(tokens) and tokens[k + 1].text != "(":
                 k += 1
         close = closing(tokens, k + 1) if k + 1 < len(tokens) else None
+        start, known = max(start, known), close or k
+        inlined = next((t for t in tokens[start:k] if t.text == "__forceinline__" or t.text in macros), None)
+        if inlined is not None:
+            raise error_at(
+                source,
+                inlined,
+                f"the kernel {tokens[k].text} is __forceinline__",
+                "A kernel is launched: take it away.",
+            )
         if close is None:
             continue
         needed = _needed_arguments(tokens[start:i])
@@ -77,6 +89,41 @@ def _cluster(head: Sequence[Token]) -> list[Token]:
 
 def _template_names(head: Sequence[Token]) -> set[str]:
     return {t.text for t in head if t.kind == "word"}
+
+
+def refuse_inlined(source: Source, launchers: Collection[str]) -> None:
+    """RewriteError for a launcher that asks to be inlined: it would become part of code that is not checked."""
+    macros = _that_say(source, "__forceinline__")
+    start = 0
+    for i, token in enumerate(source.tokens):
+        if token.kind == "mark" and token.text in (";", "{", "}"):
+            start = i + 1
+        elif token.text in launchers:
+            inlined = next((t for t in source.tokens[start:i] if t.text == "__forceinline__" or t.text in macros), None)
+            if inlined is not None:
+                raise error_at(
+                    source,
+                    inlined,
+                    f"the launcher {token.text} is __forceinline__",
+                    "It is called from Python: take it away.",
+                )
+            start = i
+
+
+def _that_say(source: Source, word: str) -> set[str]:
+    """The macros in whose bodies a word stands, by themselves or by other macros."""
+    users: dict[str, list[str]] = {}
+    for macro in source.macros:
+        for used in {token.text for token in macro.body}:
+            users.setdefault(used, []).append(macro.name)
+    found: set[str] = set()
+    waiting = [word]
+    while waiting:
+        for name in users.pop(waiting.pop(), ()):
+            if name not in found:
+                found.add(name)
+                waiting.append(name)
+    return found
 
 
 def _needed_arguments(head: Sequence[Token]) -> int:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+_WIDEST = 240
+"""Characters of a line that are shown: those around the column."""
+
 
 @dataclass(frozen=True)
 class CompilerMessage:
@@ -32,6 +35,9 @@ class CompilerMessage:
 def _snippet(line: int, column: int, source: str) -> str:
     """The source line with a caret below, tabs kept so that the caret lines up."""
     number = str(line)
+    if len(source) > _WIDEST:
+        start = max(0, column - _WIDEST // 2)
+        source, column = source[start : start + _WIDEST], max(0, column - start)
     text = f"  {number} | {source}"
     if column and column <= len(source) + 1:
         before = "".join("\t" if c == "\t" else " " for c in source[: column - 1])

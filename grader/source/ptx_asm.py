@@ -42,6 +42,11 @@ _REGISTER_TYPES = {
 }
 
 
+_MOST_REGISTERS = 255
+"""Of one asm statement: more than that no thread has."""
+_MOST_TEXT = 1 << 18
+"""Characters of C++ for one asm statement."""
+_COMMENT = re.compile(r"//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)")
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 
 
@@ -69,7 +74,7 @@ def translate(tokens: Sequence[Token]) -> str:
     statements = [
         f"{outputs[int(o.constraint)].expression} = {o.expression}"
         for o in inputs
-        if o.constraint.isdigit() and int(o.constraint) < len(outputs)
+        if re.fullmatch(r"[0-9]{1,4}", o.constraint) and int(o.constraint) < len(outputs)
     ]
     ptx = _Ptx(text, [*outputs, *inputs])
     statements += ptx.run()
@@ -129,8 +134,10 @@ class _Ptx:
 
     def __init__(self, text: str, operands: Sequence[_Operand]) -> None:
         text = text.replace("%=", "0")  # a number of the statement's own: its labels are its own anyway
-        self.text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
+        self.text = _COMMENT.sub(" ", text)
         self.operands = operands
+        self.named = {operand.name: operand for operand in reversed(operands)}
+        self.length = 0
         self.registers: set[str] = set()
         self.labels: set[str] = set()
         self.targets: dict[str, str] = {}
@@ -175,6 +182,8 @@ class _Ptx:
         if match:
             guard, text = f"if ({match[1]}{self._value(match[2])}) ", match[3]
         opcode, _, rest = text.partition(" ")
+        if len(opcode) > 200:
+            raise UnknownPtx(f"the PTX instruction {opcode[:40]}... is not simulated")
         if opcode.startswith((".", "$")):
             raise UnknownPtx(f"'{opcode}' in inline PTX is not simulated", "Directives are not: use C++.")
         if opcode in ("bra", "bra.uni"):
@@ -201,6 +210,8 @@ class _Ptx:
         assert name is not None
         values = [value for part in parts for value in self._values(part)]
         if "{0}" in name:
+            if not values:
+                raise UnknownPtx(f"the PTX instruction {opcode} has no operands")
             name = name.format(values.pop(0))
         return [f"{guard}::sim::ptx::{name}({', '.join(values)})"]
 
@@ -239,20 +250,27 @@ class _Ptx:
     def _declare(self, text: str) -> list[str]:
         match = re.match(r"\.reg\s*\.(\w+)\s+(.*)$", text)
         if not match or match[1] not in _REGISTER_TYPES:
-            raise UnknownPtx(f"'{text}' in inline PTX is not simulated")
+            raise UnknownPtx(f"'{text[:80]}' in inline PTX is not simulated")
         names: list[str] = []
         for name in match[2].replace("%", "").split(","):
-            several = re.fullmatch(r"\s*(\w+)<(\d+)>\s*", name)
-            names += [f"{several[1]}{i}" for i in range(int(several[2]))] if several else [name.strip()]
+            several = re.fullmatch(r"(\w+)<([0-9]+)>", name.strip())
+            count = int(several[2][:9]) if several else 1
+            if len(self.registers) + len(names) + count > _MOST_REGISTERS:
+                raise UnknownPtx(
+                    f"the asm statement declares more than {_MOST_REGISTERS} registers", "A thread has no more."
+                )
+            names += [f"{several[1]}{i}" for i in range(count)] if several else [name.strip()]
         self.registers.update(names)
         return [f"{_REGISTER_TYPES[match[1]]} " + ", ".join(f"sim_reg_{name}" for name in names)]
 
-    def _values(self, text: str) -> list[str]:
+    def _values(self, text: str, depth: int = 0) -> list[str]:
+        if depth > 4:
+            raise UnknownPtx("the braces in this asm statement are nested too deeply")
         if text.startswith("{") and text.endswith("}"):
-            return [value for part in _split(text[1:-1]) for value in self._values(part)]
+            return [value for part in _split(text[1:-1]) for value in self._values(part, depth + 1)]
         if text.startswith("[") and text.endswith("]"):
             address, *coordinates = _split(text[1:-1])  # [map, {x, y}]: of a tensor
-            values = ", ".join(value for part in coordinates for value in self._values(part))
+            values = ", ".join(value for part in coordinates for value in self._values(part, depth + 1))
             return [self._address(address), *([f"::sim::ptx::coordinates({values})"] if coordinates else [])]
         return [self._value(part.strip()) for part in text.split("|")]  # shfl's d|p: a result and a predicate
 
@@ -263,19 +281,25 @@ class _Ptx:
         return self._value(text)
 
     def _value(self, text: str) -> str:
-        if match := re.fullmatch(r"%(\d+)", text):
+        """The C++ of one operand; together they are of bounded length, as an operand may be long and come up often."""
+        operator = "!" if text.startswith("!") else ""
+        value = operator + self._read_value(text.removeprefix("!").strip())
+        self.length += len(value)
+        if self.length > _MOST_TEXT:
+            raise UnknownPtx("this asm statement is too long", "Write several, and name long operands first.")
+        return value
+
+    def _read_value(self, text: str) -> str:
+        if match := re.fullmatch(r"%([0-9]{1,9})", text):
             if int(match[1]) >= len(self.operands):
                 raise UnknownPtx(f"the asm statement uses %{match[1]}, but has {len(self.operands)} operands")
             return self.operands[int(match[1])].expression
         if match := re.fullmatch(r"%\[(\w+)\]", text):
-            for operand in self.operands:
-                if operand.name == match[1]:
-                    return operand.expression
-            raise UnknownPtx(f"the asm statement uses %[{match[1]}], which is no operand of it")
+            if match[1] not in self.named:
+                raise UnknownPtx(f"the asm statement uses %[{match[1]}], which is no operand of it")
+            return self.named[match[1]].expression
         if text == "_":
             return "::sim::ptx::sink()"
-        if text.startswith("!"):
-            return f"!{self._value(text[1:].strip())}"
         name = text.lstrip("%")
         if name in self.registers:
             return f"sim_reg_{name}"
@@ -287,11 +311,11 @@ class _Ptx:
             return f"::sim::ptx::f32(0x{match[1]}u)"
         if match := re.fullmatch(r"0[dD]([0-9a-fA-F]{16})", text):
             return f"::sim::ptx::f64(0x{match[1]}ull)"
-        if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):
+        if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|[0-9]+)U?", text):
             return text
-        if re.fullmatch(r"-?\d+\.\d*([eE][+-]?\d+)?", text):
+        if re.fullmatch(r"-?[0-9]+\.[0-9]*([eE][+-]?[0-9]+)?", text):
             return text
-        raise UnknownPtx(f"'{text}' in inline PTX is neither an operand nor a register that the text declares")
+        raise UnknownPtx(f"'{text[:80]}' in inline PTX is neither an operand nor a register that the text declares")
 
 
 def _label(name: str) -> str:

@@ -13,8 +13,11 @@ Every newline stays where it was, so the compiler's line numbers are the learner
 
 from __future__ import annotations
 
+import bisect
+import functools
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.source import ptx_asm
@@ -30,6 +33,7 @@ from grader.source.declarations import (
 from grader.source.execution_space import check_execution_spaces
 from grader.source.kernel_definitions import KernelDefinition, cluster_dimensions, find_kernels
 from grader.source.launch_syntax import angle_opening, callee_start, configuration_end, is_triple
+from grader.source.limits import MOST_TRANSLATED, spend
 from grader.source.rewrite_error import RewriteError, error_at
 from grader.source.tokens import Source, Token, closing, join, split_commas
 
@@ -38,6 +42,11 @@ __all__ = ["Edit", "RewriteError", "Rewritten", "rewrite"]
 # The lambda that calls a kernel only passes arguments on: no access of the kernel.
 _UNCHECKED = '__attribute__((no_sanitize("thread")))'
 _LAST_WORDS_OF_TYPES = {"bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double"}
+COPIES = {
+    f"{kind}{name}": f"::sim::{new}"
+    for name, new in (("memcpy", "copy_bytes"), ("memmove", "move_bytes"), ("memset", "set_bytes"))
+    for kind in ("", "__builtin_")
+}
 _LAUNCH_CALLS = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaLaunchKernelExC"}
 
 
@@ -61,36 +70,58 @@ class Rewritten:
 
     def original_position(self, position: int) -> int:
         """The character of the original that a character of the C++ text comes from."""
-        shift = 0
-        for edit in self.edits:
-            if position < edit.new_start:
-                break
-            if position < edit.new_start + len(edit.text):
-                return edit.start
-            shift = edit.end - (edit.new_start + len(edit.text))
-        return position + shift
+        before = bisect.bisect_right(self.edits, position, key=lambda edit: edit.new_start) - 1
+        if before < 0:
+            return position
+        edit = self.edits[before]
+        end = edit.new_start + len(edit.text)
+        return edit.start if position < end else position + edit.end - end
+
+    def line(self, number: int) -> str:
+        """A line of the C++ text; empty where it has none of that number."""
+        return self._lines[number - 1] if 1 <= number <= len(self._lines) else ""
 
     def original_column(self, line: int, column: int) -> int:
         """The column, on the same line of the original, of a column of the C++ text."""
-        lines = self.text.split("\n", line)
-        if line > len(lines):
+        if not 1 <= line <= len(self._lines):
             return column
-        start = sum(len(part) + 1 for part in lines[: line - 1])
-        position = self.original_position(start + column - 1)
-        before = self.original.rfind("\n", 0, position) + 1
-        if self.original.count("\n", 0, position) + 1 != line:
+        position = self.original_position(self._line_starts[line - 1] + column - 1)
+        starts = self._original_line_starts
+        if bisect.bisect_right(starts, position) != line:
             return 1
-        return position - before + 1
+        return position - starts[line - 1] + 1
+
+    @functools.cached_property
+    def _lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    @functools.cached_property
+    def _line_starts(self) -> list[int]:
+        return _starts(self._lines)
+
+    @functools.cached_property
+    def _original_line_starts(self) -> list[int]:
+        return _starts(self.original.split("\n"))
 
 
-@dataclass
+def _starts(lines: Sequence[str]) -> list[int]:
+    """The position of the first character of each line."""
+    return [0, *itertools.accumulate(len(line) + 1 for line in lines[:-1])]
+
+
+@dataclass(frozen=True, slots=True)
 class _Scope:
-    """An open brace: what it belongs to, and where the declaration in progress started."""
+    """An open brace: what it belongs to, where the declaration in progress started, and the brace around it."""
 
     kind: str  # namespace, class, function, block, initialiser
     start: int = 0
     parens: int = 0
+    outer: _Scope | None = None
     after: str = ""  # to be written behind its closing brace
+
+    def started(self, start: int) -> _Scope:
+        """The same, with a declaration that begins there."""
+        return replace(self, start=start)
 
 
 @dataclass
@@ -99,7 +130,7 @@ class _Region:
 
     tokens: Sequence[Token]
     macro: str = ""
-    parameters: tuple[str, ...] = ()
+    parameters: frozenset[str] = frozenset()
     edits: list[Edit] = field(default_factory=list)
 
     @property
@@ -115,7 +146,7 @@ def rewrite(text: str | Source, include_dir: Path | None = None) -> Rewritten:
     check_execution_spaces(source)
     kernels = find_kernels(source)
     regions = [_Region(source.tokens)]
-    regions += [_Region(m.body, m.name, m.parameters or ()) for m in source.macros if m.body]
+    regions += [_Region(m.body, m.name, frozenset(m.parameters or ())) for m in source.macros if m.body]
     edits: list[Edit] = []
     for region in regions:
         _RegionRewriter(source, region, kernels).run()
@@ -147,51 +178,48 @@ class _RegionRewriter:
         self.region = region
         self.tokens = region.tokens
         # A macro's body is taken as the inside of a function: that is where launches and shared arrays stand.
-        self.scopes = [_Scope("block" if region.macro else "namespace")]
-        self.dynamic_arrays: list[tuple[str, str, int]] = []  # extern __shared__ at namespace scope: name, type, from
-        self.branches = [d for d in source.directives if d.name in ("if", "ifdef", "ifndef", "else", "elif", "endif")]
-        self.saved: list[list[_Scope]] = []
+        self.scope = _Scope("block" if region.macro else "namespace")
+        self.dynamic_arrays: dict[str, str] = {}  # extern __shared__ at namespace scope: the type of each
+        self.saved: list[_Scope] = []  # at each open #if
+        self.launched = 0  # behind the "(" of the last launch
 
     def run(self) -> None:
         i = 0
+        branches = [] if self.region.macro else self.source.directives
+        next_branch = 0
         while i < len(self.tokens):
-            if not self.region.macro:
-                self._follow_branches(i)
+            while next_branch < len(branches) and branches[next_branch].start < self.tokens[i].start:
+                self._follow_branch(branches[next_branch].name, i)
+                next_branch += 1
             i = self._step(i)
 
     # -- where we are --------------------------------------------------------------------------------------------
 
-    def _follow_branches(self, i: int) -> None:
+    def _follow_branch(self, directive: str, i: int) -> None:
         """``#if`` branches open the same braces twice; each branch starts from the scopes before the ``#if``."""
-        while self.branches and self.branches[0].start < self.tokens[i].start:
-            name = self.branches.pop(0).name
-            if name.startswith("if"):
-                self.saved.append([_Scope(**vars(s)) for s in self.scopes])
-            elif name == "endif":
-                if self.saved:
-                    self.saved.pop()
-            elif self.saved:
-                ended = self.scopes[-1].start > self.saved[-1][-1].start
-                self.scopes = [_Scope(**vars(s)) for s in self.saved[-1]]
-                if ended:  # a statement ended in the branch before, so a new one begins here
-                    self.scopes[-1].start = i
+        if directive in ("if", "ifdef", "ifndef"):
+            self.saved.append(self.scope)
+        elif directive == "endif":
+            if self.saved:
+                self.saved.pop()
+        elif directive in ("else", "elif") and self.saved:
+            before = self.saved[-1]
+            ended = self.scope.start > before.start
+            self.scope = before.started(i) if ended else before  # a statement ended there, so a new one begins here
 
     def _refuse_directives(self, start: int, end: int, what: str) -> None:
         """A construct that is replaced as a whole cannot have preprocessor lines in it."""
-        if self.region.macro:
-            return
-        for directive in self.source.directives:
-            if start < directive.start < end:
-                token = Token("mark", "#", directive.start, directive.end)
-                raise error_at(
-                    self.source,
-                    token,
-                    f"#{directive.name} inside {what} is not simulated",
-                    "Write the whole statement in each branch.",
-                )
+        directive = None if self.region.macro else self.source.directive_between(start, end)
+        if directive:
+            raise error_at(
+                self.source,
+                Token("mark", "#", directive.start, directive.end),
+                f"#{directive.name} inside {what} is not simulated",
+                "Write the whole statement in each branch.",
+            )
 
     def _step(self, i: int) -> int:
-        token, scope = self.tokens[i], self.scopes[-1]
+        token, scope = self.tokens[i], self.scope
         text = token.text
         if token.kind == "word":
             if text == "__shared__":
@@ -207,13 +235,15 @@ class _RegionRewriter:
                 self._strip_cast(i)
             if text in ("gridDim", "blockDim") and i and self.tokens[i - 1].text in (".", "->"):
                 self._edit(token.start, token.start, "sim_")  # of cudaLaunchConfig_t; the bare names are macros
+            if text in COPIES:
+                self._copy(i)
             return i + 1
         if token.kind != "mark":
             return i + 1
         if text in ("(", "["):
-            scope.parens += 1
+            self.scope = replace(scope, parens=scope.parens + 1)
         elif text in (")", "]"):
-            scope.parens = max(0, scope.parens - 1)
+            self.scope = replace(scope, parens=max(0, scope.parens - 1))
         elif text == "{":
             self._open(i)
         elif text == "}":
@@ -221,10 +251,10 @@ class _RegionRewriter:
         elif text == ";" and scope.parens == 0:
             if scope.kind in ("namespace", "class"):
                 self._register_globals(scope.start, i)
-            scope.start = i + 1
+            self.scope = scope.started(i + 1)
         elif text == ":" and scope.parens == 0 and scope.kind in ("class", "function", "block"):
             if i - scope.start <= 1 or self.tokens[scope.start].text == "case":
-                scope.start = i + 1
+                self.scope = scope.started(i + 1)
         elif text == "<" and is_triple(self.tokens, i, "<"):
             return self._launch(i)
         return i + 1
@@ -233,15 +263,16 @@ class _RegionRewriter:
         return i >= 3 and [t.text for t in self.tokens[i - 3 : i]] == ["__attribute__", "(", "("]
 
     def _open(self, i: int) -> None:
-        scope = self.scopes[-1]
+        scope = self.scope
         if scope.kind not in ("namespace", "class"):
-            self.scopes.append(_Scope("block", i + 1))
+            self.scope = _Scope("block", i + 1, outer=scope)
             return
         declaration = self.tokens[scope.start : i]
+        spend(self.source, self.tokens[i], len(declaration))  # a declaration may have many braces
         kind = kind_of_brace(declaration)
         if kind == "function" and scope.kind == "namespace":
             self._make_inline(declaration)
-        self.scopes.append(_Scope(kind, i + 1))
+        self.scope = _Scope(kind, i + 1, outer=scope)
         if kind == "function" and self.dynamic_arrays:
             self._declare_dynamic_arrays(declaration, i)
         if kind == "function" and not self.region.macro:
@@ -260,9 +291,12 @@ class _RegionRewriter:
         self._edit(self.tokens[brace].end, self.tokens[brace].end, check)
         if not any(t.text == "template" for t in declaration):
             name = words[-1]
-            self.scopes[
-                -1
-            ].after = f" static ::sim::RegisterClusters sim_clusters_{name}_{brace}((const void*)&{name}, {cluster});"
+            known = f" static ::sim::RegisterClusters sim_clusters_{name}_{brace}((const void*)&{name}, {cluster});"
+            self.scope = replace(self.scope, after=known)
+
+    @functools.cached_property
+    def _macros(self) -> set[str]:
+        return {macro.name for macro in self.source.macros}
 
     def _make_inline(self, declaration: Sequence[Token]) -> None:
         """Marks a ``__device__`` function as inline, as nvcc treats it.
@@ -274,8 +308,7 @@ class _RegionRewriter:
         words = words_before_parameters(declaration)
         if "__device__" not in words or "__global__" in words:
             return
-        macros = {m.name for m in self.source.macros}
-        if any(("inline" in word.lower() and word != "__noinline__") or word in macros for word in words):
+        if any(("inline" in word.lower() and word != "__noinline__") or word in self._macros for word in words):
             return
         if any(t.text in ("noinline", "__noinline") for t in declaration):
             return  # asked for in the compiler's own words
@@ -283,15 +316,13 @@ class _RegionRewriter:
         self._edit(qualifier.start, qualifier.start, "SIM_HELPER ")
 
     def _close(self, i: int) -> None:
-        if len(self.scopes) == 1:
+        closed, outer = self.scope, self.scope.outer
+        if outer is None:
             return
-        closed = self.scopes.pop()
         if closed.after:
             self._edit(self.tokens[i].end, self.tokens[i].end, closed.after)
-        outer = self.scopes[-1]
         ends = closed.kind in ("function", "namespace") or outer.kind not in ("namespace", "class")
-        if ends and outer.parens == 0:
-            outer.start = i + 1
+        self.scope = outer.started(i + 1) if ends and outer.parens == 0 else outer
 
     # -- launches ------------------------------------------------------------------------------------------------
 
@@ -300,6 +331,10 @@ class _RegionRewriter:
         first = callee_start(tokens, i)
         if first is None:
             raise error_at(self.source, tokens[i], "'<<<' without the name of a kernel before it")
+        if first < self.launched:
+            raise error_at(
+                self.source, tokens[i], "a launch stands in what another launch calls", "Name the kernel alone."
+            )
         end = configuration_end(tokens, i + 3)
         if end is None:
             raise error_at(self.source, tokens[i], "the launch has no '>>>(' after its '<<<'")
@@ -329,6 +364,7 @@ class _RegionRewriter:
         head += f"[=](const auto&... sim_args) {_UNCHECKED} {{ {callee}(sim_args...); }}{gap}{comma}"
         self._edit(tokens[first].start, tokens[paren].end, head)
         # The arguments themselves stay as they are, up to the ")" that now closes sim::launch.
+        self.launched = paren + 1
         return paren + 1
 
     def _clusters_of_template(self, callee: Sequence[Token]) -> str:
@@ -340,7 +376,7 @@ class _RegionRewriter:
     def _literal(self, callee: Sequence[Token], text: str) -> str:
         """The kernel's name as a string; a macro's parameters in it are stringized."""
         quoted = text.replace("\\", "\\\\").replace('"', '\\"')
-        if not {t.text for t in callee} & set(self.region.parameters):
+        if not {t.text for t in callee} & self.region.parameters:
             return f'"{quoted}"'
         parts = []
         for before, token in zip([None, *callee], callee):
@@ -367,6 +403,7 @@ class _RegionRewriter:
         else:
             name = callee[-1].text
         known = self.kernels.get(name)
+        spend(self.source, callee[0], len(self.kernels if known is None else known))
         if known is None:
             if name in self.region.parameters:
                 return given is not None and all(given >= k.needed for ks in self.kernels.values() for k in ks)
@@ -387,17 +424,34 @@ class _RegionRewriter:
             first += 1
             if first + 1 >= len(tokens):
                 return
-        if tokens[first].text == "(" and (close := closing(tokens, first)):
-            if "".join(t.text for t in tokens[first + 1 : close]) in ("void*", "constvoid*", "voidconst*"):
-                self._edit(
-                    tokens[first].start, tokens[close].end, self._newlines(tokens[first].start, tokens[close].end)
-                )
-        elif tokens[first].text in ("reinterpret_cast", "static_cast") and tokens[first + 1].text == "<":
-            end = first + 1
-            while tokens[end].text not in (">", ")", ";"):
-                end += 1
-            if "".join(t.text for t in tokens[first + 2 : end]) in ("void*", "constvoid*", "voidconst*"):
-                self._edit(tokens[first].start, tokens[end].end, self._newlines(tokens[first].start, tokens[end].end))
+        if tokens[first].text == "(":
+            begin, end = first + 1, closing(tokens, first)
+        elif tokens[first].text in ("reinterpret_cast", "static_cast") and tokens[first + 1 : first + 2]:
+            begin = first + 2
+            end = next((k for k in range(begin, min(begin + 4, len(tokens))) if tokens[k].text == ">"), None)
+        else:
+            return
+        if end and "".join(t.text for t in tokens[begin : min(end, begin + 4)]) in (
+            "void*",
+            "constvoid*",
+            "voidconst*",
+        ):
+            self._edit(tokens[first].start, tokens[end].end, self._newlines(tokens[first].start, tokens[end].end))
+
+    def _copy(self, i: int) -> None:
+        """``memcpy(to, from, bytes)``: the compilers do not tell the checks of every call."""
+        tokens = self.tokens
+        first, before = i, tokens[i - 1].text if i else ""
+        if before == "::":
+            own = i >= 2 and tokens[i - 2].kind == "word" and tokens[i - 2].text != "std"
+            if own:
+                return
+            first = i - 2 if i >= 2 and tokens[i - 2].text == "std" else i - 1
+        called = i + 1 < len(tokens) and tokens[i + 1].text == "("
+        if before in (".", "->", "void") or not (called or self.region.macro):
+            return
+        new = COPIES[tokens[i].text]
+        self._edit(tokens[first].start, tokens[i].end, new + self._newlines(tokens[first].start, tokens[i].end))
 
     # -- parameters ------------------------------------------------------------------------------------------------
 
@@ -430,9 +484,9 @@ class _RegionRewriter:
     # -- shared memory -------------------------------------------------------------------------------------------
 
     def _shared(self, i: int) -> int:
-        tokens, scope = self.tokens, self.scopes[-1]
+        tokens, scope = self.tokens, self.scope
         start = scope.start
-        if self.region.macro and scope.parens == 0 and len(self.scopes) == 1:
+        if self.region.macro and scope.parens == 0 and scope.outer is None:
             start = self._macro_statement_start(i)
         end, depth = i, 0
         while end < len(tokens):
@@ -449,6 +503,7 @@ class _RegionRewriter:
         declaration = list(tokens[start:end])
         if not declaration:
             raise error_at(self.source, tokens[i], "a __shared__ declaration with nothing in it")
+        spend(self.source, tokens[i], len(declaration))
         self._refuse_directives(declaration[0].start, declaration[-1].end, "a __shared__ declaration")
         dynamic = any(t.text == "extern" for t in declaration)
         if scope.kind in ("namespace", "class") and not dynamic:
@@ -471,7 +526,7 @@ class _RegionRewriter:
             label = f"#{name}" if name in self.region.parameters else f'"{name}"'
             if dynamic:
                 if scope.kind == "namespace":
-                    self.dynamic_arrays.append((name, type_id, end))
+                    self.dynamic_arrays[name] = type_id
                 else:
                     statements.append(f"auto* {name} = ::sim::dynamic_shared<{type_id}>({label})")
             else:
@@ -497,9 +552,10 @@ class _RegionRewriter:
         end = closing(self.tokens, brace) or len(self.tokens)
         used = {t.text for t in self.tokens[brace:end] if t.kind == "word"}
         parameters = {t.text for t in declaration if t.kind == "word"}
+        spend(self.source, self.tokens[brace], len(self.dynamic_arrays))
         text = "".join(
             f' auto* {name} = ::sim::dynamic_shared<{type_id}>("{name}");'
-            for name, type_id, _ in self.dynamic_arrays
+            for name, type_id in self.dynamic_arrays.items()
             if name in used and name not in parameters
         )
         if text:
@@ -509,6 +565,7 @@ class _RegionRewriter:
 
     def _register_globals(self, start: int, end: int) -> None:
         declaration = list(self.tokens[start:end])
+        spend(self.source, self.tokens[end], len(declaration))
         kinds = [DEVICE_VARIABLES[t.text] for t in declaration if t.text in DEVICE_VARIABLES]
         words = {t.text for t in declaration}
         if not kinds or "extern" in words or "template" in words or "using" in words or "typedef" in words:
@@ -517,7 +574,7 @@ class _RegionRewriter:
             return
         names = names_of_variables(declaration)
         kind = "constant" if "constant" in kinds else kinds[0]
-        if self.scopes[-1].kind == "class":
+        if self.scope.kind == "class":
             return
         labels = [name.replace("::", "_") for name in names]
         text = "".join(
@@ -553,6 +610,10 @@ class _RegionRewriter:
     # -- text ------------------------------------------------------------------------------------------------------
 
     def _edit(self, start: int, end: int, text: str) -> None:
+        self.source.translated += len(text)
+        if self.source.translated > MOST_TRANSLATED:
+            place = Token("mark", "", start, end)
+            raise error_at(self.source, place, "the file would become too large here", "Write it with less repetition.")
         self.region.edits.append(Edit(start, end, text))
 
     def _newlines(self, start: int, end: int) -> str:

@@ -7,8 +7,9 @@ them is ever mistaken for code. A ``#define`` gives its body as tokens of their 
 from __future__ import annotations
 
 import bisect
+import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 _LEXEME = re.compile(
@@ -56,7 +57,7 @@ class Macro:
 
     name: str
     parameters: tuple[str, ...] | None
-    body: tuple[Token, ...]
+    body: Tokens
     start: int
 
 
@@ -77,10 +78,14 @@ class Source:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens: list[Token] = []
+        self.tokens = Tokens()
         self.directives: list[Directive] = []
         self.macros: list[Macro] = []
         self.includes: list[Include] = []
+        self.looks = 0
+        """How many things were looked at again: see ``source/limits.py``."""
+        self.translated = 0
+        """Characters that the front end put in."""
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._read()
 
@@ -99,6 +104,18 @@ class Source:
         start = self._line_starts[line - 1]
         end = self._line_starts[line] if line < len(self._line_starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
+
+    def directive_between(self, start: int, end: int) -> Directive | None:
+        """The first preprocessor line that begins between two positions."""
+        first = bisect.bisect_right(self.directives, start, key=lambda directive: directive.start)
+        found = self.directives[first] if first < len(self.directives) else None
+        return found if found and found.start < end else None
+
+    def directive_at(self, position: int) -> Directive | None:
+        """The preprocessor line that a position lies in."""
+        before = bisect.bisect_right(self.directives, position, key=lambda directive: directive.start) - 1
+        found = self.directives[before] if before >= 0 else None
+        return found if found and position < found.end else None
 
     def _read(self) -> None:
         position, at_line_start, dead_below = 0, True, 0  # dead_below: nesting inside a literal "#if 0"
@@ -162,14 +179,14 @@ class Source:
         if name == "define" and (head := _DEFINE_HEAD.match(directive.text)):
             inner = head["parameters"]
             parameters = None if inner is None else tuple(p.strip() for p in inner[1:-1].split(",") if p.strip())
-            body = tuple(self._tokens_between(offset + head.end(), directive.end))
+            body = self._tokens_between(offset + head.end(), directive.end)
             self.macros.append(Macro(head["name"], parameters, body, directive.start))
         elif name == "include" and (match := _INCLUDE.match(directive.text)):
             self.includes.append(Include(match["header"], directive.start))
         return 0
 
-    def _tokens_between(self, start: int, end: int) -> list[Token]:
-        tokens, position = [], start
+    def _tokens_between(self, start: int, end: int) -> Tokens:
+        tokens, position = Tokens(), start
         while position < end:
             match = _LEXEME.match(self.text, position, end)
             assert match is not None
@@ -184,49 +201,55 @@ _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
 
 
+class Tokens(list[Token]):
+    """Tokens of a whole file, of a macro or of a declaration, in which brackets are matched once for all of them."""
+
+    @functools.cached_property
+    def partners(self) -> list[int]:
+        """For each token the index of the bracket that belongs to it; -1 where there is none."""
+        partners = [-1] * len(self)
+        opened: list[int] = []
+        for i, token in enumerate(self):
+            if token.kind != "mark":
+                continue
+            if token.text in _OPENERS:
+                opened.append(i)
+            elif token.text in _CLOSERS and opened:
+                partners[i] = opened.pop()
+                partners[partners[i]] = i
+        return partners
+
+
 def closing(tokens: Sequence[Token], index: int) -> int | None:
     """The index of the bracket that closes the one at ``index``, or None."""
-    depth = 0
-    for i in range(index, len(tokens)):
-        text = tokens[i].text
-        if tokens[i].kind != "mark":
-            continue
-        if text in _OPENERS:
-            depth += 1
-        elif text in _CLOSERS:
-            depth -= 1
-            if depth == 0:
-                return i
-    return None
+    return _partner(tokens, index, _OPENERS)
 
 
 def opening(tokens: Sequence[Token], index: int) -> int | None:
     """The index of the bracket that opens the one at ``index``, or None."""
-    depth = 0
-    for i in range(index, -1, -1):
-        text = tokens[i].text
-        if tokens[i].kind != "mark":
-            continue
-        if text in _CLOSERS:
-            depth += 1
-        elif text in _OPENERS:
-            depth -= 1
-            if depth == 0:
-                return i
-    return None
+    return _partner(tokens, index, _CLOSERS)
+
+
+def _partner(tokens: Sequence[Token], index: int, kinds: Mapping[str, str]) -> int | None:
+    if index >= len(tokens) or tokens[index].kind != "mark" or tokens[index].text not in kinds:
+        return None
+    tokens = tokens if isinstance(tokens, Tokens) else Tokens(tokens)
+    partner = tokens.partners[index]
+    return None if partner < 0 else partner
 
 
 def split_commas(tokens: Sequence[Token]) -> list[list[Token]]:
     """Splits at top-level commas; angle brackets after a word count as template brackets when they close."""
     parts: list[list[Token]] = [[]]
     depth = angles = 0
+    closed = _closed_angles(tokens)
     for i, token in enumerate(tokens):
         text = token.text if token.kind == "mark" else ""
         if text in _OPENERS:
             depth += 1
         elif text in _CLOSERS:
             depth -= 1
-        elif text == "<" and depth == 0 and i and tokens[i - 1].kind == "word" and _angle_closes(tokens, i):
+        elif text == "<" and depth == 0 and i and tokens[i - 1].kind == "word" and i in closed:
             angles += 1
         elif text == ">" and depth == 0 and angles:
             angles -= 1
@@ -237,25 +260,25 @@ def split_commas(tokens: Sequence[Token]) -> list[list[Token]]:
     return [part for part in parts if part]
 
 
-def _angle_closes(tokens: Sequence[Token], index: int) -> bool:
-    depth = brackets = 0
-    for token in tokens[index:]:
+def _closed_angles(tokens: Sequence[Token]) -> set[int]:
+    """The ``<`` that a ``>`` closes before the bracket around them, a ``;``, ``&&`` or ``||`` comes."""
+    closed: set[int] = set()
+    levels: list[list[int]] = [[]]  # for each open bracket the ``<`` that are open in it
+    for i, token in enumerate(tokens):
         text = token.text if token.kind == "mark" else ""
         if text in _OPENERS:
-            brackets += 1
+            levels.append([])
         elif text in _CLOSERS:
-            brackets -= 1
-            if brackets < 0:
-                return False
-        elif brackets == 0 and text == "<":
-            depth += 1
-        elif brackets == 0 and text == ">":
-            depth -= 1
-            if depth == 0:
-                return True
-        elif brackets == 0 and text in (";", "&&", "||"):
-            return False
-    return False
+            levels.pop()
+            if not levels:
+                levels = [[]]
+        elif text == "<":
+            levels[-1].append(i)
+        elif text == ">" and levels[-1]:
+            closed.add(levels[-1].pop())
+        elif text in (";", "&&", "||"):
+            levels[-1].clear()
+    return closed
 
 
 def join(tokens: Sequence[Token]) -> str:
@@ -269,7 +292,10 @@ def join(tokens: Sequence[Token]) -> str:
 
 
 def _needs_blank(before: str, after: str) -> bool:
-    wordy = re.compile(r"\w")
-    if wordy.match(before[-1]) and (wordy.match(after[0]) or after[0] in "\"'"):
+    if _wordy(before[-1]) and (_wordy(after[0]) or after[0] in "\"'"):
         return True
-    return before == "," or (before in (">", "*", "&") and bool(wordy.match(after[0])))
+    return before == "," or (before in (">", "*", "&") and _wordy(after[0]))
+
+
+def _wordy(character: str) -> bool:
+    return character.isalnum() or character == "_"

@@ -35,9 +35,13 @@ _ERRORS = {
 }
 
 
+LAUNCHER_THREW = -1
+"""What an entry point gives in place of a CUDA error."""
+
+
 def describe_error(code: int) -> str:
     """A CUDA error code as its name and what it means."""
-    if code == -1:
+    if code == LAUNCHER_THREW:
         return "a C++ exception was thrown"
     if code >= PROGRAM_STATUS:
         return f"the program ended with status {code - PROGRAM_STATUS}"

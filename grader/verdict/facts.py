@@ -98,6 +98,7 @@ class CaseResult(Fact):
     problem: Line = ""
     """Empty when it passed. What the kernel wrote: wrong, unwritten, guard (outside its outputs), inputs (over them).
     How its process ended: crash, timeout, exit, output, oom, reply. What CUDA said: load, call, memory, launch, run.
+    What its launcher threw: exception.
     What the simulator said: finding. Why it was not tried: after_timeouts, after_crashes."""
     reasons: list[Line] = field(default_factory=list)
     """What CUDA or the system said, or the names of the inputs or outputs that are meant."""
@@ -266,6 +267,7 @@ class Verdict(Fact):
     file: Line
     device: Line
     seed: int
+    """Of the inputs; 0 where it is kept from the student."""
     kind: Line = "implement"
     points: int = 10
     passed: bool = False

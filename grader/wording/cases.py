@@ -16,6 +16,7 @@ _IN_SHORT = {
     "call": "the kernel could not be called",
     "launch": "the launch failed",
     "run": "the kernel failed while it ran",
+    "exception": "the launcher threw an exception",
     "finding": "a finding of the simulator",
     "oom": "out of memory",
     "memory": "out of memory",
@@ -59,6 +60,8 @@ def reason(case: CaseResult) -> str:
             return f"The launch failed: {said}"
         case "run":
             return f"The kernel failed while it ran: {said}"
+        case "exception":
+            return "The launcher threw a C++ exception that nothing caught: it must return."
         case "inputs":
             return f"The kernel changed its input {', '.join(case.reasons)}, which it may only read."
         case "guard":

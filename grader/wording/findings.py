@@ -236,6 +236,9 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
     "out_of_memory": _as_said,
     "illegal_instruction": _as_said,
     "report_missing": lambda f: "the simulator's report is missing or cannot be read, though the kernel returned",
+    "host_copies": lambda f: (
+        f"the launcher brought {f.number} bytes of device memory to the host, or wrote tensors from there"
+    ),
     "no_launch": lambda f: "the output is right, but no kernel was launched: it was computed by code on the host",
     "nothing_written": lambda f: "the output is right, but no kernel wrote to global memory",
     "nothing_read": lambda f: "no kernel read global memory, but the result depends on inputs that are there",
@@ -243,7 +246,7 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
         f"{f.number} bytes of global memory were counted, but the result needs at least {f.total}"
     ),
 }
-"""What happened, of each kind of finding; the last five are of reports that cannot be true (``judge/plausible.py``)."""
+"""What happened, of each kind of finding; the last six are of reports that cannot be true (``judge/plausible.py``)."""
 
 _NAMES_ITS_PLACES = (
     _race,
@@ -256,6 +259,7 @@ _NAMES_ITS_PLACES = (
 )
 
 ADVICE: Mapping[str, str] = {
+    "host_copies": "A launcher launches kernels: compute on the device, and leave tensors there.",
     "out_of_bounds": "Compare the index with the size: a guard is missing, or the index is computed for another shape.",
     "use_after_free": "The memory was given back by cudaFree or cudaFreeAsync before this launch.",
     "ended_block": "A block's shared memory ends with it: all blocks of the cluster meet once more (cluster.sync()) after the "

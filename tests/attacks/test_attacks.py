@@ -13,6 +13,7 @@ from grader.present.terminal import as_text
 from grader.verdict import FAILED, PASSED
 from grader.wording.results import as_json
 from tests.attacks.conftest import HERE, SECRET, Judge
+from tests.attacks.reports import assert_clean, texts
 
 DESERVED = {
     "honest": "builds=passed correct=passed safe=passed efficient=passed",
@@ -38,23 +39,38 @@ def test_controls(judged: Judge, tier: str, file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", files("run"))
-def test_run_time(judged: Judge, places: dict[str, str], file: Path) -> None:
+def test_run_time(judged: Judge, places: dict[str, str], file: Path, tmp_path: Path) -> None:
     before = sorted(os.listdir(places["@FOLDER@"]))
     verdict = judged(file)
     assert not verdict.passed, as_text(verdict)
     builds = verdict.stage("builds")
     assert builds.status == (FAILED if "Defence: names." in file.read_text() else PASSED), as_text(verdict)
     assert sorted(os.listdir(places["@FOLDER@"])) == before, "it left something behind"
-    assert SECRET not in as_json(verdict)
-    assert "\x1b" not in as_json(verdict) and "\\u001b" not in as_json(verdict)
+    assert "\\u001b" not in as_json(verdict)
+    assert_clean(verdict, tmp_path, (SECRET,))
 
 
 @pytest.mark.parametrize("file", files("compile"))
-def test_compile_time(judged: Judge, file: Path) -> None:
+def test_compile_time(judged: Judge, file: Path, tmp_path: Path) -> None:
     verdict = judged(file)
     assert not verdict.passed, as_text(verdict)
-    assert SECRET not in as_json(verdict)
+    assert_clean(verdict, tmp_path, (SECRET,))
     assert len(as_json(verdict)) < 200_000
+
+
+def test_one_long_line_is_cut_in_every_report(judged: Judge, tmp_path: Path) -> None:
+    """Each of its accesses is a finding, and each error of the other half is at it, too."""
+    for wrong in ("x[n + {}] = 1;", "int v{} = nothing;"):
+        file = tmp_path / "long.cu"
+        body = " ".join(wrong.format(i) for i in range(1500))
+        file.write_text(
+            f"// One long line.\n__global__ void k(float* x, int n) {{ {body} }}\n"
+            'extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { k<<<1, 1>>>(out, n); }\n'
+        )
+        verdict = judged(file)
+        assert not verdict.passed
+        assert_clean(verdict, tmp_path)
+        assert max(map(len, texts(verdict, tmp_path).values())) < 500_000
 
 
 def test_every_attack_says_what_it_tries() -> None:

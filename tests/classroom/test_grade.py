@@ -53,6 +53,10 @@ def test_a_class(course: Course, hand_in, instructor: Path, tmp_path: Path, caps
     assert [case["name"] for case in result["verdicts"][0]["stages"][1]["cases"]] == ["some", "any", "hidden"]
     assert "Passed" in (out / "ann/feedback.txt").read_text()
     assert (out / "bob/junit.xml").read_text().count("<testsuite ") == 5
+    for file in out.glob("*/*"):
+        assert "seed 7" not in file.read_text() and 'name="seed"' not in file.read_text()
+    assert result["verdicts"][0]["seed"] == 0
+    assert {case["seed"] for case in result["verdicts"][0]["stages"][1]["cases"]} == {0}
 
     before = {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}
     assert run([*arguments, "--out", str(out)]) == 0
@@ -155,6 +159,9 @@ def test_refused_without_a_jail(course: Course, hand_in, tmp_path: Path, monkeyp
     assert not (tmp_path / "out").exists()
 
 
+CASE = '[[case]]\nexercise = "twice"\n'
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -163,6 +170,17 @@ def test_refused_without_a_jail(course: Course, hand_in, tmp_path: Path, monkeyp
         ("sed = 1", "unknown: sed"),
         ('exercises = ["thrice"]', "no exercise 'thrice'"),
         ('[[case]]\nname = "x"', "needs exercise, name and dims"),
+        ("seed = true", "not a whole number"),
+        ("exercises = 3", "exercises = 3 is not a list of names"),
+        ("exercises = [3]", "is not a list of names"),
+        ("case = 3", "case is not a list"),
+        ("case = [3]", "needs exercise, name and dims"),
+        (f"{CASE}name = 3\ndims = {{n = 3}}", r"case 1: Expected `str`, got `int` - at `\$\.name`"),
+        (f'{CASE}name = "x"\ndims = 3', r"Expected `object`, got `int` - at `\$\.dims`"),
+        (f'{CASE}name = "x"\ndims = {{n = "3"}}', r"got `str` - at `\$\.dims"),
+        (f'{CASE}name = "x"\ndims = {{m = 3}}', "case 'x' gives no value for the parameter 'n'"),
+        (f'{CASE}name = "x"\ndims = {{n = 3}}\ndtypes = ["f17"]', "f17 is none of its dtypes"),
+        (f'{CASE}name = "x"\ndims = {{n = 3}}\noffsets = {{x = -1}}', r"Expected `int` >= 0 - at `\$\.offsets"),
     ],
 )
 def test_mistakes_in_the_instructors_file(course: Course, tmp_path: Path, text: str, says: str) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
+import unicodedata
 from pathlib import Path
 
 import pytest
 
-from grader.classroom import session, similar, submissions, worker
+from grader.classroom import records, session, similar, submissions, worker
 from grader.classroom.submissions import find_submissions
 from grader.classroom.worker import Graded, Order
 from grader.cli.app import run
@@ -226,3 +229,59 @@ def test_a_folder_an_archive_and_an_archive_of_its_name(tmp_path: Path) -> None:
     for name in ("ann.zip", "ann.zip.zip"):
         (tmp_path / name).write_bytes(b"")
     assert sorted(s.student for s in find_submissions(tmp_path)) == ["ann", "ann.zip", "ann.zip.zip"]
+
+
+def test_names_and_files_that_only_one_student_has(course: Course, hand_in, tmp_path: Path, capsys) -> None:
+    long, escaped, wide, raw = "x" * 255, "a\nb\x1b[2J\u202e", "\uff1d1+1", os.fsdecode(b"r\xff\n")
+    for student in ("ann", long, escaped, wide, raw):
+        folder = hand_in(student, KERNEL)
+    (folder / wide / "\uff0b\n\x1b[31m.cu").write_text("x")
+    for student in ("socket", "closed", "broken", "large"):
+        folder = hand_in(student, "")
+    with socket.socket(socket.AF_UNIX) as left:
+        os.chdir(folder / "socket")  # the name of a socket is short
+        left.bind("left")
+    os.chdir(course.root)
+    (folder / "broken/twice.cu").write_bytes(b"\0\xff\xfe" + bytes(range(256)) * 40)
+    (folder / "large/twice.cu").write_bytes(b" " * (submissions.MOST_KERNEL_BYTES + 1))
+    (folder / "closed").chmod(0)
+    try:
+        out = tmp_path / "out"
+        arguments = ["grade", str(folder), "--out", str(out), "--workers", "1"]
+        assert run(arguments) == 0, capsys.readouterr()
+    finally:
+        (folder / "closed").chmod(0o700)
+    assert len(list(out.glob("*/results.json"))) == 9
+    shown = [(out / "grades.csv").read_text(), capsys.readouterr().out]
+    shown += [path.read_text() for pattern in ("*/feedback.txt", "*/junit.xml") for path in out.glob(pattern)]
+    for text in shown:
+        assert not [c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs") and c not in "\n\t\r"]
+    with (out / "grades.csv").open(newline="", encoding="utf-8") as file:
+        rows = {row["student"]: row for row in csv.DictReader(file)}
+    assert [name for name in rows if rows[name]["score"] == "10"] == sorted(
+        ["ann", "a?b?[2J?", "r??", long, "'" + wide], key=list(rows).index
+    )
+    assert "'left' is neither a file nor a folder" in rows["socket"]["note"]
+    assert "is larger than 1 MB" in rows["large"]["note"]
+    assert not any(path.name == "errors.log" for path in out.iterdir())
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "",
+        "[",
+        "[]",
+        "[" * 100_000,
+        '{"key": 1}',
+        "null",
+        '{"verdicts": [{"stages": 3}]}',
+        '{"score": 1' + "0" * 5000 + "}",
+    ],
+    ids=["empty", "cut", "a list", "deep", "other types", "null", "other stages", "a long number"],
+)
+def test_results_that_cannot_be_read_are_none(tmp_path: Path, kept: str) -> None:
+    submission = submissions.Submission("ann", tmp_path)
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann/results.json").write_text(kept)
+    assert records.read_student(tmp_path, submission) is None

@@ -203,6 +203,19 @@ def test_constant_memory_is_counted_apart():
     assert totals["global_read_bytes"] == 128
 
 
+def test_copies_by_the_host_are_traffic_and_known_as_the_hosts():
+    totals = report("host_copies").totals
+    assert totals["copied_bytes"] == totals["global_bytes"] == 128 + 128 + 128 + 100 + 60
+    assert totals["host_bytes"] == 100 + 60
+    assert report("scratch").totals["host_bytes"] == 0
+
+
+def test_memcpy_in_a_kernel_is_a_load_and_a_store():
+    copy = line("copy_words", "std::memcpy")
+    assert (copy.requests, copy.sectors) == (2, 8)
+    assert (copy.global_read_bytes, copy.global_written_bytes) == (128, 128)
+
+
 def test_scratch_memory_is_the_most_at_once():
     totals = report("scratch").totals
     assert totals["scratch_bytes"] == 1300 + 400

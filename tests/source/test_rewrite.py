@@ -330,6 +330,33 @@ def test_a_comment_may_hold_anything():
     assert rewrite(code).text == code
 
 
+def test_copies_by_functions_become_checked_ones():
+    body = "memcpy(a, b, n); ::memmove(a, b, n); std::memset(a, 0, n); __builtin_memcpy(a, b, n); own::memcpy(a, b, n);"
+    assert rewrite(f"void f() {{ {body} }}").text == (
+        "void f() { ::sim::copy_bytes(a, b, n); ::sim::move_bytes(a, b, n); ::sim::set_bytes(a, 0, n); "
+        "::sim::copy_bytes(a, b, n); own::memcpy(a, b, n); }"
+    )
+    assert rewrite("#define COPY memcpy\n").text == "#define COPY ::sim::copy_bytes\n"
+    for same in ("void memcpy(void* a);", "x.memcpy(a);", "using std::memcpy;", "cudaMemcpy(a, b, n, kind);"):
+        assert rewrite(same).text == same
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "says"),
+    [
+        ("void f() {\n __atomic_load_n(p, 0); }", 2, "__atomic_load_n is the compiler's own"),
+        ("void f() {\n __sync_fetch_and_add(p, 1); }", 2, "__sync_fetch_and_add is the compiler's own"),
+        ("#define A\n#define B __attribute__((always_inline))\n", 2, "always_inline is the compiler's own"),
+        ("\n__global__ __forceinline__ void f() {}", 2, "the kernel f is __forceinline__"),
+        ("#define A __forceinline__\n#define B A\nB __global__ void f() {}", 3, "the kernel f is __forceinline__"),
+    ],
+)
+def test_what_gets_past_the_checks_is_refused(code, line, says):
+    with pytest.raises(RewriteError, match=says) as caught:
+        rewrite(code)
+    assert caught.value.line == line
+
+
 # -- positions ---------------------------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,12 @@ namespace {
 Growable<KernelRecord> kernels;
 uint64_t allocated = 0, most_allocated = 0;
 
+uint64_t by_host = 0, by_copies = 0;
+
+bool is_host(const Region* region) {
+    return !region || region->kind == RegionKind::managed || region->kind == RegionKind::pinned_host;
+}
+
 bool is_scratch(const Region& region) {
     return region.kind == RegionKind::device_allocation || region.kind == RegionKind::async_allocation ||
            region.kind == RegionKind::managed;
@@ -101,5 +107,19 @@ uint64_t scratch_bytes() {
 }
 
 void forget_scratch() { allocated = most_allocated = 0; }
+
+void count_copy(const Region* to, const Region* from, size_t bytes) {
+    if (!is_host(from)) by_copies += bytes;
+    if (!is_host(to)) by_copies += bytes;
+    bool to_tensor = to && to->kind == RegionKind::tensor;
+    if (is_host(from) ? to_tensor : is_host(to)) by_host += bytes;
+}
+
+void count_host_access(size_t bytes) { by_host += bytes; }
+
+uint64_t host_bytes() { return by_host; }
+uint64_t copied_bytes() { return by_copies; }
+
+void forget_copies() { by_host = by_copies = 0; }
 
 }  // namespace sim::checks

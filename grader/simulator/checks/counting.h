@@ -52,4 +52,13 @@ void count_release(const Region& region);
 uint64_t scratch_bytes();  // the most that was allocated at once, and the __device__ variables that kernels used
 void forget_scratch();
 
+// --- what the host does with memory of the device ---
+// A copy by cudaMemcpy; null is memory of the host.
+void count_copy(const Region* to, const Region* from, size_t bytes);
+// An access of host code to memory that both sides can reach.
+void count_host_access(size_t bytes);
+uint64_t host_bytes();    // read from the device by the host, and written by it to tensors: work that no kernel does
+uint64_t copied_bytes();  // of global memory, by copies: read and written
+void forget_copies();
+
 }  // namespace sim::checks

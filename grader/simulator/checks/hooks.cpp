@@ -3,6 +3,7 @@
 // The calls are those of libtsan's interface, with our own runtime behind them; libtsan itself is never linked. What
 // identifies an access in the source is the return address of its hook.
 #include "checks/access.h"
+#include "checks/counting.h"
 #include "checks/findings.h"
 #include "checks/hook_names.h"
 #include "checks/hooks.h"
@@ -23,6 +24,7 @@ SIM_NOINLINE void host_access(uintptr_t address, unsigned bytes, Access access, 
     if (!region) region = nearest_region(address);
     if (region && (region->kind == RegionKind::managed || region->kind == RegionKind::pinned_host)) {
         if (region->contains(address, bytes)) host_touches(*region, address, bytes, access == Access::write, code);
+        count_host_access(bytes);
         return;
     }
     Finding finding = {};
@@ -151,6 +153,23 @@ void* checked_memmove(void* to, const void* from, size_t bytes, const void* code
 }
 void* checked_memset(void* to, int value, size_t bytes, const void* code) {
     hook_range<true>(to, bytes, code);
+    return memset(to, value, bytes);
+}
+void* memcpy_here(void* to, const void* from, size_t bytes) {
+    return checked_memcpy(to, from, bytes, __builtin_return_address(0));
+}
+void* memmove_here(void* to, const void* from, size_t bytes) {
+    return checked_memmove(to, from, bytes, __builtin_return_address(0));
+}
+void* memset_here(void* to, int value, size_t bytes) {
+    return checked_memset(to, value, bytes, __builtin_return_address(0));
+}
+void* host_memcpy(void* to, const void* from, size_t bytes, const void* code) {
+    if (!current_thread) copied(to, from, bytes, code);
+    return memcpy(to, from, bytes);
+}
+void* host_memset(void* to, int value, size_t bytes, const void* code) {
+    if (!current_thread) hook_range<true>(to, bytes, code);
     return memset(to, value, bytes);
 }
 

@@ -464,6 +464,8 @@ const char* write_report() {
     for (size_t i = 0; i < kernel_count(); ++i) write_kernel(kernel(static_cast<unsigned>(i)));
     out.close(']');
     out.member("scratch_bytes", scratch_bytes());
+    out.member("host_bytes", host_bytes());
+    out.member("copied_bytes", copied_bytes());
     out.open("traces", '[');
     for (const TracedRequest& traced : traces) write_trace(traced);
     out.close(']');

@@ -168,11 +168,13 @@ struct Allocation {
 };
 void allocation(const Allocation& allocation);
 void release(void* base, size_t bytes, const void* address);
-// Bytes that the host (cudaMemset, cudaMemcpy, sim_tensor_write) wrote or read.
+// Bytes that the host (cudaMemset, cudaMemcpy, sim_tensor_write) wrote.
 void host_write(const void* data, size_t bytes);
 void host_read(const void* data, size_t bytes);
 // A copy of a stream wrote to memory of the host that is not pinned.
 void copied_to_host(const void* data, size_t bytes);
+// Before cudaMemcpy and its relatives copy, in whatever direction.
+void host_copy(const void* to, const void* from, size_t bytes);
 void expect_output(void* base);
 void read_only(void* base);  // kernels get it as a pointer to const
 // A static array of the block has its place: called once per launch and array. The dynamic buffer comes with slot null.

@@ -58,6 +58,7 @@ WEAK void release(void*, size_t, const void*) {}
 WEAK void host_write(const void*, size_t) {}
 WEAK void host_read(const void*, size_t) {}
 WEAK void copied_to_host(const void*, size_t) {}
+WEAK void host_copy(const void*, const void*, size_t) {}
 WEAK void expect_output(void*) {}
 WEAK void read_only(void*) {}
 WEAK void shared_array(Launch&, const void*, size_t, size_t, const char*) {}

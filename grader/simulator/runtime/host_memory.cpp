@@ -135,6 +135,7 @@ cudaError_t perform_copy(const Operation& operation) {
         const char* wrong = wrong_side(to, from, rows.width, operation.direction);
         if (wrong) return refuse(operation.call, cudaErrorInvalidValue, wrong);
         if (is_device(from, rows.width)) events::host_read(from, rows.width);
+        events::host_copy(to, from, rows.width);
         memmove(to, from, rows.width);
         if (is_device(to, rows.width))
             events::host_write(to, rows.width);

@@ -301,3 +301,22 @@ extern "C" void scratch(const float* x, float* out, int n, cudaStream_t stream) 
     cudaFreeAsync(b, stream);
     keep_kernel<<<1, 32, 0, stream>>>(out);  // and 400 in a variable
 }
+
+// What the host does with device memory, and copies by functions in a kernel.
+extern "C" void host_copies(const float* x, float* out, int n, cudaStream_t stream) {
+    float buffer[32];
+    float* scratch = nullptr;
+    cudaMalloc(&scratch, sizeof(buffer));
+    cudaMemcpy(out, x, sizeof(buffer), cudaMemcpyDeviceToDevice);         // 128 read and 128 written on the device
+    cudaMemcpy(scratch, buffer, sizeof(buffer), cudaMemcpyHostToDevice);  // a table that the host computed: 128 written
+    cudaMemcpy(buffer, scratch, 100, cudaMemcpyDeviceToHost);             // 100 read, by the host
+    cudaMemcpy(out, buffer, 60, cudaMemcpyDefault);                       // 60 written, by the host
+    cudaFree(scratch);
+}
+
+__global__ void copy_words_kernel(const float* x, float* out, int n) {
+    std::memcpy(out + threadIdx.x, x + threadIdx.x, sizeof(float) * (n > 0));
+}
+extern "C" void copy_words(const float* x, float* out, int n, cudaStream_t stream) {
+    copy_words_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,305 @@
+"""Hostile texts for all that reads a submission in the grader's own process: no crash, and time and memory in proportion.
+
+``python -m tests.attacks.fuzz --minutes 30 --seed 1 --out FILE`` tries texts for so long: what hypothesis draws from the words
+of CUDA, and kernels and reports of the course changed at random, pieces of them repeated most of all. FILE then holds how
+many were tried, the most seconds and bytes of memory for each byte of a text, and what failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as hypothesis_seed
+from hypothesis import strategies as st
+
+from grader.building import diagnostics
+from grader.building.build import plan_kernel
+from grader.classroom.worker import in_utf8
+from grader.errors import GraderError
+from grader.jail.instrumented import renumbers_lines
+from grader.runner import answers
+from grader.simulator.report import Report
+from grader.verdict import Diagnostic
+from tests.attacks.growing import FRONT_END
+
+HERE = Path(__file__).parent
+COURSE = HERE.parents[1]
+LONGEST = 256 << 10
+
+SECONDS_PER_BYTE, SECONDS = 60e-6, 0.5
+MEMORY_PER_BYTE, MEMORY = 4000, 48 << 20
+"""The most that a text may take, for each byte and at least; a library of ours alone makes some of the latter."""
+
+
+def front_end(text: str) -> None:
+    """As a kernel file, up to the compiler."""
+    renumbers_lines(text)
+    plan_kernel("kernel.cu", text=in_utf8(text.encode(errors="replace")).decode())
+
+
+def compiler_output(text: str) -> None:
+    """As what a compiler printed about a kernel file, up to the verdict."""
+    plan = plan_kernel("kernel.cu", text="__global__ void f() {}\n")
+    text = text[: 64 << 10]  # as the jail cuts it
+    for said in diagnostics.read_messages(text, Path("kernel.cu"), text, plan.rewritten):
+        Diagnostic(said.severity, str(said), said.file, said.line, said.column, said.source_line)
+
+
+def report(text: str) -> None:
+    """As the simulator's report, written by a kernel."""
+    Report.from_json(text.encode(errors="replace").decode(), "no_library.so", "kernel.cu")
+
+
+def answer(text: str) -> None:
+    """As the answer of the process in which a kernel runs."""
+    packet = text.encode(errors="surrogatepass")
+    for request in ("load", "call", "writer", "awake"):
+        try:
+            answers.parse(packet, request)
+        except answers.Malformed:
+            continue
+    try:
+        answers.parse_times(packet)
+    except answers.Malformed:
+        return
+
+
+READERS: dict[str, Callable[[str], None]] = {
+    "front end": front_end,
+    "compiler output": compiler_output,
+    "report": report,
+    "answer": answer,
+}
+
+
+@dataclass
+class Tried:
+    """What came of one reader's texts."""
+
+    inputs: int = 0
+    bytes: int = 0
+    refused: int = 0
+    most_seconds: float = 0.0
+    most_seconds_of: int = 0
+    """The size of that text in bytes."""
+    most_us_per_byte: float = 0.0
+    """Of texts of 4 KB and more."""
+    counted: int = 0
+    """Of how many the memory was counted."""
+    most_memory: int = 0
+    most_memory_per_byte: float = 0.0
+    crashes: list[str] = field(default_factory=list)
+    too_much: list[str] = field(default_factory=list)
+    """Texts that took more time or memory than they may."""
+
+
+def attempt(reader: Callable[[str], None], text: str, tried: Tried) -> None:
+    """Read a text; each eighth a second time, for the memory, as counting that takes much time itself."""
+    size = max(1, len(text.encode(errors="surrogatepass")))
+    tried.inputs += 1
+    tried.bytes += size
+    began = time.process_time()
+    try:
+        reader(text)
+    except GraderError as error:
+        tried.refused += 1
+        assert len(str(error)) < 200_000
+    except Exception as error:
+        tried.crashes.append(f"{type(error).__name__}: {error!s:.200} of {text[:400]!a}")
+        return
+    seconds = time.process_time() - began
+    if seconds > tried.most_seconds:
+        tried.most_seconds, tried.most_seconds_of = seconds, size
+    if size >= 4096:
+        tried.most_us_per_byte = max(tried.most_us_per_byte, seconds / size * 1e6)
+    if tried.inputs % 8 and seconds < SECONDS:
+        return
+    tried.counted += 1
+    tracemalloc.start()
+    try:
+        reader(text)
+    except GraderError:
+        pass
+    finally:
+        memory = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    tried.most_memory = max(tried.most_memory, memory)
+    if size >= 4096:
+        tried.most_memory_per_byte = max(tried.most_memory_per_byte, memory / size)
+    if seconds > SECONDS + SECONDS_PER_BYTE * size or memory > MEMORY + MEMORY_PER_BYTE * size:
+        tried.too_much.append(f"{seconds:.2f} s, {memory} bytes for {size}: {text[:400]!a}")
+
+
+def seeds(reader: str) -> list[str]:
+    """What the texts for a reader are made from."""
+    if reader == "front end":
+        files = [*COURSE.glob("solutions/*/*.cu"), *HERE.glob("*/*.cu"), *COURSE.glob("tests/simulator/kernels/*.cu")]
+        return [file.read_text(encoding="utf-8", errors="replace") for file in sorted(files)]
+    if reader == "compiler output":
+        return [
+            "kernel.cu:1:3: error: 'x' was not declared in this scope\n    1 | x\n      | ^\n",
+            'kernel.cu(3): error: expected a ";"\n',
+            "In file included from kernel.cu:1:\n/usr/include/x.h:3:4: note: in instantiation of f\n",
+            "/tmp/x.o: in function `f':\nkernel.cu:12: undefined reference to `g'\n",
+            "ptxas /tmp/x.ptx, line 3; error   : Feature 'x' requires .target sm_90\n",
+        ]
+    if reader == "report":
+        side = '"site": 1, "access": "write", "line": 3, "block": [0, 0, 0], "thread": [1, 0, 0]'
+        memory = '{"kind": "tensor", "name": "x", "dtype": "f32", "shape": [4], "id": 1, "bytes": 16, "element_bytes": 4, "offset": 16}'
+        finding = f'{{{side}, "check": "memcheck", "kind": "out_of_bounds", "kernel": "k", "count": 1, "bytes": 4, "data": 0, "number": 0, "detail": "", "memory": {memory}}}'
+        return [
+            '{"version": 1, "findings": [], "dropped_findings": 0, "kernels": [], "scratch_bytes": 0, "traces": [],'
+            ' "sites": [[1, 0, 4660]], "modules": ["kernel.so"]}',
+            f'{{"version": 1, "findings": [{finding}, {finding}], "sites": [[1, 0, 16]], "modules": ["kernel.so"]}}',
+        ]
+    return ["ok", "error no", "done 0\nremark run a\nremark report", "writer\n0 0 0 1 0 0\nunknown", "1.000\n2.000"]
+
+
+_NASTY = """
+{ } ( ) [ ] [[ < > <<< >>> <<<1,1>>>( ; , : :: # ## #if #else #endif #define #include /* */ // " ' R"( )" \\ \\\n \n \r \x0b \x1b[2J
+\x00 \u202e \uff1d \ud800 \u00b2 asm( asm("{.reg .f32 r<9>; __shared__ __global__ __device__ extern "C" template< alignas( operator namespace
+struct cudaLaunchKernel( static_cast< %0 99999999999999999999 1e999 NaN Infinity null true -1 0x [[[[ {"a": kernel.cu:1:1: error:
+""".split(" ")  # noqa: SIM905
+
+
+def mutated(draw: random.Random, text: str) -> str:
+    """A text, changed in a few places: pieces repeated, taken out, exchanged, or something nasty put in."""
+    for _ in range(draw.randint(1, 6)):
+        a, b = sorted(draw.randint(0, len(text)) for _ in range(2))
+        b = min(b, a + draw.choice([1, 4, 20, 100, 1000]))
+        piece = text[a:b] or draw.choice(_NASTY)
+        match draw.randint(0, 5):
+            case 0:
+                text = text[:a] + piece * draw.choice([2, 10, 200, 5000, 50000]) + text[b:]
+            case 1:
+                text = text[:a] + text[b:]
+            case 2:
+                text = text[:a] + draw.choice(_NASTY) * draw.choice([1, 1, 3, 300, 30000]) + text[b:]
+            case 3:
+                text = text[:a] + piece[::-1] + text[b:]
+            case 4:
+                text = text[:a]
+            case 5:  # something opened and closed as often around a piece
+                n = draw.choice([2, 200, 20000])
+                text = text[:a] + draw.choice(_NASTY) * n + piece + draw.choice(_NASTY) * n + text[b:]
+        text = text[: draw.choice([4096, 4096, 32768, LONGEST])]
+    return text
+
+
+def drawn() -> st.SearchStrategy[str]:
+    """Words of CUDA in any order, each some times."""
+    words = [*_NASTY, *" ".join(family(2) for family in FRONT_END.values()).split(), "float", "x", "0", "=", "*"]
+    part = st.tuples(st.sampled_from(words), st.sampled_from([1, 1, 1, 2, 50, 3000]))
+    text = st.lists(part, max_size=30).map(lambda parts: " ".join(word * n for word, n in parts)[:LONGEST])
+    return st.one_of(text, st.text(max_size=200))
+
+
+_VALUES = [
+    0,
+    -1,
+    1 << 63,
+    1 << 64,
+    10**400,
+    0.5,
+    1e308,
+    True,
+    None,
+    "",
+    "x" * 5000,
+    "\x1b[2J\u202e",
+    [],
+    {},
+    [[0]] * 9,
+    {"a": 0},
+]
+
+
+def exchanged(draw: random.Random, value: Any) -> Any:
+    """What JSON holds, with some of its parts exchanged for what does not belong there."""
+    if draw.random() < 0.06:
+        return draw.choice(_VALUES)
+    if isinstance(value, dict):
+        return {name: exchanged(draw, item) for name, item in value.items() if draw.random() > 0.02}
+    if isinstance(value, list):
+        return [exchanged(draw, item) for item in value] * draw.choice([1] * 30 + [0, 2, 300])
+    return value
+
+
+def changed(reader: str, draw: random.Random) -> Iterator[str]:
+    """Changed texts, without end."""
+    known = seeds(reader)
+    while True:
+        text = draw.choice(known)
+        if reader == "report" and draw.random() < 0.7:
+            yield json.dumps(exchanged(draw, json.loads(text)))[:LONGEST]
+        else:
+            yield mutated(draw, text)
+
+
+def try_drawn(reader: str, count: int, number: int, tried: Tried) -> None:
+    """So many texts that hypothesis draws, always the same ones for a number."""
+
+    @hypothesis_seed(number)
+    @settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(drawn())
+    def attempts(text: str) -> None:
+        attempt(READERS[reader], text, tried)
+
+    attempts()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="a JSON file for what came of it")
+    chosen = parser.parse_args()
+    found = {name: Tried() for name in READERS}
+    for family in FRONT_END.values():
+        for n in (10, 1000, 16000):
+            attempt(front_end, family(n)[:LONGEST], found["front end"])
+    ends, round_ = time.monotonic() + 60 * chosen.minutes, 0
+    while time.monotonic() < ends:
+        for name, tried in found.items():
+            number = chosen.seed * 1_000_003 + round_
+            texts = changed(name, random.Random(f"{name} {number}"))
+            for _ in range(50 if name == "front end" else 20):
+                attempt(READERS[name], next(texts), tried)
+            try_drawn(name, 20, number, tried)
+        round_ += 1
+    data = {
+        "minutes": chosen.minutes,
+        "seed": chosen.seed,
+        "longest_text": LONGEST,
+        "allowed": {
+            "seconds": SECONDS,
+            "us_per_byte": SECONDS_PER_BYTE * 1e6,
+            "memory": MEMORY,
+            "memory_per_byte": MEMORY_PER_BYTE,
+        },
+        "readers": {name: asdict(tried) for name, tried in found.items()},
+    }
+    text = json.dumps(data, indent=1)
+    if chosen.out:
+        chosen.out.write_text(text + "\n", encoding="utf-8")
+    print(text)
+    return any(tried.crashes or tried.too_much for tried in found.values())
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,14 @@
+// Reads past the end of its input by memcpy of a length that is known when it runs.
+#include <cstring>
+
+__global__ void kernel(const float* x, float* out, int n) {
+    float piece[64];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    memcpy(piece, x + n - 1, sizeof(float) * (n % 2 + 2));
+    out[i] = 2.0f * x[i] + 0.0f * piece[0];
+}
+
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
+}

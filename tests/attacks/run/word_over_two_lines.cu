@@ -1,0 +1,13 @@
+// Divides a refused word over two lines. Defence: names.
+__attribute__((no_san\
+itize("thread"))) __global__ void
+racy(const float* x, float* out, int n) {
+    __shared__ float shared[64];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    shared[0] = float(threadIdx.x);
+    if (i < n) out[i] = 2.0f * x[i];
+}
+
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    if (n > 0) racy<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,101 @@
+"""What reads a submission in the grader's own process: no text makes it fail, and its work grows as the text does.
+
+The short form of ``python -m tests.attacks.fuzz``. Work is counted in lines of
+Python and in bytes, not in seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import sys
+import tracemalloc
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from grader.errors import GraderError
+from grader.simulator.report import Report
+from grader.simulator.report_format import MadeUp
+from grader.wording import findings as words
+from tests.attacks import fuzz
+from tests.attacks.growing import FRONT_END
+
+FEW, MANY = 100, 800
+
+
+def _read(family: Callable[[int], str], n: int) -> None:
+    with contextlib.suppress(GraderError):
+        fuzz.front_end(family(n))
+
+
+def lines_run(call: Callable[[], None]) -> int:
+    """How many lines of Python a call runs."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def memory_used(call: Callable[[], None]) -> int:
+    """The most bytes that Python had allocated during a call."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", FRONT_END)
+def test_work_grows_as_the_text_does(name: str) -> None:
+    family = FRONT_END[name]
+    _read(family, 2)  # what is read or compiled once
+    few, many = (lines_run(lambda n=n: _read(family, n)) for n in (FEW, MANY))  # type: ignore[misc]
+    assert many < 1.5 * MANY / FEW * max(few, 10_000)
+    few, many = (memory_used(lambda n=n: _read(family, n)) for n in (FEW, MANY))  # type: ignore[misc]
+    assert many < 1.5 * MANY / FEW * max(few, 1 << 20)
+
+
+def test_made_up_findings_have_sentences() -> None:
+    draw, shown = random.Random(5), 0
+    for _ in range(1500):
+        data = json.loads(fuzz.seeds("report")[1])
+        for finding in data["findings"]:
+            finding["kind"] = draw.choice([*words.WHAT, "within_warp", "leak", "no such kind"])
+            finding["check"] = draw.choice(["memcheck", "initcheck", "racecheck", "synccheck", "fault"])
+            finding["other"] = draw.choice([None, {"site": 1, "access": draw.choice(["read", "", "async write"])}])
+            finding["memory"] = draw.choice([None, finding["memory"]])
+            finding["detail"] = draw.choice(["", "1,2", "{site 1 line 3}", "\u00b2", "a" * 300])
+            finding["data"], finding["number"] = (draw.choice([0, 7, 1 << 63, (1 << 64) - 1]) for _ in range(2))
+        try:
+            report = Report.from_json(json.dumps(data), "no_library.so", "kernel.cu")
+        except MadeUp:
+            continue
+        shown += 1
+        assert all(words.text(finding) and words.title(finding) for finding in report.findings)
+    assert shown > 300
+
+
+@pytest.mark.parametrize("name", fuzz.READERS)
+def test_nothing_fails(name: str) -> None:
+    tried = fuzz.Tried()
+    texts = fuzz.changed(name, random.Random(f"{name} 0"))
+    for _ in range(25):
+        fuzz.attempt(fuzz.READERS[name], next(texts)[:4096], tried)
+    fuzz.try_drawn(name, 10, 0, tried)
+    assert tried.inputs >= 30
+    assert not tried.crashes

@@ -1,0 +1,62 @@
+"""Programs that read a kernel's library: what they print is read, what goes beyond the limits is not."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.building.build import compile_kernel
+from grader.simulator import symbolize, tools
+from grader.simulator.line_table import _number
+from tests.simulator.harness import KERNELS
+
+
+def python(program: str, said: str = "") -> str | None:
+    return tools.read_with([sys.executable, "-S", "-c", program], said)
+
+
+def test_what_is_printed_is_read() -> None:
+    assert python("print(input() + '!')", "0x10\n") == "0x10!\n"
+    assert python("print('\\x80')") == "\x80\n"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "raise SystemExit(1)",
+        "print('x' * 3_000_000, flush=True)",
+        "x = bytearray(1 << 31); print(len(x))",
+        "while True: pass",
+    ],
+    ids=["fails", "says too much", "too large", "endless"],
+)
+def test_what_goes_beyond_the_limits_is_not(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "OUTPUT", 1 << 20)
+    monkeypatch.setattr(tools, "MEMORY", 1 << 30)
+    monkeypatch.setattr(tools, "SECONDS", 1)
+    assert python(program) is None
+
+
+def test_a_large_library_has_lines_but_no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = compile_kernel(KERNELS / "findings.cu", "cpu", checks=True)
+    symbolize._debug_info.cache_clear()
+    monkeypatch.setattr(symbolize, "_LARGEST_SECTIONS", {".debug_line": 10})
+    with pytest.raises(ValueError, match="too large"):
+        symbolize._debug_info(kernel.library)
+    monkeypatch.setattr(symbolize, "LARGEST_LIBRARY", 10)
+    with pytest.raises(ValueError, match="too large"):
+        symbolize._debug_info(kernel.library)
+
+
+def test_a_number_of_the_line_table_has_an_end() -> None:
+    assert _number(b"\xe5\x8e\x26", 0) == (624485, 3)
+    with pytest.raises(ValueError, match="more than 64 bits"):
+        _number(b"\xff" * 1000, 0)
+
+
+def test_a_line_is_a_number_of_few_digits() -> None:
+    assert symbolize._file_and_line("a.cu:31 (discriminator 2)") == ("a.cu", 31)
+    assert symbolize._file_and_line("a.cu:\u00b2") == ("a.cu", 0)
+    assert symbolize._file_and_line(f"{Path('a.cu')}:{'9' * 5000}") == ("a.cu", 0)
