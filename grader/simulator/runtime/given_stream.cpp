@@ -20,6 +20,8 @@ void* sim_give_stream(void) {
 
 namespace sim {
 
+cudaStream_t given_stream() { return given; }
+
 void check_stream(const char* what, cudaStream_t stream, const void* address) {
     bool is_default = !stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
     if (given && is_default) events::default_stream_used(what, address);

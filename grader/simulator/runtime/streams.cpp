@@ -1,6 +1,7 @@
 #include "streams.h"
 
 #include "captures.h"
+#include "given_stream.h"
 #include "refuse.h"
 
 namespace sim::streams {
@@ -185,7 +186,7 @@ void host_waited_for_all() {
 void caller_reads(const void* data, size_t bytes) {
     DeviceLock lock;
     if (!several) return;
-    CUstream_st& stream = *find(cudaStream_t(nullptr));
+    CUstream_st& stream = *find(given_stream());
     advance(stream);
     Clock known = stream.known;
     Work work;

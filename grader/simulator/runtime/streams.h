@@ -74,7 +74,7 @@ void host_waited_for(const Clock& clock);
 void host_waited_for_all();
 void each(void (*visit)(CUstream_st&, void*), void* context);
 
-// Who called the launcher reads an output, in the legacy default stream, which it gave to the launcher.
+// Who called the launcher reads an output, in the stream that it gave to the launcher.
 void caller_reads(const void* data, size_t bytes);
 void reset();
 
