@@ -130,6 +130,9 @@ class Prototype:
 class PrototypeError(BuildError):
     """A launcher is missing, or its parameter list is not what it should be."""
 
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message if len(message) <= 4000 else message[:4000] + "...", hint)  # it quotes the file
+
 
 def parse_prototype(text: str) -> Prototype:
     """One prototype written on its own, as a task does: ``void name(const float* x, int n, cudaStream_t stream)``."""

@@ -84,3 +84,9 @@ def test_line_ends_of_other_systems_are_line_ends(tmp_path: Path) -> None:
     file = tmp_path / "kernel.cu"
     file.write_bytes(b"\xef\xbb\xbfint a;\r\nint b;\rint c;\n")
     assert read_kernel_file(file) == "int a;\nint b;\nint c;\n"
+
+
+def test_a_message_about_a_long_parameter_is_cut() -> None:
+    with pytest.raises(BuildError, match="parameter") as problem:
+        plan_kernel("kernel.cu", text='extern "C" void f(' + "flo " * 20_000 + "x);")
+    assert len(str(problem.value)) < 5000
