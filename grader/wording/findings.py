@@ -102,18 +102,27 @@ def _race(finding: Finding) -> str:
     return f"race on {position(finding)}: {access(finding)}{where(finding)}{other} are not ordered"
 
 
+def _reader_and_writer(finding: Finding) -> tuple[Side, Side | None]:
+    """The sides of a finding about an asynchronous read and a write; they come in the order of the source."""
+    if finding.other is not None and finding.other.access in ("async read", "operand read"):
+        return finding.other, finding
+    return finding, finding.other
+
+
 def _missing_proxy_fence(finding: Finding) -> str:
-    unseen = f"{access(finding.other)}{where(finding.other)}" if finding.other else "write"
-    reader = "wgmma.mma_async" if finding.access == "operand read" else "a bulk copy"
+    reads, writes = _reader_and_writer(finding)
+    unseen = f"{access(writes)}{where(writes)}" if writes else "write"
+    reader = "wgmma.mma_async" if reads.access == "operand read" else "a bulk copy"
     return (
-        f"{reader} reads {position(finding)}{where(finding)}, but may not see the {unseen}: "
+        f"{reader} reads {position(finding)}{where(reads)}, but may not see the {unseen}: "
         "no fence.proxy.async stands between them"
     )
 
 
 def _operands_not_awaited(finding: Finding) -> str:
-    product = f" the wgmma.mma_async{where(finding.other)}" if finding.other else " a wgmma.mma_async"
-    return f"{access(finding)} to {position(finding)}{where(finding)}, which{product} may still be reading"
+    reads, writes = _reader_and_writer(finding)
+    what = f"{access(writes)} to {position(finding)}{where(writes)}" if writes else f"write to {position(finding)}"
+    return f"{what}, which the wgmma.mma_async{where(reads)} may still be reading"
 
 
 def _accumulator_not_awaited(finding: Finding) -> str:
@@ -259,8 +268,8 @@ ADVICE: Mapping[str, str] = {
     "the phase with the right parity. A bulk store: cp.async.bulk.wait_group.read before its source is written again.",
     "missing_proxy_fence": "The copy engine and wgmma do not see ordinary writes by themselves: each thread that wrote executes "
     "fence.proxy.async.shared::cta before the barrier after which the bulk copy or the product begins.",
-    "operands_not_awaited": "wgmma reads its tiles until its group has been waited for: wgmma.commit_group, then wgmma.wait_group "
-    "in all four warps, then a barrier (or an arrival at an mbarrier) before anyone overwrites them.",
+    "operands_not_awaited": "wgmma reads its tiles until its group has been waited for: wgmma.commit_group, then wgmma.wait_group, "
+    "then a barrier (or an arrival at an mbarrier) before anyone overwrites them.",
     "accumulator_not_awaited": "Between wgmma.mma_async and the wgmma.wait_group that waits for its group nobody may read or write "
     "the accumulators: wgmma.commit_group, then wgmma.wait_group, then use them.",
     "missing_wgmma_fence": "wgmma.fence.sync.aligned stands before the first wgmma.mma_async, and again wherever threads have "
@@ -301,8 +310,6 @@ _WARPGROUP_INCOMPLETE = (
     "instruction. Give each role of the kernel whole warpgroups."
 )
 _OTHER = {
-    "missing_proxy_fence": "what it may not see",
-    "operands_not_awaited": "what may still read it",
     "accumulator_not_awaited": "the product",
     "missing_wgmma_fence": "the last access before",
     "deadlock": "others wait here",

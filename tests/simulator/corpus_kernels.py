@@ -73,10 +73,15 @@ def corpus_files(folder: Path = CORPUS) -> list[CorpusFile]:
     return [CorpusFile.read(path) for path in sorted(folder.rglob("*.cu"))]
 
 
+def corpus_text(files: Sequence[CorpusFile]) -> str:
+    """Both twins of all files as one."""
+    includes = {line for f in files for line in f.path.read_text().splitlines() if line.startswith("#include")}
+    return "\n".join(sorted(includes)) + "\n" + "".join(f.as_namespace(clean) for f in files for clean in (False, True))
+
+
 def build_corpus(files: Sequence[CorpusFile], compiler: str | None = None) -> BuiltKernel:
     """One library with both twins of all files: much sooner built than each by itself."""
-    includes = {line for f in files for line in f.path.read_text().splitlines() if line.startswith("#include")}
-    text = "\n".join(sorted(includes)) + "\n" + "".join(f.as_namespace(clean) for f in files for clean in (False, True))
+    text = corpus_text(files)
     return compile_kernel(files[0].path.parent / "corpus.cu", "cpu", checks=True, text=text, compiler=compiler)
 
 

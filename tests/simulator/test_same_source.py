@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from grader.toolchain.compilers import find_nvcc
+from tests.simulator.corpus_kernels import CORPUS, CorpusFile, corpus_text
 from tests.simulator.harness import KERNELS
 
 NAMES = [
@@ -26,19 +28,23 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_nvcc_accepts(name, tmp_path):
+def compile_with_nvcc(file: Path, folder: Path, architecture: str) -> None:
     nvcc = find_nvcc(required=False)
     if nvcc is None:
         pytest.skip("no nvcc here")
-    command = [
-        *nvcc.command,
-        "-std=c++17",
-        "-arch=sm_90",
-        "-c",
-        str(KERNELS / f"{name}.cu"),
-        "-o",
-        str(tmp_path / "x.o"),
-    ]
+    target = f"-gencode=arch=compute_{architecture},code=sm_{architecture}"
+    command = [*nvcc.command, "-std=c++17", target, "-c", str(file), "-o", str(folder / "x.o")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nvcc_accepts(name, tmp_path):
+    compile_with_nvcc(KERNELS / f"{name}.cu", tmp_path, "90")
+
+
+def test_nvcc_accepts_every_tensor_copy_of_the_corpus(tmp_path):
+    """The faults too: they are faults of what a kernel does, not of how it is written."""
+    file = tmp_path / "corpus.cu"
+    file.write_text(corpus_text([CorpusFile.read(path) for path in sorted(CORPUS.glob("*/tensor_*.cu"))]))
+    compile_with_nvcc(file, tmp_path, "90a")

@@ -13,8 +13,9 @@ import pytest
 
 from grader.building.build import compile_kernel
 from grader.errors import BuildError
+from grader.wording.findings import advice, message
 from tests.seeds import SEED
-from tests.simulator.corpus_kernels import CORPUS, CorpusFile
+from tests.simulator.corpus_kernels import CORPUS, CorpusFile, Simulation
 from tests.simulator.harness import SimulatedKernel
 from tests.simulator.wgmma_kernels import LINES, Form, Layout, accumulators, source_of, words_of
 
@@ -262,6 +263,60 @@ def test_no_layout_has_bank_conflicts(mn_major: bool) -> None:
                     for i in range(8)
                 ]
                 assert len({at // 16 % 8 for at in pieces}) == 8, layout
+
+
+# --------------------------------------------------------------------------------------------------------- asynchrony
+
+
+def of_the_corpus(name: str, clean: bool, tmp_path: Path) -> SimulatedKernel:
+    """Without checks: what is wrong shows in the results alone."""
+    file = tmp_path / f"{'clean' if clean else 'faulty'}.cu"
+    file.write_text(("#define CLEAN\n" if clean else "") + (CORPUS / f"{name}.cu").read_text())
+    return SimulatedKernel(file)
+
+
+def results(name: str, clean: bool, tmp_path: Path) -> np.ndarray:
+    x, out = np.arange(1, 513).astype(np.float32), np.zeros(512, np.float32)
+    assert of_the_corpus(name, clean, tmp_path)("run", x, out, 512).error == 0
+    return out
+
+
+def test_accumulators_are_no_numbers_until_they_are_waited_for(tmp_path: Path) -> None:
+    name = "synccheck/wgmma_accumulators_read_too_early"
+    assert np.isnan(results(name, False, tmp_path)).all()
+    assert np.isfinite(results(name, True, tmp_path)).all()
+
+
+def test_operands_are_read_as_late_as_the_program_allows(tmp_path: Path) -> None:
+    name = "racecheck/wgmma_operands_overwritten"
+    assert (results(name, False, tmp_path) != results(name, True, tmp_path)).any()
+
+
+def test_accumulators_that_changed_end_the_launch(tmp_path: Path) -> None:
+    kernel = of_the_corpus("synccheck/wgmma_accumulators_rescaled_too_early", False, tmp_path)
+    outcome = kernel("run", np.ones(512, np.float32), np.zeros(512, np.float32), 512)
+    assert outcome.error == 719  # cudaErrorLaunchFailure
+    (finding,) = outcome.report["findings"]
+    assert "before wgmma.wait_group" in finding["detail"]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("synccheck/wgmma_accumulators_read_too_early", "no wgmma.wait_group has waited for it"),
+        ("synccheck/wgmma_fence_before_the_scaling", "no wgmma.fence stands between the read of an accumulator at"),
+        ("synccheck/wgmma_without_fence", "no wgmma.fence stands between what threads wrote to accumulators"),
+        ("synccheck/wgmma_at_exit", "the block ends before a warp has waited"),
+        ("racecheck/wgmma_operands_overwritten", "may still be reading"),
+        ("racecheck/wgmma_without_proxy_fence", "wgmma.mma_async reads"),
+        ("memcheck/wgmma_descriptor_past_end", "16-byte read by wgmma.mma_async"),
+    ],
+)
+def test_what_a_finding_says(name: str, says: str) -> None:
+    file = CorpusFile.read(CORPUS / f"{name}.cu")
+    kernel = compile_kernel(file.path, "cpu", checks=True)
+    _, report, _ = Simulation(kernel.libsim).run(kernel, file.n)
+    assert says in message(report.findings[0]) and advice(report.findings[0])
 
 
 # ------------------------------------------------------------------------------------------------------------ refusals

@@ -133,7 +133,7 @@ class OperandReader {
         for (unsigned matrix = 0; matrix < 2 * groups; ++matrix) {
             for (unsigned i = 0; i < 8; ++i) {
                 uint32_t offset = descriptor.piece(mn_major, first + matrix / 2, matrix % 2, i);
-                read_piece(reinterpret_cast<uintptr_t>(shared_window_address(offset)));
+                read_piece(reinterpret_cast<uintptr_t>(own_shared_address(offset)));
             }
         }
     }
@@ -229,18 +229,21 @@ void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access a
 }
 
 bool overtakes_product(const ThreadState& thread, uintptr_t address, Epoch* reader) {
-    BlockState& block = *thread.block;
-    if (!block.products) return false;
+    BlockState* owner = owner_of_shared(*thread.block, address);  // a copy of another block of the cluster may write here
+    if (!owner || !owner->products) return false;
+    BlockState& block = *owner;
     size_t piece = (address - block.shared->base) >> piece_log2;
     for (unsigned group = 0; group < most_warpgroups; ++group) {
         if (!block.products->pieces[group]) continue;
         LastRead last = block.products->pieces[group][piece];
-        for (unsigned warps = last >> number_bits; warps; warps &= warps - 1) {
-            unsigned warp = group * warps_per_group + static_cast<unsigned>(__builtin_ctz(warps));
-            if (comes_after(thread, *block.products, warp, last & number_mask)) continue;
-            *reader = block.threads[warp * lanes_per_warp].epoch;
-            return true;
-        }
+        unsigned first = group * warps_per_group, warps = last >> number_bits;
+        // A product is the warpgroup's, and so is its group: when one warp's wait is over, all of it is complete.
+        bool complete = !warps;
+        for (unsigned w = 0; w < warps_per_group && !complete; ++w)
+            complete = comes_after(thread, *block.products, first + w, last & number_mask);
+        if (complete) continue;
+        *reader = block.threads[(first + static_cast<unsigned>(__builtin_ctz(warps))) * lanes_per_warp].epoch;
+        return true;
     }
     return false;
 }

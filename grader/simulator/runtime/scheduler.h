@@ -17,6 +17,11 @@ namespace sim {
 
 enum class Order : uint8_t { forward, reverse, random };
 
+// A static shared array, and what its declaration promises of its address.
+struct StaticArray {
+    size_t offset, bytes, alignment;
+};
+
 // A launch with what only the runtime needs to know.
 struct Grid : Launch {
     void (*body)(void*);
@@ -25,8 +30,10 @@ struct Grid : Launch {
     uint64_t cluster_count;
     dim3 clusters;  // the grid, in clusters
     unsigned cluster_size;
-    uint64_t shared_limit;  // static + dynamic bytes that this kernel may use
-    size_t static_extent;   // of the static arrays with their red zones
+    uint64_t shared_limit;          // static + dynamic bytes that this kernel may use
+    size_t static_extent;           // of the static arrays with their red zones
+    StaticArray static_arrays[64];  // the first ones
+    unsigned static_array_count;
     Counter next_cluster;
     Flag stop;     // a thread failed: everybody leaves
     bool faulted;  // `fault` is valid

@@ -21,6 +21,9 @@ constexpr size_t static_region = 256 << 10;  // room for 48 KB of arrays and the
 constexpr size_t dynamic_region = limits::shared_with_attribute + 4096;
 constexpr size_t region = static_region + dynamic_region;
 
+// Where dynamic shared memory begins, on a GPU, in a kernel without static arrays.
+constexpr size_t dynamic_alignment = 1024;
+
 // The addresses of shared memory that PTX sees begin here, so that a null pointer never means an array. The dynamic buffer
 // comes first: all that a block can use lies within the 18 bits that a matrix descriptor of wgmma has for an address.
 // Their upper bits are the rank of the block in its cluster, so one says whose shared memory it means.
@@ -63,6 +66,11 @@ void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
         grid.static_shared_bytes = packed;
         grid.static_extent = end;
         slot.offset = offset;
+        unsigned count = grid.static_array_count;
+        if (count < sizeof grid.static_arrays / sizeof *grid.static_arrays) {
+            grid.static_arrays[count] = {offset, slot.bytes, alignment};
+            __atomic_store_n(&grid.static_array_count, count + 1, __ATOMIC_RELEASE);
+        }
         __atomic_store_n(&slot.launch, grid.id, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&placing);
@@ -117,6 +125,17 @@ size_t dynamic_shared_bytes() noexcept {
     return current_thread ? current_thread->block->launch->dynamic_shared_bytes : 0;
 }
 
+size_t declared_alignment(const void* shared) {
+    const auto& grid = *static_cast<const Grid*>(current_thread->block->launch);
+    const Block* owner = shared_owner(*current_thread->block, shared);
+    if (!owner) return dynamic_alignment;
+    size_t offset = static_cast<size_t>(static_cast<const char*>(shared) - owner->shared);
+    unsigned count = __atomic_load_n(&grid.static_array_count, __ATOMIC_ACQUIRE);
+    for (const StaticArray* array = grid.static_arrays; array < grid.static_arrays + count; ++array)
+        if (offset - array->offset < array->bytes) return array->alignment;
+    return dynamic_alignment;
+}
+
 bool is_shared_of(const Block& block, const void* generic) {
     const char* byte = static_cast<const char*>(generic);
     return byte >= block.shared && byte < block.shared + region;
@@ -140,24 +159,30 @@ uint32_t shared_window_offset(const void* generic) {
     return owner->rank << rank_shift | ((is_dynamic ? window_start : static_window(*owner)) + offset);
 }
 
+static void* place_in_window(const Block& owner, uint32_t offset) {
+    uint32_t fixed = static_window(owner);
+    return offset < fixed ? owner.dynamic_shared + (offset - window_start) : owner.shared + (offset - fixed);
+}
+
+void* own_shared_address(uint32_t offset) {
+    return current_thread && offset >= window_start ? place_in_window(*current_thread->block, offset) : nullptr;
+}
+
 void* shared_window_address(uint32_t address, bool of_cluster) {
     Thread* self = current_thread;
     uint32_t offset = address & ((1u << rank_shift) - 1), rank = address >> rank_shift;
     if (!self || offset < window_start) return nullptr;
-    const Block* owner = self->block;
-    if (rank != owner->rank) {
-        self->call_address = __builtin_return_address(0);
-        const Cluster& cluster = *owner->cluster;
-        if (rank >= cluster.size) misused(*self, {}, "this address is in the shared memory of no block of the cluster");
-        if (!of_cluster) {
-            misused(*self, {},
-                    "this address is in the shared memory of another block: the instruction takes one of "
-                    "shared::cluster only where it says so");
-        }
-        owner = cluster.blocks[rank];
+    const Block& block = *self->block;
+    if (rank == block.rank) return place_in_window(block, offset);
+    self->call_address = __builtin_return_address(0);
+    const Cluster& cluster = *block.cluster;
+    if (rank >= cluster.size) misused(*self, {}, "this address is in the shared memory of no block of the cluster");
+    if (!of_cluster) {
+        misused(*self, {},
+                "this address is in the shared memory of another block: the instruction takes one of "
+                "shared::cluster only where it says so");
     }
-    uint32_t fixed = static_window(*owner);
-    return offset < fixed ? owner->dynamic_shared + (offset - window_start) : owner->shared + (offset - fixed);
+    return place_in_window(*cluster.blocks[rank], offset);
 }
 
 }  // namespace sim

@@ -59,6 +59,9 @@ BulkCopy box(Thread& self, Site site, const void* shared, const void* map, unsig
     if (!shared_owner(*self.block, shared)) misused(self, site, "the shared memory of a tensor copy is none");
     if (reinterpret_cast<uintptr_t>(shared) % 128)
         misused(self, site, "the shared memory of a tensor copy is aligned to 128 bytes");
+    if (declared_alignment(shared) < 128)
+        misused(self, site,
+                "the shared memory of a tensor copy is aligned to 128 bytes: declare its array alignas(128)");
     return copy;
 }
 

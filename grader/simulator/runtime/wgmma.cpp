@@ -154,7 +154,11 @@ Tile* tile_of(Products& products, Warp& warp, Operands* const* lanes) {
     Tile* tile = take(products.free_tiles, warp.threads[0].call_address);
     tile->kind = kind;
     tile->products = 0;
-    for (unsigned lane = 0; lane < lanes_per_warp; ++lane) memcpy(tile->variables[lane], lanes[lane]->variables, bytes);
+    for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
+        memcpy(tile->variables[lane], lanes[lane]->variables, bytes);
+        if (warp.block->launch->checks_enabled)
+            events::accumulators_taken(warp.threads[lane], tile->variables[lane], kind.registers());
+    }
     tile->next = products.tiles;
     products.tiles = tile;
     take_accumulators(*tile);

@@ -1,5 +1,6 @@
 // The arithmetic of wgmma: as that of mma.sync (tensor_core.cpp), 16 rows and up to 256 columns at a time. Products and their
 // sums are exact or nearly so, in double precision; what is added to the accumulator is truncated once, for each instruction.
+// An H100 is reported to keep fewer bits of the sums of e4m3 and e5m2: that is not modelled.
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ void gather(const MatrixDescriptor& descriptor, bool mn_major, unsigned first_gr
         for (unsigned k = 0; k < 2; ++k) {
             for (unsigned i = 0; i < 8; ++i) {
                 uint32_t address = descriptor.piece(mn_major, first_group + group, k, i);
-                const void* from = shared_window_address(address);
+                const void* from = own_shared_address(address);
                 if (from)
                     memcpy(pieces.bytes[2 * group + k][i], from, piece_bytes);
                 else

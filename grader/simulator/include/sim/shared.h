@@ -26,7 +26,11 @@ struct SharedSlot {
 uint32_t shared_window_offset(const void* generic);
 // `of_cluster`: it may be in the shared memory of another block of the cluster.
 void* shared_window_address(uint32_t address, bool of_cluster = false);
+// The same of the calling thread's own block: a matrix descriptor has no bits for the rank of another one.
+void* own_shared_address(uint32_t offset);
 bool is_shared(const void* generic);
+// What the declaration of the array that holds this address promises: by luck an array may be aligned to more.
+size_t declared_alignment(const void* shared);
 bool is_global(const void* generic);
 
 // `Site` is a type of its own for each declaration and template instantiation, so the slot is too.
