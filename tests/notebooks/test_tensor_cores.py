@@ -102,7 +102,7 @@ def test_each_version_of_the_product(file: Path, m: int, n: int, k: int) -> None
 
 
 @pytest.mark.parametrize("file", sorted(DAY.glob("hopper_linear_*.cu")), ids=lambda file: file.stem)
-@pytest.mark.parametrize(("rows", "inner", "columns"), [(1, 8, 8), (130, 200, 264), (64, 0, 8)])
+@pytest.mark.parametrize(("rows", "inner", "columns"), [(1, 8, 8), (130, 200, 264)])
 def test_each_version_of_hoppers_product(file: Path, rows: int, inner: int, columns: int) -> None:
     kernel = load_kernel(file, device="cpu")
     generator = torch.Generator().manual_seed(inner)
