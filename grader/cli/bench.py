@@ -46,6 +46,9 @@ def command(
         bool, typer.Option("--recorded", help="Time nothing: show the figures that were kept from one H200.")
     ] = False,
     json_out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write the figures here.")] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Also mean, standard deviation, minimum and maximum.")
+    ] = False,
 ) -> int:
     """Time kernels, with torch beside them.
 
@@ -68,7 +71,7 @@ def command(
     if recorded:
         reports = _kept(entries, every)
         for report in reports:
-            console.print(render_bench(report))
+            console.print(render_bench(report, verbose))
         _end(console, reports, every)
         if json_out is not None:
             _write(json_out, reports)
@@ -96,7 +99,7 @@ def command(
             continue
         machine = report.machine
         reports.append(report)
-        console.print(render_bench(report))
+        console.print(render_bench(report, verbose))
         if record:
             from grader.timing.recordings import record as keep
 

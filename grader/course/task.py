@@ -31,6 +31,7 @@ __all__ = [
     "Exercise",
     "Input",
     "Output",
+    "TimeBar",
     "between",
     "computed",
     "constant",
@@ -114,6 +115,22 @@ class Bar:
     """What to look at first when the bar is missed."""
 
 
+@dataclass(frozen=True)
+class TimeBar:
+    """A limit of the stage *fast*: the most microseconds that a size may take on the GPU named, where alone it is judged."""
+
+    size: str
+    """The name of a ``Bench``."""
+    at_most_us: float
+    """Of the median, as ``grader bench`` measures it."""
+    gpu: str
+    """A word of the name that the driver gives, such as H200."""
+    dtypes: tuple[str, ...] | None = None
+    """None: every one that the size is timed in."""
+    look: str = ""
+    """What to look at first when it is missed."""
+
+
 @dataclass
 class Call:
     """A case made concrete: sizes chosen, inputs drawn, everything a launcher is called with."""
@@ -156,6 +173,7 @@ class Exercise:
     serve it again. Called as the reference is, and with ``item``; by default the least that the other rules give."""
     flops: Callable[[dict[str, Any]], float] | None = None
     bench: list[Bench] = field(default_factory=list)
+    time_bars: list[TimeBar] = field(default_factory=list)
     torch_baseline: Callable[..., Any] | None = None
     torch_prepare: Callable[..., dict[str, Any]] | None = None
     """What ``torch_baseline`` needs besides, a mask say, made before it is timed from the arguments that this names."""
@@ -187,6 +205,14 @@ class Exercise:
                 for parameter in self.parameters(self.dtypes[0]):
                     if not parameter.is_stream and parameter.name not in known and parameter.name not in case.dims:
                         problems.append(f"case {case.name!r} gives no value for the parameter {parameter.name!r}")
+        sizes = {size.name: size.dtypes or self.dtypes for size in self.bench}
+        for bar in self.time_bars:
+            if bar.size not in sizes:
+                problems.append(f"a limit on the time of {bar.size!r}, which is no size of its bench")
+            for dtype in set(bar.dtypes or ()) - set(sizes.get(bar.size, bar.dtypes or ())):
+                problems.append(f"a limit on the time of {bar.size!r} in {dtype}, in which it is not timed")
+            if not bar.at_most_us > 0 or not bar.gpu.strip():
+                problems.append(f"a limit on the time of {bar.size!r} without a time above 0 and the name of a GPU")
         if problems:
             raise GraderError(f"the task {self.name or self.launchers!r} is not well described: " + "; ".join(problems))
 

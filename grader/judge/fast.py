@@ -1,17 +1,22 @@
 """Stage 5, *fast*, on a real GPU only: time, percent of the roofline, ratio to torch in the same run.
 
 Times are taken twice: by events in the kernel's own process, over many runs and against torch, and by the grader's own
-clock (``grader.timing.verified``), which the kernel cannot turn. A time is shown and not failed, as it depends on the GPU.
-What fails is a kernel that cannot be timed, that is wrong at the sizes that are timed, or whose time cannot be true.
+clock (``grader.timing.verified``), which the kernel cannot turn. A time depends on the GPU: it is shown, and fails only
+where the exercise has a limit for this very GPU (``TimeBar``). What else fails is a kernel that cannot be timed, that is
+wrong at the sizes that are timed, or whose time cannot be true.
+
+A limit is on the median that events saw, the figure that ``grader bench`` shows: the grader's own clock also sees what it
+costs to hand memory over, and is too coarse for times of a few microseconds. A median that it refutes has failed before.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from grader.building.build import compile_kernel
-from grader.course.task import Exercise
+from grader.course.task import Exercise, TimeBar
 from grader.errors import GraderError
 from grader.runner.client import Child
 from grader.runner.gpu import GpuMemory, SharingFailed, gpu_architecture
@@ -19,7 +24,8 @@ from grader.runner.program import build_runner
 from grader.timing import verified
 from grader.timing.bench import bench
 from grader.timing.machine import Machine, measure_machine
-from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Timing
+from grader.verdict import FAILED, PASSED, SKIPPED, Stage, TimeBarResult, Timing
+from grader.verdict.facts import Status
 
 
 def judge_fast(task: Exercise, file: Path) -> Stage:
@@ -51,8 +57,28 @@ def judge_fast(task: Exercise, file: Path) -> Stage:
             f"{unseen.verified_us:.3g} us: the launcher works on another stream than the one that it is given, or its times are forged."
         )
         return stage
-    stage.status, stage.summary = PASSED, _summary(report.timings)
+    stage.time_bars = judge_times(task.time_bars, report.timings, machine.device)
+    missed = [bar for bar in stage.time_bars if bar.status == FAILED]
+    stage.status, stage.summary = (FAILED, "") if missed else (PASSED, _summary(report.timings))
     return stage
+
+
+def judge_times(limits: Sequence[TimeBar], timings: Sequence[Timing], gpu: str) -> list[TimeBarResult]:
+    """Each limit beside each time that it is for: met or missed on the GPU that it names, skipped on any other."""
+    results = []
+    for limit in limits:
+        for timing in timings:
+            if timing.name != limit.size or (limit.dtypes is not None and timing.dtype not in limit.dtypes):
+                continue
+            status: Status = PASSED if timing.median_us <= limit.at_most_us else FAILED
+            if not re.search(rf"(?<!\w){re.escape(limit.gpu)}(?!\w)", gpu):
+                status = SKIPPED
+            results.append(
+                TimeBarResult(
+                    timing.name, timing.dtype, limit.gpu, limit.at_most_us, status, timing.median_us, gpu, limit.look
+                )
+            )
+    return results
 
 
 def _unseen(timing: Timing) -> bool:

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.verdict import ERROR, FAILED, SKIPPED, Stage, Verdict
+from grader.verdict import ERROR, FAILED, PASSED, SKIPPED, Stage, Verdict
 from grader.wording import bars, cases, stages
 from grader.wording import findings as finding_words
 
@@ -77,6 +77,13 @@ def _test_cases(stage: Stage, class_name: str) -> list[ET.Element]:
         item = _test_case(class_name, bar.expression, 0.0)
         if not bar.passed:
             _outcome(item, FAILED, f"{bars.value(bar)}, not {bars.limit(bar)}", bars.text(bar))
+        made.append(item)
+    for limit in stage.time_bars:
+        item = _test_case(class_name, f"{limit.name} ({limit.dtype}) on {limit.gpu}", 0.0)
+        if limit.status != PASSED:
+            _outcome(
+                item, limit.status, f"{limit.median_us:.4g} us, limit {limit.at_most_us:g} us", bars.time_text(limit)
+            )
         made.append(item)
     if not made or (stage.status in (FAILED, ERROR) and all(len(item) == 0 for item in made)):
         item = _test_case(class_name, stages.title(stage), stage.seconds)

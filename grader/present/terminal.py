@@ -134,7 +134,7 @@ def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
     if verbose and stage.note:
         rows += [Text(""), paragraph(stage.note, style="quiet")] if rows else [paragraph(stage.note)]
     if stage.timings:
-        rows += [indented(row) for row in timings.render_timings(stage.timings)]
+        rows += [indented(row) for row in timings.render_timings(stage.timings, stage.time_bars, verbose)]
     return rows
 
 

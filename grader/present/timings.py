@@ -12,7 +12,8 @@ from rich.text import Text
 
 from grader.present import theme
 from grader.present.failures import indented, paragraph
-from grader.verdict import Timing
+from grader.verdict import FAILED, PASSED, TimeBarResult, Timing
+from grader.wording import bars
 
 if TYPE_CHECKING:
     from grader.timing.bench import BenchReport
@@ -32,6 +33,23 @@ def percentiles_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -
     for timing in timings:
         times = [microseconds(t) for t in (timing.p50_us, timing.p90_us, timing.p95_us, timing.p99_us)]
         rows.append([timing.name, timing.dtype, *times, *(_judged(timing) if judged else ())])
+    return _by_size(titles, rows, width)
+
+
+def spread_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> RenderableType:
+    """Mean, standard deviation, minimum and maximum of each size, and of how many runs. Laid out as the percentiles."""
+    if all(timing.mean_us is None for timing in timings):
+        return Text("Mean, standard deviation, minimum and maximum were not kept with these times.", style="quiet")
+    titles = ["size", "dtype", "runs", "mean", "std", "min", "max"]
+    rows = []
+    for timing in timings:
+        times = (timing.mean_us, timing.deviation_us, timing.minimum_us, timing.maximum_us)
+        rows.append([timing.name, timing.dtype, str(timing.runs), *map(microseconds, times)])
+    return _by_size(titles, rows, width)
+
+
+def _by_size(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> RenderableType:
+    """A table whose first column begins its lines, or stands above them where it is too wide."""
     widths = [max(map(len, column)) for column in zip(titles, *rows)]
     if sum(widths) + 2 * (len(widths) - 1) <= width:
         return Group(_line(titles, widths, 2, "quiet"), *(_line(row, widths, 2) for row in rows))
@@ -42,9 +60,13 @@ def percentiles_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -
     return Group(*lines)
 
 
-def render_timings(timings: Sequence[Timing]) -> list[RenderableType]:
-    """What the stage *fast* shows: all percentiles, the times by the grader's own clock, and what was remarked."""
+def render_timings(
+    timings: Sequence[Timing], limits: Sequence[TimeBarResult] = (), verbose: bool = False
+) -> list[RenderableType]:
+    """What the stage *fast* shows: all percentiles, the times by the grader's own clock, limits, and what was remarked."""
     rows: list[RenderableType] = [percentiles_table(timings)]
+    if verbose:
+        rows.append(spread_table(timings))
     verified = [timing for timing in timings if timing.verified_us is not None]
     if verified:
         cells = [
@@ -53,8 +75,13 @@ def render_timings(timings: Sequence[Timing]) -> list[RenderableType]:
         widths = [max(map(len, column)) for column in zip(*cells)]
         rows.append(Text("The times that count, by the grader's own clock, each set of inputs new:", style="quiet"))
         rows += [_line(row, widths, 2) for row in cells]
+    for limit in limits:
+        rows.append(paragraph(bars.time_text(limit), _STYLES.get(limit.status, "quiet"), indent=0))
     rows += [paragraph(note, "warn") for note in dict.fromkeys(timing.note for timing in timings if timing.note)]
     return rows
+
+
+_STYLES = {PASSED: "good", FAILED: "bad"}
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], words: int, style: str = "") -> Text:
@@ -90,13 +117,15 @@ def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
     return table
 
 
-def render_bench(report: BenchReport) -> RenderableType:
-    """The whole answer of ``grader bench`` for one exercise."""
+def render_bench(report: BenchReport, verbose: bool = False) -> RenderableType:
+    """The whole answer of ``grader bench`` for one exercise; ``verbose``: with the spread of the times."""
     head = Text("  ")
     head.append(report.exercise, style="title")
     head.append(f"  {report.file}", style="quiet")
     rows: list[RenderableType] = [Text(""), head, paragraph(machine_line(report.machine, report.device), "quiet")]
     rows += [Text(""), indented(percentiles_table(report.timings))]
+    if verbose:
+        rows += [Text(""), indented(spread_table(report.timings))]
     notes = list(dict.fromkeys(timing.note for timing in report.timings if timing.note))
     rows += [paragraph(note, style="warn" if report.device == "cuda" else "quiet") for note in notes]
     return Group(*rows)

@@ -415,6 +415,8 @@ class _Reader:
             block=data.block,
             thread=data.thread,
             inside=place.inside,
+            work=data.work,
+            stream=data.stream,
         )
 
     def _finding(self, data: report_format.Finding) -> Finding:
@@ -427,9 +429,9 @@ class _Reader:
         threads = data.kind == "barrier_after_exit"  # whose ``bytes`` are the threads of the block
         size = 0 if threads else data.bytes
         side, other = self._side(data, place, size, memory), None
-        if data.other and (other_place.line or data.other.block is not None):
+        if data.other and (other_place.line or data.other.block is not None or data.other.work):
             other = self._side(data.other, other_place, size, memory)
-            if data.check == "racecheck" and other.place < side.place:
+            if data.check == "racecheck" and (not other.line, other.place) < (not side.line, side.place):
                 # Which side came first is chance; the order of the source is not.
                 side, other = other, side
         number, address, total, elements, detail = data.number, data.data, 0, [], self._name_sites(data.detail)

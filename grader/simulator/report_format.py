@@ -35,6 +35,8 @@ _RACES = (
     "within_cluster",
     "between_blocks",
     "between_grids",
+    "between_streams",
+    "with_host",
     "copy_not_awaited",
     "operands_not_awaited",
     "missing_proxy_fence",
@@ -84,6 +86,8 @@ class Side(_Part, kw_only=True):
     access: Name
     fallback: Small | None = None
     line: Small | None = None
+    stream: Small | None = None
+    work: KernelName = ""
     block: Triple | None = None
     thread: Triple | None = None
 

@@ -40,10 +40,34 @@ _WORDS = {
     "tex1Dfetch": ("texture fetches", "Read global memory, or mark pointers const __restrict__."),
     "surf2Dread": ("surface reads", ""),
     "surf2Dwrite": ("surface writes", ""),
-    "cudaGraphLaunch": ("CUDA graphs", "Launch the kernels one after another."),
-    "cudaStreamBeginCapture": ("CUDA graphs", "Launch the kernels one after another."),
+    "cudaStreamBeginCaptureToGraph": ("captures into a graph that exists", "Use cudaStreamBeginCapture."),
+    "cudaStreamGetCaptureInfo": ("queries of a capture's nodes", "Use cudaStreamIsCapturing."),
+    "cudaStreamUpdateCaptureDependencies": ("changes of a capture's dependencies", "Use events between streams."),
+    "cudaThreadExchangeStreamCaptureMode": ("changes of the capture mode", "Give the mode to cudaStreamBeginCapture."),
     "__nanosleep_until": ("__nanosleep_until", ""),
 }
+
+
+_GRAPH_CALLS = (
+    "cudaGraphInstantiate",
+    "cudaGraphInstantiateWithFlags",
+    "cudaGraphLaunch",
+    "cudaGraphUpload",
+    "cudaGraphGetNodes",
+    "cudaGraphDestroy",
+    "cudaGraphExecDestroy",
+)
+"""What can be done with a graph here: it is captured, instantiated and launched."""
+
+
+def _unsupported(word: str) -> tuple[str, str] | None:
+    """What a name stands for that is not simulated, and what to do instead."""
+    if word.startswith("cudaGraph") and not word.endswith("_t") and word not in _GRAPH_CALLS:
+        hint = (
+            "Capture the graph again: cudaStreamBeginCapture, the launches, cudaStreamEndCapture, cudaGraphInstantiate."
+        )
+        return "graphs that are built or changed node by node", hint
+    return _WORDS.get(word)
 
 
 def _suggest(hint: str) -> str:
@@ -113,13 +137,14 @@ def check_words(source: Source) -> None:
     for macro in source.macros:
         tokens.extend(macro.body)
     for i, token in enumerate(tokens):
-        if token.kind != "word" or token.text not in _WORDS:
+        unsupported = _unsupported(token.text) if token.kind == "word" else None
+        if unsupported is None:
             continue
         following = tokens[i + 1].text if i + 1 < len(tokens) else ""
         before = tokens[i - 1].text if i else ""
         if following not in ("(", "<") or before in (".", "->"):
             continue
-        what, hint = _WORDS[token.text]
+        what, hint = unsupported
         raise error_at(
             source,
             token,

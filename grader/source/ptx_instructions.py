@@ -263,7 +263,7 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     (r"fence(?:\.(?:sc|acq_rel|acquire|release))?\.(?P<scope>cta|cluster|gpu|sys)", lambda f: f"fence<{_scope(f)}>"),
     (r"fence\.proxy\.async(?:\.global|\.shared::(?:cta|cluster))?", _same("fence_proxy_async")),
     (r"fence\.mbarrier_init\.release\.cluster", _same("fence_mbarrier_init")),
-    (r"griddepcontrol\.(?:wait|launch_dependents)", _same("grid_dependency")),
+    (r"griddepcontrol\.(?P<what>wait|launch_dependents)", lambda f: f"griddepcontrol_{f['what']}"),
     # mbarriers
     (rf"mbarrier\.(?P<name>init|inval){_OBJECT}\.b64", lambda f: f"mbarrier_{f['name']}<{_space(f)}>"),
     (

@@ -37,7 +37,7 @@ from grader.runner.client import Child
 from grader.runner.gpu import gpu_architecture
 from grader.runner.program import build_runner
 from grader.source.prototype import parse_prototype, require_launcher
-from grader.timing.events import WARMUP, percentiles, runs_for, time_on_gpu
+from grader.timing.events import WARMUP, percentiles, runs_for, statistics, time_on_gpu
 from grader.timing.machine import Machine, measure_machine, roofline
 from grader.verdict import Timing
 
@@ -149,7 +149,7 @@ def _time_one(task: Exercise, case: Case, dtype: str, child: Child, machine: Mac
         runs = runs_for(max(min(first), 1.0))
         microseconds = time_in_child(task, call, buffers, child, runs, sets, flush)
         timing.runs = len(microseconds)
-        for name, value in percentiles(microseconds).items():
+        for name, value in statistics(microseconds).items():
             setattr(timing, name, value)
         content = buffers.snapshot()
         outputs = {name: buffers.tensor(content, name) for name in call.output_shapes}
@@ -288,7 +288,7 @@ def _on_simulator(task: Exercise, path: Path, machine: Machine, say: Callable[[s
                 microseconds = time_in_child(task, call, buffers, child, runs, 1, 0)
             timing = Timing(case.name, dtype, HOST_CLOCK, dict(call.dims), runs=len(microseconds))
             timing.bytes, timing.flops = task.roofline_bytes(call), task.operations(call)
-            for name, value in percentiles(microseconds).items():
+            for name, value in statistics(microseconds).items():
                 setattr(timing, name, value)
             timing.note = "how fast the simulator is, not how fast the kernel is"
             timings.append(timing)

@@ -6,7 +6,9 @@ for readers who want to show it: its parts that are in ``WORDED`` have their ``t
 ``results.schema.json`` beside this file describes the JSON. ``SCHEMA_VERSION`` counts like a release: the first number
 changes when a reader must change, the second when something is added. Numbers that JSON cannot hold are written as the
 texts "nan", "inf" and "-inf". Since 2.0 a finding and a wrong output are facts with a ``text``, in place of ready sentences
-(``message``, ``advice``, ``diagnosis``); ``Stage.message`` is what stood in its ``text`` where it is not made of the others.
+(``message``, ``advice``, ``diagnosis``); ``Stage.message`` is what stood in its ``text`` where it is not made of the others. Since 2.1 the sides of a race between
+streams name their ``work`` and its ``stream``, times have mean, minimum, maximum and standard deviation, and limits on them
+are ``time_bars``.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from grader.verdict import codec
 from grader.verdict.fact import Fact, Line, Text
 from grader.verdict.finding import Finding, Index
 
-SCHEMA_VERSION = "2.0"
-WORDED = ("Stage", "CaseResult", "OutputResult", "Finding", "BarResult")
+SCHEMA_VERSION = "2.1"
+WORDED = ("Stage", "CaseResult", "OutputResult", "Finding", "BarResult", "TimeBarResult")
 """Parts that ``results.json`` shows with a ``text`` too: what reports say about them (``grader/wording/results.py``)."""
 
 STAGES = ("builds", "correct", "safe", "efficient", "fast")
@@ -161,6 +163,24 @@ class BarResult(Fact):
     """The case that was counted."""
 
 
+class TimeBarResult(Fact):
+    """One limit of the stage *fast* on the time of a size on one GPU."""
+
+    name: Line
+    """Of the size."""
+    dtype: Line
+    gpu: Line
+    """Where it holds: ``H200``."""
+    at_most_us: float
+    status: Status
+    """Skipped on any other GPU."""
+    median_us: float
+    here: Line
+    """The GPU that the time was taken on."""
+    look: Line = ""
+    """Where the task's author would look first when it is missed."""
+
+
 class SourceLine(Fact):
     """The counters of one source line; ``counters`` holds what the simulator counted, by name."""
 
@@ -183,6 +203,12 @@ class Timing(Fact):
     p90_us: float = 0.0
     p95_us: float = 0.0
     p99_us: float = 0.0
+    mean_us: float | None = None
+    """This and the next three of the same runs; None in what was kept before they were."""
+    minimum_us: float | None = None
+    maximum_us: float | None = None
+    deviation_us: float | None = None
+    """Standard deviation, with one less than the number of runs below the sum; None of a single run."""
     bytes: float = 0.0
     flops: float | None = None
     gigabytes_per_second: float | None = None
@@ -222,6 +248,7 @@ class Stage(Fact):
     totals: dict[str, float] = field(default_factory=dict)
     lines: list[SourceLine] = field(default_factory=list)
     timings: list[Timing] = field(default_factory=list)
+    time_bars: list[TimeBarResult] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:

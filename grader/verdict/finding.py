@@ -61,6 +61,10 @@ class Side(Fact, kw_only=True):
     thread: Index | None = None
     inside: Line = ""
     """Where in a header of the course it happened, if the line calls a function of one: ``llmk/reduce.cuh:31``."""
+    work: Line = ""
+    """The kernel, or the call of the runtime API, where the order of streams is what matters; ``the host`` for its code."""
+    stream: int | None = None
+    """In which stream that was: 0 the default one, the others in the order of their creation."""
 
     @property
     def place(self) -> tuple[str, int]:

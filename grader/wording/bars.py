@@ -1,8 +1,8 @@
-"""Bars of the stage *efficient* in words."""
+"""Bars of the stage *efficient*, and limits on times of the stage *fast*, in words."""
 
 from __future__ import annotations
 
-from grader.verdict import BarResult
+from grader.verdict import FAILED, SKIPPED, BarResult, TimeBarResult
 
 
 def limit(bar: BarResult) -> str:
@@ -31,3 +31,14 @@ def text(bar: BarResult) -> str:
     if len(bar.values) > 1 or bar.expression not in bar.values:
         said += f" ({counters(bar)})"
     return said + (f"\n  look at: {bar.look}" if not bar.passed and bar.look else "")
+
+
+def time_text(bar: TimeBarResult) -> str:
+    """``16 rows (f16): 37.1 us, at most 20 us is allowed on H200``; on another GPU, why it is not judged."""
+    said = f"{bar.name} ({bar.dtype}): {bar.median_us:.4g} us"
+    allowed = f"at most {bar.at_most_us:g} us"
+    if bar.status == SKIPPED:
+        return f"{said}; {allowed} on {bar.gpu}, not judged here: this is {bar.here or 'another GPU'}"
+    if bar.status != FAILED:
+        return f"{said}, {allowed} on {bar.gpu} is met"
+    return f"{said}, {allowed} is allowed on {bar.gpu}" + (f"\n  look at: {bar.look}" if bar.look else "")

@@ -24,6 +24,14 @@ def where(side: Side) -> str:
     return f"{text}, {who}" if who else text
 
 
+def work(side: Side) -> str:
+    """`` by scale in stream 1``, `` by cudaMemcpyAsync in the default stream``; empty where streams do not matter."""
+    if not side.work:
+        return ""
+    stream = "" if side.stream is None else f" in stream {side.stream}" if side.stream else " in the default stream"
+    return f" by {side.work}{stream}"
+
+
 def memory_name(memory: Memory) -> str:
     """``k[2, 4, 65, 64] (float32)``, ``the shared array tile (4,096 bytes)``..."""
     size = words.count(memory.bytes, "byte")
@@ -70,6 +78,8 @@ def access(side: Side) -> str:
         "operand read": "read by wgmma.mma_async",
     }
     name = names.get(side.access, side.access) or "access"
+    if side.access in ("allocation", "free"):
+        return name
     return f"{side.bytes}-byte {name}" if side.bytes else "access"
 
 
@@ -98,8 +108,11 @@ def _output_not_written(finding: Finding) -> str:
 
 
 def _race(finding: Finding) -> str:
-    other = f" and {access(finding.other)}{where(finding.other)}" if finding.other else ""
-    return f"race on {position(finding)}: {access(finding)}{where(finding)}{other} are not ordered"
+    def said(side: Side) -> str:
+        return f"{access(side)}{work(side)}{where(side)}"
+
+    other = f" and {said(finding.other)}" if finding.other else ""
+    return f"race on {position(finding)}: {said(finding)}{other} are not ordered"
 
 
 def _reader_and_writer(finding: Finding) -> tuple[Side, Side | None]:
@@ -182,6 +195,8 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
     "within_cluster": _race,
     "between_blocks": _race,
     "between_grids": _race,
+    "between_streams": _race,
+    "with_host": _race,
     "copy_not_awaited": _race,
     "missing_proxy_fence": _missing_proxy_fence,
     "operands_not_awaited": _operands_not_awaited,
@@ -263,6 +278,12 @@ ADVICE: Mapping[str, str] = {
     "what that one reads or writes.",
     "between_blocks": "The threads are in different blocks, which nothing orders within one launch: use atomics, give "
     "each block a place of its own, or split the work into two launches.",
+    "between_streams": "Nothing orders the two streams: cudaEventRecord(event, first) after the one and "
+    "cudaStreamWaitEvent(second, event) before the other, or cudaStreamSynchronize(first) between them. A stream made with "
+    "cudaStreamNonBlocking does not wait for the default stream either. What a launcher does in streams of its own must be "
+    "joined to the stream that it was given.",
+    "with_host": "The host did not wait: call cudaStreamSynchronize, cudaEventSynchronize or cudaDeviceSynchronize before it "
+    "touches memory that a kernel or an asynchronous copy may still be using.",
     "copy_not_awaited": "An asynchronous copy (cp.async) has not been waited for: commit it, wait for its group, then "
     "__syncthreads(), before anyone touches the destination. One that completes on an mbarrier: each thread waits for "
     "the phase with the right parity. A bulk store: cp.async.bulk.wait_group.read before its source is written again.",

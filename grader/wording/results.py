@@ -26,6 +26,8 @@ def results(verdict: Verdict) -> dict[str, Any]:
             shown_finding["text"] = findings.text(finding)
         for bar, shown_bar in zip(stage.bars, shown["bars"]):
             shown_bar["text"] = bars.text(bar)
+        for limit, shown_limit in zip(stage.time_bars, shown["time_bars"]):
+            shown_limit["text"] = bars.time_text(limit)
     return data
 
 

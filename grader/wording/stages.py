@@ -30,6 +30,9 @@ def summary(stage: Stage) -> str:
         missed = sum(not bar.passed for bar in stage.bars)
         every = words.count(len(stage.bars), "bar")
         return f"{missed} of {every} missed" if missed else f"{every} met"
+    if stage.time_bars:
+        missed = sum(bar.status == FAILED for bar in stage.time_bars)
+        return f"{missed} of {words.count(len(stage.time_bars), 'time')} above the limit"
     if stage.runs and not stage.findings:
         return f"no finding in {words.count(stage.runs, 'run')}"
     if stage.findings:
@@ -50,6 +53,7 @@ def text(stage: Stage) -> str:
     if stage.findings:
         rows.append(findings.several(stage.findings, most=SHOWN))
     rows += [bars.text(bar) for bar in stage.bars if not bar.passed]
+    rows += [bars.time_text(bar) for bar in stage.time_bars if bar.status == FAILED]
     return "\n".join(rows)
 
 
@@ -76,6 +80,9 @@ def first_look(verdict: Verdict) -> str:
     for bar in stage.bars:
         if not bar.passed and bar.look:
             return bar.look
+    for limit in stage.time_bars:
+        if limit.status == FAILED and limit.look:
+            return limit.look
     # A fault that the simulator saw comes before wrong numbers: it is usually their cause.
     for finding in [finding for every in verdict.stages for finding in every.findings]:
         if finding.line:

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from grader.present import theme
-from grader.present.timings import percentiles_table, render_bench
+from grader.present.timings import percentiles_table, render_bench, spread_table
 from grader.timing.recordings import recorded
 from grader.verdict import Timing
 from tests.exercises.conftest import COURSE
@@ -39,6 +39,26 @@ def test_a_long_name_stands_above_its_figures() -> None:
     assert [line.split()[0] for line in lines] == ["dtype", "64", "f16", "bf16", "N", "bf16"]
     assert lines[1] == name and lines[4] == "N 4096, D 64"
     assert max(map(len, lines)) <= theme.WIDTH - 2
+
+
+def test_the_spread_of_long_times_fits_a_terminal() -> None:
+    every = [timing("2 x 16 heads, 8192 queries and keys", "bf16"), timing("small", "f32", 4.26)]
+    for one in every:
+        one.runs, one.mean_us, one.deviation_us, one.minimum_us, one.maximum_us = (
+            400,
+            98765.4,
+            23456.7,
+            12345.6,
+            999999.0,
+        )
+    lines = printed(spread_table(every))
+    assert lines[0].split() == ["dtype", "runs", "mean", "std", "min", "max"]
+    assert lines[2].split() == ["bf16", "400", "98,765", "us", "23,457", "us", "12,346", "us", "1,000", "ms"]
+    assert max(map(len, lines)) <= theme.WIDTH - 2
+
+
+def test_times_without_a_mean_say_so() -> None:
+    assert "not kept" in " ".join(printed(spread_table([timing("small", "f32")])))
 
 
 @pytest.mark.parametrize("entry", RECORDED, ids=lambda entry: entry.name)

@@ -151,8 +151,8 @@ class Simulation:
                 values.append(ctypes.c_void_p(address))
         arguments = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
         error = getattr(library, entry_point(launcher))(arguments)
-        report = Report.from_json(self.sim.sim_report().decode(errors="replace"), kernel.library, source or kernel.file)
         self.sim.sim_tensor_read(out_address, out.ctypes.data, out.nbytes)
+        report = Report.from_json(self.sim.sim_report().decode(errors="replace"), kernel.library, source or kernel.file)
         self.sim.sim_reset()
         return error, report, out
 

@@ -13,6 +13,7 @@ from tests.simulator.harness import KERNELS
 
 NAMES = [
     "barrier_copies",
+    "cluster",
     "collective_mistakes",
     "cooperative_groups",
     "cub",

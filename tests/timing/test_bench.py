@@ -48,6 +48,14 @@ def test_percentiles() -> None:
     assert values == {"median_us": 51.0, "p50_us": 51.0, "p90_us": 91.0, "p95_us": 96.0, "p99_us": 100.0}
 
 
+def test_statistics_are_of_all_runs() -> None:
+    values = events.statistics([1.0, 2.0, 3.0, 4.0, 10.0])
+    assert values["median_us"] == values["p50_us"] == 3.0
+    assert (values["mean_us"], values["minimum_us"], values["maximum_us"]) == (4.0, 1.0, 10.0)
+    assert values["deviation_us"] == pytest.approx((50 / 4) ** 0.5)  # 9 + 4 + 1 + 0 + 36 over n - 1
+    assert events.statistics([7.0])["deviation_us"] is None
+
+
 @pytest.mark.parametrize(
     ("size", "expected"), [(500 << 20, (1, 0)), (100 << 20, (2, 0)), (30 << 20, (5, 0)), (1 << 10, (1, 100 << 20))]
 )
@@ -193,6 +201,8 @@ def test_a_whole_bench(entry: Entry, pretended_gpu: None) -> None:
     assert said == ["building", "small (f32)", "large (f32)"]
     for timing in report.timings:
         assert timing.runs >= events.FEWEST_RUNS and 0 < timing.p50_us <= timing.p99_us
+        assert timing.mean_us and timing.minimum_us and timing.maximum_us and timing.deviation_us is not None
+        assert timing.minimum_us <= timing.mean_us <= timing.maximum_us and timing.p99_us <= timing.maximum_us
         assert timing.bytes == 8 * timing.dims["n"] and timing.torch_eager_us == 3.0 and timing.torch_compile_us is None
         assert timing.percent_of_roofline and timing.torch_ratio and timing.note == ""
     assert b.bench(entry, sizes=["large"], compiled=False).timings[0].name == "large"
@@ -224,6 +234,7 @@ def test_a_recorded_report_is_read_back(tmp_path: Path) -> None:
     assert kept is not None and kept.machine == report().machine and kept.command == report().command
     assert kept.timings[0].percent_of_roofline == pytest.approx(80) and kept.timings[0].torch_ratio == 2.0
     assert recordings.recorded(Entry(tmp_path, "day01_x", "other")) is None
+    assert kept.timings[0].mean_us is None  # of a file that was written before there was a mean
     path.write_text('{"exercises": {"add": {"machine": {}}}}')
     with pytest.raises(GraderError, match="cannot be read"):
         recordings.recorded(entry)

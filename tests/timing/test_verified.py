@@ -17,7 +17,7 @@ import torch
 from rich.console import Console
 
 from grader.building.build import compile_kernel
-from grader.course.task import Bench, Case, Exercise, Input, Output, normal
+from grader.course.task import Bench, Case, Exercise, Input, Output, TimeBar, normal
 from grader.judge import fast
 from grader.present.timings import render_timings
 from grader.runner.client import Child
@@ -27,7 +27,8 @@ from grader.timing import verified
 from grader.timing.bench import BenchReport
 from grader.timing.floor import Limits
 from grader.timing.machine import Machine
-from grader.verdict import FAILED, PASSED, Stage, Timing
+from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Timing
+from grader.wording import stages
 
 HEAD = """
 #include <cuda_runtime.h>
@@ -262,7 +263,7 @@ def stage_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
     machine = Machine("pretended", l2_bytes=4096)
     monkeypatch.setattr(fast, "measure_machine", lambda: machine)
 
-    def judge(text: str, events_us: float) -> Stage:
+    def judge(text: str, events_us: float, *limits: TimeBar) -> Stage:
         timings = [
             Timing(case.name, "f32", "GPU", median_us=events_us, bytes=8 * case.dims["n"]) for case in task().bench
         ]
@@ -270,7 +271,7 @@ def stage_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
         monkeypatch.setattr(fast, "bench", lambda *_, **__: report)
         file = folder / "twice.cu"
         file.write_text(text)
-        return fast.judge_fast(task(), file)
+        return fast.judge_fast(task(time_bars=list(limits)), file)
 
     return judge
 
@@ -286,6 +287,17 @@ def test_the_time_that_counts_is_shown(stage_of: Callable[[str, float], Stage], 
     with shown.capture() as captured:
         shown.print(*render_timings(stage.timings))
     assert "The times that count" in captured.get() and "+-" in captured.get()
+
+
+def test_a_limit_on_the_time_decides_on_the_gpu_that_it_names(
+    stage_of: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fast, "verify", lambda *_: [])
+    limits = [TimeBar("large", 9.0, "pretended"), TimeBar("large", 1.0, "H200")]
+    stage = stage_of(SLEEPY, 10.0, *limits)
+    assert stage.status == FAILED and stages.summary(stage) == "1 of 2 times above the limit"
+    stage = stage_of(SLEEPY, 8.0, *limits)
+    assert stage.status == PASSED and [bar.status for bar in stage.time_bars] == [PASSED, SKIPPED]
 
 
 def test_times_of_its_own_that_are_not_true_fail(stage_of: Callable[[str, float], Stage], steady: None) -> None:

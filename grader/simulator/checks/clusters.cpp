@@ -39,6 +39,7 @@ void ClusterBarrier::arrive(ThreadState& thread, bool releases) {
     BlockState& block = *thread.block;
     become_exact(block);
     if (!releases) return release(thread, block.block->cluster);
+    awaited_arriving_ = awaited_arriving_ || thread.awaited;
     Arrivals& arrivals = arrivals_[block.block->rank];
     uint32_t time = thread.time();
     if (arrivals.count++ == 0 || time < arrivals.earliest) arrivals.earliest = time;
@@ -74,6 +75,7 @@ void ClusterBarrier::complete(const Cluster& cluster) {
     VectorClockBuilder builder(pool, state_of(*cluster.blocks[0])->serial);
     builder.add_log(&log, log.length());
     complete_ = builder.finish();
+    awaited_ = awaited_arriving_;
 }
 
 void ClusterBarrier::wait(ThreadState& thread) {
@@ -93,6 +95,7 @@ void ClusterBarrier::wait(ThreadState& thread) {
     extras.acquired = nullptr;
     extras.polled = nullptr;
     if (thread.barrier_time < arrivals.joined) thread.barrier_time = arrivals.joined;
+    thread.awaited = thread.awaited || awaited_;
     if (thread.time() < arrivals.after) set_time(thread, arrivals.after);
     set_floors(thread);
 }

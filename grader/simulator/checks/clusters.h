@@ -29,6 +29,7 @@ class ClusterBarrier {
     };
     Arrivals arrivals_[max_cluster_blocks];
     const VectorClock* complete_ = nullptr;
+    bool awaited_ = false, awaited_arriving_ = false;  // the grid before, by one that arrived
     // Threads with a common past get a common answer.
     const VectorClock* asked_ = nullptr;
     const VectorClock* asked_with_ = nullptr;

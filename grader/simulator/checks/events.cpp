@@ -9,6 +9,7 @@
 #include "checks/hooks.h"
 #include "checks/races.h"
 #include "checks/report.h"
+#include "checks/streams.h"
 #include "checks/touched_sectors.h"
 #include "checks/trace.h"
 
@@ -68,7 +69,7 @@ void launch_begin(Launch& launch) {
     the_launch.launch = &launch;
     the_launch.kernel = kernel_index(launch.kernel_name);
     the_launch.concurrent = launch.workers > 1;
-    the_launch.exact = launch.cluster.x * launch.cluster.y * launch.cluster.z > 1;
+    the_launch.exact = the_launch.exact || launch.cluster.x * launch.cluster.y * launch.cluster.z > 1;
     the_launch.arrays.clear();
     the_launch.has_dynamic_array = false;
     the_launch.barriers = 0;
@@ -78,7 +79,7 @@ void launch_begin(Launch& launch) {
     the_launch.cell_lock.reset();
     the_launch.lock.reset();
     atomic_lock.reset();
-    if (!begin_serials(launch)) launch.checks_enabled = false;
+    if (!begin_ordered_launch(launch)) launch.checks_enabled = false;
     // Cells cannot be split while several workers use them.
     if (the_launch.concurrent) {
         each_allocation(
@@ -120,12 +121,11 @@ void launch_end(Launch& launch) {
     record.touched_sectors[0] += sectors.read;
     record.touched_sectors[1] += sectors.written;
     record.touched_sectors[2] += sectors.either;
-    forget_order();
     each_worker([](WorkerState& worker) {
         worker.pool.clear();
         worker.known_barriers.clear();
     });
-    end_serials();
+    end_ordered_launch();
     the_launch.launch = nullptr;
 }
 
@@ -222,6 +222,13 @@ void cluster_waited(Thread& thread) {
     barrier_of(*thread.block->cluster).wait(state);
 }
 
+void grid_dependency_waited(Thread& thread) {
+    ThreadState& state = *state_of(thread);
+    settle_if_pending(state);
+    state.awaited = true;
+    set_floors(state);
+}
+
 void grid_sync(Launch&) {
     each_worker([](WorkerState& worker) {
         for (BlockState* block : worker.blocks) {
@@ -265,15 +272,21 @@ void fence(Thread& thread, Scope scope) {
 void allocation(const Allocation& allocation) {
     ArenaRange arena = arena_range();
     host_view = {reinterpret_cast<uintptr_t>(arena.base), arena.bytes};
-    count_allocation(add_allocation(allocation));
+    Region& region = add_allocation(allocation);
+    count_allocation(region);
+    if (allocation.kind == MemoryKind::async) work_allocates(region);
 }
 
 void release(void* base, size_t, const void* address) {
+    if (Region* region = find_region(reinterpret_cast<uintptr_t>(base))) work_frees(*region, address);
     if (Region* region = release_allocation(reinterpret_cast<uintptr_t>(base), address)) count_release(*region);
 }
 
-void host_write(const void* data, size_t bytes) { mark_written(reinterpret_cast<uintptr_t>(data), bytes); }
-void host_read(const void*, size_t) {}
+void host_write(const void* data, size_t bytes) {
+    mark_written(reinterpret_cast<uintptr_t>(data), bytes);
+    work_writes(reinterpret_cast<uintptr_t>(data), bytes);
+}
+void host_read(const void* data, size_t bytes) { work_reads(reinterpret_cast<uintptr_t>(data), bytes); }
 void expect_output(void* base) { mark_expected(reinterpret_cast<uintptr_t>(base)); }
 void read_only(void* base) { mark_read_only(reinterpret_cast<uintptr_t>(base)); }
 
@@ -300,6 +313,7 @@ void reset() {
     forget_scratch();
     forget_regions();
     forget_names();
+    forget_streams();
     forget_report();
     each_worker([](WorkerState& worker) { worker.sites.clear(); });
     forget_site_ids();

@@ -35,6 +35,11 @@ struct Side {
     bool block_known;  // without a serial, from the runtime itself
     uint32_t block[3];
     uint32_t index[3];
+    // Which operation of which stream it belongs to, where the order of those is what matters.
+    bool in_stream;
+    unsigned stream;
+    const char* call;  // a function of the runtime API, "the host"; null for the kernel
+    unsigned kernel;
 };
 
 struct Finding {

@@ -7,6 +7,7 @@
 #include "checks/hook_names.h"
 #include "checks/hooks.h"
 #include "checks/races.h"
+#include "checks/streams.h"
 #include "sim/copies.h"
 #include "sim/shared.h"
 
@@ -18,9 +19,12 @@ namespace {
 
 // Code of the host: the launchers in a kernel file are instrumented like the kernels.
 SIM_NOINLINE void host_access(uintptr_t address, unsigned bytes, Access access, const void* code) {
-    const Region* region = find_region(address);
+    Region* region = find_region(address);
     if (!region) region = nearest_region(address);
-    if (region && (region->kind == RegionKind::managed || region->kind == RegionKind::pinned_host)) return;
+    if (region && (region->kind == RegionKind::managed || region->kind == RegionKind::pinned_host)) {
+        if (region->contains(address, bytes)) host_touches(*region, address, bytes, access == Access::write, code);
+        return;
+    }
     Finding finding = {};
     finding.check = Check::memcheck;
     finding.kind = "host_access";

@@ -47,6 +47,20 @@ class ReleaseJoin {
     unsigned count_ = 0;
 };
 
+// Of threads that meet, all know what one has waited for.
+class AwaitedJoin {
+  public:
+    void add(const ThreadState& thread) { any_ = any_ || thread.awaited; }
+    void give(ThreadState& thread) const {
+        if (!any_ || thread.awaited) return;
+        thread.awaited = true;
+        set_floors(thread);
+    }
+
+  private:
+    bool any_ = false;
+};
+
 void learn(ThreadState& thread, const VectorClock* known, const Release* released) {
     if (!known && !released && !thread.extras) return;
     ThreadExtras& extras = extras_of(thread);
@@ -73,6 +87,8 @@ void become_exact(BlockState& block) {
 
 void block_joined(BlockState& block) {
     unsigned count = block.block->thread_count;
+    AwaitedJoin awaited;
+    for (unsigned i = 0; the_launch.overlap_serials && i < count; ++i) awaited.add(block.threads[i]);
     const VectorClock* known = nullptr;
     const Release* released = nullptr;
     Pool& pool = block.worker->pool;
@@ -94,6 +110,7 @@ void block_joined(BlockState& block) {
         ThreadState& thread = block.threads[i];
         if (block.extras) learn(thread, known, released);
         set_time(thread, block.time);
+        awaited.give(thread);
         set_floors(thread);
     }
     for (unsigned w = 0; w < block.block->warp_count; ++w) block.warps[w].sync_time = block.time;
@@ -113,7 +130,9 @@ void some_joined(BlockState& block, unsigned barrier) {
                 visit(w, block.threads[w * lanes_per_warp + static_cast<unsigned>(__builtin_ctz(lanes))]);
         }
     };
+    AwaitedJoin awaited;
     each_waiting([&](unsigned warp, ThreadState& thread) {
+        awaited.add(thread);
         add_acquired(builder, thread);
         builder.add_lane(warp, thread.lane, thread.time());
         join.add(thread);
@@ -124,6 +143,7 @@ void some_joined(BlockState& block, unsigned barrier) {
     each_waiting([&](unsigned, ThreadState& thread) {
         learn(thread, known, released);
         set_time(thread, block.time);
+        awaited.give(thread);
     });
 }
 
@@ -160,16 +180,21 @@ void warp_joined(WarpState& warp, unsigned participants) {
         known = builder.finish();
         released = join.finish();
     }
+    AwaitedJoin awaited;
+    if (the_launch.overlap_serials) each([&](ThreadState& thread) { awaited.add(thread); });
     ++block.time;
     if (whole) warp.sync_time = block.time;
     each([&](ThreadState& thread) {
+        awaited.give(thread);
         if (!whole || block.extras) learn(thread, known, released);
         set_time(thread, block.time);
     });
 }
 
 void grid_joined() {
+    bool all_before = the_launch.open_serial == the_launch.first_serial;
     the_launch.first_serial += the_launch.blocks;
+    if (all_before) the_launch.open_serial = the_launch.first_serial;
     each_worker([](WorkerState& worker) {
         for (BlockState* block : worker.blocks) {
             block->serial += the_launch.blocks;
@@ -275,7 +300,6 @@ void forget_order() {
         free(log);
     });
     the_launch.logs.clear();
-    forget_members();
 }
 
 }  // namespace sim::checks

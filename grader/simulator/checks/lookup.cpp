@@ -3,6 +3,7 @@
 
 #include "checks/access.h"
 #include "checks/findings.h"
+#include "checks/streams.h"
 #include "sim/error_codes.h"
 #include "sim/shared.h"
 
@@ -164,6 +165,8 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
         bool constant = region->space == Space::constant;
         report(thread, *site, constant ? "write_to_constant" : "write_to_const", access, size_log2, address, region);
     }
+    if (region->allocated_serial)
+        check_allocated(thread, *region, access, static_cast<unsigned>(size), address, site->address);
     bool own = region->space != Space::shared || is_shared_of(*thread.block->block, reinterpret_cast<void*>(address));
     site = thread.worker->sites.variant(site, own ? region->space : Space::distributed, access, size_log2);
     uintptr_t origin = region->base & ~uintptr_t(31);

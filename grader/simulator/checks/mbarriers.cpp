@@ -33,6 +33,7 @@ class Phases {
         : object_(barrier.object), block_(&block), serial_(block.serial), arriving_(block.worker->pool, block.serial) {}
 
     void add(const ThreadState& thread) {
+        awaited_arriving_ = awaited_arriving_ || thread.awaited;
         if (thread.block != block_) return add_remote(release_of(thread, thread.time()));
         if (thread.extras) arriving_.add(thread.extras->known);
         // What the lanes of its warp did before they last met, it knows without a record.
@@ -58,6 +59,7 @@ class Phases {
 
     void complete() {
         complete_ = arriving_.finish();
+        awaited_ = awaited_arriving_;
         for (Written& written : written_) written.is_complete = written.is_complete || written.is_done;
     }
 
@@ -77,6 +79,8 @@ class Phases {
         }
         return answer_;
     }
+
+    bool awaited() const { return awaited_; }
 
     void show_what_arrived() {
         size_t kept = 0;
@@ -111,6 +115,7 @@ class Phases {
         arriving_.add_log(&log, log.length());
     }
 
+    bool awaited_ = false, awaited_arriving_ = false;  // the grid before, by one that arrived
     const void* object_;
     BlockState* block_;
     uint32_t serial_;
@@ -215,6 +220,10 @@ void mbarrier_waited(Thread& thread, Mbarrier& barrier, bool acquires) {
     if (!acquires) return;
     Phases& phases = phases_of(barrier);
     if (const VectorClock* known = phases.learned(state)) extras_of(state).known = known;
+    if (phases.awaited() && !state.awaited) {
+        state.awaited = true;
+        set_floors(state);
+    }
     phases.show_what_arrived();
 }
 

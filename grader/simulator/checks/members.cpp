@@ -1,6 +1,7 @@
 #include "checks/members.h"
 
 #include "checks/races.h"
+#include "checks/streams.h"
 
 namespace sim::checks {
 
@@ -42,7 +43,16 @@ Members* new_record(ShadowCell& cell) {
     return &record;
 }
 
+// Readers of earlier launches that came before what runs now: who comes after this comes after them.
+void drop_ordered(Members& members) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < members.count; ++i)
+        if (!came_before(members.list[i].epoch.serial())) members.list[kept++] = members.list[i];
+    members.count = kept;
+}
+
 void push(Members& members, const Member& member) {
+    if (members.count == members.room) drop_ordered(members);
     if (members.count == members.room) {
         uint32_t room = 2 * members.room;
         bool own = members.list == members.own;
@@ -84,6 +94,25 @@ bool merge(const ThreadState& thread, Members& members, uint16_t site) {
     return false;
 }
 
+// The record of the cell's set. What the cell itself says becomes its first member.
+Members* begin_members(ShadowCell& cell) {
+    Members* members = record_of(cell);
+    if (members && members->reads == cell.reads) return members;
+    Member first = {cell.reads.with_atomic(false), lanes_of(cell.reads), cell.read_site};
+    if (!members) members = new_record(cell);
+    if (!members) return nullptr;
+    members->count = 0;
+    if (cell.reads != never) push(*members, first);
+    return members;
+}
+
+void end_members(Members& members, ShadowCell& cell, Epoch last, uint16_t site) {
+    // Later than any record of an earlier barrier, and equal to no single thread's epoch.
+    cell.reads = last.with_sharing(many_blocks);
+    cell.read_site = site;
+    members.reads = cell.reads;
+}
+
 }  // namespace
 
 const Members* members_of(const ShadowCell& cell) {
@@ -92,19 +121,17 @@ const Members* members_of(const ShadowCell& cell) {
 }
 
 void add_member(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic) {
-    Members* members = record_of(cell);
-    if (!members || members->reads != cell.reads) {
-        Member first = {cell.reads.with_atomic(false), lanes_of(cell.reads), cell.read_site};
-        if (!members) members = new_record(cell);
-        if (!members) return;
-        members->count = 0;
-        if (cell.reads != never) push(*members, first);
-    }
+    Members* members = begin_members(cell);
+    if (!members) return;
     if (!merge(thread, *members, site)) push(*members, {thread.epoch, 1u << thread.lane, site});
-    // Later than any record of an earlier barrier, and equal to no single thread's epoch.
-    cell.reads = thread.epoch.with_sharing(many_blocks).with_atomic(atomic);
-    cell.read_site = site;
-    members->reads = cell.reads;
+    end_members(*members, cell, thread.epoch.with_atomic(atomic), site);
+}
+
+void add_member(ShadowCell& cell, Epoch epoch, uint16_t site) {
+    Members* members = begin_members(cell);
+    if (!members) return;
+    push(*members, {epoch, 1u, site});
+    end_members(*members, cell, epoch, site);
 }
 
 bool find_unordered(const ThreadState& thread, const Members& members, const void* variable, Epoch* epoch,

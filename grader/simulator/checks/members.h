@@ -28,6 +28,8 @@ struct Members {
 // The members of the cell's set, or null when its epoch says it all.
 const Members* members_of(const ShadowCell& cell);
 void add_member(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic);
+// The same for a copy, which reads as one thread.
+void add_member(ShadowCell& cell, Epoch epoch, uint16_t site);
 // Whether a member is not ordered before the thread; then which one. `variable`: as for ordered().
 bool find_unordered(const ThreadState& thread, const Members& members, const void* variable, Epoch* epoch,
                     uint16_t* site);

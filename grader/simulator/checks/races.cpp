@@ -6,6 +6,7 @@
 #include "checks/findings.h"
 #include "checks/members.h"
 #include "checks/products.h"
+#include "checks/streams.h"
 
 namespace sim::checks {
 
@@ -70,7 +71,7 @@ Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, co
         return conflict;
     }
     uint32_t serial = set.serial(), time = set.time();
-    if (serial < the_launch.first_serial) return conflict;
+    if (came_before(thread, serial)) return conflict;
     if (serial == block.serial && set.sharing() != many_blocks) {
         if (time < thread.barrier_time) return conflict;
         bool same_warp = set.sharing() == one_warp && set.warp() == thread.warp->warp->index;
@@ -122,10 +123,13 @@ void share(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic) {
 }
 
 // Whether every member of the set happened before the thread's last step, so that the thread alone can stand for it.
-bool superseded(const ThreadState& thread, Epoch set) {
+bool superseded(const ThreadState& thread, const ShadowCell& cell) {
+    Epoch set = cell.reads;
     if (set.sharing() == one_lane) return ordered(thread, set);
     uint32_t serial = set.serial();
-    if (serial < the_launch.first_serial) return true;
+    if (serial < the_launch.open_serial && !overlaps(thread, serial)) return true;
+    // Its members may be of several launches, not all of which came before.
+    if (serial < the_launch.first_serial) return !members_of(cell) && came_before(thread, serial);
     if (serial != thread.block->serial || set.sharing() == many_blocks) return false;
     if (set.time() < thread.barrier_time) return true;
     return set.sharing() == one_warp && set.warp() == thread.warp->warp->index && set.time() < thread.warp->sync_time;
@@ -162,7 +166,7 @@ bool is_own(const BlockState& block, uint32_t serial) {
 }
 
 bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t time) {
-    if (serial < the_launch.first_serial) return true;
+    if (came_before(thread, serial)) return true;
     if (time == Epoch::time_pending) return false;
     const BlockState& block = *thread.block;
     if (serial == block.serial) return time < thread.barrier_time;
@@ -176,7 +180,7 @@ bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t tim
 
 bool ordered(const ThreadState& thread, Epoch access, const void* variable) {
     uint32_t serial = access.serial(), time = access.time();
-    if (serial < the_launch.first_serial) return true;
+    if (came_before(thread, serial)) return true;
     if (time == Epoch::time_pending) return false;
     unsigned other = access.thread();
     const BlockState& block = *thread.block;
@@ -192,7 +196,10 @@ bool ordered(const ThreadState& thread, Epoch access, const void* variable) {
 void report_race(const ThreadState& thread, const void* code, Access access, uint32_t bytes, uintptr_t address,
                  const Region* region, Epoch other, uint16_t other_site, Access other_access) {
     const char* kind = "between_blocks";
-    if (other_access == Access::async_write || other_access == Access::async_read) {
+    bool streams = other != of_another_block && of_earlier_launch(other.serial());
+    if (streams) {
+        kind = overlaps(thread, other.serial()) ? "between_grids" : "between_streams";
+    } else if (other_access == Access::async_write || other_access == Access::async_read) {
         kind = "copy_not_awaited";
     } else if (other_access == Access::operand_read) {
         kind = "operands_not_awaited";
@@ -208,6 +215,11 @@ void report_race(const ThreadState& thread, const void* code, Access access, uin
     finding.other.address = site_address(other_site);
     finding.other.access = static_cast<uint8_t>(other_access);
     finding.other.has_thread = other != of_another_block;
+    if (streams) {
+        name_work(finding.side, thread.block->serial);
+        name_work(finding.other, other.serial());
+        finding.other.has_thread = !finding.other.call;
+    }
     finding.other.serial = other.serial();
     finding.other.thread = other.thread();
     add_finding(finding);
@@ -247,7 +259,7 @@ void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
         if (conflict.unordered)
             report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, Access::atomic);
         become_set(thread, cell, site.id, false);
-    } else if (superseded(thread, set)) {
+    } else if (superseded(thread, cell)) {
         become_set(thread, cell, site.id, false);
     } else if (thread.block->exact) {
         add_member(thread, cell, site.id, false);
@@ -319,7 +331,7 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
             if (conflict.unordered)
                 report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, Access::atomic);
         }
-        if (superseded(thread, set))
+        if (superseded(thread, cell))
             become_set(thread, cell, site.id, true);
         else if (thread.block->exact)
             add_member(thread, cell, site.id, true);

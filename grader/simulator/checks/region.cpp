@@ -227,6 +227,7 @@ void forget_regions() {
 
 void age_regions() {
     auto age = [](Region* region) {
+        region->allocated_serial = 0;
         if (!region->cells) return;
         for (size_t i = 0; i < region->cell_count(); ++i) {
             ShadowCell& cell = region->cells[i];

@@ -46,7 +46,8 @@ struct Region {
     int64_t shape[8];
     char name[64];
     char dtype[16];
-    const void* allocated_at;  // return address of cudaMalloc's caller
+    const void* allocated_at;   // return address of cudaMalloc's caller
+    uint32_t allocated_serial;  // of its cudaMallocAsync; else 0
     const void* freed_at;
 
     Window window() const {

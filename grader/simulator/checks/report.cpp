@@ -164,6 +164,10 @@ const char* name_of(Access access) {
             return "async write";
         case Access::operand_read:
             return "operand read";
+        case Access::allocation:
+            return "allocation";
+        case Access::free:
+            return "free";
     }
     return "";
 }
@@ -211,6 +215,8 @@ void write_side(const Side& side) {
     out.text("access", name_of(static_cast<Access>(side.access)));
     if (side.fallback) out.member("fallback", uint64_t(use_site(side.fallback)));
     if (side.line) out.member("line", uint64_t(side.line));
+    if (side.in_stream) out.member("stream", uint64_t(side.stream));
+    if (side.call || side.in_stream) out.text("work", side.call ? side.call : kernel(side.kernel).name);
     if (!side.has_thread) return;
     uint32_t block[3], thread[3];
     if (side.block_known) {
@@ -248,7 +254,7 @@ void write_finding(const Finding& finding) {
     out.member("number", finding.number);
     if (*finding.detail) out.text("detail", finding.detail);
     write_side(finding.side);
-    if (finding.other.address || finding.other.has_thread) {
+    if (finding.other.address || finding.other.has_thread || finding.other.in_stream) {
         out.open("other", '{');
         write_side(finding.other);
         out.close('}');

@@ -25,7 +25,9 @@ enum class Access : uint8_t {
     atomic,
     async_read,
     async_write,
-    operand_read
+    operand_read,
+    allocation,  // in the order of a stream; so is what follows
+    free,
 };
 
 constexpr bool is_write(Access access) {

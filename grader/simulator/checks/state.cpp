@@ -19,13 +19,6 @@ SpinLock workers_lock;
 WorkerState* workers[64];
 unsigned worker_count = 0;
 // Which serials belonged to which launch, to name the blocks of findings and writers.
-struct PastLaunch {
-    uint32_t first_serial;
-    uint32_t blocks;
-    uint32_t grid[3];
-    uint32_t block[3];
-    uint32_t cluster[3];
-};
 Growable<PastLaunch> past;  // by first serial
 uint32_t next_serial = 1;
 // Left free for barriers of the grid, each of which takes as many numbers as there are blocks.
@@ -74,7 +67,10 @@ void set_time(ThreadState& thread, uint32_t time) {
 void set_floors(ThreadState& thread) {
     const BlockState& block = *thread.block;
     if (thread.barrier_time < block.barrier_time) thread.barrier_time = block.barrier_time;
-    Epoch launch(the_launch.first_serial, 0);
+    uint32_t open = the_launch.open_serial;
+    if (the_launch.overlap_serials && !thread.awaited && the_launch.overlap_first < open)
+        open = the_launch.overlap_first;
+    Epoch launch(open, 0);
     // When its clock stands still, all that the block did is ordered.
     uint32_t time = thread.barrier_time < Epoch::time_limit ? thread.barrier_time : Epoch::time_pending;
     // Other blocks of a cluster may have written there, whose serials may be smaller.
@@ -280,17 +276,12 @@ Region* nearest_shared(BlockState& block, uintptr_t address) {
 
 // --- names ---
 
-bool begin_serials(const Launch& launch) {
-    uint64_t blocks = uint64_t(launch.grid.x) * launch.grid.y * launch.grid.z;
-    the_launch.first_serial = the_launch.start_serial = next_serial;
-    the_launch.blocks = static_cast<uint32_t>(blocks);
-    the_launch.cluster_size = launch.cluster.x * launch.cluster.y * launch.cluster.z;
-    if (next_serial + blocks + serial_reserve < Epoch::serial_limit) {
-        past.push({next_serial,
-                   static_cast<uint32_t>(blocks),
-                   {launch.grid.x, launch.grid.y, launch.grid.z},
-                   {launch.block.x, launch.block.y, launch.block.z},
-                   {launch.cluster.x, launch.cluster.y, launch.cluster.z}});
+bool begin_serials(PastLaunch launch) {
+    the_launch.first_serial = the_launch.start_serial = launch.first_serial = next_serial;
+    the_launch.blocks = launch.blocks;
+    the_launch.cluster_size = launch.cluster[0] * launch.cluster[1] * launch.cluster[2];
+    if (uint64_t(next_serial) + launch.blocks + serial_reserve < Epoch::serial_limit) {
+        past.push(launch);
         return true;
     }
     if (next_serial == 1) return false;  // too many blocks for one launch
@@ -312,7 +303,9 @@ void end_serials() { next_serial = the_launch.first_serial + the_launch.blocks; 
 
 void forget_names() { past.clear(); }
 
-bool name_thread(uint32_t serial, unsigned thread, uint32_t block_index[3], uint32_t thread_index[3]) {
+Growable<PastLaunch>& past_launches() { return past; }
+
+const PastLaunch* past_launch(uint32_t serial) {
     size_t low = 0, high = past.size();
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -321,8 +314,13 @@ bool name_thread(uint32_t serial, unsigned thread, uint32_t block_index[3], uint
         else
             high = middle;
     }
-    if (low == 0) return false;
-    const PastLaunch& launch = past[low - 1];
+    return low == 0 ? nullptr : &past[low - 1];
+}
+
+bool name_thread(uint32_t serial, unsigned thread, uint32_t block_index[3], uint32_t thread_index[3]) {
+    const PastLaunch* found = past_launch(serial);
+    if (!found || found->call) return false;
+    const PastLaunch& launch = *found;
     uint32_t linear = (serial - launch.first_serial) % launch.blocks;
     const uint32_t *grid = launch.grid, *cluster = launch.cluster;
     uint32_t size = cluster[0] * cluster[1] * cluster[2];

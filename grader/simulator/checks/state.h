@@ -75,6 +75,7 @@ struct alignas(64) ThreadState {
     ThreadExtras* extras;   // null when there are none
     uint32_t barrier_time;  // what all threads of the block did before it is ordered before what this one does now
     uint8_t lane;
+    bool awaited;  // the grid before, where this one may overlap with it
     bool pending;  // extras->has_write or has_index: to be settled before anything else
     bool watches;  // extras->registers: local variables of the thread are accumulators
 
@@ -160,6 +161,11 @@ struct SharedArray {
 struct LaunchState {
     Launch* launch;
     uint32_t first_serial;  // of its blocks; grows at a barrier of the grid, by the number of blocks
+    uint32_t
+        open_serial;  // what is below it came before; what is not, and below first_serial, is looked up (streams.h)
+    uint32_t
+        overlap_first;  // of a programmatic launch: the serials of the one before it in its stream, which may still
+    uint32_t overlap_serials;  // run where a thread has not waited for it; 0: none
     uint32_t blocks;
     uint32_t cluster_size;
     uint32_t start_serial;  // first_serial at the beginning
@@ -203,10 +209,28 @@ Region* find_shared(BlockState& block, uintptr_t address);
 Region* nearest_shared(BlockState& block, uintptr_t address);
 bool in_shared(const BlockState& block, uintptr_t address);  // of its cluster
 
-// Which block of which launch a serial stands for.
-bool begin_serials(const Launch& launch);  // false when it has more blocks than can be told apart
+// Which block of which launch a serial stands for, or which copy.
+struct PastLaunch {
+    uint32_t first_serial;
+    uint32_t blocks;
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t cluster[3];
+    // Who that was, and its place in the order of streams.
+    unsigned kernel;
+    const char* call;  // null for a kernel
+    const void* address;
+    unsigned stream;
+    uint32_t lane;
+    uint32_t number;
+};
+// Numbers the blocks of a launch; false when it has more than can be told apart. Fills in the serials.
+bool begin_serials(PastLaunch launch);
 void end_serials();
 void forget_names();
+const PastLaunch* past_launch(uint32_t serial);  // null when it is long over
+// The first of those that the host does not know to be over, and how many there are.
+Growable<PastLaunch>& past_launches();
 // False when the serial stands for no block.
 bool name_thread(uint32_t serial, unsigned thread, uint32_t block_index[3], uint32_t thread_index[3]);
 

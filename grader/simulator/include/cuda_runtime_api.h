@@ -1,5 +1,5 @@
-// The runtime API as a C program sees it. Everything happens at once, in the order of the calls: a stream is a name,
-// and an asynchronous call has finished when it returns. No symbol is one of NVIDIA's: sim/symbol.h says why.
+// The runtime API as a C program sees it. Everything happens in the order of the calls; what order the streams, events and
+// synchronisations give is for the checks to know. No symbol is one of NVIDIA's: sim/symbol.h says why.
 #pragma once
 
 #include "driver_types.h"
@@ -83,10 +83,27 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) SIM_SYMBOL(cudaEventCreate);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) SIM_SYMBOL(cudaEventCreateWithFlags);
 cudaError_t cudaEventDestroy(cudaEvent_t event) SIM_SYMBOL(cudaEventDestroy);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr) SIM_SYMBOL(cudaEventRecord);
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream = nullptr, unsigned int flags = 0)
+    SIM_SYMBOL(cudaEventRecordWithFlags);
 cudaError_t cudaEventSynchronize(cudaEvent_t event) SIM_SYMBOL(cudaEventSynchronize);
 cudaError_t cudaEventQuery(cudaEvent_t event) SIM_SYMBOL(cudaEventQuery);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end)
     SIM_SYMBOL(cudaEventElapsedTime);
+
+// Graphs
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) SIM_SYMBOL(cudaStreamBeginCapture);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) SIM_SYMBOL(cudaStreamEndCapture);
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status)
+    SIM_SYMBOL(cudaStreamIsCapturing);
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) SIM_SYMBOL(cudaGraphGetNodes);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags = 0)
+    SIM_SYMBOL(cudaGraphInstantiate);
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags = 0)
+    SIM_SYMBOL(cudaGraphInstantiateWithFlags);
+cudaError_t cudaGraphUpload(cudaGraphExec_t graph, cudaStream_t stream) SIM_SYMBOL(cudaGraphUpload);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) SIM_SYMBOL(cudaGraphLaunch);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) SIM_SYMBOL(cudaGraphExecDestroy);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) SIM_SYMBOL(cudaGraphDestroy);
 
 }  // extern "C"
 
@@ -95,13 +112,15 @@ namespace sim {
 // Behind the templates of cuda_runtime.h.
 cudaError_t allocate_device(void** pointer, size_t bytes);
 cudaError_t allocate_pitched(void** pointer, size_t* pitch, size_t width, size_t height);
-cudaError_t allocate_async(void** pointer, size_t bytes);
+cudaError_t allocate_async(void** pointer, size_t bytes, cudaStream_t stream);
 cudaError_t allocate_managed(void** pointer, size_t bytes);
 cudaError_t allocate_host(void** pointer, size_t bytes);
 cudaError_t symbol_address(void** address, const void* symbol);
 cudaError_t symbol_size(size_t* bytes, const void* symbol);
-cudaError_t copy_to_symbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind kind);
-cudaError_t copy_from_symbol(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind);
+cudaError_t copy_to_symbol(const char* call, const void* symbol, const void* from, size_t bytes, size_t offset,
+                           cudaMemcpyKind kind, cudaStream_t stream, bool async);
+cudaError_t copy_from_symbol(const char* call, void* to, const void* symbol, size_t bytes, size_t offset,
+                             cudaMemcpyKind kind, cudaStream_t stream, bool async);
 cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribute, int value);
 cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kernel);
 cudaError_t occupancy(int* blocks, const void* kernel, int threads, size_t dynamic_shared_bytes);

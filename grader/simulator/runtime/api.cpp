@@ -9,6 +9,7 @@
 #include "last_error.h"
 #include "output.h"
 #include "settings.h"
+#include "streams.h"
 
 using namespace sim;
 
@@ -28,7 +29,9 @@ void sim_tensor_write(void* device, const void* host, size_t bytes) {
 }
 
 void sim_tensor_read(const void* device, void* host, size_t bytes) {
-    if (bytes) memcpy(host, device, bytes);
+    if (bytes == 0) return;
+    streams::caller_reads(device, bytes);
+    memcpy(host, device, bytes);
 }
 
 void sim_expect_output(void* device) { events::expect_output(device); }
@@ -48,6 +51,7 @@ const char* sim_take_output(void) {
 }
 
 void sim_reset(void) {
+    streams::reset();
     events::reset();
     arena::release_all();
     forget_attributes();

@@ -209,6 +209,13 @@ void named_barrier_arrive(Site site, unsigned id, unsigned threads) {
     if (arrive(*self, id, threads, false)) complete(*self->block, id);
 }
 
+void wait_for_grid_before() {
+    Thread* self = current_thread;
+    if (!self) return;
+    self->call_address = CALLER;
+    if (self->block->launch->checks_enabled) events::grid_dependency_waited(*self);
+}
+
 void grid_barrier(Site site) {
     Thread* self = current_thread;
     if (!self) return;

@@ -15,9 +15,16 @@
 
 namespace sim {
 struct BulkCopy;
-}
+struct Work;
+}  // namespace sim
 
 namespace sim::events {
+
+// --- the order of operations ---
+// What follows, a launch or what the host reads and writes, belongs to this operation of a stream. In `host_function` the
+// host's own accesses do.
+void work_begin(const Work& work, bool host_function);
+void work_end();
 
 // --- the life of a grid (launch_* on the host's stack; block_* on a worker's) ---
 void launch_begin(Launch& launch);
@@ -56,6 +63,8 @@ void accumulators_taken(Thread& thread, uint32_t* const* variables, unsigned cou
 void accumulators_given(Thread& thread, uint32_t* const* variables, unsigned count);
 // The block has ended before the warp waited for a product.
 void product_at_exit(Warp& warp, const void* address);
+// griddepcontrol.wait: the launch before this one in its stream is over to what the thread does from here on.
+void grid_dependency_waited(Thread& thread);
 // All threads of the grid have arrived.
 void grid_sync(Launch& launch);
 

@@ -5,6 +5,8 @@
 
 namespace sim::events {
 
+WEAK void work_begin(const Work&, bool) {}
+WEAK void work_end() {}
 WEAK void launch_begin(Launch&) {}
 WEAK void launch_end(Launch&) {}
 WEAK void block_begin(Block&) {}
@@ -22,6 +24,7 @@ WEAK void product_fence(Warp&) {}
 WEAK void accumulators_taken(Thread&, uint32_t* const*, unsigned) {}
 WEAK void accumulators_given(Thread&, uint32_t* const*, unsigned) {}
 WEAK void product_at_exit(Warp&, const void*) {}
+WEAK void grid_dependency_waited(Thread&) {}
 WEAK void grid_sync(Launch&) {}
 WEAK void cluster_arrive(Thread&, bool) {}
 WEAK void cluster_complete(Cluster&) {}

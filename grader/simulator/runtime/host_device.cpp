@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "arena.h"
+#include "captures.h"
 #include "cuda_runtime_api.h"
 #include "limits.h"
 #include "output.h"
 #include "refuse.h"
 #include "settings.h"
+#include "streams.h"
 
 namespace {
 
@@ -158,13 +160,18 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     return cudaSuccess;
 }
 
-// Every call has finished when it returns; what is left to do is to show what kernels printed.
 cudaError_t cudaDeviceSynchronize() {
+    DeviceLock lock;
+    const char* call = "cudaDeviceSynchronize";
+    if (cudaError_t error = streams::forbids_host_function(call)) return error;
+    if (cudaError_t error = captures::forbids_device(call)) return error;
+    streams::host_waited_for_all();
     show_output();
     return static_cast<cudaError_t>(peek_last_error());
 }
 
 cudaError_t cudaDeviceReset() {
+    streams::host_waited_for_all();
     show_output();
     forget_fault();
     return cudaSuccess;

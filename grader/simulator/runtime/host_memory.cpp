@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "arena.h"
+#include "captures.h"
 #include "cuda_runtime_api.h"
 #include "output.h"
 #include "refuse.h"
+#include "streams.h"
 #include "thread.h"
 
 namespace sim {
@@ -18,6 +20,7 @@ namespace {
 using events::MemoryKind;
 
 constexpr size_t pitch_multiple = 512;
+constexpr const char* not_allocated = "the pointer was not allocated, or has been freed already";
 
 cudaError_t fault() { return static_cast<cudaError_t>(current_fault()); }
 
@@ -41,6 +44,7 @@ cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t b
     if (!pointer) return refuse(call, cudaErrorInvalidValue, "no place to put the pointer");
     *pointer = nullptr;
     if (current_fault()) return fault();
+    if (cudaError_t error = captures::forbids_unsafe(call)) return error;
     if (bytes == 0) return cudaSuccess;
     char* base = arena::allocate(bytes, 0);
     if (!base) return refuse(call, cudaErrorMemoryAllocation, "the simulated device has no room for so many bytes");
@@ -49,13 +53,15 @@ cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t b
     return cudaSuccess;
 }
 
+// Waits for the whole device, as cudaFree does.
 cudaError_t release(const char* call, void* pointer, const void* caller) {
+    DeviceLock lock;
     if (current_fault()) return fault();
     if (!pointer) return cudaSuccess;
+    if (cudaError_t error = captures::forbids_unsafe(call)) return error;
+    streams::host_waited_for_all();
     size_t bytes;
-    if (!arena::release(pointer, &bytes)) {
-        return refuse(call, cudaErrorInvalidValue, "the pointer was not allocated, or has been freed already");
-    }
+    if (!arena::release(pointer, &bytes)) return refuse(call, cudaErrorInvalidValue, not_allocated);
     events::release(pointer, bytes, caller);
     return cudaSuccess;
 }
@@ -75,40 +81,102 @@ const char* wrong_side(const void* to, const void* from, size_t bytes, cudaMemcp
     return nullptr;
 }
 
-cudaError_t copy(const char* call, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+// Which memory the host may use again when the call returns: of what it copies from device memory that is not pinned, all
+// calls; a call without Async waits, unless both sides are on the device.
+bool host_waits(const Rows& rows, bool async) {
+    bool from_device = is_device(rows.from, 1), to_device = is_device(rows.to, 1);
+    return async ? from_device && !to_device : !(from_device && to_device);
+}
+
+cudaError_t copy(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaStream_t stream, bool async,
+                 const void* caller) {
+    DeviceLock lock;
     if (current_fault()) return fault();
-    if (bytes == 0) return cudaSuccess;
+    if (rows.width == 0 || rows.height == 0) return cudaSuccess;
+    if (rows.width > rows.to_pitch || rows.width > rows.from_pitch) {
+        return refuse(call, cudaErrorInvalidPitchValue, "a row is wider than its pitch");
+    }
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
         return refuse(call, cudaErrorInvalidMemcpyDirection, "no such direction");
     }
-    const char* wrong = wrong_side(to, from, bytes, kind);
-    if (wrong) return refuse(call, cudaErrorInvalidValue, wrong);
-    show_output();
-    if (is_device(from, bytes)) events::host_read(from, bytes);
-    memmove(to, from, bytes);
-    if (is_device(to, bytes)) events::host_write(to, bytes);
-    return cudaSuccess;
+    Operation operation = {OperationKind::copy, call, caller};
+    operation.rows = rows;
+    operation.direction = kind;
+    cudaError_t error = streams::submit(operation, stream);
+    CUstream_st* known = streams::find(stream);
+    if (!error && known && !known->capture && host_waits(rows, async)) streams::host_waited_for(known->known);
+    return error;
 }
 
-cudaError_t fill(const char* call, void* pointer, int value, size_t bytes) {
+cudaError_t fill(const char* call, const Rows& rows, cudaStream_t stream, const void* caller) {
     if (current_fault()) return fault();
-    if (bytes == 0) return cudaSuccess;
-    if (!is_device(pointer, bytes)) {
-        return refuse(call, cudaErrorInvalidValue, "the pointer is not device memory of that many bytes");
+    if (rows.width == 0 || rows.height == 0) return cudaSuccess;
+    if (rows.width > rows.to_pitch) {
+        return refuse(call, cudaErrorInvalidPitchValue, "a row is wider than its pitch");
     }
-    memset(pointer, value, bytes);
-    events::host_write(pointer, bytes);
-    return cudaSuccess;
+    Operation operation = {OperationKind::fill, call, caller};
+    operation.rows = rows;
+    return streams::submit(operation, stream);
+}
+
+Rows one_row(void* to, const void* from, size_t bytes, int value = 0) {
+    return {to, bytes, from, bytes, bytes, 1, value};
 }
 
 }  // namespace
+
+cudaError_t perform_copy(const Operation& operation) {
+    const Rows& rows = operation.rows;
+    show_output();
+    for (size_t row = 0; row < rows.height; ++row) {
+        char* to = static_cast<char*>(rows.to) + row * rows.to_pitch;
+        const char* from = static_cast<const char*>(rows.from) + row * rows.from_pitch;
+        const char* wrong = wrong_side(to, from, rows.width, operation.direction);
+        if (wrong) return refuse(operation.call, cudaErrorInvalidValue, wrong);
+        if (is_device(from, rows.width)) events::host_read(from, rows.width);
+        memmove(to, from, rows.width);
+        if (is_device(to, rows.width)) events::host_write(to, rows.width);
+    }
+    return cudaSuccess;
+}
+
+cudaError_t perform_fill(const Operation& operation) {
+    const Rows& rows = operation.rows;
+    for (size_t row = 0; row < rows.height; ++row) {
+        char* to = static_cast<char*>(rows.to) + row * rows.to_pitch;
+        if (!is_device(to, rows.width)) {
+            return refuse(operation.call, cudaErrorInvalidValue, "the pointer is not device memory of that many bytes");
+        }
+        memset(to, rows.value, rows.width);
+        events::host_write(to, rows.width);
+    }
+    return cudaSuccess;
+}
 
 cudaError_t allocate_device(void** pointer, size_t bytes) {
     return allocate("cudaMalloc", MemoryKind::device, pointer, bytes, __builtin_return_address(0));
 }
 
-cudaError_t allocate_async(void** pointer, size_t bytes) {
-    return allocate("cudaMallocAsync", MemoryKind::async, pointer, bytes, __builtin_return_address(0));
+cudaError_t allocate_async(void** pointer, size_t bytes, cudaStream_t stream) {
+    Operation operation = {OperationKind::allocation, "cudaMallocAsync", __builtin_return_address(0)};
+    operation.pointer = pointer;
+    operation.rows.width = bytes;
+    return streams::submit(operation, stream);
+}
+
+cudaError_t perform_allocation(const Operation& operation) {
+    return allocate(operation.call, MemoryKind::async, operation.pointer, operation.rows.width, operation.caller);
+}
+
+// In the order of its stream: what other streams do with the memory must come before.
+cudaError_t perform_release(const Operation& operation) {
+    size_t bytes;
+    if (!arena::find(operation.rows.to, &bytes)) {
+        return refuse(operation.call, cudaErrorInvalidValue, not_allocated);
+    }
+    events::release(operation.rows.to, bytes, operation.caller);
+    arena::release(operation.rows.to, &bytes);
+    return cudaSuccess;
 }
 
 cudaError_t allocate_managed(void** pointer, size_t bytes) {
@@ -141,28 +209,30 @@ cudaError_t symbol_size(size_t* bytes, const void* symbol) {
     return cudaSuccess;
 }
 
-cudaError_t copy_to_symbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+cudaError_t copy_to_symbol(const char* call, const void* symbol, const void* from, size_t bytes, size_t offset,
+                           cudaMemcpyKind kind, cudaStream_t stream, bool async) {
     GlobalVariable variable;
-    const char* call = "cudaMemcpyToSymbol";
     if (!find_global(symbol, &variable)) {
         return refuse(call, cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
     }
     if (offset > variable.bytes || bytes > variable.bytes - offset) {
         return refuse(call, cudaErrorInvalidValue, "more bytes than the variable has");
     }
-    return copy(call, variable.base + offset, from, bytes, kind);
+    Rows rows = one_row(variable.base + offset, from, bytes);
+    return copy(call, rows, kind, stream, async, __builtin_return_address(0));
 }
 
-cudaError_t copy_from_symbol(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+cudaError_t copy_from_symbol(const char* call, void* to, const void* symbol, size_t bytes, size_t offset,
+                             cudaMemcpyKind kind, cudaStream_t stream, bool async) {
     GlobalVariable variable;
-    const char* call = "cudaMemcpyFromSymbol";
     if (!find_global(symbol, &variable)) {
         return refuse(call, cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
     }
     if (offset > variable.bytes || bytes > variable.bytes - offset) {
         return refuse(call, cudaErrorInvalidValue, "more bytes than the variable has");
     }
-    return copy(call, to, variable.base + offset, bytes, kind);
+    Rows rows = one_row(to, variable.base + offset, bytes);
+    return copy(call, rows, kind, stream, async, __builtin_return_address(0));
 }
 
 }  // namespace sim
@@ -175,53 +245,50 @@ cudaError_t cudaFree(void* pointer) { return release("cudaFree", pointer, __buil
 
 cudaError_t cudaFreeHost(void* pointer) { return release("cudaFreeHost", pointer, __builtin_return_address(0)); }
 
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) {
-    return release("cudaFreeAsync", pointer, __builtin_return_address(0));
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+    if (!pointer) return cudaSuccess;
+    Operation operation = {OperationKind::release, "cudaFreeAsync", __builtin_return_address(0)};
+    operation.rows.to = pointer;
+    return streams::submit(operation, stream);
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-    return copy("cudaMemcpy", to, from, bytes, kind);
+    return copy("cudaMemcpy", one_row(to, from, bytes), kind, nullptr, false, __builtin_return_address(0));
 }
 
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
-    return copy("cudaMemcpyAsync", to, from, bytes, kind);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+    return copy("cudaMemcpyAsync", one_row(to, from, bytes), kind, stream, true, __builtin_return_address(0));
 }
 
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
                          cudaMemcpyKind kind) {
-    if (width > to_pitch || width > from_pitch) {
-        return refuse("cudaMemcpy2D", cudaErrorInvalidPitchValue, "a row is wider than its pitch");
-    }
-    for (size_t row = 0; row < height; ++row) {
-        cudaError_t error = copy("cudaMemcpy2D", static_cast<char*>(to) + row * to_pitch,
-                                 static_cast<const char*>(from) + row * from_pitch, width, kind);
-        if (error) return error;
-    }
-    return cudaSuccess;
+    Rows rows = {to, to_pitch, from, from_pitch, width, height, 0};
+    return copy("cudaMemcpy2D", rows, kind, nullptr, false, __builtin_return_address(0));
 }
 
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                              size_t height, cudaMemcpyKind kind, cudaStream_t) {
-    return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
+                              size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+    Rows rows = {to, to_pitch, from, from_pitch, width, height, 0};
+    return copy("cudaMemcpy2DAsync", rows, kind, stream, true, __builtin_return_address(0));
 }
 
-cudaError_t cudaMemset(void* pointer, int value, size_t bytes) { return fill("cudaMemset", pointer, value, bytes); }
+cudaError_t cudaMemset(void* pointer, int value, size_t bytes) {
+    return fill("cudaMemset", one_row(pointer, nullptr, bytes, value), nullptr, __builtin_return_address(0));
+}
 
-cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t) {
-    return fill("cudaMemsetAsync", pointer, value, bytes);
+cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream) {
+    return fill("cudaMemsetAsync", one_row(pointer, nullptr, bytes, value), stream, __builtin_return_address(0));
 }
 
 cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) {
-    if (width > pitch) return refuse("cudaMemset2D", cudaErrorInvalidPitchValue, "a row is wider than its pitch");
-    for (size_t row = 0; row < height; ++row) {
-        cudaError_t error = fill("cudaMemset2D", static_cast<char*>(pointer) + row * pitch, value, width);
-        if (error) return error;
-    }
-    return cudaSuccess;
+    Rows rows = {pointer, pitch, nullptr, 0, width, height, value};
+    return fill("cudaMemset2D", rows, nullptr, __builtin_return_address(0));
 }
 
-cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t) {
-    return cudaMemset2D(pointer, pitch, value, width, height);
+cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream) {
+    Rows rows = {pointer, pitch, nullptr, 0, width, height, value};
+    return fill("cudaMemset2DAsync", rows, stream, __builtin_return_address(0));
 }
 
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {

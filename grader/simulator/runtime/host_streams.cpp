@@ -1,125 +1,130 @@
-// Streams and events. Every call has finished when it returns, so all streams are in order, and an event is a time. What
-// a kernel does in one stream without waiting for another one is therefore not found; that it waits for something is.
-#include <pthread.h>
-#include <stdlib.h>
+// Streams and events, as a program calls them. What they order is in streams.h.
 #include <time.h>
 
+#include "captures.h"
 #include "cuda_runtime_api.h"
 #include "output.h"
 #include "refuse.h"
-
-struct CUstream_st {
-    CUstream_st* next;  // of those that live
-    int priority;
-};
-
-struct CUevent_st {
-    CUevent_st* next;
-    bool recorded;
-    bool timing;
-    int64_t nanoseconds;
-};
+#include "streams.h"
 
 using namespace sim;
 
 namespace {
 
-// Those that were created and not destroyed.
-template <typename T>
-class Living {
-  public:
-    cudaError_t create(const char* call, T** result) {
-        *result = static_cast<T*>(calloc(1, sizeof(T)));
-        if (!*result) return refuse(call, cudaErrorMemoryAllocation, "no memory");
-        pthread_mutex_lock(&lock_);
-        (*result)->next = first_;
-        first_ = *result;
-        pthread_mutex_unlock(&lock_);
-        return cudaSuccess;
-    }
-    bool has(const T* handle) {
-        pthread_mutex_lock(&lock_);
-        const T* one = first_;
-        while (one && one != handle) one = one->next;
-        pthread_mutex_unlock(&lock_);
-        return one != nullptr;
-    }
-    // False when there is no such one.
-    bool destroy(T* handle) {
-        pthread_mutex_lock(&lock_);
-        T** link = &first_;
-        while (*link && *link != handle) link = &(*link)->next;
-        bool found = *link != nullptr;
-        if (found) *link = handle->next;
-        pthread_mutex_unlock(&lock_);
-        if (found) free(handle);
-        return found;
-    }
-
-  private:
-    T* first_ = nullptr;
-    pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
-};
-
-Living<CUstream_st> streams;
-Living<CUevent_st> all_events;
-
-bool is_default(cudaStream_t stream) { return !stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread; }
-
-constexpr const char* no_stream = "no such stream: it was never created, or has been destroyed";
-constexpr const char* no_event = "no such event: it was never created, or has been destroyed";
-
 cudaError_t pending_error() { return static_cast<cudaError_t>(peek_last_error()); }
+
+cudaError_t submit_function(const char* call, cudaStream_t stream, cudaHostFn_t function, void* data,
+                            const void* caller) {
+    if (!function) return refuse(call, cudaErrorInvalidValue, "no function");
+    Operation operation = {OperationKind::host_function, call, caller};
+    operation.function = function;
+    operation.data = data;
+    return streams::submit(operation, stream);
+}
+
+struct Callback {
+    cudaStream_t stream;
+    cudaStreamCallback_t function;
+    void* data;
+};
 
 }  // namespace
 
 extern "C" {
 
-cudaError_t cudaStreamCreate(cudaStream_t* stream) { return streams.create("cudaStreamCreate", stream); }
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int) {
-    return streams.create("cudaStreamCreateWithFlags", stream);
-}
-
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int priority) {
-    cudaError_t error = streams.create("cudaStreamCreateWithPriority", stream);
-    if (!error) (*stream)->priority = priority;
-    return error;
-}
-
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-    if (is_default(stream)) {
-        return refuse("cudaStreamDestroy", cudaErrorInvalidResourceHandle, "the default stream cannot be destroyed");
-    }
-    if (!streams.destroy(stream)) return refuse("cudaStreamDestroy", cudaErrorInvalidResourceHandle, no_stream);
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+    *stream = streams::create_stream(true, 0);
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t) {
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
+    return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority) {
+    if (flags & ~static_cast<unsigned>(cudaStreamNonBlocking)) {
+        return refuse("cudaStreamCreate", cudaErrorInvalidValue, "the flags are cudaStreamDefault or -NonBlocking");
+    }
+    *stream = streams::create_stream(!(flags & cudaStreamNonBlocking), priority);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t handle) {
+    DeviceLock lock;
+    const char* call = "cudaStreamDestroy";
+    if (!handle || handle == cudaStreamLegacy || handle == cudaStreamPerThread) {
+        return refuse(call, cudaErrorInvalidResourceHandle, "the default stream cannot be destroyed");
+    }
+    CUstream_st* stream = streams::find(handle);
+    if (!stream) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
+    streams::destroy_stream(*stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+    DeviceLock lock;
+    const char* call = "cudaStreamSynchronize";
+    CUstream_st* stream = streams::find(handle);
+    if (!stream) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
+    if (cudaError_t error = streams::forbids_host_function(call)) return error;
+    if (cudaError_t error = captures::forbids_stream(call, *stream)) return error;
+    streams::advance(*stream);
+    streams::host_waited_for(stream->known);
     show_output();
     return pending_error();
 }
 
-cudaError_t cudaStreamQuery(cudaStream_t) { return pending_error(); }
+// Of work that nothing has waited for, the first query says that it is not over, and the next one that it is.
+cudaError_t cudaStreamQuery(cudaStream_t handle) {
+    DeviceLock lock;
+    const char* call = "cudaStreamQuery";
+    CUstream_st* stream = streams::find(handle);
+    if (!stream) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
+    if (cudaError_t error = captures::forbids_stream(call, *stream)) return error;
+    streams::advance(*stream);
+    if (!streams::host_clock().covers(stream->known) && stream->asked != stream->count) {
+        stream->asked = stream->count;
+        return cudaErrorNotReady;
+    }
+    streams::host_waited_for(stream->known);
+    return pending_error();
+}
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, unsigned int flags) {
+    DeviceLock lock;
     const char* call = "cudaStreamWaitEvent";
     if (flags > 1) return refuse(call, cudaErrorInvalidValue, "the flags are cudaEventWaitDefault or -External");
-    if (!is_default(stream) && !streams.has(stream)) return refuse(call, cudaErrorInvalidResourceHandle, no_stream);
-    if (!all_events.has(event)) return refuse(call, cudaErrorInvalidResourceHandle, no_event);
-    // CUDA takes this for a wait that is over.
-    if (!event->recorded) events::waits_for_nothing(call, __builtin_return_address(0));
+    CUstream_st* stream = streams::find(handle);
+    if (!stream) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
+    CUevent_st* event = streams::find(event_handle);
+    if (!event) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_event);
+    if (!event->recorded) {  // CUDA takes this for a wait that is over
+        events::waits_for_nothing(call, __builtin_return_address(0));
+        return cudaSuccess;
+    }
+    if (stream->capture && flags) return captures::forbids_external(call, *stream);
+    if (stream->capture || event->capture) return captures::wait(*stream, *event);
+    stream->known.join(event->known);
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data, unsigned int) {
-    callback(stream, pending_error(), data);
-    return cudaSuccess;
+    DeviceLock lock;
+    const char* call = "cudaStreamAddCallback";
+    if (CUstream_st* known = streams::find(stream); known && known->capture) {
+        known->capture->invalid = true;
+        return refuse(call, cudaErrorStreamCaptureUnsupported, "not in a capture: use cudaLaunchHostFunc");
+    }
+    Callback what = {stream, callback, data};
+    auto run = [](void* context) {
+        auto* wanted = static_cast<Callback*>(context);
+        wanted->function(wanted->stream, pending_error(), wanted->data);
+    };
+    return submit_function(call, stream, run, &what, __builtin_return_address(0));
 }
 
-cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data) {
-    function(data);
-    return cudaSuccess;
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+    return submit_function("cudaLaunchHostFunc", stream, function, data, __builtin_return_address(0));
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
@@ -129,41 +134,99 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
-    cudaError_t error = all_events.create("cudaEventCreate", event);
-    if (!error) (*event)->timing = !(flags & cudaEventDisableTiming);
-    return error;
+    *event = streams::create_event(!(flags & cudaEventDisableTiming));
+    return cudaSuccess;
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
 
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-    if (!all_events.destroy(event)) return refuse("cudaEventDestroy", cudaErrorInvalidResourceHandle, no_event);
+cudaError_t cudaEventDestroy(cudaEvent_t handle) {
+    DeviceLock lock;
+    CUevent_st* event = streams::find(handle);
+    if (!event) return refuse("cudaEventDestroy", cudaErrorInvalidResourceHandle, streams::no_event);
+    streams::destroy_event(*event);
     return cudaSuccess;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault);
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event_handle, cudaStream_t handle, unsigned int flags) {
+    DeviceLock lock;
     const char* call = "cudaEventRecord";
-    if (!is_default(stream) && !streams.has(stream)) return refuse(call, cudaErrorInvalidResourceHandle, no_stream);
-    if (!all_events.has(event)) return refuse(call, cudaErrorInvalidResourceHandle, no_event);
+    if (flags > 1) return refuse(call, cudaErrorInvalidValue, "the flags are cudaEventRecordDefault or -External");
+    CUstream_st* stream = streams::find(handle);
+    if (!stream) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
+    CUevent_st* event = streams::find(event_handle);
+    if (!event) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_event);
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     event->nanoseconds = static_cast<int64_t>(now.tv_sec) * 1000000000 + now.tv_nsec;
+    if (stream->capture) {
+        if (stream->capture->invalid) {
+            return refuse(call, cudaErrorStreamCaptureInvalidated, "an error during the capture has spoiled it");
+        }
+        if (flags) return captures::forbids_external(call, *stream);
+        event->capture = stream->capture->number;
+        event->captured = stream->captured;
+    } else {
+        if (streams::is_legacy(*stream)) {
+            if (cudaError_t error = captures::forbids_legacy(call)) return error;
+        }
+        streams::advance(*stream);
+        event->capture = 0;
+        event->known = stream->known;
+    }
+    event->asked = false;
     event->recorded = true;
     return cudaSuccess;
 }
 
-cudaError_t cudaEventSynchronize(cudaEvent_t) {
+cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+    DeviceLock lock;
+    const char* call = "cudaEventSynchronize";
+    CUevent_st* event = streams::find(handle);
+    if (!event) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_event);
+    if (cudaError_t error = streams::forbids_host_function(call)) return error;
+    if (cudaError_t error = captures::forbids_event(call, *event)) return error;
+    streams::host_waited_for(event->known);
     show_output();
     return pending_error();
 }
 
-cudaError_t cudaEventQuery(cudaEvent_t) { return pending_error(); }
+// As cudaStreamQuery.
+cudaError_t cudaEventQuery(cudaEvent_t handle) {
+    DeviceLock lock;
+    const char* call = "cudaEventQuery";
+    CUevent_st* event = streams::find(handle);
+    if (!event) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_event);
+    if (cudaError_t error = captures::forbids_event(call, *event)) return error;
+    if (cudaError_t error = captures::forbids_unsafe(call)) return error;
+    if (!streams::host_clock().covers(event->known) && !event->asked) {
+        event->asked = true;
+        return cudaErrorNotReady;
+    }
+    streams::host_waited_for(event->known);
+    return pending_error();
+}
 
 // The time that the simulation took: it says nothing about a GPU.
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start_handle, cudaEvent_t end_handle) {
+    DeviceLock lock;
+    const char* call = "cudaEventElapsedTime";
+    CUevent_st *start = streams::find(start_handle), *end = streams::find(end_handle);
     if (!start || !end || !start->recorded || !end->recorded || !start->timing || !end->timing) {
-        return refuse("cudaEventElapsedTime", cudaErrorInvalidResourceHandle,
+        return refuse(call, cudaErrorInvalidResourceHandle,
                       "both events must have been recorded, and created with timing");
+    }
+    if (start->capture || end->capture) {
+        return refuse(call, cudaErrorCapturedEvent, "an event was recorded in a stream that was being captured");
+    }
+    const Clock& host = streams::host_clock();
+    if (!host.covers(start->known) || !host.covers(end->known)) {
+        return refuse(call, cudaErrorNotReady,
+                      "nothing has waited for the events: call cudaEventSynchronize(end) before");
     }
     *milliseconds = static_cast<float>(static_cast<double>(end->nanoseconds - start->nanoseconds) * 1e-6);
     return cudaSuccess;

@@ -13,15 +13,15 @@
 #include "last_error.h"
 #include "limits.h"
 #include "scheduler.h"
+#include "operation.h"
 #include "settings.h"
 #include "sim/error_codes.h"
+#include "streams.h"
 
 namespace sim {
 
 namespace {
 
-// One launch at a time, as in a single stream.
-pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
 uint64_t launch_count = 0;
 Worker* workers[64];
 
@@ -101,6 +101,7 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     grid.block = config.block;
     grid.dynamic_shared_bytes = config.dynamic_shared_bytes;
     grid.cooperative = config.cooperative;
+    grid.programmatic = config.programmatic;
     grid.cluster = cluster_of(config);
     grid.has_clusters = config.cluster.x != 0 || cluster_dimensions_of(config.kernel).x != 0;
     grid.clusters =
@@ -128,24 +129,26 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     return grid.error;
 }
 
-// Refuses or runs. The caller holds `launching`.
-void attempt(const LaunchConfig& config, const char* name, void (*body)(void*), void* context) {
-    if (current_fault()) return;
+// CUDA's error for a configuration that it would refuse, which the checks hear of.
+int refused(const LaunchConfig& config, const char* name) {
     const char* why = nullptr;
     int error = validate(config, &why);
-    if (error) {
-        Launch launch{};
-        launch.kernel_name = name;
-        launch.grid = config.grid;
-        launch.block = config.block;
-        launch.dynamic_shared_bytes = config.dynamic_shared_bytes;
-        launch.cooperative = config.cooperative;
-        launch.error = error;
-        events::refused(&launch, name, error, why);
-    } else {
-        set_fault(run(config, name, body, context));
-    }
-    set_error(error);
+    if (!error) return 0;
+    Launch launch{};
+    launch.kernel_name = name;
+    launch.grid = config.grid;
+    launch.block = config.block;
+    launch.dynamic_shared_bytes = config.dynamic_shared_bytes;
+    launch.cooperative = config.cooperative;
+    launch.error = error;
+    events::refused(&launch, name, error, why);
+    return set_error(error);
+}
+
+int run_and_remember(const LaunchConfig& config, const char* name, void (*body)(void*), void* context) {
+    int error = run(config, name, body, context);
+    set_fault(error);
+    return set_error(error);
 }
 
 ChildLaunch* take_children() {
@@ -166,7 +169,8 @@ ChildLaunch* take_children() {
 void run_children() {
     while (ChildLaunch* child = take_children()) {
         while (child) {
-            attempt(child->config, child->name, child->body, child->context);
+            if (!current_fault() && !refused(child->config, child->name))
+                run_and_remember(child->config, child->name, child->body, child->context);
             child->destroy(child->context);
             ChildLaunch* next = child->next;
             delete child;
@@ -285,10 +289,21 @@ void run_grid(const LaunchConfig& config, const char* name, const LaunchBody& bo
         pthread_mutex_unlock(&children_lock);
         return;
     }
-    pthread_mutex_lock(&launching);
-    attempt(config, name, body.call, body.context);
+    Operation operation = {OperationKind::kernel, name, nullptr};
+    operation.config = config;
+    operation.body = body;
+    streams::submit(operation, config.stream);
+}
+
+cudaError_t admissible_kernel(const Operation& operation) {
+    return static_cast<cudaError_t>(refused(operation.config, operation.call));
+}
+
+cudaError_t perform_kernel(const Operation& operation) {
+    const LaunchBody& body = operation.body;
+    int error = run_and_remember(operation.config, operation.call, body.call, body.context);
     run_children();
-    pthread_mutex_unlock(&launching);
+    return static_cast<cudaError_t>(error);
 }
 
 }  // namespace sim

@@ -175,6 +175,7 @@ struct Launch {
     size_t dynamic_shared_bytes;
     size_t static_shared_bytes;  // as far as the arrays are known
     bool cooperative;
+    bool programmatic;  // it may begin before the one before it in its stream has ended
     bool checks_enabled;
     const char* parameters;  // the kernel's; a __grid_constant__ one has its address there
     size_t parameter_bytes;

@@ -11,7 +11,9 @@ void block_barrier(Site site);                      // __syncthreads
 int block_barrier_count(Site site, int predicate);  // __syncthreads_count
 int block_barrier_and(Site site, int predicate);    // __syncthreads_and
 int block_barrier_or(Site site, int predicate);     // __syncthreads_or
-void grid_barrier(Site site);                       // grid_group::sync of a cooperative launch
+// griddepcontrol.wait. Grids run one after another here, so it is the checks that tell who forgets it.
+void wait_for_grid_before();
+void grid_barrier(Site site);  // grid_group::sync of a cooperative launch
 
 // PTX's bar.sync id, threads / bar.arrive id, threads; id 0..15, threads a multiple of 32 (0: the whole block).
 void named_barrier_sync(Site site, unsigned id, unsigned threads);

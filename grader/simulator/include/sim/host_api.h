@@ -17,12 +17,12 @@ inline cudaError_t cudaMallocPitch(T** pointer, size_t* pitch, size_t width, siz
     return ::sim::allocate_pitched(reinterpret_cast<void**>(pointer), pitch, width, height);
 }
 template <typename T>
-inline cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t) {
-    return ::sim::allocate_async(reinterpret_cast<void**>(pointer), bytes);
+inline cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t stream) {
+    return ::sim::allocate_async(reinterpret_cast<void**>(pointer), bytes, stream);
 }
 template <typename T>
-inline cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cudaMemPool_t, cudaStream_t) {
-    return ::sim::allocate_async(reinterpret_cast<void**>(pointer), bytes);
+inline cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cudaMemPool_t, cudaStream_t stream) {
+    return ::sim::allocate_async(reinterpret_cast<void**>(pointer), bytes, stream);
 }
 template <typename T>
 inline cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned int = cudaMemAttachGlobal) {
@@ -60,22 +60,28 @@ inline cudaError_t cudaGetSymbolSize(size_t* bytes, const T& symbol) {
 template <typename T>
 inline cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, size_t bytes, size_t offset = 0,
                                       cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
-    return ::sim::copy_to_symbol(&symbol, from, bytes, offset, kind);
+    return ::sim::copy_to_symbol("cudaMemcpyToSymbol", &symbol, from, bytes, offset, kind, nullptr, false);
 }
 template <typename T>
 inline cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void* from, size_t bytes, size_t offset,
-                                           cudaMemcpyKind kind, cudaStream_t = nullptr) {
-    return ::sim::copy_to_symbol(&symbol, from, bytes, offset, kind);
+                                           cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
+    return ::sim::copy_to_symbol("cudaMemcpyToSymbolAsync", &symbol, from, bytes, offset, kind, stream, true);
 }
 template <typename T>
 inline cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t offset = 0,
                                         cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
-    return ::sim::copy_from_symbol(to, &symbol, bytes, offset, kind);
+    return ::sim::copy_from_symbol("cudaMemcpyFromSymbol", to, &symbol, bytes, offset, kind, nullptr, false);
 }
 template <typename T>
 inline cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t bytes, size_t offset,
-                                             cudaMemcpyKind kind, cudaStream_t = nullptr) {
-    return ::sim::copy_from_symbol(to, &symbol, bytes, offset, kind);
+                                             cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
+    return ::sim::copy_from_symbol("cudaMemcpyFromSymbolAsync", to, &symbol, bytes, offset, kind, stream, true);
+}
+
+// The signature of CUDA 11, which later ones take, too.
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, cudaGraphNode_t*, char*,
+                                        size_t) {
+    return cudaGraphInstantiate(executable, graph, 0ull);
 }
 
 // Kernels
@@ -174,5 +180,5 @@ inline cudaError_t launch_with_pointers(const char* name, const cudaLaunchConfig
 // Macros, for the name of the kernel.
 #define cudaLaunchKernel(...) ::sim::launch_kernel(#__VA_ARGS__, false, __VA_ARGS__)
 #define cudaLaunchCooperativeKernel(...) ::sim::launch_kernel(#__VA_ARGS__, true, __VA_ARGS__)
-#define cudaLaunchKernelEx(CONFIG, ...) ::sim::launch_with(#__VA_ARGS__, CONFIG, __VA_ARGS__)
-#define cudaLaunchKernelExC(CONFIG, ...) ::sim::launch_with_pointers(#__VA_ARGS__, CONFIG, __VA_ARGS__)
+#define cudaLaunchKernelEx(CONFIG, KERNEL, ...) ::sim::launch_with(#KERNEL, CONFIG, KERNEL, ##__VA_ARGS__)
+#define cudaLaunchKernelExC(CONFIG, KERNEL, ...) ::sim::launch_with_pointers(#KERNEL, CONFIG, KERNEL, ##__VA_ARGS__)

@@ -154,8 +154,9 @@ SIM_INLINE void fence_proxy_async() { ::sim::proxy_fence(); }
 SIM_INLINE void fence_mbarrier_init() {
     if (cluster_size() > 1) ::sim::fence(Scope::cluster);
 }
-// What follows griddepcontrol.wait comes after the grids before: here grids run one after another.
-SIM_INLINE void grid_dependency() {}
+SIM_INLINE void griddepcontrol_wait() { ::sim::wait_for_grid_before(); }
+// Lets the next grid begin, which here waits for the end of this one.
+SIM_INLINE void griddepcontrol_launch_dependents() {}
 template <uint32_t REGISTERS>
 SIM_INLINE void setmaxnreg(Site site = SIM_CALLER) {
     static_assert(REGISTERS % 8 == 0 && REGISTERS >= 24 && REGISTERS <= 256,

@@ -3,7 +3,7 @@
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
-__global__ void __cluster_dims__(4, 1, 1) shift(const float* x, float* out, int n) {
+__global__ void __cluster_dims__(4, 1, 1) shift_by_a_block(const float* x, float* out, int n) {
     __shared__ float mine[32];
     auto cluster = cooperative_groups::this_cluster();
     mine[threadIdx.x] = x[blockIdx.x * 32 + threadIdx.x];
@@ -15,4 +15,4 @@ __global__ void __cluster_dims__(4, 1, 1) shift(const float* x, float* out, int 
 #endif
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { shift<<<8, 32, 0, stream>>>(x, out, n); }
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { shift_by_a_block<<<8, 32, 0, stream>>>(x, out, n); }

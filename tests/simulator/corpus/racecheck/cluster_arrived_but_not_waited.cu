@@ -3,7 +3,7 @@
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
-__global__ void __cluster_dims__(2, 1, 1) sums(const float* x, float* out, int n) {
+__global__ void __cluster_dims__(2, 1, 1) sums_of_two(const float* x, float* out, int n) {
     __shared__ float sum;
     auto cluster = cooperative_groups::this_cluster();
     float* theirs = cluster.map_shared_rank(&sum, cluster.block_rank() ^ 1);
@@ -19,4 +19,4 @@ __global__ void __cluster_dims__(2, 1, 1) sums(const float* x, float* out, int n
     cluster.sync();
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sums<<<4, 32, 0, stream>>>(x, out, n); }
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { sums_of_two<<<4, 32, 0, stream>>>(x, out, n); }

@@ -13,7 +13,7 @@ __device__ void wait(unsigned long long* barrier) {
 }
 // clang-format on
 
-__global__ void __cluster_dims__(2, 1, 1) tile(const float* x, float* out, int n) {
+__global__ void __cluster_dims__(2, 1, 1) tile_of_two(const float* x, float* out, int n) {
     __shared__ __align__(16) float data[32];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0) {
@@ -31,4 +31,4 @@ __global__ void __cluster_dims__(2, 1, 1) tile(const float* x, float* out, int n
     cooperative_groups::this_cluster().sync();
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<2, 32, 0, stream>>>(x, out, n); }
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile_of_two<<<2, 32, 0, stream>>>(x, out, n); }

@@ -3,7 +3,7 @@
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
-__global__ void __cluster_dims__(2, 1, 1) copy(const float* x, float* out, int n) {
+__global__ void __cluster_dims__(2, 1, 1) copy_by_halves(const float* x, float* out, int n) {
     auto cluster = cooperative_groups::this_cluster();
     out[blockIdx.x * 64 + threadIdx.x] = x[blockIdx.x * 64 + threadIdx.x];
 #ifdef CLEAN
@@ -14,4 +14,4 @@ __global__ void __cluster_dims__(2, 1, 1) copy(const float* x, float* out, int n
     __syncthreads();  // finding: deadlock
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { copy<<<2, 64, 0, stream>>>(x, out, n); }
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { copy_by_halves<<<2, 64, 0, stream>>>(x, out, n); }

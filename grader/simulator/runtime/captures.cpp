@@ -1,0 +1,251 @@
+#include "captures.h"
+
+#include "refuse.h"
+
+namespace sim {
+
+Node* NodeList::add(const Operation& operation) {
+    Node* node = new Node();
+    node->operation = operation;
+    LaunchBody& body = node->operation.body;
+    if (operation.kind == OperationKind::kernel) body.context = body.clone(body.context);
+    node->next = nullptr;
+    (last ? last->next : first) = node;
+    last = node;
+    ++count;
+    return node;
+}
+
+void NodeList::copy(const NodeList& other) {
+    slots = other.slots;
+    for (Node* node = other.first; node; node = node->next) {
+        Node* copied = add(node->operation);
+        copied->stream = node->stream;
+        copied->slot = node->slot;
+        copied->number = node->number;
+        copied->known = node->known;
+    }
+}
+
+void NodeList::clear() {
+    while (first) {
+        Node* next = first->next;
+        if (first->operation.kind == OperationKind::kernel)
+            first->operation.body.destroy(first->operation.body.context);
+        delete first;
+        first = next;
+    }
+    last = nullptr;
+    count = 0;
+}
+
+namespace captures {
+
+namespace {
+
+Capture* active = nullptr;
+uint64_t numbers = 0;
+
+constexpr const char* spoiled = "the capture was spoiled by an earlier error: end it with cudaStreamEndCapture";
+
+cudaError_t spoil(const char* call, Capture& capture, cudaError_t error, const char* why) {
+    capture.invalid = true;
+    return refuse(call, error, why);
+}
+
+void leave(CUstream_st& stream, void* capture) {
+    if (stream.capture != capture) return;
+    stream.capture = nullptr;
+    stream.captured.clear();
+}
+
+void join(CUstream_st& stream, Capture& capture) {
+    stream.capture = &capture;
+    stream.slot = capture.nodes.slots++;
+    stream.captured.clear();
+}
+
+void end(Capture& capture) {
+    streams::each(leave, &capture);
+    Capture** link = &active;
+    while (*link != &capture) link = &(*link)->next;
+    *link = capture.next;
+    capture.nodes.clear();
+    delete &capture;
+}
+
+}  // namespace
+
+Capture* find(uint64_t number) {
+    Capture* capture = active;
+    while (capture && capture->number != number) capture = capture->next;
+    return capture;
+}
+
+cudaError_t begin(CUstream_st& stream, cudaStreamCaptureMode mode) {
+    const char* call = "cudaStreamBeginCapture";
+    if (streams::is_legacy(stream)) {
+        return refuse(call, cudaErrorStreamCaptureUnsupported,
+                      "the legacy default stream cannot be captured: make a stream with cudaStreamCreate");
+    }
+    if (mode < cudaStreamCaptureModeGlobal || mode > cudaStreamCaptureModeRelaxed) {
+        return refuse(call, cudaErrorInvalidValue, "no such capture mode");
+    }
+    if (stream.capture) return refuse(call, cudaErrorIllegalState, "the stream is being captured already");
+    auto* capture = new Capture();
+    capture->number = ++numbers;
+    capture->mode = mode;
+    capture->origin = &stream;
+    capture->thread = pthread_self();
+    capture->next = active;
+    active = capture;
+    capture->nodes.slots = 0;
+    join(stream, *capture);
+    return cudaSuccess;
+}
+
+cudaError_t finish(CUstream_st& stream, NodeList* nodes) {
+    const char* call = "cudaStreamEndCapture";
+    Capture* capture = stream.capture;
+    if (!capture) return refuse(call, cudaErrorIllegalState, "the stream is not being captured");
+    if (capture->origin != &stream) {
+        return spoil(call, *capture, cudaErrorStreamCaptureUnmatched,
+                     "the capture began in another stream, and ends in that one");
+    }
+    if (capture->mode != cudaStreamCaptureModeRelaxed && !pthread_equal(capture->thread, pthread_self())) {
+        return spoil(call, *capture, cudaErrorStreamCaptureWrongThread, "the capture began in another thread");
+    }
+    cudaError_t error = cudaSuccess;
+    if (capture->invalid) {
+        error = refuse(call, cudaErrorStreamCaptureInvalidated, "an error during the capture has spoiled it");
+    } else if (!stream.captured.covers(capture->all)) {
+        error =
+            refuse(call, cudaErrorStreamCaptureUnjoined,
+                   "another stream has joined the capture, and its work was not joined back: record an event in it, "
+                   "and let the stream in which the capture began wait for it");
+    } else {
+        *nodes = capture->nodes;
+        capture->nodes.first = nullptr;
+    }
+    end(*capture);
+    return error;
+}
+
+cudaError_t add(const Operation& operation, CUstream_st& stream) {
+    Capture& capture = *stream.capture;
+    if (capture.invalid) return refuse(operation.call, cudaErrorStreamCaptureInvalidated, spoiled);
+    if (operation.kind == OperationKind::allocation || operation.kind == OperationKind::release) {
+        return spoil(operation.call, capture, cudaErrorNotSupported,
+                     "the simulator has no memory nodes: allocate before the capture, free after the last launch");
+    }
+    Node* node = capture.nodes.add(operation);
+    node->stream = stream.number;
+    node->slot = stream.slot;
+    node->number = capture.all.at(stream.slot) + 1;
+    node->known = stream.captured;
+    capture.all.raise(stream.slot, node->number);
+    stream.captured.raise(stream.slot, node->number);
+    return cudaSuccess;
+}
+
+cudaError_t forbids_unsafe(const char* call) {
+    for (Capture* capture = active; capture; capture = capture->next) {
+        bool here = pthread_equal(capture->thread, pthread_self());
+        bool forbidden =
+            capture->mode == cudaStreamCaptureModeGlobal || (capture->mode == cudaStreamCaptureModeThreadLocal && here);
+        if (!forbidden) continue;
+        return spoil(call, *capture, cudaErrorStreamCaptureUnsupported,
+                     "not while a stream is being captured, unless in cudaStreamCaptureModeRelaxed");
+    }
+    return cudaSuccess;
+}
+
+cudaError_t forbids_device(const char* call) {
+    if (!active) return cudaSuccess;
+    return spoil(call, *active, cudaErrorStreamCaptureUnsupported,
+                 "a stream is being captured: nothing runs that could be waited for");
+}
+
+cudaError_t forbids_stream(const char* call, CUstream_st& stream) {
+    if (streams::is_legacy(stream)) return forbids_legacy(call);
+    if (!stream.capture) return cudaSuccess;
+    if (stream.capture->invalid) return refuse(call, cudaErrorStreamCaptureInvalidated, spoiled);
+    return spoil(call, *stream.capture, cudaErrorStreamCaptureUnsupported,
+                 "the stream is being captured: nothing runs that could be waited for");
+}
+
+cudaError_t forbids_event(const char* call, CUevent_st& event) {
+    if (!event.capture) return cudaSuccess;
+    const char* why = "the event was recorded in a stream that was being captured: it is a part of the graph";
+    if (Capture* capture = find(event.capture)) return spoil(call, *capture, cudaErrorCapturedEvent, why);
+    return refuse(call, cudaErrorCapturedEvent, why);
+}
+
+cudaError_t forbids_legacy(const char* call) {
+    for (Capture* capture = active; capture; capture = capture->next) {
+        bool waits = false;
+        struct Look {
+            Capture* capture;
+            bool* waits;
+        } look = {capture, &waits};
+        streams::each(
+            [](CUstream_st& stream, void* context) {
+                Look& wanted = *static_cast<Look*>(context);
+                if (stream.capture == wanted.capture && stream.blocking) *wanted.waits = true;
+            },
+            &look);
+        if (waits) {
+            return spoil(
+                call, *capture, cudaErrorStreamCaptureImplicit,
+                "the legacy default stream would wait for a stream that is being captured: capture one made with "
+                "cudaStreamNonBlocking, or do this before");
+        }
+    }
+    return cudaSuccess;
+}
+
+cudaError_t forbids_external(const char* call, CUstream_st& stream) {
+    return spoil(call, *stream.capture, cudaErrorNotSupported,
+                 "the simulator has no events as nodes of a graph: record the event around cudaGraphLaunch");
+}
+
+cudaError_t wait(CUstream_st& stream, CUevent_st& event) {
+    const char* call = "cudaStreamWaitEvent";
+    Capture* other = find(event.capture);
+    if (event.capture && !other) {
+        return refuse(call, cudaErrorCapturedEvent, "the event is a part of a graph whose capture is over");
+    }
+    if (other && other->invalid) return refuse(call, cudaErrorStreamCaptureInvalidated, spoiled);
+    if (!stream.capture) {
+        if (streams::is_legacy(stream)) {
+            return spoil(call, *other, cudaErrorStreamCaptureImplicit, "the legacy default stream cannot be captured");
+        }
+        join(stream, *other);
+    } else if (stream.capture->invalid) {
+        return refuse(call, cudaErrorStreamCaptureInvalidated, spoiled);
+    } else if (!other) {
+        return spoil(call, *stream.capture, cudaErrorStreamCaptureIsolation,
+                     "the event was recorded before the capture began, or outside of it: a graph cannot wait for it");
+    } else if (other != stream.capture) {
+        other->invalid = true;
+        return spoil(call, *stream.capture, cudaErrorStreamCaptureMerge, "the event belongs to another capture");
+    }
+    stream.captured.join(event.captured);
+    return cudaSuccess;
+}
+
+void forget(CUstream_st& stream) {
+    if (!stream.capture) return;
+    if (stream.capture->origin == &stream)
+        end(*stream.capture);
+    else
+        stream.capture->invalid = true;
+}
+
+void reset() {
+    while (active) end(*active);
+}
+
+}  // namespace captures
+
+}  // namespace sim

@@ -1,0 +1,75 @@
+// Vector clocks of streams: which operations happened before which.
+//
+// A lane is a sequence of operations of which each comes after the one before: those of a stream, or what a graph has of
+// one captured stream. Its operations are numbered from 1. A clock says of each lane how many are known to be over.
+#pragma once
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+namespace sim {
+
+class Clock {
+  public:
+    Clock() = default;
+    Clock(const Clock& other) { join(other); }
+    Clock& operator=(const Clock& other) {
+        if (this == &other) return *this;
+        clear();
+        join(other);
+        return *this;
+    }
+    ~Clock() { free(last_); }
+
+    uint32_t at(uint32_t lane) const { return lane < lanes_ ? last_[lane] : 0; }
+    bool covers(uint32_t lane, uint32_t number) const { return number <= at(lane); }
+    bool covers(const Clock& other) const {
+        for (uint32_t lane = 0; lane < other.lanes_; ++lane)
+            if (!covers(lane, other.last_[lane])) return false;
+        return true;
+    }
+    void raise(uint32_t lane, uint32_t number) {
+        if (number <= at(lane)) return;
+        make_room(lane + 1);
+        last_[lane] = number;
+    }
+    // Of each entry the greater.
+    void join(const Clock& other) {
+        make_room(other.lanes_);
+        for (uint32_t lane = 0; lane < other.lanes_; ++lane)
+            if (last_[lane] < other.last_[lane]) last_[lane] = other.last_[lane];
+    }
+    uint32_t lanes() const { return lanes_; }
+    void clear() { lanes_ = 0; }
+
+  private:
+    void make_room(uint32_t lanes) {
+        if (lanes <= lanes_) return;
+        if (lanes > room_) {
+            uint32_t room = lanes > 2 * room_ ? lanes : 2 * room_;
+            auto* grown = static_cast<uint32_t*>(realloc(last_, room * sizeof(uint32_t)));
+            if (!grown) abort();
+            last_ = grown;
+            room_ = room;
+        }
+        memset(last_ + lanes_, 0, (lanes - lanes_) * sizeof(uint32_t));
+        lanes_ = lanes;
+    }
+    uint32_t* last_ = nullptr;
+    uint32_t lanes_ = 0;
+    uint32_t room_ = 0;
+};
+
+// One operation of a stream, as the checks need to know it.
+struct Work {
+    const char* call = nullptr;     // "cudaMemcpyAsync", ...; null for a kernel, which has a name of its own
+    const void* address = nullptr;  // who made the call
+    unsigned stream = 0;            // as findings number them: 0 is the default stream, the others by their creation
+    uint32_t lane = 0;
+    uint32_t number = 0;           // in its lane
+    const Clock* known = nullptr;  // what it comes after, besides itself
+    bool alone = true;             // there is one stream: it comes after all that was before
+};
+
+}  // namespace sim

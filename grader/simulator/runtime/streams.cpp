@@ -1,0 +1,215 @@
+#include "streams.h"
+
+#include "captures.h"
+#include "refuse.h"
+
+namespace sim::streams {
+
+namespace {
+
+CUstream_st* first_stream = nullptr;  // of those that were created
+CUevent_st* first_event = nullptr;
+CUstream_st legacy, per_thread;
+unsigned created = 0;  // since the last reset
+unsigned current_generation = 1;
+uint32_t lanes = 0;
+bool several = false;  // streams were there since the last reset, beside the legacy default stream
+Clock host;
+Clock orphans;  // work of blocking streams that are destroyed
+thread_local bool in_host_function = false;
+
+void prepare(CUstream_st& stream) {
+    if (stream.generation == current_generation) return;
+    stream.generation = current_generation;
+    stream.lane = new_lane();
+    stream.count = stream.asked = 0;
+    stream.known.clear();
+}
+
+}  // namespace
+
+unsigned generation() { return current_generation; }
+
+uint32_t new_lane() { return lanes++; }
+
+CUstream_st* find(cudaStream_t handle) {
+    if (!handle || handle == cudaStreamLegacy) {
+        prepare(legacy);
+        return &legacy;
+    }
+    if (handle == cudaStreamPerThread) {
+        several = true;
+        prepare(per_thread);
+        return &per_thread;
+    }
+    for (CUstream_st* stream = first_stream; stream; stream = stream->next) {
+        if (stream != handle) continue;
+        prepare(*stream);
+        return stream;
+    }
+    return nullptr;
+}
+
+CUevent_st* find(cudaEvent_t handle) {
+    CUevent_st* event = first_event;
+    while (event && event != handle) event = event->next;
+    if (event && event->generation != current_generation) {  // what it recorded is long over
+        event->generation = current_generation;
+        event->known.clear();
+        event->capture = 0;
+    }
+    return event;
+}
+
+bool is_legacy(const CUstream_st& stream) { return &stream == &legacy; }
+
+CUstream_st* create_stream(bool blocking, int priority) {
+    DeviceLock lock;
+    auto* stream = new CUstream_st();
+    stream->number = ++created;
+    stream->blocking = blocking;
+    stream->priority = priority;
+    stream->next = first_stream;
+    first_stream = stream;
+    several = true;
+    return stream;
+}
+
+void destroy_stream(CUstream_st& stream) {
+    captures::forget(stream);
+    prepare(stream);
+    if (stream.blocking) orphans.join(stream.known);
+    CUstream_st** link = &first_stream;
+    while (*link != &stream) link = &(*link)->next;
+    *link = stream.next;
+    delete &stream;
+}
+
+CUevent_st* create_event(bool timing) {
+    DeviceLock lock;
+    auto* event = new CUevent_st();
+    event->timing = timing;
+    event->generation = current_generation;
+    event->next = first_event;
+    first_event = event;
+    return event;
+}
+
+void destroy_event(CUevent_st& event) {
+    CUevent_st** link = &first_event;
+    while (*link != &event) link = &(*link)->next;
+    *link = event.next;
+    delete &event;
+}
+
+void each(void (*visit)(CUstream_st&, void*), void* context) {
+    prepare(legacy);
+    visit(legacy, context);
+    if (per_thread.generation == current_generation) visit(per_thread, context);
+    for (CUstream_st* stream = first_stream; stream; stream = stream->next) {
+        prepare(*stream);
+        visit(*stream, context);
+    }
+}
+
+// The legacy default stream waits for all blocking ones, and they for it.
+void advance(CUstream_st& stream) {
+    stream.known.join(host);
+    if (!several) return;
+    if (&stream == &legacy) {
+        legacy.known.join(orphans);
+        orphans.clear();
+        auto join = [](CUstream_st& other, void*) {
+            if (other.blocking) legacy.known.join(other.known);
+        };
+        each(join, nullptr);
+    } else if (stream.blocking) {
+        prepare(legacy);
+        stream.known.join(legacy.known);
+    }
+}
+
+cudaError_t perform_in_order(const Operation& operation, unsigned stream, uint32_t lane, uint32_t number,
+                             const Clock& known) {
+    Work work;
+    bool kernel = operation.kind == OperationKind::kernel;
+    work.call = kernel ? nullptr : operation.call;
+    work.address = operation.caller;
+    work.stream = stream;
+    work.lane = lane;
+    work.number = number;
+    work.known = &known;
+    work.alone = !several;
+    in_host_function = operation.kind == OperationKind::host_function;
+    events::work_begin(work, in_host_function);
+    cudaError_t error = perform(operation);
+    events::work_end();
+    in_host_function = false;
+    return error;
+}
+
+cudaError_t forbids_host_function(const char* call) {
+    if (!in_host_function) return cudaSuccess;
+    return refuse(call, cudaErrorNotPermitted, "a function of the host that a stream runs must not call CUDA");
+}
+
+cudaError_t submit(const Operation& operation, cudaStream_t handle) {
+    DeviceLock lock;
+    if (cudaError_t error = forbids_host_function(operation.call)) return error;
+    CUstream_st* stream = find(handle);
+    if (!stream) return refuse(operation.call, cudaErrorInvalidResourceHandle, no_stream);
+    cudaError_t error = admissible(operation);
+    if (error) return error;
+    if (stream->capture) return captures::add(operation, *stream);
+    if (stream == &legacy && (error = captures::forbids_legacy(operation.call))) return error;
+    advance(*stream);
+    Clock before;
+    const Clock* known = &stream->known;
+    if (several) known = &(before = stream->known);
+    uint32_t number = ++stream->count;
+    error = perform_in_order(operation, stream->number, stream->lane, number, *known);
+    stream->known.raise(stream->lane, number);
+    return error;
+}
+
+const Clock& host_clock() { return host; }
+
+void host_waited_for(const Clock& clock) { host.join(clock); }
+
+void host_waited_for_all() {
+    host.join(orphans);
+    auto join = [](CUstream_st& stream, void*) { host.join(stream.known); };
+    each(join, nullptr);
+}
+
+void caller_reads(const void* data, size_t bytes) {
+    DeviceLock lock;
+    if (!several) return;
+    CUstream_st& stream = *find(cudaStream_t(nullptr));
+    advance(stream);
+    Clock known = stream.known;
+    Work work;
+    work.call = "the caller of the launcher";
+    work.lane = stream.lane;
+    work.number = ++stream.count;
+    work.known = &known;
+    work.alone = false;
+    events::work_begin(work, false);
+    events::host_read(data, bytes);
+    events::work_end();
+}
+
+void reset() {
+    DeviceLock lock;
+    captures::reset();
+    ++current_generation;
+    lanes = 0;
+    created = 0;
+    host.clear();
+    orphans.clear();
+    several = first_stream != nullptr;
+    for (CUstream_st* stream = first_stream; stream; stream = stream->next)
+        if (stream->number > created) created = stream->number;
+}
+
+}  // namespace sim::streams

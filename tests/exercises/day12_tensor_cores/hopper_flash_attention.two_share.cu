@@ -1,0 +1,196 @@
+// Flash attention on Hopper without roles: two warpgroups own 64 queries of a head each and share tiles of 64 keys. While they
+// work on one, thread 0 has the next one copied. The solution says what the parameters are.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cmath>
+
+#include "llmk/mbarrier.cuh"
+#include "llmk/mma.cuh"
+#include "llmk/softmax.cuh"
+#include "llmk/tma.cuh"
+#include "llmk/wgmma.cuh"
+
+constexpr int kQueries = 128, kKeys = 64, kThreads = 256;
+
+template <int DIM>
+struct Shared {
+    static constexpr int kTile = 2 * 64 * DIM;               // bytes of a tile, as [DIM / 64][64][64]
+    static constexpr int kBytes = 1024 + 6 * kTile + 3 * 8;  // q: two tiles; two stages of k and v
+};
+
+// Maximum, or sum, over the four lanes that hold a row.
+__device__ __forceinline__ float over_row(float x, bool maximum) {
+    for (int distance = 1; distance < 4; distance *= 2) {
+        const float other = __shfl_xor_sync(0xffffffffu, x, distance);
+        x = maximum ? fmaxf(x, other) : x + other;
+    }
+    return x;
+}
+
+template <typename T, int DIM>
+__global__ void __launch_bounds__(kThreads, 1)
+    attention_kernel(const __grid_constant__ CUtensorMap q_map, const __grid_constant__ CUtensorMap k_map,
+                     const __grid_constant__ CUtensorMap v_map, const int* query_starts, const int* key_starts, T* out,
+                     int heads, int kv_heads, int head_dim, float scale, bool causal) {
+    constexpr int kTile = Shared<DIM>::kTile;
+    extern __shared__ unsigned char shared[];
+    unsigned char* q_tile = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
+    unsigned char* stages = q_tile + 2 * kTile;                           // [2]: a tile of k, then one of v
+    uint64_t* arrived = reinterpret_cast<uint64_t*>(stages + 4 * kTile);  // [2], and one for q
+    const int head = blockIdx.y, first_query = query_starts[blockIdx.z], first_key = key_starts[blockIdx.z];
+    const int queries = query_starts[blockIdx.z + 1] - first_query, keys = key_starts[blockIdx.z + 1] - first_key;
+    const int query0 = blockIdx.x * kQueries, lane = threadIdx.x % 32, half = threadIdx.x / 128;
+    if (query0 >= queries) return;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < 3; ++i) llmk::make_barrier(arrived + i, 1);
+        llmk::fence_barriers();
+    }
+    __syncthreads();
+
+    const int seen = causal ? max(0, min(keys, min(query0 + kQueries, queries) + keys - queries)) : keys;
+    const int row = query0 + threadIdx.x / 32 * 16 + lane / 4;
+    float s[kKeys / 2], o[DIM / 2] = {}, maximum[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
+    auto copy = [&](int key0, int stage) {
+        llmk::arrive_and_expect(arrived + stage, 2 * kTile);
+        for (int plane = 0; plane < DIM / 64; ++plane) {
+            unsigned char* to = stages + stage * 2 * kTile + plane * 64 * 128;
+            llmk::load_box(to, &k_map, arrived + stage, plane * 64, first_key + key0, head / (heads / kv_heads));
+            llmk::load_box(to + kTile, &v_map, arrived + stage, plane * 64, first_key + key0,
+                           head / (heads / kv_heads));
+        }
+    };
+    if (threadIdx.x == 0 && seen > 0) {
+        llmk::arrive_and_expect(arrived + 2, 2 * kTile);
+        for (int i = 0; i < 2 * DIM / 64; ++i) {
+            llmk::load_box(q_tile + i * 64 * 128, &q_map, arrived + 2, i % (DIM / 64) * 64,
+                           first_query + query0 + i / (DIM / 64) * 64, head);
+        }
+        copy(0, 0);
+    }
+    for (int key0 = 0; key0 < seen; key0 += kKeys) {
+        const int stage = key0 / kKeys % 2;
+        unsigned char *k_tile = stages + stage * 2 * kTile, *v_tile = k_tile + kTile;
+        if (threadIdx.x == 0 && key0 + kKeys < seen) copy(key0 + kKeys, stage ^ 1);
+        llmk::wait(arrived + stage, key0 / kKeys / 2 % 2);
+        if (key0 == 0) llmk::wait(arrived + 2, 0);
+        if (keys - key0 < kKeys) {  // rows of v that belong to the next sequence
+            for (int j = (keys - key0) * 128 + threadIdx.x * 4; j < kKeys * 128; j += kThreads * 4) {
+                for (int plane = 0; plane < DIM / 64; ++plane) {
+                    *reinterpret_cast<unsigned*>(v_tile + plane * 64 * 128 + j) = 0;
+                }
+            }
+            llmk::fence_async();
+            __syncthreads();
+        }
+
+        const uint64_t a = llmk::describe_tile(q_tile + half * kTile), b = llmk::describe_tile(k_tile);
+        llmk::begin_products();
+#pragma unroll
+        for (int d = 0; d < DIM / 16; ++d) {
+            const int step = d / 4 * (64 * 128 / 16) + d % 4 * 2;
+            llmk::multiply_tiles<T>(s, a + step, b + step, d > 0);
+        }
+        llmk::commit_products();
+        llmk::wait_for_products<0>();
+
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const int end = causal ? min(keys, row + 8 * h + keys - queries + 1) : keys;
+            float m = maximum[h];
+#pragma unroll
+            for (int i = 0; i < kKeys / 4; ++i) {
+                float& x = s[i / 2 * 4 + 2 * h + i % 2];
+                if (key0 + i / 2 * 8 + lane % 4 * 2 + i % 2 >= end) x = -INFINITY;
+                m = fmaxf(m, x);
+            }
+            m = over_row(m, true);
+            const float base = llmk::base_of(m);
+            const float correction = llmk::power_of_2((maximum[h] - base) * scale);
+            maximum[h] = m;
+            sum[h] *= correction;
+#pragma unroll
+            for (int i = 0; i < kKeys / 4; ++i) {
+                float& x = s[i / 2 * 4 + 2 * h + i % 2];
+                x = llmk::power_of_2((x - base) * scale);
+                sum[h] += x;
+            }
+#pragma unroll
+            for (int i = 0; i < DIM / 4; ++i) o[i / 2 * 4 + 2 * h + i % 2] *= correction;
+        }
+        unsigned p[kKeys / 16][4];
+#pragma unroll
+        for (int i = 0; i < kKeys / 4; ++i) p[i / 4][i % 4] = llmk::pair<T>(s[2 * i], s[2 * i + 1]);
+
+        const uint64_t values = llmk::describe_tile(v_tile, 64 * 128);
+        llmk::begin_products();
+#pragma unroll
+        for (int j = 0; j < kKeys / 16; ++j) {
+            llmk::multiply_registers<T>(o, p[j], values + j * (16 * 128 / 16), true);
+        }
+        llmk::commit_products();
+        llmk::wait_for_products<0>();
+        __syncthreads();
+    }
+
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        const float factor = llmk::inverse_of(over_row(sum[h], false));
+        const long long token = first_query + row + 8 * h;
+#pragma unroll
+        for (int g = 0; g < DIM / 8; ++g) {
+            const int column = 8 * g + lane % 4 * 2;
+            if (row + 8 * h < queries && column < head_dim) {
+                *reinterpret_cast<unsigned*>(out + (token * heads + head) * head_dim + column) =
+                    llmk::pair<T>(o[4 * g + 2 * h] * factor, o[4 * g + 2 * h + 1] * factor);
+            }
+        }
+    }
+}
+
+template <typename T, int DIM>
+static void launch(const T* q, const T* k, const T* v, const int* query_starts, const int* key_starts, T* out,
+                   int batch, int queries, int keys, int max_queries, int heads, int kv_heads, int head_dim,
+                   long long q_stride, long long kv_stride, float scale, bool causal, cudaStream_t stream) {
+    if (keys == 0) k = v = q;  // a tensor map cannot describe nothing
+    const int rows = keys > 0 ? keys : 1;
+    CUtensorMap q_map, k_map, v_map;
+    if (llmk::describe_tensor(&q_map, q, head_dim, queries, heads, q_stride, head_dim, 64) != cudaSuccess ||
+        llmk::describe_tensor(&k_map, k, head_dim, rows, kv_heads, kv_stride, head_dim, kKeys) != cudaSuccess ||
+        llmk::describe_tensor(&v_map, v, head_dim, rows, kv_heads, kv_stride, head_dim, kKeys) != cudaSuccess) {
+        return;
+    }
+    constexpr int bytes = Shared<DIM>::kBytes;
+    cudaFuncSetAttribute(attention_kernel<T, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    attention_kernel<T, DIM><<<dim3((max_queries + kQueries - 1) / kQueries, heads, batch), kThreads, bytes, stream>>>(
+        q_map, k_map, v_map, query_starts, key_starts, out, heads, kv_heads, head_dim, scale * llmk::kLog2E, causal);
+}
+
+template <typename T>
+static void attention(const T* q, const T* k, const T* v, const int* query_starts, const int* key_starts, T* out, int*,
+                      int batch, int queries, int keys, int max_queries, int heads, int kv_heads, int head_dim,
+                      long long q_stride, long long kv_stride, float scale, bool causal, cudaStream_t stream) {
+    if (batch == 0 || heads == 0 || queries == 0 || max_queries == 0) return;
+    const auto launch_for = head_dim <= 64 ? launch<T, 64> : head_dim <= 128 ? launch<T, 128> : launch<T, 256>;
+    launch_for(q, k, v, query_starts, key_starts, out, batch, queries, keys, max_queries, heads, kv_heads, head_dim,
+               q_stride, kv_stride, scale, causal, stream);
+}
+
+extern "C" void hopper_flash_attention_f16(const __half* q, const __half* k, const __half* v, const int* query_starts,
+                                           const int* key_starts, __half* out, int* taken, int batch, int queries,
+                                           int keys, int max_queries, int heads, int kv_heads, int head_dim,
+                                           long long q_stride, long long kv_stride, float scale, bool causal,
+                                           cudaStream_t stream) {
+    attention(q, k, v, query_starts, key_starts, out, taken, batch, queries, keys, max_queries, heads, kv_heads,
+              head_dim, q_stride, kv_stride, scale, causal, stream);
+}
+
+extern "C" void hopper_flash_attention_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
+                                            const int* query_starts, const int* key_starts, __nv_bfloat16* out,
+                                            int* taken, int batch, int queries, int keys, int max_queries, int heads,
+                                            int kv_heads, int head_dim, long long q_stride, long long kv_stride,
+                                            float scale, bool causal, cudaStream_t stream) {
+    attention(q, k, v, query_starts, key_starts, out, taken, batch, queries, keys, max_queries, heads, kv_heads,
+              head_dim, q_stride, kv_stride, scale, causal, stream);
+}

@@ -1,0 +1,44 @@
+// Within a graph, too, two branches are ordered by events alone.
+// n = 100
+#include <cuda_runtime.h>
+
+__global__ void twice(const float* x, float* out, int n) {
+    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 2 * x[i];  // finding: between_streams
+}
+__global__ void add_one(float* out, int n) {
+    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] += 1;  // finding: between_streams
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t) {
+    cudaStream_t main, side;
+    cudaEvent_t fork, join;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    cudaStreamCreate(&main);
+    cudaStreamCreate(&side);
+    cudaEventCreate(&fork);
+    cudaEventCreate(&join);
+    cudaStreamBeginCapture(main, cudaStreamCaptureModeGlobal);
+    cudaEventRecord(fork, main);
+    cudaStreamWaitEvent(side, fork);
+    twice<<<1, 64, 0, side>>>(x, out, n);
+    cudaEventRecord(join, side);
+#ifdef CLEAN
+    cudaStreamWaitEvent(main, join);
+    add_one<<<1, 64, 0, main>>>(out, n);
+#else
+    add_one<<<1, 64, 0, main>>>(out, n);
+    cudaStreamWaitEvent(main, join);
+#endif
+    cudaStreamEndCapture(main, &graph);
+    cudaGraphInstantiate(&executable, graph, 0);
+    cudaGraphLaunch(executable, main);
+    cudaGraphLaunch(executable, main);
+    cudaStreamSynchronize(main);
+    cudaGraphExecDestroy(executable);
+    cudaGraphDestroy(graph);
+    cudaEventDestroy(fork);
+    cudaEventDestroy(join);
+    cudaStreamDestroy(main);
+    cudaStreamDestroy(side);
+}

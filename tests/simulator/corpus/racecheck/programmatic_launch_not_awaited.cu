@@ -1,0 +1,38 @@
+// A kernel that may begin before the one before it has ended reads what that one writes, and waits for it too late.
+// n = 256
+#include <cuda_runtime.h>
+
+__device__ float middle[256];
+
+__global__ void first(const float* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    cudaTriggerProgrammaticLaunchCompletion();
+    middle[i] = 2 * x[i];  // finding: between_grids
+}
+
+__global__ void second(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float own = x[i];  // nobody writes it: this may come early
+#ifdef CLEAN
+    cudaGridDependencySynchronize();
+#endif
+    float value = middle[n - 1 - i];  // finding: between_grids
+#ifndef CLEAN
+    cudaGridDependencySynchronize();
+#endif
+    out[i] = own + value;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    first<<<n / 64, 64, 0, stream>>>(x, n);
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = n / 64;
+    config.blockDim = 64;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    cudaLaunchKernelEx(&config, second, x, out, n);
+}

@@ -1,0 +1,19 @@
+// What the default stream was asked before there was another stream is not over for that one either.
+// n = 100
+#include <cuda_runtime.h>
+
+__global__ void add(const float* x, float* out, int n) {
+    for (int i = threadIdx.x; i < n; i += blockDim.x) atomicAdd(&out[i], x[i]);  // finding: between_streams
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    cudaStream_t mine;
+    cudaMemsetAsync(out, 0, n * sizeof(float), stream);  // finding: between_streams
+#ifdef CLEAN
+    cudaStreamSynchronize(stream);
+#endif
+    cudaStreamCreateWithFlags(&mine, cudaStreamNonBlocking);
+    add<<<1, 64, 0, mine>>>(x, out, n);
+    cudaStreamSynchronize(mine);
+    cudaStreamDestroy(mine);
+}

@@ -1,0 +1,194 @@
+// Streams, events and graphs: what the calls return. Each launcher writes it to `out`.
+#include <cuda_runtime.h>
+
+__global__ void add_kernel(int* out, int value) { *out += value; }
+__global__ void add_from_kernel(int* out, const int* value) { *out += *value; }
+
+// Queries: work that nobody has waited for is not ready at first.
+extern "C" void queries(int* out, cudaStream_t stream) {
+    cudaStream_t mine;
+    cudaEvent_t start, end;
+    float milliseconds = -1;
+    int i = 0;
+    cudaStreamCreate(&mine);
+    cudaEventCreate(&start);
+    cudaEventCreate(&end);
+    out[i++] = cudaStreamQuery(mine);
+    out[i++] = cudaEventQuery(end);  // never recorded
+    cudaEventRecord(start, mine);
+    add_kernel<<<1, 1, 0, mine>>>(out + 20, 1);
+    cudaEventRecord(end, mine);
+    out[i++] = cudaStreamQuery(mine);
+    out[i++] = cudaEventElapsedTime(&milliseconds, start, end);
+    out[i++] = cudaGetLastError();
+    out[i++] = cudaEventQuery(end);
+    out[i++] = cudaEventQuery(end);
+    out[i++] = cudaEventElapsedTime(&milliseconds, start, end);
+    out[i++] = milliseconds >= 0;
+    out[i++] = cudaStreamQuery(mine);
+    add_kernel<<<1, 1, 0, mine>>>(out + 20, 1);
+    out[i++] = cudaStreamQuery(mine);
+    out[i++] = cudaStreamSynchronize(mine);
+    out[i++] = cudaStreamQuery(mine);
+    add_kernel<<<1, 1, 0, mine>>>(out + 20, 1);
+    cudaEventDestroy(start);
+    cudaEventDestroy(end);
+    cudaStreamDestroy(mine);
+    out[i++] = cudaStreamSynchronize(mine);
+    add_kernel<<<1, 1, 0, mine>>>(out + 20, 1);
+    out[i++] = cudaGetLastError();
+}
+
+static void call_cuda(void* data) {
+    int* errors = static_cast<int*>(data);
+    add_kernel<<<1, 1>>>(errors, 1);
+    errors[0] = cudaGetLastError();
+    errors[1] = cudaDeviceSynchronize();
+    errors[2] = cudaGetLastError();
+}
+
+// A function of the host that a stream runs may not call CUDA.
+extern "C" void host_function(int* out, cudaStream_t stream) {
+    int errors[3] = {-1, -1, -1};
+    cudaLaunchHostFunc(stream, call_cuda, errors);
+    out[4] = cudaStreamSynchronize(stream);
+    for (int i = 0; i < 3; ++i) out[i] = errors[i];
+}
+
+static void set_five(void* data) { *static_cast<int*>(data) = 5; }
+
+// A graph holds its kernels' arguments as they were when it was captured, and addresses, not what lies there.
+extern "C" void replay(int* out, int* total, cudaStream_t) {
+    cudaStream_t mine;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    cudaStreamCaptureStatus before, during, after;
+    int *device, *pinned, i = 0;
+    size_t nodes = 0;
+    cudaStreamCreate(&mine);
+    cudaMalloc(&device, 2 * sizeof(int));
+    cudaMallocHost(&pinned, sizeof(int));
+    *pinned = 100;
+    int by_value = 1;
+    cudaStreamIsCapturing(mine, &before);
+    out[i++] = cudaStreamBeginCapture(mine, cudaStreamCaptureModeGlobal);
+    cudaStreamIsCapturing(mine, &during);
+    cudaMemcpyAsync(device, pinned, sizeof(int), cudaMemcpyHostToDevice, mine);
+    cudaMemsetAsync(device + 1, 0, sizeof(int), mine);
+    add_from_kernel<<<1, 1, 0, mine>>>(device + 1, device);
+    add_kernel<<<1, 1, 0, mine>>>(device + 1, by_value);
+    add_from_kernel<<<1, 1, 0, mine>>>(total, device + 1);
+    by_value = 1000;
+    cudaLaunchHostFunc(mine, set_five, pinned);
+    out[i++] = cudaStreamEndCapture(mine, &graph);
+    cudaStreamIsCapturing(mine, &after);
+    out[i++] = before == cudaStreamCaptureStatusNone && during == cudaStreamCaptureStatusActive && after == before;
+    out[i++] = cudaGraphGetNodes(graph, nullptr, &nodes) == cudaSuccess && nodes == 6;
+    out[i++] = *pinned;  // nothing has run
+    out[i++] = cudaGraphInstantiate(&executable, graph, nullptr, nullptr, 0);
+    out[i++] = cudaGraphDestroy(graph);
+    out[i++] = cudaGraphUpload(executable, mine);
+    out[i++] = cudaGraphLaunch(executable, mine);  // adds 100 + 1
+    cudaStreamSynchronize(mine);
+    out[i++] = *pinned;
+    *pinned = 10;
+    by_value = 2000;
+    out[i++] = cudaGraphLaunch(executable, mine);  // adds 10 + 1
+    cudaStreamSynchronize(mine);
+    out[i++] = cudaGraphExecDestroy(executable);
+    out[i++] = cudaGraphLaunch(executable, mine);
+    out[i++] = cudaGraphDestroy(graph);
+    out[i++] = cudaGetLastError();
+    cudaFree(device);
+    cudaFreeHost(pinned);
+    cudaStreamDestroy(mine);
+}
+
+struct Streams {
+    cudaStream_t main, side, free;
+    cudaEvent_t event, outside;
+    cudaGraph_t graph;
+    Streams() : graph(nullptr) {
+        cudaStreamCreate(&main);
+        cudaStreamCreate(&side);
+        cudaStreamCreateWithFlags(&free, cudaStreamNonBlocking);
+        cudaEventCreate(&event);
+        cudaEventCreate(&outside);
+        cudaEventRecord(outside, free);
+    }
+    ~Streams() {
+        cudaStreamDestroy(main);
+        cudaStreamDestroy(side);
+        cudaStreamDestroy(free);
+        cudaEventDestroy(event);
+        cudaEventDestroy(outside);
+        cudaGetLastError();
+    }
+    void begin(cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal) { cudaStreamBeginCapture(main, mode); }
+    int end() { return cudaStreamEndCapture(main, &graph); }
+};
+
+// What cannot be done while a stream is captured; what CUDA says, and then what the end of the capture says.
+extern "C" void capture_errors(int* out, cudaStream_t stream) {
+    Streams s;
+    int* memory;
+    int i = 0;
+    auto then_end = [&](int error) {
+        out[i++] = error;
+        out[i++] = s.end();
+        cudaGetLastError();
+    };
+    out[i++] = cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    out[i++] = s.end();
+    s.begin();
+    out[i++] = cudaStreamBeginCapture(s.main, cudaStreamCaptureModeGlobal);
+    then_end(cudaDeviceSynchronize());
+    s.begin();
+    then_end(cudaStreamSynchronize(s.main));
+    s.begin();
+    then_end(cudaStreamQuery(s.main));
+    s.begin();
+    then_end(cudaMalloc(&memory, 4));
+    s.begin(cudaStreamCaptureModeThreadLocal);
+    then_end(cudaMalloc(&memory, 4));
+    s.begin(cudaStreamCaptureModeRelaxed);
+    then_end(cudaMalloc(&memory, 4));
+    cudaFree(memory);
+    s.begin(cudaStreamCaptureModeRelaxed);
+    then_end(cudaMemsetAsync(out + 40, 0, 4, stream));
+    s.begin(cudaStreamCaptureModeRelaxed);
+    then_end(cudaMemcpy(out + 40, out + 41, 4, cudaMemcpyDeviceToDevice));
+    s.begin();
+    cudaEventRecord(s.event, s.main);
+    then_end(cudaEventSynchronize(s.event));
+    s.begin();
+    cudaEventRecord(s.event, s.main);
+    then_end(cudaEventQuery(s.event));
+    s.begin();
+    then_end(cudaStreamWaitEvent(s.main, s.outside));
+    s.begin();
+    cudaEventRecord(s.event, s.main);
+    cudaStreamWaitEvent(s.side, s.event);
+    then_end(cudaStreamEndCapture(s.side, &s.graph));
+    s.begin();
+    cudaStreamBeginCapture(s.side, cudaStreamCaptureModeGlobal);
+    cudaEventRecord(s.event, s.side);
+    then_end(cudaStreamWaitEvent(s.main, s.event));
+    out[i++] = cudaStreamEndCapture(s.side, &s.graph);
+    s.begin();
+    cudaEventRecord(s.event, s.main);
+    cudaStreamWaitEvent(s.side, s.event);
+    add_kernel<<<1, 1, 0, s.side>>>(out + 41, 1);
+    out[i++] = s.end();  // the fork was not joined
+    s.begin();
+    cudaDeviceSynchronize();
+    add_kernel<<<1, 1, 0, s.main>>>(out + 41, 1);
+    cudaGetLastError();
+    cudaStreamCaptureStatus status;
+    cudaStreamIsCapturing(s.main, &status);
+    out[i++] = status;
+    then_end(cudaEventRecord(s.event, s.main));
+    s.begin();
+    then_end(cudaMallocAsync(&memory, 4, s.main));
+    out[i++] = i;
+}

@@ -1,0 +1,119 @@
+"""Streams, events and CUDA graphs: what the calls return. What they order is in the corpus."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from grader.errors import GraderError
+from grader.source.rewrite_error import RewriteError
+from grader.wording.findings import text
+from tests.simulator.corpus_kernels import CorpusFile, Simulation, build_corpus
+from tests.simulator.harness import KERNELS, SimulatedKernel
+
+INVALID_VALUE, INVALID_HANDLE, ILLEGAL_STATE, NOT_READY, NOT_PERMITTED, NOT_SUPPORTED = 1, 400, 401, 600, 800, 801
+UNSUPPORTED, INVALIDATED, MERGE, UNMATCHED, UNJOINED, ISOLATION, IMPLICIT, CAPTURED_EVENT = range(900, 908)
+
+
+def test_queries(load):
+    out = np.zeros(32, dtype=np.int32)
+    assert load("streams")("queries", out).error == 0
+    expected = [0, 0, NOT_READY, NOT_READY, NOT_READY, NOT_READY, 0, 0, 1, 0]
+    expected += [NOT_READY, 0, 0, INVALID_HANDLE, INVALID_HANDLE]
+    assert out[: len(expected)].tolist() == expected
+    assert out[20] == 3
+
+
+def test_functions_of_the_host_call_no_cuda(load):
+    out = np.full(5, -1, dtype=np.int32)
+    load("streams")("host_function", out)
+    assert out.tolist() == [NOT_PERMITTED, NOT_PERMITTED, NOT_PERMITTED, -1, 0]
+
+
+def test_a_race_between_streams_names_both_and_what_would_order_them():
+    file = CorpusFile.read(KERNELS.parent / "corpus/racecheck/stream_default_and_non_blocking.cu")
+    kernel = build_corpus([file])
+    _, report, _ = Simulation(kernel.libsim).run(kernel, file.n, file.launcher(clean=False), file.path)
+    (finding,) = report.findings
+    said = text(finding)
+    assert "4-byte write by twice in the default stream at stream_default_and_non_blocking.cu:6" in said
+    assert "4-byte read by add_one in stream 1 at stream_default_and_non_blocking.cu:9" in said
+    assert "cudaStreamWaitEvent" in said and "cudaStreamNonBlocking" in said
+    assert finding.other is not None and (finding.work, finding.stream) == ("twice", 0)
+    assert (finding.other.work, finding.other.stream) == ("add_one", 1)
+
+
+def test_a_graph_holds_arguments_by_value(load):
+    out, total = np.full(20, -1, dtype=np.int32), np.zeros(1, dtype=np.int32)
+    outcome = load("streams", checks=True)("replay", out, total)
+    assert outcome.error == 0
+    assert out[:15].tolist() == [0, 0, 1, 1, 100, 0, 0, 0, 0, 5, 0, 0, INVALID_VALUE, INVALID_VALUE, INVALID_VALUE]
+    assert total[0] == 101 + 11
+    kinds = {f["kind"] for f in outcome.report["findings"]}
+    assert kinds == {"refused", "host_access"}  # the launcher writes its notes to `out` itself
+
+
+def test_what_a_capture_forbids(load):
+    out = np.full(64, -1, dtype=np.int32)
+    assert load("streams")("capture_errors", out).error == 0
+    spoiled = [
+        *(UNSUPPORTED, ILLEGAL_STATE, ILLEGAL_STATE),
+        *(UNSUPPORTED, INVALIDATED),  # cudaDeviceSynchronize
+        *(UNSUPPORTED, INVALIDATED),  # cudaStreamSynchronize
+        *(UNSUPPORTED, INVALIDATED),  # cudaStreamQuery
+        *(UNSUPPORTED, INVALIDATED),  # cudaMalloc
+        *(UNSUPPORTED, INVALIDATED),  # cudaMalloc, in this thread
+        *(0, 0),  # cudaMalloc, where that is allowed
+        *(IMPLICIT, INVALIDATED),  # cudaMemsetAsync in the default stream
+        *(IMPLICIT, INVALIDATED),  # cudaMemcpy
+        *(CAPTURED_EVENT, INVALIDATED),  # cudaEventSynchronize
+        *(CAPTURED_EVENT, INVALIDATED),  # cudaEventQuery
+        *(ISOLATION, INVALIDATED),  # waits for what was not captured
+        *(UNMATCHED, INVALIDATED),  # ended in another stream
+        *(MERGE, INVALIDATED, INVALIDATED),  # waits for another capture
+        UNJOINED,
+        2,  # cudaStreamCaptureStatusInvalidated
+        *(INVALIDATED, INVALIDATED),
+        *(NOT_SUPPORTED, INVALIDATED),  # cudaMallocAsync
+    ]
+    assert out[: len(spoiled) + 1].tolist() == [*spoiled, len(spoiled)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "cudaGraph_t g; cudaGraphCreate(&g, 0)",
+        "cudaGraphAddKernelNode(0, 0, 0, 0, 0)",
+        "cudaGraphExecUpdate(0, 0, 0)",
+        "cudaGraphExecKernelNodeSetParams(0, 0, 0)",
+    ],
+)
+def test_graphs_node_by_node_are_refused_by_name(tmp_path, call):
+    file = tmp_path / "by_hand.cu"
+    file.write_text(
+        f'#include <cuda_runtime.h>\nextern "C" void run(float* out, cudaStream_t stream) {{\n    {call};\n}}\n'
+    )
+    with pytest.raises((RewriteError, GraderError)) as refused:
+        SimulatedKernel(file)
+    assert call.split("(")[0].split()[-1] in str(refused.value) and "node by node" in str(refused.value)
+
+
+CORPUS = [
+    CorpusFile.read(file)
+    for pattern in ("racecheck/stream_*.cu", "racecheck/host_*.cu", "racecheck/graph_*.cu", "clean/streams_*.cu")
+    for file in sorted((KERNELS.parent / "corpus").glob(pattern))
+]
+
+
+def test_nvcc_takes_the_same_files(tmp_path):
+    if not shutil.which("nvcc"):
+        pytest.skip("no nvcc on the PATH")
+    twins = [f.as_namespace(clean) for f in CORPUS for clean in (False, True)]
+    (tmp_path / "corpus.cu").write_text("#include <cuda_runtime.h>\n" + "".join(twins))
+    for file in (tmp_path / "corpus.cu", KERNELS / "streams.cu"):
+        command = ["nvcc", "-c", "-arch=sm_90", str(file), "-o", str(tmp_path / "out.o")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
