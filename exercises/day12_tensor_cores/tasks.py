@@ -111,7 +111,7 @@ def torchs(backend):
             by_head(x, count, head_dim).unflatten(1, (batch, -1)).transpose(0, 1)
             for x, count in ((q, heads), (k, kv_heads), (v, kv_heads))
         )
-        with sdpa_kernel(SDPBackend[backend] if q.is_cuda else SDPBackend.MATH):
+        with sdpa_kernel(getattr(SDPBackend, backend if q.is_cuda else "MATH")):
             attention = torch.nn.functional.scaled_dot_product_attention
             return attention(q, k, v, is_causal=causal, scale=scale, enable_gqa=heads != kv_heads).transpose(1, 2)
 
@@ -377,7 +377,9 @@ that hand out work among themselves. (On a GPU: as fast as cuDNN.)""",
     bars=[
         Bar("tensor_operations / flops_needed", at_least=1, look="Both products go through wgmma."),
         Bar("global_bytes / minimum", at_most=2.6, look="How many rows share each tile of k and v? At least 64."),
-        Bar("sectors / ideal", at_most=1.2, look="The copy engine moves whole rows; only out may touch a sector twice."),
+        Bar(
+            "sectors / ideal", at_most=1.2, look="The copy engine moves whole rows; only out may touch a sector twice."
+        ),
         Bar("bank_conflict_ways", at_most=1.05, look="Swizzle what is stored to shared memory."),
         Bar("launches", at_most=1, look="Scores, softmax and weighted sum belong in one kernel."),
         Bar("scratch_bytes", at_most=32, look="The scores must not be stored in global memory."),
