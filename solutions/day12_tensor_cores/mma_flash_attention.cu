@@ -25,7 +25,7 @@
 #include "llmk/softmax.cuh"
 #include "llmk/swizzle.cuh"
 
-// Sizes for heads of DIM columns. Up to 96 columns a warp keeps its queries in registers; at 128 the accumulators of two
+// Sizes for heads of DIM columns. Up to 80 columns a warp keeps its queries in registers; beyond, the accumulators of two
 // stripes leave no room for them, and each tile of keys reads them again from shared memory. At 256 there is room for one
 // stripe and its queries, so twice as many warps share the tiles.
 template <int DIM>

@@ -99,3 +99,24 @@ def test_each_version_of_the_product(file: Path, m: int, n: int, k: int) -> None
     y = torch.full((m, n), torch.nan).half()
     kernel.product(x, w, y, m, n, k)
     assert (y - x.double() @ w.double().T).abs().max() < 0.05
+
+
+@pytest.mark.parametrize("file", sorted(DAY.glob("hopper_linear_*.cu")), ids=lambda file: file.stem)
+@pytest.mark.parametrize(("rows", "inner", "columns"), [(1, 8, 8), (130, 200, 264)])
+def test_each_version_of_hoppers_product(file: Path, rows: int, inner: int, columns: int) -> None:
+    kernel = load_kernel(file, device="cpu")
+    generator = torch.Generator().manual_seed(inner)
+    x, w = (torch.randn(n, inner, generator=generator).bfloat16() for n in (rows, columns))
+    y = torch.zeros(rows, columns).bfloat16()
+    kernel.linear(x, w, y, rows, inner, columns)
+    expected = x.double() @ w.double().T
+    assert ((y - expected).abs() <= 0.01 * expected.abs().max()).all()
+
+
+def test_hoppers_attention_by_one_warpgroup() -> None:
+    kernel = load_kernel(DAY / "hopper_attention_1_one_warpgroup.cu", device="cpu")
+    generator = torch.Generator().manual_seed(1)
+    q, k, v = (torch.randn(2, 256, 128, generator=generator).bfloat16() for _ in range(3))
+    out = torch.full_like(q, torch.nan)
+    kernel.attention(3 * q, k, v, out, 2, 256, 128**-0.5)
+    assert (out - reference(3 * q, k, v, 128**-0.5, causal=False)).abs().max() < 2e-2

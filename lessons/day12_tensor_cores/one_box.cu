@@ -1,0 +1,40 @@
+// One box of a matrix, as the copy engine leaves it in shared memory, and what wgmma is told about it.
+//
+//   x: [rows, columns]     raw: [8, 64], the bytes of shared memory in their order     descriptors: [4]
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "llmk/mbarrier.cuh"
+#include "llmk/tma.cuh"
+#include "llmk/wgmma.cuh"
+
+constexpr int kRows = 8, kColumns = 64;
+
+__global__ void fetch_box(const __grid_constant__ CUtensorMap map, __half* raw, long long* descriptors, int row,
+                          int column) {
+    __shared__ __align__(1024) __half box[kRows * kColumns];
+    __shared__ uint64_t arrived;
+    if (threadIdx.x == 0) {
+        llmk::make_barrier(&arrived, 1);
+        llmk::fence_barriers();
+        llmk::arrive_and_expect(&arrived, sizeof(box));
+        llmk::load_box(box, &map, &arrived, column, row, 0);
+    }
+    __syncthreads();
+    llmk::wait(&arrived, 0);
+    for (int i = threadIdx.x; i < kRows * kColumns; i += blockDim.x) raw[i] = box[i];
+    if (threadIdx.x == 0) {
+        for (int step = 0; step < 4; ++step) {
+            descriptors[step] =
+                static_cast<long long>(llmk::describe_tile(box) + 2 * step - llmk::shared_address(box) / 16);
+        }
+    }
+}
+
+// The box whose first element is x[row, column]. descriptors[i]: for columns 16 i to 16 i + 15 of it, as if it lay at address 0.
+extern "C" void box_of(const __half* x, __half* raw, long long* descriptors, int rows, int columns, int row, int column,
+                       cudaStream_t stream) {
+    CUtensorMap map;
+    if (llmk::describe_tensor(&map, x, columns, rows, 1, columns, 8, kRows) != cudaSuccess) return;
+    fetch_box<<<1, 32, 0, stream>>>(map, raw, descriptors, row, column);
+}
