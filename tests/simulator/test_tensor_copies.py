@@ -77,6 +77,7 @@ def boxes(draw, reduced: bool = False) -> Box:
         strides.append(-(-extent // 16) * 16 + 16 * draw(st.integers(0, 2)))
         extent = strides[-1] * n
     at = tuple(draw(st.integers(-b - 1, n + 1)) for n, b in zip(size, box, strict=True))
+    at = (at[0] - at[0] % (16 // item), *at[1:])  # a row begins at a multiple of 16 bytes
     fill_nan = type_ in FLOATS and draw(st.booleans())
     return Box(type_, size, tuple(strides), box, step, at, swizzle, fill_nan, reduction)
 
@@ -175,6 +176,14 @@ def test_what_the_driver_refuses_is_refused_with_the_argument(box, says):
     (finding,) = outcome.report["findings"]
     assert error == 1 and finding["kind"] == "refused"
     assert says in finding["detail"]
+
+
+@pytest.mark.parametrize("column", [1, -3, 33])
+def test_a_box_that_begins_between_16_bytes_is_a_finding(column):
+    """An H200 ends such a kernel with an illegal instruction."""
+    _, _, outcome = loaded(changed(at=(column, 0)), np.zeros(8192, dtype=np.uint8), checks=True)
+    (finding,) = outcome.report["findings"]
+    assert outcome.error and finding["kind"] == "instruction_misused" and "multiple of 16 bytes" in finding["detail"]
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,9 @@ BulkCopy box(Thread& self, Site site, const void* shared, const void* map, unsig
     if (declared_alignment(shared) < 128)
         misused(self, site,
                 "the shared memory of a tensor copy is aligned to 128 bytes: declare its array alignas(128)");
+    // Nothing says so, but an H200 ends the kernel with an illegal instruction.
+    if (at[0] * static_cast<int64_t>(bytes_of(copy.map.type)) % 16)
+        misused(self, site, "the first coordinate of a box lies at a multiple of 16 bytes of its row");
     return copy;
 }
 
