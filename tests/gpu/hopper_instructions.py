@@ -1,7 +1,7 @@
 """Hopper's instructions on a real GPU beside the models that the simulator is tested with, element by element.
 
-    python -m tests.gpu.hopper_instructions            prints what was compared
-    python -m tests.gpu.hopper_instructions --record   also writes lessons/can_i_believe_this/hopper_h200.json
+    python -m tests.gpu.hopper_instructions [wgmma] [copies]            prints what was compared
+    python -m tests.gpu.hopper_instructions [wgmma] [copies] --record   also writes lessons/can_i_believe_this/hopper_h200.json
 
 The kernels, the numpy references and the random cases are those of tests/simulator/test_wgmma.py and test_tensor_copies.py; there
 the simulator agrees with the references to the last bit. Boxes of the copy engine must agree here to the last bit, too. Sums of
@@ -152,31 +152,34 @@ def main() -> None:
     """Compare, print, and record if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--record", action="store_true", help=f"write {RECORD.name}")
+    parser.add_argument("what", nargs="*", choices=("wgmma", "copies", []), help="both when none is named")
     arguments = parser.parse_args()
+    what = arguments.what or ["wgmma", "copies"]
     if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
         raise SystemExit("There is no Hopper GPU here.")
     print(f"seed {SEED}")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "forms.cu"
-        path.write_text(source_of(products.FORMS), encoding="utf-8")
-        of_wgmma = all_products(OnGpu(path))
-    of_tma = boxes(OnGpu(KERNELS / "tensor_copies.cu"))
-    for name, row in of_wgmma.items():
-        print(
-            f"{name:22s}{row['products']:4.0f} products, {row['same'] / row['elements']:7.2%} the same, off {row['off']:.1e}"
-        )
-    for name, counts in of_tma.items():
-        print(f"{name:22s}{counts['compared']:4d} boxes, {counts['different']} different")
+    found: dict[str, Any] = {}
+    if "wgmma" in what:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "forms.cu"
+            path.write_text(source_of(products.FORMS), encoding="utf-8")
+            found["wgmma"] = all_products(OnGpu(path))
+        for name, row in found["wgmma"].items():
+            same = row["same"] / row["elements"]
+            print(f"{name:22s}{row['products']:4.0f} products, {same:7.2%} the same, off {row['off']:.1e}")
+    if "copies" in what:
+        found["copies"] = boxes(OnGpu(KERNELS / "tensor_copies.cu"))
+        for name, counts in found["copies"].items():
+            print(f"{name:22s}{counts['compared']:4d} boxes, {counts['different']} different")
     if arguments.record:
         result = {
             "version": 1,
             "gpu": torch.cuda.get_device_name(),
             "torch": torch.__version__,
             "date": datetime.date.today().isoformat(),
-            "command": "python -m tests.gpu.hopper_instructions --record",
+            "command": " ".join(["python -m tests.gpu.hopper_instructions", *arguments.what, "--record"]),
             "seed": SEED,
-            "wgmma": of_wgmma,
-            "copies": of_tma,
+            **found,
         }
         RECORD.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         print(f"recorded in {RECORD.name}")
