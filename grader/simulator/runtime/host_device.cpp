@@ -15,7 +15,7 @@ namespace {
 
 using namespace sim;
 
-// Like an H200, where it matters: what differs is said by the name and by the number of multiprocessors.
+// Like an H200, where it matters: what differs is said by the name and by the number of SMs.
 constexpr int clock_kilohertz = 1980000;
 constexpr int memory_clock_kilohertz = 3201000;
 constexpr int memory_bus_bits = 6016;
@@ -49,7 +49,7 @@ int attribute_value(cudaDeviceAttr attribute, bool* known) {
         case cudaDevAttrClockRate:
             return clock_kilohertz;
         case cudaDevAttrMultiProcessorCount:
-            return limits::multiprocessors;
+            return limits::sms;
         case cudaDevAttrMemoryClockRate:
             return memory_clock_kilohertz;
         case cudaDevAttrGlobalMemoryBusWidth:
@@ -57,13 +57,13 @@ int attribute_value(cudaDeviceAttr attribute, bool* known) {
         case cudaDevAttrL2CacheSize:
             return l2_bytes;
         case cudaDevAttrMaxThreadsPerMultiProcessor:
-            return limits::multiprocessor_threads;
+            return limits::sm_threads;
         case cudaDevAttrComputeCapabilityMajor:
             return simulated.sm / 10;
         case cudaDevAttrComputeCapabilityMinor:
             return simulated.sm % 10;
         case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-            return static_cast<int>(limits::multiprocessor_shared);
+            return static_cast<int>(limits::sm_shared);
         case cudaDevAttrMaxRegistersPerMultiprocessor:
             return static_cast<int>(limits::registers);
         case cudaDevAttrCooperativeLaunch:
@@ -71,7 +71,7 @@ int attribute_value(cudaDeviceAttr attribute, bool* known) {
         case cudaDevAttrMaxSharedMemoryPerBlockOptin:
             return static_cast<int>(limits::shared_with_attribute);
         case cudaDevAttrMaxBlocksPerMultiprocessor:
-            return limits::multiprocessor_blocks;
+            return limits::sm_blocks;
         case cudaDevAttrReservedSharedMemoryPerBlock:
             return static_cast<int>(limits::reserved_shared);
         case cudaDevAttrClusterLaunch:
@@ -130,7 +130,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     p.totalConstMem = limits::constant_memory;
     p.major = value_of(cudaDevAttrComputeCapabilityMajor);
     p.minor = value_of(cudaDevAttrComputeCapabilityMinor);
-    p.multiProcessorCount = limits::multiprocessors;
+    p.multiProcessorCount = limits::sms;
     p.canMapHostMemory = 1;
     p.concurrentKernels = 1;
     p.asyncEngineCount = 1;
@@ -138,14 +138,14 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     p.memoryClockRate = memory_clock_kilohertz;
     p.memoryBusWidth = memory_bus_bits;
     p.l2CacheSize = l2_bytes;
-    p.maxThreadsPerMultiProcessor = limits::multiprocessor_threads;
-    p.sharedMemPerMultiprocessor = limits::multiprocessor_shared;
+    p.maxThreadsPerMultiProcessor = limits::sm_threads;
+    p.sharedMemPerMultiprocessor = limits::sm_shared;
     p.regsPerMultiprocessor = static_cast<int>(limits::registers);
     p.managedMemory = 1;
     p.concurrentManagedAccess = 1;
     p.cooperativeLaunch = 1;
     p.sharedMemPerBlockOptin = limits::shared_with_attribute;
-    p.maxBlocksPerMultiProcessor = limits::multiprocessor_blocks;
+    p.maxBlocksPerMultiProcessor = limits::sm_blocks;
     p.reservedSharedMemPerBlock = limits::reserved_shared;
     p.memoryPoolsSupported = 1;
     *properties = p;

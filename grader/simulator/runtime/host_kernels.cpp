@@ -132,8 +132,8 @@ cudaError_t occupancy(int* blocks, const void* kernel, int threads, size_t dynam
     *blocks = 0;
     if (threads <= 0) return refuse("cudaOccupancy", cudaErrorInvalidValue, "the block has no threads");
     if (dynamic_shared_bytes > shared_limit_of(kernel)) return cudaSuccess;  // none fits
-    *blocks = static_cast<int>(limits::blocks_per_multiprocessor(static_cast<unsigned>(threads),
-                                                                 dynamic_shared_bytes + static_shared_of(kernel)));
+    *blocks = static_cast<int>(
+        limits::blocks_per_sm(static_cast<unsigned>(threads), dynamic_shared_bytes + static_shared_of(kernel)));
     return cudaSuccess;
 }
 
@@ -156,7 +156,7 @@ cudaError_t active_clusters(int* clusters, const void* kernel, const cudaLaunchC
     if (int error = validate(config, &why)) return refuse("cudaOccupancyMaxActiveClusters", cudaError_t(error), why);
     auto blocks = static_cast<unsigned>(resident_blocks(config));
     unsigned size = config.cluster.x * config.cluster.y * config.cluster.z;
-    // One cluster always runs here, on however few multiprocessors.
+    // One cluster always runs here, on however few SMs.
     *clusters = static_cast<int>(blocks == 0 ? 0 : blocks < size ? 1 : blocks / size);
     return cudaSuccess;
 }
@@ -176,7 +176,7 @@ cudaError_t best_block_size(int* grid, int* block, const void* kernel, size_t dy
         if (blocks * threads <= best_threads) continue;
         best_threads = blocks * threads;
         *block = threads;
-        *grid = blocks * static_cast<int>(limits::multiprocessors);
+        *grid = blocks * static_cast<int>(limits::sms);
     }
     return cudaSuccess;
 }

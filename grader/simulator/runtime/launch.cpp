@@ -182,20 +182,19 @@ void run_children() {
 
 }  // namespace
 
-unsigned limits::blocks_per_multiprocessor(unsigned threads, size_t shared_bytes) {
+unsigned limits::blocks_per_sm(unsigned threads, size_t shared_bytes) {
     if (threads == 0 || threads > block_threads) return 0;
     unsigned warps = (threads + lanes_per_warp - 1) / lanes_per_warp;
-    unsigned by_threads = multiprocessor_threads / (warps * lanes_per_warp);
-    size_t by_shared = multiprocessor_shared / (shared_bytes + reserved_shared);
-    unsigned blocks = by_threads < multiprocessor_blocks ? by_threads : multiprocessor_blocks;
+    unsigned by_threads = sm_threads / (warps * lanes_per_warp);
+    size_t by_shared = sm_shared / (shared_bytes + reserved_shared);
+    unsigned blocks = by_threads < sm_blocks ? by_threads : sm_blocks;
     return by_shared < blocks ? static_cast<unsigned>(by_shared) : blocks;
 }
 
 unsigned long long resident_blocks(const LaunchConfig& config) {
     unsigned threads = config.block.x * config.block.y * config.block.z;
     size_t shared = config.dynamic_shared_bytes + static_shared_of(config.kernel);
-    return static_cast<unsigned long long>(limits::blocks_per_multiprocessor(threads, shared)) *
-           limits::multiprocessors;
+    return static_cast<unsigned long long>(limits::blocks_per_sm(threads, shared)) * limits::sms;
 }
 
 namespace {

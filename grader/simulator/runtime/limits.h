@@ -1,4 +1,4 @@
-// The limits of the simulated device: those of its architecture, with fewer multiprocessors.
+// The limits of the simulated device: those of its architecture, with fewer SMs.
 #pragma once
 
 #include <stddef.h>
@@ -16,18 +16,18 @@ constexpr uint64_t grid_x = 2147483647, grid_y = 65535, grid_z = 65535;
 constexpr size_t static_shared = 48 << 10;             // nvcc refuses more
 constexpr size_t shared_without_attribute = 48 << 10;  // static + dynamic, unless the kernel asks for more
 constexpr size_t shared_with_attribute = simulated.block_shared << 10;
-constexpr size_t multiprocessor_shared = simulated.multiprocessor_shared << 10;
-constexpr size_t reserved_shared = 1 << 10;  // taken from the multiprocessor by each block
+constexpr size_t sm_shared = simulated.sm_shared << 10;
+constexpr size_t reserved_shared = 1 << 10;  // taken from the SM by each block
 
-constexpr unsigned multiprocessor_threads = simulated.multiprocessor_threads;
-constexpr unsigned multiprocessor_blocks = simulated.multiprocessor_blocks;
-constexpr unsigned registers = simulated.registers;  // of a multiprocessor, and of a block
-constexpr unsigned multiprocessors = 8;              // few, so that a grid that fills the device is quick to simulate
+constexpr unsigned sm_threads = simulated.sm_threads;
+constexpr unsigned sm_blocks = simulated.sm_blocks;
+constexpr unsigned registers = simulated.registers;  // of an SM, and of a block
+constexpr unsigned sms = 8;                          // few, so that a grid that fills the device is quick to simulate
 
 constexpr size_t constant_memory = 64 << 10;
 constexpr size_t printf_buffer = 1 << 20;
 
-// Blocks of this shape that one multiprocessor holds at once. Registers are not known here and do not count.
-unsigned blocks_per_multiprocessor(unsigned threads, size_t shared_bytes);
+// Blocks of this shape that one SM holds at once. Registers are not known here and do not count.
+unsigned blocks_per_sm(unsigned threads, size_t shared_bytes);
 
 }  // namespace sim::limits

@@ -17,8 +17,7 @@ void check_registers(Thread& self, Site site) {
         total += block.warps[w].registers * lanes_per_warp;
     }
     if (total > limits::registers) {
-        misused(self, site,
-                "the warps ask for more registers by setmaxnreg than a multiprocessor has: they wait for ever");
+        misused(self, site, "the warps ask for more registers by setmaxnreg than an SM has: they wait for ever");
     }
 }
 

@@ -11,17 +11,17 @@ namespace sim {
 
 struct Architecture {
     unsigned sm;  // 90: compute capability 9.0
-    unsigned multiprocessor_threads;
-    unsigned multiprocessor_blocks;
-    unsigned registers;              // of a multiprocessor, and of a block at most; 32 bits each
-    unsigned multiprocessor_shared;  // KB
-    unsigned block_shared;           // KB, with cudaFuncAttributeMaxDynamicSharedMemorySize
-    unsigned banks;                  // of shared memory, 4 bytes wide
-    unsigned cluster_blocks;         // of a cluster at most, where that need not be portable; 0: there are no clusters
+    unsigned sm_threads;
+    unsigned sm_blocks;
+    unsigned registers;       // of an SM, and of a block at most; 32 bits each
+    unsigned sm_shared;       // KB
+    unsigned block_shared;    // KB, with cudaFuncAttributeMaxDynamicSharedMemorySize
+    unsigned banks;           // of shared memory, 4 bytes wide
+    unsigned cluster_blocks;  // of a cluster at most, where that need not be portable; 0: there are no clusters
 };
 
 constexpr Architecture architectures[] = {
-    // sm, threads, blocks, registers, shared memory of a multiprocessor and of a block, banks, blocks of a cluster
+    // sm, threads, blocks, registers, shared memory of an SM and of a block, banks, blocks of a cluster
     {80, 2048, 32, 65536, 164, 163, 32, 0},    // A100
     {86, 1536, 16, 65536, 100, 99, 32, 0},     // RTX 30
     {89, 1536, 24, 65536, 100, 99, 32, 0},     // RTX 40, L4

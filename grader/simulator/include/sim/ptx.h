@@ -696,7 +696,7 @@ SIM_INLINE void nanosleep(In<uint32_t> nanoseconds) { ::sim::nanosleep(nanosecon
 SIM_INLINE uint32_t sreg_laneid() { return lane_index(); }
 SIM_INLINE uint32_t sreg_warpid() { return warp_index(); }
 SIM_INLINE uint32_t sreg_nwarpid() { return 32; }
-SIM_INLINE uint32_t sreg_smid() { return 0; }  // one block after another: all on one multiprocessor
+SIM_INLINE uint32_t sreg_smid() { return 0; }  // one block after another: all on one SM
 SIM_INLINE uint32_t sreg_nsmid() { return 1; }
 SIM_INLINE uint32_t sreg_tid_x() { return thread_index().x; }
 SIM_INLINE uint32_t sreg_tid_y() { return thread_index().y; }
