@@ -69,8 +69,8 @@ def test_a_template_that_closes_right_before_the_end_of_the_configuration():
 
 
 def test_arguments_are_left_as_they_are():
-    text = 'k<<<1, 2>>>(f(a, b), P<int, 2>{}, [](int i) { return i > 3; }, "<<<");'
-    assert body(text).endswith('f(a, b), P<int, 2>{}, [](int i) { return i > 3; }, "<<<");')
+    text = 'k<<<1, 2>>>(f(a, b), P<int, 2>{}, [] __device__(int i) { return i > 3; }, "<<<");'
+    assert body(text).endswith('f(a, b), P<int, 2>{}, [] __device__(int i) { return i > 3; }, "<<<");')
 
 
 @pytest.mark.parametrize("before", ["else", "do", "if (x)", "for (;;)", "return", "case 3:", "a = b;", "x ? 1 :"])

@@ -15,7 +15,7 @@ namespace sim {
 
 namespace {
 
-constexpr unsigned all_lanes = ~0u;
+constexpr unsigned whole_warp = ~0u;
 
 // What undefined results look like: a NaN, or a number that stands out.
 constexpr uint64_t undefined_result = ~static_cast<uint64_t>(0);
@@ -36,7 +36,7 @@ inline Group group_of(Warp& warp, Wait kind, unsigned mask) {
     if (__builtin_expect(kind != Wait::warpgroup, true)) return {&warp, 1, mask};
     unsigned first = warp.index / warps_per_group * warps_per_group;
     unsigned rest = warp.block->warp_count - first;
-    return {&warp.block->warps[first], rest < warps_per_group ? rest : warps_per_group, all_lanes};
+    return {&warp.block->warps[first], rest < warps_per_group ? rest : warps_per_group, whole_warp};
 }
 
 // Kind and place of an intrinsic in one word, which lanes that meet must have in common.
@@ -345,7 +345,7 @@ void warp_exchange(Site site, const char* name, unsigned mask, void* arguments, 
 
 void warpgroup_exchange(Site site, const char* name, void* arguments, WarpgroupFinish finish, const void* address,
                         unsigned detail) {
-    exchange(Wait::warpgroup, site, name, all_lanes, arguments, reinterpret_cast<uintptr_t>(finish), address, detail);
+    exchange(Wait::warpgroup, site, name, whole_warp, arguments, reinterpret_cast<uintptr_t>(finish), address, detail);
 }
 
 // Which lanes run together has no answer here, where each lane runs for itself. The most useful one, and what hardware
