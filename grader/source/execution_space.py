@@ -298,8 +298,12 @@ class _Body:
     def _launch_arguments(self, k: int) -> None:
         """A launch takes no lambda of the host: neither one that is written there, nor one that has a name."""
         tokens = self.tokens
-        end = next((n for n in range(k + 4, self.function.body.stop) if is_triple(tokens, n, ">")), None)
-        if end is None or end + 3 >= len(tokens) or tokens[end + 3].text != "(":
+        end = k + 4
+        while end < self.function.body.stop and not is_triple(tokens, end, ">"):
+            if tokens[end].text in (";", "{", "}") or is_triple(tokens, end, "<"):
+                return  # no configuration of a launch goes on there
+            end += 1
+        if end + 3 >= len(tokens) or tokens[end + 3].text != "(":
             return
         depth = 0
         for n in range(end + 3, after(tokens, end + 3) - 1):

@@ -104,8 +104,9 @@ TIMES = re.compile(
 
 
 def files(out: Path) -> dict[str, str]:
-    """All that a run leaves, but for the times in it."""
-    return {str(path.relative_to(out)): TIMES.sub("", path.read_text()) for path in out.rglob("*") if path.is_file()}
+    """All that a run leaves, but for the times in it, and where lines were broken beside them."""
+    texts = {str(path.relative_to(out)): path.read_text() for path in out.rglob("*") if path.is_file()}
+    return {name: " ".join(TIMES.sub("", text).split()) for name, text in texts.items()}
 
 
 def test_killed_and_resumed(course: Course, hand_in, instructor: Path, tmp_path: Path) -> None:
