@@ -254,7 +254,9 @@ def test_named_barriers(kernel):
 
 
 def test_examples_in_messages_are_known():
-    assert all(function_for(opcode) or wgmma_form(opcode) for example in EXAMPLES.values() for opcode in example.split(" or "))
+    assert all(
+        function_for(opcode) or wgmma_form(opcode) for example in EXAMPLES.values() for opcode in example.split(" or ")
+    )
 
 
 @pytest.mark.parametrize(
