@@ -54,6 +54,9 @@ def command(
             "--verbose", "-v", help="Every failing case, and the source with what each line moves and computes."
         ),
     ] = False,
+    gpu: Annotated[
+        str, typer.Option(metavar="GPU", help="With --verbose: which unit of this GPU limits the kernel.")
+    ] = "H200",
 ) -> int:
     """Grade one exercise.
 
@@ -69,7 +72,7 @@ def command(
     pristine.keep_copies(course)
     to_stdout = json_out is not None and str(json_out) == "-"
     console = theme.console(sys.stderr if to_stdout else sys.stdout)
-    verdict = grade(entry, file, device.value, seed, console, details=verbose)
+    verdict = grade(entry, file, device.value, seed, console, details=verbose, gpu=gpu)
     own = is_own_file(entry, file)
     if own:
         record(course, entry, verdict)
@@ -90,16 +93,22 @@ def command(
 
 
 def grade(
-    entry: Entry, file: Path | None, device: str, seed: int | None, console: Console, details: bool = False
+    entry: Entry,
+    file: Path | None,
+    device: str,
+    seed: int | None,
+    console: Console,
+    details: bool = False,
+    gpu: str = "H200",
 ) -> Verdict:
     """Run the check, and show what it is doing while a person waits.
 
-    ``details``: also the operations of each line.
+    ``details``: also the operations of each line, and which unit of ``gpu`` limits the kernel.
     """
     from grader.judge import check
 
     with working(console, entry.variable) as on_progress:
-        return check(entry, file, device=device, seed=seed, on_progress=on_progress, details=details)
+        return check(entry, file, device=device, seed=seed, on_progress=on_progress, details=details, gpu=gpu)
 
 
 @contextlib.contextmanager

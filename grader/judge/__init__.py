@@ -27,16 +27,17 @@ def check(
     stages: Sequence[str] | None = None,
     on_progress: Callable[[CheckEvent], None] | None = None,
     details: bool = False,
+    gpu: str = "H200",
 ) -> Verdict:
     """Judge a file as an answer to an exercise.
 
     ``exercise``: an ``Entry``, its name, or a whole ``Exercise``. ``file``: the kernel; by default the learner's own.
     ``device``: "cpu" is the simulator, "cuda" a real GPU. ``seed``: of all random inputs; None draws one. ``stages``:
     which to run, by default all that the device has. ``on_progress`` is called from other threads too. ``details``: also
-    the floating-point operations of each line.
+    the floating-point operations of each line, and how long ``gpu`` needs at least for what was counted.
 
     A kernel that fails is a verdict. GraderError means that the grader could not judge: no such file, no compiler...
     """
     from grader.judge.driver import run_check
 
-    return run_check(exercise, file, device, seed, stages, on_progress, details)
+    return run_check(exercise, file, device, seed, stages, on_progress, details, gpu)

@@ -34,6 +34,8 @@ from grader.judge.operations import Operations
 from grader.judge.safe import judge_safe
 from grader.judge.simulated import attach_findings
 from grader.runner.client import Child, LoadFailed
+from grader.timing.gpus import PeakRates
+from grader.timing.gpus import gpu as gpu_named
 from grader.verdict import FAILED, PASSED, SKIPPED, STAGES, Stage, Verdict
 from grader.wording.stages import summary, why_skipped
 
@@ -52,12 +54,14 @@ def run_check(
     stages: Sequence[str] | None,
     on_progress: Callable[[CheckEvent], None] | None,
     details: bool = False,
+    gpu: str = "H200",
 ) -> Verdict:
     """See ``grader.judge.check``."""
     started = time.monotonic()
     entry = Course().find(exercise) if isinstance(exercise, str) else exercise
     path = _file(entry, file)
     wanted = _stages(stages, device)
+    peak = gpu_named(gpu)
     verdict = Verdict(
         exercise=entry.name,
         title=entry.title,
@@ -81,7 +85,9 @@ def run_check(
     if built is not None:
         counting = device == "cpu" and (details or needs(task, OPERATIONS))
         operations = Operations(path, builder.run_compiler()) if counting else None
-        check = _Check(task, path, built, device, verdict.seed, wanted, report, held.jail, operations, builder.nvcc)
+        check = _Check(
+            task, path, built, device, verdict.seed, wanted, report, held.jail, operations, builder.nvcc, peak
+        )
         later = check.run() if set(wanted) != {"builds"} else []
         if builder.nvcc is not None:
             add_answer(stage, builder.nvcc.result(), launches_of(check.reports))
@@ -119,7 +125,9 @@ class _Check:
         jail: Jail,
         operations: Operations | None,
         nvcc: Future[Answer] | None,
+        gpu: PeakRates,
     ) -> None:
+        self.gpu = gpu
         self.jail, self.operations, self.nvcc = jail, operations, nvcc
         self.task, self.file, self.built, self.device, self.seed = task, file, built, device, seed
         self.stages, self.report = stages, report
@@ -153,7 +161,7 @@ class _Check:
                     self.operations.count(self.task, runs, self._child)
                 efficient = judge_efficient(self.task, counted, resources)
                 if self.operations is not None:
-                    self.operations.add_to(efficient, counted[0])
+                    self.operations.add_to(efficient, counted[0], self.gpu)
                 stages.append(efficient)
                 self.report(CheckEvent("efficient", "finished", status=efficient.status))
         elif "fast" in self.stages and correct.passed:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.building.build import BuiltKernel, compile_kernel
 from grader.course.task import Exercise
@@ -18,10 +19,15 @@ from grader.judge.cases import Run, plan, run_case
 from grader.judge.simulated import read_report
 from grader.runner.client import Child, LoadFailed
 from grader.simulator.disassembly import find_objdump
+from grader.timing.gpus import PeakRates
+from grader.timing.limiter import time_bound
 from grader.toolchain.process import RunCommand
 from grader.verdict import SourceLine, Stage
 
-TOTALS = ("flops", "special_functions", "active_lanes")
+if TYPE_CHECKING:
+    from grader.simulator.report import KernelCounters
+
+TOTALS = ("flops", "special_functions", "warp_flops", "warp_half_flops", "warp_special_functions", "active_lanes")
 OF_LINES = (*TOTALS, "executions", "warp_executions", "possible_lanes")
 
 
@@ -32,6 +38,7 @@ class Operations:
         self.file = file
         self._note = ""
         self._lines: list[SourceLine] = []
+        self._kernels: list[KernelCounters] = []
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="operations")
         self._kernel: Future[BuiltKernel] = self._pool.submit(self._compile, run_compiler)
 
@@ -64,13 +71,16 @@ class Operations:
             raise GraderError("the kernel that counts them did not end as the kernel itself did")
         counted.simulated.totals |= {name: float(report.totals.get(name, 0)) for name in TOTALS}
         self._lines = self._lines or report.source_lines
+        self._kernels = self._kernels or report.kernels
 
-    def add_to(self, stage: Stage, counted: Run) -> None:
-        """Show them, line by line, beside the counters of the first run."""
+    def add_to(self, stage: Stage, counted: Run, gpu: PeakRates) -> None:
+        """Show them, line by line, beside the counters of the first run; and how long ``gpu`` needs for it at least."""
         stage.note = " ".join(filter(None, (stage.note, self._note)))
         if self._lines:
             stage.totals["flops_needed"] = counted.operations or 0.0
             stage.lines = merged(stage.lines, self._lines)
+        kernels = self._kernels or (counted.simulated.kernels if counted.simulated is not None else [])
+        stage.bound = time_bound(kernels, gpu, counted.case.name, counted.dtype, counted.result.dims)
 
 
 def merged(lines: list[SourceLine], executed: list[SourceLine]) -> list[SourceLine]:

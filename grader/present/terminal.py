@@ -13,7 +13,7 @@ from rich.text import Text
 from grader.present import failures, operations_view, source_view, theme, timings
 from grader.present.failures import indented, paragraph
 from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Verdict
-from grader.wording import counters, stages, words
+from grader.wording import counters, limits, stages, words
 
 NextStep = tuple[str, str]
 """A command that the reader can type now, and what it does."""
@@ -130,6 +130,8 @@ def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
         rows.append(paragraph(stage.message))
     if stage.lines and (failed or verbose):
         rows += counters_view(verdict, stage, width, verbose, ascii_only)
+    if stage.bound is not None and verbose:
+        rows += [Text(""), Text("  What limits it", style="title"), paragraph(limits.text(stage.bound))]
     if stage.resources and verbose:
         rows += resources_view(stage)
     if verbose and stage.note:

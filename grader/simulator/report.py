@@ -13,6 +13,13 @@ global_read_bytes      its part that was read
 global_written_bytes   its part that was written, atomic operations included
 touched_bytes          32 times the distinct sectors of global memory that each launch touched: what DRAM must move
                        even if caches were perfect. Also touched_bytes_read, touched_bytes_written
+first_read_bytes       32 times the sectors of global memory that a launch read and did not write, and that nothing had
+                       touched before in the same report: what DRAM must deliver to an L2 cache that is cold at first
+least_instructions     memory instructions that a warp needs at least: requests to global and shared memory, of which a
+                       compiler may have joined neighbours into one of 16 bytes; no atomic operations, no copy engine
+least_wavefronts       wavefronts that shared memory needs at least for its requests, joined in that way, without atomic
+                       operations: 128 bytes each, and of each request the share that 16-byte accesses leave of its conflicts
+least_l1_wavefronts    these, and one for each 128 bytes that warps loaded from or stored to global memory
 requests               accesses of warps to global memory (loads, stores and atomics), and bulk and tensor copies: each
                        execution of such an instruction is one request
 sectors                32-byte sectors that these requests touched; of a tensor copy, those of each row of its box that
@@ -30,7 +37,8 @@ bank_conflict_ways     of the worst source line: wavefronts for each ideal wavef
 constant_bytes         distinct bytes of each request to constant memory, summed
 atomics                atomic operations by threads
 barriers               barriers of blocks
-tensor_operations      additions and multiplications on tensor cores: 2 m n k of each tile of a warp or warpgroup
+tensor_operations      additions and multiplications on tensor cores: 2 m n k of each tile of a warp or warpgroup. Also by
+                       the type of the operands, tensor_operations_f16 and so on: ``report_format.TENSOR_TYPES``
 operand_bytes          bytes that wgmma read in shared memory by matrix descriptors: each product all of its A (unless that is
                        in registers) and B once. Not among shared_bytes: 128 bytes of them are taken for one wavefront,
                        because the 8 pieces of a core matrix lie in different banks in every layout that a descriptor can
@@ -52,6 +60,9 @@ Of a kernel that was built with ``operations`` (``load_kernel(..., operations=Tr
 flops                  floating-point additions, subtractions, multiplications, divisions and square roots by threads; a
                        fused multiply-add is two. See ``grader/simulator/disassembly.py`` for what is not counted
 special_functions      calls of exp, log, sin, ... by threads
+warp_flops             of the flops those of f32 and f64, as if all 32 lanes of a warp that executes one took part
+warp_half_flops        the same of f16 and bf16
+warp_special_functions the same of special functions
 active_lanes           lanes that took part when a warp executed something, on average over all basic blocks
 ====================== ==============================================================================================
 """
@@ -75,6 +86,9 @@ from grader.simulator.symbolize import UNKNOWN, Location, Symbolizer, symbolizer
 from grader.source import course_headers
 from grader.verdict import SourceLine
 from grader.verdict.finding import Finding, Memory, Side, Space, merged
+
+WARP, WIDEST, WAVEFRONT = 32, 16, 128
+"""Lanes of a warp; bytes of the widest access of a thread, and of one wavefront of shared memory."""
 
 
 @dataclass
@@ -111,9 +125,17 @@ class LineCounters:
     """That wgmma read in shared memory by matrix descriptors."""
     worst_ways: int = 0
     """Bank-conflict ways of the worst single request."""
+    least_instructions: float = 0.0
+    """This and the next two: what is left if a compiler joins accesses to neighbours (``report.py``)."""
+    least_wavefronts: float = 0.0
+    least_l1_wavefronts: float = 0.0
     flops: int = 0
     """Floating-point operations by threads. This and what follows: only where the kernel was built with operations."""
     special_functions: int = 0
+    warp_flops: int = 0
+    """Of f32 and f64, as if all 32 lanes of a warp that executes one took part; the next two also."""
+    warp_half_flops: int = 0
+    warp_special_functions: int = 0
     executions: int = 0
     """By threads, of the basic block of this line in which the fewest lanes took part."""
     warp_executions: int = 0
@@ -160,6 +182,9 @@ class KernelCounters:
 
     name: str
     launches: int = 0
+    blocks: int = 0
+    """Of all launches together, as the threads."""
+    threads: int = 0
     grid: list[int] = field(default_factory=list)
     """Of the last launch."""
     block: list[int] = field(default_factory=list)
@@ -281,6 +306,9 @@ class _Reader:
         return {
             "flops": sum(line.flops for line in lines),
             "special_functions": sum(line.special_functions for line in lines),
+            "warp_flops": sum(line.warp_flops for line in lines),
+            "warp_half_flops": sum(line.warp_half_flops for line in lines),
+            "warp_special_functions": sum(line.warp_special_functions for line in lines),
             "active_lanes": sum(row[2] for row in executed) / warp_executions if warp_executions else 0.0,
         }
 
@@ -305,6 +333,12 @@ class _Reader:
                 line = LineCounters(place.file, place.line, self._source_line(place))
                 line.flops = operation.flops * executions
                 line.special_functions = operation.special * executions
+                issued = WARP * warp_executions
+                line.warp_special_functions = operation.special * issued
+                if operation.marked:
+                    line.warp_half_flops = operation.flops * issued
+                else:
+                    line.warp_flops = operation.flops * issued
                 counted.append(line)
             # Compilers give the code where branches meet again to a line of the branch: the piece with the fewest lanes
             # is the one that the line is about.
@@ -344,6 +378,13 @@ class _Reader:
                 line.constant_requests, line.constant_bytes = site.requests, site.bytes
             if site.access == "atomic":
                 line.atomics = site.accesses
+            elif "async" not in site.access and site.space in ("global", "shared"):
+                joined = min(site.size, WIDEST) / WIDEST
+                wavefronts = site.bytes / WAVEFRONT
+                line.least_instructions = joined * site.requests
+                if site.space == "shared":
+                    line.least_wavefronts = wavefronts = max(wavefronts, joined * site.wavefronts)
+                line.least_l1_wavefronts = wavefronts
             counted.append(line)
         for number_of_site, count in data.barrier_sites:
             place = self._location(number_of_site)
@@ -358,6 +399,8 @@ class _Reader:
         kernel = KernelCounters(
             data.name,
             data.launches,
+            data.blocks,
+            data.threads,
             data.grid,
             data.block,
             data.static_shared_bytes,
@@ -366,7 +409,9 @@ class _Reader:
         )
         kernel.totals = _line_totals(lines)
         kernel.totals["launches"] = data.launches
-        for name in ("barriers", "touched_bytes", "touched_bytes_read", "touched_bytes_written"):
+        for kind, operations in zip(report_format.TENSOR_TYPES, data.tensor_operations):
+            kernel.totals[f"tensor_operations_{kind}"] = operations
+        for name in _OF_KERNELS:
             kernel.totals[name] = getattr(data, name)
         if self.data.executed is not None:
             kernel.totals |= self._operation_totals(lines, number)
@@ -522,6 +567,7 @@ def _memory(data: report_format.Memory | None) -> Memory | None:
     return structs.replace(memory, index=memory.index_at(memory.offset))
 
 
+_OF_KERNELS = ("barriers", "touched_bytes", "touched_bytes_read", "touched_bytes_written", "first_read_bytes")
 _NO_SUM = ("file", "line", "source", "worst_ways")
 _SUMMED = tuple(item.name for item in dataclasses.fields(LineCounters) if item.name not in _NO_SUM)
 
@@ -539,7 +585,7 @@ def _merge_lines(lines: Iterable[LineCounters]) -> list[LineCounters]:
 
 
 def _line_totals(lines: Sequence[LineCounters]) -> dict[str, float]:
-    def total(name: str) -> int:
+    def total(name: str) -> float:
         return sum(getattr(line, name) for line in lines)
 
     totals: dict[str, float] = {
@@ -560,6 +606,9 @@ def _line_totals(lines: Sequence[LineCounters]) -> dict[str, float]:
             "tensor_operations",
             "operand_bytes",
             "atomics",
+            "least_instructions",
+            "least_wavefronts",
+            "least_l1_wavefronts",
         )
     }
     totals["global_bytes"] = totals["global_read_bytes"] + totals["global_written_bytes"]
@@ -571,7 +620,7 @@ def _line_totals(lines: Sequence[LineCounters]) -> dict[str, float]:
 
 def _sum_totals(kernels: Sequence[KernelCounters]) -> dict[str, float]:
     totals = _line_totals([])
-    for name in ("launches", "barriers", "touched_bytes", "touched_bytes_read", "touched_bytes_written"):
+    for name in ("launches", *_OF_KERNELS, *(f"tensor_operations_{kind}" for kind in report_format.TENSOR_TYPES)):
         totals[name] = 0
     for kernel in kernels:
         for name, value in kernel.totals.items():

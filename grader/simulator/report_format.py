@@ -134,6 +134,10 @@ class Site(_Part):
     worst_ways: Count
 
 
+TENSOR_TYPES = ("f16", "f16_sums", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8", "f64")
+"""Operands of products on tensor cores, in the order of ``runtime/tensor_type.h``. f16_sums: f16 with f16 sums."""
+
+
 class Kernel(_Part):
     """What was counted in all launches of one kernel."""
 
@@ -149,6 +153,9 @@ class Kernel(_Part):
     touched_bytes_read: Count
     touched_bytes_written: Count
     touched_bytes: Count
+    first_read_bytes: Count
+    tensor_operations: Annotated[list[Count], Meta(min_length=len(TENSOR_TYPES), max_length=len(TENSOR_TYPES))]
+    """By the types in ``TENSOR_TYPES``."""
     sites: Annotated[list[Site], Meta(max_length=MOST)]
     barrier_sites: Annotated[list[tuple[Small, Count]], Meta(max_length=MOST)]
     tensor_sites: Annotated[list[tuple[Small, Count]], Meta(max_length=MOST)]

@@ -24,7 +24,7 @@ from grader.verdict.fact import Fact, Line, Text
 from grader.verdict.finding import Finding, Index
 
 SCHEMA_VERSION = "2.1"
-WORDED = ("Stage", "CaseResult", "OutputResult", "Finding", "BarResult", "TimeBarResult")
+WORDED = ("Stage", "CaseResult", "OutputResult", "Finding", "BarResult", "TimeBarResult", "TimeBound")
 """Parts that ``results.json`` shows with a ``text`` too: what reports say about them (``grader/wording/results.py``)."""
 
 STAGES = ("builds", "correct", "safe", "efficient", "fast")
@@ -184,6 +184,51 @@ class TimeBarResult(Fact):
     """Where the task's author would look first when it is missed."""
 
 
+Unit = Literal["dram", "l2", "tensor", "special", "f16", "f32", "shared", "l1", "issue", "launches"]
+"""Of a GPU, from the most special to the most general: ``grader/timing/limiter.py`` says what each is."""
+
+
+class UnitTime(Fact):
+    """What one unit of a GPU has to do, and how long that takes at least."""
+
+    unit: Unit
+    work: float
+    """Bytes, operations, wavefronts, instructions of warps, or launches."""
+    microseconds: float
+
+
+NEARLY = 0.9
+"""A unit that needs this share of the longest time is as good a reason for it."""
+
+
+class TimeBound(Fact):
+    """How long a GPU needs at least for what the simulator counted in one case. A bound, never a prediction."""
+
+    gpu: Line
+    case: Line
+    dtype: Line
+    dims: Sizes
+    units: list[UnitTime]
+    arithmetic: bool
+    """Whether operations on CUDA cores were counted."""
+    blocks: int
+    """Of the kernel with the most."""
+    multiprocessors: int
+    """Of the GPU."""
+
+    @property
+    def microseconds(self) -> float:
+        """The longest of all."""
+        return max((unit.microseconds for unit in self.units), default=0.0)
+
+    @property
+    def limiter(self) -> UnitTime | None:
+        """The unit that takes longest, launching apart; of nearly equal ones the most special."""
+        units = [unit for unit in self.units if unit.unit != "launches"]
+        longest = max((unit.microseconds for unit in units), default=0.0)
+        return next((unit for unit in units if unit.microseconds >= NEARLY * longest), None)
+
+
 class SourceLine(Fact):
     """The counters of one source line; ``counters`` holds what the simulator counted, by name."""
 
@@ -252,6 +297,8 @@ class Stage(Fact):
     lines: list[SourceLine] = field(default_factory=list)
     timings: list[Timing] = field(default_factory=list)
     time_bars: list[TimeBarResult] = field(default_factory=list)
+    bound: TimeBound | None = None
+    """Of *efficient*, where details were asked for."""
 
     @property
     def passed(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from grader.errors import GraderError
 from grader.verdict import Verdict
-from grader.wording import bars, cases, findings, outputs, stages
+from grader.wording import bars, cases, findings, limits, outputs, stages
 
 
 def results(verdict: Verdict) -> dict[str, Any]:
@@ -28,6 +28,8 @@ def results(verdict: Verdict) -> dict[str, Any]:
             shown_bar["text"] = bars.text(bar)
         for limit, shown_limit in zip(stage.time_bars, shown["time_bars"]):
             shown_limit["text"] = bars.time_text(limit)
+        if stage.bound is not None:
+            shown["bound"]["text"] = limits.text(stage.bound)
     return data
 
 

@@ -125,7 +125,7 @@ def test_texts_are_clean_and_short_however_they_come_in(kind: type[Fact]) -> Non
     fact = filled(kind)
     hints = typing.get_type_hints(kind)
     texts = [name for name, hint in hints.items() if hint is str]
-    assert texts or kind is v.WorstElement
+    assert texts or kind in (v.WorstElement, v.UnitTime)
     made = kind(**{name: HOSTILE if name in texts else getattr(fact, name) for name in kind.__struct_fields__})
     for name in texts:
         setattr(fact, name, HOSTILE)

@@ -5,6 +5,7 @@
 #include "checks/counters.h"
 #include "checks/region.h"
 #include "checks/site.h"
+#include "runtime/tensor_type.h"
 
 namespace sim::checks {
 
@@ -32,6 +33,8 @@ struct KernelRecord {
     uint64_t threads;
     uint64_t barriers;            // of blocks
     uint64_t touched_sectors[3];  // distinct 32-byte sectors of each launch, summed: read, written, either
+    uint64_t first_read_sectors;  // of those read, the ones that nothing had touched before: see touched_sectors.h
+    uint64_t tensor_operations[tensor_types];
     Growable<SiteCounters>* sites;
     Growable<PlaceCount>* barrier_sites;
     Growable<PlaceCount>* tensor_sites;   // operations of tensor cores

@@ -75,6 +75,7 @@ void launch_begin(Launch& launch) {
     the_launch.barriers_at.clear();
     the_launch.tensor_operations_at.clear();
     the_launch.operand_bytes_at.clear();
+    memset(the_launch.tensor_operations, 0, sizeof the_launch.tensor_operations);
     the_launch.cell_lock.reset();
     the_launch.lock.reset();
     atomic_lock.reset();
@@ -117,10 +118,13 @@ void launch_end(Launch& launch) {
     collect_places(the_launch.barriers_at, *record.barrier_sites);
     collect_places(the_launch.tensor_operations_at, *record.tensor_sites);
     collect_places(the_launch.operand_bytes_at, *record.operand_sites);
+    for (unsigned type = 0; type < tensor_types; ++type)
+        record.tensor_operations[type] += the_launch.tensor_operations[type];
     SectorTotals sectors = end_sectors();
     record.touched_sectors[0] += sectors.read;
     record.touched_sectors[1] += sectors.written;
     record.touched_sectors[2] += sectors.either;
+    record.first_read_sectors += sectors.first_read;
     each_worker([](WorkerState& worker) {
         worker.pool.clear();
         worker.known_barriers.clear();
@@ -193,8 +197,9 @@ void warp_collective(Warp& warp, Wait, unsigned, unsigned participants) {
     if (participants == (warp.existing & ~warp.exited)) flush_warp(state);
 }
 
-void tensor_product(Warp&, unsigned operations, const void* address) {
+void tensor_product(Warp&, TensorType type, unsigned operations, const void* address) {
     Locked locked(the_launch.lock);
+    the_launch.tensor_operations[static_cast<unsigned>(type)] += operations;
     the_launch.tensor_operations_at.at(reinterpret_cast<uint64_t>(address)) += operations;
 }
 
@@ -291,7 +296,9 @@ void host_read(const void* data, size_t bytes) { work_reads(reinterpret_cast<uin
 void copied_to_host(const void* data, size_t bytes) { work_writes_host(reinterpret_cast<uintptr_t>(data), bytes); }
 void host_copy(const void* to, const void* from, size_t bytes) {
     count_copy(find_region(reinterpret_cast<uintptr_t>(to)), find_region(reinterpret_cast<uintptr_t>(from)), bytes);
+    remember_sectors(reinterpret_cast<uintptr_t>(to), bytes);
 }
+void host_fill(const void* to, size_t bytes) { remember_sectors(reinterpret_cast<uintptr_t>(to), bytes); }
 void expect_output(void* base) { mark_expected(reinterpret_cast<uintptr_t>(base)); }
 void read_only(void* base) { mark_read_only(reinterpret_cast<uintptr_t>(base)); }
 
@@ -317,6 +324,7 @@ void reset() {
     forget_executed();
     forget_scratch();
     forget_copies();
+    forget_sectors();
     forget_regions();
     forget_names();
     forget_streams();

@@ -312,7 +312,10 @@ void product(Warp* warps, const WarpgroupProduct& product) {
         .read(MatrixDescriptor(product.b), kind.transpose_b, 0, kind.n / 8u);
     Locked locked(the_launch.lock);
     uint64_t address = reinterpret_cast<uint64_t>(product.address);
-    the_launch.tensor_operations_at.at(address) += 2ull * 64 * kind.n * kind.k();
+    uint64_t operations = 2ull * 64 * kind.n * kind.k();
+    the_launch.tensor_operations_at.at(address) += operations;
+    TensorType type = tensor_type(kind);
+    if (type != TensorType::count) the_launch.tensor_operations[static_cast<unsigned>(type)] += operations;
     the_launch.operand_bytes_at.at(address) += uint64_t(pieces) << piece_log2;
 }
 

@@ -310,6 +310,10 @@ void write_kernel(const KernelRecord& record) {
     out.member("touched_bytes_read", 32 * record.touched_sectors[0]);
     out.member("touched_bytes_written", 32 * record.touched_sectors[1]);
     out.member("touched_bytes", 32 * record.touched_sectors[2]);
+    out.member("first_read_bytes", 32 * record.first_read_sectors);
+    out.open("tensor_operations", '[');
+    for (uint64_t operations : record.tensor_operations) out.item(operations);
+    out.close(']');
     out.open("sites", '[');
     for (const SiteCounters& counted : *record.sites) write_counters(counted);
     out.close(']');

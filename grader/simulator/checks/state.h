@@ -6,6 +6,7 @@
 #include "checks/region.h"
 #include "checks/site.h"
 #include "checks/epoch.h"
+#include "runtime/tensor_type.h"
 #include "runtime/thread.h"
 
 namespace sim::checks {
@@ -181,6 +182,7 @@ struct LaunchState {
     HashMap<uint64_t> barriers_at;           // by return address
     HashMap<uint64_t> tensor_operations_at;  // by return address
     HashMap<uint64_t> operand_bytes_at;      // by return address
+    uint64_t tensor_operations[tensor_types];
 };
 
 extern LaunchState the_launch;

@@ -8,6 +8,30 @@ namespace sim::checks {
 
 namespace {
 
+// Touched since the report began, by earlier launches or by the host: as many words as a worker has. Null: not asked for yet.
+struct Remembered {
+    uint64_t* bits;
+    size_t words, first, last;
+};
+Remembered remembered = {};
+
+uint64_t* new_bits(size_t words) {
+    void* memory = mmap(nullptr, words * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<uint64_t*>(memory);
+}
+
+size_t words_of_arena() { return (arena_range().bytes >> (sector_shift + 6)) + 1; }
+
+bool begin_remembering() {
+    if (remembered.words != words_of_arena()) {
+        forget_sectors();
+        size_t words = words_of_arena();
+        remembered = {new_bits(words), words, words, 0};
+    }
+    return remembered.bits != nullptr;
+}
+
 void free_sectors(TouchedSectors& touched) {
     for (uint64_t* bits : touched.bits)
         if (bits) munmap(bits, touched.words * sizeof(uint64_t));
@@ -17,15 +41,11 @@ void free_sectors(TouchedSectors& touched) {
 
 void begin_sectors(WorkerState& worker) {
     TouchedSectors& touched = *worker.sectors;
-    size_t words = (arena_range().bytes >> (sector_shift + 6)) + 1;
+    size_t words = words_of_arena();
     if (touched.words != words) {
         free_sectors(touched);
         touched.words = words;
-        for (uint64_t*& bits : touched.bits) {
-            void* memory = mmap(nullptr, words * sizeof(uint64_t), PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-            bits = memory == MAP_FAILED ? nullptr : static_cast<uint64_t*>(memory);
-        }
+        for (uint64_t*& bits : touched.bits) bits = new_bits(words);
     }
     for (unsigned w = 0; w < 2; ++w) {
         touched.first[w] = words;
@@ -60,11 +80,21 @@ SectorTotals end_sectors() {
     if (!all) return totals;
     size_t first = all->first[0] < all->first[1] ? all->first[0] : all->first[1];
     size_t last = all->last[0] > all->last[1] ? all->last[0] : all->last[1];
+    bool remembers = begin_remembering() && first <= last;
+    if (remembers) {
+        if (remembered.first > first) remembered.first = first;
+        if (remembered.last < last) remembered.last = last;
+    }
     for (size_t i = first; i <= last && i < all->words; ++i) {
         uint64_t read = all->bits[0][i], written = all->bits[1][i];
         totals.read += static_cast<uint64_t>(__builtin_popcountll(read));
         totals.written += static_cast<uint64_t>(__builtin_popcountll(written));
         totals.either += static_cast<uint64_t>(__builtin_popcountll(read | written));
+        if (remembers) {
+            uint64_t& before = remembered.bits[i];
+            totals.first_read += static_cast<uint64_t>(__builtin_popcountll(read & ~written & ~before));
+            before |= read | written;
+        }
         all->bits[0][i] = all->bits[1][i] = 0;
     }
     for (unsigned w = 0; w < 2; ++w) {
@@ -72,6 +102,23 @@ SectorTotals end_sectors() {
         all->last[w] = 0;
     }
     return totals;
+}
+
+void remember_sectors(uintptr_t address, size_t bytes) {
+    ArenaRange arena = arena_range();
+    uintptr_t base = reinterpret_cast<uintptr_t>(arena.base);
+    if (!bytes || address < base || address - base >= arena.bytes || !begin_remembering()) return;
+    size_t from = (address - base) >> sector_shift, to = (address - base + bytes - 1) >> sector_shift;
+    TouchedSectors touched = {
+        {remembered.bits, nullptr}, remembered.words, {remembered.first, 0}, {remembered.last, 0}};
+    touched.touch(false, from, to);
+    remembered.first = touched.first[0];
+    remembered.last = touched.last[0];
+}
+
+void forget_sectors() {
+    if (remembered.bits) munmap(remembered.bits, remembered.words * sizeof(uint64_t));
+    remembered = {};
 }
 
 }  // namespace sim::checks

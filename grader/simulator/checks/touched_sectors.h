@@ -37,9 +37,14 @@ struct SectorTotals {
     uint64_t read;
     uint64_t written;
     uint64_t either;
+    // Read, not written in the same launch, and not touched before by a launch or written by the host, since the report
+    // began: no cache that holds nothing at the beginning has them, however the threads run.
+    uint64_t first_read;
 };
 
 void begin_sectors(WorkerState& worker);
-SectorTotals end_sectors();  // of all workers, which then begin anew
+SectorTotals end_sectors();                              // of all workers, which then begin anew
+void remember_sectors(uintptr_t address, size_t bytes);  // the host writes there
+void forget_sectors();
 
 }  // namespace sim::checks

@@ -11,6 +11,7 @@
 
 #include "sim/atomics.h"
 #include "sim/wgmma.h"
+#include "tensor_type.h"
 #include "thread.h"
 
 namespace sim {
@@ -45,7 +46,7 @@ void syncwarp(Warp& warp, unsigned mask, unsigned participants);
 // Any other warp intrinsic: lanes met, but memory is not ordered.
 void warp_collective(Warp& warp, Wait kind, unsigned mask, unsigned participants);
 // A product on the tensor cores, once for its warp: additions and multiplications. `address` is the kernel's return address.
-void tensor_product(Warp& warp, unsigned operations, const void* address);
+void tensor_product(Warp& warp, TensorType type, unsigned operations, const void* address);
 // A wgmma of a warpgroup begins; its operands in shared memory may be read from now on.
 struct WarpgroupProduct {
     Wgmma kind;
@@ -175,6 +176,8 @@ void host_read(const void* data, size_t bytes);
 void copied_to_host(const void* data, size_t bytes);
 // Before cudaMemcpy and its relatives copy, in whatever direction.
 void host_copy(const void* to, const void* from, size_t bytes);
+// Before cudaMemset and its relatives write.
+void host_fill(const void* to, size_t bytes);
 void expect_output(void* base);
 void read_only(void* base);  // kernels get it as a pointer to const
 // A static array of the block has its place: called once per launch and array. The dynamic buffer comes with slot null.

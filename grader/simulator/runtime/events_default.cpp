@@ -17,7 +17,7 @@ WEAK void barrier(Block&, unsigned, const unsigned*) {}
 WEAK void barrier_arrive(Thread&, unsigned) {}
 WEAK void syncwarp(Warp&, unsigned, unsigned) {}
 WEAK void warp_collective(Warp&, Wait, unsigned, unsigned) {}
-WEAK void tensor_product(Warp&, unsigned, const void*) {}
+WEAK void tensor_product(Warp&, TensorType, unsigned, const void*) {}
 WEAK void product(Warp*, const WarpgroupProduct&) {}
 WEAK void products_done(Warp&, uint64_t) {}
 WEAK void product_fence(Warp&) {}
@@ -59,6 +59,7 @@ WEAK void host_write(const void*, size_t) {}
 WEAK void host_read(const void*, size_t) {}
 WEAK void copied_to_host(const void*, size_t) {}
 WEAK void host_copy(const void*, const void*, size_t) {}
+WEAK void host_fill(const void*, size_t) {}
 WEAK void expect_output(void*) {}
 WEAK void read_only(void*) {}
 WEAK void shared_array(Launch&, const void*, size_t, size_t, const char*) {}

@@ -152,6 +152,7 @@ cudaError_t perform_fill(const Operation& operation) {
         if (!is_device(to, rows.width)) {
             return refuse(operation.call, cudaErrorInvalidValue, "the pointer is not device memory of that many bytes");
         }
+        events::host_fill(to, rows.width);
         memset(to, rows.value, rows.width);
         events::host_write(to, rows.width);
     }

@@ -1,11 +1,14 @@
 // Tensor cores: the last lane of a warp to arrive gathers the fragments of all, computes, and hands out the results.
 #include "sim/tensor_core.h"
 
+#include <type_traits>
+
 #include "scheduler.h"
 #include "sim/error_codes.h"
 #include "sim/small_float.h"
 #include "sim/warp.h"
 #include "tensor_numbers.h"
+#include "tensor_type.h"
 
 #define CALLER __builtin_return_address(0)
 
@@ -148,16 +151,19 @@ void multiply(void* const arguments[lanes], unsigned participants) {
 // One kind of product.
 struct Product {
     WarpFinish finish;
+    TensorType type;
     unsigned operations;  // additions and multiplications of a tile
 };
 
 // A number that is no kind can come from a kernel alone.
 Product product(Mma kind, const void* caller) {
     switch (kind) {
-#define SIM_MMA(M, N, K, D, A, B)                                   \
-    case Mma::m##M##n##N##k##K##_##D##_##A##_##B:                   \
-        static_assert(N == 8, "a lane holds two columns of eight"); \
-        return {multiply<M, K, accumulators::D, operands::A, operands::B>, 2 * M * N * K};
+#define SIM_MMA(M, N, K, D, A, B)                                                                               \
+    case Mma::m##M##n##N##k##K##_##D##_##A##_##B:                                                               \
+        static_assert(N == 8, "a lane holds two columns of eight");                                             \
+        return {multiply<M, K, accumulators::D, operands::A, operands::B>,                                      \
+                std::is_same<accumulators::D, accumulators::f16>::value ? TensorType::f16_sums : TensorType::A, \
+                2 * M * N * K};
 #include "sim/mma_shapes.def"
 #undef SIM_MMA
     }
@@ -237,7 +243,7 @@ Registers mma(Site site, Mma kind, uint64_t a01, uint64_t a23, uint64_t b01, uin
     Registers accumulators = meet(site, "mma.sync", operands, wanted.finish, CALLER);
     Thread& self = *current_thread;
     if (self.lane == 0 && self.warp->block->launch->checks_enabled) {
-        events::tensor_product(*self.warp, wanted.operations, CALLER);
+        events::tensor_product(*self.warp, wanted.type, wanted.operations, CALLER);
     }
     return accumulators;
 }
