@@ -6,7 +6,7 @@ Under a causal mask the queries are the last ones: query i sees the keys up to i
 
 import torch
 
-from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, computed, normal, one_of
+from grader.course.task import Bar, Bench, Case, Exercise, Grid, Input, Output, between, computed, normal, one_of
 
 
 def hidden(query_len, key_len):
@@ -152,6 +152,7 @@ With no keys at all, every output is zero; with no queries there is nothing to d
         Bench("N 4096, D 128", **sizes(4, 16, 4096, 4096, 128)),
         Bench("N 4096, D 128, causal", **sizes(4, 16, 4096, 4096, 128, True)),
     ],
+    grid=Grid((16, 24, 32, 48, 64, 96, 128), lambda batch, heads, n, head_dim: sizes(batch, heads, n, n, head_dim)),
     torch_baseline=torch_attention,
 )
 

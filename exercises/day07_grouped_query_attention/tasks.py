@@ -7,7 +7,20 @@ those of a cache with room for max_len of them, of which the first lengths[b] ex
 
 import torch
 
-from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, constant, integers, normal, one_of
+from grader.course.task import (
+    Bar,
+    Bench,
+    Case,
+    Exercise,
+    Grid,
+    Input,
+    Output,
+    between,
+    constant,
+    integers,
+    normal,
+    one_of,
+)
 
 
 def shared_by_group(x, heads):
@@ -185,6 +198,7 @@ sees no key gives zeros. With no keys at all every output is zero; with no queri
         Bench("28 of 4 heads, N 1024, causal", **sizes(4, 28, 4, 1024, 1024, 128, True)),
         Bench("32 of 8 heads, 16 queries, 8192 keys", dtypes=["bf16"], **sizes(4, 32, 8, 16, 8192, 128)),
     ],
+    grid=Grid((32, 64, 96, 128), lambda batch, heads, n, head_dim: sizes(batch, heads, heads // 4, n, n, head_dim)),
     torch_baseline=torch_attention,
 )
 

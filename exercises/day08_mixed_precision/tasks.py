@@ -6,7 +6,7 @@ of them f16 or bf16. Under a causal mask the queries are the last ones: query i 
 
 import torch
 
-from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of
+from grader.course.task import Bar, Bench, Case, Exercise, Grid, Input, Output, between, normal, one_of
 
 
 def hidden(query_len, key_len):
@@ -176,6 +176,9 @@ there is nothing to do. (On a GPU: at least 0.6 times torch's FlashAttention-2.)
         Bench("N 4096, D 128", **sizes(4, 16, 4096, 4096, 128)),
         Bench("N 4096, D 128, causal", **sizes(4, 16, 4096, 4096, 128, True)),
     ],
+    grid=Grid(
+        (32, 64, 96, 128), lambda batch, heads, n, head_dim: sizes(batch, heads, n, n, head_dim), tensor_cores=True
+    ),
     torch_baseline=torch_attention,
 )
 

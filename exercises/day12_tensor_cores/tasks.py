@@ -9,7 +9,7 @@ import dataclasses
 
 import torch
 
-from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of
+from grader.course.task import Bar, Bench, Case, Exercise, Grid, Input, Output, between, normal, one_of
 
 # ---------------------------------------------------------------------------------------------------------------- inputs
 
@@ -278,6 +278,11 @@ a query that sees no key gives zeros. A sequence may have no queries or no keys;
         Bench("N 4096, D 256", dtypes=["bf16"], **same_lengths(4, 4096, 4096, 8, 8, 256)),
         Bench("32 of 8 heads, N 2048, D 128, causal", dtypes=["bf16"], **same_lengths(4, 2048, 2048, 32, 8, 128, True)),
     ],
+    grid=Grid(
+        (64, 96, 128, 256),
+        lambda batch, heads, n, head_dim: same_lengths(batch, n, n, heads, heads, head_dim),
+        tensor_cores=True,
+    ),
     torch_baseline=torchs("FLASH_ATTENTION"),
 )
 
@@ -384,5 +389,6 @@ that hand out work among themselves. (On a GPU: as fast as cuDNN.)""",
         Bar("launches", at_most=1, look="Scores, softmax and weighted sum belong in one kernel."),
         Bar("scratch_bytes", at_most=32, look="The scores must not be stored in global memory."),
     ],
+    grid=dataclasses.replace(mma_flash_attention.grid, head_dims=(16, 24, 32, 48, 64, 96, 128, 256)),
     torch_baseline=torchs("CUDNN_ATTENTION"),
 )

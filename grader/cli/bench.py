@@ -46,6 +46,18 @@ def command(
         bool, typer.Option("--recorded", help="Time nothing: show the figures that were kept from one H200.")
     ] = False,
     json_out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write the figures here.")] = None,
+    grid: Annotated[
+        bool,
+        typer.Option(
+            "--grid",
+            help="Attention over lengths 1024-8192, widths 512-2048, 8-32 heads, batches 1-32: CSV and picture.",
+        ),
+    ] = False,
+    csv_out: Annotated[
+        Path,
+        typer.Option("--csv", metavar="OUT", help="Of --grid: rows are appended; what it has is not measured again."),
+    ] = Path("grid.csv"),
+    minutes: Annotated[float, typer.Option(metavar="M", help="Of --grid: begin no further size after so many.")] = 20.0,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Also mean, standard deviation, minimum and maximum.")
     ] = False,
@@ -63,7 +75,17 @@ def command(
     record = record or record_in is not None
     if recorded and (file is not None or record or device is not None):
         raise GraderError("--recorded shows what was kept: it goes with neither --file nor --record nor --device")
+    if grid and (record or recorded or json_out is not None or device is Device.cpu):
+        raise GraderError(
+            "--grid measures on a GPU and writes a CSV file: it goes with no other report, and not with cpu"
+        )
     entries = course.exercises if every else [course.find(name) for name in exercise or []]
+    if grid:
+        from grader.cli.bench_grid import bench_grid, with_grid
+
+        chosen_entries = with_grid(entries, every)
+        kernels = [file or (entry.solution if every else entry.skeleton) for entry in chosen_entries]
+        return bench_grid(chosen_entries, kernels, csv_out, minutes)
     console = theme.console()
     from grader.present.timings import render_bench
 

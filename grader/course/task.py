@@ -136,6 +136,17 @@ class TimeBar:
     """What to look at first when it is missed."""
 
 
+@dataclass(frozen=True)
+class Grid:
+    """What ``grader bench --grid`` needs to know of an attention: which widths of a head it takes, and how its sizes are named."""
+
+    head_dims: tuple[int, ...]
+    dims: Callable[[int, int, int, int], dict[str, Any]]
+    """What a ``Case`` is made from, for batch, heads, length (as many queries as keys) and head_dim."""
+    tensor_cores: bool = False
+    """Whether its products run on tensor cores."""
+
+
 @dataclass
 class Call:
     """A case made concrete: sizes chosen, inputs drawn, everything a launcher is called with."""
@@ -180,6 +191,7 @@ class Exercise:
     serve it again. Called as the reference is, and with ``item``; by default the least that the other rules give."""
     flops: Callable[[dict[str, Any]], float] | None = None
     bench: list[Bench] = field(default_factory=list)
+    grid: Grid | None = None
     time_bars: list[TimeBar] = field(default_factory=list)
     torch_baseline: Callable[..., Any] | None = None
     torch_prepare: Callable[..., dict[str, Any]] | None = None

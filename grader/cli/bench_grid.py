@@ -1,0 +1,71 @@
+"""``grader bench --grid``: attention kernels over a grid of sizes, into a CSV file and a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grader.cli.messages import print_error, shown_path
+from grader.course import Course, Entry
+from grader.errors import GraderError
+from grader.present import theme, words
+
+
+def with_grid(entries: list[Entry], every: bool) -> list[Entry]:
+    """The exercises that have a grid: of all those that do, of named ones each must."""
+    having = [entry for entry in entries if entry.load().grid is not None]
+    if every:
+        return having
+    for entry in entries:
+        if entry not in having:
+            known = ", ".join(other.variable for other in Course().exercises if other.load().grid is not None)
+            raise GraderError(f"{entry.name} has no grid of sizes", f"Those that have one: {known}.")
+    return having
+
+
+def bench_grid(entries: list[Entry], kernels: list[Path], path: Path, minutes: float) -> int:
+    """Measure, write, draw. ``kernels``: the file of each exercise."""
+    import torch
+
+    from grader.present.grid_plot import save_plot
+    from grader.timing.grid import points, read_rows, run_grid
+
+    if not torch.cuda.is_available():
+        raise GraderError("a grid is measured on a GPU, and there is none here", "The simulator knows no time.")
+    if minutes <= 0:
+        raise GraderError(f"--minutes {minutes:g}: it takes more than none")
+    from grader.timing.grid_on_gpu import measuring
+
+    console, course = theme.console(), Course()
+    failed = 0
+    for entry, file in zip(entries, kernels):
+        task = entry.load()
+        planned = points(task)
+        measured = before = noted = 0
+        console.print(f"  {entry.name}: {words.count(len(planned), 'row')}", highlight=False)
+        try:
+            with measuring(task, file) as measurer:
+                for row in run_grid(planned, path, measurer.measure, measurer.key, minutes / len(entries)):
+                    if row is None:
+                        before += 1
+                    elif row.note:
+                        noted += 1
+                        size = f"C {row.C}, H {row.H}" + (f", N {row.N}, B {row.B}" if row.N else "")
+                        console.print(f"    {row.dtype} {size}: {row.note}", highlight=False, style="quiet")
+                    else:
+                        measured += 1
+        except GraderError as error:
+            if len(entries) == 1:
+                raise
+            failed += 1
+            print_error(f"{entry.name}: {error.message}", error.hint)
+            continue
+        missing = len(planned) - measured - before - noted
+        console.print(
+            f"    {measured} measured, {noted} left out, {before} were there before"
+            + (f"; time is up, {missing} to go: the same command goes on" if missing else ""),
+            highlight=False,
+        )
+    picture = path.with_suffix(".png")
+    save_plot(read_rows(path), picture)
+    print(f"  {shown_path(path, course)} and {shown_path(picture, course)} are written")
+    return 2 if failed else 0

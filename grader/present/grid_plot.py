@@ -1,0 +1,73 @@
+"""The grid of ``grader bench --grid`` as a picture: tokens per second and latency over the sequence length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from grader.errors import GraderError
+from grader.timing.grid import Row
+
+Series = dict[tuple[int, int], list[Row]]
+"""By C and H, in the order of N."""
+
+
+def series(rows: Sequence[Row], batch: int) -> Series:
+    """The rows of one batch that have figures, one series for each pair of C and H."""
+    found: Series = {}
+    for row in sorted(rows, key=lambda row: (row.C, row.H, row.N)):
+        if batch == row.B and row.mean_us is not None:
+            found.setdefault((row.C, row.H), []).append(row)
+    return found
+
+
+def kernels(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The rows of each exercise and dtype, of its newest source and GPU in the file."""
+    found: dict[str, list[Row]] = {}
+    newest = {(row.exercise, row.dtype): (row.gpu, row.source) for row in rows}
+    for row in rows:
+        if (row.gpu, row.source) == newest[row.exercise, row.dtype] and row.mean_us is not None:
+            found.setdefault(f"{row.exercise.rpartition('/')[2]} ({row.dtype}) on {row.gpu}", []).append(row)
+    return found
+
+
+def save_plot(rows: Sequence[Row], path: Path) -> None:
+    """A row of two panels for each kernel: the largest batch's tokens per second, and the smallest batch's latency, P50 to P99."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    drawn = kernels(rows)
+    if not drawn:
+        raise GraderError("there are no figures to draw yet", "Give the run more --minutes.")
+    figure, axes = plt.subplots(len(drawn), 2, figsize=(11, 3.6 * len(drawn)), squeeze=False, layout="constrained")
+    for (name, measured), (left, right) in zip(drawn.items(), axes):
+        batches = sorted({row.B for row in measured})
+        for axis, batch, title in (
+            (left, batches[-1], "tokens per second"),
+            (right, batches[0], "latency in us, P50 to P99"),
+        ):
+            for (width, heads), points in series(measured, batch).items():
+                lengths, label = [row.N for row in points], f"C {width}, H {heads} (D {width // heads})"
+                if axis is left:
+                    axis.plot(lengths, [row.tokens_per_second for row in points], "o-", ms=3, lw=1, label=label)
+                else:
+                    line = axis.plot(lengths, [row.p50_us for row in points], "o-", ms=3, lw=1, label=label)[0]
+                    bounds = [row.p50_us for row in points], [row.p99_us for row in points]
+                    axis.fill_between(lengths, *bounds, color=line.get_color(), alpha=0.2)
+            axis.set_xscale("log", base=2)
+            axis.set_yscale("log")
+            axis.set_xticks(sorted({row.N for row in measured}), [str(n) for n in sorted({row.N for row in measured})])
+            axis.set_xlabel("N")
+            axis.set_title(f"{name}, B {batch}: {title}", fontsize=9, loc="left")
+        left.legend(fontsize=6, ncols=2)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        raise GraderError(
+            f"cannot write {path}: {error}", "Name another file with --csv; the picture stands beside it."
+        ) from error
+    finally:
+        plt.close(figure)
