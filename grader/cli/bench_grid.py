@@ -14,6 +14,8 @@ def with_grid(entries: list[Entry], every: bool) -> list[Entry]:
     """The exercises that have a grid: of all those that do, of named ones each must."""
     having = [entry for entry in entries if entry.load().grid is not None]
     if every:
+        if not having:
+            raise GraderError("no exercise has a grid of sizes", "It is `grid=` in tasks.py.")
         return having
     for entry in entries:
         if entry not in having:

@@ -20,6 +20,7 @@ from grader.learner import pristine
 from grader.learner.progress import ProgressFile
 from grader.present import theme, words
 from grader.present.terminal import NextStep, print_verdict
+from grader.timing.gpus import gpu as gpu_named
 from grader.verdict import Verdict
 from grader.wording import results
 
@@ -64,6 +65,7 @@ def command(
     """
     course = Course()
     entry = course.find(exercise)
+    gpu = gpu_named(gpu).name
     if file is not None:
         _must_be_readable(file)
     for path in (json_out, junit_out, html_out):

@@ -185,6 +185,8 @@ class KernelCounters:
     blocks: int = 0
     """Of all launches together, as the threads."""
     threads: int = 0
+    fits_device: bool = False
+    """Whether the program has asked how many multiprocessors there are, and may choose its grid by that."""
     grid: list[int] = field(default_factory=list)
     """Of the last launch."""
     block: list[int] = field(default_factory=list)
@@ -401,6 +403,7 @@ class _Reader:
             data.launches,
             data.blocks,
             data.threads,
+            bool(self.data.sms_were_asked),
             data.grid,
             data.block,
             data.static_shared_bytes,

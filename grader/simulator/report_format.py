@@ -188,6 +188,8 @@ class Report(_Part):
     scratch_bytes: Count = 0
     host_bytes: Count = 0
     copied_bytes: Count = 0
+    sms_were_asked: Annotated[int, Meta(ge=0, le=1)] = 0
+    """Whether the program has asked how many multiprocessors there are."""
     traces: Annotated[list[Traced], Meta(max_length=MOST)] = []
     executed: Annotated[list[tuple[Count, Small, Count, Count, Count]], Meta(max_length=MOST)] | None = None
     """Address in the kernel library, kernel, executions by lanes and by warps, and lanes there were. None: not counted."""

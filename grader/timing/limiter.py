@@ -22,7 +22,8 @@ meanwhile. The longest of these times is a bound of the kernel's. What makes it 
   ============== ==================================================================================================
 
 * A block runs on one multiprocessor, a warp on a quarter of one: a kernel with fewer blocks or warps than there are cannot
-  use the rest. All launches of a kernel are taken together for that, as if they overlapped.
+  use the rest. (Not so where the program has asked how many multiprocessors there are: the simulated GPU has few, and the
+  grid may be another on a real one.) All launches of a kernel are taken together for that, as if they overlapped.
 
 One thing is taken for granted: that the GPU's compiler computes and reads what the source says, as the simulator's compiler left
 it. Where the former finds that two reads or operations are the same, and the latter did not, less is done.
@@ -82,12 +83,16 @@ def time_bound(
     add("issue", [_instructions(kernel) for kernel in kernels], cycle.instructions, True)
     launches = sum(each("launches"))
     units.append(UnitTime("launches", launches, LAUNCH_US * launches))
-    blocks = max((kernel.blocks for kernel in kernels), default=0)
+    blocks = (
+        0 if any(kernel.fits_device for kernel in kernels) else max((kernel.blocks for kernel in kernels), default=0)
+    )
     return TimeBound(gpu.name, case, dtype, dict(dims or {}), units, counted, blocks, gpu.multiprocessors)
 
 
 def _used(kernel: KernelCounters, gpu: PeakRates, by_warps: bool) -> float:
     """How many multiprocessors a kernel can occupy at most; by warps, a part of one counts as such."""
+    if kernel.fits_device:
+        return gpu.multiprocessors
     blocks = min(gpu.multiprocessors, kernel.blocks)
     if not by_warps:
         return blocks

@@ -212,7 +212,7 @@ class TimeBound(Fact):
     arithmetic: bool
     """Whether operations on CUDA cores were counted."""
     blocks: int
-    """Of the kernel with the most."""
+    """Of the kernel with the most; 0 where the grid would be another one on this GPU."""
     multiprocessors: int
     """Of the GPU."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.cli.bench_grid import bench_grid
 from grader.course import Course
 from grader.course.task import Exercise
 from grader.errors import GraderError
@@ -129,6 +130,13 @@ def test_a_new_source_is_another_measurement(tmp_path):
     list(run_grid([point], path, lambda point: new, lambda point: new.key, 1))
     assert [row.source for row in read_rows(path)] == ["abc", "def"]
     assert kernels(read_rows(path)) == {"x (f32) on NVIDIA H200": [new]}
+
+
+def test_without_a_gpu_there_is_a_message(tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(GraderError, match="a grid is measured on a GPU, and there is none here"):
+        bench_grid(WITH_GRID[:1], [WITH_GRID[0].solution], tmp_path / "grid.csv", 1)
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_picture(tmp_path):

@@ -110,6 +110,15 @@ def test_a_warp_takes_as_long_for_one_lane():
     assert unit(bound("one_lane"), "f32") == unit(bound("products"), "f32")
 
 
+def test_a_grid_that_fits_the_simulated_device_could_be_larger_on_another():
+    kernel = load_kernel(SOURCE.with_name("fills_device.cu"), device="cpu", operations=True)
+    kernel.fill(torch.zeros(256), torch.empty(256))
+    found = time_bound(kernel.report.kernels, H200)
+    assert unit(found, "l2") == (1024, pytest.approx(1024 / 64 / 132 / 1.98e9 * 1e6))
+    assert "multiprocessors" not in limits.text(found)
+    assert bound("products").blocks == 4  # what one library asks is nothing to another
+
+
 def test_pairs_of_16_bits_have_their_own_rate():
     found = bound("pairs")
     assert found.limiter.unit == "f16"

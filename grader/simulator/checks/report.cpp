@@ -8,6 +8,7 @@
 #include "checks/executed.h"
 #include "checks/findings.h"
 #include "checks/trace.h"
+#include "runtime/limits.h"
 
 namespace sim::checks {
 
@@ -367,12 +368,14 @@ void write_executed() {
 
 void write_sites() {
     Growable<const char*> modules;
+    bool asked = false;
     out.open("sites", '[');
     for (unsigned id = 1; id < 65536; ++id) {
         if (!used_site[id]) continue;
         Dl_info info = {};
         const void* address = site_address(static_cast<uint16_t>(id));
         if (!dladdr(address, &info) || !info.dli_fname) continue;
+        asked = asked || limits::has_asked(info.dli_fbase);
         size_t module = 0;
         while (module < modules.size() && strcmp(modules[module], info.dli_fname) != 0) ++module;
         if (module == modules.size()) modules.push(info.dli_fname);
@@ -383,6 +386,7 @@ void write_sites() {
         out.close(']');
     }
     out.close(']');
+    out.member("sms_were_asked", uint64_t(asked));
     out.open("modules", '[');
     for (const char* module : modules) {
         out.entry(module);

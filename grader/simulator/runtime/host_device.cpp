@@ -1,4 +1,5 @@
 // The one simulated device: its properties, limits and attributes.
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -90,6 +91,23 @@ int value_of(cudaDeviceAttr attribute) {
 
 }  // namespace
 
+namespace {
+const void* libraries_that_asked[256];
+unsigned askers = 0;
+}  // namespace
+
+bool limits::has_asked(const void* library) {
+    for (unsigned i = 0; i < askers; ++i)
+        if (libraries_that_asked[i] == library) return true;
+    return false;
+}
+
+void limits::note_question(const void* caller) {
+    Dl_info info = {};
+    if (askers < 256 && dladdr(caller, &info) && !has_asked(info.dli_fbase))
+        libraries_that_asked[askers++] = info.dli_fbase;
+}
+
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -108,6 +126,7 @@ cudaError_t cudaSetDevice(int device) {
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+    limits::note_question(__builtin_return_address(0));
     if (device != 0) {
         return refuse("cudaGetDeviceProperties", cudaErrorInvalidDevice, "the simulator has one device, number 0");
     }
@@ -153,6 +172,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+    if (attribute == cudaDevAttrMultiProcessorCount) limits::note_question(__builtin_return_address(0));
     bool known;
     *value = attribute_value(attribute, &known);
     if (device != 0) return refuse("cudaDeviceGetAttribute", cudaErrorInvalidDevice, "the simulator has one device");

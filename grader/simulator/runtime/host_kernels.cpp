@@ -153,6 +153,7 @@ cudaError_t active_clusters(int* clusters, const void* kernel, const cudaLaunchC
     LaunchConfig config = config_of(kernel, *wanted);
     const char* why = nullptr;
     *clusters = 0;
+    limits::note_question(__builtin_return_address(0));
     if (int error = validate(config, &why)) return refuse("cudaOccupancyMaxActiveClusters", cudaError_t(error), why);
     auto blocks = static_cast<unsigned>(resident_blocks(config));
     unsigned size = config.cluster.x * config.cluster.y * config.cluster.z;

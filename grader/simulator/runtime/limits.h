@@ -30,4 +30,9 @@ constexpr size_t printf_buffer = 1 << 20;
 // Blocks of this shape that one SM holds at once. Registers are not known here and do not count.
 unsigned blocks_per_sm(unsigned threads, size_t shared_bytes);
 
+// Whether a library, by its base address, has ever asked how many SMs there are: its grids may be others on a GPU. `caller` is
+// an address in it.
+void note_question(const void* caller);
+bool has_asked(const void* library);
+
 }  // namespace sim::limits
