@@ -14,6 +14,7 @@ from typing import Any
 
 _HOMES = {
     "accesses": ["Request", "compare", "draw_banks", "draw_sectors", "pattern", "requests"],
+    "bounds": ["bounds_plot", "recorded_bounds"],
     "gpus": ["GPUS", "PeakRates"],
     "places": ["lesson"],
     "recorded": ["h200_goals", "h200_table", "measure_here"],

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.course import Course, course_root
-from grader.course.task import torch_dtype
+from grader.course import Course, Entry, course_root
+from grader.course.task import Case, Exercise, torch_dtype
 from tests.gpu.launch_solutions import on_gpu
 
 SEED = 1
@@ -50,8 +50,6 @@ def counted(names: list[str]) -> Iterator[Counted]:
 
 
 def _exercises() -> Iterator[Counted]:
-    import torch
-
     for entry in Course().exercises:
         exercise = entry.load()
         case = exercise.efficient
@@ -61,20 +59,27 @@ def _exercises() -> Iterator[Counted]:
             {"": entry.solution, " (as given)": entry.skeleton} if entry.kind == "optimise" else {"": entry.solution}
         )
         for dtype in case.dtypes or exercise.dtypes:
-            call = exercise.call(case, dtype, exercise.case_seed(SEED, case, dtype))
-            tensors = dict(call.tensors)
-            for name, shape in call.output_shapes.items():
-                if name not in tensors:
-                    tensors[name] = torch.zeros(shape, dtype=torch_dtype(call.output_dtypes[name]))
-            parameters = [p for p in exercise.parameters(dtype) if not p.is_stream]
             for what, file in files.items():
-                yield Counted(
-                    f"{entry.name} {dtype}{what}",
-                    file,
-                    exercise.launcher(dtype),
-                    [tensors[p.name] if p.is_pointer else call.scalars[p.name] for p in parameters],
-                    [case.offsets.get(p.name, 0) for p in parameters],
-                )
+                yield of_case(entry, exercise, case, dtype, file, f"{entry.name} {dtype}{what}")
+
+
+def of_case(entry: Entry, exercise: Exercise, case: Case, dtype: str, file: Path, name: str) -> Counted:
+    """One case of an exercise, always with the same input."""
+    import torch
+
+    call = exercise.call(case, dtype, exercise.case_seed(SEED, case, dtype))
+    tensors = dict(call.tensors)
+    for output, shape in call.output_shapes.items():
+        if output not in tensors:
+            tensors[output] = torch.zeros(shape, dtype=torch_dtype(call.output_dtypes[output]))
+    parameters = [p for p in exercise.parameters(dtype) if not p.is_stream]
+    return Counted(
+        name,
+        file,
+        exercise.launcher(dtype),
+        [tensors[p.name] if p.is_pointer else call.scalars[p.name] for p in parameters],
+        [case.offsets.get(p.name, 0) for p in parameters],
+    )
 
 
 def _lesson() -> Iterator[Counted]:

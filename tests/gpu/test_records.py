@@ -11,7 +11,8 @@ import pytest
 
 from grader.course import Course, course_root
 from grader.course.tolerance import DEFAULT
-from tests.gpu import sanitize, timing_attacks, verify
+from grader.notebook.bounds import recorded_bounds
+from tests.gpu import bounds, sanitize, timing_attacks, verify
 from tests.gpu.launch_solutions import chosen
 
 CLEAN = """========= COMPUTE-SANITIZER
@@ -40,6 +41,29 @@ def test_the_record_of_errors_covers_every_solution_dtype_and_case() -> None:
     assert set(rows) == expected, again
     fused = [row for (name, dtype), row in rows.items() if name.startswith("day05") and dtype == "f16"]
     assert len(fused) == 3 and all(0 < row["norm_error"] < 1e-2 for row in fused)
+
+
+def test_every_bound_lies_below_every_time_that_is_recorded() -> None:
+    rows = recorded_bounds()
+    again = "run `python -m tests.gpu.bounds --record`"
+    counted = {row.name.split()[0] for row in rows}
+    assert {entry.name for entry in Course().exercises if entry.load().efficient is not None} <= counted, again
+    assert {row.name for row in rows if row.size == "middle"} and all(row.bound_us > 0 for row in rows)
+    timed = [row for row in rows if row.time_us]
+    assert len(timed) >= 30  # `grader bench` has small sizes, too
+    assert [row for row in timed if row.share >= 1] == []
+
+
+def test_times_below_their_bounds_are_told() -> None:
+    bounds_of = [
+        {"name": "a f32", "size": "middle", "bound_us": 3.0},
+        {"name": "b f32", "size": "middle", "bound_us": 3.0},
+    ]
+    times = [
+        {"name": "a f32", "size": "middle", "minimum_us": 2.5},
+        {"name": "b f32", "size": "small", "minimum_us": 2.5},
+    ]
+    assert bounds.violations(bounds_of, times) == ["a f32, middle: 2.5 us, less than the bound of 3 us"]
 
 
 @pytest.mark.parametrize(
