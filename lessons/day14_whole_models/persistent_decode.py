@@ -22,11 +22,10 @@ KERNEL = Path(__file__).with_name("persistent_decode.cu")
 EMBED, LINEAR, ATTENTION, ADVANCE = range(4)
 RMS_NORM_OF_X, LAYER_NORM_OF_X, ATTENDED, HIDDEN = range(4)
 QUERY_KEY_VALUE, ADD_TO_X, GELU, GATE_UP, LOGITS = range(5)
-FIELDS = 16
-"""Numbers of a phase, as struct Phase has them."""
-WORKERS = 8
-LANE_COLUMNS = 32 * 8 * 10
-"""Columns of one row that a warp can hold the input of."""
+WORKERS, THREADS = 16, 512
+STATIC_BYTES = 3 * 1024
+WARP_COLUMNS, MOST_WIDTH = 6 * 32 * 8, 2 * 4 * THREADS
+"""Columns of a row that a warp can hold the input of, and numbers that the workers can normalise."""
 
 
 @dataclass
@@ -44,13 +43,14 @@ class Phase:
     norm_bias: int = -1
     bias: int = -1
     layer: int = 0
-    meet: bool = True
     warps: int = 1
     shift: int = 0
+    source: int = 0
+    publishes: bool = True
+    reserved: int = 0
 
     def numbers(self) -> list[int]:
-        mine = [int(value) for value in vars(self).values()]
-        return mine + [0] * (FIELDS - len(mine))
+        return [int(value) for value in vars(self).values()]
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,8 @@ class Packing:
         self.vectors: list[Tensor] = []
         self.used = self.used_parameters = 0
         self.phases: list[Phase] = []
+        self.x = self.hidden = self.attended = 0
+        """The phases that published them last."""
 
     def matrix(self, values: Tensor) -> int:
         """Adds a matrix; returns where it begins."""
@@ -99,15 +101,37 @@ class Packing:
     def linear(self, weights: Tensor, input: int, output: int, **others: Any) -> None:
         """A phase that multiplies by ``weights`` [rows, columns]."""
         rows, columns = weights.shape
-        if columns > LANE_COLUMNS * WORKERS:
-            raise ValueError(f"a matrix has {columns} columns: the kernel takes {LANE_COLUMNS * WORKERS} at most")
-        warps = next((n for n in (1, 2, 4) if columns <= n * LANE_COLUMNS // 2), WORKERS)
-        shift = len(self.phases) * 17
-        self.phases.append(
-            Phase(LINEAR, self.matrix(weights), rows, columns, input=input, output=output, warps=warps, shift=shift)
-        )
+        warps = next((n for n in (1, 2, 4, 8, 16) if columns <= n * WARP_COLUMNS), 0)
+        if not warps:
+            raise ValueError(f"a matrix has {columns} columns: the kernel takes {WARP_COLUMNS * WORKERS} at most")
+        together = {GATE_UP: 4, LOGITS: 1}.get(output, 2)
+        if rows % together:
+            raise ValueError(f"a matrix has {rows} rows: a multiple of {together} is needed there")
+        shift = 0 if output == ADD_TO_X else len(self.phases) * 17
+        wanted = {RMS_NORM_OF_X: self.x, LAYER_NORM_OF_X: self.x, ATTENDED: self.attended, HIDDEN: self.hidden}
+        phase = Phase(LINEAR, self.matrix(weights), rows, columns, together, input, output, warps=warps, shift=shift)
+        phase.source = wanted[input]
+        self.phases.append(phase)
         for name, value in others.items():
-            setattr(self.phases[-1], name, value)
+            setattr(phase, name, value)
+        here = len(self.phases) - 1
+        if output == ADD_TO_X and phase.publishes:
+            self.x = here
+        elif output in (GELU, GATE_UP):
+            self.hidden = here
+
+    def embed(self, table: Tensor) -> None:
+        """The first phase: x is a row of the table [vocabulary, width]."""
+        width = self.sizes.width
+        if width > MOST_WIDTH:
+            raise ValueError(f"the model is {width} wide: the kernel takes {MOST_WIDTH} at most")
+        self.phases.append(Phase(EMBED, self.matrix(table), rows=width, together=2))
+
+    def attention(self, layer: int) -> None:
+        """Follows the phase that gives queries, keys and values, perhaps with others in between."""
+        source = max(i for i, phase in enumerate(self.phases) if phase.kind == LINEAR and phase.output == QUERY_KEY_VALUE)
+        self.phases.append(Phase(ATTENTION, layer=layer, source=source))
+        self.attended = len(self.phases) - 1
 
     def pairs(self, rows: Tensor) -> Tensor:
         """Rows of heads [heads * head_dim, ...]: column p of a head and p + rotary / 2 become neighbours."""
@@ -134,7 +158,7 @@ def qwen2(config: Any, state: Mapping[str, Tensor], dtype: torch.dtype, device: 
         theta=rope.get("rope_theta") or getattr(config, "rope_theta", 10000.0),
     )
     pack = Packing(sizes, dtype, device)
-    pack.phases.append(Phase(EMBED, pack.matrix(state["model.embed_tokens.weight"])))
+    pack.embed(state["model.embed_tokens.weight"])
     for layer in range(sizes.layers):
         one = f"model.layers.{layer}."
         names = [f"{one}self_attn.{name}_proj" for name in "qkv"]
@@ -142,24 +166,22 @@ def qwen2(config: Any, state: Mapping[str, Tensor], dtype: torch.dtype, device: 
             pack.pairs(torch.cat([state[f"{name}.weight"] for name in names])),
             RMS_NORM_OF_X,
             QUERY_KEY_VALUE,
-            together=2,
             layer=layer,
             norm=pack.vector(state[f"{one}input_layernorm.weight"]),
             bias=pack.vector(pack.pairs(torch.cat([state[f"{name}.bias"] for name in names]))),
         )
-        pack.phases.append(Phase(ATTENTION, layer=layer))
+        pack.attention(layer)
         pack.linear(state[f"{one}self_attn.o_proj.weight"], ATTENDED, ADD_TO_X)
         gate, up = state[f"{one}mlp.gate_proj.weight"], state[f"{one}mlp.up_proj.weight"]
         pack.linear(
             torch.stack([gate, up], dim=1).reshape(-1, sizes.width),
             RMS_NORM_OF_X,
             GATE_UP,
-            together=2,
             norm=pack.vector(state[f"{one}post_attention_layernorm.weight"]),
         )
         pack.linear(state[f"{one}mlp.down_proj.weight"], HIDDEN, ADD_TO_X)
     head = state.get("lm_head.weight", state["model.embed_tokens.weight"])
-    pack.linear(head, RMS_NORM_OF_X, LOGITS, norm=pack.vector(state["model.norm.weight"]), meet=False)
+    pack.linear(head, RMS_NORM_OF_X, LOGITS, norm=pack.vector(state["model.norm.weight"]))
     if getattr(config, "tie_word_embeddings", False):
         pack.used -= pack.matrices.pop().numel()
         pack.phases[-1].weights = pack.phases[0].weights
@@ -190,7 +212,7 @@ def gpt_neox(config: Any, state: Mapping[str, Tensor], dtype: torch.dtype, devic
         """From [heads, (q, k, v), head_dim] to all queries, all keys, all values."""
         return rows.reshape(heads, 3, dim, *rows.shape[1:]).transpose(0, 1).reshape(rows.shape)
 
-    pack.phases.append(Phase(EMBED, pack.matrix(state["gpt_neox.embed_in.weight"])))
+    pack.embed(state["gpt_neox.embed_in.weight"])
     parallel = config.use_parallel_residual
     for layer in range(sizes.layers):
         one = f"gpt_neox.layers.{layer}."
@@ -206,10 +228,8 @@ def gpt_neox(config: Any, state: Mapping[str, Tensor], dtype: torch.dtype, devic
                 pack.pairs(heads_in_order(state[f"{one}attention.query_key_value.weight"])),
                 LAYER_NORM_OF_X,
                 QUERY_KEY_VALUE,
-                together=2,
-                layer=layer,
+                    layer=layer,
                 bias=pack.vector(pack.pairs(heads_in_order(state[f"{one}attention.query_key_value.bias"]))),
-                meet=not parallel,
                 **norm("input_layernorm"),
             )
 
@@ -220,19 +240,17 @@ def gpt_neox(config: Any, state: Mapping[str, Tensor], dtype: torch.dtype, devic
         attention()
         if parallel:  # both halves read the same x: their phases stand side by side
             product("mlp.dense_h_to_4h", LAYER_NORM_OF_X, GELU, **norm("post_attention_layernorm"))
-        pack.phases.append(Phase(ATTENTION, layer=layer))
-        product("attention.dense", ATTENDED, ADD_TO_X, meet=not parallel)
-        shift = pack.phases[-1].shift
+        pack.attention(layer)
+        product("attention.dense", ATTENDED, ADD_TO_X, publishes=not parallel)
         if not parallel:
             product("mlp.dense_h_to_4h", LAYER_NORM_OF_X, GELU, **norm("post_attention_layernorm"))
-        product("mlp.dense_4h_to_h", HIDDEN, ADD_TO_X, shift=shift)
+        product("mlp.dense_4h_to_h", HIDDEN, ADD_TO_X)
     pack.linear(
         state["embed_out.weight"],
         LAYER_NORM_OF_X,
         LOGITS,
         norm=pack.vector(state["gpt_neox.final_layer_norm.weight"]),
         norm_bias=pack.vector(state["gpt_neox.final_layer_norm.bias"]),
-        meet=False,
     )
     pack.phases.append(Phase(ADVANCE))
     return pack
@@ -273,14 +291,15 @@ class PersistentDecoder:
         rope = torch.stack([angles.cos(), angles.sin()], dim=-1).float().to(device)
         self.weights = torch.cat(pack.matrices)
         self.tokens = of(most_tokens + 1, dtype=torch.int32)
-        self.position = of(1, dtype=torch.int32)
+        self.state = of(2, dtype=torch.int32)
         self.logits = of(sizes.vocabulary)
         linear = [phase for phase in pack.phases if phase.kind == LINEAR]
         stage_bytes = math.ceil(max(phase.columns * 2 for phase in linear) / 128) * 128
-        self.input_floats = max(max(phase.columns for phase in linear), WORKERS * 4 * 68)
+        columns = max(phase.columns for phase in linear)
+        self.input_bytes = max(math.ceil(columns / 8) * 16, WORKERS * sizes.head_dim * 4)
         shares = (math.ceil(phase.rows / phase.together / processors) * phase.together * phase.warps for phase in linear)
-        self.sums_floats = math.ceil(max(shares) / 4) * 4
-        room = (shared_bytes or most_shared) - 4 * (self.input_floats + self.sums_floats)
+        self.sums_bytes = 4 * max(shares)
+        room = (shared_bytes or most_shared) - self.input_bytes - self.sums_bytes
         self.stage_bytes, self.stages = stage_bytes, min(32, room // stage_bytes)
         if self.stages < 2:
             raise ValueError(f"rows of {stage_bytes} bytes: fewer than two fit in shared memory beside the rest")
@@ -293,15 +312,16 @@ class PersistentDecoder:
             of(*cache, dtype=pack.dtype),
             torch.arange(pages, dtype=torch.int32, device=device),
             self.tokens,
-            self.position,
+            self.state,
             of(sizes.width),
-            of(sizes.heads, sizes.head_dim),
-            of(sizes.intermediate),
-            of(sizes.heads, splits, sizes.head_dim),
-            of(sizes.heads, splits, 2),
+            of(sizes.width // 2, dtype=torch.int64),
+            of(sizes.heads + 2 * sizes.kv_heads, sizes.head_dim, dtype=torch.int64),
+            of(sizes.heads, splits, sizes.head_dim + 1, dtype=torch.int64),
+            of(sizes.intermediate // 2, dtype=torch.int64),
             self.logits,
             of(1, dtype=torch.int32),
             of(1, dtype=torch.int64),
+            len(pack.phases),
             sizes.width,
             sizes.heads,
             sizes.kv_heads,
@@ -321,8 +341,9 @@ class PersistentDecoder:
         """The first phase of each launch of a token, and the one behind its last."""
         if self.persistent:
             return [(0, len(self.phases))]
-        ends = [i + 1 for i, phase in enumerate(self.phases[:-1]) if phase.meet] + [len(self.phases)]
-        return list(zip([0, *ends[:-1]], ends, strict=True))
+        # A phase that reads what the one before it publishes must be in a launch of its own.
+        starts = [0] + [i for i, phase in enumerate(self.phases) if i and (phase.source == i - 1 or phase.kind == ATTENTION)]
+        return list(zip(starts, [*starts[1:], len(self.phases)], strict=True))
 
     def step(self, logits: bool = True) -> None:
         """Reads the token at the current position; writes the next one, the first with the largest logit, behind it.
@@ -337,10 +358,9 @@ class PersistentDecoder:
                 logits,
                 self.stages,
                 self.stage_bytes,
-                self.input_floats,
-                self.sums_floats,
+                self.input_bytes,
+                self.sums_bytes,
                 self.persistent,
-                not self.persistent,
             )
 
     def capture(self, logits: bool = True) -> Callable[[], None]:
@@ -355,7 +375,7 @@ class PersistentDecoder:
     def begin(self, prompt: list[int]) -> None:
         """Forgets everything, and takes a prompt, whose last token is not yet read."""
         self.tokens[: len(prompt)] = torch.tensor(prompt, dtype=torch.int32)
-        self.position.zero_()
+        self.state[0] = 0
 
     def generate(self, prompt: list[int], count: int) -> list[int]:
         """The ``count`` likeliest tokens after the prompt, each after those before it."""
@@ -371,5 +391,5 @@ def _device_limits(device: str) -> tuple[int, int]:
     """SMs, and bytes of shared memory that a block can have."""
     if device == "cuda":
         properties = torch.cuda.get_device_properties(0)
-        return properties.multi_processor_count, properties.shared_memory_per_block_optin - 1024
-    return 8, 227 * 1024 - 1024
+        return properties.multi_processor_count, properties.shared_memory_per_block_optin - STATIC_BYTES
+    return 8, 227 * 1024 - STATIC_BYTES
