@@ -2,8 +2,9 @@
 //
 // When one sequence decodes, a token costs the time in which the weights come from memory, if nothing else takes time. A
 // kernel for each operator spends more on starting, filling and draining than on its weights. Here one block stays on
-// each SM, and all walk through a list of phases. Weights depend on nothing, so one warp of each block, the *producer*,
-// fetches the block's rows of all phases in order to a ring in shared memory, as far ahead as the ring allows.
+// each SM, and all walk through a list of phases. Weights depend on nothing, so each warp has its rows of all phases copied,
+// in order, to a ring of its own in shared memory, as far ahead as the ring allows: also while it waits for others.
+
 //
 // The blocks never meet at a barrier. What one computes and others need travels in words of 64 bits: 32 bits of data and
 // the number of the phase that wrote them (its *epoch*). A word is written and read as a whole, so who finds the epoch
@@ -25,14 +26,12 @@
 
 namespace {
 
-constexpr int kWorkers = 16;  // warps that compute
-constexpr int kWorkerThreads = 32 * kWorkers;
-constexpr int kThreads = kWorkerThreads + 32;  // and the producer's warp
-constexpr int kMostStages = 32;                // of the ring
-constexpr int kMostVectors = 6;                // pieces of 8 columns that a lane holds of a product's input
-constexpr int kMostWords = 4;                  // words that a thread holds of what is normalised
+constexpr int kWarps = 16;
+constexpr int kThreads = 32 * kWarps;
+constexpr int kMostSlots = 8;    // of a warp's ring
+constexpr int kMostVectors = 6;  // pieces of 8 columns that a lane holds of a product's input
+constexpr int kMostWords = 4;    // words that a thread holds of what is normalised
 constexpr int kMostHead = 256;
-constexpr int kWorkersMeet = 1;  // number of the workers' barrier
 constexpr float kLog2OfE = 1.44269504f;
 
 enum Kind { kEmbed, kLinear, kAttention, kAdvance };
@@ -51,10 +50,11 @@ struct Phase {
     long long norm, norm_bias;  // where they begin in parameters, or -1
     long long bias;             // the same
     long long layer;            // whose keys and values
-    long long warps;            // that share a row: 1, 2, 4, 8 or 16
-    long long shift;            // which blocks get one row more than others; the same for all phases that add to x
-    long long source;           // the phase that publishes what this one reads
-    long long publishes;        // add to x: whether x is complete after this phase
+    long long splits;           // parts of a row, each of which is a warp's: 1, 2, 4, 8 or 16
+
+    long long shift;      // which blocks get one row more than others; the same for all phases that add to x
+    long long source;     // the phase that publishes what this one reads
+    long long publishes;  // add to x: whether x is complete after this phase
     long long reserved;
 };
 
@@ -84,34 +84,70 @@ struct Model {
     float epsilon, scale;
 };
 
+// What one block has to do in a phase. A *tile* is one part of one row; tile i is that of row i / splits, part i % splits. Tiles
+// go to the warps in turns that go on from phase to phase: so all get the same share of the memory's bandwidth.
+struct Work {
+    long long weights;  // of its first row: offset in all
+    int first, rows;    // linear, embed: of the matrix
+    int vectors;        // of a row: 8 columns, 16 bytes each
+    int splits, tiles;
+    int begin;                // the warp that has tile 0
+    int kind, input, output;  // and more of the phase:
+    int together, norm, norm_bias, bias, source, layer, publishes;
+};
+
 // What a block keeps in shared memory.
 struct Shared {
-    unsigned char* ring;  // [stages, stage_bytes]
-    uint64_t *full, *empty;
-    void* input;          // [most columns] of T; or [kWorkers, head_dim] floats
-    float* sums;          // [most rows of a block, warps that share a row]
+    unsigned char* ring;  // [kWarps, slots, slot_bytes]
+    uint64_t* full;       // [kWarps, kMostSlots]
+    void* input;          // [most columns] of T; or [kWarps, head_dim] floats
+    float* sums;          // [most tiles of a block]
+    const Work* works;    // [last - first]
     const float2* angle;  // [rotary / 2]: cosine and sine of this position
-    int stages, stage_bytes;
+    int slots, slot_bytes;
+};
 
-    __device__ int rows_in_stage(const Phase& phase) const {
-        return max(1, stage_bytes / static_cast<int>(phase.columns * 2));
+// Writes down what this block has to do in each phase: a thread a phase, then the turns of the warps.
+__device__ void plan(const Phase* phases, int first, int last, bool logits, Work* works) {
+    for (int i = threadIdx.x; i < last - first; i += kThreads) {
+        const Phase phase = phases[first + i];
+        Work work;
+        const unsigned block = (blockIdx.x + static_cast<unsigned>(phase.shift)) % gridDim.x;
+        const unsigned together = static_cast<unsigned>(phase.together);
+        const unsigned units = static_cast<unsigned>(phase.rows) / together;
+        // As even as can be without a product that overflows: the first units % gridDim.x blocks have one unit more.
+        const unsigned each = units / gridDim.x, more = units % gridDim.x;
+        work.first = static_cast<int>((each * block + min(block, more)) * together);
+        work.rows = static_cast<int>((each + (block < more)) * together);
+        work.weights = phase.weights + work.first * phase.columns;
+        work.vectors = static_cast<int>(phase.columns / 8);
+        work.splits = static_cast<int>(phase.splits);
+        work.kind = static_cast<int>(phase.kind);
+        work.input = static_cast<int>(phase.input);
+        work.output = static_cast<int>(phase.output);
+        work.together = static_cast<int>(together);
+        work.norm = static_cast<int>(phase.norm);
+        work.norm_bias = static_cast<int>(phase.norm_bias);
+        work.bias = static_cast<int>(phase.bias);
+        work.source = static_cast<int>(phase.source);
+        work.layer = static_cast<int>(phase.layer);
+        work.publishes = static_cast<int>(phase.publishes);
+        if (work.kind == kLinear && work.output == kLogits && !logits) work.rows = 0;
+        work.tiles = work.kind == kLinear ? work.rows * work.splits : 0;
+        works[i] = work;
     }
-    __device__ unsigned char* stage(int number) const { return ring + static_cast<long long>(number) * stage_bytes; }
-};
-
-struct Share {
-    int first, end;  // rows
-};
-
-// This block's rows of a phase.
-__device__ __forceinline__ Share share_of(const Phase& phase) {
-    const int block = static_cast<int>((blockIdx.x + phase.shift) % gridDim.x);
-    const long long units = phase.rows / phase.together;
-    return {static_cast<int>(units * block / gridDim.x * phase.together),
-            static_cast<int>(units * (block + 1) / gridDim.x * phase.together)};
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        int begin = 0;
+        for (int i = 0; i < last - first; ++i) {
+            begin = (begin + works[i].splits - 1) & -works[i].splits &
+                    (kWarps - 1);  // so part p is that of warps p + n * splits
+            works[i].begin = begin;
+            begin = (begin + works[i].tiles) & (kWarps - 1);
+        }
+    }
+    __syncthreads();
 }
-
-__device__ __forceinline__ void workers_meet() { llmk::meet(kWorkersMeet, kWorkerThreads); }
 
 // ---- words ----
 
@@ -171,7 +207,7 @@ __device__ __forceinline__ float2 unpack_two(unsigned bits) {
     return make_float2(static_cast<float>(two.values[0]), static_cast<float>(two.values[1]));
 }
 
-// ---- the producer ----
+// ---- weights on their way ----
 
 __device__ __forceinline__ void copy_bulk(void* to, const void* from, unsigned bytes, uint64_t* barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -180,72 +216,91 @@ __device__ __forceinline__ void copy_bulk(void* to, const void* from, unsigned b
                  : "memory");
 }
 
-struct Slot {
-    int stage = 0;
+// The tiles of one warp, through all phases, in the order in which it will need them.
+template <typename T>
+struct Tiles {
+    const Shared& shared;
+    const T* weights;
+    const int warp = threadIdx.x / 32, works;
+    int work = 0, tile;  // the next to ask for; of lane 0 alone
+    int slot = 0;        // that the next tile will be in
     unsigned parity = 0;
 
-    __device__ __forceinline__ void next(int stages) {
-        if (++stage == stages) {
-            stage = 0;
+    __device__ Tiles(const Shared& shared, const T* weights, int works)
+        : shared(shared), weights(weights), works(works) {
+        tile = first_of(shared.works[0]);
+        if (threadIdx.x % 32 == 0) {
+            for (int i = 0; i < shared.slots; ++i) ask(i);
+        }
+        __syncwarp();
+    }
+    __device__ int first_of(const Work& of) const { return (warp - of.begin) & (kWarps - 1); }
+    __device__ uint64_t* full(int at) const { return shared.full + warp * kMostSlots + at; }
+    __device__ unsigned char* place(int at) const {
+        return shared.ring + (warp * shared.slots + at) * static_cast<long long>(shared.slot_bytes);
+    }
+
+    // Has the next tile copied to a slot that is free.
+    __device__ void ask(int at) {
+        while (work < works && tile >= shared.works[work].tiles) {
+            if (++work < works) tile = first_of(shared.works[work]);
+        }
+        if (work >= works) return;
+        const Work& of = shared.works[work];
+        const int part = tile & (of.splits - 1), row = tile / of.splits;
+        const int begin = of.vectors * part / of.splits, end = of.vectors * (part + 1) / of.splits;
+        const unsigned bytes = (end - begin) * 16;
+        llmk::arrive_and_expect(full(at), bytes);
+        copy_bulk(place(at), weights + of.weights + (static_cast<long long>(row) * of.vectors + begin) * 8, bytes,
+                  full(at));
+        tile += kWarps;
+    }
+    __device__ const uint4* await() {
+        llmk::wait(full(slot), parity);
+        return reinterpret_cast<const uint4*>(place(slot));
+    }
+    // The warp has read the tile that it awaited.
+    __device__ void release() {
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) ask(slot);
+        if (++slot == shared.slots) {
+            slot = 0;
             parity ^= 1;
         }
     }
 };
 
-__device__ __forceinline__ bool is_skipped(const Phase& phase, bool logits) {
-    return phase.kind == kLinear && phase.output == kLogits && !logits;
-}
+// ---- from what others published to the input of a product ----
 
-template <typename T>
-__device__ void produce(const Model<T>& model, const Shared& shared, int first, int last, bool logits) {
-    Slot slot;
-    for (int number = first; number < last; ++number) {
-        const Phase& phase = model.phases[number];
-        if (phase.kind != kLinear || is_skipped(phase, logits)) continue;
-        const Share rows = share_of(phase);
-        const int step = shared.rows_in_stage(phase);
-        for (int row = rows.first; row < rows.end; row += step) {
-            const unsigned bytes = static_cast<unsigned>(min(step, rows.end - row) * phase.columns * sizeof(T));
-            llmk::wait(&shared.empty[slot.stage], slot.parity ^ 1);
-            llmk::arrive_and_expect(&shared.full[slot.stage], bytes);
-            copy_bulk(shared.stage(slot.stage), model.weights + phase.weights + row * phase.columns, bytes,
-                      &shared.full[slot.stage]);
-            slot.next(shared.stages);
-        }
-    }
-}
-
-// ---- the workers: from what others published to the input of a product ----
-
-// The sum over all workers; calls take turns with two places, so that no second barrier is needed.
-__device__ __forceinline__ float sum_of_workers(float mine, int place) {
-    __shared__ float partial[2][kWorkers];
+// The sum over all threads; calls take turns with two places, so that no second barrier is needed.
+__device__ __forceinline__ float sum_of_block(float mine, int place) {
+    __shared__ float partial[2][kWarps];
     mine = llmk::warp_sum(mine);
     if (threadIdx.x % 32 == 0) partial[place][threadIdx.x / 32] = mine;
-    workers_meet();
+    __syncthreads();
     float sum = 0;
 #pragma unroll
-    for (int warp = 0; warp < kWorkers; ++warp) sum += partial[place][warp];
+    for (int warp = 0; warp < kWarps; ++warp) sum += partial[place][warp];
     return sum;
 }
 
 template <typename T>
-__device__ void normalise(const Model<T>& model, const Phase& phase, unsigned epoch, unsigned* input) {
+__device__ void normalise(const Model<T>& model, const Work& work, unsigned epoch, unsigned* input) {
     const int words = model.width / 2, thread = threadIdx.x;
-    const int count = thread < words ? (words - thread + kWorkerThreads - 1) / kWorkerThreads : 0;  // of this thread
+    const int count = thread < words ? (words - thread + kThreads - 1) / kThreads : 0;  // of this thread
     float2 weight[kMostWords], bias[kMostWords], x[kMostWords];
 #pragma unroll
     for (int i = 0; i < kMostWords; ++i) {  // asked for before x is there
-        const int column = (thread + i * kWorkerThreads) * 2;
+        const int column = (thread + i * kThreads) * 2;
         weight[i] = bias[i] = x[i] = make_float2(0, 0);
         if (i >= count) continue;
-        weight[i] = *reinterpret_cast<const float2*>(model.parameters + phase.norm + column);
-        if (phase.norm_bias >= 0) {
-            bias[i] = *reinterpret_cast<const float2*>(model.parameters + phase.norm_bias + column);
+        weight[i] = *reinterpret_cast<const float2*>(model.parameters + work.norm + column);
+        if (work.norm_bias >= 0) {
+            bias[i] = *reinterpret_cast<const float2*>(model.parameters + work.norm_bias + column);
         }
     }
     unsigned bits[kMostWords];
-    await_words(bits, model.x_words + thread, kWorkerThreads, count, epoch);
+    await_words(bits, model.x_words + thread, kThreads, count, epoch);
     float sum = 0, squares = 0, mean = 0;
 #pragma unroll
     for (int i = 0; i < kMostWords; ++i) {
@@ -253,20 +308,20 @@ __device__ void normalise(const Model<T>& model, const Phase& phase, unsigned ep
         sum += x[i].x + x[i].y;
         squares += x[i].x * x[i].x + x[i].y * x[i].y;
     }
-    if (phase.input == kLayerNormOfX) {
-        mean = sum_of_workers(sum, 0) / model.width;
+    if (work.input == kLayerNormOfX) {
+        mean = sum_of_block(sum, 0) / model.width;
         squares = 0;
 #pragma unroll
         for (int i = 0; i < kMostWords; ++i) {
             if (i < count) squares += (x[i].x - mean) * (x[i].x - mean) + (x[i].y - mean) * (x[i].y - mean);
         }
     }
-    const float scale = rsqrtf(sum_of_workers(squares, 1) / model.width + model.epsilon);
+    const float scale = rsqrtf(sum_of_block(squares, 1) / model.width + model.epsilon);
 #pragma unroll
     for (int i = 0; i < kMostWords; ++i) {
         if (i < count) {
-            input[thread + i * kWorkerThreads] = pack<T>((x[i].x - mean) * scale * weight[i].x + bias[i].x,
-                                                         (x[i].y - mean) * scale * weight[i].y + bias[i].y);
+            input[thread + i * kThreads] = pack<T>((x[i].x - mean) * scale * weight[i].x + bias[i].x,
+                                                   (x[i].y - mean) * scale * weight[i].y + bias[i].y);
         }
     }
 }
@@ -281,7 +336,7 @@ __device__ __forceinline__ int parts_of(int keys, int splits) {
 template <typename T>
 __device__ void combine_parts(const Model<T>& model, int columns, int keys, unsigned epoch, T* input) {
     const int parts = parts_of(keys, model.splits), stride = model.head_dim + 1;
-    for (int i = threadIdx.x; i < columns; i += kWorkerThreads) {
+    for (int i = threadIdx.x; i < columns; i += kThreads) {
         const int head = i / model.head_dim, d = i % model.head_dim;
         const Word* of_head = model.part_words + static_cast<long long>(head) * model.splits * stride;
         float largest = -INFINITY, sum = 0, weighted = 0;
@@ -299,80 +354,81 @@ __device__ void combine_parts(const Model<T>& model, int columns, int keys, unsi
 }
 
 template <typename T>
-__device__ void take_input(const Model<T>& model, const Phase& phase, int keys, unsigned epoch, void* input) {
-    const int columns = static_cast<int>(phase.columns);
-    if (phase.input == kAttended) {
+__device__ void take_input(const Model<T>& model, const Work& work, int keys, unsigned epoch, void* input) {
+    const int columns = work.vectors * 8;
+    if (work.input == kAttended) {
         combine_parts(model, columns, keys, epoch, static_cast<T*>(input));
-    } else if (phase.input == kHidden) {
-        for (int word = threadIdx.x; word < columns / 2; word += kWorkerThreads * kMostWords) {
-            const int count = min(kMostWords, (columns / 2 - word + kWorkerThreads - 1) / kWorkerThreads);
+    } else if (work.input == kHidden) {
+        for (int word = threadIdx.x; word < columns / 2; word += kThreads * kMostWords) {
+            const int count = min(kMostWords, (columns / 2 - word + kThreads - 1) / kThreads);
             unsigned bits[kMostWords];
-            await_words(bits, model.hidden_words + word, kWorkerThreads, count, epoch);
+            await_words(bits, model.hidden_words + word, kThreads, count, epoch);
 #pragma unroll
             for (int i = 0; i < kMostWords; ++i) {
-                if (i < count) static_cast<unsigned*>(input)[word + i * kWorkerThreads] = bits[i];
+                if (i < count) static_cast<unsigned*>(input)[word + i * kThreads] = bits[i];
             }
         }
     } else {
-        normalise(model, phase, epoch, static_cast<unsigned*>(input));
+        normalise(model, work, epoch, static_cast<unsigned*>(input));
     }
-    workers_meet();
+    __syncthreads();
 }
 
-// ---- the workers: products ----
+// ---- products ----
 
-// The block's rows times the input. A row belongs to `warps` neighbouring warps, each of which has a part of its columns:
-// the lanes keep what they need of the input in registers, and go through the rows as they arrive.
-template <typename T>
-__device__ void multiply(const Phase& phase, const Share& rows, const Shared& shared, Slot& slot) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int warps = static_cast<int>(phase.warps), teams = kWorkers / warps;
-    const int team = warp / warps, part = warp % warps;
-    const int vectors = static_cast<int>(phase.columns / 8);  // of 8 columns, 16 bytes
-    const int begin = vectors * part / warps, end = vectors * (part + 1) / warps;
-
-    float input[kMostVectors][8];
+// The tiles of this warp times its part of the input, of which each lane keeps VECTORS * 8 columns in registers. Lanes that
+// have nothing to do at the end of a part multiply what another one has by zeros.
+template <typename T, int VECTORS>
+__device__ void multiply(const Work& work, const Shared& shared, Tiles<T>& tiles) {
+    const int lane = threadIdx.x % 32, first = tiles.first_of(work), part = first & (work.splits - 1);
+    const int begin = work.vectors * part / work.splits, count = work.vectors * (part + 1) / work.splits - begin;
+    float input[VECTORS][8];
 #pragma unroll
-    for (int v = 0; v < kMostVectors; ++v) {
-        const int vector = begin + v * 32 + lane;
+    for (int v = 0; v < VECTORS; ++v) {
         uint4 bits = make_uint4(0, 0, 0, 0);
-        if (vector < end) bits = static_cast<const uint4*>(shared.input)[vector];
+        if (v * 32 + lane < count) bits = static_cast<const uint4*>(shared.input)[begin + v * 32 + lane];
         llmk::unpack<T>(bits, input[v]);
     }
-
-    const int step = shared.rows_in_stage(phase);
-    int mine = team;  // the next row of this team, counted from the block's first
-    for (int first = 0; first < rows.end - rows.first; first += step) {
-        const int stop = min(first + step, rows.end - rows.first);
-        llmk::wait(&shared.full[slot.stage], slot.parity);
-        const uint4* stage = reinterpret_cast<const uint4*>(shared.stage(slot.stage));
-        for (; mine < stop; mine += teams) {
-            const uint4* row = stage + (mine - first) * vectors;
-            float even = 0, odd = 0;
+    for (int tile = first; tile < work.tiles; tile += kWarps) {
+        const uint4* weights = tiles.await();
+        uint4 bits[VECTORS];
 #pragma unroll
-            for (int v = 0; v < kMostVectors; ++v) {
-                const int vector = begin + v * 32 + lane;
-                if (vector < end) {
-                    float weight[8];
-                    llmk::unpack<T>(row[vector], weight);
+        for (int v = 0; v < VECTORS; ++v) bits[v] = weights[min(v * 32 + lane, count - 1)];
+        float sums[4] = {};
 #pragma unroll
-                    for (int j = 0; j < 8; j += 2) {
-                        even += weight[j] * input[v][j];
-                        odd += weight[j + 1] * input[v][j + 1];
-                    }
-                }
-            }
-            const float sum = llmk::warp_sum(even + odd);
-            if (lane == 0) shared.sums[mine * warps + part] = sum;
+        for (int v = 0; v < VECTORS; ++v) {
+            float numbers[8];
+            llmk::unpack<T>(bits[v], numbers);
+#pragma unroll
+            for (int j = 0; j < 8; ++j) sums[j % 4] += numbers[j] * input[v][j];
         }
-        __syncwarp();
-        if (lane == 0) llmk::arrive(&shared.empty[slot.stage]);
-        slot.next(shared.stages);
+        tiles.release();
+        const float sum = llmk::warp_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+        if (lane == 0) shared.sums[tile] = sum;
     }
-    workers_meet();
+    __syncthreads();
 }
 
-// ---- the workers: from the sums of a product to what others read ----
+template <typename T>
+__device__ void multiply(const Work& work, const Shared& shared, Tiles<T>& tiles) {
+    const int longest = (work.vectors + work.splits - 1) / work.splits;
+    switch ((longest + 31) / 32) {
+        case 1:
+            return multiply<T, 1>(work, shared, tiles);
+        case 2:
+            return multiply<T, 2>(work, shared, tiles);
+        case 3:
+            return multiply<T, 3>(work, shared, tiles);
+        case 4:
+            return multiply<T, 4>(work, shared, tiles);
+        case 5:
+            return multiply<T, 5>(work, shared, tiles);
+        default:
+            return multiply<T, kMostVectors>(work, shared, tiles);
+    }
+}
+
+// ---- from the sums of a product to what others read ----
 
 // Where the row of a position lies in the cache of keys or values.
 template <typename T>
@@ -395,8 +451,8 @@ __device__ __forceinline__ Word rank_of(float logit, int row) {
 // Two rows of queries, keys or values: rows 2 p and 2 p + 1 of a head are the columns p and p + rotary / 2, which a
 // rotation turns together, or columns behind those that are turned.
 template <typename T>
-__device__ void give_query_key_value(const Model<T>& model, const Phase& phase, const float2* angle, int row,
-                                     float2 two, int position, unsigned epoch) {
+__device__ void give_query_key_value(const Model<T>& model, const Work& work, const float2* angle, int row, float2 two,
+                                     int position, unsigned epoch) {
     const int head = row / model.head_dim, pair = row % model.head_dim / 2, half = model.rotary / 2;
     const bool turned = pair < half;
     const int first = turned ? pair : 2 * pair, second = turned ? pair + half : 2 * pair + 1;
@@ -407,7 +463,7 @@ __device__ void give_query_key_value(const Model<T>& model, const Phase& phase, 
     if (head >= model.heads) {
         const int other = head - model.heads;
         T* to = (other < model.kv_heads ? model.keys : model.values) +
-                cache_row(model, phase.layer, other % model.kv_heads, position);
+                cache_row(model, work.layer, other % model.kv_heads, position);
         to[first] = static_cast<T>(two.x);  // for the tokens to come
         to[second] = static_cast<T>(two.y);
         two = make_float2(static_cast<float>(to[first]), static_cast<float>(to[second]));
@@ -419,20 +475,19 @@ __device__ void give_query_key_value(const Model<T>& model, const Phase& phase, 
 
 // The rows of one thread: `together` neighbours.
 template <typename T>
-__device__ void give_output(const Model<T>& model, const Phase& phase, const Share& rows, const Shared& shared,
-                            float2 known, int position, unsigned epoch) {
-    const int warps = static_cast<int>(phase.warps), together = static_cast<int>(phase.together);
-    auto value = [&](int row) {
+__device__ void give_output(const Model<T>& model, const Work& work, const Shared& shared, float2 known, int position,
+                            unsigned epoch) {
+    auto value = [&](int row) {  // counted from the block's first
         float sum = 0;
-        for (int warp = 0; warp < warps; ++warp) sum += shared.sums[(row - rows.first) * warps + warp];
+        for (int part = 0; part < work.splits; ++part) sum += shared.sums[row * work.splits + part];
         return sum;
     };
-    if (phase.output == kLogits) {
+    if (work.output == kLogits) {
         Word best = 0;
-        for (int row = rows.first + threadIdx.x; row < rows.end; row += kWorkerThreads) {
-            const float logit = value(row);
-            model.logits[row] = logit;
-            best = max(best, rank_of(logit, row));
+        for (int i = threadIdx.x; i < work.rows; i += kThreads) {
+            const float logit = value(i);
+            model.logits[work.first + i] = logit;
+            best = max(best, rank_of(logit, work.first + i));
         }
 #pragma unroll
         for (int distance = 16; distance > 0; distance /= 2) {
@@ -441,33 +496,32 @@ __device__ void give_output(const Model<T>& model, const Phase& phase, const Sha
         if (threadIdx.x % 32 == 0 && best > 0) atomicMax(model.best, best);
         return;
     }
-    for (int row = rows.first + threadIdx.x * together; row < rows.end; row += kWorkerThreads * together) {
-        const float2 two = make_float2(value(row), value(row + 1));
-        if (phase.output == kGateUp) {
-            publish(model.hidden_words + row / 4, pack<T>(silu(two.x) * two.y, silu(value(row + 2)) * value(row + 3)),
+    for (int i = threadIdx.x * work.together; i < work.rows; i += kThreads * work.together) {
+        const int row = work.first + i;
+        const float2 two = make_float2(value(i) + known.x, value(i + 1) + known.y);
+        if (work.output == kGateUp) {
+            publish(model.hidden_words + row / 4, pack<T>(silu(two.x) * two.y, silu(value(i + 2)) * value(i + 3)),
                     epoch);
-        } else if (phase.output == kGelu) {
-            publish(model.hidden_words + row / 2, pack<T>(gelu(two.x + known.x), gelu(two.y + known.y)), epoch);
-        } else if (phase.output == kAddToX) {
-            const float2 x = make_float2(two.x + known.x, two.y + known.y);
-            *reinterpret_cast<float2*>(model.x + row) = x;
-            if (phase.publishes) publish(model.x_words + row / 2, pack<T>(x.x, x.y), epoch);
+        } else if (work.output == kGelu) {
+            publish(model.hidden_words + row / 2, pack<T>(gelu(two.x), gelu(two.y)), epoch);
+        } else if (work.output == kAddToX) {
+            *reinterpret_cast<float2*>(model.x + row) = two;
+            if (work.publishes) publish(model.x_words + row / 2, pack<T>(two.x, two.y), epoch);
         } else {
-            give_query_key_value(model, phase, shared.angle, row, make_float2(two.x + known.x, two.y + known.y),
-                                 position, epoch);
+            give_query_key_value(model, work, shared.angle, row, two, position, epoch);
         }
     }
 }
 
 // What a thread adds to its two rows: the bias, and what x has. It is fetched before the phase has to wait.
 template <typename T>
-__device__ float2 fetch_known(const Model<T>& model, const Phase& phase, const Share& rows) {
-    const int row = rows.first + threadIdx.x * 2;
+__device__ float2 fetch_known(const Model<T>& model, const Work& work) {
+    const int i = threadIdx.x * 2;
     float2 known = make_float2(0, 0);
-    if (phase.together != 2 || row >= rows.end) return known;
-    if (phase.bias >= 0) known = *reinterpret_cast<const float2*>(model.parameters + phase.bias + row);
-    if (phase.output == kAddToX) {
-        const float2 x = *reinterpret_cast<const float2*>(model.x + row);
+    if (work.together != 2 || i >= work.rows) return known;
+    if (work.bias >= 0) known = *reinterpret_cast<const float2*>(model.parameters + work.bias + work.first + i);
+    if (work.output == kAddToX) {
+        const float2 x = *reinterpret_cast<const float2*>(model.x + work.first + i);
         known = make_float2(known.x + x.x, known.y + x.y);
     }
     return known;
@@ -475,33 +529,23 @@ __device__ float2 fetch_known(const Model<T>& model, const Phase& phase, const S
 
 // x is the row of the token in the table. Each thread has the numbers that it will add to later.
 template <typename T>
-__device__ void embed(const Model<T>& model, const Phase& phase, int position, unsigned epoch) {
-    const Share rows = share_of(phase);
-    const int row = rows.first + threadIdx.x * 2;
-    if (row >= rows.end) return;
-    const T* from = model.weights + phase.weights + static_cast<long long>(model.tokens[position]) * model.width + row;
+__device__ void embed(const Model<T>& model, const Work& work, long long table, int position, unsigned epoch) {
+    const int i = threadIdx.x * 2, row = work.first + i;
+    if (i >= work.rows) return;
+    const T* from = model.weights + table + static_cast<long long>(model.tokens[position]) * model.width + row;
     const float2 x = make_float2(static_cast<float>(from[0]), static_cast<float>(from[1]));
     *reinterpret_cast<float2*>(model.x + row) = x;
     publish(model.x_words + row / 2, pack<T>(x.x, x.y), epoch);
 }
 
-// ---- the workers: attention ----
+// ---- attention ----
 
-// Eight columns of the key or the value of a position: those of earlier tokens are in the cache, those of this token come
-// in words, as some other block may just have made them.
-template <typename T>
-__device__ __forceinline__ void fetch_row(const Model<T>& model, const T* cache, const Word* now, long long layer,
-                                          int kv_head, int key, int keys, int column, unsigned epoch,
-                                          float (&numbers)[8]) {
-    if (key + 1 < keys) {
-        const T* row = cache + cache_row(model, layer, kv_head, key) + column;
-        llmk::unpack<T>(*reinterpret_cast<const uint4*>(row), numbers);
-    } else {
-        unsigned data[8];
-        await_words(data, now + static_cast<long long>(kv_head) * model.head_dim + column, 1, 8, epoch);
+// Eight columns of the key or the value that this token adds, which some other block may just have made.
+__device__ __forceinline__ void await_row(const Word* now, unsigned epoch, float (&numbers)[8]) {
+    unsigned data[8];
+    await_words(data, now, 1, 8, epoch);
 #pragma unroll
-        for (int j = 0; j < 8; ++j) numbers[j] = __uint_as_float(data[j]);
-    }
+    for (int j = 0; j < 8; ++j) numbers[j] = __uint_as_float(data[j]);
 }
 
 // Online softmax of one more group: (largest, total, sum) and those of the lane at this distance.
@@ -518,50 +562,61 @@ __device__ __forceinline__ void merge_lanes(float& largest, float& total, float 
     largest = now;
 }
 
-// One part of the keys for one query head: LANES lanes hold a row, 8 columns each. sums: [kWorkers, head_dim], shared.
-template <typename T, int LANES>
-__device__ void attend(const Model<T>& model, const Phase& phase, int head, int part, int keys, unsigned read,
+// One part of the keys for one query head: `lanes` lanes hold a row, 8 columns each. sums: [kWarps, head_dim], shared.
+template <typename T>
+__device__ void attend(const Model<T>& model, const Work& work, int lanes, int head, int part, int keys, unsigned read,
                        unsigned epoch, float* sums) {
-    __shared__ float largests[kWorkers], totals[kWorkers];
-    constexpr int kRows = 32 / LANES;  // keys of a warp at a time
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int column = lane % LANES * 8;
+    __shared__ float largests[kWarps], totals[kWarps];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, rows = 32 / lanes;  // keys of a warp at a time
+    const int column = lane % lanes * 8;
     const bool used = column < model.head_dim;
     const int kv_head = head / (model.heads / model.kv_heads);
     const int each = llmk::keys_per_part(keys, model.splits);
     const int first = part * each, end = min(first + each, keys);
-    const Word* key_now = model.qkv_words + static_cast<long long>(model.heads) * model.head_dim;
-    const Word* value_now = key_now + static_cast<long long>(model.kv_heads) * model.head_dim;
+    const Word* query_now = model.qkv_words + head * model.head_dim + column;
+    const Word* key_now = model.qkv_words + (model.heads + kv_head) * model.head_dim + column;
+    const Word* value_now = key_now + model.kv_heads * model.head_dim;
+
+    // What earlier tokens left is fetched before the query is there.
+    uint4 k = make_uint4(0, 0, 0, 0), v = k;
+    auto fetch = [&](int key) {
+        if (key >= min(end, keys - 1) || !used) return;
+        const long long row = cache_row(model, work.layer, kv_head, key) + column;
+        k = *reinterpret_cast<const uint4*>(model.keys + row);
+        v = *reinterpret_cast<const uint4*>(model.values + row);
+    };
+    int key = first + warp * rows + lane / lanes;
+    fetch(key);
 
     float query[8] = {}, sum[8] = {}, largest = -INFINITY, total = 0;
-    if (used) {
-        unsigned data[8];
-        await_words(data, model.qkv_words + static_cast<long long>(head) * model.head_dim + column, 1, 8, read);
+    if (used) await_row(query_now, read, query);
 #pragma unroll
-        for (int j = 0; j < 8; ++j) query[j] = __uint_as_float(data[j]) * model.scale * kLog2OfE;
-    }
-    for (int base = first + warp * kRows; base < end; base += kWorkers * kRows) {
-        const int key = base + lane / LANES;
-        float k[8] = {}, v[8] = {}, score = 0;
-        if (key < end && used) {
-            fetch_row(model, model.keys, key_now, phase.layer, kv_head, key, keys, column, read, k);
-            fetch_row(model, model.values, value_now, phase.layer, kv_head, key, keys, column, read, v);
+    for (int j = 0; j < 8; ++j) query[j] *= model.scale * kLog2OfE;
+    for (int base = first + warp * rows; base < end; base += kWarps * rows, key += kWarps * rows) {
+        float numbers[8], values[8], score = 0;
+        llmk::unpack<T>(k, numbers);
+        llmk::unpack<T>(v, values);
+        fetch(key + kWarps * rows);
+        if (key == keys - 1 && used) {
+            await_row(key_now, read, numbers);
+            await_row(value_now, read, values);
         }
 #pragma unroll
-        for (int j = 0; j < 8; ++j) score += query[j] * k[j];
-        score = llmk::warp_sum<LANES>(score);
+        for (int j = 0; j < 8; ++j) score += query[j] * numbers[j];
+        for (int distance = lanes / 2; distance > 0; distance /= 2) {
+            score += __shfl_xor_sync(llmk::kAllLanes, score, distance);
+        }
         if (key < end) {
             const float now = fmaxf(largest, score), old_share = exp2f(largest - now), share = exp2f(score - now);
             total = total * old_share + share;
 #pragma unroll
-            for (int j = 0; j < 8; ++j) sum[j] = sum[j] * old_share + share * v[j];
+            for (int j = 0; j < 8; ++j) sum[j] = sum[j] * old_share + share * values[j];
             largest = now;
         }
     }
-#pragma unroll
-    for (int distance = LANES; distance < 32; distance *= 2) merge_lanes(largest, total, sum, distance);
+    for (int distance = lanes; distance < 32; distance *= 2) merge_lanes(largest, total, sum, distance);
 
-    if (lane < LANES && used) {
+    if (lane < lanes && used) {
 #pragma unroll
         for (int j = 0; j < 8; ++j) sums[warp * model.head_dim + column + j] = sum[j];
     }
@@ -569,37 +624,31 @@ __device__ void attend(const Model<T>& model, const Phase& phase, int head, int 
         largests[warp] = largest;
         totals[warp] = total;
     }
-    workers_meet();
+    __syncthreads();
     if (threadIdx.x < model.head_dim) {
         float m = -INFINITY, l = 0, weighted = 0;
 #pragma unroll
-        for (int w = 0; w < kWorkers; ++w) m = fmaxf(m, largests[w]);
+        for (int w = 0; w < kWarps; ++w) m = fmaxf(m, largests[w]);
 #pragma unroll
-        for (int w = 0; w < kWorkers; ++w) {
+        for (int w = 0; w < kWarps; ++w) {
             const float share = exp2f(largests[w] - m);  // 0 for a warp that had no key
             l += share * totals[w];
-            weighted += share * (share > 0 ? sums[w * model.head_dim + threadIdx.x] : 0.0f);
+            weighted += share * sums[w * model.head_dim + threadIdx.x];
         }
-        Word* to = model.part_words + (static_cast<long long>(head) * model.splits + part) * (model.head_dim + 1);
+        Word* to = model.part_words + (head * model.splits + part) * (model.head_dim + 1);
         publish(to + threadIdx.x, weighted / l, epoch);
         if (threadIdx.x == 0) publish(to + model.head_dim, m + log2f(l), epoch);
     }
-    workers_meet();  // before the sums are written again
+    __syncthreads();  // before the sums are written again
 }
 
 template <typename T>
-__device__ void attention(const Model<T>& model, const Phase& phase, int keys, unsigned read, unsigned epoch,
+__device__ void attention(const Model<T>& model, const Work& work, int keys, unsigned read, unsigned epoch,
                           float* sums) {
     const int parts = parts_of(keys, model.splits);
+    const int lanes = model.head_dim <= 64 ? 8 : model.head_dim <= 128 ? 16 : 32;
     for (int task = blockIdx.x; task < model.heads * parts; task += gridDim.x) {
-        const int head = task / parts, part = task % parts;
-        if (model.head_dim <= 64) {
-            attend<T, 8>(model, phase, head, part, keys, read, epoch, sums);
-        } else if (model.head_dim <= 128) {
-            attend<T, 16>(model, phase, head, part, keys, read, epoch, sums);
-        } else {
-            attend<T, 32>(model, phase, head, part, keys, read, epoch, sums);
-        }
+        attend(model, work, lanes, task / parts, task % parts, keys, read, epoch, sums);
     }
 }
 
@@ -608,7 +657,7 @@ __device__ void attention(const Model<T>& model, const Phase& phase, int keys, u
 // The last block to come here makes the next token an input, and everything ready for the next launch.
 template <typename T>
 __device__ void advance(const Model<T>& model, int position, int launches) {
-    workers_meet();
+    __syncthreads();
     if (threadIdx.x != 0) return;
     __threadfence();
     if (atomicAdd(model.arrivals, 1u) != gridDim.x - 1) return;
@@ -623,64 +672,53 @@ __device__ void advance(const Model<T>& model, int position, int launches) {
 }
 
 // Phases first ... last - 1 of the list, the logits only where they are wanted. A token can also be made by several
-// launches, each with some of the phases; the weights of one are fetched before the launch before it has ended.
+// launches, each with some of the phases; the weights of one are fetched before the launch before has ended.
 template <typename T>
-__global__ void __launch_bounds__(kThreads, 1) decode_kernel(const Model<T> model, int first, int last, bool logits,
-                                                             int stages, int stage_bytes, int input_bytes) {
+__global__ void __launch_bounds__(kThreads, 1)
+    decode_kernel(const Model<T> model, int first, int last, bool logits, int slots, int slot_bytes, int input_bytes,
+                  int sums_bytes) {
     extern __shared__ __align__(128) unsigned char memory[];
-    __shared__ uint64_t barriers[2 * kMostStages];
+    __shared__ uint64_t full[kWarps * kMostSlots];
     __shared__ float2 angle[kMostHead / 2];
     Shared shared;
     shared.ring = memory;
-    shared.full = barriers;
-    shared.empty = barriers + kMostStages;
-    shared.input = memory + static_cast<long long>(stages) * stage_bytes;
+    shared.full = full;
+    shared.input = memory + kWarps * slots * static_cast<long long>(slot_bytes);
     shared.sums = reinterpret_cast<float*>(static_cast<unsigned char*>(shared.input) + input_bytes);
+    Work* works = reinterpret_cast<Work*>(reinterpret_cast<unsigned char*>(shared.sums) + sums_bytes);
+    shared.works = works;
     shared.angle = angle;
-    shared.stages = stages;
-    shared.stage_bytes = stage_bytes;
+    shared.slots = slots;
+    shared.slot_bytes = slot_bytes;
 
-    if (threadIdx.x == 0) {
-        for (int stage = 0; stage < stages; ++stage) {
-            llmk::make_barrier(&shared.full[stage], 1);
-            llmk::make_barrier(&shared.empty[stage], kWorkers);
-        }
-        llmk::fence_barriers();
-    }
-    __syncthreads();
+    if (threadIdx.x < kWarps * kMostSlots) llmk::make_barrier(&full[threadIdx.x], 1);
+    llmk::fence_barriers();
+    plan(model.phases, first, last, logits, works);  // and here all meet
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-
-    if (threadIdx.x >= kWorkerThreads) {
-        if (threadIdx.x == kWorkerThreads) produce(model, shared, first, last, logits);
-        return;
-    }
+    Tiles<T> tiles(shared, model.weights, last - first);
 
     asm volatile("griddepcontrol.wait;" ::: "memory");
     const int position = model.state[0], launches = model.state[1];
-    for (int i = threadIdx.x; i < model.rotary / 2; i += kWorkerThreads) {
+    for (int i = threadIdx.x; i < model.rotary / 2; i += kThreads) {
         angle[i] =
             reinterpret_cast<const float2*>(model.rope)[static_cast<long long>(position) * (model.rotary / 2) + i];
     }
-    workers_meet();
+    __syncthreads();
     const unsigned epochs = static_cast<unsigned>(launches) * model.phase_count + 1;  // of phase 0; never 0
-    Slot slot;
     for (int number = first; number < last; ++number) {
-        const Phase phase = model.phases[number];
-        const unsigned read = epochs + static_cast<unsigned>(phase.source), epoch = epochs + number;
-        if (is_skipped(phase, logits)) continue;
-        if (phase.kind == kEmbed) {
-            embed(model, phase, position, epoch);
-        } else if (phase.kind == kAttention) {
-            attention(model, phase, position + 1, read, epoch, static_cast<float*>(shared.input));
-        } else if (phase.kind == kAdvance) {
+        const Work& work = works[number - first];
+        const unsigned read = epochs + static_cast<unsigned>(work.source), epoch = epochs + number;
+        if (work.kind == kEmbed) {
+            embed(model, work, model.phases[number].weights, position, epoch);
+        } else if (work.kind == kAttention) {
+            attention(model, work, position + 1, read, epoch, static_cast<float*>(shared.input));
+        } else if (work.kind == kAdvance) {
             advance(model, position, launches);
-        } else {
-            const Share rows = share_of(phase);
-            if (rows.first == rows.end) continue;  // who gives nothing must not read: nobody would wait for it
-            const float2 known = fetch_known(model, phase, rows);
-            take_input(model, phase, position + 1, read, shared.input);
-            multiply<T>(phase, rows, shared, slot);
-            give_output(model, phase, rows, shared, known, position, epoch);
+        } else if (work.rows > 0) {  // who gives nothing must not read: nobody would wait for it
+            const float2 known = fetch_known(model, work);
+            take_input(model, work, position + 1, read, shared.input);
+            multiply(work, shared, tiles);
+            give_output(model, work, shared, known, position, epoch);
         }
     }
 }
@@ -688,12 +726,13 @@ __global__ void __launch_bounds__(kThreads, 1) decode_kernel(const Model<T> mode
 // Phases first ... last - 1 as one launch. `alone`: its blocks wait for each other, so all must run at once. Else it may
 // begin before the launch before it has ended.
 template <typename T>
-void launch(const Model<T>& model, int first, int last, bool logits, int stages, int stage_bytes, int input_bytes,
+void launch(const Model<T>& model, int first, int last, bool logits, int slots, int slot_bytes, int input_bytes,
             int sums_bytes, bool alone, cudaStream_t stream) {
     int device = 0, processors = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    const size_t bytes = static_cast<size_t>(stages) * stage_bytes + input_bytes + sums_bytes;
+    const size_t bytes =
+        static_cast<size_t>(kWarps) * slots * slot_bytes + input_bytes + sums_bytes + sizeof(Work) * (last - first);
     if (error == cudaSuccess) {
         error = cudaFuncSetAttribute(decode_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      static_cast<int>(bytes));
@@ -715,7 +754,8 @@ void launch(const Model<T>& model, int first, int last, bool logits, int stages,
     config.stream = stream;
     config.attrs = attributes;
     config.numAttrs = 1;
-    cudaLaunchKernelEx(&config, decode_kernel<T>, model, first, last, logits, stages, stage_bytes, input_bytes);
+    cudaLaunchKernelEx(&config, decode_kernel<T>, model, first, last, logits, slots, slot_bytes, input_bytes,
+                       sums_bytes);
 }
 
 }  // namespace
@@ -725,7 +765,7 @@ extern "C" void decode_f16(const __half* weights, const float* parameters, const
                            long long* x_words, long long* qkv_words, long long* part_words, long long* hidden_words,
                            float* logits, int* arrivals, long long* best, int phase_count, int width, int heads,
                            int kv_heads, int head_dim, int rotary, int page_size, int pages, int splits, float epsilon,
-                           float scale, int first, int last, bool want_logits, int stages, int stage_bytes,
+                           float scale, int first, int last, bool want_logits, int slots, int slot_bytes,
                            int input_bytes, int sums_bytes, bool alone, cudaStream_t stream) {
     const Model<__half> model = {weights,
                                  parameters,
@@ -755,7 +795,7 @@ extern "C" void decode_f16(const __half* weights, const float* parameters, const
                                  splits,
                                  epsilon,
                                  scale};
-    launch(model, first, last, want_logits, stages, stage_bytes, input_bytes, sums_bytes, alone, stream);
+    launch(model, first, last, want_logits, slots, slot_bytes, input_bytes, sums_bytes, alone, stream);
 }
 
 extern "C" void decode_bf16(const __nv_bfloat16* weights, const float* parameters, const float* rope,
@@ -764,7 +804,7 @@ extern "C" void decode_bf16(const __nv_bfloat16* weights, const float* parameter
                             long long* part_words, long long* hidden_words, float* logits, int* arrivals,
                             long long* best, int phase_count, int width, int heads, int kv_heads, int head_dim,
                             int rotary, int page_size, int pages, int splits, float epsilon, float scale, int first,
-                            int last, bool want_logits, int stages, int stage_bytes, int input_bytes, int sums_bytes,
+                            int last, bool want_logits, int slots, int slot_bytes, int input_bytes, int sums_bytes,
                             bool alone, cudaStream_t stream) {
     const Model<__nv_bfloat16> model = {weights,
                                         parameters,
@@ -794,5 +834,5 @@ extern "C" void decode_bf16(const __nv_bfloat16* weights, const float* parameter
                                         splits,
                                         epsilon,
                                         scale};
-    launch(model, first, last, want_logits, stages, stage_bytes, input_bytes, sums_bytes, alone, stream);
+    launch(model, first, last, want_logits, slots, slot_bytes, input_bytes, sums_bytes, alone, stream);
 }

@@ -22,10 +22,10 @@ KERNEL = Path(__file__).with_name("persistent_decode.cu")
 EMBED, LINEAR, ATTENTION, ADVANCE = range(4)
 RMS_NORM_OF_X, LAYER_NORM_OF_X, ATTENDED, HIDDEN = range(4)
 QUERY_KEY_VALUE, ADD_TO_X, GELU, GATE_UP, LOGITS = range(5)
-WORKERS, THREADS = 16, 512
-STATIC_BYTES = 3 * 1024
+WARPS, THREADS, MOST_SLOTS = 16, 512, 8
+STATIC_BYTES, WORK_BYTES = 4 * 1024, 80
 WARP_COLUMNS, MOST_WIDTH = 6 * 32 * 8, 2 * 4 * THREADS
-"""Columns of a row that a warp can hold the input of, and numbers that the workers can normalise."""
+"""Columns of a row that a warp can hold the input of, and numbers that a block can normalise."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Phase:
     norm_bias: int = -1
     bias: int = -1
     layer: int = 0
-    warps: int = 1
+    splits: int = 1
     shift: int = 0
     source: int = 0
     publishes: bool = True
@@ -101,15 +101,15 @@ class Packing:
     def linear(self, weights: Tensor, input: int, output: int, **others: Any) -> None:
         """A phase that multiplies by ``weights`` [rows, columns]."""
         rows, columns = weights.shape
-        warps = next((n for n in (1, 2, 4, 8, 16) if columns <= n * WARP_COLUMNS), 0)
-        if not warps:
-            raise ValueError(f"a matrix has {columns} columns: the kernel takes {WARP_COLUMNS * WORKERS} at most")
+        splits = next((n for n in (1, 2, 4, 8, 16) if columns <= n * WARP_COLUMNS), 0)
+        if not splits:
+            raise ValueError(f"a matrix has {columns} columns: the kernel takes {WARP_COLUMNS * WARPS} at most")
         together = {GATE_UP: 4, LOGITS: 1}.get(output, 2)
         if rows % together:
             raise ValueError(f"a matrix has {rows} rows: a multiple of {together} is needed there")
         shift = 0 if output == ADD_TO_X else len(self.phases) * 17
         wanted = {RMS_NORM_OF_X: self.x, LAYER_NORM_OF_X: self.x, ATTENDED: self.attended, HIDDEN: self.hidden}
-        phase = Phase(LINEAR, self.matrix(weights), rows, columns, together, input, output, warps=warps, shift=shift)
+        phase = Phase(LINEAR, self.matrix(weights), rows, columns, together, input, output, splits=splits, shift=shift)
         phase.source = wanted[input]
         self.phases.append(phase)
         for name, value in others.items():
@@ -269,7 +269,6 @@ class PersistentDecoder:
         persistent: bool = True,
         page_size: int = 16,
         splits: int = 16,
-        shared_bytes: int | None = None,
         kernel: Any = None,
     ) -> None:
         sizes, device = pack.sizes, pack.device
@@ -294,15 +293,15 @@ class PersistentDecoder:
         self.state = of(2, dtype=torch.int32)
         self.logits = of(sizes.vocabulary)
         linear = [phase for phase in pack.phases if phase.kind == LINEAR]
-        stage_bytes = math.ceil(max(phase.columns * 2 for phase in linear) / 128) * 128
         columns = max(phase.columns for phase in linear)
-        self.input_bytes = max(math.ceil(columns / 8) * 16, WORKERS * sizes.head_dim * 4)
-        shares = (math.ceil(phase.rows / phase.together / processors) * phase.together * phase.warps for phase in linear)
-        self.sums_bytes = 4 * max(shares)
-        room = (shared_bytes or most_shared) - self.input_bytes - self.sums_bytes
-        self.stage_bytes, self.stages = stage_bytes, min(32, room // stage_bytes)
-        if self.stages < 2:
-            raise ValueError(f"rows of {stage_bytes} bytes: fewer than two fit in shared memory beside the rest")
+        self.input_bytes = max(math.ceil(columns / 8) * 16, WARPS * sizes.head_dim * 4)
+        tiles = (math.ceil(phase.rows / phase.together / processors) * phase.together * phase.splits for phase in linear)
+        self.sums_bytes = 4 * math.ceil(max(tiles) / 2) * 2
+        self.slot_bytes = 16 * max(math.ceil(phase.columns / 8 / phase.splits) for phase in linear)
+        room = most_shared - self.input_bytes - self.sums_bytes - WORK_BYTES * len(pack.phases)
+        self.slots = min(MOST_SLOTS, room // (WARPS * self.slot_bytes))
+        if self.slots < 2:
+            raise ValueError(f"{len(pack.phases)} phases, rows of {columns} columns: too much for the shared memory")
         self.arguments: tuple[Any, ...] = (
             self.weights,
             torch.cat(pack.vectors),
@@ -356,8 +355,8 @@ class PersistentDecoder:
                 first,
                 last,
                 logits,
-                self.stages,
-                self.stage_bytes,
+                self.slots,
+                self.slot_bytes,
                 self.input_bytes,
                 self.sums_bytes,
                 self.persistent,
