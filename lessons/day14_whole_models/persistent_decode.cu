@@ -87,13 +87,16 @@ struct Model {
 // What one block has to do in a phase. A *tile* is one part of one row; tile i is that of row i / splits, part i % splits. Tiles
 // go to the warps in turns that go on from phase to phase: so all get the same share of the memory's bandwidth.
 struct Work {
-    long long weights;  // of its first row: offset in all
-    int first, rows;    // linear, embed: of the matrix
-    int vectors;        // of a row: 8 columns, 16 bytes each
-    int splits, tiles;
+    long long weights;        // of its first row: offset in all
+    int first, rows;          // linear, embed: of the matrix
+    int vectors;              // of a row: 8 columns, 16 bytes each
+    int shift, tiles;         // 1 << shift parts of a row
     int begin;                // the warp that has tile 0
     int kind, input, output;  // and more of the phase:
     int together, norm, norm_bias, bias, source, layer, publishes;
+
+    // Where a part of a row begins, in vectors.
+    __device__ __forceinline__ int part(int number) const { return vectors * number >> shift; }
 };
 
 // What a block keeps in shared memory.
@@ -121,7 +124,7 @@ __device__ void plan(const Phase* phases, int first, int last, bool logits, Work
         work.rows = static_cast<int>((each + (block < more)) * together);
         work.weights = phase.weights + work.first * phase.columns;
         work.vectors = static_cast<int>(phase.columns / 8);
-        work.splits = static_cast<int>(phase.splits);
+        work.shift = __ffs(static_cast<int>(phase.splits)) - 1;
         work.kind = static_cast<int>(phase.kind);
         work.input = static_cast<int>(phase.input);
         work.output = static_cast<int>(phase.output);
@@ -133,15 +136,15 @@ __device__ void plan(const Phase* phases, int first, int last, bool logits, Work
         work.layer = static_cast<int>(phase.layer);
         work.publishes = static_cast<int>(phase.publishes);
         if (work.kind == kLinear && work.output == kLogits && !logits) work.rows = 0;
-        work.tiles = work.kind == kLinear ? work.rows * work.splits : 0;
+        work.tiles = work.kind == kLinear ? work.rows << work.shift : 0;
         works[i] = work;
     }
     __syncthreads();
     if (threadIdx.x == 0) {
         int begin = 0;
         for (int i = 0; i < last - first; ++i) {
-            begin = (begin + works[i].splits - 1) & -works[i].splits &
-                    (kWarps - 1);  // so part p is that of warps p + n * splits
+            const int splits = 1 << works[i].shift;  // part p is that of the warps p, p + splits, ...
+            begin = (begin + splits - 1) & -splits & (kWarps - 1);
             works[i].begin = begin;
             begin = (begin + works[i].tiles) & (kWarps - 1);
         }
@@ -222,13 +225,16 @@ struct Tiles {
     const Shared& shared;
     const T* weights;
     const int warp = threadIdx.x / 32, works;
-    int work = 0, tile;  // the next to ask for; of lane 0 alone
-    int slot = 0;        // that the next tile will be in
+    int slot = 0;  // that the next tile will be in
     unsigned parity = 0;
+    // What lane 0 is to ask for next: `left` tiles of a phase, `bytes` each, from `next` on, `step` elements apart.
+    int work = -1, left = 0;
+    unsigned bytes = 0;
+    const T* next = nullptr;
+    long long step = 0;
 
     __device__ Tiles(const Shared& shared, const T* weights, int works)
         : shared(shared), weights(weights), works(works) {
-        tile = first_of(shared.works[0]);
         if (threadIdx.x % 32 == 0) {
             for (int i = 0; i < shared.slots; ++i) ask(i);
         }
@@ -241,26 +247,27 @@ struct Tiles {
     }
 
     // Has the next tile copied to a slot that is free.
-    __device__ void ask(int at) {
-        while (work < works && tile >= shared.works[work].tiles) {
-            if (++work < works) tile = first_of(shared.works[work]);
+    __device__ __forceinline__ void ask(int at) {
+        while (left == 0) {
+            if (work + 1 >= works) return;
+            const Work& of = shared.works[++work];
+            const int tile = first_of(of), part = tile & ((1 << of.shift) - 1), begin = of.part(part);
+            left = max(0, (of.tiles - tile + kWarps - 1) / kWarps);
+            bytes = (of.part(part + 1) - begin) * 16;
+            next = weights + of.weights + (static_cast<long long>(tile >> of.shift) * of.vectors + begin) * 8;
+            step = static_cast<long long>(kWarps >> of.shift) * of.vectors * 8;
         }
-        if (work >= works) return;
-        const Work& of = shared.works[work];
-        const int part = tile & (of.splits - 1), row = tile / of.splits;
-        const int begin = of.vectors * part / of.splits, end = of.vectors * (part + 1) / of.splits;
-        const unsigned bytes = (end - begin) * 16;
         llmk::arrive_and_expect(full(at), bytes);
-        copy_bulk(place(at), weights + of.weights + (static_cast<long long>(row) * of.vectors + begin) * 8, bytes,
-                  full(at));
-        tile += kWarps;
+        copy_bulk(place(at), next, bytes, full(at));
+        next += step;
+        --left;
     }
-    __device__ const uint4* await() {
+    __device__ __forceinline__ const uint4* await() {
         llmk::wait(full(slot), parity);
         return reinterpret_cast<const uint4*>(place(slot));
     }
     // The warp has read the tile that it awaited.
-    __device__ void release() {
+    __device__ __forceinline__ void release() {
         __syncwarp();
         if (threadIdx.x % 32 == 0) ask(slot);
         if (++slot == shared.slots) {
@@ -380,8 +387,8 @@ __device__ void take_input(const Model<T>& model, const Work& work, int keys, un
 // have nothing to do at the end of a part multiply what another one has by zeros.
 template <typename T, int VECTORS>
 __device__ void multiply(const Work& work, const Shared& shared, Tiles<T>& tiles) {
-    const int lane = threadIdx.x % 32, first = tiles.first_of(work), part = first & (work.splits - 1);
-    const int begin = work.vectors * part / work.splits, count = work.vectors * (part + 1) / work.splits - begin;
+    const int lane = threadIdx.x % 32, first = tiles.first_of(work), part = first & ((1 << work.shift) - 1);
+    const int begin = work.part(part), count = work.part(part + 1) - begin;
     float input[VECTORS][8];
 #pragma unroll
     for (int v = 0; v < VECTORS; ++v) {
@@ -411,7 +418,7 @@ __device__ void multiply(const Work& work, const Shared& shared, Tiles<T>& tiles
 
 template <typename T>
 __device__ void multiply(const Work& work, const Shared& shared, Tiles<T>& tiles) {
-    const int longest = (work.vectors + work.splits - 1) / work.splits;
+    const int longest = (work.vectors + (1 << work.shift) - 1) >> work.shift;
     switch ((longest + 31) / 32) {
         case 1:
             return multiply<T, 1>(work, shared, tiles);
@@ -433,8 +440,9 @@ __device__ void multiply(const Work& work, const Shared& shared, Tiles<T>& tiles
 // Where the row of a position lies in the cache of keys or values.
 template <typename T>
 __device__ __forceinline__ long long cache_row(const Model<T>& model, long long layer, int kv_head, int position) {
-    const int page = model.table[position / model.page_size];
-    return (((layer * model.pages + page) * model.kv_heads + kv_head) * model.page_size + position % model.page_size) *
+    const int shift = 31 - __clz(model.page_size), page = model.table[position >> shift];
+    return (((layer * model.pages + page) * model.kv_heads + kv_head) * model.page_size +
+            (position & (model.page_size - 1))) *
            model.head_dim;
 }
 
@@ -479,7 +487,7 @@ __device__ void give_output(const Model<T>& model, const Work& work, const Share
                             unsigned epoch) {
     auto value = [&](int row) {  // counted from the block's first
         float sum = 0;
-        for (int part = 0; part < work.splits; ++part) sum += shared.sums[row * work.splits + part];
+        for (int part = 0; part < 1 << work.shift; ++part) sum += shared.sums[(row << work.shift) + part];
         return sum;
     };
     if (work.output == kLogits) {

@@ -246,7 +246,7 @@ def gpt_neox(config: Any, state: Mapping[str, Tensor], dtype: torch.dtype, devic
             product("mlp.dense_h_to_4h", LAYER_NORM_OF_X, GELU, **norm("post_attention_layernorm"))
         product("mlp.dense_4h_to_h", HIDDEN, ADD_TO_X)
     pack.linear(
-        state["embed_out.weight"],
+        state["embed_out.weight" if "embed_out.weight" in state else "lm_head.weight"],  # the name has changed
         LAYER_NORM_OF_X,
         LOGITS,
         norm=pack.vector(state["gpt_neox.final_layer_norm.weight"]),
