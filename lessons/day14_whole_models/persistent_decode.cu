@@ -168,18 +168,17 @@ __device__ __forceinline__ Word look(const Word* at) {
     return word;
 }
 
-// Until all COUNT words, those of number i at `at + i * stride` and i < count, are of this epoch: their data. All are asked
-// for before the first is looked at, so that they take one trip to the L2 cache and not COUNT.
-template <int COUNT>
-__device__ __forceinline__ void await_words(unsigned (&data)[COUNT], const Word* at, int stride, int count,
-                                            unsigned epoch) {
+// Until the words 0 ... count - 1, where `at` says, are all of this epoch: their data. All are asked for before the first is
+// looked at, so that they take one trip to the L2 cache and not COUNT.
+template <int COUNT, typename At>
+__device__ __forceinline__ void await_words(unsigned (&data)[COUNT], int count, unsigned epoch, At at) {
     bool all;
     do {
         Word words[COUNT];
         all = true;
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
-            if (i < count) words[i] = look(at + static_cast<long long>(i) * stride);
+            if (i < count) words[i] = look(at(i));
         }
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
@@ -189,6 +188,11 @@ __device__ __forceinline__ void await_words(unsigned (&data)[COUNT], const Word*
             }
         }
     } while (!all);
+}
+
+// Has a line come to the L2 cache in good time.
+__device__ __forceinline__ void prefetch(const void* line) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(line) : "memory");
 }
 
 // Two numbers of T in 32 bits.
@@ -307,7 +311,7 @@ __device__ void normalise(const Model<T>& model, const Work& work, unsigned epoc
         }
     }
     unsigned bits[kMostWords];
-    await_words(bits, model.x_words + thread, kThreads, count, epoch);
+    await_words(bits, count, epoch, [&](int i) { return model.x_words + thread + i * kThreads; });
     float sum = 0, squares = 0, mean = 0;
 #pragma unroll
     for (int i = 0; i < kMostWords; ++i) {
@@ -342,21 +346,32 @@ __device__ __forceinline__ int parts_of(int keys, int splits) {
 // Puts what the parts of the keys give together.
 template <typename T>
 __device__ void combine_parts(const Model<T>& model, int columns, int keys, unsigned epoch, T* input) {
+    constexpr int kAtOnce = 5;
     const int parts = parts_of(keys, model.splits), stride = model.head_dim + 1;
-    for (int i = threadIdx.x; i < columns; i += kThreads) {
-        const int head = i / model.head_dim, d = i % model.head_dim;
-        const Word* of_head = model.part_words + static_cast<long long>(head) * model.splits * stride;
-        float largest = -INFINITY, sum = 0, weighted = 0;
+    for (int first = threadIdx.x; first < columns; first += kThreads * kAtOnce) {
+        const int count = min(kAtOnce, (columns - first + kThreads - 1) / kThreads);
+        auto head = [&](int i) { return (first + i * kThreads) / model.head_dim; };
+        float largest[kAtOnce], sum[kAtOnce], weighted[kAtOnce];
         for (int part = 0; part < parts; ++part) {
-            unsigned data[2];  // a number, and log2 of the part's sum
-            await_words(data, of_head + part * stride + d, model.head_dim - d, 2, epoch);
-            const float size = __uint_as_float(data[1]), now = fmaxf(largest, size);
-            const float old_share = exp2f(largest - now), share = exp2f(size - now);
-            sum = sum * old_share + share;
-            weighted = weighted * old_share + share * __uint_as_float(data[0]);
-            largest = now;
+            auto words = [&](int i) { return model.part_words + (head(i) * model.splits + part) * stride; };
+            unsigned value[kAtOnce], size[kAtOnce] = {};  // and log2 of the sum of this part
+            await_words(value, count, epoch,
+                        [&](int i) { return words(i) + first + i * kThreads - head(i) * model.head_dim; });
+            if (parts > 1) await_words(size, count, epoch, [&](int i) { return words(i) + model.head_dim; });
+#pragma unroll
+            for (int i = 0; i < kAtOnce; ++i) {
+                const float mine = __uint_as_float(size[i]), now = part == 0 ? mine : fmaxf(largest[i], mine);
+                const float old_share = part == 0 ? 0.0f : exp2f(largest[i] - now), share = exp2f(mine - now);
+                sum[i] = part == 0 ? share : sum[i] * old_share + share;
+                const float more = share * (i < count ? __uint_as_float(value[i]) : 0.0f);
+                weighted[i] = part == 0 ? more : weighted[i] * old_share + more;
+                largest[i] = now;
+            }
         }
-        input[i] = static_cast<T>(weighted / sum);
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+            if (i < count) input[first + i * kThreads] = static_cast<T>(weighted[i] / sum[i]);
+        }
     }
 }
 
@@ -366,12 +381,13 @@ __device__ void take_input(const Model<T>& model, const Work& work, int keys, un
     if (work.input == kAttended) {
         combine_parts(model, columns, keys, epoch, static_cast<T*>(input));
     } else if (work.input == kHidden) {
-        for (int word = threadIdx.x; word < columns / 2; word += kThreads * kMostWords) {
-            const int count = min(kMostWords, (columns / 2 - word + kThreads - 1) / kThreads);
-            unsigned bits[kMostWords];
-            await_words(bits, model.hidden_words + word, kThreads, count, epoch);
+        constexpr int kAtOnce = 10;
+        for (int word = threadIdx.x; word < columns / 2; word += kThreads * kAtOnce) {
+            const int count = min(kAtOnce, (columns / 2 - word + kThreads - 1) / kThreads);
+            unsigned bits[kAtOnce];
+            await_words(bits, count, epoch, [&](int i) { return model.hidden_words + word + i * kThreads; });
 #pragma unroll
-            for (int i = 0; i < kMostWords; ++i) {
+            for (int i = 0; i < kAtOnce; ++i) {
                 if (i < count) static_cast<unsigned*>(input)[word + i * kThreads] = bits[i];
             }
         }
@@ -468,22 +484,37 @@ __device__ void give_query_key_value(const Model<T>& model, const Work& work, co
         const float2 a = angle[pair];
         two = make_float2(two.x * a.x - two.y * a.y, two.y * a.x + two.x * a.y);
     }
-    if (head >= model.heads) {
+    const T rounded[2] = {static_cast<T>(two.x), static_cast<T>(two.y)};
+    if (head >= model.heads) two = make_float2(static_cast<float>(rounded[0]), static_cast<float>(rounded[1]));
+    Word* words = model.qkv_words + head * model.head_dim;
+    publish(words + first, two.x, epoch);
+    publish(words + second, two.y, epoch);
+    if (head >= model.heads) {  // for the tokens to come
         const int other = head - model.heads;
         T* to = (other < model.kv_heads ? model.keys : model.values) +
                 cache_row(model, work.layer, other % model.kv_heads, position);
-        to[first] = static_cast<T>(two.x);  // for the tokens to come
-        to[second] = static_cast<T>(two.y);
-        two = make_float2(static_cast<float>(to[first]), static_cast<float>(to[second]));
+        to[first] = rounded[0];
+        to[second] = rounded[1];
     }
-    Word* words = model.qkv_words + static_cast<long long>(head) * model.head_dim;
-    publish(words + first, two.x, epoch);
-    publish(words + second, two.y, epoch);
+}
+
+// What a thread adds to its two rows: the bias, and what x has. It is asked for before the phase has to wait, and not looked
+// at before it is needed.
+struct Known {
+    float2 bias, x;
+};
+template <typename T>
+__device__ Known fetch_known(const Model<T>& model, const Work& work) {
+    const int row = work.first + max(0, min(threadIdx.x * 2, work.rows - 2));
+    const bool adds = work.output == kAddToX, biased = work.bias >= 0;
+    // There is always something to read: what is of no use is not added.
+    return {*reinterpret_cast<const float2*>(model.parameters + (biased ? work.bias + row : 0)),
+            *reinterpret_cast<const float2*>(adds ? model.x + row : model.parameters)};
 }
 
 // The rows of one thread: `together` neighbours.
 template <typename T>
-__device__ void give_output(const Model<T>& model, const Work& work, const Shared& shared, float2 known, int position,
+__device__ void give_output(const Model<T>& model, const Work& work, const Shared& shared, Known known, int position,
                             unsigned epoch) {
     auto value = [&](int row) {  // counted from the block's first
         float sum = 0;
@@ -506,13 +537,15 @@ __device__ void give_output(const Model<T>& model, const Work& work, const Share
     }
     for (int i = threadIdx.x * work.together; i < work.rows; i += kThreads * work.together) {
         const int row = work.first + i;
-        const float2 two = make_float2(value(i) + known.x, value(i + 1) + known.y);
+        float2 two = make_float2(value(i), value(i + 1));
+        if (work.bias >= 0) two = make_float2(two.x + known.bias.x, two.y + known.bias.y);
         if (work.output == kGateUp) {
             publish(model.hidden_words + row / 4, pack<T>(silu(two.x) * two.y, silu(value(i + 2)) * value(i + 3)),
                     epoch);
         } else if (work.output == kGelu) {
             publish(model.hidden_words + row / 2, pack<T>(gelu(two.x), gelu(two.y)), epoch);
         } else if (work.output == kAddToX) {
+            two = make_float2(two.x + known.x.x, two.y + known.x.y);
             *reinterpret_cast<float2*>(model.x + row) = two;
             if (work.publishes) publish(model.x_words + row / 2, pack<T>(two.x, two.y), epoch);
         } else {
@@ -521,18 +554,18 @@ __device__ void give_output(const Model<T>& model, const Work& work, const Share
     }
 }
 
-// What a thread adds to its two rows: the bias, and what x has. It is fetched before the phase has to wait.
+// What the phases to come will ask for: weights and biases of norms, biases, and the first keys and values of this
+// block's share of the attention.
 template <typename T>
-__device__ float2 fetch_known(const Model<T>& model, const Work& work) {
-    const int i = threadIdx.x * 2;
-    float2 known = make_float2(0, 0);
-    if (work.together != 2 || i >= work.rows) return known;
-    if (work.bias >= 0) known = *reinterpret_cast<const float2*>(model.parameters + work.bias + work.first + i);
-    if (work.output == kAddToX) {
-        const float2 x = *reinterpret_cast<const float2*>(model.x + work.first + i);
-        known = make_float2(known.x + x.x, known.y + x.y);
+__device__ void prefetch_for(const Model<T>& model, const Work& work) {
+    constexpr int kLine = 32;  // floats
+    if (work.kind != kLinear || work.rows == 0) return;
+    const int thread = threadIdx.x, at = thread * kLine;
+    if (work.norm >= 0 && at < model.width) prefetch(model.parameters + work.norm + at);
+    if (work.norm_bias >= 0 && at < model.width) prefetch(model.parameters + work.norm_bias + at);
+    if (work.bias >= 0 && at < work.rows + kLine) {
+        prefetch(model.parameters + work.bias + min(work.first + at, work.first + work.rows - 1));
     }
-    return known;
 }
 
 // x is the row of the token in the table. Each thread has the numbers that it will add to later.
@@ -547,14 +580,6 @@ __device__ void embed(const Model<T>& model, const Work& work, long long table, 
 }
 
 // ---- attention ----
-
-// Eight columns of the key or the value that this token adds, which some other block may just have made.
-__device__ __forceinline__ void await_row(const Word* now, unsigned epoch, float (&numbers)[8]) {
-    unsigned data[8];
-    await_words(data, now, 1, 8, epoch);
-#pragma unroll
-    for (int j = 0; j < 8; ++j) numbers[j] = __uint_as_float(data[j]);
-}
 
 // Online softmax of one more group: (largest, total, sum) and those of the lane at this distance.
 __device__ __forceinline__ void merge_lanes(float& largest, float& total, float (&sum)[8], int distance) {
@@ -596,18 +621,30 @@ __device__ void attend(const Model<T>& model, const Work& work, int lanes, int h
     int key = first + warp * rows + lane / lanes;
     fetch(key);
 
-    float query[8] = {}, sum[8] = {}, largest = -INFINITY, total = 0;
-    if (used) await_row(query_now, read, query);
+    // Eight columns of the query, and where this lane has them the key and the value that this token adds.
+    const bool newest = end == keys && (keys - 1 - key) % (kWarps * rows) == 0 && keys > key;
+    unsigned now[24] = {};
+    await_words(now,
+                !used    ? 0
+                : newest ? 24
+                         : 8,
+                read, [&](int i) {
+                    return (i < 8 ? query_now : i < 16 ? key_now : value_now) + i % 8;
+                });
+    float query[8], sum[8] = {}, largest = -INFINITY, total = 0;
 #pragma unroll
-    for (int j = 0; j < 8; ++j) query[j] *= model.scale * kLog2OfE;
+    for (int j = 0; j < 8; ++j) query[j] = __uint_as_float(now[j]) * model.scale * kLog2OfE;
     for (int base = first + warp * rows; base < end; base += kWarps * rows, key += kWarps * rows) {
         float numbers[8], values[8], score = 0;
         llmk::unpack<T>(k, numbers);
         llmk::unpack<T>(v, values);
         fetch(key + kWarps * rows);
-        if (key == keys - 1 && used) {
-            await_row(key_now, read, numbers);
-            await_row(value_now, read, values);
+        if (key == keys - 1) {
+#pragma unroll
+            for (int j = 0; j < 8; ++j) {
+                numbers[j] = __uint_as_float(now[8 + j]);
+                values[j] = __uint_as_float(now[16 + j]);
+            }
         }
 #pragma unroll
         for (int j = 0; j < 8; ++j) score += query[j] * numbers[j];
@@ -723,7 +760,10 @@ __global__ void __launch_bounds__(kThreads, 1)
         } else if (work.kind == kAdvance) {
             advance(model, position, launches);
         } else if (work.rows > 0) {  // who gives nothing must not read: nobody would wait for it
-            const float2 known = fetch_known(model, work);
+            const Known known = fetch_known(model, work);
+            for (int next = number - first + 1; next < min(last - first, number - first + 3); ++next) {
+                prefetch_for(model, works[next]);
+            }
             take_input(model, work, position + 1, read, shared.input);
             multiply(work, shared, tiles);
             give_output(model, work, shared, known, position, epoch);
