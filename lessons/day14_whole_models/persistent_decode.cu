@@ -168,17 +168,18 @@ __device__ __forceinline__ Word look(const Word* at) {
     return word;
 }
 
-// Until the words 0 ... count - 1, where `at` says, are all of this epoch: their data. All are asked for before the first is
-// looked at, so that they take one trip to the L2 cache and not COUNT.
-template <int COUNT, typename At>
-__device__ __forceinline__ void await_words(unsigned (&data)[COUNT], int count, unsigned epoch, At at) {
+// Until all COUNT words, those of number i at `at + i * stride` and i < count, are of this epoch: their data. All are asked
+// for before the first is looked at, so that they take one trip to the L2 cache and not COUNT.
+template <int COUNT>
+__device__ __forceinline__ void await_words(unsigned (&data)[COUNT], const Word* at, int stride, int count,
+                                            unsigned epoch) {
     bool all;
     do {
         Word words[COUNT];
         all = true;
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
-            if (i < count) words[i] = look(at(i));
+            if (i < count) words[i] = look(at + static_cast<long long>(i) * stride);
         }
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
@@ -311,7 +312,7 @@ __device__ void normalise(const Model<T>& model, const Work& work, unsigned epoc
         }
     }
     unsigned bits[kMostWords];
-    await_words(bits, count, epoch, [&](int i) { return model.x_words + thread + i * kThreads; });
+    await_words(bits, model.x_words + thread, kThreads, count, epoch);
     float sum = 0, squares = 0, mean = 0;
 #pragma unroll
     for (int i = 0; i < kMostWords; ++i) {
@@ -346,32 +347,43 @@ __device__ __forceinline__ int parts_of(int keys, int splits) {
 // Puts what the parts of the keys give together.
 template <typename T>
 __device__ void combine_parts(const Model<T>& model, int columns, int keys, unsigned epoch, T* input) {
-    constexpr int kAtOnce = 5;
     const int parts = parts_of(keys, model.splits), stride = model.head_dim + 1;
-    for (int first = threadIdx.x; first < columns; first += kThreads * kAtOnce) {
-        const int count = min(kAtOnce, (columns - first + kThreads - 1) / kThreads);
-        auto head = [&](int i) { return (first + i * kThreads) / model.head_dim; };
-        float largest[kAtOnce], sum[kAtOnce], weighted[kAtOnce];
-        for (int part = 0; part < parts; ++part) {
-            auto words = [&](int i) { return model.part_words + (head(i) * model.splits + part) * stride; };
-            unsigned value[kAtOnce], size[kAtOnce] = {};  // and log2 of the sum of this part
-            await_words(value, count, epoch,
-                        [&](int i) { return words(i) + first + i * kThreads - head(i) * model.head_dim; });
-            if (parts > 1) await_words(size, count, epoch, [&](int i) { return words(i) + model.head_dim; });
+    if (parts == 1) {  // the values are what is wanted
+        for (int first = threadIdx.x; first < columns; first += kThreads * kMostWords) {
+            const int count = min(kMostWords, (columns - first + kThreads - 1) / kThreads);
+            unsigned bits[kMostWords];
+            bool all;
+            do {
+                all = true;
 #pragma unroll
-            for (int i = 0; i < kAtOnce; ++i) {
-                const float mine = __uint_as_float(size[i]), now = part == 0 ? mine : fmaxf(largest[i], mine);
-                const float old_share = part == 0 ? 0.0f : exp2f(largest[i] - now), share = exp2f(mine - now);
-                sum[i] = part == 0 ? share : sum[i] * old_share + share;
-                const float more = share * (i < count ? __uint_as_float(value[i]) : 0.0f);
-                weighted[i] = part == 0 ? more : weighted[i] * old_share + more;
-                largest[i] = now;
+                for (int i = 0; i < kMostWords; ++i) {
+                    const int column = first + min(i, count - 1) * kThreads, head = column / model.head_dim;
+                    const Word word = look(model.part_words + head * (model.splits * stride - model.head_dim) + column);
+                    bits[i] = static_cast<unsigned>(word);
+                    all = all && static_cast<unsigned>(word >> 32) == epoch;
+                }
+            } while (!all);
+#pragma unroll
+            for (int i = 0; i < kMostWords; ++i) {
+                if (i < count) input[first + i * kThreads] = static_cast<T>(__uint_as_float(bits[i]));
             }
         }
-#pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) {
-            if (i < count) input[first + i * kThreads] = static_cast<T>(weighted[i] / sum[i]);
+        return;
+    }
+    for (int i = threadIdx.x; i < columns; i += kThreads) {
+        const int head = i / model.head_dim, d = i % model.head_dim;
+        const Word* of_head = model.part_words + static_cast<long long>(head) * model.splits * stride;
+        float largest = -INFINITY, sum = 0, weighted = 0;
+        for (int part = 0; part < parts; ++part) {
+            unsigned data[2];  // a number, and log2 of the part's sum
+            await_words(data, of_head + part * stride + d, model.head_dim - d, 2, epoch);
+            const float size = __uint_as_float(data[1]), now = fmaxf(largest, size);
+            const float old_share = exp2f(largest - now), share = exp2f(size - now);
+            sum = sum * old_share + share;
+            weighted = weighted * old_share + share * __uint_as_float(data[0]);
+            largest = now;
         }
+        input[i] = static_cast<T>(weighted / sum);
     }
 }
 
@@ -381,13 +393,12 @@ __device__ void take_input(const Model<T>& model, const Work& work, int keys, un
     if (work.input == kAttended) {
         combine_parts(model, columns, keys, epoch, static_cast<T*>(input));
     } else if (work.input == kHidden) {
-        constexpr int kAtOnce = 10;
-        for (int word = threadIdx.x; word < columns / 2; word += kThreads * kAtOnce) {
-            const int count = min(kAtOnce, (columns / 2 - word + kThreads - 1) / kThreads);
-            unsigned bits[kAtOnce];
-            await_words(bits, count, epoch, [&](int i) { return model.hidden_words + word + i * kThreads; });
+        for (int word = threadIdx.x; word < columns / 2; word += kThreads * kMostWords) {
+            const int count = min(kMostWords, (columns / 2 - word + kThreads - 1) / kThreads);
+            unsigned bits[kMostWords];
+            await_words(bits, model.hidden_words + word, kThreads, count, epoch);
 #pragma unroll
-            for (int i = 0; i < kAtOnce; ++i) {
+            for (int i = 0; i < kMostWords; ++i) {
                 if (i < count) static_cast<unsigned*>(input)[word + i * kThreads] = bits[i];
             }
         }
@@ -581,6 +592,14 @@ __device__ void embed(const Model<T>& model, const Work& work, long long table, 
 
 // ---- attention ----
 
+// Eight columns of the key or the value that this token adds, which some other block may just have made.
+__device__ __forceinline__ void await_row(const Word* now, unsigned epoch, float (&numbers)[8]) {
+    unsigned data[8];
+    await_words(data, now, 1, 8, epoch);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) numbers[j] = __uint_as_float(data[j]);
+}
+
 // Online softmax of one more group: (largest, total, sum) and those of the lane at this distance.
 __device__ __forceinline__ void merge_lanes(float& largest, float& total, float (&sum)[8], int distance) {
     const float other = __shfl_xor_sync(llmk::kAllLanes, largest, distance);
@@ -621,30 +640,18 @@ __device__ void attend(const Model<T>& model, const Work& work, int lanes, int h
     int key = first + warp * rows + lane / lanes;
     fetch(key);
 
-    // Eight columns of the query, and where this lane has them the key and the value that this token adds.
-    const bool newest = end == keys && (keys - 1 - key) % (kWarps * rows) == 0 && keys > key;
-    unsigned now[24] = {};
-    await_words(now,
-                !used    ? 0
-                : newest ? 24
-                         : 8,
-                read, [&](int i) {
-                    return (i < 8 ? query_now : i < 16 ? key_now : value_now) + i % 8;
-                });
-    float query[8], sum[8] = {}, largest = -INFINITY, total = 0;
+    float query[8] = {}, sum[8] = {}, largest = -INFINITY, total = 0;
+    if (used) await_row(query_now, read, query);
 #pragma unroll
-    for (int j = 0; j < 8; ++j) query[j] = __uint_as_float(now[j]) * model.scale * kLog2OfE;
+    for (int j = 0; j < 8; ++j) query[j] *= model.scale * kLog2OfE;
     for (int base = first + warp * rows; base < end; base += kWarps * rows, key += kWarps * rows) {
         float numbers[8], values[8], score = 0;
         llmk::unpack<T>(k, numbers);
         llmk::unpack<T>(v, values);
         fetch(key + kWarps * rows);
-        if (key == keys - 1) {
-#pragma unroll
-            for (int j = 0; j < 8; ++j) {
-                numbers[j] = __uint_as_float(now[8 + j]);
-                values[j] = __uint_as_float(now[16 + j]);
-            }
+        if (key == keys - 1 && used) {
+            await_row(key_now, read, numbers);
+            await_row(value_now, read, values);
         }
 #pragma unroll
         for (int j = 0; j < 8; ++j) score += query[j] * numbers[j];
