@@ -108,9 +108,9 @@ def test_peak_memory_is_weights_and_cache_and_little_else() -> None:
 @pytest.mark.parametrize("name", TINY)
 def test_the_server_writes_what_one_by_one_does(name: str, pages: int) -> None:
     model = load(TINY[name], BY_TORCH)
-    alone = [generate(model, BEGINNING + prompt, 10).ids for prompt in PROMPTS]
+    alone = [generate(model, BEGINNING + prompt, 20).ids for prompt in PROMPTS]
     cache = model.new_cache(pages * 16)
-    requests = [Request(BEGINNING + prompt, 10, arrives=2 * i) for i, prompt in enumerate(PROMPTS)]
+    requests = [Request(BEGINNING + prompt, 20, arrives=2 * i) for i, prompt in enumerate(PROMPTS)]
     served = serve(model, requests, cache, beginning=BEGINNING, at_once=4)
     assert served.ids == alone
     assert served.most_at_once > 1
