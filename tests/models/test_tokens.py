@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 import torch
 from llm import Operators, generate, load
-from llm.operators import OPERATORS
+from llm.operators import FEW_ROWS, OPERATORS
 
 from grader.errors import GraderError
 from tests.models.conftest import PROMPT, TINY
 
 NEW = 24
-ALSO_INT4 = {"linear_int4"}
+NOT_HERE = {"linear_int4", "linear_gelu"}
+"""The first is an option, the second is for prompts of more than 16 tokens."""
+LONG_PROMPT = "Every thread of a warp reads the keys and values of the cache once, and"
 ONLY = {
     "qwen2": {"rms_norm", "swiglu", "residual_add"},
     "neox": {"layer_norm", "gelu", "parallel_residual"},
@@ -38,7 +40,7 @@ def test_tokens_and_text_are_those_of_transformers(name: str, theirs: Any) -> No
 
     # Every operator that the architecture has ran, and no torch stood in for any.
     used = {operator for operator, _ in model.operators.calls}
-    assert used == set(OPERATORS) - ALSO_INT4 - ONLY["neox" if name == "qwen2" else "qwen2"]
+    assert used == set(OPERATORS) - NOT_HERE - ONLY["neox" if name == "qwen2" else "qwen2"]
     assert not [who for _, who in model.operators.calls if who == "torch"]
     layers = model.config.layers
     assert model.operators.calls["attention_prefill", "lessons/day14_whole_models/operators.cu"] == layers
@@ -51,15 +53,19 @@ def test_sixteen_bits_through_every_kernel(dtype: torch.dtype) -> None:
     for name, folder in TINY.items():
         exact = load(folder, Operators(use="torch"), torch.float64)
         model = load(folder, Operators(), dtype)
-        ids = model.tokenizer.encode(PROMPT)
+        ids = model.tokenizer.encode(LONG_PROMPT)
+        assert len(ids) > FEW_ROWS
         found = []
         for one in (exact, model):
-            cache = one.new_cache(32)
+            cache = one.new_cache(64)
             number = cache.create()
             with torch.inference_mode():
                 one.forward(cache.append({number: ids}), cache)
                 found.append(one.forward(cache.append({number: ids[:1]}), cache)[0].double())
-        assert not [who for _, who in model.operators.calls if who == "torch"]
+        files = {who.rpartition("/")[2] for _, who in model.operators.calls}
+        assert "torch" not in files
+        assert {"linear_wmma.cu", "linear_decode.cu", "paged_prefill.cu", "paged_attention.cu"} <= files
+        assert name == "qwen2" or "linear_gelu.cu" in files
         error = float((found[1] - found[0]).abs().max() / found[0].abs().max())
         assert error < (0.01 if dtype == torch.float16 else 0.06), (name, error)
         assert error > 1e-5, "were 16 bits used at all?"
@@ -83,6 +89,13 @@ extern "C" void swiglu_f32(const float* gate, const float* up, float* out, long 
     assert ("swiglu", "torch") not in operators.calls
     assert not torch.equal(right.logits, wrong.logits)
     assert str(own) in operators.trace()
+
+
+def test_a_vocabulary_has_an_argmax_of_its_own() -> None:
+    operators = Operators()
+    logits = torch.randn(2, 20000, generator=torch.Generator().manual_seed(1))
+    assert operators.argmax(logits).tolist() == logits.argmax(-1).tolist()
+    assert dict(operators.calls) == {("argmax", "solutions/day02_reductions/vocabulary_argmax.cu"): 1}
 
 
 def test_unknown_operators_and_types_are_named() -> None:

@@ -76,5 +76,5 @@ class NeoX(Model):
         """x [tokens, C] -> [tokens, C], its norm included."""
         op = self.operators
         y = self.norm(x, block["norm_2"], block["norm_2_bias"])
-        y = op.gelu(op.linear(y, block["up"], block["up_bias"]))
+        y = op.linear_gelu(y, block["up"], block["up_bias"])
         return op.linear(y, block["down"], block["down_bias"])

@@ -30,6 +30,8 @@ NAMES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 HERE = "lessons/day14_whole_models/operators.cu"
 FEW_ROWS = 16
 """Up to so many rows a product is bound by reading the weights."""
+WIDE = 16384
+"""From so many columns on, several blocks look for the largest of a row."""
 
 KERNELS = {
     "embedding": "day03_positions_and_gates/embedding",
@@ -38,6 +40,8 @@ KERNELS = {
     "linear": "day04_linear/linear_register_tiled",
     "linear of few rows": "day04_linear/linear",
     "linear, 16 bits": "day04_linear/linear_wmma",
+    "linear of few rows, 16 bits": "day04_linear/linear_decode",
+    "linear_gelu": "day05_fusion/linear_gelu",
     "linear_int4": "day11_quantisation/gptq_linear",
     "rope": "day03_positions_and_gates/rope",
     "kv_cache_append": "day10_paged_attention/kv_cache_append",
@@ -48,6 +52,7 @@ KERNELS = {
     "residual_add": "day01_residual_add/residual_add",
     "parallel_residual": "day01_residual_add/parallel_residual",
     "argmax": "day02_reductions/argmax",
+    "argmax of a vocabulary": "day02_reductions/vocabulary_argmax",
 }
 """The exercise behind each operator. What is not here stands in this day's operators.cu."""
 
@@ -56,6 +61,7 @@ OPERATORS = (
     "rms_norm",
     "layer_norm",
     "linear",
+    "linear_gelu",
     "linear_int4",
     "rope",
     "kv_cache_append",
@@ -99,33 +105,35 @@ class Operators:
         self.calls[name, "torch"] += 1
         return True
 
-    def launcher(self, name: str, dtype: torch.dtype, kind: str = "") -> Any:
+    def launcher(self, name: str, dtype: torch.dtype, *kinds: str) -> Any:
         """The launcher of an operator for a type, loaded when it is first needed; the call is counted.
 
-        ``kind``: which of an operator's kernels, as KERNELS names it; the operator's own name where there is one.
+        ``kinds``: which of an operator's kernels fit, as KERNELS names them, the best one first; without any there is only one.
+        A file of your own need have only one of them.
         """
         if dtype not in NAMES:
             raise GraderError(
                 f"{name}: there are kernels for f32, f16 and bf16, not for {dtype}", 'use="torch" has it.'
             )
-        exercise, chosen = KERNELS.get(kind or name), self.use[name]
+        exercises = [KERNELS.get(kind) for kind in kinds or (name,)]
+        stems = [exercise.rpartition("/")[2] if exercise else name for exercise in exercises]
+        chosen, ours = self.use[name], exercises[0] is None or (name.startswith("attention") and dtype == torch.float32)
         if chosen not in ("solutions", "exercises"):
             file = chosen
-        elif exercise is None or (name.startswith("attention") and dtype == torch.float32):
-            file = HERE
         else:
-            file = f"{chosen}/{exercise}.cu"
-        stem = exercise.rpartition("/")[2] if exercise else name
+            file, stems = HERE if ours else f"{chosen}/{exercises[0]}.cu", stems[:1]
         if file not in self._kernels:
             root = course_root()
             path = root / file if (root / file).is_file() else Path(file).expanduser()
             self._kernels[file] = load_kernel(path, device=self.device, checks=self.checks)
         kernel = self._kernels[file]
-        for launcher in (f"{stem}_{NAMES[dtype]}", stem):
-            if launcher in dir(kernel):
+        known = dir(kernel)
+        wanted = [f"{stem}{ending}" for stem in stems for ending in (f"_{NAMES[dtype]}", "")]
+        for launcher in wanted:
+            if launcher in known:
                 self.calls[name, file] += 1
                 return getattr(kernel, launcher)
-        raise GraderError(f"{file} has no launcher {stem}_{NAMES[dtype]}", f"The operator {name} needs it.")
+        raise GraderError(f"{file} has no launcher {' or '.join(wanted)}", f"The operator {name} needs it.")
 
     def trace(self) -> str:
         """The calls as a table, in the order in which they first came."""
@@ -171,9 +179,30 @@ class Operators:
         if self.by_torch("linear"):
             return torch_operators.linear(x, weight, bias)
         out = x.new_empty(len(x), len(weight))
-        kind = "linear, 16 bits" if x.element_size() == 2 else "linear of few rows" if len(x) <= FEW_ROWS else "linear"
-        bias = self.no_bias(x, len(weight)) if bias is None else bias
-        self.launcher("linear", x.dtype, kind)(x, weight, bias, out, *x.shape, len(weight))
+        few, short = len(x) <= FEW_ROWS, x.element_size() == 2
+        kinds = (
+            ["linear, 16 bits"]
+            if short
+            else ["linear of few rows", "linear"]
+            if few
+            else ["linear", "linear of few rows"]
+        )
+        if few and short:
+            kinds.insert(0, "linear of few rows, 16 bits")
+        launch = self.launcher("linear", x.dtype, *kinds)
+        may_have_no_bias = launch.__name__.startswith("linear_decode")
+        more = (bias is not None,) if may_have_no_bias else ()
+        launch(x, weight, self.no_bias(x, len(weight)) if bias is None else bias, out, *x.shape, len(weight), *more)
+        return out
+
+    def linear_gelu(self, x: Tensor, weight: Tensor | Int4, bias: Tensor) -> Tensor:
+        """gelu(linear(x)): one kernel for many rows; for few rows the product has a kernel of its own, and GELU follows it."""
+        if isinstance(weight, Int4) or (len(x) <= FEW_ROWS and self.use["linear_gelu"] != "torch"):
+            return self.gelu(self.linear(x, weight, bias))
+        if self.by_torch("linear_gelu"):
+            return torch_operators.linear_gelu(x, weight, bias)
+        out = x.new_empty(len(x), len(weight))
+        self.launcher("linear_gelu", x.dtype)(x, weight, bias, out, *x.shape, len(weight))
         return out
 
     def linear_parts(
@@ -257,8 +286,11 @@ class Operators:
         """Into how many parts the keys are cut so that the GPU has enough blocks; parts of fewer than 64 keys are no gain."""
         if self.device == "cpu":
             return 1
-        processors = torch.cuda.get_device_properties(0).multi_processor_count
-        return max(1, min(-(-processors // blocks), keys // 64, 64))
+        return max(1, min(-(-self._processors() // blocks), keys // 64, 64))
+
+    def _processors(self) -> int:
+        """The SMs that blocks should fill; of the simulator, as many as it likes."""
+        return torch.cuda.get_device_properties(0).multi_processor_count if self.device == "cuda" else 16
 
     def swiglu(self, gate: Tensor, up: Tensor) -> Tensor:
         """silu(gate) * up, of one shape"""
@@ -296,6 +328,13 @@ class Operators:
         """logits [rows, vocabulary] -> i32 [rows]"""
         if self.by_torch("argmax"):
             return torch_operators.argmax(logits)
-        out = torch.empty(len(logits), dtype=torch.int32, device=logits.device)
+        rows, columns = logits.shape
+        out = torch.empty(rows, dtype=torch.int32, device=logits.device)
+        if columns >= WIDE and rows <= FEW_ROWS:
+            splits = min(self._processors() // rows, columns // 1024)
+            partial = torch.empty(rows, splits, dtype=torch.uint64, device=logits.device)
+            launch = self.launcher("argmax", logits.dtype, "argmax of a vocabulary")
+            launch(logits, out, partial, rows, columns, splits)
+            return out
         self.launcher("argmax", logits.dtype)(logits, out, *logits.shape)
         return out
