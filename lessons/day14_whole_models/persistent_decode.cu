@@ -517,10 +517,10 @@ struct Known {
 template <typename T>
 __device__ Known fetch_known(const Model<T>& model, const Work& work) {
     const int row = work.first + max(0, min(threadIdx.x * 2, work.rows - 2));
-    const bool adds = work.output == kAddToX, biased = work.bias >= 0;
+    const bool mine = static_cast<int>(threadIdx.x) * 2 < work.rows, biased = work.bias >= 0;
     // There is always something to read: what is of no use is not added.
     return {*reinterpret_cast<const float2*>(model.parameters + (biased ? work.bias + row : 0)),
-            *reinterpret_cast<const float2*>(adds ? model.x + row : model.parameters)};
+            *reinterpret_cast<const float2*>(mine && work.output == kAddToX ? model.x + row : model.parameters)};
 }
 
 // The rows of one thread: `together` neighbours.

@@ -129,7 +129,9 @@ class Packing:
 
     def attention(self, layer: int) -> None:
         """Follows the phase that gives queries, keys and values, perhaps with others in between."""
-        source = max(i for i, phase in enumerate(self.phases) if phase.kind == LINEAR and phase.output == QUERY_KEY_VALUE)
+        source = max(
+            i for i, phase in enumerate(self.phases) if phase.kind == LINEAR and phase.output == QUERY_KEY_VALUE
+        )
         self.phases.append(Phase(ATTENTION, layer=layer, source=source))
         self.attended = len(self.phases) - 1
 
@@ -228,7 +230,7 @@ def gpt_neox(config: Any, state: Mapping[str, Tensor], dtype: torch.dtype, devic
                 pack.pairs(heads_in_order(state[f"{one}attention.query_key_value.weight"])),
                 LAYER_NORM_OF_X,
                 QUERY_KEY_VALUE,
-                    layer=layer,
+                layer=layer,
                 bias=pack.vector(pack.pairs(heads_in_order(state[f"{one}attention.query_key_value.bias"]))),
                 **norm("input_layernorm"),
             )
@@ -295,7 +297,9 @@ class PersistentDecoder:
         linear = [phase for phase in pack.phases if phase.kind == LINEAR]
         columns = max(phase.columns for phase in linear)
         self.input_bytes = max(math.ceil(columns / 8) * 16, WARPS * sizes.head_dim * 4)
-        tiles = (math.ceil(phase.rows / phase.together / processors) * phase.together * phase.splits for phase in linear)
+        tiles = (
+            math.ceil(phase.rows / phase.together / processors) * phase.together * phase.splits for phase in linear
+        )
         self.sums_bytes = 4 * math.ceil(max(tiles) / 2) * 2
         self.slot_bytes = 16 * max(math.ceil(phase.columns / 8 / phase.splits) for phase in linear)
         room = most_shared - self.input_bytes - self.sums_bytes - WORK_BYTES * len(pack.phases)
@@ -341,7 +345,9 @@ class PersistentDecoder:
         if self.persistent:
             return [(0, len(self.phases))]
         # A phase that reads what the one before it publishes must be in a launch of its own.
-        starts = [0] + [i for i, phase in enumerate(self.phases) if i and (phase.source == i - 1 or phase.kind == ATTENTION)]
+        starts = [0] + [
+            i for i, phase in enumerate(self.phases) if i and (phase.source == i - 1 or phase.kind == ATTENTION)
+        ]
         return list(zip(starts, [*starts[1:], len(self.phases)], strict=True))
 
     def step(self, logits: bool = True) -> None:
