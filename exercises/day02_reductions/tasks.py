@@ -289,7 +289,71 @@ argmax = Exercise(
         NO_SCRATCH,
     ],
     flops=lambda d: d["rows"] * d["cols"],
-    bench=[Bench("small", rows=64, cols=1024), Bench("large", rows=16384, cols=4096)],
+    bench=[
+        Bench("small", rows=64, cols=1024),
+        Bench("large", rows=16384, cols=4096),
+        Bench("1 x 151936", rows=1, cols=151936),
+    ],
+    torch_baseline=lambda x: torch.argmax(x, dim=-1),
+)
+
+
+# ---------------------------------------------------------------------------------------------- argmax of a vocabulary
+
+
+def rare_ties(shape, generator):
+    """Mostly zeros; a few ones, far apart: of different blocks."""
+    return torch.randint(0, 900, shape, generator=generator) // 899
+
+
+vocabulary_argmax = Exercise(
+    operator="argmax",
+    summary=(
+        "The same of a few rows as wide as a vocabulary, as greedy decoding needs it: the column of the largest element, "
+        "the lowest among equal ones, and the first NaN where there is one. One block cannot keep a GPU busy, so `splits` "
+        "blocks (at least 1) share each row and meet in the working memory `partial` [rows, splits], which holds anything at "
+        "first. f32, f16 and bf16 in, int out, any alignment, the same answer in every run; with no rows nothing is written, "
+        "and cols is at least 1. (On a GPU: 1 x 151,936.)"
+    ),
+    launchers=(
+        "void vocabulary_argmax_{dtype}(const {T}* x, int* out, unsigned long long* partial, int rows, int cols, int splits, "
+        "cudaStream_t stream)"
+    ),
+    dtypes=DTYPES,
+    inputs={"x": Input("rows cols", normal(scale=3.0))},
+    outputs={"out": Output("rows", dtype="i32"), "partial": Output("rows splits", dtype="u64", scratch=True)},
+    reference=argmax_reference,
+    cases=[
+        Case("no row", rows=0, cols=7, splits=2),
+        Case("one element", rows=1, cols=1, splits=1),
+        Case("one part", rows=3, cols=1000, splits=1),
+        Case("two parts of a column each", rows=9, cols=2, splits=2),
+        Case("more parts than columns", rows=9, cols=3, splits=40),
+        Case("parts of a prime width", rows=3, cols=5003, splits=7),
+        Case("one more than whole parts", rows=2, cols=4097, splits=8),
+        Case("the largest near the end", dtypes=("f32",), rows=2, cols=20000, splits=16, inputs={"x": rising}),
+        Case("x starts past a boundary", rows=3, cols=1000, splits=3, offsets={"x": 1}),
+        Case("all below zero", rows=5, cols=1003, splits=4, inputs={"x": normal(mean=-100.0)}),
+        Case("ties", rows=7, cols=2000, splits=5, inputs={"x": integers(0, 4)}),
+        Case("ties in different parts", rows=9, cols=4100, splits=16, inputs={"x": rare_ties}),
+        Case("NaN", rows=7, cols=1500, splits=6, inputs={"x": with_nans}),
+        Case("rows of -infinity", rows=6, cols=700, splits=5, inputs={"x": infinities}),
+        Case("minus zero equals zero", rows=3, cols=400, splits=4, inputs={"x": signed_zeros}),
+        Case("random sizes", rows=between(2, 6), cols=between(2, 3000), splits=between(1, 20)),
+    ],
+    efficient=Case("a row of 32,768, 32 parts", dtypes=("f16",), rows=1, cols=32768, splits=32),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.1, look="Is the row read more than once?"),
+        Bar("blocks", at_least=32, look="One block is one of 132 SMs: let `splits` blocks share each row."),
+        Bar("sectors / ideal", at_most=1.1, look="Do neighbouring threads touch neighbouring addresses?"),
+        Bar("launches", at_most=3, look="One kernel for the parts, one that joins them."),
+        Bar("scratch_bytes", at_most=0, look="The caller gives the working memory."),
+    ],
+    flops=lambda d: d["rows"] * d["cols"],
+    bench=[
+        Bench("1 x 151936", rows=1, cols=151936, splits=128),
+        Bench("16 x 151936", rows=16, cols=151936, splits=32),
+    ],
     torch_baseline=lambda x: torch.argmax(x, dim=-1),
 )
 

@@ -196,6 +196,7 @@ rope = Exercise(
     bench=[
         Bench("small", tokens=512, heads=8, head_dim=128, rotary_dim=128, theta=10000.0),
         Bench("large", tokens=2048, heads=32, head_dim=128, rotary_dim=128, theta=10000.0),
+        Bench("512 x 4 x 4096", tokens=512, heads=4, head_dim=4096, rotary_dim=4096, theta=10000.0),
     ],
     torch_baseline=rope_in_torch,
 )

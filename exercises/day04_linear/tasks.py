@@ -87,6 +87,7 @@ RAGGED = [
 LINEAR_BENCH = [
     Bench("small", rows=128, in_features=1024, out_features=4096),
     Bench("large", rows=4096, in_features=4096, out_features=4096),
+    Bench("512 x 4096 x 4096", rows=512, in_features=4096, out_features=4096),
 ]
 
 linear = Exercise(
@@ -169,4 +170,88 @@ linear_wmma = Exercise(
     flops=linear_operations,
     bench=LINEAR_BENCH,
     torch_baseline=lambda x, weight, bias: torch.nn.functional.linear(x, weight, bias),
+)
+
+# ------------------------------------------------------------------------------------------------------ linear_decode
+
+
+def few(rows, in_features, out_features, has_bias=True, **more):
+    """The sizes of a case."""
+    return dict(rows=rows, in_features=in_features, out_features=out_features, has_bias=has_bias, **more)
+
+
+def layer_with_or_without(x, weight, bias, has_bias):
+    """x weight^T, and the bias where there is one."""
+    return x @ weight.T + (bias if has_bias else 0.0)
+
+
+def torch_layer(x, weight, bias, has_bias):
+    """The same in one call."""
+    return torch.nn.functional.linear(x, weight, bias if has_bias else None)
+
+
+linear_decode = Exercise(
+    operator="linear",
+    summary="""out = x weight^T (+ bias where has_bias) for 1 to 16 rows, as when a model decodes: f16 and bf16, sums in f32 and one
+    rounding, the same result in every run. Reading the weights is all that costs time, so each is read once for all rows, 16 bytes
+    at a time where rows are aligned, by enough blocks for a GPU even if there are only 896 features. (More rows are right as well.)
+    With no in_features out is the bias, or zero; with no rows or no out_features there is nothing to do.""",
+    launchers="""void linear_decode_{dtype}(const {T}* x, const {T}* weight, const {T}* bias, {T}* out, int rows,
+                 int in_features, int out_features, bool has_bias, cudaStream_t stream)""",
+    dtypes=("f16", "bf16"),
+    inputs=LINEAR_INPUTS,
+    outputs={"out": Output("rows out_features")},
+    reference=layer_with_or_without,
+    trivial=[lambda x, weight: x @ weight.T],
+    cases=[
+        Case("one of everything", **few(1, 1, 1)),
+        Case("one row, three features", **few(1, 3, 2)),
+        Case("one row", **few(1, 136, 67)),
+        Case("one row, no bias", **few(1, 128, 40, False)),
+        Case("one feature in", **few(3, 1, 35)),
+        Case("one feature out", **few(2, 1000, 1)),
+        Case("seven rows, odd sizes", **few(7, 71, 101)),
+        Case("eight rows", **few(8, 264, 24)),
+        Case("nine rows", **few(9, 96, 33, False)),
+        Case("sixteen rows", **few(16, 520, 17)),
+        Case("seventeen rows", **few(17, 40, 9)),
+        Case("one less than a step", **few(2, 511, 8)),
+        Case("more features than all blocks take at once", dtypes=("f16",), **few(1, 8, 34000)),
+        Case("weight not 16-byte aligned", offsets={"weight": 1}, **few(2, 64, 16)),
+        Case("x and out not 16-byte aligned", offsets={"x": 1, "out": 3}, **few(2, 64, 16)),
+        Case("sums beyond the precision of f16", **few(4, 2000, 24)),
+        Case("no rows", **few(0, 8, 8)),
+        Case("no features out", **few(3, 8, 0)),
+        Case("no features in: the bias alone", **few(3, 0, 9)),
+        Case(
+            "random sizes", rows=between(1, 16), in_features=between(1, 300), out_features=between(1, 60), has_bias=True
+        ),
+    ],
+    efficient=Case("4 rows, 512 -> 896", dtypes=("f16",), **few(4, 512, 896)),
+    bars=[
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.6,
+            look="each weight once for all rows; and what is fetched of x should serve several features",
+        ),
+        Bar("blocks", at_least=100, look="896 features must be shared by as many blocks as a GPU has SMs"),
+        Bar(
+            "requests * 512 / minimum",
+            at_most=4,
+            look="a lane should load 16 bytes at a time: a warp's request then moves 512",
+        ),
+        Bar("sectors / ideal", at_most=1.2, look="a row's bytes that one request takes should fill whole sectors"),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=linear_operations,
+    bench=[
+        Bench("1 row, 896 -> 896", **few(1, 896, 896)),
+        Bench("1 row, 4864 -> 896", **few(1, 4864, 896, False)),
+        Bench("1 row, 896 -> 151936", **few(1, 896, 151936, False)),
+        Bench("1 row, 4096 -> 4096", **few(1, 4096, 4096, False)),
+        Bench("16 rows, 4096 -> 4096", **few(16, 4096, 4096, False)),
+        Bench("1 row, 8960 -> 1536", **few(1, 8960, 1536, False)),
+    ],
+    torch_baseline=torch_layer,
 )

@@ -1,4 +1,4 @@
-"""What each exercise of day 5 must do: three pairs of kernels, each to become one."""
+"""What each exercise of day 5 must do: pairs of kernels, each to become one."""
 
 import torch
 
@@ -164,6 +164,100 @@ linear_swiglu = Exercise(
         Bench("wide", rows=4096, in_features=4096, hidden=11008),
     ],
     torch_baseline=lambda x, gate_weight, up_weight: torch.nn.functional.silu(x @ gate_weight.T) * (x @ up_weight.T),
+)
+
+# -------------------------------------------------------------------------------------------------------- linear_gelu
+
+
+def gelu_of_product(x, weight, bias):
+    """gelu(x weight^T + bias), the exact gelu: v times the part of a normal distribution that lies below v."""
+    return torch.nn.functional.gelu(x @ weight.T + bias)
+
+
+linear_gelu = Exercise(
+    operator="linear + GELU",
+    summary="""out = gelu(x weight^T + bias) for x [rows, in_features], weight [out_features, in_features] and bias [out_features],
+    with the exact gelu(v) = v / 2 (1 + erf(v / sqrt(2))): the first half of the MLP of GPT-NeoX. One kernel that applies bias and
+    GELU to its sums before they are stored, and stores nothing but out. f32, f16 and bf16, sums and GELU in f32, rounded
+    once. Any sizes; with no in_features out is gelu(bias), with no rows or no out_features there is nothing to do.""",
+    launchers="""void linear_gelu_{dtype}(const {T}* x, const {T}* weight, const {T}* bias, {T}* out, int rows,
+                 int in_features, int out_features, cudaStream_t stream)""",
+    dtypes=("f32", "f16", "bf16"),
+    inputs={
+        "x": Input("rows in_features", normal(mean=0.3)),
+        "weight": Input("out_features in_features", normal(scale=0.1)),
+        "bias": Input("out_features", normal()),
+    },
+    outputs={"out": Output("rows out_features")},
+    reference=gelu_of_product,
+    trivial=[
+        lambda x, weight, bias: x @ weight.T + bias,
+        lambda x, weight: torch.nn.functional.gelu(x @ weight.T),
+        lambda x, weight, bias: torch.nn.functional.gelu(x @ weight.T) + bias,
+    ],
+    cases=[
+        Case("one of everything", rows=1, in_features=1, out_features=1),
+        Case("two rows, three features", rows=2, in_features=3, out_features=2),
+        Case("one row", rows=1, in_features=129, out_features=67),
+        Case("one feature in", rows=37, in_features=1, out_features=35),
+        Case("one feature out", rows=37, in_features=40, out_features=1),
+        Case("whole tiles", rows=128, in_features=64, out_features=128),
+        Case("one more than a tile", dtypes=("f32", "f16"), rows=129, in_features=65, out_features=129),
+        Case("one less than a tile", dtypes=("bf16",), rows=31, in_features=63, out_features=127),
+        Case("sixteen rows", rows=16, in_features=200, out_features=40),
+        Case(
+            "sums far below and far above zero",
+            inputs={"weight": normal(scale=12.0)},
+            rows=33,
+            in_features=64,
+            out_features=40,
+        ),
+        Case(
+            "sums near zero, where the exact gelu and its tanh formula part",
+            dtypes=("f32",),
+            inputs={"x": uniform(-1.0, 1.0), "weight": uniform(-0.4, 0.4), "bias": uniform(-2.5, 2.5)},
+            rows=24,
+            in_features=9,
+            out_features=36,
+        ),
+        Case(
+            "terms of a sum that overflows f16 until the bias",
+            dtypes=("f16",),
+            inputs={"x": uniform(100.0, 101.0), "weight": uniform(8.0, 8.1), "bias": uniform(-60000.0, -59000.0)},
+            rows=9,
+            in_features=96,
+            out_features=24,
+        ),
+        Case("out not 16-byte aligned", offsets={"out": 1}, rows=9, in_features=64, out_features=16),
+        Case("no rows", rows=0, in_features=8, out_features=8),
+        Case("no features out", rows=5, in_features=8, out_features=0),
+        Case("no features in: gelu of the bias", rows=5, in_features=0, out_features=9),
+        Case("random sizes", rows=between(1, 140), in_features=between(1, 140), out_features=between(1, 140)),
+    ],
+    efficient=Case("128 x 128 -> 128", dtypes=("f16",), rows=128, in_features=128, out_features=128),
+    bars=[
+        Bar(
+            "global_written_bytes / (item * rows * out_features)",
+            at_most=1.0,
+            look="nothing but the finished outputs is written, and each once",
+        ),
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.9,
+            look="are the sums read back for the bias or the GELU? Otherwise the tiles are too small",
+        ),
+        Bar("sectors / ideal", at_most=1.1, look="neighbouring threads should copy neighbouring columns"),
+        Bar("bank_conflict_ways", at_most=2.1, look="pad the rows of the tiles by 16 bytes"),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 2.0 * d["rows"] * d["in_features"] * d["out_features"],
+    bench=[
+        Bench("1 row, 2560 -> 10240", rows=1, in_features=2560, out_features=10240),
+        Bench("512 rows, 2560 -> 10240", rows=512, in_features=2560, out_features=10240),
+        Bench("32768 rows, 256 -> 1024", rows=32768, in_features=256, out_features=1024),
+    ],
+    torch_baseline=lambda x, weight, bias: torch.nn.functional.gelu(torch.nn.functional.linear(x, weight, bias)),
 )
 
 # ----------------------------------------------------------------------------------------------------- scores_softmax

@@ -104,7 +104,7 @@ _OBJECT = (
 _CACHE = r"(?:\.(?:ca|cg|cs|lu|cv|wb|wt|nc))*"
 _ADVICE = r"(?:\.L1::\w+)?(?:\.L2::(?:evict_\w+|64B|128B|256B))*"
 _SCOPE = r"(?:\.(?P<scope>cta|cluster|gpu|sys))?"
-_ORDER = r"(?:\.(?:relaxed|acquire|release|acq_rel))?"
+_ORDER = r"(?:\.(?P<order>relaxed|acquire|release|acq_rel))?"
 _MULTICAST = r"(?P<multicast>\.multicast::cluster)?(?:\.L2::cache_hint)?"
 _DIMENSIONS = r"(?P<dimensions>[1-5])d"
 _FTZ = r"(?:\.ftz)?"
@@ -127,6 +127,13 @@ def _space(f: _Fields) -> str:
 
 def _scope(f: _Fields) -> str:
     return f"::sim::Scope::{_SCOPES[f.get('scope') or 'gpu']}"
+
+
+def _order(f: _Fields) -> str:
+    """Of an atomic operation: whether it releases, and whether it acquires. Without a word it is relaxed."""
+    order = f.get("order")
+    flags = (order in ("release", "acq_rel"), order in ("acquire", "acq_rel"))
+    return ", ".join(str(flag).lower() for flag in flags)
 
 
 def _reduction(name: str) -> str:
@@ -316,15 +323,15 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     ),
     (
         rf"atom{_ORDER}{_SCOPE}{_SPACE}\.(?P<op>{'|'.join(_ATOMIC)})\.(?P<type>[bus](?:32|64)|f32|f64)",
-        lambda f: f"atom<{_space(f)}, {_type(f)}, ::sim::AtomicOp::{_ATOMIC[f['op']]}, {_scope(f)}>",
+        lambda f: f"atom<{_space(f)}, {_type(f)}, ::sim::AtomicOp::{_ATOMIC[f['op']]}, {_scope(f)}, {_order(f)}>",
     ),
     (
         rf"atom{_ORDER}{_SCOPE}{_SPACE}\.cas\.(?P<type>b32|b64)",
-        lambda f: f"atom_cas<{_space(f)}, {_type(f)}, {_scope(f)}>",
+        lambda f: f"atom_cas<{_space(f)}, {_type(f)}, {_scope(f)}, {_order(f)}>",
     ),
     (
         rf"red{_ORDER}{_SCOPE}{_SPACE}\.(?P<op>{'|'.join(_ATOMIC)})\.(?P<type>[bus](?:32|64)|f32|f64)",
-        lambda f: f"red<{_space(f)}, {_type(f)}, ::sim::AtomicOp::{_ATOMIC[f['op']]}, {_scope(f)}>",
+        lambda f: f"red<{_space(f)}, {_type(f)}, ::sim::AtomicOp::{_ATOMIC[f['op']]}, {_scope(f)}, {_order(f)}>",
     ),
     # lanes of a warp
     (r"shfl\.sync\.(?P<kind>idx|up|down|bfly)\.b32", lambda f: f"shfl<::sim::Shuffle::{_SHUFFLES[f['kind']]}>"),

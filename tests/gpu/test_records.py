@@ -40,7 +40,7 @@ def test_the_record_of_errors_covers_every_solution_dtype_and_case() -> None:
                 assert row["norm_error"] <= row["tolerance"] and 0 <= row["share"] <= 1
     assert set(rows) == expected, again
     fused = [row for (name, dtype), row in rows.items() if name.startswith("day05") and dtype == "f16"]
-    assert len(fused) == 3 and all(0 < row["norm_error"] < 1e-2 for row in fused)
+    assert len(fused) >= 3 and all(0 < row["norm_error"] < 1e-2 for row in fused)
 
 
 def test_every_bound_lies_below_every_time_that_is_recorded() -> None:

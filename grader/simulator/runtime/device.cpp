@@ -17,8 +17,9 @@ int64_t nanoseconds(clockid_t clock) {
     return static_cast<int64_t>(now.tv_sec) * 1000000000 + now.tv_nsec;
 }
 
-// So often a thread may look at one address in vain before the others get a turn.
+// So often a thread may look at one address in vain before the others get a turn, and at several in turn.
 constexpr unsigned polls_before_spin = 2;
+constexpr unsigned looks_before_spin = 16;
 
 uint64_t value_at(const void* address, unsigned bytes) {
     uint64_t value = 0;
@@ -64,14 +65,13 @@ void spin_hint() {
 
 void polled(Thread& self, const void* address, unsigned bytes) {
     if (saw_something_new(self, address, bytes)) current_worker->vain_rounds = 0;
-    if (self.polled != address) {
-        self.polled = address;
-        self.polls = 1;
-    } else if (++self.polls >= polls_before_spin) {
-        spin(self);
-        self.polled = address;
-        self.polls = polls_before_spin - 1;
-    }
+    self.polls = self.polled == address ? self.polls + 1 : 1;
+    self.polled = address;
+    if (self.polls < polls_before_spin && ++self.looks < looks_before_spin) return;
+    spin(self);
+    self.looks = 0;
+    self.polled = address;
+    self.polls = polls_before_spin - 1;
 }
 
 void volatile_read(const void* address, unsigned bytes) {

@@ -330,21 +330,28 @@ SIM_INLINE uint64_t atomic(AtomicOp op, void* address, uint64_t v, Scope s) { re
 SIM_INLINE float atomic(AtomicOp op, void* address, float v, Scope s) { return atomic_f32(op, address, v, s); }
 SIM_INLINE double atomic(AtomicOp op, void* address, double v, Scope s) { return atomic_f64(op, address, v, s); }
 
-template <typename Space, typename T, AtomicOp OP, Scope SCOPE, typename D, typename A>
+// Their order: .release is a fence before it, .acquire one after it, .acq_rel both.
+template <typename Space, typename T, AtomicOp OP, Scope SCOPE, bool RELEASE, bool ACQUIRE, typename D, typename A>
 SIM_INLINE void atom(D& d, A address, In<T> value) {
+    if (RELEASE) ::sim::fence(SCOPE);
     put(d, atomic(OP, Space::pointer(address), value.value, SCOPE));
+    if (ACQUIRE) ::sim::fence(SCOPE);
 }
-template <typename Space, typename T, AtomicOp OP, Scope SCOPE, typename A>
+template <typename Space, typename T, AtomicOp OP, Scope SCOPE, bool RELEASE, bool ACQUIRE, typename A>
 SIM_INLINE void red(A address, In<T> value) {
+    if (RELEASE) ::sim::fence(SCOPE);
     atomic(OP, Space::pointer(address), value.value, SCOPE);
+    if (ACQUIRE) ::sim::fence(SCOPE);
 }
-template <typename Space, typename T, Scope SCOPE, typename D, typename A>
+template <typename Space, typename T, Scope SCOPE, bool RELEASE, bool ACQUIRE, typename D, typename A>
 SIM_INLINE void atom_cas(D& d, A address, In<T> compare, In<T> value) {
+    if (RELEASE) ::sim::fence(SCOPE);
     if constexpr (sizeof(T) == 4) {
         put(d, compare_and_swap_32(Space::pointer(address), compare, value, SCOPE));
     } else {
         put(d, static_cast<T>(compare_and_swap_64(Space::pointer(address), compare, value, SCOPE)));
     }
+    if (ACQUIRE) ::sim::fence(SCOPE);
 }
 // ld.acquire, ld.relaxed, st.release, st.relaxed.
 template <typename Space, typename T, Scope SCOPE, bool ACQUIRE, typename D, typename A>

@@ -1,0 +1,104 @@
+"""A Hugging Face checkpoint folder becomes a model: config.json, one or several safetensors files, tokenizer.json.
+
+Every tensor of the files must be one that the model has, of the right shape, and the model must get every one that it needs;
+anything else is an error that lists the names. A layer that is silently left at random values writes fluent nonsense.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from llm.config import Config, read_config
+from llm.model import Model
+from llm.neox import NeoX
+from llm.operators import Operators
+from llm.qwen2 import Qwen2
+from llm.tokenizer import Tokenizer
+
+ONE_FILE = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+MODELS: dict[str, type[Model]] = {"qwen2": Qwen2, "gpt_neox": NeoX}
+NO_WEIGHTS = re.compile(r"\.(rotary_emb\.inv_freq|attention\.masked_bias|attention\.bias)$")
+"""Tables that older files keep beside the weights; they follow from the configuration."""
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that does not fit its configuration, or cannot be read."""
+
+
+def load(folder: str | Path, operators: Operators | None = None, dtype: torch.dtype = torch.float32) -> Model:
+    """The model in a folder, its weights as ``dtype`` on the operators' device. Raises ConfigError, CheckpointError."""
+    folder, operators = Path(folder), operators or Operators()
+    config = read_config(folder)
+    tensors = read_tensors(folder, dtype, operators.device)
+    tokenizer = Tokenizer(folder / "tokenizer.json") if (folder / "tokenizer.json").is_file() else None
+    return build(config, tensors, operators, tokenizer)
+
+
+def build(
+    config: Config, tensors: dict[str, Tensor], operators: Operators, tokenizer: Tokenizer | None = None
+) -> Model:
+    """A model of tensors by Hugging Face's names, which are checked. Raises CheckpointError."""
+    kind = MODELS[config.architecture]
+    check(kind.shapes(config), tensors, config)
+    return kind(config, tensors, operators, tokenizer)
+
+
+def read_tensors(folder: Path, dtype: torch.dtype, device: str) -> dict[str, Tensor]:
+    """Every weight of a folder's safetensors files, by name."""
+    tensors: dict[str, Tensor] = {}
+    for name in files(folder):
+        try:
+            with safe_open(folder / name, framework="pt", device=device) as opened:
+                for key in opened.keys():  # noqa: SIM118 (it is no dict)
+                    if key in tensors:
+                        raise CheckpointError(f"{key} stands in {name} and in another file")
+                    if not NO_WEIGHTS.search(key):
+                        tensors[key] = opened.get_tensor(key).to(dtype)
+        except FileNotFoundError:
+            raise CheckpointError(f"{INDEX} names {name}, which is not there") from None
+        except (SafetensorError, OSError) as problem:
+            raise CheckpointError(f"{name} cannot be read: {problem}") from None
+    # What GPT-NeoX's output layer is called in files.
+    if "embed_out.weight" in tensors:
+        tensors["lm_head.weight"] = tensors.pop("embed_out.weight")
+    return tensors
+
+
+def files(folder: Path) -> list[str]:
+    """The safetensors files of a folder: those that the index names, or the one that there is."""
+    if (folder / INDEX).is_file():
+        try:
+            listed = json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"]
+            names = sorted(set(listed.values()))
+        except (ValueError, KeyError, TypeError, AttributeError) as problem:
+            raise CheckpointError(f"{INDEX} is no index: {problem}") from None
+        outside = [name for name in names if Path(name).name != name]
+        if outside:
+            raise CheckpointError(f"{INDEX} names {outside[0]!r}, which is no file of the folder")
+        return names
+    if (folder / ONE_FILE).is_file():
+        return [ONE_FILE]
+    raise CheckpointError(f"{folder.name} has neither {ONE_FILE} nor {INDEX} (files of other formats are not read)")
+
+
+def check(wanted: dict[str, tuple[int, ...]], tensors: dict[str, Tensor], config: Config) -> None:
+    """Raises CheckpointError with every tensor that is missing, left over or of a wrong shape."""
+    given = dict(tensors)
+    if config.tied:  # some files hold the table twice
+        given.pop("lm_head.weight", None)
+    problems = [f"missing: {name} {list(wanted[name])}" for name in wanted if name not in given]
+    problems += [f"left over: {name} {list(tensor.shape)}" for name, tensor in given.items() if name not in wanted]
+    problems += [
+        f"wrong shape: {name} {list(given[name].shape)}, the configuration says {list(shape)}"
+        for name, shape in wanted.items()
+        if name in given and tuple(given[name].shape) != shape
+    ]
+    if problems:
+        raise CheckpointError("the weights do not fit config.json\n  " + "\n  ".join(problems))

@@ -1,0 +1,107 @@
+"""What both architectures have in common: a table of vectors, blocks that each add to them, a norm, an output layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from llm.cache import Batch, PagedCache
+from llm.config import Config
+from llm.int4 import Int4
+from llm.operators import Operators
+from llm.tokenizer import Tokenizer
+
+Block = dict[str, Tensor | Int4]
+"""The weights of one block by their names here. A linear layer's is [out_features, in_features], or the same as int4."""
+
+Observe = Callable[[int, Tensor], None]
+"""Is told the number of a block (0: the embedding) and what comes out of it, [tokens, C]."""
+
+
+class Model:
+    """A model of either architecture. The architectures say what a block is."""
+
+    prefix: str
+    """Of Hugging Face's names: "model" or "gpt_neox"."""
+
+    def __init__(
+        self, config: Config, tensors: dict[str, Tensor], operators: Operators, tokenizer: Tokenizer | None = None
+    ) -> None:
+        self.config, self.operators, self.tokenizer = config, operators, tokenizer
+        self.table = tensors[self.embedding_name]
+        self.output = self.table if config.tied else tensors["lm_head.weight"]
+        self.norm_weights = self.final_norm(tensors)
+        self.blocks: list[Block] = [self.block(tensors, i) for i in range(config.layers)]
+
+    # What an architecture must say.
+
+    embedding_name: str
+
+    @classmethod
+    def shapes(cls, config: Config) -> dict[str, tuple[int, ...]]:
+        """Every tensor that a checkpoint must have, by Hugging Face's names."""
+        raise NotImplementedError
+
+    def final_norm(self, tensors: dict[str, Tensor]) -> tuple[Tensor, ...]:
+        """The weights of the last norm."""
+        raise NotImplementedError
+
+    def block(self, tensors: dict[str, Tensor], i: int) -> Block:
+        """The weights of block i."""
+        raise NotImplementedError
+
+    def norm(self, x: Tensor, *weights: Tensor) -> Tensor:
+        """The norm of this architecture."""
+        raise NotImplementedError
+
+    def run_block(self, i: int, x: Tensor, batch: Batch, cache: PagedCache) -> Tensor:
+        """x [tokens, C] -> [tokens, C]"""
+        raise NotImplementedError
+
+    # What follows from it.
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of weights and activations."""
+        return self.table.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Of all weights."""
+        found = {self.table.data_ptr(): self.table, self.output.data_ptr(): self.output}
+        return sum(
+            t.nbytes
+            for t in (*found.values(), *self.norm_weights, *(t for block in self.blocks for t in block.values()))
+        )
+
+    def new_cache(self, tokens: int) -> PagedCache:
+        """A KV cache for so many tokens altogether."""
+        return PagedCache(self.config, tokens, self.dtype, self.operators.device)
+
+    def forward(self, batch: Batch, cache: PagedCache, observe: Observe | None = None) -> Tensor:
+        """The logits after the last token of each sequence: [sequences, vocabulary]."""
+        op = self.operators
+        x = op.embedding(self.table, batch.ids)
+        if observe:
+            observe(0, x)
+        for i in range(self.config.layers):
+            x = self.run_block(i, x, batch, cache)
+            if observe:
+                observe(i + 1, x)
+        if len(x) > len(batch.last):
+            x = op.embedding(x, batch.last)  # rows by their numbers: the same kernel
+        return op.linear(self.norm(x, *self.norm_weights), self.output)
+
+    def attend(self, i: int, x: Tensor, batch: Batch, cache: PagedCache) -> Tensor:
+        """Attention of block i up to its output layer: x [tokens, C] (normed) -> [tokens, C]."""
+        op, config, block = self.operators, self.config, self.blocks[i]
+        tokens, d = len(x), config.head_dim
+        sizes = config.heads * d, config.kv_heads * d, config.kv_heads * d
+        q, k, v = op.linear_parts(x, block["qkv"], block.get("qkv_bias"), sizes)
+        q = op.rope(q.view(tokens, config.heads, d), batch.positions, config.rotary_dim, config.theta)
+        k = op.rope(k.view(tokens, config.kv_heads, d), batch.positions, config.rotary_dim, config.theta)
+        op.kv_cache_append(k, v.view(tokens, config.kv_heads, d), batch.slots, cache.k[i], cache.v[i])
+        out = op.attention(q, cache.k[i], cache.v[i], batch)
+        return op.linear(out.view(tokens, config.heads * d), block["out"], block.get("out_bias"))

@@ -1,0 +1,21 @@
+"""Python files of other days' lessons, which are no packages."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+LESSONS = Path(__file__).resolve().parents[2]
+
+
+def day(folder: str, name: str) -> ModuleType:
+    """A lesson's Python file as a module: day("day10_paged_attention", "allocator")."""
+    known = f"{folder}.{name}"
+    if known not in sys.modules:
+        spec = importlib.util.spec_from_file_location(known, LESSONS / folder / f"{name}.py")
+        assert spec is not None and spec.loader is not None
+        sys.modules[known] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[known])
+    return sys.modules[known]

@@ -1,0 +1,893 @@
+// A whole model in one kernel: one launch reads the last token and writes the next one.
+//
+// When one sequence decodes, a token costs the time in which the weights come from memory, if nothing else takes time. A
+// kernel for each operator spends more on starting, filling and draining than on its weights. Here one block stays on
+// each SM, and all walk through a list of phases. Weights depend on nothing, so each warp has its rows of all phases copied,
+// in order, to a ring of its own in shared memory, as far ahead as the ring allows: also while it waits for others.
+
+//
+// The blocks never meet at a barrier. What one computes and others need travels in words of 64 bits: 32 bits of data and
+// the number of the phase that wrote them (its *epoch*). A word is written and read as a whole, so who finds the epoch
+// that it waits for has the data, too: one trip through the L2 cache, where a barrier takes four (fence, count, watch,
+// read). (NCCL calls this its LL, "low latency", protocol.) A word may be written again as soon as all who read it have
+// written something that its writer, in the end, waited for; the order of the phases sees to that.
+//
+// The list of phases is data (persistent_decode.py makes it from a model): this file knows operators, not models.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <climits>
+#include <cstdint>
+
+#include "llmk/decode.cuh"
+#include "llmk/mbarrier.cuh"
+#include "llmk/reduce.cuh"
+
+namespace {
+
+constexpr int kWarps = 16;
+constexpr int kThreads = 32 * kWarps;
+constexpr int kMostSlots = 8;    // of a warp's ring
+constexpr int kMostVectors = 6;  // pieces of 8 columns that a lane holds of a product's input
+constexpr int kMostWords = 4;    // words that a thread holds of what is normalised
+constexpr int kMostHead = 256;
+constexpr float kLog2OfE = 1.44269504f;
+
+enum Kind { kEmbed, kLinear, kAttention, kAdvance };
+enum Input { kRmsNormOfX, kLayerNormOfX, kAttended, kHidden };
+enum Output { kQueryKeyValue, kAddToX, kGelu, kGateUp, kLogits };
+
+using Word = unsigned long long;
+
+// One entry of the list, 16 numbers; persistent_decode.py has the same names in the same order. Offsets count elements.
+struct Phase {
+    long long kind;
+    long long weights;        // linear: where the matrix [rows, columns] begins; embed: the table [vocabulary, width]
+    long long rows, columns;  // of the matrix; embed: rows is the width
+    long long together;  // so many neighbouring rows are one thread's: 4 for a gate and its up, 1 for logits, else 2
+    long long input, output;    // linear
+    long long norm, norm_bias;  // where they begin in parameters, or -1
+    long long bias;             // the same
+    long long layer;            // whose keys and values
+    long long splits;           // parts of a row, each of which is a warp's: 1, 2, 4, 8 or 16
+
+    long long shift;      // which blocks get one row more than others; the same for all phases that add to x
+    long long source;     // the phase that publishes what this one reads
+    long long publishes;  // add to x: whether x is complete after this phase
+    long long reserved;
+};
+
+// What all phases share. T is __half or __nv_bfloat16.
+template <typename T>
+struct Model {
+    const T* weights;         // all matrices
+    const float* parameters;  // weights and biases of norms, biases of products
+    const float* rope;        // [positions, rotary / 2, 2]: cosine and sine
+    const Phase* phases;
+    T* keys;             // [layers, pages, kv_heads, page_size, head_dim]
+    T* values;           // the same
+    const int* table;    // [most pages of a sequence]: the page that holds rows page_size * i ...
+    int* tokens;         // [most tokens]: the prompt, then what was generated
+    int* state;          // [2]: the position of the token that is read, so many keys are in the cache; launches before
+    float* x;            // [width]: the residual stream, each number read and written by one thread alone
+    Word* x_words;       // [width / 2]: the same, rounded to T, for all
+    Word* qkv_words;     // [heads + 2 kv_heads, head_dim]: floats
+    Word* part_words;    // [heads, splits, head_dim + 1]: floats: what a part of the keys gives, and log2 of its sum
+    Word* hidden_words;  // [intermediate / 2]: pairs of T
+    float* logits;       // [vocabulary]
+    unsigned* arrivals;  // [1]: zero between launches
+    Word* best;          // [1]: zero between launches
+    int phase_count;     // of a whole token
+    int width;           // hidden size
+    int heads, kv_heads, head_dim, rotary, page_size, pages, splits;
+    float epsilon, scale;
+};
+
+// What one block has to do in a phase. A *tile* is one part of one row; tile i is that of row i / splits, part i % splits. Tiles
+// go to the warps in turns that go on from phase to phase: so all get the same share of the memory's bandwidth.
+struct Work {
+    long long weights;        // of its first row: offset in all
+    int first, rows;          // linear, embed: of the matrix
+    int vectors;              // of a row: 8 columns, 16 bytes each
+    int shift, tiles;         // 1 << shift parts of a row
+    int begin;                // the warp that has tile 0
+    int kind, input, output;  // and more of the phase:
+    int together, norm, norm_bias, bias, source, layer, publishes;
+
+    // Where a part of a row begins, in vectors.
+    __device__ __forceinline__ int part(int number) const { return vectors * number >> shift; }
+};
+
+// What a block keeps in shared memory.
+struct Shared {
+    unsigned char* ring;  // [kWarps, slots, slot_bytes]
+    uint64_t* full;       // [kWarps, kMostSlots]
+    void* input;          // [most columns] of T; or [kWarps, head_dim] floats
+    float* sums;          // [most tiles of a block]
+    const Work* works;    // [last - first]
+    const float2* angle;  // [rotary / 2]: cosine and sine of this position
+    int slots, slot_bytes;
+};
+
+// Writes down what this block has to do in each phase: a thread a phase, then the turns of the warps.
+__device__ void plan(const Phase* phases, int first, int last, bool logits, Work* works) {
+    for (int i = threadIdx.x; i < last - first; i += kThreads) {
+        const Phase phase = phases[first + i];
+        Work work;
+        const unsigned block = (blockIdx.x + static_cast<unsigned>(phase.shift)) % gridDim.x;
+        const unsigned together = static_cast<unsigned>(phase.together);
+        const unsigned units = static_cast<unsigned>(phase.rows) / together;
+        // As even as can be without a product that overflows: the first units % gridDim.x blocks have one unit more.
+        const unsigned each = units / gridDim.x, more = units % gridDim.x;
+        work.first = static_cast<int>((each * block + min(block, more)) * together);
+        work.rows = static_cast<int>((each + (block < more)) * together);
+        work.weights = phase.weights + work.first * phase.columns;
+        work.vectors = static_cast<int>(phase.columns / 8);
+        work.shift = __ffs(static_cast<int>(phase.splits)) - 1;
+        work.kind = static_cast<int>(phase.kind);
+        work.input = static_cast<int>(phase.input);
+        work.output = static_cast<int>(phase.output);
+        work.together = static_cast<int>(together);
+        work.norm = static_cast<int>(phase.norm);
+        work.norm_bias = static_cast<int>(phase.norm_bias);
+        work.bias = static_cast<int>(phase.bias);
+        work.source = static_cast<int>(phase.source);
+        work.layer = static_cast<int>(phase.layer);
+        work.publishes = static_cast<int>(phase.publishes);
+        if (work.kind == kLinear && work.output == kLogits && !logits) work.rows = 0;
+        work.tiles = work.kind == kLinear ? work.rows << work.shift : 0;
+        works[i] = work;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        int begin = 0;
+        for (int i = 0; i < last - first; ++i) {
+            const int splits = 1 << works[i].shift;  // part p is that of the warps p, p + splits, ...
+            begin = (begin + splits - 1) & -splits & (kWarps - 1);
+            works[i].begin = begin;
+            begin = (begin + works[i].tiles) & (kWarps - 1);
+        }
+    }
+    __syncthreads();
+}
+
+// ---- words ----
+
+__device__ __forceinline__ void publish(Word* to, unsigned data, unsigned epoch) {
+    asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(to), "l"(static_cast<Word>(epoch) << 32 | data)
+                 : "memory");
+}
+__device__ __forceinline__ void publish(Word* to, float value, unsigned epoch) {
+    publish(to, __float_as_uint(value), epoch);
+}
+
+__device__ __forceinline__ Word look(const Word* at) {
+    Word word;
+    asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(word) : "l"(at) : "memory");
+    return word;
+}
+
+// Until all COUNT words, those of number i at `at + i * stride` and i < count, are of this epoch: their data. All are asked
+// for before the first is looked at, so that they take one trip to the L2 cache and not COUNT.
+template <int COUNT>
+__device__ __forceinline__ void await_words(unsigned (&data)[COUNT], const Word* at, int stride, int count,
+                                            unsigned epoch) {
+    bool all;
+    do {
+        Word words[COUNT];
+        all = true;
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) {
+            if (i < count) words[i] = look(at + static_cast<long long>(i) * stride);
+        }
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) {
+            if (i < count) {
+                data[i] = static_cast<unsigned>(words[i]);
+                all = all && static_cast<unsigned>(words[i] >> 32) == epoch;
+            }
+        }
+    } while (!all);
+}
+
+// Has a line come to the L2 cache in good time.
+__device__ __forceinline__ void prefetch(const void* line) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(line) : "memory");
+}
+
+// Two numbers of T in 32 bits.
+template <typename T>
+struct Two {
+    T values[2];
+};
+template <typename T>
+__device__ __forceinline__ unsigned pack(float first, float second) {
+    const Two<T> two = {{static_cast<T>(first), static_cast<T>(second)}};
+    unsigned bits;
+    memcpy(&bits, &two, 4);
+    return bits;
+}
+template <typename T>
+__device__ __forceinline__ float2 unpack_two(unsigned bits) {
+    Two<T> two;
+    memcpy(&two, &bits, 4);
+    return make_float2(static_cast<float>(two.values[0]), static_cast<float>(two.values[1]));
+}
+
+// ---- weights on their way ----
+
+__device__ __forceinline__ void copy_bulk(void* to, const void* from, unsigned bytes, uint64_t* barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     llmk::shared_address(to)),
+                 "l"(from), "r"(bytes), "r"(llmk::shared_address(barrier))
+                 : "memory");
+}
+
+// The tiles of one warp, through all phases, in the order in which it will need them.
+template <typename T>
+struct Tiles {
+    const Shared& shared;
+    const T* weights;
+    const int warp = threadIdx.x / 32, works;
+    int slot = 0;  // that the next tile will be in
+    unsigned parity = 0;
+    // What lane 0 is to ask for next: `left` tiles of a phase, `bytes` each, from `next` on, `step` elements apart.
+    int work = -1, left = 0;
+    unsigned bytes = 0;
+    const T* next = nullptr;
+    long long step = 0;
+
+    __device__ Tiles(const Shared& shared, const T* weights, int works)
+        : shared(shared), weights(weights), works(works) {
+        if (threadIdx.x % 32 == 0) {
+            for (int i = 0; i < shared.slots; ++i) ask(i);
+        }
+        __syncwarp();
+    }
+    __device__ int first_of(const Work& of) const { return (warp - of.begin) & (kWarps - 1); }
+    __device__ uint64_t* full(int at) const { return shared.full + warp * kMostSlots + at; }
+    __device__ unsigned char* place(int at) const {
+        return shared.ring + (warp * shared.slots + at) * static_cast<long long>(shared.slot_bytes);
+    }
+
+    // Has the next tile copied to a slot that is free.
+    __device__ __forceinline__ void ask(int at) {
+        while (left == 0) {
+            if (work + 1 >= works) return;
+            const Work& of = shared.works[++work];
+            const int tile = first_of(of), part = tile & ((1 << of.shift) - 1), begin = of.part(part);
+            left = max(0, (of.tiles - tile + kWarps - 1) / kWarps);
+            bytes = (of.part(part + 1) - begin) * 16;
+            next = weights + of.weights + (static_cast<long long>(tile >> of.shift) * of.vectors + begin) * 8;
+            step = static_cast<long long>(kWarps >> of.shift) * of.vectors * 8;
+        }
+        llmk::arrive_and_expect(full(at), bytes);
+        copy_bulk(place(at), next, bytes, full(at));
+        next += step;
+        --left;
+    }
+    __device__ __forceinline__ const uint4* await() {
+        llmk::wait(full(slot), parity);
+        return reinterpret_cast<const uint4*>(place(slot));
+    }
+    // The warp has read the tile that it awaited.
+    __device__ __forceinline__ void release() {
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) ask(slot);
+        if (++slot == shared.slots) {
+            slot = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+// ---- from what others published to the input of a product ----
+
+// The sum over all threads; calls take turns with two places, so that no second barrier is needed.
+__device__ __forceinline__ float sum_of_block(float mine, int place) {
+    __shared__ float partial[2][kWarps];
+    mine = llmk::warp_sum(mine);
+    if (threadIdx.x % 32 == 0) partial[place][threadIdx.x / 32] = mine;
+    __syncthreads();
+    float sum = 0;
+#pragma unroll
+    for (int warp = 0; warp < kWarps; ++warp) sum += partial[place][warp];
+    return sum;
+}
+
+template <typename T>
+__device__ void normalise(const Model<T>& model, const Work& work, unsigned epoch, unsigned* input) {
+    const int words = model.width / 2, thread = threadIdx.x;
+    const int count = thread < words ? (words - thread + kThreads - 1) / kThreads : 0;  // of this thread
+    float2 weight[kMostWords], bias[kMostWords], x[kMostWords];
+#pragma unroll
+    for (int i = 0; i < kMostWords; ++i) {  // asked for before x is there
+        const int column = (thread + i * kThreads) * 2;
+        weight[i] = bias[i] = x[i] = make_float2(0, 0);
+        if (i >= count) continue;
+        weight[i] = *reinterpret_cast<const float2*>(model.parameters + work.norm + column);
+        if (work.norm_bias >= 0) {
+            bias[i] = *reinterpret_cast<const float2*>(model.parameters + work.norm_bias + column);
+        }
+    }
+    unsigned bits[kMostWords];
+    await_words(bits, model.x_words + thread, kThreads, count, epoch);
+    float sum = 0, squares = 0, mean = 0;
+#pragma unroll
+    for (int i = 0; i < kMostWords; ++i) {
+        if (i < count) x[i] = unpack_two<T>(bits[i]);
+        sum += x[i].x + x[i].y;
+        squares += x[i].x * x[i].x + x[i].y * x[i].y;
+    }
+    if (work.input == kLayerNormOfX) {
+        mean = sum_of_block(sum, 0) / model.width;
+        squares = 0;
+#pragma unroll
+        for (int i = 0; i < kMostWords; ++i) {
+            if (i < count) squares += (x[i].x - mean) * (x[i].x - mean) + (x[i].y - mean) * (x[i].y - mean);
+        }
+    }
+    const float scale = rsqrtf(sum_of_block(squares, 1) / model.width + model.epsilon);
+#pragma unroll
+    for (int i = 0; i < kMostWords; ++i) {
+        if (i < count) {
+            input[thread + i * kThreads] = pack<T>((x[i].x - mean) * scale * weight[i].x + bias[i].x,
+                                                   (x[i].y - mean) * scale * weight[i].y + bias[i].y);
+        }
+    }
+}
+
+// Into how many parts the keys are split, each of which has some.
+__device__ __forceinline__ int parts_of(int keys, int splits) {
+    const int each = llmk::keys_per_part(keys, splits);
+    return (keys + each - 1) / each;
+}
+
+// Puts what the parts of the keys give together.
+template <typename T>
+__device__ void combine_parts(const Model<T>& model, int columns, int keys, unsigned epoch, T* input) {
+    const int parts = parts_of(keys, model.splits), stride = model.head_dim + 1;
+    if (parts == 1) {  // the values are what is wanted
+        for (int first = threadIdx.x; first < columns; first += kThreads * kMostWords) {
+            const int count = min(kMostWords, (columns - first + kThreads - 1) / kThreads);
+            unsigned bits[kMostWords];
+            bool all;
+            do {
+                all = true;
+#pragma unroll
+                for (int i = 0; i < kMostWords; ++i) {
+                    const int column = first + min(i, count - 1) * kThreads, head = column / model.head_dim;
+                    const Word word = look(model.part_words + head * (model.splits * stride - model.head_dim) + column);
+                    bits[i] = static_cast<unsigned>(word);
+                    all = all && static_cast<unsigned>(word >> 32) == epoch;
+                }
+            } while (!all);
+#pragma unroll
+            for (int i = 0; i < kMostWords; ++i) {
+                if (i < count) input[first + i * kThreads] = static_cast<T>(__uint_as_float(bits[i]));
+            }
+        }
+        return;
+    }
+    for (int i = threadIdx.x; i < columns; i += kThreads) {
+        const int head = i / model.head_dim, d = i % model.head_dim;
+        const Word* of_head = model.part_words + static_cast<long long>(head) * model.splits * stride;
+        float largest = -INFINITY, sum = 0, weighted = 0;
+        for (int part = 0; part < parts; ++part) {
+            unsigned data[2];  // a number, and log2 of the part's sum
+            await_words(data, of_head + part * stride + d, model.head_dim - d, 2, epoch);
+            const float size = __uint_as_float(data[1]), now = fmaxf(largest, size);
+            const float old_share = exp2f(largest - now), share = exp2f(size - now);
+            sum = sum * old_share + share;
+            weighted = weighted * old_share + share * __uint_as_float(data[0]);
+            largest = now;
+        }
+        input[i] = static_cast<T>(weighted / sum);
+    }
+}
+
+template <typename T>
+__device__ void take_input(const Model<T>& model, const Work& work, int keys, unsigned epoch, void* input) {
+    const int columns = work.vectors * 8;
+    if (work.input == kAttended) {
+        combine_parts(model, columns, keys, epoch, static_cast<T*>(input));
+    } else if (work.input == kHidden) {
+        for (int word = threadIdx.x; word < columns / 2; word += kThreads * kMostWords) {
+            const int count = min(kMostWords, (columns / 2 - word + kThreads - 1) / kThreads);
+            unsigned bits[kMostWords];
+            await_words(bits, model.hidden_words + word, kThreads, count, epoch);
+#pragma unroll
+            for (int i = 0; i < kMostWords; ++i) {
+                if (i < count) static_cast<unsigned*>(input)[word + i * kThreads] = bits[i];
+            }
+        }
+    } else {
+        normalise(model, work, epoch, static_cast<unsigned*>(input));
+    }
+    __syncthreads();
+}
+
+// ---- products ----
+
+// The tiles of this warp times its part of the input, of which each lane keeps VECTORS * 8 columns in registers. Lanes that
+// have nothing to do at the end of a part multiply what another one has by zeros.
+template <typename T, int VECTORS>
+__device__ void multiply(const Work& work, const Shared& shared, Tiles<T>& tiles) {
+    const int lane = threadIdx.x % 32, first = tiles.first_of(work), part = first & ((1 << work.shift) - 1);
+    const int begin = work.part(part), count = work.part(part + 1) - begin;
+    float input[VECTORS][8];
+#pragma unroll
+    for (int v = 0; v < VECTORS; ++v) {
+        uint4 bits = make_uint4(0, 0, 0, 0);
+        if (v * 32 + lane < count) bits = static_cast<const uint4*>(shared.input)[begin + v * 32 + lane];
+        llmk::unpack<T>(bits, input[v]);
+    }
+    for (int tile = first; tile < work.tiles; tile += kWarps) {
+        const uint4* weights = tiles.await();
+        uint4 bits[VECTORS];
+#pragma unroll
+        for (int v = 0; v < VECTORS; ++v) bits[v] = weights[min(v * 32 + lane, count - 1)];
+        float sums[4] = {};
+#pragma unroll
+        for (int v = 0; v < VECTORS; ++v) {
+            float numbers[8];
+            llmk::unpack<T>(bits[v], numbers);
+#pragma unroll
+            for (int j = 0; j < 8; ++j) sums[j % 4] += numbers[j] * input[v][j];
+        }
+        tiles.release();
+        const float sum = llmk::warp_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+        if (lane == 0) shared.sums[tile] = sum;
+    }
+    __syncthreads();
+}
+
+template <typename T>
+__device__ void multiply(const Work& work, const Shared& shared, Tiles<T>& tiles) {
+    const int longest = (work.vectors + (1 << work.shift) - 1) >> work.shift;
+    switch ((longest + 31) / 32) {
+        case 1:
+            return multiply<T, 1>(work, shared, tiles);
+        case 2:
+            return multiply<T, 2>(work, shared, tiles);
+        case 3:
+            return multiply<T, 3>(work, shared, tiles);
+        case 4:
+            return multiply<T, 4>(work, shared, tiles);
+        case 5:
+            return multiply<T, 5>(work, shared, tiles);
+        default:
+            return multiply<T, kMostVectors>(work, shared, tiles);
+    }
+}
+
+// ---- from the sums of a product to what others read ----
+
+// Where the row of a position lies in the cache of keys or values.
+template <typename T>
+__device__ __forceinline__ long long cache_row(const Model<T>& model, long long layer, int kv_head, int position) {
+    const int shift = 31 - __clz(model.page_size), page = model.table[position >> shift];
+    return (((layer * model.pages + page) * model.kv_heads + kv_head) * model.page_size +
+            (position & (model.page_size - 1))) *
+           model.head_dim;
+}
+
+__device__ __forceinline__ float gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678f)); }
+__device__ __forceinline__ float silu(float x) { return x / (1.0f + __expf(-x)); }
+
+// A number whose order among unsigned ones is that of the floats; among equal ones the lowest row is the largest.
+__device__ __forceinline__ Word rank_of(float logit, int row) {
+    const unsigned bits = __float_as_uint(logit);
+    const unsigned ordered = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+    return static_cast<Word>(ordered) << 32 | (UINT_MAX - static_cast<unsigned>(row));
+}
+
+// Two rows of queries, keys or values: rows 2 p and 2 p + 1 of a head are the columns p and p + rotary / 2, which a
+// rotation turns together, or columns behind those that are turned.
+template <typename T>
+__device__ void give_query_key_value(const Model<T>& model, const Work& work, const float2* angle, int row, float2 two,
+                                     int position, unsigned epoch) {
+    const int head = row / model.head_dim, pair = row % model.head_dim / 2, half = model.rotary / 2;
+    const bool turned = pair < half;
+    const int first = turned ? pair : 2 * pair, second = turned ? pair + half : 2 * pair + 1;
+    if (turned && head < model.heads + model.kv_heads) {
+        const float2 a = angle[pair];
+        two = make_float2(two.x * a.x - two.y * a.y, two.y * a.x + two.x * a.y);
+    }
+    const T rounded[2] = {static_cast<T>(two.x), static_cast<T>(two.y)};
+    if (head >= model.heads) two = make_float2(static_cast<float>(rounded[0]), static_cast<float>(rounded[1]));
+    Word* words = model.qkv_words + head * model.head_dim;
+    publish(words + first, two.x, epoch);
+    publish(words + second, two.y, epoch);
+    if (head >= model.heads) {  // for the tokens to come
+        const int other = head - model.heads;
+        T* to = (other < model.kv_heads ? model.keys : model.values) +
+                cache_row(model, work.layer, other % model.kv_heads, position);
+        to[first] = rounded[0];
+        to[second] = rounded[1];
+    }
+}
+
+// What a thread adds to its two rows: the bias, and what x has. It is asked for before the phase has to wait, and not looked
+// at before it is needed.
+struct Known {
+    float2 bias, x;
+};
+template <typename T>
+__device__ Known fetch_known(const Model<T>& model, const Work& work) {
+    const int row = work.first + max(0, min(threadIdx.x * 2, work.rows - 2));
+    const bool mine = static_cast<int>(threadIdx.x) * 2 < work.rows, biased = work.bias >= 0;
+    // There is always something to read: what is of no use is not added.
+    return {*reinterpret_cast<const float2*>(model.parameters + (biased ? work.bias + row : 0)),
+            *reinterpret_cast<const float2*>(mine && work.output == kAddToX ? model.x + row : model.parameters)};
+}
+
+// The rows of one thread: `together` neighbours.
+template <typename T>
+__device__ void give_output(const Model<T>& model, const Work& work, const Shared& shared, Known known, int position,
+                            unsigned epoch) {
+    auto value = [&](int row) {  // counted from the block's first
+        float sum = 0;
+        for (int part = 0; part < 1 << work.shift; ++part) sum += shared.sums[(row << work.shift) + part];
+        return sum;
+    };
+    if (work.output == kLogits) {
+        Word best = 0;
+        for (int i = threadIdx.x; i < work.rows; i += kThreads) {
+            const float logit = value(i);
+            model.logits[work.first + i] = logit;
+            best = max(best, rank_of(logit, work.first + i));
+        }
+#pragma unroll
+        for (int distance = 16; distance > 0; distance /= 2) {
+            best = max(best, __shfl_xor_sync(llmk::kAllLanes, best, distance));
+        }
+        if (threadIdx.x % 32 == 0 && best > 0) atomicMax(model.best, best);
+        return;
+    }
+    for (int i = threadIdx.x * work.together; i < work.rows; i += kThreads * work.together) {
+        const int row = work.first + i;
+        float2 two = make_float2(value(i), value(i + 1));
+        if (work.bias >= 0) two = make_float2(two.x + known.bias.x, two.y + known.bias.y);
+        if (work.output == kGateUp) {
+            publish(model.hidden_words + row / 4, pack<T>(silu(two.x) * two.y, silu(value(i + 2)) * value(i + 3)),
+                    epoch);
+        } else if (work.output == kGelu) {
+            publish(model.hidden_words + row / 2, pack<T>(gelu(two.x), gelu(two.y)), epoch);
+        } else if (work.output == kAddToX) {
+            two = make_float2(two.x + known.x.x, two.y + known.x.y);
+            *reinterpret_cast<float2*>(model.x + row) = two;
+            if (work.publishes) publish(model.x_words + row / 2, pack<T>(two.x, two.y), epoch);
+        } else {
+            give_query_key_value(model, work, shared.angle, row, two, position, epoch);
+        }
+    }
+}
+
+// What the phases to come will ask for: weights and biases of norms, biases, and the first keys and values of this
+// block's share of the attention.
+template <typename T>
+__device__ void prefetch_for(const Model<T>& model, const Work& work) {
+    constexpr int kLine = 32;  // floats
+    if (work.kind != kLinear || work.rows == 0) return;
+    const int thread = threadIdx.x, at = thread * kLine;
+    if (work.norm >= 0 && at < model.width) prefetch(model.parameters + work.norm + at);
+    if (work.norm_bias >= 0 && at < model.width) prefetch(model.parameters + work.norm_bias + at);
+    if (work.bias >= 0 && at < work.rows + kLine) {
+        prefetch(model.parameters + work.bias + min(work.first + at, work.first + work.rows - 1));
+    }
+}
+
+// x is the row of the token in the table. Each thread has the numbers that it will add to later.
+template <typename T>
+__device__ void embed(const Model<T>& model, const Work& work, long long table, int position, unsigned epoch) {
+    const int i = threadIdx.x * 2, row = work.first + i;
+    if (i >= work.rows) return;
+    const T* from = model.weights + table + static_cast<long long>(model.tokens[position]) * model.width + row;
+    const float2 x = make_float2(static_cast<float>(from[0]), static_cast<float>(from[1]));
+    *reinterpret_cast<float2*>(model.x + row) = x;
+    publish(model.x_words + row / 2, pack<T>(x.x, x.y), epoch);
+}
+
+// ---- attention ----
+
+// Eight columns of the key or the value that this token adds, which some other block may just have made.
+__device__ __forceinline__ void await_row(const Word* now, unsigned epoch, float (&numbers)[8]) {
+    unsigned data[8];
+    await_words(data, now, 1, 8, epoch);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) numbers[j] = __uint_as_float(data[j]);
+}
+
+// Online softmax of one more group: (largest, total, sum) and those of the lane at this distance.
+__device__ __forceinline__ void merge_lanes(float& largest, float& total, float (&sum)[8], int distance) {
+    const float other = __shfl_xor_sync(llmk::kAllLanes, largest, distance);
+    const float now = fmaxf(largest, other);
+    const float mine = largest == -INFINITY ? 0.0f : exp2f(largest - now);
+    const float theirs = other == -INFINITY ? 0.0f : exp2f(other - now);
+    total = total * mine + __shfl_xor_sync(llmk::kAllLanes, total, distance) * theirs;
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+        sum[j] = sum[j] * mine + __shfl_xor_sync(llmk::kAllLanes, sum[j], distance) * theirs;
+    }
+    largest = now;
+}
+
+// One part of the keys for one query head: `lanes` lanes hold a row, 8 columns each. sums: [kWarps, head_dim], shared.
+template <typename T>
+__device__ void attend(const Model<T>& model, const Work& work, int lanes, int head, int part, int keys, unsigned read,
+                       unsigned epoch, float* sums) {
+    __shared__ float largests[kWarps], totals[kWarps];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, rows = 32 / lanes;  // keys of a warp at a time
+    const int column = lane % lanes * 8;
+    const bool used = column < model.head_dim;
+    const int kv_head = head / (model.heads / model.kv_heads);
+    const int each = llmk::keys_per_part(keys, model.splits);
+    const int first = part * each, end = min(first + each, keys);
+    const Word* query_now = model.qkv_words + head * model.head_dim + column;
+    const Word* key_now = model.qkv_words + (model.heads + kv_head) * model.head_dim + column;
+    const Word* value_now = key_now + model.kv_heads * model.head_dim;
+
+    // What earlier tokens left is fetched before the query is there.
+    uint4 k = make_uint4(0, 0, 0, 0), v = k;
+    auto fetch = [&](int key) {
+        if (key >= min(end, keys - 1) || !used) return;
+        const long long row = cache_row(model, work.layer, kv_head, key) + column;
+        k = *reinterpret_cast<const uint4*>(model.keys + row);
+        v = *reinterpret_cast<const uint4*>(model.values + row);
+    };
+    int key = first + warp * rows + lane / lanes;
+    fetch(key);
+
+    float query[8] = {}, sum[8] = {}, largest = -INFINITY, total = 0;
+    if (used) await_row(query_now, read, query);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) query[j] *= model.scale * kLog2OfE;
+    for (int base = first + warp * rows; base < end; base += kWarps * rows, key += kWarps * rows) {
+        float numbers[8], values[8], score = 0;
+        llmk::unpack<T>(k, numbers);
+        llmk::unpack<T>(v, values);
+        fetch(key + kWarps * rows);
+        if (key == keys - 1 && used) {
+            await_row(key_now, read, numbers);
+            await_row(value_now, read, values);
+        }
+#pragma unroll
+        for (int j = 0; j < 8; ++j) score += query[j] * numbers[j];
+        for (int distance = lanes / 2; distance > 0; distance /= 2) {
+            score += __shfl_xor_sync(llmk::kAllLanes, score, distance);
+        }
+        if (key < end) {
+            const float now = fmaxf(largest, score), old_share = exp2f(largest - now), share = exp2f(score - now);
+            total = total * old_share + share;
+#pragma unroll
+            for (int j = 0; j < 8; ++j) sum[j] = sum[j] * old_share + share * values[j];
+            largest = now;
+        }
+    }
+    for (int distance = lanes; distance < 32; distance *= 2) merge_lanes(largest, total, sum, distance);
+
+    if (lane < lanes && used) {
+#pragma unroll
+        for (int j = 0; j < 8; ++j) sums[warp * model.head_dim + column + j] = sum[j];
+    }
+    if (lane == 0) {
+        largests[warp] = largest;
+        totals[warp] = total;
+    }
+    __syncthreads();
+    if (threadIdx.x < model.head_dim) {
+        float m = -INFINITY, l = 0, weighted = 0;
+#pragma unroll
+        for (int w = 0; w < kWarps; ++w) m = fmaxf(m, largests[w]);
+#pragma unroll
+        for (int w = 0; w < kWarps; ++w) {
+            const float share = exp2f(largests[w] - m);  // 0 for a warp that had no key
+            l += share * totals[w];
+            weighted += share * sums[w * model.head_dim + threadIdx.x];
+        }
+        Word* to = model.part_words + (head * model.splits + part) * (model.head_dim + 1);
+        publish(to + threadIdx.x, weighted / l, epoch);
+        if (threadIdx.x == 0) publish(to + model.head_dim, m + log2f(l), epoch);
+    }
+    __syncthreads();  // before the sums are written again
+}
+
+template <typename T>
+__device__ void attention(const Model<T>& model, const Work& work, int keys, unsigned read, unsigned epoch,
+                          float* sums) {
+    const int parts = parts_of(keys, model.splits);
+    const int lanes = model.head_dim <= 64 ? 8 : model.head_dim <= 128 ? 16 : 32;
+    for (int task = blockIdx.x; task < model.heads * parts; task += gridDim.x) {
+        attend(model, work, lanes, task / parts, task % parts, keys, read, epoch, sums);
+    }
+}
+
+// ---- the kernel ----
+
+// The last block to come here makes the next token an input, and everything ready for the next launch.
+template <typename T>
+__device__ void advance(const Model<T>& model, int position, int launches) {
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    __threadfence();
+    if (atomicAdd(model.arrivals, 1u) != gridDim.x - 1) return;
+    __threadfence();
+    const Word best = atomicExch(model.best, 0ull);
+    if (best > 0) {  // else no logits were computed: the next token is one of the prompt's
+        model.tokens[position + 1] = static_cast<int>(UINT_MAX - static_cast<unsigned>(best));
+    }
+    model.state[0] = position + 1;
+    model.state[1] = launches + 1;
+    atomicExch(model.arrivals, 0u);
+}
+
+// Phases first ... last - 1 of the list, the logits only where they are wanted. A token can also be made by several
+// launches, each with some of the phases; the weights of one are fetched before the launch before has ended.
+template <typename T>
+__global__ void __launch_bounds__(kThreads, 1)
+    decode_kernel(const Model<T> model, int first, int last, bool logits, int slots, int slot_bytes, int input_bytes,
+                  int sums_bytes) {
+    extern __shared__ __align__(128) unsigned char memory[];
+    __shared__ uint64_t full[kWarps * kMostSlots];
+    __shared__ float2 angle[kMostHead / 2];
+    Shared shared;
+    shared.ring = memory;
+    shared.full = full;
+    shared.input = memory + kWarps * slots * static_cast<long long>(slot_bytes);
+    shared.sums = reinterpret_cast<float*>(static_cast<unsigned char*>(shared.input) + input_bytes);
+    Work* works = reinterpret_cast<Work*>(reinterpret_cast<unsigned char*>(shared.sums) + sums_bytes);
+    shared.works = works;
+    shared.angle = angle;
+    shared.slots = slots;
+    shared.slot_bytes = slot_bytes;
+
+    if (threadIdx.x < kWarps * kMostSlots) llmk::make_barrier(&full[threadIdx.x], 1);
+    llmk::fence_barriers();
+    plan(model.phases, first, last, logits, works);  // and here all meet
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    Tiles<T> tiles(shared, model.weights, last - first);
+
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    const int position = model.state[0], launches = model.state[1];
+    for (int i = threadIdx.x; i < model.rotary / 2; i += kThreads) {
+        angle[i] =
+            reinterpret_cast<const float2*>(model.rope)[static_cast<long long>(position) * (model.rotary / 2) + i];
+    }
+    __syncthreads();
+    const unsigned epochs = static_cast<unsigned>(launches) * model.phase_count + 1;  // of phase 0; never 0
+    for (int number = first; number < last; ++number) {
+        const Work& work = works[number - first];
+        const unsigned read = epochs + static_cast<unsigned>(work.source), epoch = epochs + number;
+        if (work.kind == kEmbed) {
+            embed(model, work, model.phases[number].weights, position, epoch);
+        } else if (work.kind == kAttention) {
+            attention(model, work, position + 1, read, epoch, static_cast<float*>(shared.input));
+        } else if (work.kind == kAdvance) {
+            advance(model, position, launches);
+        } else if (work.rows > 0) {  // who gives nothing must not read: nobody would wait for it
+            const Known known = fetch_known(model, work);
+            for (int next = number - first + 1; next < min(last - first, number - first + 3); ++next) {
+                prefetch_for(model, works[next]);
+            }
+            take_input(model, work, position + 1, read, shared.input);
+            multiply(work, shared, tiles);
+            give_output(model, work, shared, known, position, epoch);
+        }
+    }
+}
+
+// Phases first ... last - 1 as one launch. `alone`: its blocks wait for each other, so all must run at once. Else it may
+// begin before the launch before it has ended.
+template <typename T>
+void launch(const Model<T>& model, int first, int last, bool logits, int slots, int slot_bytes, int input_bytes,
+            int sums_bytes, bool alone, cudaStream_t stream) {
+    int device = 0, processors = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    const size_t bytes =
+        static_cast<size_t>(kWarps) * slots * slot_bytes + input_bytes + sums_bytes + sizeof(Work) * (last - first);
+    if (error == cudaSuccess) {
+        error = cudaFuncSetAttribute(decode_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     static_cast<int>(bytes));
+    }
+    if (error != cudaSuccess) return;  // the caller asks for the last error
+
+    cudaLaunchAttribute attributes[1] = {};
+    if (alone) {
+        attributes[0].id = cudaLaunchAttributeCooperative;
+        attributes[0].val.cooperative = 1;
+    } else {
+        attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attributes[0].val.programmaticStreamSerializationAllowed = 1;
+    }
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(processors);
+    config.blockDim = dim3(kThreads);
+    config.dynamicSmemBytes = bytes;
+    config.stream = stream;
+    config.attrs = attributes;
+    config.numAttrs = 1;
+    cudaLaunchKernelEx(&config, decode_kernel<T>, model, first, last, logits, slots, slot_bytes, input_bytes,
+                       sums_bytes);
+}
+
+}  // namespace
+
+extern "C" void decode_f16(const __half* weights, const float* parameters, const float* rope, const long long* phases,
+                           __half* keys, __half* values, const int* table, int* tokens, int* state, float* x,
+                           long long* x_words, long long* qkv_words, long long* part_words, long long* hidden_words,
+                           float* logits, int* arrivals, long long* best, int phase_count, int width, int heads,
+                           int kv_heads, int head_dim, int rotary, int page_size, int pages, int splits, float epsilon,
+                           float scale, int first, int last, bool want_logits, int slots, int slot_bytes,
+                           int input_bytes, int sums_bytes, bool alone, cudaStream_t stream) {
+    const Model<__half> model = {weights,
+                                 parameters,
+                                 rope,
+                                 reinterpret_cast<const Phase*>(phases),
+                                 keys,
+                                 values,
+                                 table,
+                                 tokens,
+                                 state,
+                                 x,
+                                 reinterpret_cast<Word*>(x_words),
+                                 reinterpret_cast<Word*>(qkv_words),
+                                 reinterpret_cast<Word*>(part_words),
+                                 reinterpret_cast<Word*>(hidden_words),
+                                 logits,
+                                 reinterpret_cast<unsigned*>(arrivals),
+                                 reinterpret_cast<Word*>(best),
+                                 phase_count,
+                                 width,
+                                 heads,
+                                 kv_heads,
+                                 head_dim,
+                                 rotary,
+                                 page_size,
+                                 pages,
+                                 splits,
+                                 epsilon,
+                                 scale};
+    launch(model, first, last, want_logits, slots, slot_bytes, input_bytes, sums_bytes, alone, stream);
+}
+
+extern "C" void decode_bf16(const __nv_bfloat16* weights, const float* parameters, const float* rope,
+                            const long long* phases, __nv_bfloat16* keys, __nv_bfloat16* values, const int* table,
+                            int* tokens, int* state, float* x, long long* x_words, long long* qkv_words,
+                            long long* part_words, long long* hidden_words, float* logits, int* arrivals,
+                            long long* best, int phase_count, int width, int heads, int kv_heads, int head_dim,
+                            int rotary, int page_size, int pages, int splits, float epsilon, float scale, int first,
+                            int last, bool want_logits, int slots, int slot_bytes, int input_bytes, int sums_bytes,
+                            bool alone, cudaStream_t stream) {
+    const Model<__nv_bfloat16> model = {weights,
+                                        parameters,
+                                        rope,
+                                        reinterpret_cast<const Phase*>(phases),
+                                        keys,
+                                        values,
+                                        table,
+                                        tokens,
+                                        state,
+                                        x,
+                                        reinterpret_cast<Word*>(x_words),
+                                        reinterpret_cast<Word*>(qkv_words),
+                                        reinterpret_cast<Word*>(part_words),
+                                        reinterpret_cast<Word*>(hidden_words),
+                                        logits,
+                                        reinterpret_cast<unsigned*>(arrivals),
+                                        reinterpret_cast<Word*>(best),
+                                        phase_count,
+                                        width,
+                                        heads,
+                                        kv_heads,
+                                        head_dim,
+                                        rotary,
+                                        page_size,
+                                        pages,
+                                        splits,
+                                        epsilon,
+                                        scale};
+    launch(model, first, last, want_logits, slots, slot_bytes, input_bytes, sums_bytes, alone, stream);
+}

@@ -1,0 +1,400 @@
+"""A whole model as one list of phases, for persistent_decode.cu: one launch reads a token and writes the next one.
+
+The weights of a Qwen2 or a GPT-NeoX go into one tensor, in the order in which a token meets them; rows that an output needs
+together (the two numbers that a rotation turns, a gate and its up) become neighbours. What the kernel is to do with them is
+a table of numbers, a row a phase.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grader import load_kernel
+
+KERNEL = Path(__file__).with_name("persistent_decode.cu")
+EMBED, LINEAR, ATTENTION, ADVANCE = range(4)
+RMS_NORM_OF_X, LAYER_NORM_OF_X, ATTENDED, HIDDEN = range(4)
+QUERY_KEY_VALUE, ADD_TO_X, GELU, GATE_UP, LOGITS = range(5)
+WARPS, THREADS, MOST_SLOTS = 16, 512, 8
+STATIC_BYTES, WORK_BYTES = 4 * 1024, 80
+WARP_COLUMNS, MOST_WIDTH = 6 * 32 * 8, 2 * 4 * THREADS
+"""Columns of a row that a warp can hold the input of, and numbers that a block can normalise."""
+
+
+@dataclass
+class Phase:
+    """One entry of the list; the names are those of ``struct Phase``, where they are explained."""
+
+    kind: int
+    weights: int = 0
+    rows: int = 0
+    columns: int = 0
+    together: int = 1
+    input: int = 0
+    output: int = 0
+    norm: int = -1
+    norm_bias: int = -1
+    bias: int = -1
+    layer: int = 0
+    splits: int = 1
+    shift: int = 0
+    source: int = 0
+    publishes: bool = True
+    reserved: int = 0
+
+    def numbers(self) -> list[int]:
+        return [int(value) for value in vars(self).values()]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Of a model. ``rotary``: the first columns of a head that are turned by their position."""
+
+    width: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    rotary: int
+    intermediate: int
+    vocabulary: int
+    epsilon: float
+    theta: float
+
+
+class Packing:
+    """Collects matrices and vectors, and the phases that use them."""
+
+    def __init__(self, sizes: Sizes, dtype: torch.dtype, device: str) -> None:
+        self.sizes, self.dtype, self.device = sizes, dtype, device
+        self.matrices: list[Tensor] = []
+        self.vectors: list[Tensor] = []
+        self.used = self.used_parameters = 0
+        self.phases: list[Phase] = []
+        self.x = self.hidden = self.attended = 0
+        """The phases that published them last."""
+
+    def matrix(self, values: Tensor) -> int:
+        """Adds a matrix; returns where it begins."""
+        at = self.used
+        self.matrices.append(values.to(self.device, self.dtype).reshape(-1))
+        self.used += values.numel()
+        if values.shape[-1] % 8:
+            raise ValueError(f"a matrix has {values.shape[-1]} columns: the kernel copies rows of multiples of 8")
+        return at
+
+    def vector(self, values: Tensor | None) -> int:
+        if values is None:
+            return -1
+        at = self.used_parameters
+        self.vectors.append(values.to(self.device, torch.float32).reshape(-1))
+        self.used_parameters += values.numel()
+        return at
+
+    def linear(self, weights: Tensor, input: int, output: int, **others: Any) -> None:
+        """A phase that multiplies by ``weights`` [rows, columns]."""
+        rows, columns = weights.shape
+        splits = next((n for n in (1, 2, 4, 8, 16) if columns <= n * WARP_COLUMNS), 0)
+        if not splits:
+            raise ValueError(f"a matrix has {columns} columns: the kernel takes {WARP_COLUMNS * WARPS} at most")
+        together = {GATE_UP: 4, LOGITS: 1}.get(output, 2)
+        if rows % together:
+            raise ValueError(f"a matrix has {rows} rows: a multiple of {together} is needed there")
+        shift = 0 if output == ADD_TO_X else len(self.phases) * 17
+        wanted = {RMS_NORM_OF_X: self.x, LAYER_NORM_OF_X: self.x, ATTENDED: self.attended, HIDDEN: self.hidden}
+        phase = Phase(LINEAR, self.matrix(weights), rows, columns, together, input, output, splits=splits, shift=shift)
+        phase.source = wanted[input]
+        self.phases.append(phase)
+        for name, value in others.items():
+            setattr(phase, name, value)
+        here = len(self.phases) - 1
+        if output == ADD_TO_X and phase.publishes:
+            self.x = here
+        elif output in (GELU, GATE_UP):
+            self.hidden = here
+
+    def embed(self, table: Tensor) -> None:
+        """The first phase: x is a row of the table [vocabulary, width]."""
+        width = self.sizes.width
+        if width > MOST_WIDTH:
+            raise ValueError(f"the model is {width} wide: the kernel takes {MOST_WIDTH} at most")
+        self.phases.append(Phase(EMBED, self.matrix(table), rows=width, together=2))
+
+    def attention(self, layer: int) -> None:
+        """Follows the phase that gives queries, keys and values, perhaps with others in between."""
+        source = max(
+            i for i, phase in enumerate(self.phases) if phase.kind == LINEAR and phase.output == QUERY_KEY_VALUE
+        )
+        self.phases.append(Phase(ATTENTION, layer=layer, source=source))
+        self.attended = len(self.phases) - 1
+
+    def pairs(self, rows: Tensor) -> Tensor:
+        """Rows of heads [heads * head_dim, ...]: column p of a head and p + rotary / 2 become neighbours."""
+        half, dim = self.sizes.rotary // 2, self.sizes.head_dim
+        order = [at for p in range(half) for at in (p, p + half)] + list(range(2 * half, dim))
+        return rows.reshape(-1, dim, *rows.shape[1:])[:, order].reshape(rows.shape)
+
+
+def qwen2(config: Any, state: Mapping[str, Tensor], dtype: torch.dtype, device: str) -> Packing:
+    """The phases of a Qwen2, from transformers' config and state dict."""
+    heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
+    dim = config.hidden_size // heads
+    rope = getattr(config, "rope_parameters", None) or {}
+    sizes = Sizes(
+        width=config.hidden_size,
+        layers=config.num_hidden_layers,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=dim,
+        rotary=dim,
+        intermediate=config.intermediate_size,
+        vocabulary=config.vocab_size,
+        epsilon=config.rms_norm_eps,
+        theta=rope.get("rope_theta") or getattr(config, "rope_theta", 10000.0),
+    )
+    pack = Packing(sizes, dtype, device)
+    pack.embed(state["model.embed_tokens.weight"])
+    for layer in range(sizes.layers):
+        one = f"model.layers.{layer}."
+        names = [f"{one}self_attn.{name}_proj" for name in "qkv"]
+        pack.linear(
+            pack.pairs(torch.cat([state[f"{name}.weight"] for name in names])),
+            RMS_NORM_OF_X,
+            QUERY_KEY_VALUE,
+            layer=layer,
+            norm=pack.vector(state[f"{one}input_layernorm.weight"]),
+            bias=pack.vector(pack.pairs(torch.cat([state[f"{name}.bias"] for name in names]))),
+        )
+        pack.attention(layer)
+        pack.linear(state[f"{one}self_attn.o_proj.weight"], ATTENDED, ADD_TO_X)
+        gate, up = state[f"{one}mlp.gate_proj.weight"], state[f"{one}mlp.up_proj.weight"]
+        pack.linear(
+            torch.stack([gate, up], dim=1).reshape(-1, sizes.width),
+            RMS_NORM_OF_X,
+            GATE_UP,
+            norm=pack.vector(state[f"{one}post_attention_layernorm.weight"]),
+        )
+        pack.linear(state[f"{one}mlp.down_proj.weight"], HIDDEN, ADD_TO_X)
+    head = state.get("lm_head.weight", state["model.embed_tokens.weight"])
+    pack.linear(head, RMS_NORM_OF_X, LOGITS, norm=pack.vector(state["model.norm.weight"]))
+    if getattr(config, "tie_word_embeddings", False):
+        pack.used -= pack.matrices.pop().numel()
+        pack.phases[-1].weights = pack.phases[0].weights
+    pack.phases.append(Phase(ADVANCE))
+    return pack
+
+
+def gpt_neox(config: Any, state: Mapping[str, Tensor], dtype: torch.dtype, device: str) -> Packing:
+    """The phases of a GPT-NeoX, parallel or serial, from transformers' config and state dict."""
+    heads, dim = config.num_attention_heads, config.hidden_size // config.num_attention_heads
+    rope = getattr(config, "rope_parameters", None) or {}
+    share = rope.get("partial_rotary_factor") or getattr(config, "rotary_pct", 1.0)
+    sizes = Sizes(
+        width=config.hidden_size,
+        layers=config.num_hidden_layers,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=dim,
+        rotary=int(dim * share),
+        intermediate=config.intermediate_size,
+        vocabulary=config.vocab_size,
+        epsilon=config.layer_norm_eps,
+        theta=rope.get("rope_theta") or getattr(config, "rotary_emb_base", 10000.0),
+    )
+    pack = Packing(sizes, dtype, device)
+
+    def heads_in_order(rows: Tensor) -> Tensor:
+        """From [heads, (q, k, v), head_dim] to all queries, all keys, all values."""
+        return rows.reshape(heads, 3, dim, *rows.shape[1:]).transpose(0, 1).reshape(rows.shape)
+
+    pack.embed(state["gpt_neox.embed_in.weight"])
+    parallel = config.use_parallel_residual
+    for layer in range(sizes.layers):
+        one = f"gpt_neox.layers.{layer}."
+
+        def norm(name: str, one: str = one) -> dict[str, int]:
+            return {
+                "norm": pack.vector(state[f"{one}{name}.weight"]),
+                "norm_bias": pack.vector(state[f"{one}{name}.bias"]),
+            }
+
+        def attention(one: str = one, layer: int = layer) -> None:
+            pack.linear(
+                pack.pairs(heads_in_order(state[f"{one}attention.query_key_value.weight"])),
+                LAYER_NORM_OF_X,
+                QUERY_KEY_VALUE,
+                layer=layer,
+                bias=pack.vector(pack.pairs(heads_in_order(state[f"{one}attention.query_key_value.bias"]))),
+                **norm("input_layernorm"),
+            )
+
+        def product(name: str, input: int, output: int, one: str = one, **others: Any) -> None:
+            bias = pack.vector(state[f"{one}{name}.bias"])
+            pack.linear(state[f"{one}{name}.weight"], input, output, bias=bias, **others)
+
+        attention()
+        if parallel:  # both halves read the same x: their phases stand side by side
+            product("mlp.dense_h_to_4h", LAYER_NORM_OF_X, GELU, **norm("post_attention_layernorm"))
+        pack.attention(layer)
+        product("attention.dense", ATTENDED, ADD_TO_X, publishes=not parallel)
+        if not parallel:
+            product("mlp.dense_h_to_4h", LAYER_NORM_OF_X, GELU, **norm("post_attention_layernorm"))
+        product("mlp.dense_4h_to_h", HIDDEN, ADD_TO_X)
+    pack.linear(
+        state["embed_out.weight" if "embed_out.weight" in state else "lm_head.weight"],  # the name has changed
+        LAYER_NORM_OF_X,
+        LOGITS,
+        norm=pack.vector(state["gpt_neox.final_layer_norm.weight"]),
+        norm_bias=pack.vector(state["gpt_neox.final_layer_norm.bias"]),
+    )
+    pack.phases.append(Phase(ADVANCE))
+    return pack
+
+
+class PersistentDecoder:
+    """Generates tokens of one sequence, with one launch a token, or with one for each phase after which blocks must meet.
+
+    ``persistent`` chooses. ``splits``: parts of the keys of a head at most. ``most_tokens``: prompt and what is generated.
+    """
+
+    def __init__(
+        self,
+        pack: Packing,
+        most_tokens: int,
+        persistent: bool = True,
+        page_size: int = 16,
+        splits: int = 16,
+        kernel: Any = None,
+    ) -> None:
+        sizes, device = pack.sizes, pack.device
+        self.sizes, self.persistent = sizes, persistent
+        self.phases = pack.phases
+        processors, most_shared = _device_limits(device)
+        name = "decode_f16" if pack.dtype == torch.float16 else "decode_bf16"
+        self.launcher: Callable[..., None] = getattr(kernel or load_kernel(KERNEL, device=device), name)
+
+        def of(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+            return torch.zeros(shape, dtype=dtype, device=device)
+
+        pages = math.ceil(most_tokens / page_size)
+        cache = (sizes.layers, pages, sizes.kv_heads, page_size, sizes.head_dim)
+        angles = torch.outer(
+            torch.arange(most_tokens, dtype=torch.float64),
+            sizes.theta ** (-torch.arange(0, sizes.rotary, 2, dtype=torch.float64) / sizes.rotary),
+        )
+        rope = torch.stack([angles.cos(), angles.sin()], dim=-1).float().to(device)
+        self.weights = torch.cat(pack.matrices)
+        self.tokens = of(most_tokens + 1, dtype=torch.int32)
+        self.state = of(2, dtype=torch.int32)
+        self.logits = of(sizes.vocabulary)
+        linear = [phase for phase in pack.phases if phase.kind == LINEAR]
+        columns = max(phase.columns for phase in linear)
+        self.input_bytes = max(math.ceil(columns / 8) * 16, WARPS * sizes.head_dim * 4)
+        tiles = (
+            math.ceil(phase.rows / phase.together / processors) * phase.together * phase.splits for phase in linear
+        )
+        self.sums_bytes = 4 * math.ceil(max(tiles) / 2) * 2
+        self.slot_bytes = 16 * max(math.ceil(phase.columns / 8 / phase.splits) for phase in linear)
+        room = most_shared - self.input_bytes - self.sums_bytes - WORK_BYTES * len(pack.phases)
+        self.slots = min(MOST_SLOTS, room // (WARPS * self.slot_bytes))
+        if self.slots < 2:
+            raise ValueError(f"{len(pack.phases)} phases, rows of {columns} columns: too much for the shared memory")
+        self.arguments: tuple[Any, ...] = (
+            self.weights,
+            torch.cat(pack.vectors),
+            rope,
+            torch.tensor([phase.numbers() for phase in pack.phases], dtype=torch.int64, device=device),
+            of(*cache, dtype=pack.dtype),
+            of(*cache, dtype=pack.dtype),
+            torch.arange(pages, dtype=torch.int32, device=device),
+            self.tokens,
+            self.state,
+            of(sizes.width),
+            of(sizes.width // 2, dtype=torch.int64),
+            of(sizes.heads + 2 * sizes.kv_heads, sizes.head_dim, dtype=torch.int64),
+            of(sizes.heads, splits, sizes.head_dim + 1, dtype=torch.int64),
+            of(sizes.intermediate // 2, dtype=torch.int64),
+            self.logits,
+            of(1, dtype=torch.int32),
+            of(1, dtype=torch.int64),
+            len(pack.phases),
+            sizes.width,
+            sizes.heads,
+            sizes.kv_heads,
+            sizes.head_dim,
+            sizes.rotary,
+            page_size,
+            pages,
+            splits,
+            sizes.epsilon,
+            sizes.head_dim**-0.5,
+        )
+        matrices = {(phase.weights, phase.rows * phase.columns) for phase in linear}
+        self.weight_bytes = 2 * sum(elements for _, elements in matrices)
+        """That a token reads."""
+
+    def launches(self) -> list[tuple[int, int]]:
+        """The first phase of each launch of a token, and the one behind its last."""
+        if self.persistent:
+            return [(0, len(self.phases))]
+        # A phase that reads what the one before it publishes must be in a launch of its own.
+        starts = [0] + [
+            i for i, phase in enumerate(self.phases) if i and (phase.source == i - 1 or phase.kind == ATTENTION)
+        ]
+        return list(zip(starts, [*starts[1:], len(self.phases)], strict=True))
+
+    def step(self, logits: bool = True) -> None:
+        """Reads the token at the current position; writes the next one, the first with the largest logit, behind it.
+
+        Without ``logits`` the next one must stand there already.
+        """
+        for first, last in self.launches():
+            self.launcher(
+                *self.arguments,
+                first,
+                last,
+                logits,
+                self.slots,
+                self.slot_bytes,
+                self.input_bytes,
+                self.sums_bytes,
+                self.persistent,
+            )
+
+    def capture(self, logits: bool = True) -> Callable[[], None]:
+        """One step as a CUDA graph; positions and tokens lie on the device, so each replay is the next step."""
+        self.step(logits)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.step(logits)
+        return graph.replay
+
+    def begin(self, prompt: list[int]) -> None:
+        """Forgets everything, and takes a prompt, whose last token is not yet read."""
+        self.tokens[: len(prompt)] = torch.tensor(prompt, dtype=torch.int32)
+        self.state[0] = 0
+
+    def generate(self, prompt: list[int], count: int) -> list[int]:
+        """The ``count`` likeliest tokens after the prompt, each after those before it."""
+        self.begin(prompt)
+        for _ in prompt[1:]:
+            self.step(logits=False)
+        for _ in range(count):
+            self.step()
+        return self.tokens[len(prompt) : len(prompt) + count].tolist()
+
+
+def _device_limits(device: str) -> tuple[int, int]:
+    """SMs, and bytes of shared memory that a block can have."""
+    if device == "cuda":
+        properties = torch.cuda.get_device_properties(0)
+        return properties.multi_processor_count, properties.shared_memory_per_block_optin - STATIC_BYTES
+    return 8, 227 * 1024 - STATIC_BYTES

@@ -1,0 +1,142 @@
+// The product of a few rows with a weight matrix, x weight^T, as when a model decodes: the weights are the work, and each is
+// read from memory once. Day 4 derives it.
+//
+// A *tile* is eight features of out, for all rows, up to 16. A team of `parts` warps makes a tile: each of its warps takes a part
+// of in_features, and the parts are added up in shared memory, in the same order in every run. Few features need large
+// teams, or there would be too few blocks for the GPU; for many features a warp is a team of its own.
+//
+// A warp multiplies 32 columns at a time on tensor cores, where the rows of x are operand A and the rows of weight the columns
+// of operand B. Lane (i, t) = (lane / 4, lane % 4) loads the 16 bytes at columns 8 t ... 8 t + 7 of weight row i of the tile, and
+// of x rows i and i + 8. The tensor core wants other columns of each lane; but a sum may be taken in any order, so long as
+// weight and x agree. What the next steps need is already on its way: each lane copies to a queue what it will use itself.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include "llmk/async_copy.cuh"
+#include "llmk/mma.cuh"
+
+namespace llmk {
+
+struct FewRows {
+    static constexpr int kWarps = 16;
+    static constexpr int kThreads = 32 * kWarps;
+    static constexpr int kRows = 16;         // of x, at most
+    static constexpr int kTile = 8;          // features
+    static constexpr int kStep = 32;         // columns of x and weight
+    static constexpr int kStages = 8;        // steps in the queue: one is used, seven are on their way
+    static constexpr int kBlocks = 2 * 132;  // that an H200 runs at a time
+    // Floats from one warp's sums to the next one's: eight more than they are, so that four warps' start in other banks.
+    static constexpr int kSums = kRows * kTile + 8;
+    static constexpr int kBytes = kStages * kThreads * 16 + 2 * kWarps * kSums * static_cast<int>(sizeof(float));
+
+    int parts;        // warps of a team: a power of two
+    unsigned blocks;  // each has as many tiles as the others, but for the last ones
+
+    // How to share the work of `tiles` tiles: enough blocks, but no more parts than steps.
+    FewRows(long long tiles, int in_features) : parts(1) {
+        while (parts < kWarps && parts * kStep < in_features && tiles * parts < kWarps * kBlocks) parts *= 2;
+        const long long turns = (tiles * parts + kWarps - 1) / kWarps;
+        const long long turns_each = (turns + kBlocks - 1) / kBlocks;
+        blocks = static_cast<unsigned>((turns + turns_each - 1) / turns_each);
+    }
+};
+
+// Eight neighbours of a row from column `column` on; zeros where there are none.
+template <typename T>
+__device__ __forceinline__ uint4 eight_columns(const T* row, bool exists, int column, int columns, bool vectors) {
+    uint4 bits = make_uint4(0, 0, 0, 0);
+    if (vectors) {
+        if (exists && column < columns) bits = *reinterpret_cast<const uint4*>(row + column);
+    } else {
+        T* elements = reinterpret_cast<T*>(&bits);
+#pragma unroll
+        for (int j = 0; j < 8; ++j) elements[j] = exists && column + j < columns ? row[column + j] : T(0.0f);
+    }
+    return bits;
+}
+
+// x: [rows, in_features], of which there are at most 16   shared: FewRows::kBytes   vectors: all rows of x and weight start at
+// multiples of 16 bytes. The job says what the weights are and what becomes of the sums:
+//   job.weight_row(tile, i)            row i of a tile's eight, or a null pointer where there is none
+//   job.use(column, weight, x, x8)     is shown what this lane is about to multiply, and may change its weights
+//   job.end_of_tile()                  what it does before the barrier at the end of a tile
+//   job.store(tile, i, row, sum)       one output
+template <typename T, typename Job>
+__device__ __forceinline__ void multiply_few_rows(unsigned char* shared, const T* x, int rows, int in_features,
+                                                  int tiles, int parts, bool vectors, Job& job) {
+    using F = FewRows;
+    uint4* queue = reinterpret_cast<uint4*>(shared) + threadIdx.x;  // entry s of this thread is queue[s * kThreads]
+    float* sums = reinterpret_cast<float*>(shared + F::kStages * F::kThreads * 16);  // [kWarps][kSums]
+    float* other_sums = sums + F::kWarps * F::kSums;  // of the tiles before, which slow warps may still be reading
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
+    const int team = warp / parts, teams = F::kWarps / parts;
+    const int steps = (in_features + F::kStep - 1) / F::kStep, own_steps = (steps + parts - 1) / parts;
+    const int first_step = min(warp % parts * own_steps, steps), end_step = min(first_step + own_steps, steps);
+    const T* x_row = x + static_cast<long long>(i) * in_features;
+    const T* x_row8 = x_row + 8LL * in_features;
+
+    // The next step to ask for. After the last one of a tile comes the first one of the team's next tile.
+    int next_tile = first_step < end_step ? blockIdx.x * teams + team : tiles, next_step = first_step;
+    const T* next_row = next_tile < tiles ? job.weight_row(next_tile, i) : nullptr;
+    auto fetch = [&](int stage) {
+        if (next_tile < tiles) {
+            const int column = next_step * F::kStep + 8 * t;
+            T* to = reinterpret_cast<T*>(queue + stage * F::kThreads);
+            if (vectors) {
+                const bool there = next_row != nullptr && column < in_features;
+                copy_16_bytes<true>(to, there ? next_row + column : x, there, in_features - column);
+            } else {
+                copy_16_bytes<false>(to, next_row + column, next_row != nullptr, in_features - column);
+            }
+            if (++next_step == end_step) {
+                next_step = first_step;
+                next_tile += gridDim.x * teams;
+                next_row = next_tile < tiles ? job.weight_row(next_tile, i) : nullptr;
+            }
+        }
+        __pipeline_commit();  // an empty group keeps the count of groups right at the end
+    };
+    for (int stage = 0; stage < F::kStages - 1; ++stage) fetch(stage);
+
+    int stage = 0;
+    for (int first_tile = blockIdx.x * teams; first_tile < tiles; first_tile += gridDim.x * teams) {
+        if (first_tile + team < tiles) {
+            float product[4] = {};  // rows i and i + 8 of out (two each), features 2 t and 2 t + 1
+            for (int step = first_step; step < end_step; ++step) {
+                fetch(stage == 0 ? F::kStages - 1 : stage - 1);
+                const int column = step * F::kStep + 8 * t;
+                const uint4 a = eight_columns(x_row, i < rows, column, in_features, vectors);
+                const uint4 a8 = eight_columns(x_row8, i + 8 < rows, column, in_features, vectors);
+                __pipeline_wait_prior(F::kStages - 1);
+                uint4 b = queue[stage * F::kThreads];
+                stage = stage == F::kStages - 1 ? 0 : stage + 1;
+                job.use(column, b, a, a8);
+                const unsigned left[4] = {a.x, a8.x, a.y, a8.y}, right[4] = {a.z, a8.z, a.w, a8.w};
+                multiply<T>(product, left, b.x, b.y);
+                multiply<T>(product, right, b.z, b.w);
+            }
+            float2* to = reinterpret_cast<float2*>(sums + warp * F::kSums);
+            to[lane] = make_float2(product[0], product[1]);
+            to[32 + lane] = make_float2(product[2], product[3]);
+        }
+        job.end_of_tile();
+        __syncthreads();  // the sums are complete, and nobody reads the other ones any more
+        for (int o = threadIdx.x; o < rows * teams * F::kTile; o += F::kThreads) {
+            const int row = o / (teams * F::kTile), of_team = o / F::kTile % teams, feature = o % F::kTile;
+            if (first_tile + of_team >= tiles) continue;
+            const float* part = sums + of_team * parts * F::kSums + row * F::kTile + feature;
+            float sum = 0.0f;
+            for (int p = 0; p < parts; ++p) sum += part[p * F::kSums];
+            job.store(first_tile + of_team, feature, row, sum);
+        }
+        float* used = sums;
+        sums = other_sums;
+        other_sums = used;
+    }
+}
+
+}  // namespace llmk

@@ -1,0 +1,167 @@
+"""Sampling, the cache's pages, the server, int4 weights, and our kernels inside transformers' own modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from llm import Operators, Request, Sampling, generate, load, serve
+from llm.cache import OutOfPages
+from llm.fit import fitted
+from llm.int4 import to_int4
+from llm.memory import peak_bytes
+from llm.sampling import draw, probabilities
+
+from tests.models.conftest import PROMPT, TINY
+
+BY_TORCH = Operators(use="torch")
+BEGINNING = "The kernel of the"
+PROMPTS = [" block", " cache", "", " warp and the", " memory"]
+
+
+@pytest.fixture(scope="module")
+def qwen2() -> Any:
+    return load(TINY["qwen2"], BY_TORCH)
+
+
+def test_probabilities_by_temperature_and_by_top_k_and_top_p() -> None:
+    logits = torch.tensor([2.0, 1.0, 0.0, -1.0]).log_softmax(0)
+    plain = logits.double().softmax(0)
+    assert torch.allclose(probabilities(logits, Sampling()), plain)
+    assert torch.allclose(probabilities(logits, Sampling(0.5)), plain.square() / plain.square().sum())
+    two = probabilities(logits, Sampling(top_k=2))
+    assert torch.allclose(two, torch.tensor([plain[0], plain[1], 0, 0]) / plain[:2].sum())
+    # 0.64 alone does not reach 0.7: the second one belongs to it, the third does not.
+    assert torch.equal(probabilities(logits, Sampling(top_p=0.7)).nonzero()[:, 0], torch.tensor([0, 1]))
+    assert probabilities(logits, Sampling(top_p=1e-9)).tolist() == [1, 0, 0, 0]
+    assert probabilities(logits, Sampling(top_k=9)).count_nonzero() == 4
+
+
+def test_drawn_tokens_follow_the_probabilities() -> None:
+    logits = torch.tensor([1.0, 0.0, 2.0])
+    sampling = Sampling(seed=5)
+    generator = sampling.generator()
+    counts = torch.bincount(torch.tensor([draw(logits, sampling, generator) for _ in range(4000)]), minlength=3) / 4000
+    assert torch.allclose(counts.double(), logits.double().softmax(0), atol=0.03)
+
+
+def test_a_seed_is_a_text(qwen2: Any) -> None:
+    texts = [generate(qwen2, PROMPT, 12, Sampling(1.0, seed=seed)).ids for seed in (1, 1, 2)]
+    assert texts[0] == texts[1] != texts[2]
+    greedy = generate(qwen2, PROMPT, 12)
+    assert generate(qwen2, PROMPT, 12, Sampling(0)).ids == greedy.ids
+    assert generate(qwen2, PROMPT, 12, Sampling(1.0, top_k=1)).ids == greedy.ids
+    again = generate(qwen2, PROMPT, 11)  # the last logits say what comes next
+    assert int(again.logits.argmax()) == again.ids[-1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"), [({"temperature": -1}, "temperature is -1"), ({"top_p": 0}, "top_p is 0")]
+)
+def test_sampling_that_makes_no_sense(settings: dict[str, float], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Sampling(**settings)
+
+
+def test_prompts_that_cannot_be(qwen2: Any) -> None:
+    for prompt, said in (("", "no tokens"), ([384], "token 384 is outside"), ([1] * 511, "more than the model's 512")):
+        with pytest.raises(ValueError, match=said):
+            generate(qwen2, prompt, 2)
+
+
+def test_a_text_ends_with_its_end_token(qwen2: Any) -> None:
+    import dataclasses
+
+    whole = generate(qwen2, PROMPT, 8).ids
+    model = load(TINY["qwen2"], BY_TORCH)
+    model.config = dataclasses.replace(model.config, end_tokens=(whole[3],))
+    assert generate(model, PROMPT, 8).ids == whole[: whole.index(whole[3]) + 1]
+
+
+def test_a_text_gives_its_pages_back(qwen2: Any) -> None:
+    cache = qwen2.new_cache(64)
+    free = cache.allocator.free_pages
+    generate(qwen2, PROMPT, 8, cache=cache)
+    assert cache.allocator.free_pages == free
+    with pytest.raises(OutOfPages):
+        generate(qwen2, PROMPT, 200, cache=cache)
+    assert cache.allocator.free_pages == free
+    cache.allocator.check()
+
+
+def test_peak_memory_is_weights_and_cache_and_little_else() -> None:
+    """Nothing is kept from token to token but the cache."""
+
+    def run(tokens: int) -> int:
+        model = load(TINY["qwen2"], BY_TORCH)
+        cache = model.new_cache(128)
+        return peak_bytes(lambda: generate(model, PROMPT, tokens, cache=cache), "cpu")
+
+    few, many = run(4), run(24)
+    model = load(TINY["qwen2"], BY_TORCH)
+    assert 0 < few < model.nbytes / 4
+    assert many < few + 32 * 1024
+
+
+@pytest.mark.parametrize("pages", [64, 5], ids=["room for all", "too few pages"])
+@pytest.mark.parametrize("name", TINY)
+def test_the_server_writes_what_one_by_one_does(name: str, pages: int) -> None:
+    model = load(TINY[name], BY_TORCH)
+    alone = [generate(model, BEGINNING + prompt, 20).ids for prompt in PROMPTS]
+    cache = model.new_cache(pages * 16)
+    requests = [Request(BEGINNING + prompt, 20, arrives=2 * i) for i, prompt in enumerate(PROMPTS)]
+    served = serve(model, requests, cache, beginning=BEGINNING, at_once=4)
+    assert served.ids == alone
+    assert served.most_at_once > 1
+    assert served.shared_tokens > 0
+    assert (served.restarts > 0) == (pages == 5)
+    assert cache.allocator.free_pages == pages
+    cache.allocator.check()
+
+
+def test_the_server_through_the_kernels() -> None:
+    """Pages that several texts share, through paged_prefill and paged_attention themselves."""
+    model = load(TINY["qwen2"], Operators())
+    requests = [Request(BEGINNING + prompt, 4, arrives=i) for i, prompt in enumerate(PROMPTS[:3])]
+    served = serve(model, requests, model.new_cache(256), beginning=BEGINNING)
+    by_torch = load(TINY["qwen2"], BY_TORCH)
+    assert served.ids == [generate(by_torch, BEGINNING + prompt, 4).ids for prompt in PROMPTS[:3]]
+    assert max(sequences for sequences, _ in served.passes) == 3
+
+
+def test_a_server_that_can_never_serve_says_so(qwen2: Any) -> None:
+    with pytest.raises(OutOfPages, match="too small for request 0"):
+        serve(qwen2, [Request([1] * 40, 4)], qwen2.new_cache(32))
+    with pytest.raises(OutOfPages, match="too small for a single text"):
+        serve(qwen2, [Request([1] * 30, 9)], qwen2.new_cache(32))
+
+
+def test_int4_weights_through_the_kernel() -> None:
+    """gptq_linear gives what the finished weights give, and the model is smaller."""
+    models = [load(TINY["qwen2"], Operators(choose=choose), torch.float16) for choose in ({}, {"linear_int4": "torch"})]
+    before = models[0].nbytes
+    for model in models:
+        to_int4(model)
+    assert models[0].nbytes < 0.62 * before  # the embedding table, which is also the output layer, stays
+    texts = [generate(model, PROMPT, 3) for model in models]
+    assert texts[0].ids == texts[1].ids
+    error = (texts[0].logits - texts[1].logits).abs().max() / texts[1].logits.abs().max()
+    assert error < 0.02
+    assert models[0].operators.calls["linear_int4", "solutions/day11_quantisation/gptq_linear.cu"] == 3 * 4 * 3
+
+
+def test_kernels_inside_the_modules_of_transformers(theirs: Any) -> None:
+    """RMSNorm and the activation of the MLP are ours, the rest is theirs; the tokens stay."""
+    model, operators = theirs("qwen2"), Operators()
+    ids = torch.tensor([[5, 9, 20]])
+    with torch.inference_mode():
+        before = model.generate(ids, max_new_tokens=6, do_sample=False)
+        with fitted(model, operators):
+            inside = model.generate(ids, max_new_tokens=6, do_sample=False)
+            calls = dict(operators.calls)
+            assert model.generate(ids, max_new_tokens=1, do_sample=False).shape == (1, 4)
+        assert torch.equal(model.generate(ids, max_new_tokens=6, do_sample=False), before)
+    assert torch.equal(inside, before)
+    assert calls["rms_norm", "solutions/day02_reductions/rms_norm.cu"] == 6 * 7
+    assert calls["swiglu", "solutions/day03_positions_and_gates/swiglu.cu"] == 6 * 3

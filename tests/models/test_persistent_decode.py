@@ -1,0 +1,90 @@
+"""A whole model in one launch: the numbers of the models that are run operator by operator."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import torch
+from llm import Operators, load
+from persistent_decode import PersistentDecoder, gpt_neox, qwen2
+from safetensors.torch import load_file
+
+from tests.models.conftest import PROMPT, TINY
+
+PACKS = {"qwen2": qwen2, "neox": gpt_neox}
+NEW = 3
+
+
+class Config:
+    """config.json as an object, as transformers has it."""
+
+    def __init__(self, **values: Any) -> None:
+        self.rope_parameters: dict[str, Any] = {}
+        vars(self).update(values)
+
+
+def config_of(name: str, **changes: Any) -> Config:
+    return Config(**json.loads((TINY[name] / "config.json").read_text()) | changes)
+
+
+def decoder_of(name: str, dtype: torch.dtype, persistent: bool = True, **changes: Any) -> PersistentDecoder:
+    state = load_file(str(TINY[name] / "model.safetensors"))
+    return PersistentDecoder(PACKS[name](config_of(name, **changes), state, dtype, "cpu"), 32, persistent)
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("qwen2", torch.bfloat16), ("neox", torch.float16)], ids=str)
+def test_logits_and_tokens_are_those_of_the_operators(name: str, dtype: torch.dtype) -> None:
+    exact = load(TINY[name], Operators(use="torch"), torch.float64)
+    ids = exact.tokenizer.encode(PROMPT)[:5]
+    decoder = decoder_of(name, dtype)
+    made = decoder.generate(ids, NEW)
+    cache = exact.new_cache(32)
+    with torch.inference_mode():
+        wanted = exact.forward(cache.append({cache.create(): ids + made[:-1]}), cache)[-1]
+    error = float((decoder.logits.double() - wanted).abs().max() / wanted.abs().max())
+    assert error < (0.004 if dtype == torch.float16 else 0.03)
+    assert error > 1e-6, "were 16 bits used at all?"
+    assert made[-1] == int(decoder.logits.argmax())
+
+
+def test_several_launches_give_the_same_bits() -> None:
+    one, several = (decoder_of("neox", torch.float16, persistent) for persistent in (True, False))
+    assert len(one.launches()) == 1 < len(several.launches())
+    ids = [5, 71, 200]
+    assert one.generate(ids, 2) == several.generate(ids, 2)
+    assert torch.equal(one.logits, several.logits)
+
+
+def test_a_serial_residual(theirs: Any) -> None:
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+
+    model = theirs("neox")
+    config = GPTNeoXConfig(**model.config.to_dict() | {"use_parallel_residual": False})
+    serial = GPTNeoXForCausalLM(config).eval()
+    serial.load_state_dict(model.state_dict())
+    decoder = PersistentDecoder(gpt_neox(config, serial.state_dict(), torch.float16, "cpu"), 32)
+    ids = [5, 71]
+    decoder.generate(ids, 1)
+    with torch.inference_mode():
+        wanted = serial(torch.tensor([ids])).logits[0, -1]
+    assert float((decoder.logits - wanted).abs().max() / wanted.abs().max()) < 0.004
+
+
+def test_the_first_of_equal_logits_is_next() -> None:
+    decoder = decoder_of("qwen2", torch.float16)
+    phase = next(i for i, phase in enumerate(decoder.phases) if phase.output == 4)
+    table = decoder.weights[decoder.phases[phase].weights :][: 384 * 64].view(384, 64)
+    table.copy_(table[7:8].expand(384, 64).clone())
+    assert decoder.generate([7], 1) == [0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [({"hidden_size": 4100}, "multiple of 8|wide"), ({"hidden_size": 8192, "num_attention_heads": 64}, "wide")],
+)
+def test_a_model_that_does_not_fit_is_refused(changes: dict[str, Any], says: str) -> None:
+    wide = {"model.embed_tokens.weight": torch.zeros(8, changes["hidden_size"])}
+    with pytest.raises(ValueError, match=says):
+        qwen2(config_of("qwen2", **changes), wide, torch.float16, "cpu")
