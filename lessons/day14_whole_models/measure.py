@@ -96,7 +96,7 @@ def compile_kernels() -> float:
     files = {ROOT / "solutions" / f"{name}.cu" for name in KERNELS.values()} | {ROOT / OWN_KERNELS, PERSISTENT}
 
     def one(file: Path) -> None:
-        build_kernel(plan_kernel(file, "cuda", True, arch=f"sm_{major}{minor}"), compile_directly)
+        build_kernel(plan_kernel(file, "cuda", False, arch=f"sm_{major}{minor}"), compile_directly)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(one, sorted(files)))

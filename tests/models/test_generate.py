@@ -165,3 +165,32 @@ def test_kernels_inside_the_modules_of_transformers(theirs: Any) -> None:
     assert torch.equal(inside, before)
     assert calls["rms_norm", "solutions/day02_reductions/rms_norm.cu"] == 6 * 7
     assert calls["swiglu", "solutions/day03_positions_and_gates/swiglu.cu"] == 6 * 3
+
+
+def test_what_a_recorded_token_does_brings_itself_forward(qwen2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DecodeGraph without a GPU: a graph that is started is a token that is computed again from the same tensors."""
+    from contextlib import nullcontext
+
+    from llm.graph import DecodeGraph
+
+    class Stream:
+        def wait_stream(self, _: Any) -> None:
+            pass
+
+    class Graph:
+        def replay(self) -> None:
+            decode._token()
+
+    for name, fake in (
+        ("Stream", Stream),
+        ("current_stream", Stream),
+        ("stream", nullcontext),
+        ("graph", nullcontext),
+        ("CUDAGraph", Graph),
+    ):
+        monkeypatch.setattr(torch.cuda, name, fake)
+    prompt = qwen2.tokenizer.encode(PROMPT)
+    decode = DecodeGraph(qwen2, qwen2.new_cache(48), 48)
+    for _ in range(2):  # again from the beginning
+        made = [decode.prefill(prompt), *(decode.step() for _ in range(9))]
+        assert made == generate(qwen2, prompt, 10).ids
