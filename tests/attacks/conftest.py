@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -65,6 +66,9 @@ def places() -> Iterator[dict[str, str]]:
         other = folder / "other.cu"
         other.write_text(f"int {SECRET} = ;\n" * 20)
         os.chmod(other, 0o644)
+        service = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        service.bind(f"{name}/service")
+        os.chmod(f"{name}/service", 0o777)
         root = course_root()
         torch = find_spec("torch")
         yield {
@@ -75,6 +79,7 @@ def places() -> Iterator[dict[str, str]]:
             "@CACHE@": str(cache_folder()),
             "@TORCH@": str(Path(torch.origin or "").parent / "lib/libtorch_cpu.so") if torch else "libtorch_cpu.so",
         }
+        service.close()
 
 
 @pytest.fixture
