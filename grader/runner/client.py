@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from grader.errors import GraderError
 from grader.jail.running import NO_JAIL, Jail
@@ -78,6 +79,9 @@ class Child:
     """The first word of the last request."""
     _pid: int = 0
     """The runner's own process: in a jail it is not the one that was started."""
+
+    started: ClassVar[set[int]] = set()
+    """The runners' processes of all children that there have been."""
 
     @property
     def alive(self) -> bool:
@@ -260,6 +264,7 @@ class Child:
         for level, kind, content in attached:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
                 self._pid = struct.unpack("3i", content)[0]
+                self.started.add(self._pid)
         if words != b"ready":
             printed = self.new_output()
             said = clean(words.decode(errors="replace")) or " ".join(printed.split()) or "it ended at once"

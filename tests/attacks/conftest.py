@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import tempfile
@@ -22,6 +23,37 @@ from tests.seeds import SEED
 
 HERE = Path(__file__).parent
 SECRET = "somebody_elses_work"
+
+REACHES_OUTSIDE = [
+    "become_another_program",
+    "become_root",
+    "change_rights",
+    "connect_tcp",
+    "connect_udp",
+    "delete_other_submission",
+    "fork",
+    "limit_the_parent",
+    "link_files",
+    "memory_file",
+    "mount",
+    "move_the_parent",
+    "poison_the_cache",
+    "read_other_submission",
+    "read_parent",
+    "read_passwords",
+    "read_solution",
+    "read_tasks",
+    "shell",
+    "signal_all",
+    "signal_parent",
+    "spawn",
+    "take_the_parents_file",
+    "talk_to_a_service",
+    "trace_parent",
+    "user_namespace",
+    "write_file",
+]
+"""Those of the attacks in ``run`` that are after files, networks, processes or the grader."""
 
 Judge = Callable[[Path], Verdict]
 
@@ -59,6 +91,13 @@ def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 @pytest.fixture(scope="session")
 def places() -> Iterator[dict[str, str]]:
+    """What the attacks are after."""
+    with wanted_places() as found:
+        yield found
+
+
+@contextlib.contextmanager
+def wanted_places() -> Iterator[dict[str, str]]:
     """What the attacks are after, by the words that stand for it in them."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

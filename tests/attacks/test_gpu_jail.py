@@ -11,13 +11,7 @@ from grader.jail.running import NO_JAIL, Jail
 from grader.present.terminal import as_text
 from grader.runner import canary, tiers
 from grader.runner.program import build_runner
-from tests.attacks.conftest import HERE, Judge
-
-REACHES_OUTSIDE = """become_another_program become_root change_rights connect_tcp connect_udp delete_other_submission fork
-limit_the_parent link_files memory_file mount move_the_parent poison_the_cache read_other_submission read_parent read_passwords
-read_solution read_tasks shell signal_all signal_parent spawn take_the_parents_file talk_to_a_service trace_parent
-user_namespace write_file""".split()
-"""Those of the attacks in ``run`` that are after files, networks, processes or the grader."""
+from tests.attacks.conftest import HERE, REACHES_OUTSIDE, Judge
 
 
 @pytest.fixture

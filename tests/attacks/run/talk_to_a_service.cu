@@ -9,7 +9,8 @@ static int reached(int kind) {
     strcpy(address.sun_path, "@FOLDER@/service");
     auto* name = reinterpret_cast<sockaddr*>(&address);
     int file = socket(AF_UNIX, kind, 0);
-    return file >= 0 && (connect(file, name, sizeof address) == 0 || sendto(file, "x", 1, 0, name, sizeof address) == 1);
+    return file >= 0 &&
+           (connect(file, name, sizeof address) == 0 || sendto(file, "x", 1, 0, name, sizeof address) == 1);
 }
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
