@@ -30,8 +30,10 @@ from tests.attacks.conftest import HERE, REACHES_OUTSIDE, exercise, wanted_place
 RECORD = HERE / "gpu" / "jail_h200.json"
 STEPS = ("attacks", "cost", "together")
 RUNS = 5
-ALONE = ("day01_residual_add/residual_add", "day02_reductions/softmax", "day03_positions_and_gates/swiglu")
-"""Exercises whose solutions are graded at once, and the first one's with a fault."""
+TIMED, UNTIMED = "day02_reductions/racy_reduce", "day06_flash_attention/flash_no_rescale"
+"""Exercises that are graded at once: the first by two graders, and by a third with this fault."""
+
+RIGHT, WRONG = "distance = 16;", "distance = 8;"
 
 
 def tiers_here(arch: str) -> list[str]:
@@ -125,12 +127,13 @@ def cost(tiers: list[str], arch: str) -> dict[str, dict[str, float]]:
 def together() -> list[dict[str, Any]]:
     """The stages of each kernel alone, and of all at once."""
     with tempfile.TemporaryDirectory() as name:
-        first = find(ALONE[0])
+        timed, untimed = find(TIMED), find(UNTIMED)
         wrong = Path(name) / "wrong.cu"
-        text = first.solution.read_text()
-        assert " + " in text
-        wrong.write_text(text.replace(" + ", " - "))
-        jobs = [*((find(each).name, find(each).solution) for each in ALONE), (first.name, wrong)]
+        text = timed.solution.read_text()
+        assert text.count(RIGHT) == 1
+        wrong.write_text(text.replace(RIGHT, WRONG))
+        jobs = [(timed.name, timed.solution), (timed.name, wrong), (untimed.name, untimed.solution)]
+        jobs.append(jobs[0])
 
         def grade(job: tuple[str, Path]) -> dict[str, Any]:
             with tempfile.TemporaryDirectory() as out:
@@ -152,7 +155,8 @@ def together() -> list[dict[str, Any]]:
                     "seconds": round(time.monotonic() - began, 1),
                 }
 
-        alone = [grade(job) for job in jobs]
+        alone = [grade(job) for job in jobs[:-1]]
+        alone.append(alone[0])
         with ThreadPoolExecutor(len(jobs)) as pool:
             at_once = list(pool.map(grade, jobs))
     return [{"alone": a, "together": b} for a, b in zip(alone, at_once)]
