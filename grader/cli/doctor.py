@@ -211,6 +211,21 @@ def jail() -> Examined:
     return Examined("jail", status, tiers.TITLES[held.tier], held.explanation.strip())
 
 
+def jail_on_gpu() -> Examined:
+    """The same for kernels on a real GPU, where there is one that can be used."""
+    if gpu().status != GOOD:
+        return Examined("jail on the GPU", OPTIONAL, "not tried, as there is no GPU to use")
+    from grader.runner import tiers
+    from grader.runner.gpu import gpu_architecture
+
+    try:
+        held = tiers.in_force(gpu_architecture())
+    except GraderError as error:
+        return Examined("jail on the GPU", OPTIONAL, error.message, error.hint or "")
+    status = OPTIONAL if held.tier == "none" else GOOD
+    return Examined("jail on the GPU", status, tiers.TITLES[held.tier], held.explanation.strip())
+
+
 def build_cache() -> Examined:
     """Where compiled kernels are kept, and how much space they take."""
     from grader.toolchain.cache import cache_folder
@@ -259,6 +274,7 @@ EXAMINATIONS: list[Callable[[], Examined]] = [
     objdump,
     gpu,
     jail,
+    jail_on_gpu,
     build_cache,
     course_folder,
 ]

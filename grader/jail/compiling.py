@@ -108,7 +108,8 @@ def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
     for path in _hidden():
         argv += ["--tmpfs", str(path)]
     for path in _reads(command):
-        argv += ["--ro-bind", str(reachable(path)), str(path)]
+        if reachable(path) != path or not _of_the_system(path):
+            argv += ["--ro-bind", str(reachable(path)), str(path)]
     argv += ["--ro-bind", str(reachable(program)), str(program), "--bind", str(scratch), str(command.folder)]
     argv += ["--remount-ro", "/", "--", str(program), *_limits(command.folder, PROCESSES), "--", *command.argv]
     return argv, {"env": {}, "cwd": "/", **as_nobody()}
@@ -141,6 +142,11 @@ def _reads(command: Command) -> list[Path]:
     if not any(compiler.is_relative_to(folder) for folder in _SYSTEM):
         reads.append(compiler.parent.parent)
     return reads
+
+
+def _of_the_system(path: Path) -> bool:
+    """Whether it lies among the system's files, under its name and in fact: CUDA's /usr/local/cuda is a link, which cannot be bound."""
+    return all(any(place.is_relative_to(folder) for folder in _SYSTEM) for place in (path, path.resolve()))
 
 
 def _hidden() -> list[Path]:

@@ -7,12 +7,13 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from grader.errors import GraderError
+from grader.jail import driver
 from grader.jail.staging import as_nobody, reachable
 
 CONFINE = Path(__file__).parent / "source"
@@ -43,25 +44,43 @@ class Start:
 
 @dataclass(frozen=True)
 class Jail:
-    """One tier: bwrap, landlock or none."""
+    """One tier: bwrap, landlock or none. ``gpu``: what runs in it uses CUDA's driver, which needs more than the simulator."""
 
     tier: str = "none"
+    gpu: bool = False
 
-    def start(self, program: Path, arguments: Sequence[str], files: Sequence[Path]) -> Start:
-        """The runner with its arguments; of all files it sees only these, and its libraries."""
+    def start(
+        self, program: Path, arguments: Sequence[str], files: Sequence[Path], environment: Mapping[str, str]
+    ) -> Start:
+        """The runner with its arguments; of all files it sees only these, its libraries, and the GPU's driver if it needs that."""
+        words = [*arguments, self.tier, "gpu" if self.gpu else "simulator"]
         if self.tier == "none":
-            return Start([str(program), *arguments, "none"], {"env": {}}, {file: file for file in files})
+            return Start([str(program), *words], {"env": {**environment}}, {file: file for file in files})
         staged = {file: reachable(file) for file in (program, *files)}
-        libraries = shared_libraries(program)
+        libraries = list(shared_libraries(program))
+        for library in driver.libraries() if self.gpu else ():
+            libraries += [library, *(shared_libraries(library) if library.name == "libcuda.so.1" else ())]
+        libraries = list(dict.fromkeys(libraries))
         search = ":".join(dict.fromkeys(str(library.parent) for library in libraries))
+        environment = {**environment, "LD_LIBRARY_PATH": search}
         if self.tier == "landlock":
             visible = [str(path) for path in (*staged.values(), *libraries)]
-            argv = [str(staged[program]), *arguments, "landlock", *visible]
-            return Start(argv, {"env": {"LD_LIBRARY_PATH": search}, **as_nobody()}, staged)
-        argv = [bubblewrap(), *BWRAP_BASE, *no_more_namespaces(), "--setenv", "LD_LIBRARY_PATH", search]
+            if self.gpu:
+                visible += [*driver.READ, *driver.OF_ITSELF, "--", *driver.devices(), driver.THREADS]
+            argv = [str(staged[program]), *words, *visible]
+            return Start(argv, {"env": environment, **as_nobody()}, staged)
+        argv = [bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
+        for name, value in environment.items():
+            argv += ["--setenv", name, value]
         for file, source in [*staged.items(), *((library, library) for library in libraries)]:
             argv += ["--ro-bind", str(source), str(file)]
-        argv += ["--remount-ro", "/", "--chdir", "/", "--", str(program), *arguments, "bwrap"]
+        if self.gpu:
+            argv += ["--proc", "/proc"]  # of the jail's own processes
+            for path in driver.READ:
+                argv += [] if path.startswith("/proc/") else ["--ro-bind-try", path, path]
+            for path in driver.devices():
+                argv += ["--dev-bind", path, path]
+        argv += ["--remount-ro", "/", "--chdir", "/", "--", str(program), *words]
         return Start(argv, {"env": {}, **as_nobody()}, {file: file for file in files})
 
 

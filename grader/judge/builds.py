@@ -46,7 +46,7 @@ class Builder:
         self.finished = self.started
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="build")
         arch = gpu_architecture(architecture) if device == "cuda" else None
-        self.jail: Future[tiers.InForce] = self._pool.submit(tiers.in_force if device == "cpu" else tiers.without)
+        self.jail: Future[tiers.InForce] = self._pool.submit(tiers.in_force, arch)
         """What the kernel is compiled and run in."""
         self._kernel: Future[BuiltKernel] = self._pool.submit(
             self._timed, lambda: compile_kernel(file, device, device == "cpu", arch=arch, run=self.run_compiler())

@@ -14,6 +14,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -143,7 +144,8 @@ class _Check:
             case = self.task.efficient
             counted = plan(self.task, [(case, d) for d in case.dtypes or self.task.dtypes], self.seed, counted=True)
         self.report(CheckEvent("correct", "started", total=len(runs)))
-        self._run_cases(runs, counted)
+        with self._turn():
+            self._run_cases(runs, counted)
         self.reports = [run.simulated for run in [*runs, *counted]]
         correct = judge_correct(runs)
         correct.seconds = time.monotonic() - began
@@ -168,9 +170,18 @@ class _Check:
             from grader.judge.fast import judge_fast
 
             self.report(CheckEvent("fast", "started"))
-            stages.append(judge_fast(self.task, self.file))
+            stages.append(judge_fast(self.task, self.file, self.jail))
             self.report(CheckEvent("fast", "finished", status=stages[-1].status))
         return stages
+
+    def _turn(self) -> AbstractContextManager[object]:
+        """On a real GPU: a turn beside others that do not take times."""
+        if self.device == "cpu":
+            return nullcontext()
+        from grader.runner.gpu import uuid
+        from grader.timing.turns import turn
+
+        return turn(uuid(), alone=False)
 
     def _run_cases(self, runs: list[Run], counted: list[Run]) -> None:
         import torch

@@ -18,10 +18,11 @@ from pathlib import Path
 from grader.building.build import compile_kernel
 from grader.course.task import Exercise, TimeBar
 from grader.errors import GraderError
+from grader.jail.running import Jail
 from grader.runner.client import Child
-from grader.runner.gpu import GpuMemory, SharingFailed, gpu_architecture
+from grader.runner.gpu import GpuMemory, SharingFailed, gpu_architecture, uuid
 from grader.runner.program import build_runner
-from grader.timing import verified
+from grader.timing import others, turns, verified
 from grader.timing.bench import bench
 from grader.timing.machine import Machine, measure_machine
 from grader.verdict import FAILED, PASSED, SKIPPED, Stage, TimeBarResult, Timing
@@ -29,34 +30,50 @@ from grader.verdict.facts import Status
 from grader.wording import timed
 
 
-def judge_fast(task: Exercise, file: Path) -> Stage:
+def judge_fast(task: Exercise, file: Path, jail: Jail) -> Stage:
     """Time the kernel at the exercise's bench sizes, without torch.compile, which takes long."""
     stage = Stage("fast")
     if not task.bench:
         stage.status, stage.summary = SKIPPED, timed.NO_SIZES
         return stage
+    measured: list[verified.Measured] = []
     try:
-        machine = measure_machine()
-        report = bench(task, file, "cuda", machine=machine, compiled=False)
-        stage.timings = report.timings
-        measured = verify(task, file, report.timings, machine)
-    except SharingFailed as error:
-        measured = []
-        report.timings[0].note = timed.not_verified(str(error))
+        gpu = uuid()
+        with turns.turn(gpu, alone=True) as granted, others.watch(gpu) as seen:
+            machine = measure_machine()
+            report = bench(task, file, "cuda", machine=machine, compiled=False, jail=jail)
+            stage.timings = report.timings
+            try:
+                measured = verify(task, file, report.timings, machine, jail)
+            except SharingFailed as error:
+                report.timings[0].note = timed.not_verified(str(error))
     except GraderError as error:
         stage.status, stage.message, stage.summary = FAILED, str(error), timed.NOT_TIMED
         return stage
-    failed = next((result for result in measured if result.problem), None)
-    unseen = next((timing for timing in report.timings if _unseen(timing)), None)
+    return judge_measured(stage, task, measured, machine.device, busy=bool(seen.busy) or not granted)
+
+
+def judge_measured(
+    stage: Stage, task: Exercise, measured: Sequence[verified.Measured], gpu: str, busy: bool = False
+) -> Stage:
+    """The stage from its times. ``busy``: others used the GPU, so that no time, own or taken away, says anything of the kernel."""
+    failed = next((result for result in measured if result.problem and not (busy and result.impossible)), None)
     if failed is not None:
         stage.status, stage.message, stage.summary = FAILED, failed.text, failed.problem
         return stage
+    if busy:
+        for timing in stage.timings:
+            timing.verified_us = timing.verified_error_us = None
+            timing.note = f"{timing.note} {timed.BUSY_NOTE}".strip()
+        stage.status, stage.summary, stage.message = SKIPPED, timed.BUSY, timed.BUSY_NOTE
+        return stage
+    unseen = next((timing for timing in stage.timings if _unseen(timing)), None)
     if unseen is not None:
         stage.status, stage.message, stage.summary = FAILED, timed.unseen(unseen), timed.NOT_TRUE
         return stage
-    stage.time_bars = judge_times(task.time_bars, report.timings, machine.device)
+    stage.time_bars = judge_times(task.time_bars, stage.timings, gpu)
     missed = [bar for bar in stage.time_bars if bar.status == FAILED]
-    stage.status, stage.summary = (FAILED, "") if missed else (PASSED, timed.summary(report.timings))
+    stage.status, stage.summary = (FAILED, "") if missed else (PASSED, timed.summary(stage.timings))
     return stage
 
 
@@ -85,7 +102,9 @@ def _unseen(timing: Timing) -> bool:
     return timing.verified_us - verified.SIGNIFICANT * timing.verified_error_us > 1.5 * timing.median_us + 300
 
 
-def verify(task: Exercise, file: Path, timings: Sequence[Timing], machine: Machine) -> list[verified.Measured]:
+def verify(
+    task: Exercise, file: Path, timings: Sequence[Timing], machine: Machine, jail: Jail
+) -> list[verified.Measured]:
     """Measure all sizes by the grader's own clock, whatever the other says, and add what it tells to their times."""
     arch = gpu_architecture(task.architecture)
     by_size = {(timing.name, timing.dtype): timing for timing in timings}
@@ -96,8 +115,8 @@ def verify(task: Exercise, file: Path, timings: Sequence[Timing], machine: Machi
     measured = verified.verify(
         task,
         sizes,
-        lambda: Child(runner, kernel.library, kernel.libsim),
-        lambda: Child(runner, nothing.library, nothing.libsim),
+        lambda: Child(runner, kernel.library, kernel.libsim, jail=jail),
+        lambda: Child(runner, nothing.library, nothing.libsim, jail=jail),
         GpuMemory,
         machine.limits(),
     )

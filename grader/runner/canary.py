@@ -10,29 +10,36 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.jail.running import CONFINE, Jail
+from grader.jail.staging import NOBODY
 from grader.runner.client import Child, LoadFailed
-from grader.runner.program import build_runner
 from grader.toolchain.cache import BuildCache, digest, open_cache
 from grader.toolchain.compilers import find_cxx
 from grader.toolchain.process import Command, run_command
 
 
-def escapes(jail: Jail, secrets: list[Path]) -> list[str]:
-    """What the canary could do that no kernel may: nothing, if the jail holds. GraderError if it does not even start."""
+def escapes(jail: Jail, secrets: list[Path], runner: Path) -> list[str]:
+    """What the canary could do that no kernel may: nothing, if the jail holds. GraderError if it does not even start, or if
+    ``runner`` is one for a GPU and cannot use it there."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         os.chmod(folder, 0o777)
         other = folder / "submission.cu"
         other.write_text("somebody else's work")
         os.chmod(other, 0o644)
+        if os.geteuid() == 0:  # whom root becomes could change this one, were it not in a jail
+            os.chown(other, NOBODY, NOBODY)
+        talking = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        talking.bind(f"{folder}/socket")
+        os.chmod(f"{folder}/socket", 0o777)
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         orders = [f"read {path}" for path in (other, Path("/etc/passwd"), *secrets)]
-        orders += [f"write {folder}", f"connect {listener.getsockname()[1]}", f"parent {os.getpid()}"]
+        orders += [f"write {folder}", f"change {other}", f"talk {folder}/socket"]
+        orders += [f"connect {listener.getsockname()[1]}", f"parent {os.getpid()}"]
         file = os.memfd_create("orders")
         stack.callback(os.close, file)
         os.write(file, "".join(f"{order}\n" for order in orders).encode())
         os.lseek(file, 0, os.SEEK_SET)
-        child = stack.enter_context(Child(build_runner(), build_canary(), jail=jail, standard_input=file))
+        child = stack.enter_context(Child(runner, build_canary(), jail=jail, standard_input=file))
         try:
             printed = child.start().splitlines()
         except LoadFailed as error:

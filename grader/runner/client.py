@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from grader.errors import GraderError
 from grader.jail.running import NO_JAIL, Jail
@@ -24,6 +25,9 @@ SIMULATOR_MEGABYTES = 8192
 
 MOST_MEMORY = 3 << 30
 """Bytes that a child in a jail may really use."""
+
+MOST_MEMORY_BESIDE_A_GPU = 16 << 30
+"""The same where it uses CUDA, whose driver alone takes up to 1 GB; inputs and outputs that are timed are here, too."""
 
 LOADING_SECONDS = 5.0
 """Processor time for loading a kernel, which runs its constructors."""
@@ -76,6 +80,9 @@ class Child:
     _pid: int = 0
     """The runner's own process: in a jail it is not the one that was started."""
 
+    started: ClassVar[set[int]] = set()
+    """The runners' processes of all children that there have been."""
+
     @property
     def alive(self) -> bool:
         """Whether the process is there."""
@@ -112,6 +119,7 @@ class Child:
         """
         assert self._socket and self._process
         process, sock = self._process, self._socket
+        most_memory = MOST_MEMORY_BESIDE_A_GPU if self.jail.gpu else MOST_MEMORY
         if awake:
             answer = self._answer_soon(sock)
             if answer:
@@ -134,7 +142,7 @@ class Child:
                     break
                 if ended in ready:
                     break
-                if self.jail.tier != "none" and self._memory_used() > MOST_MEMORY:
+                if self.jail.tier != "none" and self._memory_used() > most_memory:
                     large = True
                     break
                 wall = time.monotonic() - self._sent
@@ -151,7 +159,7 @@ class Child:
             reply.printed = self.new_output()
             return self._answered(answer, reply)
         if large:
-            reply.answer = Ended("oom", f"it used more than {MOST_MEMORY >> 30} GB of memory and was stopped")
+            reply.answer = Ended("oom", f"it used more than {most_memory >> 30} GB of memory and was stopped")
         elif late:
             why = "an endless loop, a deadlock, or far too slow"
             reply.answer = Ended("timeout", f"it did not finish within {timeout:g} s and was stopped: {why}")
@@ -202,12 +210,11 @@ class Child:
         self._printed = os.memfd_create("grader-printed", os.MFD_CLOEXEC)
         self._seen = 0
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        megabytes = 0 if self.libsim is None and self.jail.tier == "none" else SIMULATOR_MEGABYTES
+        on_gpu = self.jail.gpu or (self.libsim is None and self.jail.tier == "none")
+        megabytes = 0 if on_gpu else SIMULATOR_MEGABYTES  # CUDA reserves addresses as large as all memory
         arguments = [str(theirs.fileno()), str(megabytes), str(self.cpu_seconds)]
         files = [self.kernel, *([self.libsim] if self.libsim else [])]
-        start = self.jail.start(self.program, arguments, files)
-        options = {"env": {}, **start.options}
-        options["env"] = {**options["env"], **self._environment()}
+        start = self.jail.start(self.program, arguments, files, self._environment())
         try:
             self._process = subprocess.Popen(
                 start.argv,
@@ -217,7 +224,7 @@ class Child:
                 pass_fds=[theirs.fileno()],
                 cwd="/",
                 start_new_session=True,
-                **options,
+                **start.options,
             )
         except OSError as error:
             ours.close()
@@ -257,6 +264,7 @@ class Child:
         for level, kind, content in attached:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
                 self._pid = struct.unpack("3i", content)[0]
+                self.started.add(self._pid)
         if words != b"ready":
             printed = self.new_output()
             said = clean(words.decode(errors="replace")) or " ".join(printed.split()) or "it ended at once"

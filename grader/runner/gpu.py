@@ -122,6 +122,14 @@ def highest_clock() -> float:
     return 1e3 * _attribute(_CLOCK_KILOHERTZ)
 
 
+def uuid() -> str:
+    """The number of the first GPU that is used here, the same for all who use it: ``GPU-1234...``, as nvidia-smi shows it."""
+    import torch
+
+    gpu_architecture()  # the message when there is no GPU
+    return f"GPU-{torch.cuda.get_device_properties(0).uuid}"
+
+
 def _attribute(number: int) -> int:
     value = ctypes.c_int()
     driver = ctypes.CDLL("libcuda.so.1")

@@ -14,7 +14,7 @@ from grader.toolchain.process import Command, run_command
 SOURCE = Path(__file__).parent / "source"
 _COMMON = ("runner.cpp", "wire.cpp")
 _CONFINE = ("limits.cpp", "landlock.cpp", "system_calls.cpp")
-_LIBRARIES = ("-Wl,--no-as-needed", "-lstdc++", "-lm", "-lgcc_s", "-ldl", "-lpthread")
+_LIBRARIES = ("-lstdc++", "-lm", "-lgcc_s", "-ldl", "-lpthread", "-lrt")
 """What kernels may need, so that a jail knows it by looking at the runner."""
 
 
@@ -33,8 +33,8 @@ def build_runner(device: str = "cpu", arch: str | None = None, cache: BuildCache
 
     def build(folder: Path) -> None:
         files = [str(SOURCE / name) for name in sources] + [str(CONFINE / name) for name in _CONFINE]
-        libraries = _LIBRARIES if device == "cpu" else ("-ldl",)
-        done = run_command(Command((*compiler.command, *flags, *files, "-o", "runner", *libraries), folder))
+        keep = "-Wl,--no-as-needed" if device == "cpu" else "-Xlinker=--no-as-needed"
+        done = run_command(Command((*compiler.command, *flags, *files, "-o", "runner", keep, *_LIBRARIES), folder))
         if done.returncode != 0:
             raise GraderError(
                 f"the program that runs kernels does not build with {compiler}:\n{done.output.strip()}",

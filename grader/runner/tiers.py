@@ -11,6 +11,7 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.jail.running import NO_JAIL, Jail
+from grader.runner.program import build_runner
 
 TIERS = ("bwrap", "landlock", "none")
 
@@ -46,7 +47,8 @@ class InForce:
                 "The kernel ran without a jail, with your own rights: do not run code that you do not trust. "
                 "`grader doctor` says how to get a jail."
             )
-        return f"The kernel was compiled and run in a jail: {TITLES[self.tier]}."
+        where = "a jail that lets it use the GPU" if self.jail.gpu else "a jail"
+        return f"The kernel was compiled and run in {where}: {TITLES[self.tier]}."
 
     @property
     def explanation(self) -> str:
@@ -65,26 +67,21 @@ def _rights(tier: str) -> str:
 _lock = threading.Lock()
 
 
-def in_force() -> InForce:
-    """The tier for kernels on the simulator: the best that holds, or the one that GRADER_JAIL names."""
+def in_force(arch: str | None = None) -> InForce:
+    """The best tier that holds, or the one that GRADER_JAIL names: for kernels on the simulator, or on a GPU of ``arch``."""
     with _lock:
-        return _find(os.environ.get("GRADER_JAIL", "").strip().lower())
-
-
-def without() -> InForce:
-    """For a real GPU, which no jail has yet."""
-    return InForce(NO_JAIL)
+        return _find(os.environ.get("GRADER_JAIL", "").strip().lower(), arch)
 
 
 @functools.cache
-def _find(forced: str) -> InForce:
+def _find(forced: str, arch: str | None) -> InForce:
     if forced and forced not in TIERS:
         raise GraderError(f"GRADER_JAIL={forced} names no jail", f"Use one of {', '.join(TIERS)}, or unset it.")
     failed: list[tuple[str, str]] = []
     for tier in [forced] if forced else TIERS:
-        problem = why_not(tier)
+        problem = why_not(tier, arch)
         if not problem:
-            return InForce(Jail(tier) if tier != "none" else NO_JAIL, tuple(failed))
+            return InForce(Jail(tier, arch is not None) if tier != "none" else NO_JAIL, tuple(failed))
         failed.append((tier, problem))
     raise GraderError(
         f"the jail {forced} does not hold on this machine: {failed[0][1]}",
@@ -92,8 +89,8 @@ def _find(forced: str) -> InForce:
     )
 
 
-def why_not(tier: str) -> str:
-    """Why a tier cannot be used here, found out by trying; nothing if it can."""
+def why_not(tier: str, arch: str | None = None) -> str:
+    """Why a tier cannot be used here, found out by trying; nothing if it can. ``arch``: with a GPU of that architecture."""
     if tier == "none":
         return ""
     if platform.system() != "Linux":
@@ -101,7 +98,8 @@ def why_not(tier: str) -> str:
     from grader.runner.canary import escapes
 
     try:
-        got = escapes(Jail(tier), _secrets())
+        runner = build_runner("cuda" if arch else "cpu", arch)
+        got = escapes(Jail(tier, arch is not None), _secrets(), runner)
     except GraderError as error:
         return error.message.rstrip(".")
     return f"a program in it could {', '.join(got)}" if got else ""

@@ -31,15 +31,18 @@ from grader.building.build import compile_kernel
 from grader.course import Course, Entry
 from grader.course.task import Call, Case, Exercise, named_arguments
 from grader.errors import GraderError
+from grader.jail.running import NO_JAIL, Jail
 from grader.runner.answers import Ended, Malformed, parse_times, why_failed
 from grader.runner.buffers import Buffers, prepare
 from grader.runner.client import Child
-from grader.runner.gpu import gpu_architecture
+from grader.runner.gpu import gpu_architecture, uuid
 from grader.runner.program import build_runner
 from grader.source.prototype import parse_prototype, require_launcher
+from grader.timing import others, turns
 from grader.timing.events import WARMUP, percentiles, runs_for, statistics, time_on_gpu
 from grader.timing.machine import Machine, measure_machine, roofline
 from grader.verdict import Timing
+from grader.wording import timed
 
 GPU = "cuda"
 GPU_CLOCK = "GPU"
@@ -77,11 +80,13 @@ def bench(
     sizes: Sequence[str] | None = None,
     command: str = "",
     on_progress: Callable[[str], None] | None = None,
+    jail: Jail = NO_JAIL,
 ) -> BenchReport:
     """Time a kernel at the sizes of its exercise. ``file``: by default the learner's own, where ``exercise`` tells it.
 
     ``machine``: that of an earlier report of the same run, to save measuring it again. ``compiled``: also against
     torch.compile, which takes seconds for each size. ``sizes``: only the ones of these names.
+    ``jail``: what the kernel runs in on a GPU, by default with the user's own rights.
     """
     entry = Course().find(exercise) if isinstance(exercise, str) else exercise
     path = Path(file or (entry.skeleton if isinstance(entry, Entry) else ""))
@@ -90,8 +95,13 @@ def bench(
     task = entry.load() if isinstance(entry, Entry) else entry
     say = on_progress or (lambda text: None)
     if device == "cuda":
-        machine = machine or measure_machine()
-        timings = _on_gpu(task, path, machine, compiled, sizes, say)
+        gpu = uuid()
+        with turns.turn(gpu, alone=True) as granted, others.watch(gpu) as seen:
+            machine = machine or measure_machine()
+            timings = _on_gpu(task, path, machine, compiled, sizes, say, jail)
+        if seen.busy or not granted:
+            for timing in timings:
+                timing.note = f"{timing.note} {timed.BUSY_NOTE}".strip()
     elif device == "cpu":
         machine = machine or Machine(device=platform.processor() or platform.machine())
         timings = _on_simulator(task, path, machine, say)
@@ -115,6 +125,7 @@ def _on_gpu(
     compiled: bool,
     sizes: Sequence[str] | None,
     say: Callable[[str], None],
+    jail: Jail,
 ) -> list[Timing]:
     import torch
 
@@ -126,7 +137,7 @@ def _on_gpu(
     machine.compiler = str(kernel.plan.compiler)
     runner = build_runner("cuda", arch)
     timings = []
-    with Child(runner, kernel.library, kernel.libsim) as child:
+    with Child(runner, kernel.library, kernel.libsim, jail=jail) as child:
         for case in task.bench:
             if sizes is not None and case.name not in sizes:
                 continue

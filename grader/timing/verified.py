@@ -77,7 +77,7 @@ class Measured:
     name: str
     dtype: str
     microseconds: float = 0.0
-    """The median of the sets, less a kernel without work."""
+    """The median of the sets, less a kernel without work; never less than nothing."""
     standard_error: float = 0.0
     """Standard error of that, in microseconds."""
     sets: int = 0
@@ -87,6 +87,8 @@ class Measured:
     """What no kernel can be faster than."""
     problem: str = ""
     """One line."""
+    impossible: bool = False
+    """Whether the problem is a time below the floor: all others do not depend on who else uses the GPU."""
     text: str = ""
     """The same over several lines, as a learner reads it."""
 
@@ -159,12 +161,14 @@ class Clock:
         result.sets = len(times)
         if result.problem or not times:
             return
-        result.microseconds = statistics.median(times) - min(self.null)
+        result.microseconds = max(0.0, statistics.median(times) - min(self.null))
         drift = (max(self.null) - min(self.null)) / 2
         result.standard_error = math.hypot(_error_of_median(times), self._null_spread, drift)
         result.significant = result.microseconds > max(SHORTEST_US, SIGNIFICANT * result.standard_error)
-        if result.microseconds + SIGNIFICANT * result.standard_error + SLACK_US < MARGIN * result.floor_us:
-            result.problem, result.text = timed.impossible(result.where, result.microseconds, result.floor_us)
+        most = result.microseconds + SIGNIFICANT * result.standard_error + SLACK_US
+        if most < MARGIN * result.floor_us:
+            result.impossible = True
+            result.problem, result.text = timed.impossible(result.where, most, result.floor_us)
 
     def _one(self, child: Child, call: Call, launcher: str, lines: list[str]) -> tuple[float, Reply, Any, Any]:
         """One call between two looks at the clock: its seconds, the answer, the drawn places and what stood there first."""

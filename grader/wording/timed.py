@@ -32,6 +32,15 @@ def not_verified(why: str) -> str:
     return f"These are times of the kernel's own process, and not verified: {why}."
 
 
+BUSY = "unverified: the GPU is busy"
+
+BUSY_NOTE = (
+    "Somebody else used this GPU meanwhile: these times are unverified, and nothing is judged by them. "
+    "Time again when it is idle (nvidia-smi shows who uses it)."
+)
+"""Below times that were taken while others used the GPU."""
+
+
 def unseen(timing: Timing) -> str:
     """Events in the kernel's own process saw far less than the grader's clock."""
     return (
@@ -40,10 +49,10 @@ def unseen(timing: Timing) -> str:
     )
 
 
-def impossible(where: str, microseconds: float, floor_us: float) -> Problem:
-    """``where`` is the size and dtype, here and below."""
-    return f"{microseconds:.3g} us are less than this GPU can take", (
-        f"At {where} it took {microseconds:.3g} us; the bytes that must move and the operations that must be done take "
+def impossible(where: str, most_us: float, floor_us: float) -> Problem:
+    """``where`` is the size and dtype, here and below; ``most_us`` what it took at most."""
+    return f"less than {most_us:.3g} us, which this GPU cannot do", (
+        f"At {where} it took less than {most_us:.3g} us; the bytes that must move and the operations that must be done take "
         f"{floor_us:.3g} us on this GPU. The work was not done when it was asked for."
     )
 

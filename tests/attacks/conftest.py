@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -21,6 +23,37 @@ from tests.seeds import SEED
 
 HERE = Path(__file__).parent
 SECRET = "somebody_elses_work"
+
+REACHES_OUTSIDE = [
+    "become_another_program",
+    "become_root",
+    "change_rights",
+    "connect_tcp",
+    "connect_udp",
+    "delete_other_submission",
+    "fork",
+    "limit_the_parent",
+    "link_files",
+    "memory_file",
+    "mount",
+    "move_the_parent",
+    "poison_the_cache",
+    "read_other_submission",
+    "read_parent",
+    "read_passwords",
+    "read_solution",
+    "read_tasks",
+    "shell",
+    "signal_all",
+    "signal_parent",
+    "spawn",
+    "take_the_parents_file",
+    "talk_to_a_service",
+    "trace_parent",
+    "user_namespace",
+    "write_file",
+]
+"""Those of the attacks in ``run`` that are after files, networks, processes or the grader."""
 
 Judge = Callable[[Path], Verdict]
 
@@ -58,6 +91,13 @@ def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 @pytest.fixture(scope="session")
 def places() -> Iterator[dict[str, str]]:
+    """What the attacks are after."""
+    with wanted_places() as found:
+        yield found
+
+
+@contextlib.contextmanager
+def wanted_places() -> Iterator[dict[str, str]]:
     """What the attacks are after, by the words that stand for it in them."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -65,6 +105,9 @@ def places() -> Iterator[dict[str, str]]:
         other = folder / "other.cu"
         other.write_text(f"int {SECRET} = ;\n" * 20)
         os.chmod(other, 0o644)
+        service = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        service.bind(f"{name}/service")
+        os.chmod(f"{name}/service", 0o777)
         root = course_root()
         torch = find_spec("torch")
         yield {
@@ -75,6 +118,7 @@ def places() -> Iterator[dict[str, str]]:
             "@CACHE@": str(cache_folder()),
             "@TORCH@": str(Path(torch.origin or "").parent / "lib/libtorch_cpu.so") if torch else "libtorch_cpu.so",
         }
+        service.close()
 
 
 @pytest.fixture

@@ -12,7 +12,9 @@ import pytest
 from grader.course import Course, course_root
 from grader.course.tolerance import DEFAULT
 from grader.notebook.bounds import recorded_bounds
-from tests.gpu import bounds, sanitize, timing_attacks, verify
+
+from tests.attacks.conftest import REACHES_OUTSIDE
+from tests.gpu import bounds, jail, sanitize, timing_attacks, verify
 from tests.gpu.launch_solutions import chosen
 
 CLEAN = """========= COMPUTE-SANITIZER
@@ -147,6 +149,27 @@ def test_an_attack_that_gains_is_told_from_one_that_fails() -> None:
 
     rows = [row(gained=0.04), row(gained=0.06), row(gained=0.5, problem="a timed result is wrong"), row(gained=None)]
     assert [found.gained for found in timing_attacks.got_away({"rows": rows})] == [0.06, None]
+
+
+def test_the_record_of_the_jail_covers_its_attacks() -> None:
+    if not jail.RECORD.exists():
+        pytest.skip("not recorded yet: run `python -m tests.gpu.jail --record` on a machine with a GPU")
+    content = json.loads(jail.RECORD.read_text())
+    assert content["tiers"] and jail.show(content) == []
+    for tier in content["tiers"]:
+        attacks = {row["attack"] for row in content["attacks"] if row["tier"] == tier}
+        assert attacks == {"honest", "wrong", *REACHES_OUTSIDE}, "run `python -m tests.gpu.jail --record`"
+        assert content["cost"][tier]["start_seconds"] < content["cost"]["none"]["start_seconds"] + 0.5
+    assert {pair["together"]["stages"]["fast"] for pair in content["together"]} == {"passed", "skipped"}
+
+
+def test_an_attack_that_gets_out_is_told() -> None:
+    row = {"tier": "bwrap", "attack": "fork", "isolation": "bwrap", "stage": "correct", "problem": "unwritten"}
+    honest = {**row, "attack": "honest", "stage": "", "problem": ""}
+    assert jail.escaped([row, honest]) == []
+    bad = [{**row, "stage": ""}, {**row, "stage": "builds"}, {**row, "problem": "unwritten, and left something behind"}]
+    bad += [{**row, "isolation": "none"}, {**honest, "stage": "correct"}]
+    assert len(jail.escaped(bad)) == len(bad)
 
 
 def test_an_attack_calls_the_honest_solution() -> None:

@@ -66,16 +66,18 @@ def measure(row: Row, kernel: Any, runner: Path, nothing: Any, machine: Any) -> 
     """Both clocks on one kernel."""
     import torch
 
+    from grader.runner import tiers
     from grader.runner.buffers import prepare
     from grader.runner.client import Child
-    from grader.runner.gpu import GpuMemory
+    from grader.runner.gpu import GpuMemory, gpu_architecture
     from grader.timing import bench, events, verified
 
     task = find(EXERCISE).load()
     case = next(case for case in task.bench if case.name == SIZE)
     call = bench.draw_on_gpu(task, case, "f32", task.case_seed(1, case, "f32"))
+    jail = tiers.in_force(gpu_architecture()).jail
     try:
-        with Child(runner, kernel.library) as child, prepare(call, quick=True) as buffers:
+        with Child(runner, kernel.library, jail=jail) as child, prepare(call, quick=True) as buffers:
             sets, flush = bench.rotation(sum(t.numel() * 4 for t in call.tensors.values()), machine.l2_bytes)
             row.events_us = events.percentiles(bench.time_in_child(task, call, buffers, child, 40, sets, flush))[
                 "median_us"
@@ -86,8 +88,8 @@ def measure(row: Row, kernel: Any, runner: Path, nothing: Any, machine: Any) -> 
     result = verified.verify(
         task,
         [(case, "f32")],
-        lambda: Child(runner, kernel.library),
-        lambda: Child(runner, nothing.library),
+        lambda: Child(runner, kernel.library, jail=jail),
+        lambda: Child(runner, nothing.library, jail=jail),
         GpuMemory,
         machine.limits(),
     )[0]

@@ -185,6 +185,7 @@ def pretended_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(b, "build_runner", lambda *_: build_runner("cpu"))
     machine = Machine("NVIDIA H200", l2_bytes=16384, copy_gigabytes_per_second=1000.0)
     monkeypatch.setattr(b, "measure_machine", lambda: machine)
+    monkeypatch.setattr(b, "uuid", lambda: "GPU-of-this-test")
 
     def time_calls(functions, runs: int = 0, flush_bytes: int = 0) -> list[float]:
         for function in functions:

@@ -5,10 +5,11 @@ The simulator stands for the GPU here, and a file in memory for what is shared: 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,13 @@ from rich.console import Console
 
 from grader.building.build import compile_kernel
 from grader.course.task import Bench, Case, Exercise, Input, Output, TimeBar, normal
+from grader.jail.running import NO_JAIL
 from grader.judge import fast
 from grader.present.timings import render_timings
 from grader.runner.client import Child
 from grader.runner.gpu import SharingFailed
 from grader.runner.program import build_runner
-from grader.timing import verified
+from grader.timing import others, turns, verified
 from grader.timing.bench import BenchReport
 from grader.timing.floor import Limits
 from grader.timing.machine import Machine
@@ -219,7 +221,8 @@ def test_faster_than_the_device_can_be(tmp_path: Path) -> None:
     possible = measure(tmp_path, honest, limits=Limits(bytes_per_second=1e12))
     assert not any(result.problem for result in possible) and possible[1].floor_us == pytest.approx(5001 * 8e-6)
     slow_memory = measure(tmp_path, honest, limits=Limits(bytes_per_second=1.0))
-    assert "less than this GPU can take" in slow_memory[0].problem and "bytes that must move" in slow_memory[0].text
+    assert slow_memory[0].impossible and "which this GPU cannot do" in slow_memory[0].problem
+    assert "bytes that must move" in slow_memory[0].text
     counted = task(flops=lambda d: 2.0 * d["n"])
     slow_arithmetic = measure(tmp_path, honest, counted, Limits(operations_per_second=1.0))
     assert slow_arithmetic[0].floor_us == pytest.approx(2000e6) and slow_arithmetic[0].problem
@@ -260,6 +263,8 @@ def stage_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
     monkeypatch.setattr(fast, "build_runner", lambda *_: build_runner("cpu"))
     monkeypatch.setattr(fast, "compile_kernel", lambda path, *_, **__: compile_kernel(path, "cpu", checks=False))
     monkeypatch.setattr(fast, "GpuMemory", HostMemory)
+    monkeypatch.setattr(fast, "uuid", lambda: "GPU-of-this-test")
+    monkeypatch.setattr(turns, "folder", lambda: tmp_path)
     machine = Machine("pretended", l2_bytes=4096)
     monkeypatch.setattr(fast, "measure_machine", lambda: machine)
 
@@ -271,7 +276,7 @@ def stage_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
         monkeypatch.setattr(fast, "bench", lambda *_, **__: report)
         file = folder / "twice.cu"
         file.write_text(text)
-        return fast.judge_fast(task(time_bars=list(limits)), file)
+        return fast.judge_fast(task(time_bars=list(limits)), file, NO_JAIL)
 
     return judge
 
@@ -304,6 +309,20 @@ def test_times_of_its_own_that_are_not_true_fail(stage_of: Callable[[str, float]
     stage = stage_of(SLEEPY, 1.0)
     assert stage.status == FAILED and stage.summary == "its own times are not true"
     assert "another stream" in stage.message and "events around the launch saw 1 us" in stage.message
+
+
+def test_the_same_times_on_a_busy_gpu_are_unverified(
+    stage_of: Callable[[str, float], Stage], steady: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextlib.contextmanager
+    def busy(gpu: str) -> Iterator[others.Others]:
+        assert gpu == "GPU-of-this-test"
+        yield others.Others(known=True, busy={1})
+
+    monkeypatch.setattr(others, "watch", busy)
+    stage = stage_of(SLEEPY, 1.0)
+    assert stage.status == SKIPPED and stages.summary(stage) == "unverified: the GPU is busy"
+    assert stage.timings and "nvidia-smi" in stage.timings[0].note
 
 
 def test_a_wrong_result_at_a_timed_size_fails(stage_of: Callable[[str, float], Stage]) -> None:

@@ -25,6 +25,10 @@ bool only_files(const char* const* readable, int reads, const char* const* writa
 // file is opened for writing; files other than 1 and 2 are written by confine_call alone. The rest fails with EPERM.
 bool only_computing();
 
+// All system calls except those by which a process reaches others, or changes what files are: for kernels on a GPU, whose
+// driver needs threads, devices and sockets of its own.
+bool only_computing_on_gpu();
+
 // All system calls except those that reach beyond the process's own files and children: for compilers.
 bool no_reaching_out();
 

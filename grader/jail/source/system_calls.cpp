@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,6 +27,15 @@ constexpr unsigned machine = AUDIT_ARCH_AARCH64;
 #else
 constexpr unsigned machine = 0;  // not known: no filter
 #endif
+
+// Numbers that older headers lack; they are the same on all machines.
+enum {
+    call_pidfd_send_signal = 424,
+    call_close_range = 436,
+    call_faccessat2 = 439,
+    call_epoll_pwait2 = 441,
+    call_futex_waitv = 449,
+};
 
 // confine_call: its arguments to where the system takes them from, and one instruction that enters it.
 #if defined(__x86_64__)
@@ -88,10 +98,36 @@ class Filter {
     void allow(int call) { on(call, SECCOMP_RET_ALLOW); }
     void refuse(int call, int error = EPERM) { on(call, SECCOMP_RET_ERRNO | static_cast<unsigned>(error)); }
 
+    // This call and all with higher numbers are unknown to this system.
+    void refuse_from(int call) {
+        add(BPF_JMP | BPF_JGE | BPF_K, static_cast<unsigned>(call), 0, 1);
+        result(SECCOMP_RET_ERRNO | ENOSYS);
+    }
+
+    // The call is refused if its argument `index` is `value`.
+    void refuse_if(int call, int index, unsigned value) {
+        add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 4);
+        load(argument(index));
+        add(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+        result(refused);
+        load(offsetof(seccomp_data, nr));
+    }
+
+    // The call is allowed if its argument `index`, a pointer, is null.
+    void allow_if_null(int call, int index) {
+        add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 6);
+        load(argument(index));
+        add(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3);
+        load(argument(index) + 4);
+        add(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1);
+        result(SECCOMP_RET_ALLOW);
+        result(refused);
+    }
+
     // The call is allowed if, of argument `index`, the bits of `mask` are `value`.
     void allow_if(int call, int index, unsigned mask, unsigned value) {
         add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 5);
-        load(offsetof(seccomp_data, args) + sizeof(uint64_t) * static_cast<unsigned>(index));  // its lower half
+        load(argument(index));
         add(BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
         add(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
         result(SECCOMP_RET_ALLOW);
@@ -129,6 +165,9 @@ class Filter {
     void add(int code, unsigned value, int yes, int no) {
         if (size_ < capacity)
             code_[size_++] = {static_cast<__u16>(code), static_cast<__u8>(yes), static_cast<__u8>(no), value};
+    }
+    static size_t argument(int index) {  // the place of its lower half
+        return offsetof(seccomp_data, args) + sizeof(uint64_t) * static_cast<unsigned>(index);
     }
     void load(size_t offset) { add(BPF_LD | BPF_W | BPF_ABS, static_cast<unsigned>(offset), 0, 0); }
     void result(unsigned what) { add(BPF_RET | BPF_K, what, 0, 0); }
@@ -215,6 +254,129 @@ bool only_computing() {
     // Reports and answers are the runner's: no function of libc writes them, whatever a kernel hands to it.
     for (int call : writing_calls) filter.allow_own(call);
     return filter.install(false);
+}
+
+bool only_computing_on_gpu() {
+    Filter filter;
+    constexpr int reaching[] = {
+        // other programs and processes
+        SYS_execve,
+        SYS_execveat,
+#ifdef SYS_fork
+        SYS_fork,
+        SYS_vfork,
+#endif
+        SYS_ptrace,
+        SYS_process_vm_readv,
+        SYS_process_vm_writev,
+        SYS_kcmp,
+        SYS_kill,
+        SYS_tkill,
+        SYS_rt_sigqueueinfo,
+        SYS_rt_tgsigqueueinfo,
+        SYS_setpriority,
+        SYS_ioprio_set,
+        SYS_sched_setaffinity,
+        SYS_sched_setparam,
+        SYS_sched_setscheduler,
+        SYS_sched_setattr,
+        SYS_migrate_pages,
+        SYS_move_pages,
+        // sockets of others, named by a path or otherwise; only_files() leaves them open
+        SYS_connect,
+        SYS_accept,
+        SYS_accept4,
+        SYS_sendmsg,
+        SYS_sendmmsg,
+        // what processes of one user share
+        SYS_shmget,
+        SYS_shmat,
+        SYS_shmctl,
+        SYS_msgget,
+        SYS_msgsnd,
+        SYS_msgrcv,
+        SYS_msgctl,
+        SYS_semget,
+        SYS_semop,
+        SYS_semtimedop,
+        SYS_semctl,
+        SYS_mq_open,
+        SYS_mq_unlink,
+        SYS_keyctl,
+        SYS_add_key,
+        SYS_request_key,
+        // rights and times of files, which only_files() leaves open
+        SYS_truncate,
+        SYS_fchmod,
+        SYS_fchmodat,
+        SYS_fchown,
+        SYS_fchownat,
+        SYS_utimensat,
+        SYS_setxattr,
+        SYS_lsetxattr,
+        SYS_fsetxattr,
+        SYS_removexattr,
+        SYS_lremovexattr,
+        SYS_fremovexattr,
+#ifdef SYS_chmod
+        SYS_chmod,
+        SYS_chown,
+        SYS_lchown,
+        SYS_utime,
+        SYS_utimes,
+        SYS_futimesat,
+#endif
+        SYS_name_to_handle_at,
+        SYS_open_by_handle_at,
+        SYS_inotify_add_watch,
+        SYS_fanotify_init,
+        // the system
+        SYS_memfd_create,
+        SYS_mount,
+        SYS_umount2,
+        SYS_pivot_root,
+        SYS_chroot,
+        SYS_unshare,
+        SYS_setns,
+        SYS_bpf,
+        SYS_perf_event_open,
+        SYS_userfaultfd,
+        SYS_personality,
+        SYS_syslog,
+        SYS_io_setup,
+        SYS_quotactl,
+        SYS_init_module,
+        SYS_finit_module,
+        SYS_delete_module,
+        SYS_kexec_load,
+        SYS_reboot,
+        SYS_swapon,
+        SYS_swapoff,
+#ifdef SYS_modify_ldt
+        SYS_modify_ldt,
+#endif
+    };
+    constexpr unsigned whole = 0xffffffff;
+    constexpr unsigned of_threads =
+        CLONE_THREAD | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+    for (int call : reaching) filter.refuse(call);
+    filter.allow_if(SYS_clone, 0, of_threads, CLONE_THREAD);
+    filter.allow_if(SYS_tgkill, 0, whole, static_cast<unsigned>(getpid()));
+    filter.allow_if(SYS_prlimit64, 0, whole, 0);
+    filter.allow_if(SYS_socket, 0, whole, AF_UNIX);  // CUDA does not start without
+    filter.allow_if_null(SYS_sendto, 4);             // over a connection that is there
+    filter.refuse_if(SYS_prctl, 0, PR_SET_PDEATHSIG);
+    filter.refuse_if(SYS_prctl, 0, PR_SET_DUMPABLE);
+    // Signals to another process when a file becomes ready, and input to a terminal.
+    constexpr int of_files[] = {F_SETOWN, F_SETSIG, 15 /* F_SETOWN_EX */};
+    constexpr int of_devices[] = {FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX};
+    for (int command : of_files) filter.refuse_if(SYS_fcntl, 1, static_cast<unsigned>(command));
+    for (int command : of_devices) filter.refuse_if(SYS_ioctl, 1, static_cast<unsigned>(command));
+    // From here on the numbers are those of all machines. clone3 is among them: libc then takes clone.
+    constexpr int newer[] = {call_close_range, call_faccessat2, call_epoll_pwait2, call_futex_waitv};
+    for (int call : newer) filter.allow(call);
+    filter.refuse_from(call_pidfd_send_signal);
+    return filter.install(true);
 }
 
 bool no_reaching_out() {

@@ -174,7 +174,8 @@ int call(Call& call, Thunk thunk, Text& reply) {
     void* pointers[MAX_ARGUMENTS];
     fill_pointers(set, pointers);
     int code = thunk(pointers);
-    status.ok(static_cast<cudaError_t>(code < 0 ? cudaErrorUnknown : code), "launch", reply);
+    if (code < 0) return code;  // it threw an exception
+    status.ok(static_cast<cudaError_t>(code), "launch", reply);
     cudaError_t finished = cudaDeviceSynchronize();
     if (status.code == cudaSuccess) status.ok(finished, "run", reply);
     if (finished == cudaSuccess) {

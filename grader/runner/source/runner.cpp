@@ -1,10 +1,11 @@
 // The child process: takes requests from the parent, runs a kernel, hands back bytes.
 //
-// usage: runner SOCKET MEGABYTES CPU_SECONDS none|bwrap|landlock [PATH...]
+// usage: runner SOCKET MEGABYTES CPU_SECONDS none|bwrap|landlock simulator|gpu [PATH... [-- PATH...]]
 //
 // It starts with nothing but a socket, confines itself, says "ready", and only then loads the kernel, so that even the
-// constructors of a submission are confined. "landlock": of all files only the PATHs can be read from then on; "bwrap":
-// it was started in a file system that has nothing else. See protocol.h for the requests.
+// constructors of a submission are confined. "landlock": of all files only the PATHs can be read from then on, and those
+// after the dashes be written; "bwrap": it was started in a file system that has nothing else. See protocol.h for the
+// requests.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,9 +29,14 @@ const char* confine_self(char** arguments, int count) {
     size_t files = megabytes != 0 ? 64 : 0;
     confine::limit({megabytes, static_cast<size_t>(strtoull(arguments[3], nullptr, 10)), 16, files, 0});
     if (strcmp(tier, "none") == 0) return nullptr;
-    if (strcmp(tier, "landlock") == 0 && !confine::only_files(arguments + 5, count - 5, nullptr, 0))
+    int reads = 6;
+    while (reads < count && strcmp(arguments[reads], "--") != 0) ++reads;
+    int writes = reads < count ? reads + 1 : count;
+    if (strcmp(tier, "landlock") == 0 &&
+        !confine::only_files(arguments + 6, reads - 6, arguments + writes, count - writes))
         return "the system has no Landlock";
-    return confine::only_computing() ? nullptr : "the system has no seccomp";
+    bool gpu = strcmp(arguments[5], "gpu") == 0;
+    return (gpu ? confine::only_computing_on_gpu() : confine::only_computing()) ? nullptr : "the system has no seccomp";
 }
 
 // The next line of a text, without its end; null after the last. The text is taken apart.
@@ -185,8 +191,9 @@ void answer_writer(char* line, Text& reply) {
 }  // namespace
 
 int main(int count, char** arguments) {
-    if (count < 5) {
-        fputs("usage: runner SOCKET MEGABYTES CPU_SECONDS none|bwrap|landlock [PATH...]\n", stderr);
+    if (count < 6) {
+        fputs("usage: runner SOCKET MEGABYTES CPU_SECONDS none|bwrap|landlock simulator|gpu [PATH... [-- PATH...]]\n",
+              stderr);
         return 2;
     }
     int socket = atoi(arguments[1]);

@@ -1,0 +1,96 @@
+"""What a submission may not name: read from the lists of symbols of libraries."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from grader.jail import imports
+
+
+def test_an_unreadable_library_is_refused(tmp_path: Path) -> None:
+    for content in (b"", b"\x7fELF\x02" + bytes(100), b"MZ" + bytes(200)):
+        (tmp_path / "kernel.so").write_bytes(content)
+        assert imports.refused(tmp_path / "kernel.so", tmp_path / "kernel.so") == ["?"]
+
+
+def test_a_refused_function_is_refused_under_all_its_names() -> None:
+    libc = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libc.so" in line)
+    listed = subprocess.run(["nm", "-D", "--defined-only", libc], capture_output=True, text=True, check=True).stdout
+    names: dict[str, set[str]] = {}
+    for address, _, name in (line.split() for line in listed.splitlines() if len(line.split()) == 3):
+        names.setdefault(address, set()).add(name.partition("@")[0])
+    refused = [{name for name in same if imports.is_refused(name)} for same in names.values()]
+    assert len([some for some in refused if some]) > 60
+    assert [same - some for some, same in zip(refused, names.values(), strict=True) if some and some != same] == []
+    assert not any(map(imports.is_refused, ("printf", "__printf_chk", "fputs", "memcpy", "__cxa_atexit", "qsort")))
+
+
+NONE, OBJECT, FUNCTION, SECTION, FILE = range(5)
+
+
+def library(path: Path, symbols: list[tuple[str, int, int]], table: int = imports._DYNAMIC, kinds: int = 1) -> Path:
+    """A library of nothing but lists of symbols: name, kind, and the section that defines it (0: another library)."""
+    names = b"\0" + b"".join(name.encode() + b"\0" for name, _, _ in symbols)
+    entries = bytes(imports._SYMBOL.size)
+    place = 1
+    for name, kind, section in symbols:
+        entries += imports._SYMBOL.pack(place, 1 << 4 | kind, 0, section, 0x1000, 8)
+        place += len(name) + 1
+    head = 64
+    sections = [
+        (0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+        (0, table, 0, 0, head, len(entries), 2, 0, 8, imports._SYMBOL.size),
+        (0, 3, 0, 0, head + len(entries), len(names), 0, 0, 1, 0),
+    ]
+    content = bytearray(64)
+    content[:6] = b"\x7fELF\x02\x01"
+    struct.pack_into("<Q", content, 40, head + len(entries) + len(names))
+    struct.pack_into("<HH", content, 58, imports._SECTION.size, len(sections) if kinds else 0)
+    path.write_bytes(
+        bytes(content) + entries + names + b"".join(imports._SECTION.pack(*section) for section in sections)
+    )
+    return path
+
+
+def test_what_is_used_and_what_is_defined(tmp_path: Path) -> None:
+    symbols = [
+        ("fork", FUNCTION, 0),
+        ("mine", FUNCTION, 7),
+        ("data", OBJECT, 0),
+        ("any", NONE, 0),
+        ("a.c", FILE, 0),
+    ]
+    content = library(tmp_path / "a.so", symbols).read_bytes()
+    assert imports.symbols(content, imports._DYNAMIC, defined=False) == {"fork", "data", "any"}
+    assert imports.symbols(content, imports._DYNAMIC, defined=True) == {"mine"}
+    with pytest.raises(ValueError, match="no list"):
+        imports.symbols(content, imports._ALL, defined=True)
+
+
+def test_the_names_that_a_kernel_may_not_use(tmp_path: Path) -> None:
+    libsim = library(tmp_path / "libsim.so", [("sim_launch", FUNCTION, 3), ("fork", FUNCTION, 0)])
+    honest = library(tmp_path / "honest.so", [("printf", FUNCTION, 0), ("sim_launch", FUNCTION, 0)], imports._DYNAMIC)
+    assert imports.refused(honest, libsim) == ["?"], "without the list of all symbols nobody knows what it defines"
+    both = tmp_path / "both.so"
+
+    def with_both(used: list[str], defined: list[str]) -> list[str]:
+        """A library with one list of each kind, which share their texts."""
+        content = bytearray(
+            library(both, [*((n, FUNCTION, 0) for n in used), *((n, FUNCTION, 5) for n in defined)]).read_bytes()
+        )
+        (place,) = struct.unpack_from("<Q", content, 40)
+        dynamic = bytes(content[place + imports._SECTION.size : place + 2 * imports._SECTION.size])
+        every = bytearray(dynamic)
+        struct.pack_into("<I", every, 4, imports._ALL)
+        struct.pack_into("<H", content, 60, 4)
+        both.write_bytes(bytes(content + every))
+        return imports.refused(both, libsim)
+
+    assert with_both(["printf", "sim_launch"], ["my_kernel"]) == []
+    assert with_both(["printf", "fork", "__write"], []) == ["__write", "fork"]
+    assert with_both(["printf"], ["sim_launch", "mine"]) == ["sim_launch"]
+    assert with_both([], ["__tsan_read4"]) == ["__tsan_read4"]

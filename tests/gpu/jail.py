@@ -1,0 +1,233 @@
+"""The jail for kernels on a real GPU: what it holds back, what it costs, and graders that share the GPU.
+
+``python -m tests.gpu.jail [--record] [--steps attacks,cost,together]``, on a machine with a GPU:
+
+attacks   those of tests/attacks/run that reach outside, compiled by nvcc and run on the GPU in each tier that holds here: none may
+          pass. An honest kernel and a wrong one go with them.
+cost      seconds from nothing to a loaded kernel in each tier and without one.
+together  four graders at once, each with all stages of a kernel of its own: their verdicts are those that each gives alone.
+
+``--record`` keeps what came of it in tests/attacks/gpu/jail_h200.json, ``--recorded`` prints that and needs no GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from grader.course import course_root, find
+from tests.attacks.conftest import HERE, REACHES_OUTSIDE, exercise, wanted_places
+
+RECORD = HERE / "gpu" / "jail_h200.json"
+STEPS = ("attacks", "cost", "together")
+RUNS = 5
+TIMED, UNTIMED = "day02_reductions/racy_reduce", "day06_flash_attention/flash_no_rescale"
+"""Exercises that are graded at once: the first by two graders, and by a third with this fault."""
+
+RIGHT, WRONG = "distance = 16;", "distance = 8;"
+
+
+def tiers_here(arch: str) -> list[str]:
+    """The tiers that hold."""
+    from grader.runner import tiers
+
+    found = []
+    for tier in ("bwrap", "landlock"):
+        reason = tiers.why_not(tier, arch)
+        found += [] if reason else [tier]
+        print(f"{tier}: {reason or 'holds'}", flush=True)
+    return found
+
+
+def attacks(tiers: list[str]) -> list[dict[str, str]]:
+    """What became of each attack in each tier."""
+    from grader.judge import check
+
+    with wanted_places() as places, tempfile.TemporaryDirectory() as name:
+        files = {}
+        for path in [HERE / "controls" / f"{control}.cu" for control in ("honest", "wrong")] + [
+            HERE / "run" / f"{attack}.cu" for attack in REACHES_OUTSIDE
+        ]:
+            text = (HERE / "prelude.cu").read_text() + path.read_text()
+            for word, place in places.items():
+                text = text.replace(word, place)
+            files[path.stem] = Path(name) / path.stem / "twice.cu"
+            files[path.stem].parent.mkdir()
+            files[path.stem].write_text(text)
+        before = sorted(os.listdir(places["@FOLDER@"]))
+
+        def judge(tier: str, attack: str) -> dict[str, str]:
+            verdict = check(exercise(), files[attack], device="cuda", seed=1, stages=["builds", "correct"])
+            stage = verdict.failed_stage
+            cases = stage.cases if stage else []
+            why = sorted({case.problem for case in cases if case.problem}) or ([stage.summary] if stage else [])
+            left = sorted(os.listdir(places["@FOLDER@"])) != before
+            return {
+                "tier": tier,
+                "attack": attack,
+                "isolation": verdict.isolation,
+                "stage": stage.name if stage else "",
+                "problem": ", ".join(why) + (", and left something behind" if left else ""),
+            }
+
+        rows = []
+        for tier in tiers:
+            os.environ["GRADER_JAIL"] = tier
+            judge(tier, "honest")  # compiles what all need
+            with ThreadPoolExecutor(8) as pool:
+                rows += list(pool.map(lambda attack, tier=tier: judge(tier, attack), files))
+        os.environ.pop("GRADER_JAIL", None)
+    return rows
+
+
+def escaped(rows: list[dict[str, str]]) -> list[str]:
+    """Attacks that passed or left something, and controls that got what they do not deserve."""
+    bad = []
+    for row in rows:
+        deserved = row["stage"] == ("" if row["attack"] == "honest" else "correct")
+        if not deserved or "left" in row["problem"] or row["isolation"] != row["tier"]:
+            bad.append(f"{row['attack']} in {row['tier']}")
+    return bad
+
+
+def cost(tiers: list[str], arch: str) -> dict[str, dict[str, float]]:
+    """Seconds to start a child and load a kernel, the driver with it; and what a call takes then. The least of several."""
+    from grader.building.build import compile_kernel
+    from grader.jail.running import NO_JAIL, Jail
+    from grader.runner.client import Child
+    from grader.runner.program import build_runner
+    from grader.timing.verified import NOTHING
+
+    kernel, runner = compile_kernel(NOTHING, "cuda", checks=False, arch=arch), build_runner("cuda", arch)
+    found = {}
+    for tier in ["none", *tiers]:
+        starts, calls = [], []
+        for _ in range(RUNS):
+            began = time.perf_counter()
+            with Child(runner, kernel.library, jail=NO_JAIL if tier == "none" else Jail(tier, gpu=True)) as child:
+                child.start()
+                starts.append(time.perf_counter() - began)
+                for _ in range(20):
+                    began = time.perf_counter()
+                    child.request("awake")
+                    calls.append(time.perf_counter() - began)
+        found[tier] = {"start_seconds": round(min(starts), 4), "awake_seconds": round(min(calls), 6)}
+    return found
+
+
+def together() -> list[dict[str, Any]]:
+    """The stages of each kernel alone, and of all at once."""
+    with tempfile.TemporaryDirectory() as name:
+        timed, untimed = find(TIMED), find(UNTIMED)
+        wrong = Path(name) / "wrong.cu"
+        text = timed.solution.read_text()
+        assert text.count(RIGHT) == 1
+        wrong.write_text(text.replace(RIGHT, WRONG))
+        jobs = [(timed.name, timed.solution), (timed.name, wrong), (untimed.name, untimed.solution)]
+        jobs.append(jobs[0])
+
+        def grade(job: tuple[str, Path]) -> dict[str, Any]:
+            with tempfile.TemporaryDirectory() as out:
+                result = Path(out) / "result.json"
+                command = [sys.executable, "-m", "grader", "check", job[0], "--file", str(job[1])]
+                began = time.monotonic()
+                subprocess.run(
+                    [*command, "--device", "cuda", "--json", str(result)], capture_output=True, timeout=80, check=False
+                )
+                verdict = json.loads(result.read_text())
+                fast = next(stage for stage in verdict["stages"] if stage["name"] == "fast")
+                return {
+                    "exercise": job[0],
+                    "file": job[1].name,
+                    "stages": {stage["name"]: stage["status"] for stage in verdict["stages"]},
+                    "largest_us": max((t["median_us"] for t in fast["timings"]), default=None),
+                    "isolation": verdict["isolation"],
+                    "fast": fast["summary"],
+                    "seconds": round(time.monotonic() - began, 1),
+                }
+
+        alone = [grade(job) for job in jobs[:-1]]
+        alone.append(alone[0])
+        with ThreadPoolExecutor(len(jobs)) as pool:
+            at_once = list(pool.map(grade, jobs))
+    return [{"alone": a, "together": b} for a, b in zip(alone, at_once)]
+
+
+def run(steps: list[str]) -> dict[str, Any]:
+    """All of these steps."""
+    import torch
+
+    from grader.runner.gpu import gpu_architecture
+
+    arch = gpu_architecture()
+    here = tiers_here(arch)
+    content: dict[str, Any] = {
+        "version": 1,
+        "gpu": torch.cuda.get_device_name(0),
+        "linux": os.uname().release,
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "command": "python -m tests.gpu.jail --record",
+        "tiers": here,
+    }
+    if "attacks" in steps:
+        content["attacks"] = attacks(here)
+    if "cost" in steps:
+        content["cost"] = cost(here, arch)
+    if "together" in steps:
+        content["together"] = together()
+    return content
+
+
+def show(content: dict[str, Any]) -> list[str]:
+    """Print it; gives what is not as it should be."""
+    bad = [] if content["tiers"] else ["no tier holds"]
+    print(f"{content['gpu']}, Linux {content['linux']}, {content['date']}: {content['command']}")
+    for row in content.get("attacks", []):
+        print(f"{row['tier']:9} {row['attack']:26} {row['stage'] or 'passes':8} {row['problem']}")
+    bad += escaped(content.get("attacks", []))
+    for tier, times in content.get("cost", {}).items():
+        start, call = times["start_seconds"] * 1e3, times["awake_seconds"] * 1e6
+        print(f"{tier:9} starts in {start:.0f} ms, wakes the device in {call:.0f} us")
+    for pair in content.get("together", []):
+        for how, row in pair.items():
+            print(f"{how:9} {row['exercise']:40} {row['file']:20} {row['seconds']:5.1f} s  {row['fast']}")
+        if pair["alone"]["stages"] != pair["together"]["stages"]:
+            bad.append(f"{pair['alone']['exercise']} ({pair['alone']['file']}) at once with others")
+    print(f"{len(bad)} not as it should be" + (f": {', '.join(bad)}" if bad else ""))
+    return bad
+
+
+def main() -> int:
+    """The exit code says whether all is as it should be."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", default=",".join(STEPS), help="some of attacks,cost,together")
+    parser.add_argument("--out", type=Path, help="write what came of it here")
+    parser.add_argument("--record", action="store_true", help="keep it; steps that are not run keep what they have")
+    parser.add_argument("--recorded", action="store_true", help="print what was kept")
+    arguments = parser.parse_args()
+    steps = arguments.steps.split(",")
+    if unknown := sorted(set(steps) - set(STEPS)):
+        parser.error(f"no step is called {', '.join(unknown)}; there are {', '.join(STEPS)}")
+    if arguments.recorded and not RECORD.exists():
+        print(f"nothing is recorded yet in {RECORD.relative_to(course_root())}", file=sys.stderr)
+        return 2
+    content = json.loads(RECORD.read_text()) if arguments.recorded else run(steps)
+    if arguments.record and RECORD.exists():
+        content = {**json.loads(RECORD.read_text()), **content}
+    for path in (arguments.out, RECORD if arguments.record else None):
+        if path is not None:
+            path.write_text(json.dumps(content, indent=1) + "\n")
+    return 1 if show(content) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""What a compiler sees in a jail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.jail import compiling, staging
+from grader.toolchain.process import Command
+
+
+def test_what_lies_among_the_systems_files_is_not_bound_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUDA's own packages make /usr/local/cuda a link: bubblewrap cannot bind a folder to one."""
+    system, course = tmp_path / "system", tmp_path / "course"
+    (system / "cuda-13.0").mkdir(parents=True)
+    course.mkdir()
+    for folder in (tmp_path, system, course, system / "cuda-13.0", *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    (system / "cuda").symlink_to("cuda-13.0")
+    (course / "elsewhere").symlink_to(system)
+    (system / "back").symlink_to(course)
+    monkeypatch.setattr(compiling, "_SYSTEM", (system,))
+    monkeypatch.setattr(compiling, "bubblewrap", lambda: "bwrap")
+    monkeypatch.setattr(compiling, "reachable", lambda path: path)
+    reads = (system / "cuda", system / "cuda-13.0", course, course / "elsewhere", system / "back")
+    argv, _ = compiling._bwrap(Command((str(system / "nvcc"),), tmp_path, reads), tmp_path)
+    bound = [argv[i + 2] for i, word in enumerate(argv) if word == "--ro-bind"]
+    assert [path for path in reads if str(path) in bound] == [course, course / "elsewhere", system / "back"]
+    copied = staging.own_folder() / "copy"
+    monkeypatch.setattr(compiling, "reachable", lambda path: copied)
+    argv, _ = compiling._bwrap(Command((str(system / "nvcc"),), tmp_path, reads[1:2]), tmp_path)
+    assert str(copied) in argv, "what the jail's user cannot read is bound as a copy"

@@ -1,0 +1,43 @@
+"""The command that changes what decides a verdict: its changes are changes, and what it recorded is good enough."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests import mutation
+
+
+def test_each_change_is_one_and_still_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutation, "ROOT", tmp_path)
+    (tmp_path / "small.py").write_text(
+        'LIMIT: int = 3\n\n\ndef f(a: "int", b: int) -> bool:\n    """Text."""\n    print(-a)\n    return a < LIMIT or b\n'
+    )
+    found = list(mutation.mutants("small.py"))
+    assert [(mutant.line, mutant.name) for mutant in found] == [
+        (1, "3 -> 4"),
+        (6, "print(-a) -> None"),
+        (6, "-a -> +a"),
+        (7, "return a < LIMIT or b -> return None"),
+        (7, "a < LIMIT or b -> a < LIMIT and b"),
+        (7, "a < LIMIT or b -> False or b"),
+        (7, "a < LIMIT or b -> a < LIMIT or False"),
+        (7, "a < LIMIT -> a <= LIMIT"),
+    ]
+    names: dict[str, object] = {}
+    exec(found[0].code, names)
+    assert names["LIMIT"] == 4
+
+
+def test_a_survivor_wants_a_reason() -> None:
+    row = {"file": "a.py", "changes": 10, "noticed": 9, "survivors": ["1 -> 2"]}
+    assert mutation.unexplained(row, {}) == ["1 -> 2"]
+    assert mutation.unexplained(row, {"a.py": {"1 -> 2": "it is a limit on what is printed"}}) == []
+
+
+def test_what_was_recorded_is_good_enough() -> None:
+    rows = json.loads(mutation.RECORD.read_text())["files"]
+    assert rows and {row["file"] for row in rows} <= set(mutation.TARGETS)
+    assert mutation.judge(rows) == 0, "run `python -m tests.mutation --record`"
