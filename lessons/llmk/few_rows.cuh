@@ -62,7 +62,8 @@ __device__ __forceinline__ uint4 eight_columns(const T* row, bool exists, int co
 // x: [rows, in_features], of which there are at most 16   shared: FewRows::kBytes   vectors: all rows of x and weight start at
 // multiples of 16 bytes. The job says what the weights are and what becomes of the sums:
 //   job.weight_row(tile, i)            row i of a tile's eight, or a null pointer where there is none
-//   job.use(column, weight, x, x8)     is shown what this lane is about to multiply, and may change its weights
+//   job.expect(column)                 may load what use will need at this lane's eight columns
+//   job.use(weight, x, x8)             is shown what the lane is about to multiply, and may change its weights
 //   job.end_of_tile()                  what it does before the barrier at the end of a tile
 //   job.store(tile, i, row, sum)       one output
 template <typename T, typename Job>
@@ -111,10 +112,11 @@ __device__ __forceinline__ void multiply_few_rows(unsigned char* shared, const T
                 const int column = step * F::kStep + 8 * t;
                 const uint4 a = eight_columns(x_row, i < rows, column, in_features, vectors);
                 const uint4 a8 = eight_columns(x_row8, i + 8 < rows, column, in_features, vectors);
+                job.expect(column);
                 __pipeline_wait_prior(F::kStages - 1);
                 uint4 b = queue[stage * F::kThreads];
                 stage = stage == F::kStages - 1 ? 0 : stage + 1;
-                job.use(column, b, a, a8);
+                job.use(b, a, a8);
                 const unsigned left[4] = {a.x, a8.x, a.y, a8.y}, right[4] = {a.z, a8.z, a.w, a8.w};
                 multiply<T>(product, left, b.x, b.y);
                 multiply<T>(product, right, b.z, b.w);

@@ -20,7 +20,8 @@ struct Layer {
         const int feature = tile * llmk::FewRows::kTile + i;
         return feature < out_features ? weight + static_cast<long long>(feature) * in_features : nullptr;
     }
-    __device__ void use(int, uint4&, const uint4&, const uint4&) const {}
+    __device__ void expect(int) const {}
+    __device__ void use(uint4&, const uint4&, const uint4&) const {}
     __device__ void end_of_tile() const {}
     __device__ void store(int tile, int i, int row, float sum) const {
         const int feature = tile * llmk::FewRows::kTile + i;
