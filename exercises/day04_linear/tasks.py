@@ -217,6 +217,7 @@ linear_decode = Exercise(
         Case("seventeen rows", **few(17, 40, 9)),
         Case("one less than a step", **few(2, 511, 8)),
         Case("more features than all blocks take at once", dtypes=("f16",), **few(1, 264, 2136)),
+        Case("nine rows, many features", **few(9, 72, 2139)),
         Case("weight not 16-byte aligned", offsets={"weight": 1}, **few(2, 64, 16)),
         Case("x and out not 16-byte aligned", offsets={"x": 1, "out": 3}, **few(2, 64, 16)),
         Case("sums beyond the precision of f16", **few(4, 2000, 24)),

@@ -333,6 +333,7 @@ rms_norm_qkv = Exercise(
         Case("seventeen rows", **decoding(17, 40, 9, 3)),
         Case("keys and values as wide as queries", **decoding(2, 80, 33, 33)),
         Case("more features than all blocks take at once", dtypes=("f16",), **decoding(1, 264, 2080, 40)),
+        Case("eleven rows, many features", dtypes=("bf16",), **decoding(11, 72, 1500, 317)),
         Case(
             "large x: its squares and products overflow f16",
             inputs={"x": uniform(-40000.0, 40000.0), "norm_weight": normal(mean=4.0)},

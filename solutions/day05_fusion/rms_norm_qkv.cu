@@ -2,7 +2,7 @@
 // q = normed q_weight^T + q_bias with normed = x / sqrt(mean(x^2) + eps) * norm_weight; k and v likewise.
 //
 // Day 4's product of a few rows, over the tiles of q, then those of k, then those of v. Every team of warps sees all of x on its
-// way to the product: with its first tile it adds up the squares, and the factor of a row is applied to the finished sums.
+// way to the product: with its first strip it adds up the squares, and the factor of a row is applied to the finished sums.
 // norm_weight, a number for each column, is multiplied into the weights as they come.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -75,20 +75,18 @@ struct Projections {
         if (feature >= projection.features) return nullptr;
         return projection.weight + static_cast<long long>(feature) * in_features;
     }
-    __device__ void expect(int column) {
+    __device__ void expect(int column, const uint4& x, const uint4& x8) {
         factors = llmk::eight_columns(norm_weight, true, column, in_features, vectors);
-    }
-    __device__ void use(uint4& weight, const uint4& x, const uint4& x8) {
-        weight.x = product_of_pairs<T>(weight.x, factors.x);
-        weight.y = product_of_pairs<T>(weight.y, factors.y);
-        weight.z = product_of_pairs<T>(weight.z, factors.z);
-        weight.w = product_of_pairs<T>(weight.w, factors.w);
         if (first) {
             own += squares_of<T>(x);
             own8 += squares_of<T>(x8);
         }
     }
-    __device__ void end_of_tile() {
+    __device__ uint4 use(const uint4& weight) const {
+        return make_uint4(product_of_pairs<T>(weight.x, factors.x), product_of_pairs<T>(weight.y, factors.y),
+                          product_of_pairs<T>(weight.z, factors.z), product_of_pairs<T>(weight.w, factors.w));
+    }
+    __device__ void end_of_strip() {
         if (!first) return;
         first = false;
         own = llmk::warp_sum<4>(own);  // the four lanes that share a row
@@ -112,16 +110,16 @@ struct Projections {
 };
 
 // x: [rows, in_features]   norm_weight: [in_features]
-template <typename T>
+template <int kWide, typename T>
 __global__ void __launch_bounds__(F::kThreads, 2)
-    rms_norm_qkv_kernel(const T* __restrict__ x, Projections<T> projections, int rows, int tiles) {
+    rms_norm_qkv_kernel(const T* __restrict__ x, Projections<T> projections, int rows, int strips) {
     extern __shared__ __align__(16) unsigned char shared[];
     __shared__ float squares[F::kWarps][F::kRows];
     projections.squares = squares;
     projections.first_row = blockIdx.y * F::kRows;  // 0, as long as there are no more than 16 rows
-    llmk::multiply_few_rows(shared, x + static_cast<long long>(projections.first_row) * projections.in_features,
-                            min(rows - projections.first_row, F::kRows), projections.in_features, tiles,
-                            projections.parts, projections.vectors, projections);
+    llmk::multiply_few_rows<kWide>(shared, x + static_cast<long long>(projections.first_row) * projections.in_features,
+                                   min(rows - projections.first_row, F::kRows), projections.in_features, strips,
+                                   projections.parts, projections.vectors, projections);
 }
 
 template <typename T>
@@ -129,7 +127,7 @@ void rms_norm_qkv(const T* x, const T* norm_weight, Projection<T> q, Projection<
                   int in_features, float eps, cudaStream_t stream) {
     const int tiles = q.tiles() + k.tiles() + v.tiles();
     if (rows == 0 || tiles == 0) return;
-    const F share(tiles, in_features);
+    const F share(tiles, in_features, rows);
     Projections<T> projections;
     projections.q = q;
     projections.k = k;
@@ -142,8 +140,10 @@ void rms_norm_qkv(const T* x, const T* norm_weight, Projection<T> q, Projection<
     projections.eps = eps;
     projections.vectors = llmk::rows_are_aligned(in_features, x, norm_weight, q.weight, k.weight, v.weight);
     const dim3 grid(share.blocks, (rows + F::kRows - 1) / F::kRows);
-    cudaFuncSetAttribute(rms_norm_qkv_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, F::kBytes);
-    rms_norm_qkv_kernel<<<grid, F::kThreads, F::kBytes, stream>>>(x, projections, rows, tiles);
+    const auto kernel = share.wide ? rms_norm_qkv_kernel<2, T> : rms_norm_qkv_kernel<1, T>;
+    const int bytes = share.wide ? F::kBytes<2> : F::kBytes<1>;
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    kernel<<<grid, F::kThreads, bytes, stream>>>(x, projections, rows, share.strips);
 }
 
 // x: [rows, in_features]   norm_weight: [in_features]   q_weight: [q_features, in_features]   q_bias: [q_features]
