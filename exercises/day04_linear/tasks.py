@@ -191,7 +191,6 @@ def torch_layer(x, weight, bias, has_bias):
 
 
 linear_decode = Exercise(
-    operator="linear",
     summary="""out = x weight^T (+ bias where has_bias) for 1 to 16 rows, as when a model decodes: f16 and bf16, sums in f32 and one
     rounding, the same result in every run. Reading the weights is all that costs time, so each is read once for all rows, 16 bytes
     at a time where rows are aligned, by enough blocks for a GPU even if there are only 896 features. (More rows are right as well.)

@@ -183,7 +183,6 @@ def gelu_of_product(x, weight, bias):
 
 
 linear_gelu = Exercise(
-    operator="linear + GELU",
     summary="""out = gelu(x weight^T + bias) for x [rows, in_features], weight [out_features, in_features] and bias [out_features],
     with the exact gelu(v) = v / 2 (1 + erf(v / sqrt(2))): the first half of the MLP of GPT-NeoX. One kernel that applies bias and
     GELU to its sums before they are stored, and stores nothing but out. f32, f16 and bf16, sums and GELU in f32, rounded
