@@ -307,7 +307,6 @@ def rare_ties(shape, generator):
 
 
 vocabulary_argmax = Exercise(
-    operator="argmax",
     summary=(
         "The same of a few rows as wide as a vocabulary, as greedy decoding needs it: the column of the largest element, "
         "the lowest among equal ones, and the first NaN where there is one. One block cannot keep a GPU busy, so `splits` "

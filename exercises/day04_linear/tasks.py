@@ -191,7 +191,6 @@ def torch_layer(x, weight, bias, has_bias):
 
 
 linear_decode = Exercise(
-    operator="linear",
     summary="""out = x weight^T (+ bias where has_bias) for 1 to 16 rows, as when a model decodes: f16 and bf16, sums in f32 and one
     rounding, the same result in every run. Reading the weights is all that costs time, so each is read once for all rows, 16 bytes
     at a time where rows are aligned, by enough blocks for a GPU even if there are only 896 features. (More rows are right as well.)
@@ -216,7 +215,8 @@ linear_decode = Exercise(
         Case("sixteen rows", **few(16, 520, 17)),
         Case("seventeen rows", **few(17, 40, 9)),
         Case("one less than a step", **few(2, 511, 8)),
-        Case("more features than all blocks take at once", dtypes=("f16",), **few(1, 8, 34000)),
+        Case("more features than all blocks take at once", dtypes=("f16",), **few(1, 264, 2136)),
+        Case("nine rows, many features", **few(9, 72, 2139)),
         Case("weight not 16-byte aligned", offsets={"weight": 1}, **few(2, 64, 16)),
         Case("x and out not 16-byte aligned", offsets={"x": 1, "out": 3}, **few(2, 64, 16)),
         Case("sums beyond the precision of f16", **few(4, 2000, 24)),

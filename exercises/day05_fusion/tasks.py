@@ -46,6 +46,9 @@ rms_norm_linear = Exercise(
         Case("one of everything", rows=1, in_features=1, out_features=1),
         Case("two rows, three features", rows=2, in_features=3, out_features=2),
         Case("one row", rows=1, in_features=129, out_features=67),
+        Case("one row of whole vectors", dtypes=("f16",), rows=1, in_features=136, out_features=40),
+        Case("sixteen rows", dtypes=("bf16",), rows=16, in_features=200, out_features=72),
+        Case("sixty-four rows", dtypes=("f16",), rows=64, in_features=136, out_features=40),
         Case("one feature in", rows=37, in_features=1, out_features=35),
         Case("one feature out", rows=37, in_features=40, out_features=1),
         Case("whole tiles", rows=128, in_features=64, out_features=128),
@@ -83,6 +86,7 @@ rms_norm_linear = Exercise(
     bench=[
         Bench("narrow", rows=32768, in_features=4096, out_features=128),
         Bench("wide", rows=4096, in_features=4096, out_features=4096),
+        *(Bench(f"{rows} of wide", rows=rows, in_features=4096, out_features=4096) for rows in (1, 16, 64)),
     ],
     torch_baseline=torch_normed_product,
 )
@@ -119,6 +123,9 @@ linear_swiglu = Exercise(
         Case("one of everything", rows=1, in_features=1, hidden=1),
         Case("two rows, three features", rows=2, in_features=3, hidden=2),
         Case("one row", rows=1, in_features=129, hidden=67),
+        Case("one row of whole vectors", dtypes=("f16",), rows=1, in_features=136, hidden=40),
+        Case("sixteen rows", dtypes=("bf16",), rows=16, in_features=200, hidden=72),
+        Case("sixty-four rows", dtypes=("f16",), rows=64, in_features=136, hidden=40),
         Case("one feature in", rows=37, in_features=1, hidden=35),
         Case("one feature out", rows=37, in_features=40, hidden=1),
         Case("whole tiles", rows=128, in_features=64, hidden=64),
@@ -162,6 +169,7 @@ linear_swiglu = Exercise(
     bench=[
         Bench("small model", rows=32768, in_features=256, hidden=1024),
         Bench("wide", rows=4096, in_features=4096, hidden=11008),
+        *(Bench(f"{rows} of wide", rows=rows, in_features=4096, hidden=11008) for rows in (1, 16, 64)),
     ],
     torch_baseline=lambda x, gate_weight, up_weight: torch.nn.functional.silu(x @ gate_weight.T) * (x @ up_weight.T),
 )
@@ -175,7 +183,6 @@ def gelu_of_product(x, weight, bias):
 
 
 linear_gelu = Exercise(
-    operator="linear + GELU",
     summary="""out = gelu(x weight^T + bias) for x [rows, in_features], weight [out_features, in_features] and bias [out_features],
     with the exact gelu(v) = v / 2 (1 + erf(v / sqrt(2))): the first half of the MLP of GPT-NeoX. One kernel that applies bias and
     GELU to its sums before they are stored, and stores nothing but out. f32, f16 and bf16, sums and GELU in f32, rounded
@@ -258,6 +265,120 @@ linear_gelu = Exercise(
         Bench("32768 rows, 256 -> 1024", rows=32768, in_features=256, out_features=1024),
     ],
     torch_baseline=lambda x, weight, bias: torch.nn.functional.gelu(torch.nn.functional.linear(x, weight, bias)),
+)
+
+# ------------------------------------------------------------------------------------------------------- rms_norm_qkv
+
+
+def normed_qkv(x, norm_weight, q_weight, k_weight, v_weight, q_bias, k_bias, v_bias, eps):
+    """RMSNorm of the rows of x, then three linear layers."""
+    mean_square = (x * x).sum(dim=-1, keepdim=True) / max(x.shape[-1], 1)
+    normed = x * torch.rsqrt(mean_square + eps) * norm_weight
+    return normed @ q_weight.T + q_bias, normed @ k_weight.T + k_bias, normed @ v_weight.T + v_bias
+
+
+def torch_normed_qkv(x, norm_weight, q_weight, k_weight, v_weight, q_bias, k_bias, v_bias, eps):
+    """The four steps in torch."""
+    normed = torch.nn.functional.rms_norm(x, (x.shape[-1],), norm_weight, eps)
+    linear = torch.nn.functional.linear
+    return linear(normed, q_weight, q_bias), linear(normed, k_weight, k_bias), linear(normed, v_weight, v_bias)
+
+
+def decoding(rows, in_features, q_features, kv_features, **more):
+    """The sizes of a case."""
+    return dict(rows=rows, in_features=in_features, q_features=q_features, kv_features=kv_features, **more)
+
+
+WEIGHT = normal(scale=0.5, channel_offset=0.5)
+
+rms_norm_qkv = Exercise(
+    summary="""q, k and v = normed weight^T + bias, each with its own weight and bias, for normed = x / sqrt(mean(x^2) + eps) *
+    norm_weight and 1 to 16 rows of x, as when a model decodes: the first step of an attention block, in one kernel. With
+    grouped-query attention q is wider than k and v. f16 and bf16 with sums in f32, the same result in every run; each weight is read
+    once for all rows, 16 bytes at a time where rows are aligned, by enough blocks for a GPU. Squares and products of x may be too
+    large for its dtype. Any sizes (more rows are right as well); with no in_features the outputs are the biases, with no rows there is
+    nothing to do.""",
+    launchers="""void rms_norm_qkv_{dtype}(const {T}* x, const {T}* norm_weight, const {T}* q_weight, const {T}* k_weight,
+                 const {T}* v_weight, const {T}* q_bias, const {T}* k_bias, const {T}* v_bias, {T}* q, {T}* k, {T}* v, int rows,
+                 int in_features, int q_features, int kv_features, float eps, cudaStream_t stream)""",
+    dtypes=("f16", "bf16"),
+    inputs={
+        "x": Input("rows in_features", normal(mean=0.3)),
+        "norm_weight": Input("in_features", normal(mean=1.0, scale=0.5)),
+        "q_weight": Input("q_features in_features", WEIGHT),
+        "k_weight": Input("kv_features in_features", WEIGHT),
+        "v_weight": Input("kv_features in_features", WEIGHT),
+        "q_bias": Input("q_features", normal(scale=3.0)),
+        "k_bias": Input("kv_features", normal(scale=3.0)),
+        "v_bias": Input("kv_features", normal(scale=3.0)),
+    },
+    outputs={
+        "q": Output("rows q_features"),
+        "k": Output("rows kv_features"),
+        "v": Output("rows kv_features"),
+    },
+    scalars={"eps": lambda d: d.get("eps", 1e-6)},
+    reference=normed_qkv,
+    tolerance={"bf16": 2.4e-2},  # weight times norm_weight is rounded once more
+    cases=[
+        Case("one of everything", **decoding(1, 1, 1, 1)),
+        Case("one row, odd sizes", **decoding(1, 129, 67, 13)),
+        Case("two rows, three features", **decoding(2, 3, 2, 1)),
+        Case("one feature in", **decoding(3, 1, 35, 5)),
+        Case("seven rows", **decoding(7, 72, 24, 8)),
+        Case("eight rows, whole tiles", **decoding(8, 256, 64, 16)),
+        Case("nine rows", **decoding(9, 520, 21, 11)),
+        Case("sixteen rows", **decoding(16, 96, 40, 9)),
+        Case("seventeen rows", **decoding(17, 40, 9, 3)),
+        Case("keys and values as wide as queries", **decoding(2, 80, 33, 33)),
+        Case("more features than all blocks take at once", dtypes=("f16",), **decoding(1, 264, 2080, 40)),
+        Case("eleven rows, many features", dtypes=("bf16",), **decoding(11, 72, 1500, 317)),
+        Case(
+            "large x: its squares and products overflow f16",
+            inputs={"x": uniform(-40000.0, 40000.0), "norm_weight": normal(mean=4.0)},
+            **decoding(3, 200, 24, 8),
+        ),
+        Case("small x: eps counts", inputs={"x": normal(scale=5e-4)}, **decoding(4, 72, 16, 8)),
+        Case("an eps of its own", inputs={"x": normal(scale=0.5)}, **decoding(2, 80, 17, 4, eps=0.25)),
+        Case("norm_weight not 16-byte aligned", offsets={"norm_weight": 1}, **decoding(2, 64, 16, 8)),
+        Case("v_weight and v not 16-byte aligned", offsets={"v_weight": 1, "v": 1}, **decoding(2, 64, 16, 8)),
+        Case("no rows", **decoding(0, 8, 8, 8)),
+        Case("no keys", **decoding(2, 8, 8, 0)),
+        Case("no features in: the biases", **decoding(3, 0, 9, 4)),
+        Case(
+            "random sizes",
+            rows=between(1, 16),
+            in_features=between(1, 300),
+            q_features=between(1, 50),
+            kv_features=between(1, 20),
+        ),
+    ],
+    efficient=Case("4 rows, 512 -> 896 + 2 x 128", dtypes=("f16",), **decoding(4, 512, 896, 128)),
+    bars=[
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.9,
+            look="each weight once for all rows; and what is fetched of x and norm_weight should serve several features",
+        ),
+        Bar("blocks", at_least=100, look="1152 features must be shared by as many blocks as a GPU has SMs"),
+        Bar(
+            "requests * 512 / minimum",
+            at_most=5,
+            look="a lane should load 16 bytes at a time: a warp's request then moves 512",
+        ),
+        Bar("sectors / ideal", at_most=1.2, look="a row's bytes that one request takes should fill whole sectors"),
+        ONE_LAUNCH,
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 2.0 * d["rows"] * d["in_features"] * (d["q_features"] + 2 * d["kv_features"]),
+    bench=[
+        Bench("1 row, Qwen2 0.5B", **decoding(1, 896, 896, 128)),
+        Bench("1 row, Qwen2 1.5B", **decoding(1, 1536, 1536, 256)),
+        Bench("16 rows, Qwen2 1.5B", **decoding(16, 1536, 1536, 256)),
+        Bench("1 row, Llama 8B", **decoding(1, 4096, 4096, 1024)),
+        Bench("16 rows, Llama 8B", **decoding(16, 4096, 4096, 1024)),
+    ],
+    torch_baseline=torch_normed_qkv,
 )
 
 # ----------------------------------------------------------------------------------------------------- scores_softmax

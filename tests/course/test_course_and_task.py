@@ -269,8 +269,8 @@ def test_every_operator_is_timed_in_every_dtype_at_a_small_and_a_large_size() ->
     names = ["add", "argmax", "embedding", "linear", "RMSNorm", "LayerNorm", "softmax", "RoPE", "SwiGLU"]
     assert sorted(timed) == sorted(names)
     for name, found in timed.items():
-        expected = [(dtype, size) for dtype in ("bf16", "f16", "f32") for size in ("large", "small")]
-        assert sorted(found) == expected, name
+        expected = {(dtype, size) for dtype in ("bf16", "f16", "f32") for size in ("large", "small")}
+        assert expected <= set(found) and len(found) == len(set(found)), name
 
 
 def test_scales_of_outputs() -> None:
