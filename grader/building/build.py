@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.building import diagnostics
-from grader.building.precompiled import PRELUDE, headers_at_head, precompiled, refused
+from grader.building.precompiled import PRELUDE, USUAL, headers_at_head, precompiled, refused
 from grader.errors import BuildError, GraderError
 from grader.simulator import hooks, library
 from grader.source.course_headers import line_directive, with_headers
@@ -428,10 +428,12 @@ def _headers_ahead(plan: BuildPlan, cache: BuildCache) -> tuple[Path, ...]:
 
 
 def precompile_headers(cache: BuildCache) -> None:
-    """What every checked kernel begins with, ahead of the first build."""
+    """What most checked kernels begin with, ahead of the first build."""
     cxx = find_cxx()
     if cxx.family == "gcc":
-        precompiled(cxx, _cpu_flags(cxx, checks=True), library.headers_digest(), headers_at_head(""), cache)
+        flags, headers = _cpu_flags(cxx, checks=True), library.headers_digest()
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            list(pool.map(lambda names: precompiled(cxx, flags, headers, names, cache), USUAL))
 
 
 def _compile_cuda(plan: BuildPlan, folder: Path, run: RunCommand) -> None:
