@@ -13,7 +13,6 @@ from pathlib import Path
 
 from grader.building.build import arch_flags, compile_error, plan_kernel
 from grader.source.course_headers import line_directive, with_headers
-from grader.source.tokens import Source
 from grader.toolchain.cache import BuildCache, digest, open_cache
 from grader.toolchain.compilers import cuda_home
 from grader.toolchain.occupancy import Occupancy, SmLimits, occupancy
@@ -67,7 +66,7 @@ def resource_usage(
     cache = cache or open_cache()
     flags = ("-std=c++17", "-O3", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
     # The learner's text alone: entry points and host code are of no interest here.
-    text = with_headers(plan.original, Source(plan.original), plan.file.name)
+    text = with_headers(plan.original, plan.source, plan.file.name)
     source = f"{line_directive(1, plan.file.name)}{text}\n"
     key = digest(["resources", source, *flags, plan.compiler.identity])
 
