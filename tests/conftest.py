@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hypothesis import settings
 
+import tests.no_grammars  # noqa: F401
 from tests.seeds import FIXED, SEED, VARIABLE
 
 # Looking for garbage takes a seventh of the time of importing torch, and of what follows.

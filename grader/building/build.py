@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.building import diagnostics
-from grader.building.precompiled import PRELUDE, headers_at_head, precompiled, refused
+from grader.building.precompiled import PRELUDE, USUAL, headers_at_head, precompiled, refused
 from grader.errors import BuildError, GraderError
 from grader.simulator import hooks, library
 from grader.source.course_headers import line_directive, with_headers
@@ -111,7 +111,7 @@ class BuildPlan:
     file: Path  # the kernel file, for messages
     device: str  # cpu or cuda
     checks: bool
-    original: str
+    source: Source  # the file as it was written
     text: str
     launchers: tuple[Prototype, ...]
     compiler: Compiler
@@ -126,6 +126,10 @@ class BuildPlan:
     def name(self) -> str:
         """The file's name without its ending, as a word."""
         return "".join(c if c.isalnum() else "_" for c in self.file.stem)
+
+    @property
+    def original(self) -> str:
+        return self.source.text
 
     @property
     def what(self) -> str:
@@ -290,9 +294,7 @@ def _plan_cpu(
         linking += hooks.link_flags(cxx.family)
     key = digest(["kernel", text, *flags, cxx.identity, libsim.key, *linking])
     include = (library.INCLUDE_DIR,)
-    return BuildPlan(
-        path, "cpu", checks, source.text, text, launchers, cxx, flags, include, linking, key, rewritten, libsim
-    )
+    return BuildPlan(path, "cpu", checks, source, text, launchers, cxx, flags, include, linking, key, rewritten, libsim)
 
 
 def _cpu_flags(cxx: Compiler, checks: bool, operations: bool = False) -> tuple[str, ...]:
@@ -323,7 +325,7 @@ def _plan_cuda(
     linking: tuple[str, ...] = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
     linking += ("-lcudart_static", "-ldl", "-lrt", "-lpthread")
     key = digest(["kernel", text, *flags, nvcc.identity, *linking])
-    return BuildPlan(path, "cuda", False, source.text, text, launchers, nvcc, flags, (), linking, key)
+    return BuildPlan(path, "cuda", False, source, text, launchers, nvcc, flags, (), linking, key)
 
 
 @functools.lru_cache(maxsize=32)
@@ -428,10 +430,12 @@ def _headers_ahead(plan: BuildPlan, cache: BuildCache) -> tuple[Path, ...]:
 
 
 def precompile_headers(cache: BuildCache) -> None:
-    """What every checked kernel begins with, ahead of the first build."""
+    """What most checked kernels begin with, ahead of the first build."""
     cxx = find_cxx()
     if cxx.family == "gcc":
-        precompiled(cxx, _cpu_flags(cxx, checks=True), library.headers_digest(), headers_at_head(""), cache)
+        flags, headers = _cpu_flags(cxx, checks=True), library.headers_digest()
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            list(pool.map(lambda names: precompiled(cxx, flags, headers, names, cache), USUAL))
 
 
 def _compile_cuda(plan: BuildPlan, folder: Path, run: RunCommand) -> None:

@@ -20,6 +20,9 @@ _PRECOMPILED = f"{PRELUDE}.gch"
 _ALWAYS = "cuda_runtime.h"
 _SLOW = ("sim/ptx.h", "cuda_fp16.h", "cuda_bf16.h", "mma.h")
 """Headers that take a tenth of a second, in their order. Few, so that there are few sets of them: each takes 20 MB."""
+_HALVES = ("cuda_fp16.h", "cuda_bf16.h")
+USUAL = tuple((_ALWAYS, *names) for names in ((), _HALVES, ("sim/ptx.h",), ("sim/ptx.h", *_HALVES)))
+"""The sets that most kernels of the course begin with, the demo's among them."""
 
 # Includes, comments, and what stands around the text of a course header (see course_headers.py).
 _HEAD = re.compile(

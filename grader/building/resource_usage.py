@@ -13,13 +13,13 @@ from pathlib import Path
 
 from grader.building.build import arch_flags, compile_error, plan_kernel
 from grader.source.course_headers import line_directive, with_headers
-from grader.source.tokens import Source
 from grader.toolchain.cache import BuildCache, digest, open_cache
-from grader.toolchain.compilers import cuda_home
+from grader.toolchain.compilers import Compiler, cuda_home
 from grader.toolchain.occupancy import Occupancy, SmLimits, occupancy
 from grader.toolchain.process import Command, RunCommand, run_command
 
 _LISTING = "ptxas.txt"
+_THREADS = 4
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,9 @@ def resource_usage(
     plan = plan_kernel(path, "cuda", text=text, arch=arch)
     cache = cache or open_cache()
     flags = ("-std=c++17", "-O3", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
+    flags += _split(plan.compiler)
     # The learner's text alone: entry points and host code are of no interest here.
-    text = with_headers(plan.original, Source(plan.original), plan.file.name)
+    text = with_headers(plan.original, plan.source, plan.file.name)
     source = f"{line_directive(1, plan.file.name)}{text}\n"
     key = digest(["resources", source, *flags, plan.compiler.identity])
 
@@ -83,6 +84,12 @@ def resource_usage(
     entry, _ = cache.get(key, compile_into, f"{plan.file.name} for {arch}")
     found = parse_ptxas((entry / _LISTING).read_text(encoding="utf-8"), arch)
     return sorted(found, key=lambda kernel: _position(plan.original, kernel.name))
+
+
+def _split(nvcc: Compiler) -> tuple[str, ...]:
+    """The kernels of a file are optimised in threads, by an nvcc that can: what ptxas says of each is the same."""
+    major, _, minor = nvcc.version.partition(".")
+    return (f"-split-compile={_THREADS}",) if (int(major), int(minor)) >= (12, 1) else ()
 
 
 def parse_ptxas(listing: str, arch: str) -> list[ResourceUsage]:

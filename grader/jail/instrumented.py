@@ -30,7 +30,7 @@ _LINEMARKER = re.compile(r'# [0-9]+ "([^"]*)"')
 
 def unchecked_word(plan: BuildPlan, run: RunCommand) -> str:
     """The word in a kernel file that would switch checks off; nothing in an honest one."""
-    source = Source(plan.original)
+    source = plan.source
     tokens = [*source.tokens, *(token for macro in source.macros for token in macro.body)]
     texts = [token.text for token in tokens if token.kind == "word"]
     texts += [word for directive in source.directives for word in directive.text.split()]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.building.build import BuiltKernel, compile_kernel
+from grader.building.build import BuildPlan, BuiltKernel, build, compile_directly, plan_kernel
 from grader.building.diagnostics import CompileError
 from grader.course.task import Exercise
 from grader.errors import BuildError, GraderError
@@ -36,7 +37,7 @@ class Built:
 class Builder:
     """Compiles the kernel and the runner in threads, while the caller imports torch.
 
-    ``ask_nvcc``: also for a GPU, when the kernel compiles for the simulator; ``nvcc`` waits for the answer.
+    ``ask_nvcc``: also for a GPU, as soon as the front end has taken the file; ``nvcc`` waits for the answer.
     """
 
     def __init__(self, file: Path, device: str, architecture: str, ask_nvcc: bool) -> None:
@@ -44,29 +45,28 @@ class Builder:
         self.device = device
         self.started = time.monotonic()
         self.finished = self.started
-        self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="build")
+        self._pool = ThreadPoolExecutor(max_workers=5, thread_name_prefix="build")
         arch = gpu_architecture(architecture) if device == "cuda" else None
         self.jail: Future[tiers.InForce] = self._pool.submit(tiers.in_force, arch)
         """What the kernel is compiled and run in."""
-        self._kernel: Future[BuiltKernel] = self._pool.submit(
-            self._timed, lambda: compile_kernel(file, device, device == "cpu", arch=arch, run=self.run_compiler())
-        )
+        self._plan: Future[BuildPlan] = self._pool.submit(plan_kernel, file, device, device == "cpu", arch=arch)
+        self._kernel: Future[BuiltKernel] = self._pool.submit(self._compile)
         self._runner: Future[Path] = self._pool.submit(lambda: build_runner(device, arch))
         self.nvcc: Future[nvcc.Answer] | None = None
         if ask_nvcc:
             self.nvcc = self._pool.submit(self._ask_nvcc, architecture)
 
     def _ask_nvcc(self, architecture: str) -> nvcc.Answer:
-        self._kernel.result()  # what this refuses is refused: then nobody waits for nvcc
+        self._plan.result()  # what the front end refuses, nobody asks nvcc about
         return nvcc.ask(self.file, architecture, self.run_compiler())
 
     def run_compiler(self) -> RunCommand:
         """How a compiler is run: in the jail that is in force."""
         return compiling.run_in(self.jail.result().jail)
 
-    def _timed(self, build: Callable[[], BuiltKernel]) -> BuiltKernel:
+    def _compile(self) -> BuiltKernel:
         try:
-            return build()
+            return build(self._plan.result(), functools.partial(compile_directly, run=self.run_compiler()))
         finally:
             self.finished = time.monotonic()
 

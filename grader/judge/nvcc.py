@@ -2,8 +2,8 @@
 
 A pass on the simulator is to mean that the kernel builds for a GPU. nvcc takes one to four seconds (``-cubin``: the device's
 side alone, ptxas included; a whole build takes half as long again and refuses nothing more that the simulator's own
-compiler lets through). So it begins once the simulator's compiler is content, runs beside the cases, and is waited for at
-the end. Its answer is kept by content. Registers, spills and the stack frame of each kernel come from that same run; the
+compiler lets through). So it begins at once, runs beside the simulator's compiler and the cases, and is waited for at the
+end; where the simulator's compiler refuses the file, nobody waits: nvcc stops at the same line. Its answer is kept by content. Registers, spills and the stack frame of each kernel come from that same run; the
 block size that occupancy depends on is that of the launches which the simulator saw.
 
 Nothing depends on its being there: without it, where ``GRADER_CHECK_NVCC=off`` says so, or when it was stopped, the stage

@@ -16,6 +16,7 @@ from grader.toolchain.process import Command, run_command
 INCLUDE_DIR = Path(__file__).parent / "include"
 _HERE = Path(__file__).parent
 _SOURCE_DIRS = (_HERE / "runtime", _HERE / "checks")
+_SOURCES = (".cpp", ".S")
 
 _FLAGS = (
     "-std=c++17",
@@ -51,27 +52,38 @@ class LibraryPlan:
 
 
 def plan_library(compiler: Compiler | None = None) -> LibraryPlan:
-    """The library as it is to be built by a compiler; reads the sources, builds nothing."""
-    compiler = compiler or find_cxx()
-    sources = tuple(sorted(p for folder in _SOURCE_DIRS for p in folder.glob("*") if p.suffix in (".cpp", ".S")))
-    headers = headers_digest()
-    flags = (*_FLAGS, f"-I{INCLUDE_DIR}", f"-I{_HERE}")
-    contents = [part for path in sources for part in (path.name, path.read_bytes())]
-    key = digest(["libsim 2", compiler.identity, *_FLAGS, headers, *contents])
-    return LibraryPlan(compiler, sources, flags, headers, key)
+    """The library as it is to be built by a compiler; reads the sources where one of them changed, builds nothing."""
+    return _plan(compiler or find_cxx(), _files())
 
 
 def headers_digest() -> str:
-    """A hash of the simulator's own headers, read again only when one of them changed."""
-    folders = (INCLUDE_DIR, *_SOURCE_DIRS)
-    files = sorted(p for folder in folders for p in folder.rglob("*") if p.is_file() and p.suffix not in (".cpp", ".S"))
-    stats = tuple((p, (s := p.stat()).st_size, s.st_mtime_ns) for p in files)
-    return _headers_digest(stats)
+    """A hash of the simulator's own headers, read again only when a file of the simulator changed."""
+    return _headers_digest(_files())
+
+
+_Files = tuple[tuple[Path, int, int], ...]
+"""The simulator's files, each with its size and the time of its last change."""
+
+
+def _files() -> _Files:
+    walks = (walk for top in (INCLUDE_DIR, *_SOURCE_DIRS) for walk in os.walk(top))
+    paths = sorted(Path(folder, name) for folder, _, names in walks for name in names)
+    return tuple((path, (status := path.stat()).st_size, status.st_mtime_ns) for path in paths)
 
 
 @functools.lru_cache(maxsize=8)
-def _headers_digest(stats: tuple[tuple[Path, int, int], ...]) -> str:
-    return digest(part for path, _, _ in stats for part in (path.relative_to(_HERE).as_posix(), path.read_bytes()))
+def _plan(compiler: Compiler, files: _Files) -> LibraryPlan:
+    sources = tuple(path for path, _, _ in files if path.suffix in _SOURCES)
+    headers = _headers_digest(files)
+    contents = [part for path in sources for part in (path.name, path.read_bytes())]
+    key = digest(["libsim 2", compiler.identity, *_FLAGS, headers, *contents])
+    return LibraryPlan(compiler, sources, (*_FLAGS, f"-I{INCLUDE_DIR}", f"-I{_HERE}"), headers, key)
+
+
+@functools.lru_cache(maxsize=8)
+def _headers_digest(files: _Files) -> str:
+    headers = [path for path, _, _ in files if path.suffix not in _SOURCES]
+    return digest(part for path in headers for part in (path.relative_to(_HERE).as_posix(), path.read_bytes()))
 
 
 def ensure_library(compiler: Compiler | None = None, cache: BuildCache | None = None) -> Path:

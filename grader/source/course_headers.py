@@ -8,6 +8,7 @@ names and lines of both. By hand ``nvcc -I lessons`` does the same.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -57,5 +58,10 @@ def _spliced(name: str, translate: Callable[[str], str]) -> str:
     """A header's text, the headers that it includes in it. A file and its headers may name one more than once."""
     original = (FOLDER.parent / name).read_text(encoding="utf-8")
     guard = re.sub(r"\W", "_", name).upper()
-    text = with_headers(_ONCE.sub("", translate(original)), Source(original), name, translate)
+    text = with_headers(_ONCE.sub("", translate(original)), _read(original), name, translate)
     return f"#ifndef {guard}\n#define {guard}\n{line_directive(1, name)}{text}\n#endif\n"
+
+
+@functools.lru_cache(maxsize=32)
+def _read(text: str) -> Source:
+    return Source(text)

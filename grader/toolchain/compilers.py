@@ -8,12 +8,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
+import itertools
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,21 +69,24 @@ def find_cxx(preferred: str | None = None) -> Compiler:
         where = f"{variable}={value}" if variable else f"the compiler {value}"
         raise NoCompiler(f"{where} is not a C++ compiler that runs here", _CXX_HINT)
     path = os.environ.get("PATH", "")
-    for name in (*_CXX_NAMES, *_with_versions(path)):
+    for name in itertools.chain(_CXX_NAMES, _with_versions(path)):
         found = _cxx(name, path)
         if found:
             return found
     raise NoCompiler(f"there is no C++ compiler on this machine (looked for {', '.join(_CXX_NAMES)})", _CXX_HINT)
 
 
-def _with_versions(path: str) -> list[str]:
-    """The compilers that are there under a name with a version only, as when `apt install g++-14` was all: newest first."""
+def _with_versions(path: str) -> Iterator[str]:
+    """The compilers that are there under a name with a version only, as when `apt install g++-14` was all: newest first.
+
+    Folders are read when the first is asked for: a thousand programs lie there.
+    """
     found: set[tuple[bool, int, str]] = set()
     for folder in filter(None, path.split(os.pathsep)):
         with contextlib.suppress(OSError):
             matches = (re.fullmatch(r"(g|clang)\+\+-(\d+)", name) for name in os.listdir(folder))
             found |= {(match[1] == "g", int(match[2]), match[0]) for match in matches if match}
-    return [name for _, _, name in sorted(found, reverse=True)]
+    yield from (name for _, _, name in sorted(found, reverse=True))
 
 
 def available_cxx() -> list[Compiler]:

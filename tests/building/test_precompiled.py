@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.building.build import compile_kernel
+from grader.building.build import compile_kernel, plan_kernel
 from grader.building.diagnostics import CompileError
-from grader.building.precompiled import headers_at_head
+from grader.building.precompiled import USUAL, headers_at_head
+from grader.cli import demo
+from grader.course import Course
 from grader.toolchain.cache import BuildCache
 
 KERNEL = """// A kernel with halves.
@@ -38,6 +40,12 @@ extern "C" void launch(__half* x, cudaStream_t stream) { twice<<<1, 32, 0, strea
 )
 def test_only_what_stands_before_all_code_is_taken_ahead(text: str, found: tuple[str, ...]) -> None:
     assert headers_at_head(text) == ("cuda_runtime.h", *found)
+
+
+def test_the_demo_begins_with_headers_that_are_read_when_the_course_is_installed() -> None:
+    course = Course(Path(__file__).parents[2])
+    for file in (course.find(demo.RIGHT).solution, course.find(demo.BROKEN).skeleton):
+        assert headers_at_head(plan_kernel(file).text) in USUAL
 
 
 def test_a_header_that_comes_later_gives_no_names_before(tmp_path: Path) -> None:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from grader.course import find
 from grader.course.task import Bar
-from grader.judge import check, nvcc
+from grader.judge import builds, check, nvcc
 from grader.judge.efficient import judge_efficient
 from grader.present.junit import junit_xml
 from grader.present.terminal import as_text
 from grader.runner import tiers
+from grader.source.rewrite_error import RewriteError
 from grader.toolchain.compilers import find_nvcc
+from grader.toolchain.occupancy import gpu_for
+from grader.toolchain.process import RunCommand
 from grader.verdict import FAILED, PASSED, SKIPPED, KernelResources, Verdict
 from tests.seeds import SEED
 
@@ -88,6 +93,35 @@ def test_what_nvcc_compiles_passes_and_shows_its_figures(tmp_path: Path, asked: 
 def test_it_is_asked_when_builds_is_the_only_stage(tmp_path: Path, asked: None) -> None:
     assert not verdict_with(HOST_OPERATOR, tmp_path, stages=["builds"]).passed
     assert verdict_with("", tmp_path, stages=["builds"]).passed
+
+
+def test_it_works_while_the_simulators_compiler_does(
+    tmp_path: Path, asked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = threading.Event()
+    compile_directly = builds.compile_directly
+
+    def ask(file: Path, architecture: str, run: RunCommand) -> nvcc.Answer:
+        begun.set()
+        return nvcc.Answer(gpu_for(architecture), why_not="it is a stand-in")
+
+    def compile_later(*arguments: Any, **options: Any) -> None:
+        assert begun.wait(60)
+        compile_directly(*arguments, **options)
+
+    monkeypatch.setattr(nvcc, "ask", ask)
+    monkeypatch.setattr(builds, "compile_directly", compile_later)
+    monkeypatch.setenv("GRADER_CACHE", str(tmp_path / "cache"))
+    assert "it is a stand-in" in seen(verdict_with("", tmp_path))
+
+
+def test_what_the_front_end_refuses_it_does_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvcc, "ask", lambda *_: pytest.fail("it was asked"))
+    (tmp_path / "k.cu").write_text('__global__ void k() { asm("no.such.instruction;"); }\n')
+    builder = builds.Builder(tmp_path / "k.cu", "cpu", "sm_90", ask_nvcc=True)
+    assert builder.nvcc is not None
+    with pytest.raises(RewriteError):
+        builder.nvcc.result()
 
 
 def test_without_nvcc_the_report_says_so(tmp_path: Path, asked: None, monkeypatch: pytest.MonkeyPatch) -> None:

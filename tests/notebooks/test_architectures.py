@@ -47,7 +47,7 @@ def nvcc(folder: Path, source: str, *arguments: str) -> subprocess.CompletedProc
 @pytest.mark.parametrize("architecture", architectures.ARCHITECTURES, ids=lambda architecture: architecture.name)
 def test_each_flag_builds_mma_sync(architecture: Any, tmp_path: Path) -> None:
     source = (DAY / "product_4_pipeline.cu").read_text(encoding="utf-8")
-    done = nvcc(tmp_path, source, architecture.flag, "-c", "-o", "file.o")
+    done = nvcc(tmp_path, source, architecture.flag, "-cubin")
     assert done.returncode == 0, done.stderr
 
 

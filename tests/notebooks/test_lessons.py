@@ -71,6 +71,10 @@ def test_lesson_runs(path: Path, warm_cache: None, tmp_path: Path) -> None:
         "no:cacheprovider",
         "-p",
         "no:xdist",
+        "-p",
+        "no:hypothesispytest",  # its import takes a second
+        "-p",
+        "tests.no_grammars",
         "-q",
         "--color=no",
         "--no-header",

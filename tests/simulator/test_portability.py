@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.simulator.library import INCLUDE_DIR
+from grader.simulator.library import INCLUDE_DIR, build_objects, plan_library
 from grader.source.rewrite import rewrite
+from grader.toolchain.cache import open_cache
 from grader.toolchain.compilers import find_cxx
 from tests.simulator.harness import KERNELS
 
@@ -22,15 +23,14 @@ static int settings = sim_configure("watchdog_seconds", "0.3");
 """
 
 
-def build_program(folder: Path, command: tuple[str, ...], *flags: str) -> Path:
-    """self_test.cu with the whole runtime, as one program."""
+def build_program(folder: Path, command: tuple[str, ...], runtime: list[Path], *flags: str) -> Path:
+    """self_test.cu with the whole runtime (sources, or objects of the same compiler), as one program."""
     source, settings, program = folder / "self_test.cpp", folder / "settings.cpp", folder / "self_test"
     source.write_text(rewrite((KERNELS / "self_test.cu").read_text(), INCLUDE_DIR).text)
     settings.write_text(_SETTINGS)
-    runtime = sorted(str(path) for path in RUNTIME.glob("*.cpp"))
     common = ("-std=c++17", "-O1", "-fno-finite-loops", "-fno-builtin-printf", "-fno-strict-aliasing")
     include = (f"-I{INCLUDE_DIR}", f"-I{INCLUDE_DIR.parent}", f"-I{RUNTIME}", "-include", "cuda_runtime.h")
-    files = (*runtime, str(source), str(settings))
+    files = map(str, (*runtime, source, settings))
     done = subprocess.run(
         [*command, *common, *flags, *include, *files, "-o", str(program), "-lpthread"], capture_output=True, text=True
     )
@@ -49,7 +49,12 @@ def check(*command: str, address_space: int | None = None) -> None:
 
 @pytest.mark.parametrize("flags", [(), ("-DSIM_UCONTEXT",)], ids=["assembly", "ucontext"])
 def test_this_machine(tmp_path, flags):
-    program = str(build_program(tmp_path, find_cxx().command, *flags))
+    """The runtime's objects are those of the simulator's library; only context.cpp knows the other way to switch."""
+    objects = [path for path in build_objects(plan_library(), open_cache()) if path.name.startswith("runtime_")]
+    assert len(objects) == len(list(RUNTIME.glob("*.cpp")))
+    if flags:
+        objects = [path for path in objects if path.name != "runtime_context.o"] + [RUNTIME / "context.cpp"]
+    program = str(build_program(tmp_path, find_cxx().command, objects, *flags))
     check(program)
     # As the runner of a submission lives: little address space.
     check(program, address_space=1 << 30)
@@ -62,4 +67,4 @@ def test_arm64(tmp_path):
         pytest.skip(
             "needs aarch64-linux-gnu-g++ and qemu-aarch64-static (apt install g++-aarch64-linux-gnu qemu-user-static)"
         )
-    check(emulator, str(build_program(tmp_path, (compiler,), "-static")))
+    check(emulator, str(build_program(tmp_path, (compiler,), sorted(RUNTIME.glob("*.cpp")), "-static")))

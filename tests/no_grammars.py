@@ -1,0 +1,9 @@
+"""Keeps jsonschema from a package that it takes where it is there: its import builds the grammar of internationalised
+addresses, for longer than all else that a notebook's test imports. No schema here has such an address.
+"""
+
+from __future__ import annotations
+
+import sys
+
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
