@@ -181,6 +181,10 @@ class Report(_Part):
     scratch_bytes: Count = 0
     host_bytes: Count = 0
     copied_bytes: Count = 0
+    submissions: Count = 0
+    graphs: Count = 0
+    async_bytes: Count = 0
+    prefetched_bytes: Count = 0
     traces: Annotated[list[Traced], Meta(max_length=MOST)] = []
     executed: Annotated[list[tuple[Count, Small, Count, Count, Count]], Meta(max_length=MOST)] | None = None
     """Address in the kernel library, kernel, executions by lanes and by warps, and lanes there were. None: not counted."""
