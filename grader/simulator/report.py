@@ -49,6 +49,12 @@ scratch_bytes          the most device memory that launchers had allocated at on
 host_bytes             bytes that host code read from device memory or wrote into tensors: by cudaMemcpy, or in memory that
                        both sides reach. No kernel did that work
 copied_bytes           bytes of device memory that cudaMemcpy read and wrote; they are part of global_bytes
+submissions            operations that host code handed to a stream: launches, copies, fills. The launch of a graph is one,
+                       whatever is in it, and what is only captured is none
+graphs                 graphs that host code instantiated
+async_bytes            bytes that cp.async copied to shared memory
+prefetched_bytes       its part that was still under way when its thread had waited for older copies and went on
+                       (cp.async.wait_group, as __pipeline_wait_prior and cuda::pipeline call it)
 ====================== ==============================================================================================
 
 Nsight Compute's counters were compared with those of loads, stores, atomics and cp.async, not with those of bulk and tensor
@@ -280,6 +286,8 @@ class _Reader:
         totals["scratch_bytes"] = self.data.scratch_bytes
         totals["host_bytes"] = self.data.host_bytes
         totals["copied_bytes"] = self.data.copied_bytes
+        for name in ("submissions", "graphs", "async_bytes", "prefetched_bytes"):
+            totals[name] = getattr(self.data, name)
         totals["global_bytes"] += self.data.copied_bytes
         totals["blocks"] = max((kernel.blocks for kernel in self.data.kernels), default=0)
         lines = _merge_lines(line for kernel in kernels for line in kernel.lines)

@@ -190,6 +190,10 @@ class Report(_Part):
     copied_bytes: Count = 0
     sms_were_asked: Annotated[int, Meta(ge=0, le=1)] = 0
     """Whether the program has asked how many multiprocessors there are."""
+    submissions: Count = 0
+    graphs: Count = 0
+    async_bytes: Count = 0
+    prefetched_bytes: Count = 0
     traces: Annotated[list[Traced], Meta(max_length=MOST)] = []
     executed: Annotated[list[tuple[Count, Small, Count, Count, Count]], Meta(max_length=MOST)] | None = None
     """Address in the kernel library, kernel, executions by lanes and by warps, and lanes there were. None: not counted."""

@@ -197,6 +197,17 @@ def test_asynchronous_copies_are_loads_and_stores():
     assert (copy.shared_requests, copy.shared_wavefronts) == (1, 4)
 
 
+def test_copies_ahead_of_what_a_thread_waits_for():
+    totals = report("prefetched_copies").totals
+    assert (totals["async_bytes"], totals["prefetched_bytes"]) == (3 * 512, 512)
+    assert report("async_copies").totals["prefetched_bytes"] == 0
+
+
+def test_the_launch_of_a_graph_is_one_submission():
+    totals = report("replays").totals
+    assert (totals["launches"], totals["submissions"], totals["graphs"]) == (7, 5, 1)
+
+
 def test_constant_memory_is_counted_apart():
     totals = report("constants").totals
     assert totals["constant_bytes"] == 4

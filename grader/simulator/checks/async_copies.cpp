@@ -1,5 +1,6 @@
 // Asynchronous copies: who may touch their source and destination, and when they are done.
 #include "checks/access.h"
+#include "checks/counting.h"
 #include "checks/findings.h"
 #include "checks/mbarriers.h"
 #include "checks/members.h"
@@ -189,7 +190,9 @@ void async_copy(Thread& thread, void* shared, const void* global, size_t bytes, 
         extras.copies = static_cast<Growable<AsyncCopy>*>(calloc(1, sizeof *extras.copies));
         if (!extras.copies) abort();
     }
-    extras.copies->push({reinterpret_cast<uintptr_t>(shared), static_cast<uint32_t>(bytes), extras.copy_group, 0});
+    extras.copies->push(
+        {reinterpret_cast<uintptr_t>(shared), static_cast<uint32_t>(bytes), extras.copy_group, 0, false});
+    count_async_copy(bytes);
 }
 
 void async_commit(Thread& thread) { ++extras_of(*state_of(thread)).copy_group; }
@@ -209,7 +212,14 @@ void async_wait(Thread& thread, unsigned groups_that_may_be_pending) {
         });
     }
     size_t kept = copies.size() - done;
-    for (size_t i = 0; i < kept; ++i) copies[i] = copies[done + i];
+    size_t prefetched = 0;
+    for (size_t i = 0; i < kept; ++i) {
+        AsyncCopy& copy = copies[i] = copies[done + i];
+        if (!done || copy.overtaken) continue;
+        copy.overtaken = true;
+        prefetched += copy.bytes;
+    }
+    if (prefetched) count_prefetched(prefetched);
     copies.truncate(kept);
 }
 

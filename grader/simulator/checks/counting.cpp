@@ -10,6 +10,8 @@ Growable<KernelRecord> kernels;
 uint64_t allocated = 0, most_allocated = 0;
 
 uint64_t by_host = 0, by_copies = 0;
+uint64_t submitted = 0, instantiated = 0;
+uint64_t copied_asynchronously = 0, prefetched = 0;
 
 bool is_host(const Region* region) {
     return !region || region->kind == RegionKind::managed || region->kind == RegionKind::pinned_host;
@@ -121,5 +123,18 @@ uint64_t host_bytes() { return by_host; }
 uint64_t copied_bytes() { return by_copies; }
 
 void forget_copies() { by_host = by_copies = 0; }
+
+void count_submission() { ++submitted; }
+void count_graph() { ++instantiated; }
+// Of several workers at the same time.
+void count_async_copy(size_t bytes) { __atomic_fetch_add(&copied_asynchronously, bytes, __ATOMIC_RELAXED); }
+void count_prefetched(size_t bytes) { __atomic_fetch_add(&prefetched, bytes, __ATOMIC_RELAXED); }
+
+uint64_t submissions() { return submitted; }
+uint64_t graphs() { return instantiated; }
+uint64_t async_bytes() { return copied_asynchronously; }
+uint64_t prefetched_bytes() { return prefetched; }
+
+void forget_submissions() { submitted = instantiated = copied_asynchronously = prefetched = 0; }
 
 }  // namespace sim::checks

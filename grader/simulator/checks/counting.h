@@ -64,4 +64,17 @@ uint64_t host_bytes();    // read from the device by the host, and written by it
 uint64_t copied_bytes();  // of global memory, by copies: read and written
 void forget_copies();
 
+// --- what a launcher asks for, and what a kernel asks for ahead of time ---
+// An operation that the host handed to a stream: a launch, a copy, a fill; the launch of a graph is one, whatever is in it.
+void count_submission();
+void count_graph();
+uint64_t submissions();
+uint64_t graphs();  // instantiated
+// Bytes of cp.async, and their part that was still under way after its thread had waited for older copies.
+void count_async_copy(size_t bytes);
+void count_prefetched(size_t bytes);
+uint64_t async_bytes();
+uint64_t prefetched_bytes();
+void forget_submissions();
+
 }  // namespace sim::checks

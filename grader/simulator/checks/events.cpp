@@ -63,6 +63,9 @@ void count_barrier(const Block& block, const unsigned* participants) {
 
 }  // namespace
 
+void submitted() { count_submission(); }
+void graph_instantiated() { count_graph(); }
+
 // --- the life of a grid ---
 
 void launch_begin(Launch& launch) {
@@ -325,6 +328,7 @@ void reset() {
     forget_scratch();
     forget_copies();
     forget_sectors();
+    forget_submissions();
     forget_regions();
     forget_names();
     forget_streams();

@@ -474,6 +474,10 @@ const char* write_report() {
     out.member("scratch_bytes", scratch_bytes());
     out.member("host_bytes", host_bytes());
     out.member("copied_bytes", copied_bytes());
+    out.member("submissions", submissions());
+    out.member("graphs", graphs());
+    out.member("async_bytes", async_bytes());
+    out.member("prefetched_bytes", prefetched_bytes());
     out.open("traces", '[');
     for (const TracedRequest& traced : traces) write_trace(traced);
     out.close(']');

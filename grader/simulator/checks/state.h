@@ -40,6 +40,7 @@ struct AsyncCopy {
     uint32_t bytes;
     uint32_t group;
     uint64_t operation;  // that will arrive at an mbarrier when the copy is complete; 0: none
+    bool overtaken;      // its thread has waited for an older copy, and not for it
 };
 
 struct BulkState;

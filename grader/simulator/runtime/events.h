@@ -26,6 +26,9 @@ namespace sim::events {
 // host's own accesses do.
 void work_begin(const Work& work, bool host_function);
 void work_end();
+// The host has handed an operation to a stream, which is not being captured, or has launched a graph.
+void submitted();
+void graph_instantiated();
 
 // --- the life of a grid (launch_* on the host's stack; block_* on a worker's) ---
 void launch_begin(Launch& launch);

@@ -7,6 +7,8 @@ namespace sim::events {
 
 WEAK void work_begin(const Work&, bool) {}
 WEAK void work_end() {}
+WEAK void submitted() {}
+WEAK void graph_instantiated() {}
 WEAK void launch_begin(Launch&) {}
 WEAK void launch_end(Launch&) {}
 WEAK void block_begin(Block&) {}

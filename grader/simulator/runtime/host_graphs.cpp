@@ -1,6 +1,7 @@
 // CUDA graphs: streams are captured, and what they were asked to do is launched again and again. Graphs that are put
 // together node by node, and changes of a graph, are not simulated (grader/source/constructs.py).
 #include "captures.h"
+#include "events.h"
 #include "refuse.h"
 #include "streams.h"
 
@@ -49,6 +50,7 @@ cudaError_t instantiate(const char* call, cudaGraphExec_t* executable, cudaGraph
     made->next = executables;
     executables = made;
     *executable = made;
+    events::graph_instantiated();
     return cudaSuccess;
 }
 
@@ -71,6 +73,7 @@ cudaError_t launch(CUgraphExec_st& graph, CUstream_st& stream) {
             graph.counts[slot] = 0;
         }
     }
+    events::submitted();
     streams::advance(stream);
     stream.known.join(graph.done);
     graph.lanes[0] = stream.lane;

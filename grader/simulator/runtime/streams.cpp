@@ -163,6 +163,7 @@ cudaError_t submit(const Operation& operation, cudaStream_t handle) {
     if (error) return error;
     if (stream->capture) return captures::add(operation, *stream);
     if (stream == &legacy && (error = captures::forbids_legacy(operation.call))) return error;
+    events::submitted();
     advance(*stream);
     Clock before;
     const Clock* known = &stream->known;

@@ -274,6 +274,46 @@ extern "C" void async_copies(const float* x, float* out, int n, cudaStream_t str
     async_copies_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
+// Three copies: the second is under way when the thread has waited for the first; the third is waited for by itself.
+__global__ void prefetched_copies_kernel(const float* x, float* out, int n) {
+    __shared__ float4 tile[3][32];
+    const float4* from = reinterpret_cast<const float4*>(x) + threadIdx.x;
+    __pipeline_memcpy_async(&tile[0][threadIdx.x], from, 16);
+    __pipeline_commit();
+    __pipeline_wait_prior(1);  // for nothing
+    __pipeline_memcpy_async(&tile[1][threadIdx.x], from + 32, 16);
+    __pipeline_commit();
+    __pipeline_wait_prior(1);
+    __pipeline_wait_prior(1);  // nothing new
+    __pipeline_wait_prior(0);
+    __pipeline_memcpy_async(&tile[2][threadIdx.x], from + 64, 16);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    out[threadIdx.x] = tile[0][threadIdx.x].x + tile[1][threadIdx.x].x + tile[2][threadIdx.x].x;
+}
+extern "C" void prefetched_copies(const float* x, float* out, int n, cudaStream_t stream) {
+    prefetched_copies_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}
+
+// Two operations, and a graph of two that is launched three times.
+extern "C" void replays(const float* x, float* out, int n, cudaStream_t stream) {
+    cudaStream_t capturing;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    cudaStreamCreate(&capturing);
+    cudaMemsetAsync(out, 0, 128, stream);
+    async_copies_kernel<<<1, 32, 0, stream>>>(x, out, n);
+    cudaStreamBeginCapture(capturing, cudaStreamCaptureModeThreadLocal);
+    async_copies_kernel<<<1, 32, 0, capturing>>>(x, out, n);
+    async_copies_kernel<<<1, 32, 0, capturing>>>(x, out, n);
+    cudaStreamEndCapture(capturing, &graph);
+    cudaGraphInstantiate(&executable, graph, 0);
+    for (int i = 0; i < 3; ++i) cudaGraphLaunch(executable, stream);
+    cudaGraphExecDestroy(executable);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(capturing);
+}
+
 __constant__ float table[32];
 
 __global__ void constants_kernel(const float* x, float* out, int n) {

@@ -70,7 +70,9 @@ __attribute__((always_inline)) inline void launch(const LaunchConfig& config, co
     LaunchBody body;
     body.call = [](void* context) __attribute__((no_sanitize("thread"))) { (*static_cast<Thread*>(context))(); };
     body.context = &thread;
-    body.clone = [](const void* context) -> void* { return new Thread(*static_cast<const Thread*>(context)); };
+    body.clone = [](const void* context) __attribute__((no_sanitize("thread"))) -> void* {
+        return new Thread(*static_cast<const Thread*>(context));
+    };
     body.destroy = [](void* context) { delete static_cast<Thread*>(context); };
     LaunchConfig sized = config;
     sized.parameter_bytes = sizeof thread;

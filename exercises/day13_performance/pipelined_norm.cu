@@ -1,0 +1,47 @@
+// RMSNorm of each row: out = x / sqrt(mean(x^2) + eps) * weight.
+//
+//   x, out: [rows, cols]     weight: [cols]     cols: a multiple of 4, at most 8192
+//
+// Right, and idle most of the time: while a block adds up and writes, none of its loads is under way.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "llmk/reduce.cuh"
+
+constexpr int kThreads = 256;
+
+__device__ float sum_of_squares(float4 v) { return v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w; }
+
+__device__ float4 scaled(float4 v, float scale, float4 w) {
+    return make_float4(v.x * scale * w.x, v.y * scale * w.y, v.z * scale * w.z, v.w * scale * w.w);
+}
+
+// Block b has rows b, b + gridDim.x, b + 2 gridDim.x, ... A row is cols / 4 vectors of 16 bytes.
+__global__ void __launch_bounds__(kThreads)
+    norm_rows(const float4* x, const float4* weight, float4* out, int rows, int vectors, float eps) {
+    extern __shared__ float4 memory[];
+    float4* row = memory;
+
+    for (int r = blockIdx.x; r < rows; r += gridDim.x) {
+        const long long start = static_cast<long long>(r) * vectors;
+        for (int i = threadIdx.x; i < vectors; i += kThreads) row[i] = x[start + i];
+
+        // A thread reads what it wrote itself, so there is nobody to wait for.
+        float squares = 0.0f;
+        for (int i = threadIdx.x; i < vectors; i += kThreads) squares += sum_of_squares(row[i]);
+        const float scale = rsqrtf(llmk::block_sum(squares) / (4.0f * vectors) + eps);
+        for (int i = threadIdx.x; i < vectors; i += kThreads) out[start + i] = scaled(row[i], scale, weight[i]);
+        __syncthreads();  // block_sum may be called again
+    }
+}
+
+extern "C" void pipelined_norm(const float* x, const float* weight, float* out, int rows, int cols, float eps,
+                               int max_blocks, cudaStream_t stream) {
+    if (rows == 0 || cols == 0) return;
+    const int bytes = cols * static_cast<int>(sizeof(float));  // of the rows that a block holds
+    cudaFuncSetAttribute(norm_rows, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    norm_rows<<<std::min(rows, max_blocks), kThreads, bytes, stream>>>(
+        reinterpret_cast<const float4*>(x), reinterpret_cast<const float4*>(weight), reinterpret_cast<float4*>(out),
+        rows, cols / 4, eps);
+}

@@ -1,0 +1,211 @@
+"""What each exercise of day 13 must do."""
+
+import math
+
+import torch
+
+from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, constant, normal, one_of
+
+COALESCED = Bar("sectors / ideal", at_most=1.02, look="Do neighbouring threads touch neighbouring addresses?")
+NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Shared memory and the buffers that you are given are enough.")
+
+
+# ------------------------------------------------------------------------------------------------------- pipelined_norm
+
+pipelined_norm = Exercise(
+    summary=(
+        "RMSNorm of each row, out = x / sqrt(mean(x^2) + eps) * weight, in f32, by a grid of at most max_blocks blocks, each of "
+        "which walks over many rows. The kernel given loads a row and waits for it, adds up, writes, and only then asks for "
+        "the next row; and it reads weight again for each row. Copy rows asynchronously (cp.async: __pipeline_memcpy_async or "
+        "cuda::pipeline) into at least two places in shared memory, so that waiting for one row leaves the next one under way, and "
+        "read weight once a block. cols is a multiple of 4, at most 8192, and x, weight and out begin at multiples of 16 "
+        "bytes; max_blocks is at least 1. With no rows or no columns nothing is written."
+    ),
+    launchers=(
+        "void pipelined_norm(const float* x, const float* weight, float* out, int rows, int cols, float eps, "
+        "int max_blocks, cudaStream_t stream)"
+    ),
+    inputs={
+        "x": Input("rows cols", normal(scale=2.0, channel_offset=1.0)),
+        "weight": Input("cols", normal(mean=1.0, scale=0.3)),
+    },
+    outputs={"out": Output("rows cols")},
+    reference=lambda x, weight, eps: x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + eps) * weight,
+    cases=[
+        Case("no row", rows=0, cols=8, eps=1e-5, max_blocks=4),
+        Case("no column", rows=3, cols=0, eps=1e-5, max_blocks=4),
+        Case("one row", rows=1, cols=4, eps=1e-5, max_blocks=3),
+        Case("two rows, one block", rows=2, cols=128, eps=1e-5, max_blocks=1),
+        Case("three rows, one block", rows=3, cols=1028, eps=1e-5, max_blocks=1),
+        Case("one row a block", rows=5, cols=252, eps=1e-5, max_blocks=5),
+        Case("more blocks than rows", rows=5, cols=516, eps=1e-6, max_blocks=8),
+        Case("some blocks have a row more", rows=17, cols=1000, eps=1e-5, max_blocks=4),
+        Case("the widest rows", rows=5, cols=8192, eps=1e-5, max_blocks=2),
+        Case(
+            "rows of very different size",
+            rows=13,
+            cols=260,
+            eps=1e-5,
+            max_blocks=2,
+            inputs={
+                "x": lambda shape, generator: (
+                    torch.randn(shape, generator=generator) * 4.0 ** torch.arange(shape[0])[:, None]
+                ),
+            },
+        ),
+        Case("random sizes", rows=between(2, 20), cols=one_of(64, 380, 1300, 2052), eps=1e-5, max_blocks=between(1, 6)),
+    ],
+    efficient=Case("96 rows of 1024, 4 blocks", rows=96, cols=1024, eps=1e-5, max_blocks=4),
+    bars=[
+        Bar(
+            "prefetched_bytes / (rows * cols * item)",
+            at_least=0.9,
+            look="When a thread waits for its row, is the copy of the next one already committed, and may it stay "
+            "pending (__pipeline_wait_prior(1))?",
+        ),
+        Bar("global_bytes / minimum", at_most=1.1, look="Is weight read again for each row, or a row twice?"),
+        Bar("blocks / max_blocks", at_most=1, look="The caller says how many blocks there may be."),
+        COALESCED,
+        Bar("bank_conflict_ways", at_most=2.0, look="Neighbouring threads take neighbouring 16 bytes of a row."),
+        Bar("launches", at_most=1),
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 4 * d["rows"] * d["cols"],
+    bench=[
+        Bench("small", rows=64, cols=1024, eps=1e-5, max_blocks=64),
+        Bench("large", rows=16384, cols=4096, eps=1e-5, max_blocks=528),
+    ],
+    torch_baseline=lambda x, weight, eps: torch.nn.functional.rms_norm(x, (x.shape[-1],), weight, eps),
+)
+
+
+# ------------------------------------------------------------------------------------------------------ single_pass_sum
+
+SLICE = 4096
+
+
+def slices_of(dims):
+    """Pieces of x, the last one perhaps shorter."""
+    return -(-dims["n"] // SLICE)
+
+
+def slice_sums(x):
+    """The sum of each slice, and of all."""
+    padded = torch.nn.functional.pad(x, (0, -len(x) % SLICE))
+    partials = padded.view(-1, SLICE).sum(dim=1)
+    return {"out": partials.sum().view(1), "partials": partials, "counter": torch.zeros(1, dtype=torch.int64)}
+
+
+single_pass_sum = Exercise(
+    summary=(
+        "The sum of n floats in one launch: out[0]. Slice i, which are elements 4096 i to 4096 i + 4095, has its sum in "
+        "partials[i], and out is the sum of partials in an order that depends on n alone: the same bits in each run and on each "
+        "GPU. So no atomicAdd of floats. counter is 0 when the launch begins and must be 0 when it ends, whoever counted with it: "
+        "the next launch, or the next replay of a graph, gets it as it is. Whichever block is last adds the partials up; or "
+        "all blocks meet (cooperative groups; the simulator has room for about 4,000 threads of such a grid). With n = 0 the sum is 0, and there are no partials. x begins at a multiple "
+        "of 16 bytes."
+    ),
+    launchers="void single_pass_sum(const float* x, float* out, float* partials, int* counter, int n, cudaStream_t stream)",
+    inputs={"x": Input("n", normal(mean=0.5))},
+    outputs={
+        "out": Output("1"),
+        "partials": Output("slices"),
+        "counter": Output("1", dtype="i32", inout=True, start=constant(0)),
+    },
+    scalars={"slices": slices_of},
+    reference=slice_sums,
+    cases=[
+        Case("nothing", n=0),
+        Case("one element", n=1),
+        Case("two elements", n=2),
+        Case("one less than a warp's", n=31),
+        Case("a prime", n=1009),
+        Case("one less than two slices", n=8191),
+        Case("a slice", n=4096),
+        Case("one more than a slice", n=4097),
+        Case("a prime number of slices", n=7 * 4096),
+        Case("many slices, ragged", n=150_001),
+        Case("more slices than a block has threads", n=1200 * 4096 + 5, inputs={"x": constant(0.25)}),
+        Case(
+            "one large among small ones",
+            n=9000,
+            inputs={
+                "x": lambda shape: torch.cat([torch.full((shape[0] - 1,), 0.125), torch.tensor([3000.0])]),
+            },
+        ),
+        Case("random size", n=between(2, 60_000)),
+    ],
+    efficient=Case("200,000 elements", n=200_000),
+    bars=[
+        Bar("launches", at_most=1, look="A second kernel is a second launch. Who knows that all partials are there?"),
+        Bar("submissions", at_most=1, look="The counter is reset by who used it, not by cudaMemsetAsync."),
+        Bar("atomics / blocks", at_most=1, look="One ticket a block, drawn by one thread."),
+        Bar("global_bytes / minimum", at_most=1.02, look="x is read once, and partials by one block alone."),
+        COALESCED,
+        NO_SCRATCH,
+    ],
+    flops=lambda d: d["n"],
+    bench=[Bench("small", n=1 << 20), Bench("large", n=1 << 27)],
+    torch_baseline=lambda x: x.sum(),
+)
+
+
+# --------------------------------------------------------------------------------------------------------- graph_decode
+
+
+def decode(q, k, v, k_cache, v_cache, prompt, steps, scale):
+    """Step after step: append the token's key and value, attend to all so far."""
+    k_cache, v_cache = k_cache.clone(), v_cache.clone()
+    k_cache[prompt : prompt + steps], v_cache[prompt : prompt + steps] = k, v
+    out = torch.zeros_like(q)
+    for step in range(steps):
+        known = prompt + step + 1
+        weights = torch.softmax(torch.einsum("hd,khd->hk", q[step], k_cache[:known]) * scale, dim=-1)
+        out[step] = torch.einsum("hk,khd->hd", weights, v_cache[:known])
+    return {"out": out, "k_cache": k_cache, "v_cache": v_cache, "length": torch.tensor([prompt + steps])}
+
+
+graph_decode = Exercise(
+    summary=(
+        "Attention of `steps` tokens, one after another, each step a CUDA graph that is captured once and launched `steps` times: "
+        "append k[step] and v[step] to the caches, which hold `prompt` tokens at first, then let q[step] attend to all tokens "
+        "so far. At the end `length` holds prompt + steps; before that it may hold anything, and the steps may keep it up to date. The kernel "
+        "given is right for one step. Keep one graph of one step, and let nothing come back to the host: in a real decode the next "
+        "token is only known on the device. prompt or steps may be 0, head_dim is at most 128; there is at least one head."
+    ),
+    launchers=(
+        "void graph_decode(const float* q, const float* k, const float* v, float* k_cache, float* v_cache, float* out, int* length, "
+        "int prompt, int steps, int heads, int head_dim, float scale, cudaStream_t stream)"
+    ),
+    inputs={name: Input("steps heads head_dim", normal(channel_offset=1.0)) for name in ("q", "k", "v")},
+    outputs={
+        "k_cache": Output("capacity heads head_dim", inout=True),
+        "v_cache": Output("capacity heads head_dim", inout=True),
+        "out": Output("steps heads head_dim"),
+        "length": Output("1", dtype="i32"),
+    },
+    scalars={"capacity": lambda d: d["prompt"] + d["steps"] + 2, "scale": lambda d: 1 / math.sqrt(d["head_dim"])},
+    reference=decode,
+    cases=[
+        Case("no step", prompt=5, steps=0, heads=2, head_dim=64),
+        Case("one step", prompt=3, steps=1, heads=2, head_dim=32),
+        Case("one step, nothing before it", prompt=0, steps=1, heads=1, head_dim=64),
+        Case("two steps", prompt=7, steps=2, heads=3, head_dim=64),
+        Case("from the first token on", prompt=0, steps=11, heads=1, head_dim=128),
+        Case("an odd head_dim", prompt=4, steps=3, heads=2, head_dim=37),
+        Case("many steps", prompt=13, steps=29, heads=2, head_dim=40),
+        Case(
+            "random sizes", prompt=between(0, 40), steps=between(2, 6), heads=between(1, 4), head_dim=one_of(16, 64, 96)
+        ),
+    ],
+    efficient=Case("32 steps", prompt=64, steps=32, heads=4, head_dim=64),
+    bars=[
+        Bar("graphs", at_most=1, look="Capturing and instantiating takes longer than a step: do it once."),
+        Bar("submissions - steps", at_least=0, look="A graph of several steps knows their number before it runs."),
+        Bar("submissions - steps", at_most=2, look="A step is one launch of a graph, whatever is in it."),
+        COALESCED,
+        NO_SCRATCH,
+    ],
+    minimum_bytes=lambda d: 8 * d["heads"] * d["head_dim"] * d["steps"] * (d["prompt"] + (d["steps"] + 1) / 2),
+    flops=lambda d: 4 * d["heads"] * d["head_dim"] * d["steps"] * (d["prompt"] + (d["steps"] + 1) / 2),
+)

@@ -1,0 +1,107 @@
+// What the runtime offers beside launches, a small kernel for each: streams and events, graphs, grids that meet, pools of
+// memory, memory that both sides reach.
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+namespace cg = cooperative_groups;
+
+__global__ void scale(const float* x, float* out, int n, float by) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = x[i] * by;
+}
+
+__global__ void add(const float* a, const float* b, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = a[i] + b[i];
+}
+
+// out = 2 x + 3 x, whose two terms do not wait for each other: fork, two branches, join. a and b are working memory.
+extern "C" void two_branches(const float* x, float* a, float* b, float* out, int n, bool joined, cudaStream_t stream) {
+    cudaStream_t side;
+    cudaEvent_t fork, join;
+    cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking);
+    cudaEventCreateWithFlags(&fork, cudaEventDisableTiming);
+    cudaEventCreateWithFlags(&join, cudaEventDisableTiming);
+    const int blocks = (n + 127) / 128;
+    cudaEventRecord(fork, stream);
+    cudaStreamWaitEvent(side, fork, 0);  // x is there
+    scale<<<blocks, 128, 0, stream>>>(x, a, n, 2.0f);
+    scale<<<blocks, 128, 0, side>>>(x, b, n, 3.0f);
+    cudaEventRecord(join, side);
+    if (joined) cudaStreamWaitEvent(stream, join, 0);  // b is there
+    add<<<blocks, 128, 0, stream>>>(a, b, out, n);
+    cudaEventDestroy(fork);
+    cudaEventDestroy(join);
+    cudaStreamDestroy(side);
+}
+
+__global__ void put(int* out, const int* place, int value) { out[*place] = value; }
+__global__ void put_at(int* out, int place, int value) { out[place] = value; }
+__global__ void step(int* place) { ++*place; }
+
+// A graph of one step, launched `steps` times; each is to mark the next place of out. Whether the place is an argument, or lies
+// on the device, makes all the difference.
+extern "C" void marks(int* out, int* place, int steps, bool on_device, cudaStream_t stream) {
+    cudaStream_t capturing;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    cudaStreamCreateWithFlags(&capturing, cudaStreamNonBlocking);
+    int by_value = 0;
+    cudaStreamBeginCapture(capturing, cudaStreamCaptureModeThreadLocal);
+    if (on_device) {
+        put<<<1, 1, 0, capturing>>>(out, place, 1);
+        step<<<1, 1, 0, capturing>>>(place);
+    } else {
+        put_at<<<1, 1, 0, capturing>>>(out, by_value, 1);
+    }
+    cudaStreamEndCapture(capturing, &graph);
+    cudaGraphInstantiate(&executable, graph, 0);
+    for (int i = 0; i < steps; ++i, ++by_value) cudaGraphLaunch(executable, stream);
+    cudaGraphExecDestroy(executable);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(capturing);
+}
+
+// Each block's values are read by the next block: between the two, all blocks of the grid meet.
+__global__ void pass_on(int* values, int* out) {
+    const cg::grid_group grid = cg::this_grid();
+    const auto i = grid.thread_rank();
+    values[i] = static_cast<int>(i);
+    grid.sync();
+    out[i] = values[(i + blockDim.x) % grid.size()];
+}
+
+extern "C" void meet(int* values, int* out, int blocks, int threads, cudaStream_t stream) {
+    void* arguments[] = {&values, &out};
+    cudaLaunchCooperativeKernel((void*)pass_on, dim3(blocks), dim3(threads), arguments, 0, stream);
+}
+
+// out = 6 x through working memory of its own, from the pool or not. The pool keeps what is given back, and asks nobody.
+extern "C" void with_scratch(const float* x, float* out, int n, bool pool, cudaStream_t stream) {
+    float* scratch = nullptr;
+    const size_t bytes = static_cast<size_t>(n) * sizeof(float);
+    if (pool)
+        cudaMallocAsync(&scratch, bytes, stream);
+    else
+        cudaMalloc(&scratch, bytes);
+    scale<<<(n + 127) / 128, 128, 0, stream>>>(x, scratch, n, 2.0f);
+    scale<<<(n + 127) / 128, 128, 0, stream>>>(scratch, out, n, 3.0f);
+    if (pool)
+        cudaFreeAsync(scratch, stream);  // in the stream's order: after the kernels
+    else
+        cudaFree(scratch);  // waits for the whole device
+}
+
+// out[i] = 2 i: the host writes to memory that the kernel reads. Nobody copies; pages go where they are touched.
+extern "C" void shared_with_the_host(float* out, int n, bool prefetch, cudaStream_t stream) {
+    float* both = nullptr;
+    cudaMallocManaged(&both, static_cast<size_t>(n) * sizeof(float));
+    for (int i = 0; i < n; ++i) both[i] = static_cast<float>(i);
+    int device = 0;
+    cudaGetDevice(&device);
+    const cudaMemLocation here = {cudaMemLocationTypeDevice, device};
+    if (prefetch) cudaMemPrefetchAsync(both, static_cast<size_t>(n) * sizeof(float), here, 0, stream);
+    scale<<<(n + 127) / 128, 128, 0, stream>>>(both, out, n, 2.0f);
+    cudaStreamSynchronize(stream);  // before the host touches it again, or frees it
+    cudaFree(both);
+}

@@ -1,0 +1,84 @@
+// Attention of one token after another, each step a CUDA graph: append the key and the value, then attend to all so far.
+//
+//   q, k, v, out: [steps, heads, head_dim]     k_cache, v_cache: [tokens, heads, head_dim]     length: [1]
+//
+// The graph is captured once and launched for each step. A graph keeps its kernels' arguments as they were at the capture, so
+// how many tokens there are is not an argument: it is in device memory, and the last kernel of a step adds one.
+#include <cuda_runtime.h>
+
+#include <cmath>
+
+#include "llmk/reduce.cuh"
+
+constexpr int kThreads = 128;
+constexpr int kEach = 4;  // numbers of a head that a lane has: head_dim is at most 128
+
+// Copies the step's key and value, `width` numbers each, to their place behind the first *length tokens.
+__global__ void append(const float* k, const float* v, float* k_cache, float* v_cache, const int* length, int prompt,
+                       int width) {
+    const int known = *length;
+    const int i = blockIdx.x * kThreads + threadIdx.x;
+    if (i >= width) return;
+    const size_t from = static_cast<size_t>(known - prompt) * width + i, to = static_cast<size_t>(known) * width + i;
+    k_cache[to] = k[from];
+    v_cache[to] = v[from];
+}
+
+// A warp for each head: online softmax over the first *length + 1 tokens.
+__global__ void attend(const float* q, const float* k_cache, const float* v_cache, float* out, const int* length,
+                       int prompt, int heads, int head_dim, float scale) {
+    const int known = *length;
+    const int head = blockIdx.x, lane = threadIdx.x;
+    const size_t own = (static_cast<size_t>(known - prompt) * heads + head) * head_dim;  // of q and out
+    float query[kEach] = {}, sum[kEach] = {}, largest = -INFINITY, weights = 0.0f;
+    for (int j = 0; j < kEach; ++j) {
+        if (lane + 32 * j < head_dim) query[j] = q[own + lane + 32 * j] * scale;
+    }
+    for (int token = 0; token <= known; ++token) {
+        const size_t row = (static_cast<size_t>(token) * heads + head) * head_dim;
+        float score = 0.0f;
+        for (int j = 0; j < kEach; ++j) {
+            if (lane + 32 * j < head_dim) score += query[j] * k_cache[row + lane + 32 * j];
+        }
+        score = llmk::warp_sum(score);
+        const float before = largest;
+        largest = fmaxf(largest, score);
+        const float rescale = expf(before - largest), weight = expf(score - largest);
+        weights = weights * rescale + weight;
+        for (int j = 0; j < kEach; ++j) {
+            if (lane + 32 * j < head_dim) sum[j] = sum[j] * rescale + weight * v_cache[row + lane + 32 * j];
+        }
+    }
+    for (int j = 0; j < kEach; ++j) {
+        if (lane + 32 * j < head_dim) out[own + lane + 32 * j] = sum[j] / weights;
+    }
+}
+
+__global__ void set(int* to, int value) { *to = value; }
+__global__ void add_one(int* to) { ++*to; }
+
+extern "C" void graph_decode(const float* q, const float* k, const float* v, float* k_cache, float* v_cache, float* out,
+                             int* length, int prompt, int steps, int heads, int head_dim, float scale,
+                             cudaStream_t stream) {
+    const int width = heads * head_dim;
+    set<<<1, 1, 0, stream>>>(length, prompt);
+
+    // One step, captured in a stream of our own: nothing runs yet.
+    cudaStream_t capturing;
+    cudaGraph_t graph;
+    cudaGraphExec_t step;
+    cudaStreamCreateWithFlags(&capturing, cudaStreamNonBlocking);
+    cudaStreamBeginCapture(capturing, cudaStreamCaptureModeThreadLocal);
+    append<<<(width + kThreads - 1) / kThreads, kThreads, 0, capturing>>>(k, v, k_cache, v_cache, length, prompt,
+                                                                          width);
+    attend<<<heads, 32, 0, capturing>>>(q, k_cache, v_cache, out, length, prompt, heads, head_dim, scale);
+    add_one<<<1, 1, 0, capturing>>>(length);
+    cudaStreamEndCapture(capturing, &graph);
+    cudaGraphInstantiate(&step, graph, 0);
+
+    for (int i = 0; i < steps; ++i) cudaGraphLaunch(step, stream);
+
+    cudaGraphExecDestroy(step);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(capturing);
+}

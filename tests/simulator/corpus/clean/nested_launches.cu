@@ -1,0 +1,15 @@
+// Kernels launched by a kernel, with arguments of their own: what is kept of them until they run is nobody's memory access.
+// n = 64
+#include <cuda_runtime.h>
+
+__global__ void child(const float* x, float* out, int begin, int end, double factor) {
+    const int i = begin + static_cast<int>(threadIdx.x);
+    if (i < end) out[i] = static_cast<float>(x[i] * factor);
+}
+
+__global__ void parent(const float* x, float* out, int n) {
+    const int begin = static_cast<int>(threadIdx.x) * 32;
+    if (begin < n) child<<<1, 32>>>(x, out, begin, begin + 32, 2.0);
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { parent<<<1, 4, 0, stream>>>(x, out, n); }
