@@ -49,7 +49,8 @@ class Builder:
         self.jail: Future[tiers.InForce] = self._pool.submit(tiers.in_force if device == "cpu" else tiers.without)
         """What the kernel is compiled and run in."""
         self._kernel: Future[BuiltKernel] = self._pool.submit(
-            self._timed, lambda: compile_kernel(file, device, device == "cpu", arch=arch, run=self.run_compiler())
+            self._timed,
+            lambda: compile_kernel(file, device, device == "cpu", arch=arch or architecture, run=self.run_compiler()),
         )
         self._runner: Future[Path] = self._pool.submit(lambda: build_runner(device, arch))
         self.nvcc: Future[nvcc.Answer] | None = None

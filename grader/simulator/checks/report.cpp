@@ -8,6 +8,7 @@
 #include "checks/executed.h"
 #include "checks/findings.h"
 #include "checks/trace.h"
+#include "sim/architectures.h"
 
 namespace sim::checks {
 
@@ -163,7 +164,7 @@ const char* name_of(Access access) {
         case Access::async_write:
             return "async write";
         case Access::operand_read:
-            return "operand read";
+            return compute_capability() == 100 ? "tensor operand read" : "operand read";
         case Access::allocation:
             return "allocation";
         case Access::free:
