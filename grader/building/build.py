@@ -24,6 +24,7 @@ from grader.source.kernel_definitions import refuse_inlined
 from grader.source.limits import MOST_BYTES, check_limits
 from grader.source.messages import CompilerMessage
 from grader.source.prototype import Prototype, PrototypeError, find_launchers, find_main
+from grader.source.ptx_instructions import architecture_for, simulated_architecture
 from grader.source.rewrite import RewriteError, Rewritten, rewrite
 from grader.source.tokens import Source
 from grader.toolchain.cache import BuildCache, digest, open_cache
@@ -217,7 +218,7 @@ def plan_kernel(
         raise diagnostics.located(path, problem) from None
     launchers = tuple(_launchers(path, source))
     if device == "cpu":
-        return _plan_cpu(path, source, launchers, checks, compiler, operations)
+        return _plan_cpu(path, source, launchers, checks, compiler, operations, arch)
     if device == "cuda":
         return _plan_cuda(path, source, launchers, compiler, arch)
     raise GraderError(f"there is no device '{device}'", "Use 'cpu' (the simulated GPU) or 'cuda'.")
@@ -277,16 +278,20 @@ def _plan_cpu(
     checks: bool,
     compiler: str | Compiler | None,
     operations: bool,
+    arch: str | None,
 ) -> BuildPlan:
     cxx = compiler if isinstance(compiler, Compiler) else find_cxx(compiler)
+    architecture = _simulated(arch, source, path.name)
     try:
-        rewritten = rewrite(source, library.INCLUDE_DIR)
+        rewritten = rewrite(source, library.INCLUDE_DIR, architecture)
         refuse_inlined(source, {launcher.name for launcher in launchers})
     except RewriteError as problem:
         raise diagnostics.located(path, problem) from None
     text = with_headers(rewritten.text, source, path.name, _translated_header)
-    text = _with_thunks(path, text, source.text, launchers)
+    text = _with_thunks(path, text, source.text, launchers, "::sim::set_compute_capability(SIM_SM); ")
     flags = _cpu_flags(cxx, checks, operations)
+    if architecture != simulated_architecture():
+        flags += (f"-DSIM_SM={architecture}",)
     libsim = library.plan_library(cxx)
     # "-z defs": a function that is defined nowhere is an error now, not at the first call.
     linking: tuple[str, ...] = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
@@ -328,6 +333,14 @@ def _plan_cuda(
     return BuildPlan(path, "cuda", False, source, text, launchers, nvcc, flags, (), linking, key)
 
 
+def _simulated(arch: str | None, source: Source, name: str) -> int:
+    """The compute capability (times ten) that the simulator has for a file: that of an architecture like sm_100a, which has
+    instructions that no other has; else what the file's own instructions and those of its course headers ask for."""
+    if arch in ("sm_90a", "sm_100a"):
+        return int(arch.removeprefix("sm_").removesuffix("a"))
+    return architecture_for(with_headers(source.text, source, name)) or simulated_architecture()
+
+
 @functools.lru_cache(maxsize=32)
 def _translated_header(text: str) -> str:
     """A header of the course as C++ for the simulator."""
@@ -342,8 +355,11 @@ def arch_flags(arch: str) -> tuple[str, ...]:
     return (f"-gencode=arch=compute_{number},code=sm_{number}",)
 
 
-def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototype, ...]) -> str:
-    """The text that is compiled: messages name the learner's file and lines, and each launcher has an entry point."""
+def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototype, ...], first: str = "") -> str:
+    """The text that is compiled: messages name the learner's file and lines, and each launcher has an entry point.
+
+    ``first``: what an entry point does before it calls.
+    """
     # Before the first line, as nvcc does; printf and assert are the simulator's from there on.
     parts = ["#include <cuda_runtime.h>\n"]
     if "::sim::ptx::" in text:  # an asm statement was translated
@@ -353,16 +369,16 @@ def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototyp
         # C++ forbids calling main, so it has another name here.
         parts.append("#define main grader_program\n")
     parts += [line_directive(1, path.name), text, "" if text.endswith("\n") else "\n", line_directive(1, _THUNKS)]
-    parts += [_thunk(launcher) for launcher in launchers if launcher.name != "main"]
+    parts += [_thunk(launcher, first) for launcher in launchers if launcher.name != "main"]
     if program:
-        parts.append(_program_thunk(original))
+        parts.append(_program_thunk(original, first))
     return "".join(parts)
 
 
 _ENTRY = 'extern "C" __attribute__((visibility("default"), no_sanitize("thread"))) int'
 
 
-def _thunk(launcher: Prototype) -> str:
+def _thunk(launcher: Prototype, first: str) -> str:
     values = []
     for index, parameter in enumerate(launcher.parameters):
         # A pointer's type is written as "const T*", so "const T* const*" points at the argument.
@@ -370,18 +386,18 @@ def _thunk(launcher: Prototype) -> str:
             f"*static_cast<{parameter.type}{' ' if parameter.kind != 'pointer' else ''}const*>(arguments[{index}])"
         )
     return (
-        f"{_ENTRY} {entry_point(launcher)}(void** arguments) {{ (void)arguments; "
+        f"{_ENTRY} {entry_point(launcher)}(void** arguments) {{ (void)arguments; {first}"
         f"try {{ {launcher.name}({', '.join(values)}); }} catch (...) {{ return -1; }} "
         f"return static_cast<int>(cudaGetLastError()); }}\n"
     )
 
 
-def _program_thunk(original: str) -> str:
+def _program_thunk(original: str, first: str) -> str:
     """The entry point of a whole program: its status is added to ``PROGRAM_STATUS`` when it is not 0."""
     main = find_main(original)
     arguments = "1, argv" if main and main[1] else ""
     return (
-        f"{_ENTRY} {entry_point('main')}(void**) {{ "
+        f"{_ENTRY} {entry_point('main')}(void**) {{ {first}"
         f'char name[] = "program"; char* argv[] = {{name, nullptr}}; (void)argv; int status = 0; '
         f"try {{ status = grader_program({arguments}); }} catch (...) {{ return -1; }} "
         f"int error = static_cast<int>(cudaGetLastError()); "

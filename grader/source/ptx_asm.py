@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from grader.source.ptx_instructions import (
     EXAMPLES,
     SPECIAL_REGISTERS,
+    TensorAccess,
     WgmmaForm,
     first_architecture,
     function_for,
     instead_of,
     only_architecture,
     simulated_architecture,
+    tensor_access,
+    tensor_product,
     wgmma_form,
 )
 from grader.source.tokens import Token, closing, join, split_commas
@@ -65,8 +68,11 @@ class _Operand:
     expression: str
 
 
-def translate(tokens: Sequence[Token]) -> str:
-    """The C++ for what stands between the parentheses of an asm statement: an expression or a do-while statement."""
+def translate(tokens: Sequence[Token], architecture: int | None = None) -> str:
+    """The C++ for what stands between the parentheses of an asm statement: an expression or a do-while statement.
+
+    ``architecture``: the compute capability of the device, times ten, where it is not the usual one.
+    """
     sections = _sections(tokens)
     text = _text(sections[0])
     outputs = [_operand(part) for part in split_commas(sections[1])] if len(sections) > 1 else []
@@ -76,7 +82,7 @@ def translate(tokens: Sequence[Token]) -> str:
         for o in inputs
         if re.fullmatch(r"[0-9]{1,4}", o.constraint) and int(o.constraint) < len(outputs)
     ]
-    ptx = _Ptx(text, [*outputs, *inputs])
+    ptx = _Ptx(text, [*outputs, *inputs], architecture)
     statements += ptx.run()
     if ptx.labels:
         statements.insert(0, "__label__ " + ", ".join(sorted(ptx.labels)))  # of this statement alone
@@ -132,7 +138,8 @@ def _operand(tokens: Sequence[Token]) -> _Operand:
 class _Ptx:
     """Reads the PTX text of one statement."""
 
-    def __init__(self, text: str, operands: Sequence[_Operand]) -> None:
+    def __init__(self, text: str, operands: Sequence[_Operand], architecture: int | None = None) -> None:
+        self.architecture = architecture or simulated_architecture()
         text = text.replace("%=", "0")  # a number of the statement's own: its labels are its own anyway
         self.text = _COMMENT.sub(" ", text)
         self.operands = operands
@@ -196,17 +203,21 @@ class _Ptx:
                 looked_up = opcode.replace("mov.", "unpack.", 1)
             elif parts[-1].startswith("{"):
                 looked_up = opcode.replace("mov.", "pack.", 1)
-        form = wgmma_form(opcode)
+        form, access, pair = wgmma_form(opcode), tensor_access(opcode), tensor_product(opcode)
         name = function_for(looked_up)
-        if name is None and form is None:
+        if name is None and form is None and access is None and pair is None:
             raise UnknownPtx(f"the PTX instruction {opcode} is not simulated", self._suggestion(opcode))
-        needed, only, have = first_architecture(opcode), only_architecture(opcode), simulated_architecture()
+        needed, only, have = first_architecture(opcode), only_architecture(opcode), self.architecture
         if needed > have:
             raise UnknownPtx(f"the PTX instruction {opcode} needs sm_{needed}, and the simulated device is sm_{have}")
         if only not in (None, have):
             raise UnknownPtx(f"only sm_{only}a has the PTX instruction {opcode}, and the simulated device is sm_{have}")
         if form is not None:
             return [guard + self._wgmma(opcode, form, parts)]
+        if access is not None:
+            return [guard + self._tensor_access(opcode, access, parts)]
+        if pair is not None:
+            return [guard + self._tensor_product(opcode, pair, parts)]
         assert name is not None
         values = [value for part in parts for value in self._values(part)]
         if "{0}" in name:
@@ -237,6 +248,33 @@ class _Ptx:
         place = "registers" if in_registers else "shared"
         called = ", ".join(["SIM_CALLER", self._value(parts[3]), *operands])
         return f"::sim::ptx::WgmmaForm<{arguments}>::from_{place}({called})"
+
+    def _tensor_access(self, opcode: str, access: TensorAccess, parts: Sequence[str]) -> str:
+        """tcgen05.ld and st: the address comes first in C++, as the number of registers differs."""
+        registers, address = (parts[0], parts[-1]) if access.loads else (parts[-1], parts[0])
+        if len(parts) != 2 or not registers.startswith("{") or not address.startswith("["):
+            order = "{registers}, [address]" if access.loads else "[address], {registers}"
+            raise UnknownPtx(f"{opcode} takes {order}")
+        values = self._values(registers)
+        if len(values) != access.registers:
+            raise UnknownPtx(f"{opcode} takes {access.registers} registers", f"Here it has {len(values)}.")
+        return f"::sim::ptx::{access.function}({', '.join(['SIM_CALLER', *self._values(address), *values])})"
+
+    def _tensor_product(self, opcode: str, pair: str, parts: Sequence[str]) -> str:
+        """tcgen05.mma: A comes by a descriptor, or in brackets from tensor memory."""
+        if len(parts) != 5 or any(part.startswith("{") for part in parts):
+            raise UnknownPtx(
+                f"{opcode} takes [d], a, b, an instruction descriptor and enable-input-d",
+                "Lanes of the output that are disabled, and a scale of the input d, are not simulated.",
+            )
+        if re.fullmatch(r"%(\d+|\[\w+\])", parts[4]):
+            raise UnknownPtx(
+                f"enable-input-d of {opcode} is a predicate, and {parts[4]} is a register",
+                "Declare one in the same statement: .reg .pred p; setp.ne.b32 p, %n, 0;",
+            )
+        place = "_tensor_memory" if parts[1].startswith("[") else ""
+        values = [value for part in parts for value in self._values(part)]
+        return f"::sim::ptx::tcgen05_mma{place}<{pair}>({', '.join(['SIM_CALLER', *values])})"
 
     @staticmethod
     def _suggestion(opcode: str) -> str:

@@ -96,6 +96,19 @@ _WGMMA = re.compile(
     r"wgmma\.mma_async\.sync\.aligned\.m64n(?P<n>\d+)k(?P<k>\d+)\.(?P<d>\w+)\.(?P<a>\w+)\.(?P<b>\w+)(?P<saturates>\.satfinite)?"
 )
 
+# Loads and stores of tensor memory: lanes and bits of each, as sim::TensorShape names them, and registers for each .xN.
+_TENSOR_SHAPES = {
+    "32x32b": ("lanes32_bits32", 1),
+    "16x64b": ("lanes16_bits64", 1),
+    "16x128b": ("lanes16_bits128", 2),
+    "16x256b": ("lanes16_bits256", 4),
+}
+_TENSOR_ACCESS = re.compile(
+    rf"tcgen05\.(?P<what>ld|st)\.sync\.aligned\.(?P<shape>{'|'.join(_TENSOR_SHAPES)})\.x(?P<n>1|2|4|8|16|32|64|128)\.b32"
+)
+_TENSOR_PRODUCT = re.compile(r"tcgen05\.mma\.cta_group::(?P<group>[12])\.kind::f16")
+_CTA_GROUP = r"\.cta_group::(?P<group>[12])"
+
 # Pieces of patterns. Cache operators and eviction priorities are hints: they change no value.
 _SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?|const|param|local))?"
 _OBJECT = (
@@ -171,7 +184,30 @@ def _typed(name: str) -> Callable[[_Fields], str]:
     return lambda f: f"{name}<{_type(f)}>"
 
 
+def _of_group(name: str) -> Callable[[_Fields], str]:
+    """A function whose first template argument says whether a pair of blocks does it together."""
+    return lambda f: f"{name}<{_truth(f['group'] == '2')}>"
+
+
 _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
+    # tensor memory
+    (
+        rf"tcgen05\.alloc{_CTA_GROUP}\.sync\.aligned(?:\.(?P<space>shared::cta))?\.b32",
+        lambda f: f"tcgen05_alloc<{_truth(f['group'] == '2')}, {_space(f)}>",
+    ),
+    (rf"tcgen05\.dealloc{_CTA_GROUP}\.sync\.aligned\.b32", _of_group("tcgen05_dealloc")),
+    (rf"tcgen05\.relinquish_alloc_permit{_CTA_GROUP}\.sync\.aligned", _of_group("tcgen05_relinquish_alloc_permit")),
+    (
+        rf"tcgen05\.cp{_CTA_GROUP}\.128x(?P<bits>128|256)b",
+        lambda f: f"tcgen05_cp<{_truth(f['group'] == '2')}, {f['bits']}>",
+    ),
+    (
+        rf"tcgen05\.commit{_CTA_GROUP}\.mbarrier::arrive::one(?:\.(?P<space>shared::cluster))?"
+        r"(?P<multicast>\.multicast::cluster)?\.b64",
+        lambda f: f"tcgen05_commit{'_multicast' if f['multicast'] else ''}<{_truth(f['group'] == '2')}, {_space(f)}>",
+    ),
+    (r"tcgen05\.wait::(?P<what>ld|st)\.sync\.aligned", lambda f: f"tcgen05_wait_{f['what']}"),
+    (r"tcgen05\.fence::(?P<when>before|after)_thread_sync", lambda f: f"tcgen05_fence_{f['when']}"),
     # tensor cores
     (
         r"wmma\.load\.(?P<side>a|b)\.sync\.aligned\.(?P<layout>row|col)\.m16n16k16\.shared\.bf16",
@@ -236,6 +272,11 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
         rf"cp\.async\.bulk\.tensor\.{_DIMENSIONS}\.shared::(?:cta|cluster)\.global(?:\.tile)?"
         rf"\.mbarrier::complete_tx::bytes{_MULTICAST}",
         lambda f: f"cp_async_bulk_tensor_load{'_multicast' if f['multicast'] else ''}<{f['dimensions']}>",
+    ),
+    (
+        rf"cp\.async\.bulk\.tensor\.{_DIMENSIONS}\.shared::(?:cta|cluster)\.global(?:\.tile)?"
+        rf"\.mbarrier::complete_tx::bytes{_CTA_GROUP}(?:\.L2::cache_hint)?",
+        lambda f: f"cp_async_bulk_tensor_load<{f['dimensions']}, {_truth(f['group'] == '2')}>",
     ),
     (
         rf"cp\.async\.bulk\.tensor\.{_DIMENSIONS}\.global\.shared::cta(?:\.tile)?\.bulk_group(?:\.L2::cache_hint)?",
@@ -458,18 +499,47 @@ def wgmma_form(opcode: str) -> WgmmaForm | None:
     return WgmmaForm(f"{n}, {types}, {_truth(bool(match['saturates']))}", not integer, transposes)
 
 
+@dataclass(frozen=True)
+class TensorAccess:
+    """A tcgen05.ld or st: the function of ``sim::ptx``, and how many registers it takes."""
+
+    function: str
+    loads: bool
+    registers: int
+
+
+def tensor_access(opcode: str) -> TensorAccess | None:
+    """The form of a load or store of tensor memory, or None when it is not simulated."""
+    match = _TENSOR_ACCESS.fullmatch(opcode)
+    if not match:
+        return None
+    shape, each = _TENSOR_SHAPES[match["shape"]]
+    registers = each * int(match["n"])
+    if registers > 128:
+        return None
+    return TensorAccess(
+        f"tcgen05_{match['what']}<::sim::TensorShape::{shape}, {match['n']}>", match["what"] == "ld", registers
+    )
+
+
+def tensor_product(opcode: str) -> str | None:
+    """Whether a tcgen05.mma is one of a pair of blocks, as C++ writes it; None when it is not simulated."""
+    match = _TENSOR_PRODUCT.fullmatch(opcode)
+    return _truth(match["group"] == "2") if match else None
+
+
 #: The first compute capability (times ten) that has an instruction, by the first pattern that matches; all else is older
 #: than the simulator's oldest architecture.
 _SINCE = [
+    (100, r"tcgen05\..*|clusterlaunchcontrol\..*|.*\.cta_group::.*"),
     (90, r"mbarrier\.(?:try_wait|expect_tx|complete_tx|arrive(?:_drop)?\.expect_tx)\b.*"),
     (90, r"cp\.async\.bulk\b.*|fence\.(?:proxy\.async|mbarrier_init)\b.*|griddepcontrol\..*|.*\bcluster\b.*"),
     (90, r"mapa\..*|getctarank\..*|st\.async\b.*|red\.async\b.*"),
     (90, r"cp\.reduce\.async\.bulk\b.*|prefetch(?:\.\w+)?\.tensormap|fence\.proxy\.tensormap.*|tensormap\..*"),
     (90, r"setmaxnreg\..*|elect\.sync|stmatrix\..*|wgmma\..*|(?:ex2|tanh)\.approx\.bf16x2"),
-    (100, r"tcgen05\..*|clusterlaunchcontrol\..*"),
 ]
 #: Instructions that one compute capability has, and later ones have not.
-_ONLY = [(90, r"wgmma\..*")]
+_ONLY = [(90, r"wgmma\..*"), (100, r"tcgen05\..*")]
 _ARCHITECTURES = Path(__file__).parents[1] / "simulator" / "include" / "sim" / "architectures.h"
 
 #: Instructions that have a meaning which the simulator does not give them, and what to do instead.
@@ -482,16 +552,29 @@ _REFUSED = [
     (r"discard\..*", "It makes memory undefined, for speed alone: leave it out."),
     (r"mbarrier\.arrive(?:_drop)?\.noComplete\..*", "Use mbarrier.arrive without .noComplete."),
     (r"wgmma\.mma_async\.sp\..*", "Sparse products are not simulated: use a dense one."),
-    (r"tcgen05\..*", "Use mma.sync."),
+    (r"tcgen05\.shift\..*", "Rows of tensor memory are not shifted here: load and store them."),
+    (r"tcgen05\.cp\..*", "Copies are 128x128b or 128x256b, of one cta_group, without a format."),
+    (r"tcgen05\.mma\.(?:ws|sp)\b.*", "Dense products of tcgen05.mma.cta_group::1.kind::f16 and of cta_group::2 are simulated."),
+    (r"tcgen05\.mma\..*", "Products of kind::f16 are simulated, without .collector or other modifiers."),
+    (r"tcgen05\.(?:ld|st)\..*",
+     "Loads and stores are .32x32b, .16x64b, .16x128b and .16x256b with .x1 to .x128 and .b32, without pack::16b, unpack::16b or red."),
+    (r"tcgen05\..*", "See the lesson of day 12 for the forms that are simulated."),
+    (r"cp\.async\.bulk\.tensor\..*multicast::cluster\.cta_group::.*",
+     "Copies to several blocks have no .cta_group here: leave it out, and have each block's mbarrier count its own bytes."),
 ]  # fmt: skip
 
 
 @functools.lru_cache(maxsize=1)
 def simulated_architecture() -> int:
-    """The compute capability of the simulated device, times ten: 90."""
+    """The compute capability of the simulated device, times ten, where a kernel file asks for no other: 90."""
     match = re.search(r"^#define SIM_SM (\d+)$", _ARCHITECTURES.read_text(encoding="utf-8"), re.MULTILINE)
     assert match
     return int(match[1])
+
+
+def architecture_for(text: str) -> int | None:
+    """The compute capability (times ten) that a text asks for by its instructions; None: any that is simulated."""
+    return 100 if re.search(r"\btcgen05\.|\.cta_group::", text) else None
 
 
 def first_architecture(opcode: str) -> int:
@@ -517,6 +600,7 @@ def _absent(match: re.Match[str]) -> _Fields:
 EXAMPLES = {
     "mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
     "wgmma": "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16",
+    "tcgen05": "tcgen05.mma.cta_group::1.kind::f16",
     "ldmatrix": "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
     "stmatrix": "stmatrix.sync.aligned.m8n8.x4.shared.b16",
     "cp": "cp.async.cg.shared.global or cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes",

@@ -34,6 +34,7 @@ from grader.source.execution_space import check_execution_spaces
 from grader.source.kernel_definitions import KernelDefinition, cluster_dimensions, find_kernels
 from grader.source.launch_syntax import angle_opening, callee_start, configuration_end, is_triple
 from grader.source.limits import MOST_TRANSLATED, spend
+from grader.source.ptx_instructions import architecture_for
 from grader.source.rewrite_error import RewriteError, error_at
 from grader.source.tokens import Source, Token, closing, join, split_commas
 
@@ -138,9 +139,13 @@ class _Region:
         return "\\\n" if self.macro else "\n"
 
 
-def rewrite(text: str | Source, include_dir: Path | None = None) -> Rewritten:
-    """Turns CUDA into C++ for the simulator. ``include_dir`` is where the simulator's headers are (for better errors)."""
+def rewrite(text: str | Source, include_dir: Path | None = None, architecture: int | None = None) -> Rewritten:
+    """Turns CUDA into C++ for the simulator. ``include_dir`` is where the simulator's headers are (for better errors).
+
+    ``architecture``: the compute capability of the device, times ten, where its instructions do not say it.
+    """
     source = text if isinstance(text, Source) else Source(text)
+    source.architecture = architecture or architecture_for(source.text)
     check_includes(source, include_dir)
     check_words(source)
     check_execution_spaces(source)
@@ -601,7 +606,7 @@ class _RegionRewriter:
             raise error_at(self.source, tokens[i], "an asm statement with no closing ')'")
         self._refuse_directives(tokens[i].start, tokens[close].end, "an asm statement")
         try:
-            call = ptx_asm.translate(tokens[paren + 1 : close])
+            call = ptx_asm.translate(tokens[paren + 1 : close], self.source.architecture)
         except ptx_asm.UnknownPtx as problem:
             raise error_at(self.source, tokens[i], str(problem), problem.hint) from None
         self._edit(tokens[i].start, tokens[close].end, call + self._newlines(tokens[i].start, tokens[close].end))

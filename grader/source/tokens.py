@@ -86,6 +86,8 @@ class Source:
         """How many things were looked at again: see ``source/limits.py``."""
         self.translated = 0
         """Characters that the front end put in."""
+        self.architecture: int | None = None
+        """The compute capability (times ten) of the device that it is translated for; None: the usual one."""
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._read()
 

@@ -48,7 +48,8 @@ class Side(Fact, kw_only=True):
     """One thread's part in a finding: what it did, to which memory, where in the source, and which thread it was."""
 
     access: Line = ""
-    """read, write, atomic, volatile read, volatile write, async read, async write, operand read; empty where it is no access."""
+    """read, write, atomic, volatile read, volatile write, async read, async write, operand read (of wgmma),
+    tensor operand read (of tcgen05); empty where it is no access."""
     bytes: int = 0
     """Size of the access."""
     memory: Memory | None = None

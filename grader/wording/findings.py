@@ -78,11 +78,16 @@ def access(side: Side) -> str:
         "async read": "asynchronous copy's read",
         "async write": "asynchronous copy's write",
         "operand read": "read by wgmma.mma_async",
+        "tensor operand read": "read by tcgen05",
     }
     name = names.get(side.access, side.access) or "access"
     if side.access in ("allocation", "free"):
         return name
     return f"{side.bytes}-byte {name}" if side.bytes else "access"
+
+
+# Who reads operands in shared memory.
+_PRODUCTS = {"operand read": "wgmma.mma_async", "tensor operand read": "tcgen05.mma or cp"}
 
 
 # -- what happened --
@@ -119,7 +124,7 @@ def _race(finding: Finding) -> str:
 
 def _reader_and_writer(finding: Finding) -> tuple[Side, Side | None]:
     """The sides of a finding about an asynchronous read and a write; they come in the order of the source."""
-    if finding.other is not None and finding.other.access in ("async read", "operand read"):
+    if finding.other is not None and finding.other.access in ("async read", *_PRODUCTS):
         return finding.other, finding
     return finding, finding.other
 
@@ -127,7 +132,7 @@ def _reader_and_writer(finding: Finding) -> tuple[Side, Side | None]:
 def _missing_proxy_fence(finding: Finding) -> str:
     reads, writes = _reader_and_writer(finding)
     unseen = f"{access(writes)}{where(writes)}" if writes else "write"
-    reader = "wgmma.mma_async" if reads.access == "operand read" else "a bulk copy"
+    reader = _PRODUCTS.get(reads.access, "a bulk copy")
     return (
         f"{reader} reads {position(finding)}{where(reads)}, but may not see the {unseen}: "
         "no fence.proxy.async stands between them"
@@ -137,7 +142,7 @@ def _missing_proxy_fence(finding: Finding) -> str:
 def _operands_not_awaited(finding: Finding) -> str:
     reads, writes = _reader_and_writer(finding)
     what = f"{access(writes)} to {position(finding)}{where(writes)}" if writes else f"write to {position(finding)}"
-    return f"{what}, which the wgmma.mma_async{where(reads)} may still be reading"
+    return f"{what}, which the {_PRODUCTS.get(reads.access, 'product')}{where(reads)} may still be reading"
 
 
 def _accumulator_not_awaited(finding: Finding) -> str:
@@ -156,6 +161,68 @@ def _missing_wgmma_fence(finding: Finding) -> str:
     return (
         f"no wgmma.fence stands between the {finding.other.access or 'access'} of an accumulator at {place(finding.other)} "
         f"and the wgmma.mma_async{where(finding)} that uses it"
+    )
+
+
+def _tensor_sides(finding: Finding) -> tuple[str, str, str]:
+    """Of an operation on tensor memory: its name and place, the cell, and the earlier operation's name and place."""
+    name, _, before = finding.detail.partition(" | ")
+    cell = f"lane {finding.address >> 16}, column {finding.address & 0xFFFF} of tensor memory"
+    return f"{name}{where(finding)}", cell, f"{before}{where(finding.other)}" if finding.other else before
+
+
+def _tensor_product_not_awaited(finding: Finding) -> str:
+    now, cell, before = _tensor_sides(finding)
+    return (
+        f"{now} uses {cell}, where the {before} may not be complete: no wait for an mbarrier on which it was committed"
+    )
+
+
+def _tensor_transfer_not_awaited(finding: Finding) -> str:
+    now, cell, before = _tensor_sides(finding)
+    return f"{now} uses {cell}, where the {before} may not be complete: its warp has not waited for it"
+
+
+def _tensor_memory_race(finding: Finding) -> str:
+    now, cell, before = _tensor_sides(finding)
+    return f"race on {cell}: {now} and {before} are not ordered"
+
+
+def _missing_tensor_fence(which: str, where_it_belongs: str) -> Callable[[Finding], str]:
+    def said(finding: Finding) -> str:
+        now, cell, before = _tensor_sides(finding)
+        return f"{now} uses {cell} after {before}, and no tcgen05.fence::{which}_thread_sync {where_it_belongs}"
+
+    return said
+
+
+_missing_fence_after = _missing_tensor_fence("after", "stands between what it waited for and this")
+_missing_fence_before = _missing_tensor_fence("before", "stands between that and what this waited for")
+
+
+def _tensor_memory_uninitialised(finding: Finding) -> str:
+    now, cell, _ = _tensor_sides(finding)
+    return f"{now} reads {cell}, which was never written"
+
+
+def _tensor_load_not_awaited(finding: Finding) -> str:
+    load = where(finding.other) if finding.other else ""
+    return f"{access(finding)} of a register{where(finding)} that the tcgen05.ld{load} has yet to fill: no tcgen05.wait::ld"
+
+
+def _tensor_memory_freed_in_use(finding: Finding) -> str:
+    before = where(finding.other) if finding.other else ""
+    return f"column {finding.address} of tensor memory is given back{where(finding)} while the {finding.detail}{before} may not be complete"
+
+
+def _swizzle_differs(finding: Finding) -> str:
+    def said(line: int) -> str:
+        return "no swizzle" if line == 16 else f"a swizzle of {line} bytes"
+
+    copy = where(finding.other) if finding.other else ""
+    return (
+        f"the matrix descriptor of {_PRODUCTS.get(finding.access, 'a product')}{where(finding)} says {said(finding.address >> 16)}, and the "
+        f"tensor map of the copy{copy} that filled {position(finding)} says {said(finding.address & 0xFFFF)}"
     )
 
 
@@ -204,6 +271,19 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
     "operands_not_awaited": _operands_not_awaited,
     "accumulator_not_awaited": _accumulator_not_awaited,
     "missing_wgmma_fence": _missing_wgmma_fence,
+    "tensor_product_not_awaited": _tensor_product_not_awaited,
+    "tensor_transfer_not_awaited": _tensor_transfer_not_awaited,
+    "tensor_memory_race": _tensor_memory_race,
+    "missing_tensor_fence_after": _missing_fence_after,
+    "missing_tensor_fence_before": _missing_fence_before,
+    "tensor_memory_uninitialised": _tensor_memory_uninitialised,
+    "tensor_load_not_awaited": _tensor_load_not_awaited,
+    "tensor_memory_freed_in_use": _tensor_memory_freed_in_use,
+    "tensor_memory_not_freed": lambda f: (
+        f"the block ends and {words.count(f.address, 'column')} of tensor memory were not given back by tcgen05.dealloc"
+    ),
+    "tensor_product_at_exit": lambda f: f"the block ends before anybody has waited for this {f.detail}",
+    "swizzle_differs": _swizzle_differs,
     "wgmma_at_exit": lambda f: "the block ends before a warp has waited for this wgmma.mma_async",
     "deadlock": lambda f: f"deadlock: {f.detail or 'no thread can go on'}",
     "mbarrier_not_initialised": lambda f: "an mbarrier is used that nobody has initialised",
@@ -254,6 +334,15 @@ _NAMES_ITS_PLACES = (
     _operands_not_awaited,
     _accumulator_not_awaited,
     _missing_wgmma_fence,
+    _tensor_product_not_awaited,
+    _tensor_transfer_not_awaited,
+    _tensor_memory_race,
+    _missing_fence_after,
+    _missing_fence_before,
+    _tensor_memory_uninitialised,
+    _tensor_load_not_awaited,
+    _tensor_memory_freed_in_use,
+    _swizzle_differs,
     _barrier_sites_differ,
     _output_not_written,
 )
@@ -304,6 +393,25 @@ ADVICE: Mapping[str, str] = {
     "the accumulators: wgmma.commit_group, then wgmma.wait_group, then use them.",
     "missing_wgmma_fence": "wgmma.fence.sync.aligned stands before the first wgmma.mma_async, and again wherever threads have "
     "read or written the accumulators (or A in registers) since.",
+    "tensor_product_not_awaited": "One thread: tcgen05.commit with an mbarrier behind the products. Whoever reads the accumulators: waits for "
+    "the phase of that mbarrier, then tcgen05.fence::after_thread_sync, then tcgen05.ld.",
+    "tensor_transfer_not_awaited": "tcgen05.ld and st take their time: tcgen05.wait::ld or tcgen05.wait::st, then "
+    "tcgen05.fence::before_thread_sync and an arrival at a barrier, before others use those columns.",
+    "tensor_memory_race": "Let the warp that is done arrive at a barrier, after tcgen05.wait and tcgen05.fence::before_thread_sync, and "
+    "who comes next wait for it and execute tcgen05.fence::after_thread_sync.",
+    "missing_tensor_fence_after": "A wait or a barrier alone does not order tcgen05 instructions: tcgen05.fence::after_thread_sync stands "
+    "behind it.",
+    "missing_tensor_fence_before": "A barrier alone does not order tcgen05 instructions: tcgen05.fence::before_thread_sync stands before the "
+    "arrival.",
+    "tensor_memory_uninitialised": "Tensor memory holds whatever the last block left there: the first product of a tile has "
+    "enable-input-d false.",
+    "tensor_load_not_awaited": "Between tcgen05.ld and tcgen05.wait::ld nobody may read or write its registers.",
+    "tensor_memory_freed_in_use": "All that use the columns wait and meet at a barrier before one warp executes tcgen05.dealloc.",
+    "tensor_memory_not_freed": "A warp that allocates executes tcgen05.dealloc with the same address and number of columns before "
+    "the block ends: no other block gets them otherwise.",
+    "tensor_product_at_exit": "tcgen05.commit with an mbarrier, and a wait for its phase, before the threads return.",
+    "swizzle_differs": "The tensor map and the matrix descriptor must name the same swizzle: whoever writes and whoever reads mean the "
+    "same place.",
     "wgmma_at_exit": "wgmma.commit_group.sync.aligned, then wgmma.wait_group.sync.aligned 0, before the threads return.",
     "deadlock": "All threads of a block must reach the same __syncthreads(), all threads of a cluster its barrier, and all "
     "lanes of a mask the same intrinsic: move it out of the condition.",
@@ -343,6 +451,14 @@ _WARPGROUP_INCOMPLETE = (
 )
 _OTHER = {
     "accumulator_not_awaited": "the product",
+    "tensor_product_not_awaited": "the product",
+    "tensor_transfer_not_awaited": "the load or store",
+    "missing_tensor_fence_after": "what it must come after",
+    "missing_tensor_fence_before": "what it must come after",
+    "tensor_load_not_awaited": "the load",
+    "tensor_memory_freed_in_use": "what may not be complete",
+    "tensor_memory_race": "the other operation",
+    "swizzle_differs": "the copy",
     "missing_wgmma_fence": "the last access before",
     "deadlock": "others wait here",
     "barrier_sites_differ": "the other barrier",

@@ -11,6 +11,7 @@ from grader.toolchain.compilers import find_nvcc
 from tests.simulator.corpus_kernels import CORPUS, CorpusFile, corpus_text
 from tests.simulator.harness import KERNELS
 
+ROOT = Path(__file__).parents[2]
 NAMES = [
     "barrier_copies",
     "cluster",
@@ -35,7 +36,8 @@ def compile_with_nvcc(file: Path, folder: Path, architecture: str) -> None:
     if nvcc is None:
         pytest.skip("no nvcc here")
     target = f"-gencode=arch=compute_{architecture},code=sm_{architecture}"
-    command = [*nvcc.command, "-std=c++17", target, "-c", str(file), "-o", str(folder / "x.o")]
+    command = [*nvcc.command, "-std=c++17", target, "-I", str(ROOT / "lessons"), "-c", str(file)]
+    command += ["-o", str(folder / "x.o")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -53,3 +55,9 @@ def test_nvcc_accepts_what_the_corpus_has_of_hopper(names, tmp_path):
     file = tmp_path / "corpus.cu"
     file.write_text(corpus_text([CorpusFile.read(path) for path in sorted(CORPUS.glob(f"*/{names}.cu"))]))
     compile_with_nvcc(file, tmp_path, "90a")
+
+
+def test_nvcc_accepts_what_the_corpus_has_of_tensor_memory(tmp_path):
+    file = tmp_path / "corpus.cu"
+    file.write_text(corpus_text([CorpusFile.read(path) for path in sorted((CORPUS / "tensor_memory").glob("*.cu"))]))
+    compile_with_nvcc(file, tmp_path, "100a")

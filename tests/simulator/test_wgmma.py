@@ -15,7 +15,7 @@ from grader.building.build import compile_kernel
 from grader.errors import BuildError
 from grader.wording.findings import advice, message
 from tests.seeds import SEED
-from tests.simulator.corpus_kernels import CORPUS, CorpusFile, Simulation
+from tests.simulator.corpus_kernels import CORPUS, CorpusFile, Simulation, corpus_text
 from tests.simulator.harness import KERNELS, SimulatedKernel
 from tests.simulator.wgmma_kernels import LINES, Form, Layout, accumulators, source_of, words_of
 
@@ -37,6 +37,7 @@ SIGNS = [Form(16, "f32", "f16", "f16", scale_a=a, scale_b=b) for a, b in ((-1, 1
 SIGNS += [Form(16, "f32", "e4m3", "e5m2", scale_a=-1), Form(16, "f32", "tf32", "tf32", scale_b=-1)]
 IMMEDIATE = [Form(8, "f32", "bf16", "bf16", immediate=i) for i in (0, 1)]
 FORMS = list(dict.fromkeys(SHAPES + TYPES + TRANSPOSED + FROM_REGISTERS + SIGNS + IMMEDIATE))
+ROOT = Path(__file__).parents[2]
 NVCC = pytest.mark.skipif(not shutil.which("nvcc"), reason="no nvcc")
 
 
@@ -356,7 +357,8 @@ extern "C" void run() {{ f<<<1, 128>>>(0, 0, 0); }}
 
 
 def nvcc(*arguments: str) -> str:
-    command = ["nvcc", "-std=c++17", "-gencode=arch=compute_90a,code=sm_90a", "-c", *arguments, "-o", "/dev/null"]
+    target = ["-gencode=arch=compute_90a,code=sm_90a", "-I", str(ROOT / "lessons")]
+    command = ["nvcc", "-std=c++17", *target, "-c", *arguments, "-o", "/dev/null"]
     done = subprocess.run(command, capture_output=True, text=True)
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
@@ -371,6 +373,5 @@ def test_nvcc_takes_the_kernels_of_the_corpus(tmp_path: Path) -> None:
     """Both twins of all, each in a namespace."""
     files = [CorpusFile.read(path) for path in sorted(CORPUS.rglob("*wgmma*.cu"))]
     assert len(files) >= 16
-    twins = "".join(file.as_namespace(clean) for file in files for clean in (False, True))
-    (tmp_path / "corpus.cu").write_text("#include <cuda_runtime.h>\n#include <cstdint>\n" + twins)
+    (tmp_path / "corpus.cu").write_text(corpus_text(files))
     assert nvcc(str(tmp_path / "corpus.cu")) == ""

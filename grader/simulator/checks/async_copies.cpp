@@ -5,6 +5,7 @@
 #include "checks/mbarriers.h"
 #include "checks/members.h"
 #include "checks/races.h"
+#include "checks/swizzles.h"
 #include "checks/touched_sectors.h"
 #include "runtime/async_operations.h"
 #include "runtime/events.h"
@@ -162,6 +163,10 @@ Epoch bulk_copy(ThreadState& state, const BulkCopy& copy, bool reads, const void
                       });
     }
     // The pieces of a swizzled box change places within it.
+    if (BlockState* owner = owner_of_shared(*state.block, reinterpret_cast<uintptr_t>(copy.shared))) {
+        unsigned line = copy.map.dimensions > 1 ? 16u << copy.map.swizzle : 0;
+        note_swizzled_fill(*owner, reinterpret_cast<uintptr_t>(copy.shared), copy.bytes(), line);
+    }
     each_piece(copy.shared, copy.bytes(), lane_piece, [&](uintptr_t to, unsigned size_log2) {
         AccessSite* site = access_piece(state, to, Access::async_write, size_log2, code);
         if (site && site->cells) write_destination(state, *site, to, size_log2);

@@ -6,6 +6,7 @@
 #include "checks/clusters.h"
 #include "checks/findings.h"
 #include "checks/races.h"
+#include "checks/tensor_memory.h"
 #include "runtime/async_operations.h"
 #include "runtime/events.h"
 
@@ -24,6 +25,13 @@ struct Written {
     const ThreadState* by;
     const void* from;           // in shared memory, or null
     bool is_done, is_complete;  // the operation; its phase
+};
+
+// tcgen05.commit: its number is later than those of all that it covers.
+struct Commit {
+    const ThreadState* by;
+    uint64_t number;
+    bool is_done, is_complete;  // the arrival; its phase
 };
 
 // What the checks know of an mbarrier.
@@ -48,8 +56,10 @@ class Phases {
         arriving_.add_lane(thread.warp->warp->index, thread.lane, time);
     }
     void write(const Written& written) { written_.push(written); }
+    void commit(const Commit& commit) { commits_.push(commit); }
 
     void done(const ThreadState& thread, uint64_t number) {
+        for (Commit& commit : commits_) commit.is_done = commit.is_done || commit.number == number;
         for (Written& written : written_) {
             if (written.number != number) continue;
             written.is_done = true;
@@ -61,6 +71,19 @@ class Phases {
         complete_ = arriving_.finish();
         awaited_ = awaited_arriving_;
         for (Written& written : written_) written.is_complete = written.is_complete || written.is_done;
+        for (Commit& commit : commits_) commit.is_complete = commit.is_done;
+        // The last one of a thread says more than those before it.
+        for (size_t i = commits_.size(); i-- > 0;) {
+            bool later = false;
+            for (size_t k = i + 1; k < commits_.size(); ++k)
+                later = later || (commits_[k].is_complete && commits_[k].by == commits_[i].by);
+            if (later && commits_[i].is_complete) commits_.remove(i);
+        }
+    }
+
+    void show_commits(ThreadState& waits) {
+        for (const Commit& commit : commits_)
+            if (commit.is_complete) note_awaited(waits, *commit.by, commit.number);
     }
 
     // What a thread knows that has waited. Threads with a common past get a common answer.
@@ -86,7 +109,8 @@ class Phases {
         size_t kept = 0;
         for (Written& written : written_) {
             if (written.is_complete) {
-                each_cell(find_shared(*block_, written.address), written.address, written.bytes, [&](ShadowCell& cell) {
+                BlockState* owner = owner_of_shared(*block_, written.address);  // of a pair it may be the other one
+                each_cell(find_shared(*owner, written.address), written.address, written.bytes, [&](ShadowCell& cell) {
                     if (cell.write == written.pending) cell.write = written.arrived;
                 });
             } else {
@@ -125,6 +149,7 @@ class Phases {
     const VectorClock* asked_with_ = nullptr;
     const VectorClock* answer_ = nullptr;
     Growable<Written> written_;
+    Growable<Commit> commits_;
 };
 
 Phases& phases_of(Mbarrier& barrier) {
@@ -217,8 +242,9 @@ void mbarrier_complete(Mbarrier& barrier) { phases_of(barrier).complete(); }
 void mbarrier_waited(Thread& thread, Mbarrier& barrier, bool acquires) {
     ThreadState& state = *state_of(thread);
     access_object(state, barrier, Access::atomic, thread.call_address);
-    if (!acquires) return;
     Phases& phases = phases_of(barrier);
+    phases.show_commits(state);  // tcgen05.fence orders those
+    if (!acquires) return;
     if (const VectorClock* known = phases.learned(state)) extras_of(state).known = known;
     if (phases.awaited() && !state.awaited) {
         state.awaited = true;
@@ -255,8 +281,16 @@ void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void
     set_time(state, ++state.block->time);
 }
 
+void tensor_committed(Thread& thread, Mbarrier& barrier, uint64_t number, const void* address) {
+    ThreadState& state = *state_of(thread);
+    access_object(state, barrier, Access::atomic, address);
+    become_exact(*state.block);
+    phases_of(barrier).commit({&state, number, false, false});
+}
+
 void copies_at_exit(Block& block) {
     BlockState& state = *state_of(block);
+    tensor_memory_at_exit(block);
     check_remote(state);
     if (!state.extras && !block.mbarriers && block.cluster->size == 1) return;
     auto report = [&](const ThreadState& thread, const void* code, const void* = nullptr) {

@@ -6,6 +6,8 @@
 #include "checks/findings.h"
 #include "checks/mbarriers.h"
 #include "checks/races.h"
+#include "checks/swizzles.h"
+#include "checks/tensor_memory.h"
 #include "runtime/events.h"
 #include "runtime/matrix_descriptor.h"
 #include "sim/shared.h"
@@ -91,7 +93,7 @@ bool have_changed(const AccumulatorRun& run) {
 
 void take(ThreadState& thread, WatchedRegisters& registers, uintptr_t begin, uintptr_t end) {
     const void* code = thread.thread->call_address;
-    AccumulatorRun run = {begin, end, nullptr, code, nullptr, Access::read, true};
+    AccumulatorRun run = {begin, end, nullptr, code, nullptr, Access::read, true, false};
     for (size_t i = 0; i < registers.runs.size();) {
         AccumulatorRun& known = registers.runs[i];
         if (known.end <= begin || end <= known.begin) {
@@ -117,8 +119,11 @@ void take(ThreadState& thread, WatchedRegisters& registers, uintptr_t begin, uin
 // The operand's pieces, as some lanes read them: the first of each warp speaks for all.
 class OperandReader {
   public:
-    OperandReader(Warp* warps, unsigned which, const events::WarpgroupProduct& product)
-        : block_(*state_of(*warps->block)), code_(product.address), warpgroup_(warps->index / warps_per_group) {
+    OperandReader(Warp* warps, unsigned which, const events::WarpgroupProduct& product, unsigned line)
+        : swizzle_(*first_lane(*state_of(warps[__builtin_ctz(which)])), product.address, line),
+          block_(*state_of(*warps->block)),
+          code_(product.address),
+          warpgroup_(warps->index / warps_per_group) {
         for (unsigned w = 0; w < warps_per_group; ++w)
             if (which >> w & 1) readers_[count_++] = first_lane(*state_of(warps[w]));
         note_ = static_cast<LastRead>(product.number & number_mask) | which << number_bits;
@@ -150,6 +155,7 @@ class OperandReader {
         last = note_ | (last & ~number_mask);
         if (!site_->cells) return;
         ShadowCell* cell = site_->cells + ((address - site_->base) >> site_->shift);
+        swizzle_.look(block_, address, *cell, *site_);
         Epoch mark = operand_mark(block_);
         for (unsigned i = 0; i < (1u << piece_log2) >> site_->shift; ++i) {
             if (cell[i].write != written_) check_write(cell[i], address);
@@ -170,6 +176,7 @@ class OperandReader {
         }
     }
 
+    SwizzleCheck swizzle_;
     BlockState& block_;
     const void* code_;
     unsigned warpgroup_;
@@ -221,7 +228,8 @@ void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access a
             if (!run.touched) run.touched = code, run.touch = access;
             continue;
         }
-        Finding finding = finding_about("accumulator_not_awaited", thread, code, run.product);
+        const char* kind = run.loads ? "tensor_load_not_awaited" : "accumulator_not_awaited";
+        Finding finding = finding_about(kind, thread, code, run.product);
         finding.side.access = static_cast<uint8_t>(access);
         finding.bytes = static_cast<uint32_t>(bytes);
         add_finding(finding);
@@ -231,7 +239,9 @@ void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access a
 bool overtakes_product(const ThreadState& thread, uintptr_t address, Epoch* reader) {
     BlockState* owner =
         owner_of_shared(*thread.block, address);  // a copy of another block of the cluster may write here
-    if (!owner || !owner->products) return false;
+    if (!owner) return false;
+    if (overtakes_tensor_operation(thread, *owner, address, reader)) return true;
+    if (!owner->products) return false;
     BlockState& block = *owner;
     size_t piece = (address - block.shared->base) >> piece_log2;
     for (unsigned group = 0; group < most_warpgroups; ++group) {
@@ -285,6 +295,27 @@ void accumulators_given(Thread& thread, uint32_t* const* variables, unsigned cou
     });
 }
 
+void tensor_registers_taken(Thread& thread, uint32_t* const* variables, unsigned count) {
+    ThreadState& state = *state_of(thread);
+    if (state.pending) settle(state, 0, nullptr);
+    WatchedRegisters& registers = registers_of(state);
+    state.watches = true;
+    each_run(variables, count, [&](uintptr_t begin, uintptr_t end) {
+        registers.runs.push({begin, end, nullptr, thread.call_address, nullptr, Access::read, true, true});
+    });
+}
+
+void tensor_registers_given(Thread& thread, uint32_t* const* variables, unsigned count) {
+    ThreadState& state = *state_of(thread);
+    WatchedRegisters& registers = registers_of(state);
+    each_run(variables, count, [&](uintptr_t begin, uintptr_t end) {
+        for (size_t i = registers.runs.size(); i-- > 0;)
+            if (registers.runs[i].loads && registers.runs[i].begin < end && begin < registers.runs[i].end)
+                registers.runs.remove_unordered(i);
+    });
+    state.watches = !registers.runs.empty();
+}
+
 void product_fence(Warp& warp) {
     ThreadState* lanes = first_lane(*state_of(warp));
     for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
@@ -305,11 +336,12 @@ void product(Warp* warps, const WarpgroupProduct& product) {
     if (!kind.a_in_registers) {
         pieces += 2 * 64;
         for (unsigned w = 0; w < warps_per_group; ++w) {
-            OperandReader(warps, 1u << w, product).read(MatrixDescriptor(product.a), kind.transpose_a, 2 * w, 2);
+            MatrixDescriptor a(product.a);
+            OperandReader(warps, 1u << w, product, a.line).read(a, kind.transpose_a, 2 * w, 2);
         }
     }
-    OperandReader(warps, (1u << warps_per_group) - 1, product)
-        .read(MatrixDescriptor(product.b), kind.transpose_b, 0, kind.n / 8u);
+    MatrixDescriptor b(product.b);
+    OperandReader(warps, (1u << warps_per_group) - 1, product, b.line).read(b, kind.transpose_b, 0, kind.n / 8u);
     Locked locked(the_launch.lock);
     uint64_t address = reinterpret_cast<uint64_t>(product.address);
     uint64_t operations = 2ull * 64 * kind.n * kind.k();

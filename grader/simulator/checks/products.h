@@ -19,6 +19,7 @@ struct AccumulatorRun {
     const void* touched;  // where the thread has read or written them since, without a fence; null: nowhere
     Access touch;
     bool taken;  // not given back yet
+    bool loads;  // not accumulators of wgmma: tcgen05.ld fills them
 };
 
 // The accumulators of a thread, now and before.

@@ -9,6 +9,7 @@
 #include "checks/findings.h"
 #include "checks/trace.h"
 #include "runtime/limits.h"
+#include "sim/architectures.h"
 
 namespace sim::checks {
 
@@ -164,7 +165,7 @@ const char* name_of(Access access) {
         case Access::async_write:
             return "async write";
         case Access::operand_read:
-            return "operand read";
+            return compute_capability() == 100 ? "tensor operand read" : "operand read";
         case Access::allocation:
             return "allocation";
         case Access::free:

@@ -6,6 +6,8 @@
 #include "checks/executed.h"
 #include "checks/mbarriers.h"
 #include "checks/products.h"
+#include "checks/swizzles.h"
+#include "checks/tensor_memory.h"
 #include "checks/request.h"
 #include "sim/shared.h"
 
@@ -185,9 +187,12 @@ void end_block(BlockState& state) {
             }
             if (extras) free_bulk_state(extras->bulk);
             if (extras) free_registers(extras->registers);
+            if (extras) free_tensor_thread(extras->tensor);
         }
     }
     forget_products(state);
+    forget_tensor_memory(state);
+    forget_swizzles(state);
     // A later launch may run without checks; its accesses must not be taken for this block's.
     for (unsigned i = 0; i < state.block->thread_count; ++i) state.block->threads[i].checks = nullptr;
     for (unsigned w = 0; w < state.block->warp_count; ++w) state.block->warps[w].checks = nullptr;

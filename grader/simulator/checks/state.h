@@ -46,6 +46,8 @@ struct AsyncCopy {
 struct BulkState;
 struct BlockProducts;
 struct WatchedRegisters;
+struct TensorThread;
+struct BlockTensorMemory;
 struct RemoteAccess;
 
 // What a thread has beyond its own epoch; most threads never need it.
@@ -61,6 +63,7 @@ struct ThreadExtras {
     uint32_t copy_group;
     BulkState* bulk;              // mbarriers.h
     WatchedRegisters* registers;  // products.h
+    TensorThread* tensor;         // tensor_memory.h
     bool has_write;
     bool has_index;
 };
@@ -122,6 +125,8 @@ struct BlockState {
     bool exit_reported;
     const VectorClock* arrivals[named_barriers];  // what those know that have arrived and do not wait
     BlockProducts* products;                      // products.h
+    BlockTensorMemory* tensor_memory;             // tensor_memory.h
+    uint8_t* swizzles;                            // swizzles.h
     void* executed;                               // what its threads executed, where that is counted: checks/executed.h
     BlockState* next;
 };

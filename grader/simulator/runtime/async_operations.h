@@ -86,11 +86,15 @@ struct MbarrierOperation {
     uint64_t copies;  // of an arrival: cp.async that it waits for
     uint64_t number;
     MbarrierOperation* next;
+    Block*
+        tensor;  // of tcgen05.commit: whose tensor operations must be performed, up to the number `copies`; else null
 };
 
 // A copy from global memory to shared memory of a block of the cluster begins; its bytes arrive at the mbarrier. `multicast`:
 // as of bulk_load (sim/mbarrier.h).
 void start_load(Thread& self, Site site, const BulkCopy& copy, const void* mbarrier, uint32_t multicast = 0);
+// tcgen05.commit: an arrival when all that the block's tensor cores have been asked for is complete. `multicast`: as above.
+void start_commit(Thread& self, Site site, void* mbarrier, uint32_t multicast);
 // A copy to global memory begins, in the bulk group that the running thread is filling.
 void start_store(Thread& self, const BulkCopy& copy);
 

@@ -16,6 +16,7 @@
 
 namespace sim {
 struct BulkCopy;
+struct TensorOperation;
 struct Work;
 }  // namespace sim
 
@@ -67,6 +68,25 @@ void accumulators_taken(Thread& thread, uint32_t* const* variables, unsigned cou
 void accumulators_given(Thread& thread, uint32_t* const* variables, unsigned count);
 // The block has ended before the warp waited for a product.
 void product_at_exit(Warp& warp, const void* address);
+// Tensor memory (runtime/tensor_memory.h). Columns are a block's from here on: its address goes to shared memory.
+void tensor_allocated(Thread& thread, const void* address_goes_to, unsigned first, unsigned count);
+void tensor_released(Thread& thread, unsigned first, unsigned count);
+// A rectangle of lanes and columns.
+struct TensorRange {
+    unsigned lane, lanes, column, columns;
+};
+// tcgen05.ld or st begins; the warp has waited for all of one kind.
+void tensor_transfer(Warp& warp, const TensorRange& range, bool stores, const void* address);
+void tensor_waited(Warp& warp, bool stores);
+// Variables of the thread that a load will fill: until the wait for it nobody reads or writes them.
+void tensor_registers_taken(Thread& thread, uint32_t* const* variables, unsigned count);
+void tensor_registers_given(Thread& thread, uint32_t* const* variables, unsigned count);
+// tcgen05.mma or cp begins.
+void tensor_operation(Thread& thread, const TensorOperation& operation);
+// An operation with that number will arrive at the mbarrier when all that the thread has begun is complete.
+void tensor_committed(Thread& thread, Mbarrier& barrier, uint64_t number, const void* address);
+// tcgen05.fence, before_thread_sync or after_thread_sync.
+void tensor_fence(Thread& thread, bool after);
 // griddepcontrol.wait: the launch before this one in its stream is over to what the thread does from here on.
 void grid_dependency_waited(Thread& thread);
 // All threads of the grid have arrived.

@@ -26,6 +26,15 @@ WEAK void product_fence(Warp&) {}
 WEAK void accumulators_taken(Thread&, uint32_t* const*, unsigned) {}
 WEAK void accumulators_given(Thread&, uint32_t* const*, unsigned) {}
 WEAK void product_at_exit(Warp&, const void*) {}
+WEAK void tensor_allocated(Thread&, const void*, unsigned, unsigned) {}
+WEAK void tensor_released(Thread&, unsigned, unsigned) {}
+WEAK void tensor_transfer(Warp&, const TensorRange&, bool, const void*) {}
+WEAK void tensor_waited(Warp&, bool) {}
+WEAK void tensor_registers_taken(Thread&, uint32_t* const*, unsigned) {}
+WEAK void tensor_registers_given(Thread&, uint32_t* const*, unsigned) {}
+WEAK void tensor_operation(Thread&, const TensorOperation&) {}
+WEAK void tensor_committed(Thread&, Mbarrier&, uint64_t, const void*) {}
+WEAK void tensor_fence(Thread&, bool) {}
 WEAK void grid_dependency_waited(Thread&) {}
 WEAK void grid_sync(Launch&) {}
 WEAK void cluster_arrive(Thread&, bool) {}

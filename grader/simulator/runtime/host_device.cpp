@@ -22,6 +22,8 @@ constexpr int memory_clock_kilohertz = 3201000;
 constexpr int memory_bus_bits = 6016;
 constexpr int l2_bytes = 50 << 20;
 
+unsigned sm = simulated.sm;
+
 int attribute_value(cudaDeviceAttr attribute, bool* known) {
     *known = true;
     switch (attribute) {
@@ -60,9 +62,9 @@ int attribute_value(cudaDeviceAttr attribute, bool* known) {
         case cudaDevAttrMaxThreadsPerMultiProcessor:
             return limits::sm_threads;
         case cudaDevAttrComputeCapabilityMajor:
-            return simulated.sm / 10;
+            return static_cast<int>(compute_capability() / 10);
         case cudaDevAttrComputeCapabilityMinor:
-            return simulated.sm % 10;
+            return static_cast<int>(compute_capability() % 10);
         case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
             return static_cast<int>(limits::sm_shared);
         case cudaDevAttrMaxRegistersPerMultiprocessor:
@@ -108,6 +110,13 @@ void limits::note_question(const void* caller) {
         libraries_that_asked[askers++] = info.dli_fbase;
 }
 
+namespace sim {
+
+void set_compute_capability(unsigned number) { sm = number; }
+unsigned compute_capability() { return sm; }
+
+}  // namespace sim
+
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -132,7 +141,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     }
     cudaDeviceProp p;
     memset(&p, 0, sizeof p);
-    snprintf(p.name, sizeof p.name, "Simulated GPU (compute capability %u.%u)", simulated.sm / 10, simulated.sm % 10);
+    snprintf(p.name, sizeof p.name, "Simulated GPU (compute capability %u.%u)", compute_capability() / 10,
+             compute_capability() % 10);
     p.totalGlobalMem = arena::total_bytes();
     p.sharedMemPerBlock = limits::shared_without_attribute;
     p.regsPerBlock = static_cast<int>(limits::registers);

@@ -123,7 +123,7 @@ cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kern
     a.sharedSizeBytes = static_shared_of(kernel);
     a.maxThreadsPerBlock = limits::block_threads;
     a.maxDynamicSharedSizeBytes = static_cast<int>(shared_limit_of(kernel));
-    a.ptxVersion = a.binaryVersion = simulated.sm;
+    a.ptxVersion = a.binaryVersion = static_cast<int>(compute_capability());
     *attributes = a;
     return cudaSuccess;
 }

@@ -1,5 +1,5 @@
-// Where the operands of wgmma lie in shared memory, as its matrix descriptors say (PTX ISA, "Matrix Descriptor Format" and
-// "Shared Memory Matrix Layout").
+// Where the operands of wgmma and tcgen05 lie in shared memory, as their matrix descriptors say (PTX ISA, "Matrix Descriptor
+// Format" and "Shared Memory Matrix Layout").
 //
 // An operand is made of core matrices: 8 pieces of 16 bytes. Along k each row of A (or column of B) has two of them. The
 // pieces of a core matrix are
@@ -27,6 +27,13 @@ struct MatrixDescriptor {
           base(static_cast<uint32_t>(bits >> 49 & 7)),
           line(lines[bits >> 62]) {}
 
+    // tcgen05's has the same fields, but for the kind of swizzle, which takes three bits.
+    static constexpr MatrixDescriptor of_tcgen05(uint64_t bits) {
+        MatrixDescriptor descriptor(bits);
+        descriptor.line = bits >> 61 == 0 ? 16 : bits >> 61 == 2 ? 128 : bits >> 61 == 4 ? 64 : 32;
+        return descriptor;
+    }
+
     // The address in the shared window of piece i of the core matrix that is number `group` along M or N and number `k`
     // (0 or 1) along K.
     constexpr uint32_t piece(bool mn_major, unsigned group, unsigned k, unsigned i) const {
@@ -48,5 +55,19 @@ struct MatrixDescriptor {
         return static_cast<uint32_t>(bits >> first) & 0x3fff;
     }
 };
+
+// Why the bits are no matrix descriptor of tcgen05 that is simulated; null: they are one.
+constexpr const char* tensor_descriptor_fault(uint64_t bits) {
+    uint64_t swizzle = bits >> 61;
+    if ((bits >> 46 & 7) != 1)
+        return "bits 46-48 of a matrix descriptor of tcgen05 are 1: this one was made for wgmma, or not at all";
+    if (bits >> 53 & 0xff) return "bits 53-60 of a matrix descriptor of tcgen05 are 0";
+    if (bits >> 52 & 1)
+        return "a leading dimension in absolute bytes (bit 52 of the matrix descriptor) is not simulated";
+    if (swizzle == 1) return "the 128-byte swizzle of 32-byte atoms is not simulated";
+    if (swizzle % 2)
+        return "the swizzle of a matrix descriptor of tcgen05 is 0 (none), 2 (128 bytes), 4 (64) or 6 (32)";
+    return nullptr;
+}
 
 }  // namespace sim

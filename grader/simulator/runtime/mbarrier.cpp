@@ -12,6 +12,7 @@
 #include "scheduler.h"
 #include "sim/error_codes.h"
 #include "sim/shared.h"
+#include "tensor_memory.h"
 
 #define CALLER __builtin_return_address(0)
 
@@ -106,7 +107,10 @@ void perform_operation(const MbarrierOperation& operation) {
     Mbarrier& barrier = *operation.barrier;
     --barrier.operations;
     if (operation.is_arrival) {
-        if (operation.thread->async_copies) operation.thread->async_copies->copies.perform_until(operation.copies);
+        if (operation.tensor)
+            perform_tensor_operations(*operation.tensor, operation.copies);
+        else if (operation.thread->async_copies)
+            operation.thread->async_copies->copies.perform_until(operation.copies);
         operation.thread->call_address = operation.address;
         if (barrier.pending == 0) misused(*operation.thread, operation.site, too_many);
         --barrier.pending;
@@ -256,7 +260,8 @@ void async_copy_arrive(Site site, void* object, bool counted) {
     if (!counted) ++barrier.pending;
     uint64_t copies = self->async_copies ? self->async_copies->copies.added() : 0;
     uint64_t number = next_number(*self);
-    MbarrierOperation operation = {{}, {}, &barrier, self, site, self->call_address, true, copies, number, nullptr};
+    MbarrierOperation operation = {{},   {},     &barrier, self,    site,   self->call_address,
+                                   true, copies, number,   nullptr, nullptr};
     if (checked(*self->block)) events::async_arrive(*self, barrier, number, self->call_address);
     start(*self, operation);
 }
@@ -283,7 +288,8 @@ void start_copy(Thread& self, Site site, const BulkCopy& copy, const void* value
     Mbarrier& barrier = the_mbarrier(self, site, object, Reach::cluster);
     if (copy.bytes() > most) misused(self, site, "an mbarrier counts at most 1,048,575 bytes that have yet to arrive");
     uint64_t number = next_number(self);
-    MbarrierOperation operation = {copy, {}, &barrier, &self, site, self.call_address, false, 0, number, nullptr};
+    MbarrierOperation operation = {copy,  {}, &barrier, &self,   site,   self.call_address,
+                                   false, 0,  number,   nullptr, nullptr};
     if (value) memcpy(operation.value, value, copy.bytes());
     if (checked(*self.block)) events::bulk_load(self, copy, reads, barrier, number, self.call_address);
     MbarrierOperation& started = start(self, operation);
@@ -301,6 +307,13 @@ void bulk_load(Site site, void* shared, const void* global, uint32_t bytes, void
 
 void start_load(Thread& self, Site site, const BulkCopy& copy, const void* object, uint32_t multicast) {
     const Cluster& cluster = *self.block->cluster;
+    if (multicast & barrier_in_pair) {
+        const Block* to = shared_owner(*self.block, copy.shared);
+        const Block* at = shared_owner(*self.block, object);
+        if (!to || !at || to->rank / 2 != at->rank / 2)
+            misused(self, site, "a copy of cta_group::2 goes to a block of the pair of blocks that has its mbarrier");
+        return start_copy(self, site, copy, nullptr, true, object);
+    }
     const Block& owner = the_target(self, site, copy.shared, object);
     if (!multicast) return start_copy(self, site, copy, nullptr, true, object);
     uint32_t blocks = multicast & (multicast_to - 1);
@@ -316,6 +329,26 @@ void start_load(Thread& self, Site site, const BulkCopy& copy, const void* objec
         one.shared = shared + (copy.shared - owner.shared);
         start_copy(self, site, one, nullptr, first, shared + (static_cast<const char*>(object) - owner.shared));
         first = false;
+    }
+}
+
+void start_commit(Thread& self, Site site, void* object, uint32_t multicast) {
+    Block& block = *self.block;
+    const Cluster& cluster = *block.cluster;
+    Block& owner = check_object(self, site, object, Reach::cluster);
+    uint32_t blocks = multicast ? multicast & (multicast_to - 1) : 1u << owner.rank;
+    if (blocks == 0 || blocks >> cluster.size)
+        misused(self, site, "the mask of this multicast names no block, or one that the cluster does not have");
+    uint64_t last = cluster.blocks[0]->operation_count;
+    for (unsigned rank = 0; rank < cluster.size; ++rank) {
+        if (!(blocks >> rank & 1)) continue;
+        const char* there = cluster.blocks[rank]->shared + (static_cast<char*>(object) - owner.shared);
+        Mbarrier& barrier = the_mbarrier(self, site, there, Reach::cluster);
+        uint64_t number = next_number(self);
+        MbarrierOperation operation = {{},   {},   &barrier, &self,   site,  self.call_address,
+                                       true, last, number,   nullptr, &block};
+        if (checked(block)) events::tensor_committed(self, barrier, number, self.call_address);
+        start(self, operation);
     }
 }
 

@@ -156,6 +156,7 @@ bool start_next_cluster(Worker& worker) {
 void retire_block(Worker& worker, BlockStorage* block) {
     if (block->mbarriers || block->operations) finish_mbarriers(*block, true);
     finish_products(*block);
+    finish_tensor_memory(*block);
     for (const Barrier& barrier : block->barriers)
         if (barrier.arrived) forget_arrivals(*block);
     if (worker.grid->checks_enabled) events::block_end(*block);
@@ -478,6 +479,7 @@ void run_blocks(Worker& worker, Grid& grid) {
         }
         if (block->mbarriers || block->operations) finish_mbarriers(*block, false);
         finish_products(*block);
+        finish_tensor_memory(*block);
         forget_arrivals(*block);
         give_storage(worker, block);
     }

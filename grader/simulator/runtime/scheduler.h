@@ -150,5 +150,6 @@ void poison_shared_memory(BlockStorage& block);
 void finish_async_copies(Thread& thread, bool perform);
 // The block has ended, or its launch: products that nobody has waited for are dropped.
 void finish_products(Block& block);
+void finish_tensor_memory(Block& block);
 
 }  // namespace sim

@@ -164,8 +164,12 @@ static void* place_in_window(const Block& owner, uint32_t offset) {
     return offset < fixed ? owner.dynamic_shared + (offset - window_start) : owner.shared + (offset - fixed);
 }
 
+void* shared_address_of(const Block& block, uint32_t offset) {
+    return offset >= window_start ? place_in_window(block, offset) : nullptr;
+}
+
 void* own_shared_address(uint32_t offset) {
-    return current_thread && offset >= window_start ? place_in_window(*current_thread->block, offset) : nullptr;
+    return current_thread ? shared_address_of(*current_thread->block, offset) : nullptr;
 }
 
 void* shared_window_address(uint32_t address, bool of_cluster) {

@@ -15,6 +15,16 @@ inline float truncate_to_float(double value) {
     return (bits & 0x7fffffff) > 0x7f800000 ? bit_cast<float>(0x7fffffffu) : bit_cast<float>(bits);
 }
 
+// The bits of truncate_to_float's result, of which this is the usual case: far from the ends of a float's range.
+inline uint32_t truncated(double value) {
+    uint64_t bits = bit_cast<uint64_t>(value);
+    unsigned exponent = static_cast<unsigned>(bits >> 52 & 0x7ff);
+    if (__builtin_expect(exponent - (1023 - 126) > 252, false)) {
+        return bits << 1 ? bit_cast<uint32_t>(truncate_to_float(value)) : static_cast<uint32_t>(bits >> 32);
+    }
+    return bit_cast<uint32_t>(static_cast<float>(bit_cast<double>(bits & ~uint64_t(0x1fffffff))));
+}
+
 // The 13 lowest bits of the float are not looked at.
 inline float decode_tf32(uint32_t bits) { return bit_cast<float>(bits & 0xffffe000u); }
 

@@ -23,6 +23,7 @@ struct AsyncCopies;
 struct Mbarrier;
 struct MbarrierOperation;
 struct Products;
+struct TensorMemory;
 
 constexpr unsigned lanes_per_warp = 32;
 constexpr unsigned max_threads_per_block = 1024;
@@ -160,6 +161,7 @@ struct Block {
     Mbarrier* mbarriers;
     MbarrierOperation* operations;  // under way, oldest first
     uint64_t operation_count;       // started so far
+    TensorMemory* tensor_memory;    // null: none has been allocated
 
     // The scheduler's.
     unsigned runnable;  // warps with a ready or an unstarted lane
@@ -215,6 +217,8 @@ bool in_zone(const void* address);
 // The block of the same cluster whose shared memory holds the address; null: none.
 Block* shared_owner(const Block& block, const void* address);
 bool is_shared_of(const Block& block, const void* address);
+// The generic address for an offset in the block's shared window; null: below it.
+void* shared_address_of(const Block& block, uint32_t offset);
 
 // The device memory that holds `address`: [base, base + bytes) of the arena; null base before the first allocation.
 struct ArenaRange {

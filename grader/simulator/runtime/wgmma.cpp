@@ -7,6 +7,7 @@
 #include "misuse.h"
 #include "products.h"
 #include "scheduler.h"
+#include "sim/architectures.h"
 #include "sim/error_codes.h"
 #include "sim/small_float.h"
 
@@ -274,6 +275,8 @@ void wgmma(Site site, Wgmma kind, uint64_t a01, uint64_t a23, uint64_t b, int ad
     Thread* self = current_thread;
     if (!self) return;
     self->call_address = CALLER;
+    if (compute_capability() != 90)
+        misused(*self, site, "only sm_90a has wgmma, and the simulated device is of another one");
     constexpr unsigned threads = warps_per_group * lanes_per_warp;
     if ((self->linear / threads + 1) * threads > self->block->thread_count)
         misused(*self, site, "wgmma.mma_async needs a whole warpgroup, and the block has no 128 threads for this one");

@@ -172,16 +172,6 @@ inline void multiply_block(const double* a0, const double* a1, const double (*b)
     memcpy(sum, all, sizeof all);
 }
 
-// The same as truncate_to_float, of which this is the usual case: far from the ends of a float's range.
-inline uint32_t truncated(double value) {
-    uint64_t bits = bit_cast<uint64_t>(value);
-    unsigned exponent = static_cast<unsigned>(bits >> 52 & 0x7ff);
-    if (__builtin_expect(exponent - (1023 - 126) > 252, false)) {
-        return bits << 1 ? bit_cast<uint32_t>(truncate_to_float(value)) : static_cast<uint32_t>(bits >> 32);
-    }
-    return bit_cast<uint32_t>(static_cast<float>(bit_cast<double>(bits & ~uint64_t(0x1fffffff))));
-}
-
 // What becomes of an accumulator: `old` is 0 where the product is not added.
 struct AddF32 {
     uint32_t operator()(uint32_t old, double sum) const {

@@ -4,8 +4,11 @@
 
 #include <stddef.h>
 
-// The compute capability of the simulated device, times ten. grader/source/ptx_instructions.py reads this line, too.
+// The compute capability of the simulated device, times ten. grader/source/ptx_instructions.py reads this line, too; a kernel
+// file for another one (grader/building/build.py) is compiled with that.
+#ifndef SIM_SM
 #define SIM_SM 90
+#endif
 
 namespace sim {
 
@@ -37,5 +40,19 @@ constexpr const Architecture& architecture(unsigned sm) {
 }
 
 constexpr Architecture simulated = architecture(SIM_SM);
+
+// libsim is compiled once: what it takes from the row of Hopper holds for the other one that can be simulated, too.
+constexpr bool same_limits(const Architecture& x, const Architecture& y) {
+    return x.sm_threads == y.sm_threads && x.sm_blocks == y.sm_blocks && x.registers == y.registers &&
+           x.sm_shared == y.sm_shared && x.block_shared == y.block_shared && x.banks == y.banks &&
+           x.cluster_blocks == y.cluster_blocks;
+}
+// Before a launcher is called, the entry point says which of the two the device is.
+#pragma GCC visibility push(default)
+void set_compute_capability(unsigned sm);
+#pragma GCC visibility pop
+unsigned compute_capability();
+
+static_assert(same_limits(architecture(90), architecture(100)), "Hopper and Blackwell differ in their instructions");
 
 }  // namespace sim

@@ -732,3 +732,4 @@ SIM_INLINE uint32_t sreg_dynamic_smem_size() { return static_cast<uint32_t>(dyna
 
 #include "sim/ptx_async.h"
 #include "sim/ptx_cluster.h"
+#include "sim/ptx_tcgen05.h"

@@ -108,12 +108,13 @@ template <typename... T>
 SIM_INLINE Coordinates<sizeof...(T)> coordinates(T... value) {
     return {{static_cast<int32_t>(In<uint32_t>(value).value)...}};
 }
-template <unsigned DIMENSIONS, typename S, typename M, unsigned N, typename A>
+// PAIR: the mbarrier may be that of the other block of the pair (cta_group::2).
+template <unsigned DIMENSIONS, bool PAIR = false, typename S, typename M, unsigned N, typename A>
 SIM_INLINE void cp_async_bulk_tensor_load(S shared, M map, Coordinates<N> box, A mbarrier, In<uint64_t> = 0ull,
                                           Site site = SIM_CALLER) {
     static_assert(N == DIMENSIONS, "this tensor copy takes as many coordinates as it has dimensions");
     ::sim::tensor_load(site, SharedCluster::pointer(shared), Generic::pointer(map), N, box.at,
-                       SharedCluster::pointer(mbarrier));
+                       SharedCluster::pointer(mbarrier), PAIR ? barrier_in_pair : 0);
 }
 template <unsigned DIMENSIONS, typename S, typename M, unsigned N, typename A>
 SIM_INLINE void cp_async_bulk_tensor_load_multicast(S shared, M map, Coordinates<N> box, A mbarrier,

@@ -1,0 +1,33 @@
+// y = x w^T on Blackwell's tensor cores: two blocks of a cluster multiply together, and each warp has a role.
+//
+//   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "llmk/mbarrier.cuh"
+#include "llmk/mma.cuh"
+#include "llmk/tcgen05.cuh"
+#include "llmk/tma.cuh"
+
+// TODO: a kernel, template <typename T>, whose parameters are the tensor maps, const __grid_constant__ CUtensorMap:
+// TODO:   - one warp takes columns of tensor memory, and gives them back when nobody uses them any more
+// TODO:   - one thread waits until a stage is empty, expects the bytes of its tiles, and has them copied
+// TODO:   - one thread waits until it is full, starts four products of 16 for 64 of k, and has the stage given back
+// TODO:   - four warps wait until the accumulators are complete, load their lanes, round, and store: y ends where it ends
+
+template <typename T>
+static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cudaStream_t stream) {
+    if (rows == 0 || out == 0) return;
+    // TODO: tensor maps of x, of w and, if the copy engine stores it, of y; then launch.
+}
+
+extern "C" void tcgen05_linear_f16(const __half* x, const __half* w, __half* y, int rows, int in_features,
+                                   int out_features, cudaStream_t stream) {
+    linear(x, w, y, rows, in_features, out_features, stream);
+}
+
+extern "C" void tcgen05_linear_bf16(const __nv_bfloat16* x, const __nv_bfloat16* w, __nv_bfloat16* y, int rows,
+                                    int in_features, int out_features, cudaStream_t stream) {
+    linear(x, w, y, rows, in_features, out_features, stream);
+}

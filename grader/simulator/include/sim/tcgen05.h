@@ -1,0 +1,53 @@
+// Blackwell's tensor cores (PTX: tcgen05): products that one thread asks for, and tensor memory, which holds their
+// accumulators: 128 lanes of 512 columns of 32 bits a block. An address there has the lane in its upper 16 bits and the
+// column in its lower ones.
+#pragma once
+
+#include <stdint.h>
+
+#include "sim/site.h"
+
+#pragma GCC visibility push(default)
+namespace sim {
+
+constexpr unsigned tensor_lanes = 128, tensor_columns = 512;
+
+// Of ld and st: lanes, and bits of each, that one repetition moves.
+enum class TensorShape : uint8_t { lanes32_bits32, lanes16_bits64, lanes16_bits128, lanes16_bits256 };
+
+constexpr unsigned registers_of(TensorShape shape, unsigned repetitions) {
+    return shape == TensorShape::lanes16_bits128   ? 2 * repetitions
+           : shape == TensorShape::lanes16_bits256 ? 4 * repetitions
+                                                   : repetitions;
+}
+
+// `pair`: the block and its neighbour in the cluster do it together (cta_group::2). By all lanes of a warp.
+void tensor_allocate(Site site, bool pair, void* address_goes_to, uint32_t columns);
+void tensor_release(Site site, bool pair, uint32_t address, uint32_t columns);
+void tensor_give_up_allocating(Site site, bool pair);
+
+// d (+)= a b. By one thread. `a`: a matrix descriptor, or with `a_in_tensor_memory` an address there.
+struct TensorProduct {
+    uint64_t a, b;         // matrix descriptors
+    uint32_t d;            // address of the accumulators
+    uint32_t instruction;  // the instruction descriptor: types, shape, signs, majors
+    bool pair, a_in_tensor_memory, adds;
+};
+void tensor_multiply(Site site, const TensorProduct& product);
+// 128 lanes of 128 or 256 bits from shared memory.
+void tensor_copy_from_shared(Site site, bool pair, uint32_t address, uint64_t from, unsigned bits);
+// An arrival at the mbarrier, and with `blocks` at that of each of these blocks of the cluster, when all that the thread
+// has asked for is complete.
+void tensor_commit(Site site, bool pair, void* mbarrier, bool multicast, uint32_t blocks);
+
+// The variables or values of a thread follow, as many as registers_of() says. By all lanes of a warp.
+void tensor_load(Site site, TensorShape shape, unsigned repetitions, uint32_t address, ...);
+void tensor_store(Site site, TensorShape shape, unsigned repetitions, uint32_t address, ...);
+void tensor_wait_loaded(Site site);
+void tensor_wait_stored(Site site);
+
+void tensor_fence_before();
+void tensor_fence_after();
+
+}  // namespace sim
+#pragma GCC visibility pop

@@ -1,0 +1,267 @@
+// tcgen05.mma, cp and commit: what PTX demands of them, and their arithmetic, which is taken to be that of wgmma
+// (wgmma_multiply.cpp): products and their sums exact or nearly so, what is added to an accumulator truncated once.
+#include <stdlib.h>
+#include <string.h>
+
+#include "async_operations.h"
+#include "matrix_descriptor.h"
+#include "misuse.h"
+#include "scheduler.h"
+#include "sim/error_codes.h"
+#include "sim/mbarrier.h"
+#include "tensor_memory.h"
+#include "tensor_numbers.h"
+
+#define CALLER __builtin_return_address(0)
+
+namespace sim {
+
+namespace {
+
+Thread* enter(Site site, const void* caller) {
+    Thread* self = current_thread;
+    if (!self) return nullptr;
+    self->wait_site = site;
+    self->call_address = caller;
+    return self;
+}
+
+void check_descriptor(Thread& self, Site site, uint64_t bits) {
+    const char* why = tensor_descriptor_fault(bits);
+    if (why) misused(self, site, why);
+}
+
+// PTX ISA, "Instruction descriptor" of kind::f16, and the table of shapes.
+void check_instruction(Thread& self, Site site, const TensorProduct& product) {
+    uint32_t bits = product.instruction;
+    ProductShape shape = shape_of(bits);
+    unsigned d = bits >> 4 & 3, a = bits >> 7 & 7, b = bits >> 10 & 7;
+    if (bits & (15u | 1u << 6 | 1u << 23 | 7u << 29))
+        misused(
+            self, site,
+            "the instruction descriptor of tcgen05.mma has bits set that kind::f16 does not have: bits 0-3, 6, 23 and "
+            "29-31 are 0 (sparse products are not simulated)");
+    if (d > 1 || a > 1 || b > 1)
+        misused(
+            self, site,
+            "the instruction descriptor of tcgen05.mma names a type that kind::f16 does not have: d is f16 (0) or f32 "
+            "(1), a and b are f16 (0) or bf16 (1)");
+    if (d == 0 && (a || b)) misused(self, site, "accumulators of tcgen05.mma are f16 only where a and b are");
+    bool fits = product.pair    ? (shape.m == 128 || shape.m == 256) && shape.n % 32 == 0 && shape.n
+                : shape.m == 64 ? shape.n % 8 == 0 && shape.n
+                                : shape.m == 128 && shape.n % 16 == 0 && shape.n;
+    if (!fits || shape.n > 256)
+        misused(
+            self, site,
+            "tcgen05.mma has no such shape: cta_group::1 takes M 64 (N a multiple of 8) or 128 (of 16), cta_group::2 "
+            "128 or 256 (of 32); N is 256 at most");
+    if (!product.a_in_tensor_memory) return;
+    if (shape.a_mn_major) misused(self, site, "an A in tensor memory has its elements along K: it is not transposed");
+    if (shape.m != (product.pair ? 256u : 128u))
+        misused(self, site, "an A in tensor memory is simulated for 128 rows a block alone");
+}
+
+unsigned columns_of_d(const TensorOperation& operation) {
+    if (operation.copy_bits) return operation.copy_bits / 32;
+    return operation.shape.m == 128 && operation.product.pair ? operation.shape.n / 2 : operation.shape.n;
+}
+
+void start(Thread& self, Site site, TensorOperation operation, const char* what) {
+    check_group(self, site, operation.product.pair);
+    Block& block = *self.block;
+    if (operation.product.pair && block.rank % 2)
+        misused(self, site, "tcgen05.mma and cp of a pair are executed by the block of even rank");
+    if (operation.product.d >> 16)
+        misused(self, site, "the address of accumulators is of lane 0: they fill the lanes from there");
+    for (unsigned which = 0; which <= operation.product.pair; ++which) {
+        Block& of = which ? neighbour_of(block) : block;
+        check_columns(self, site, of, operation.product.d, columns_of_d(operation), what);
+        if (operation.product.a_in_tensor_memory)
+            check_columns(self, site, of, static_cast<uint32_t>(operation.product.a), product_depth / 2, what);
+    }
+    auto* copy = static_cast<TensorOperation*>(malloc(sizeof operation));
+    if (!copy)
+        raise_fault(events::FaultKind::out_of_memory, cudaErrorMemoryAllocation, nullptr, self.call_address,
+                    "no memory for products under way");
+    operation.thread = &self;
+    operation.address = self.call_address;
+    operation.number = ++block.cluster->blocks[0]->operation_count;
+    operation.next = nullptr;
+    *copy = operation;
+    TensorMemory& memory = *block.tensor_memory;
+    (memory.oldest ? memory.youngest->next : memory.oldest) = copy;
+    memory.youngest = copy;
+    if (block.launch->checks_enabled) events::tensor_operation(self, operation);
+}
+
+// --- arithmetic ---
+
+constexpr unsigned most_rows = 256, most_columns = 256, lane_columns = 8;
+typedef double Eight __attribute__((vector_size(8 * sizeof(double))));
+
+double decode(bool is_bf16, uint16_t bits) {
+    return is_bf16 ? static_cast<double>(BF16::decode(bits)) : static_cast<double>(F16::decode(bits));
+}
+
+// Elements [row][k] of an operand in shared memory, `rows` of them, from this descriptor on.
+template <typename F>
+void each_element(Block& block, uint64_t descriptor, bool mn_major, unsigned rows, F put) {
+    MatrixDescriptor matrix = MatrixDescriptor::of_tcgen05(descriptor);
+    for (unsigned group = 0; group < rows / 8; ++group) {
+        for (unsigned k = 0; k < 2; ++k) {
+            for (unsigned i = 0; i < 8; ++i) {
+                uint16_t piece[8];
+                const void* from = shared_address_of(block, matrix.piece(mn_major, group, k, i));
+                if (from)
+                    memcpy(piece, from, sizeof piece);
+                else
+                    memset(piece, 0xff, sizeof piece);
+                for (unsigned e = 0; e < 8; ++e) {
+                    if (mn_major)
+                        put(8 * group + e, 8 * k + i, piece[e]);
+                    else
+                        put(8 * group + i, 8 * k + e, piece[e]);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+
+// Of a product, as numbers.
+struct Operands {
+    double a[most_rows][product_depth];
+    Eight b[product_depth][most_columns / lane_columns];
+};
+
+namespace {
+
+// Where row r of a block's part of the accumulators lies, and how far its columns are shifted (PTX ISA, "Data path layouts").
+unsigned lane_of(const TensorOperation& operation, unsigned row, unsigned column) {
+    if (operation.shape.m == 64) return row / 16 * 32 + row % 16;
+    if (operation.shape.m == 128 && operation.product.pair) return column < operation.shape.n / 2 ? row : row + 64;
+    return row;
+}
+unsigned column_of(const TensorOperation& operation, unsigned column) {
+    bool halves = operation.shape.m == 128 && operation.product.pair;
+    return halves ? column % (operation.shape.n / 2) : column;
+}
+
+void multiply(const TensorOperation& operation) {
+    const TensorProduct& product = operation.product;
+    const ProductShape& shape = operation.shape;
+    TensorMemory& own = *operation.thread->block->tensor_memory;
+    if (!own.operands) own.operands = static_cast<Operands*>(aligned_alloc(alignof(Operands), sizeof(Operands)));
+    if (!own.operands)
+        raise_fault(events::FaultKind::out_of_memory, cudaErrorMemoryAllocation, nullptr, operation.address,
+                    "no memory for the operands of a product");
+    Operands& operands = *own.operands;
+    unsigned blocks = product.pair ? 2 : 1, rows = shape.m / blocks, columns = shape.n / blocks;
+    Block* of[2] = {operation.thread->block, nullptr};
+    if (product.pair) of[1] = &neighbour_of(*of[0]);
+    double sign_a = shape.negate_a ? -1 : 1, sign_b = shape.negate_b ? -1 : 1;
+    for (unsigned which = 0; which < blocks; ++which) {
+        auto* a = operands.a + which * rows;
+        if (product.a_in_tensor_memory) {
+            for (unsigned row = 0; row < rows; ++row) {
+                const uint32_t* words = of[which]->tensor_memory->value[row] + (product.a & 0xffff);
+                for (unsigned k = 0; k < product_depth; ++k)
+                    a[row][k] = sign_a * decode(shape.a_is_bf16, static_cast<uint16_t>(words[k / 2] >> 16 * (k % 2)));
+            }
+        } else {
+            each_element(*of[which], product.a, shape.a_mn_major, rows, [&](unsigned row, unsigned k, uint16_t bits) {
+                a[row][k] = sign_a * decode(shape.a_is_bf16, bits);
+            });
+        }
+        each_element(*of[which], product.b, shape.b_mn_major, columns, [&](unsigned column, unsigned k, uint16_t bits) {
+            unsigned n = which * columns + column;
+            operands.b[k][n / lane_columns][n % lane_columns] = sign_b * decode(shape.b_is_bf16, bits);
+        });
+    }
+    for (unsigned row = 0; row < shape.m; ++row) {
+        TensorMemory& memory = *of[row / rows]->tensor_memory;
+        for (unsigned group = 0; group < shape.n / lane_columns; ++group) {
+            Eight sum = {};
+            for (unsigned k = 0; k < product_depth; ++k) sum += operands.a[row][k] * operands.b[k][group];
+            unsigned lane = lane_of(operation, row % rows, group * lane_columns);
+            uint32_t* d = memory.value[lane] + (product.d & 0xffff) + column_of(operation, group * lane_columns);
+            for (unsigned c = 0; c < lane_columns; ++c) {
+                if (shape.d_is_f32) {
+                    double old = product.adds ? static_cast<double>(bit_cast<float>(d[c])) : 0;
+                    d[c] = truncated(sum[c] + old);
+                } else {
+                    double old = product.adds ? decode(false, static_cast<uint16_t>(d[c])) : 0;
+                    d[c] = small_from_double<F16>(sum[c] + old);
+                }
+            }
+        }
+    }
+}
+
+void copy(const TensorOperation& operation) {
+    MatrixDescriptor matrix = MatrixDescriptor::of_tcgen05(operation.product.a);
+    for (unsigned which = 0; which <= operation.product.pair; ++which) {
+        Block& block = which ? neighbour_of(*operation.thread->block) : *operation.thread->block;
+        for (unsigned lane = 0; lane < tensor_lanes; ++lane) {
+            for (unsigned k = 0; k < operation.copy_bits / 128; ++k) {
+                const void* from = shared_address_of(block, matrix.piece(false, lane / 8, k, lane % 8));
+                uint32_t* to = block.tensor_memory->value[lane] + (operation.product.d & 0xffff) + 4 * k;
+                if (from)
+                    memcpy(to, from, 16);
+                else
+                    memset(to, 0xff, 16);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+ProductShape shape_of(uint32_t bits) {
+    auto bit = [&](unsigned i) { return (bits >> i & 1) != 0; };
+    return {(bits >> 24 & 31) * 16, (bits >> 17 & 63) * 8, bit(4), bit(7), bit(10), bit(13), bit(14), bit(15), bit(16)};
+}
+
+void perform(const TensorOperation& operation) {
+    if (operation.copy_bits)
+        copy(operation);
+    else
+        multiply(operation);
+}
+
+void perform_tensor_operations(Block& block, uint64_t number) {
+    TensorMemory* memory = block.tensor_memory;
+    while (memory && memory->oldest && memory->oldest->number <= number) {
+        TensorOperation* operation = memory->oldest;
+        perform(*operation);
+        memory->oldest = operation->next;
+        free(operation);
+    }
+}
+
+void tensor_multiply(Site site, const TensorProduct& product) {
+    Thread* self = enter(site, CALLER);
+    if (!self) return;
+    check_instruction(*self, site, product);
+    if (!product.a_in_tensor_memory) check_descriptor(*self, site, product.a);
+    check_descriptor(*self, site, product.b);
+    start(*self, site, {product, shape_of(product.instruction), 0, nullptr, nullptr, 0, nullptr}, "tcgen05.mma");
+}
+
+void tensor_copy_from_shared(Site site, bool pair, uint32_t address, uint64_t from, unsigned bits) {
+    Thread* self = enter(site, CALLER);
+    if (!self) return;
+    check_descriptor(*self, site, from);
+    start(*self, site, {{from, 0, address, 0, pair, false, false}, {}, bits, nullptr, nullptr, 0, nullptr},
+          "tcgen05.cp");
+}
+
+void tensor_commit(Site site, bool pair, void* mbarrier, bool multicast, uint32_t blocks) {
+    Thread* self = enter(site, CALLER);
+    if (!self) return;
+    check_group(*self, site, pair);
+    start_commit(*self, site, mbarrier, multicast ? multicast_to | blocks : 0);
+}
+
+}  // namespace sim

@@ -1,0 +1,108 @@
+// y = x w^T by tcgen05 without roles: a block owns 128 x 128 of y, and thread 0 has the next tiles copied while these are
+// multiplied. Accumulators are loaded as mma.sync has them (16x256b): four lanes hold 32 bytes of a row.
+//
+//   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "llmk/mbarrier.cuh"
+#include "llmk/mma.cuh"
+#include "llmk/tcgen05.cuh"
+#include "llmk/tma.cuh"
+
+constexpr int kSize = 128, kDepth = 64;
+constexpr int kStageBytes = 2 * 2 * kSize * kDepth;
+constexpr int kSharedBytes = 1024 + 2 * kStageBytes;
+
+// 16 rows by 16 columns: of rows i / 4 and i / 4 + 8 the columns i % 4 * 2 and the next, and the same 8 columns further.
+__device__ __forceinline__ void load_fragment(float (&s)[8], unsigned address) {
+    asm volatile("tcgen05.ld.sync.aligned.16x256b.x2.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
+                 : "=f"(s[0]), "=f"(s[1]), "=f"(s[2]), "=f"(s[3]), "=f"(s[4]), "=f"(s[5]), "=f"(s[6]), "=f"(s[7])
+                 : "r"(address));
+}
+
+template <typename T>
+__global__ void __launch_bounds__(128)
+    linear_kernel(const __grid_constant__ CUtensorMap x_map, const __grid_constant__ CUtensorMap w_map, T* y, int rows,
+                  int in, int out) {
+    extern __shared__ unsigned char shared[];
+    unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
+    __shared__ uint64_t full[2], used[2];
+    __shared__ unsigned taken;
+    const int row0 = blockIdx.y * kSize, column0 = blockIdx.x * kSize, steps = (in + kDepth - 1) / kDepth;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    auto copy = [&](int k) {
+        unsigned char* x_tile = tiles + k % 2 * kStageBytes;
+        llmk::arrive_and_expect(full + k % 2, kStageBytes);
+        llmk::load_box(x_tile, &x_map, full + k % 2, k * kDepth, row0, 0);
+        llmk::load_box(x_tile + kStageBytes / 2, &w_map, full + k % 2, k * kDepth, column0, 0);
+    };
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < 2; ++s) {
+            llmk::make_barrier(full + s, 1);
+            llmk::make_barrier(used + s, 1);
+        }
+        llmk::fence_barriers();
+        copy(0);
+    }
+    if (warp == 0) llmk::take_columns<1>(&taken, kSize);
+    __syncthreads();
+    const unsigned accumulators = taken;
+    if (threadIdx.x == 0) {
+        for (int k = 0; k < steps; ++k) {
+            llmk::wait(full + k % 2, k / 2 % 2);
+            const uint64_t a = llmk::describe_operand(tiles + k % 2 * kStageBytes), b = a + kStageBytes / 2 / 16;
+            for (int part = 0; part < kDepth / 16; ++part) {
+                llmk::start_product<1>(accumulators, a + 2 * part, b + 2 * part,
+                                       llmk::describe_product<T>(kSize, kSize), k > 0 || part > 0);
+            }
+            llmk::tell_when_complete<1>(used + k % 2);
+            if (k + 1 == steps) continue;
+            if (k > 0) llmk::wait(used + (k + 1) % 2, (k - 1) / 2 % 2);
+            copy(k + 1);
+        }
+        llmk::wait(used + (steps - 1) % 2, (steps - 1) / 2 % 2);
+    }
+    __syncthreads();
+    llmk::fence_after_meeting();
+    for (int half = 0; half < 2; ++half) {
+        const int row = row0 + warp * 32 + half * 16 + lane / 4;
+        for (int first = 0; first < kSize && column0 + first < out; first += 16) {
+            float s[8];
+            load_fragment(s, accumulators + (static_cast<unsigned>(warp * 32 + half * 16) << 16) + first);
+            llmk::wait_for_columns();
+            for (int g = 0; g < 2; ++g) {
+                const int column = column0 + first + 8 * g + lane % 4 * 2;
+                for (int h = 0; h < 2; ++h) {
+                    if (row + 8 * h >= rows || column >= out) continue;
+                    *reinterpret_cast<unsigned*>(y + static_cast<long long>(row + 8 * h) * out + column) =
+                        llmk::pair<T>(s[4 * g + 2 * h], s[4 * g + 2 * h + 1]);
+                }
+            }
+        }
+    }
+    __syncthreads();
+    if (warp == 0) llmk::give_columns<1>(accumulators, kSize);
+}
+
+template <typename T>
+static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cudaStream_t stream) {
+    if (rows == 0 || out == 0) return;
+    CUtensorMap x_map, w_map;
+    if (llmk::describe_tensor(&x_map, x, in, rows, 1, in, 8, kSize) != cudaSuccess) return;
+    if (llmk::describe_tensor(&w_map, w, in, out, 1, in, 8, kSize) != cudaSuccess) return;
+    cudaFuncSetAttribute(linear_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+    const dim3 grid((out + kSize - 1) / kSize, (rows + kSize - 1) / kSize);
+    linear_kernel<T><<<grid, 128, kSharedBytes, stream>>>(x_map, w_map, y, rows, in, out);
+}
+
+extern "C" void tcgen05_linear_f16(const __half* x, const __half* w, __half* y, int rows, int in_features,
+                                   int out_features, cudaStream_t stream) {
+    linear(x, w, y, rows, in_features, out_features, stream);
+}
+
+extern "C" void tcgen05_linear_bf16(const __nv_bfloat16* x, const __nv_bfloat16* w, __nv_bfloat16* y, int rows,
+                                    int in_features, int out_features, cudaStream_t stream) {
+    linear(x, w, y, rows, in_features, out_features, stream);
+}

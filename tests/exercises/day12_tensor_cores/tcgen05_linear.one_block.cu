@@ -1,0 +1,100 @@
+// y = x w^T by tcgen05 without pairs: a block owns 128 x 256 of y. Thread 0 copies, thread 32 multiplies, and then all four
+// warps store what they load, 16 bytes of a row at a time.
+//
+//   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "llmk/mbarrier.cuh"
+#include "llmk/mma.cuh"
+#include "llmk/tcgen05.cuh"
+#include "llmk/tma.cuh"
+
+constexpr int kRows = 128, kColumns = 256, kDepth = 64, kStages = 4;
+constexpr int kXBytes = 2 * kRows * kDepth, kStageBytes = kXBytes + 2 * kColumns * kDepth;
+constexpr int kSharedBytes = 1024 + kStages * kStageBytes + (2 * kStages + 1) * 8 + 8;
+
+template <typename T>
+__global__ void __launch_bounds__(128, 1)
+    linear_kernel(const __grid_constant__ CUtensorMap x_map, const __grid_constant__ CUtensorMap w_map, T* y, int rows,
+                  int in, int out) {
+    extern __shared__ unsigned char shared[];
+    unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
+    uint64_t* full = reinterpret_cast<uint64_t*>(tiles + kStages * kStageBytes);
+    uint64_t* empty = full + kStages;
+    uint64_t* ready = empty + kStages;
+    unsigned* taken = reinterpret_cast<unsigned*>(ready + 1);
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < kStages; ++s) {
+            llmk::make_barrier(full + s, 1);
+            llmk::make_barrier(empty + s, 1);
+        }
+        llmk::make_barrier(ready, 1);
+        llmk::fence_barriers();
+    }
+    if (threadIdx.x >= 96) llmk::take_columns<1>(taken, kColumns);
+    __syncthreads();
+    const unsigned accumulators = *taken;
+    const int row0 = blockIdx.y * kRows, column0 = blockIdx.x * kColumns, steps = (in + kDepth - 1) / kDepth;
+    llmk::Ring<kStages> ring;
+    if (threadIdx.x == 0) {
+        for (int k = 0; k < steps; ++k, ring.next()) {
+            unsigned char* x_tile = tiles + ring.stage * kStageBytes;
+            llmk::wait(empty + ring.stage, ring.parity ^ 1);
+            llmk::arrive_and_expect(full + ring.stage, kStageBytes);
+            llmk::load_box(x_tile, &x_map, full + ring.stage, k * kDepth, row0, 0);
+            llmk::load_box(x_tile + kXBytes, &w_map, full + ring.stage, k * kDepth, column0, 0);
+        }
+    } else if (threadIdx.x == 32) {
+        for (int k = 0; k < steps; ++k, ring.next()) {
+            llmk::wait(full + ring.stage, ring.parity);
+            const uint64_t a = llmk::describe_operand(tiles + ring.stage * kStageBytes), b = a + kXBytes / 16;
+            for (int part = 0; part < kDepth / 16; ++part) {
+                llmk::start_product<1>(accumulators, a + 2 * part, b + 2 * part,
+                                       llmk::describe_product<T>(kRows, kColumns), k > 0 || part > 0);
+            }
+            llmk::tell_when_complete<1>(empty + ring.stage);
+        }
+        llmk::tell_when_complete<1>(ready);
+    }
+    __syncwarp();
+    llmk::wait(ready, 0);
+    llmk::fence_after_meeting();
+    const int row = row0 + threadIdx.x;
+    for (int first = 0; first < kColumns && column0 + first < out; first += 32) {
+        float s[32];
+        llmk::load_columns(s, accumulators + llmk::lanes_of_warp() + first);
+        llmk::wait_for_columns();
+        for (int c = 0; c < 32; c += 8) {
+            const int column = column0 + first + c;
+            if (row >= rows || column >= out) continue;
+            *reinterpret_cast<uint4*>(y + static_cast<long long>(row) * out + column) =
+                make_uint4(llmk::pair<T>(s[c], s[c + 1]), llmk::pair<T>(s[c + 2], s[c + 3]),
+                           llmk::pair<T>(s[c + 4], s[c + 5]), llmk::pair<T>(s[c + 6], s[c + 7]));
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x >= 96) llmk::give_columns<1>(accumulators, kColumns);
+}
+
+template <typename T>
+static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cudaStream_t stream) {
+    if (rows == 0 || out == 0) return;
+    CUtensorMap x_map, w_map;
+    if (llmk::describe_tensor(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
+    if (llmk::describe_tensor(&w_map, w, in, out, 1, in, 8, kColumns) != cudaSuccess) return;
+    cudaFuncSetAttribute(linear_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+    const dim3 grid((out + kColumns - 1) / kColumns, (rows + kRows - 1) / kRows);
+    linear_kernel<T><<<grid, 128, kSharedBytes, stream>>>(x_map, w_map, y, rows, in, out);
+}
+
+extern "C" void tcgen05_linear_f16(const __half* x, const __half* w, __half* y, int rows, int in_features,
+                                   int out_features, cudaStream_t stream) {
+    linear(x, w, y, rows, in_features, out_features, stream);
+}
+
+extern "C" void tcgen05_linear_bf16(const __nv_bfloat16* x, const __nv_bfloat16* w, __nv_bfloat16* y, int rows,
+                                    int in_features, int out_features, cudaStream_t stream) {
+    linear(x, w, y, rows, in_features, out_features, stream);
+}

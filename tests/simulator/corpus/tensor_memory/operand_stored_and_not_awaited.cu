@@ -1,0 +1,58 @@
+// A warp stores A to tensor memory, and the product begins without tcgen05.wait::st.
+// n = 4096
+#include "llmk/mbarrier.cuh"
+#include "llmk/tcgen05.cuh"
+
+// clang-format off
+__device__ void store_ones(unsigned address) {
+    unsigned one = 0x3f803f80u;
+    asm volatile("tcgen05.st.sync.aligned.32x32b.x8.b32 [%0], {%1, %1, %1, %1, %1, %1, %1, %1};" ::"r"(address), "r"(one) : "memory");  // finding: tensor_transfer_not_awaited
+}
+__device__ void wait_for_stores() { asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory"); }
+__device__ void start(unsigned d, unsigned a, uint64_t b, unsigned kind) {
+    asm volatile("tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, 0;" ::"r"(d), "r"(a), "l"(b), "r"(kind) : "memory");  // finding: tensor_transfer_not_awaited
+}
+// clang-format on
+
+__global__ void product(const float* x, float* out) {
+    __shared__ __align__(1024) unsigned a[128], b[1024];
+    __shared__ uint64_t complete;
+    __shared__ unsigned taken;
+    if (threadIdx.x < 32) llmk::take_columns<1>(&taken, 64);
+    if (threadIdx.x == 0) {
+        llmk::make_barrier(&complete, 1);
+        llmk::fence_barriers();
+    }
+    a[threadIdx.x] = 0;
+    for (int i = threadIdx.x; i < 1024; i += 128) b[i] = 0x3f803f80u + (unsigned)x[i];
+    llmk::fence_async();
+    __syncthreads();
+    const unsigned d = taken;
+    const unsigned own = d + llmk::lanes_of_warp();
+    const uint64_t of_a = llmk::describe_operand(a), of_b = llmk::describe_operand(b);
+    store_ones(d + 32 + llmk::lanes_of_warp());
+#ifdef CLEAN
+    wait_for_stores();
+#endif
+    llmk::fence_before_meeting();
+    __syncthreads();
+    llmk::fence_after_meeting();
+    constexpr unsigned kind = llmk::describe_product<__nv_bfloat16>(128, 32);
+    if (threadIdx.x == 0) {
+        start(d, d + 32, of_b, kind);
+        llmk::tell_when_complete<1>(&complete);
+    }
+    llmk::wait(&complete, 0);
+    llmk::fence_after_meeting();
+    float sums[32];
+    llmk::load_columns(sums, own);
+    llmk::wait_for_columns();
+    for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = sums[c];
+#ifndef CLEAN
+    wait_for_stores();
+#endif
+    __syncthreads();
+    if (threadIdx.x < 32) llmk::give_columns<1>(d, 64);
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { product<<<1, 128, 0, stream>>>(x, out); }
