@@ -282,7 +282,7 @@ def _plan_cpu(
         raise diagnostics.located(path, problem) from None
     text = with_headers(rewritten.text, source, path.name, _translated_header)
     text = _with_thunks(path, text, source.text, launchers)
-    flags = _cpu_flags(cxx, checks, operations)
+    flags = cpu_flags(cxx, checks, operations)
     libsim = library.plan_library(cxx)
     # "-z defs": a function that is defined nowhere is an error now, not at the first call.
     linking: tuple[str, ...] = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
@@ -295,7 +295,7 @@ def _plan_cpu(
     )
 
 
-def _cpu_flags(cxx: Compiler, checks: bool, operations: bool = False) -> tuple[str, ...]:
+def cpu_flags(cxx: Compiler, checks: bool, operations: bool = False) -> tuple[str, ...]:
     """How a kernel is compiled for the simulator."""
     gcc = cxx.family == "gcc"
     flags = _CPU_FLAGS + (_GCC_FLAGS if gcc else _CLANG_FLAGS)
@@ -431,7 +431,7 @@ def precompile_headers(cache: BuildCache) -> None:
     """What every checked kernel begins with, ahead of the first build."""
     cxx = find_cxx()
     if cxx.family == "gcc":
-        precompiled(cxx, _cpu_flags(cxx, checks=True), library.headers_digest(), headers_at_head(""), cache)
+        precompiled(cxx, cpu_flags(cxx, checks=True), library.headers_digest(), headers_at_head(""), cache)
 
 
 def _compile_cuda(plan: BuildPlan, folder: Path, run: RunCommand) -> None:

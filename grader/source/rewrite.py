@@ -34,6 +34,7 @@ from grader.source.execution_space import check_execution_spaces
 from grader.source.kernel_definitions import KernelDefinition, cluster_dimensions, find_kernels
 from grader.source.launch_syntax import angle_opening, callee_start, configuration_end, is_triple
 from grader.source.limits import MOST_TRANSLATED, spend
+from grader.source.own_names import PREFIX, own_names
 from grader.source.rewrite_error import RewriteError, error_at
 from grader.source.tokens import Source, Token, closing, join, split_commas
 
@@ -138,13 +139,16 @@ class _Region:
         return "\\\n" if self.macro else "\n"
 
 
-def rewrite(text: str | Source, include_dir: Path | None = None) -> Rewritten:
-    """Turns CUDA into C++ for the simulator. ``include_dir`` is where the simulator's headers are (for better errors)."""
+def rewrite(text: str | Source, include_dir: Path | None = None, alone: bool = True) -> Rewritten:
+    """Turns CUDA into C++ for the simulator. ``include_dir`` is where the simulator's headers are (for better errors).
+
+    ``alone``: a kernel file of the course, which has no headers of its own and no words of the compiler's.
+    """
     source = text if isinstance(text, Source) else Source(text)
-    check_includes(source, include_dir)
-    check_words(source)
+    check_includes(source, include_dir, alone)
+    check_words(source, alone)
     check_execution_spaces(source)
-    kernels = find_kernels(source)
+    kernels = find_kernels(source, no_references=not alone)
     regions = [_Region(source.tokens)]
     regions += [_Region(m.body, m.name, frozenset(m.parameters or ())) for m in source.macros if m.body]
     edits: list[Edit] = []
@@ -182,6 +186,7 @@ class _RegionRewriter:
         self.dynamic_arrays: dict[str, str] = {}  # extern __shared__ at namespace scope: the type of each
         self.saved: list[_Scope] = []  # at each open #if
         self.launched = 0  # behind the "(" of the last launch
+        self.own = own_names(region.tokens)
 
     def run(self) -> None:
         i = 0
@@ -234,7 +239,9 @@ class _RegionRewriter:
             if text in _LAUNCH_CALLS:
                 self._strip_cast(i)
             if text in ("gridDim", "blockDim") and i and self.tokens[i - 1].text in (".", "->"):
-                self._edit(token.start, token.start, "sim_")  # of cudaLaunchConfig_t; the bare names are macros
+                self._edit(token.start, token.start, PREFIX)  # of cudaLaunchConfig_t; the bare names are macros
+            if token.start in self.own:
+                self._edit(token.start, token.start, PREFIX)
             if text in COPIES:
                 self._copy(i)
             return i + 1
@@ -343,7 +350,7 @@ class _RegionRewriter:
         if close is None:
             raise error_at(self.source, tokens[paren], "the arguments of the launch have no closing ')'")
         callee = join(tokens[first:i])
-        configuration = self._verbatim(tokens[i + 2].end, tokens[end].start)
+        configuration = self._verbatim(i + 3, end)
         if not tokens[i + 3 : end]:
             raise error_at(self.source, tokens[i], "the launch has no grid and block between '<<<' and '>>>'")
         count = len(split_commas(tokens[i + 3 : end]))
@@ -360,12 +367,25 @@ class _RegionRewriter:
         newlines = self._newlines(tokens[first].start, tokens[i].start)
         gap = self._newlines(tokens[end + 2].end, tokens[paren].start)
         comma = ", " if close > paren + 1 else ""
+        self._zeros(tokens[first:i], paren + 1, close)
         head = f"::sim::launch({newlines}::sim::LaunchConfig({configuration}){address}, {name}, "
         head += f"[=](const auto&... sim_args) {_UNCHECKED} {{ {callee}(sim_args...); }}{gap}{comma}"
         self._edit(tokens[first].start, tokens[paren].end, head)
         # The arguments themselves stay as they are, up to the ")" that now closes sim::launch.
         self.launched = paren + 1
         return paren + 1
+
+    def _zeros(self, callee: Sequence[Token], start: int, close: int) -> None:
+        """``NULL``, ``0`` for a pointer and ``{}`` among the arguments of a launch: they have no type of their own to pass on."""
+        name = callee[-1].text if callee[-1].kind == "word" else ""
+        known = self.kernels.get(name, [])
+        for k, part in enumerate(split_commas(self.tokens[start:close])):
+            text = "".join(token.text for token in part)
+            pointer = bool(known) and all(kernel.takes_pointer(k) for kernel in known)
+            if text == "NULL" or (text == "0" and pointer):
+                self._edit(part[0].start, part[-1].end, "::sim::Zero()")
+            elif text == "{}":
+                self._edit(part[0].start, part[-1].end, "::sim::Empty()")
 
     def _clusters_of_template(self, callee: Sequence[Token]) -> str:
         opened = angle_opening(callee, len(callee) - 1) if callee[-1].text == ">" else None
@@ -408,7 +428,7 @@ class _RegionRewriter:
             if name in self.region.parameters:
                 return given is not None and all(given >= k.needed for ks in self.kernels.values() for k in ks)
             return True
-        if len({k.signature for k in known}) > 1:
+        if len({k.signature for k in known}) > 1 or not all(k.alone for k in known):
             return False
         return all((given or 0) >= k.needed for k in known)
 
@@ -619,5 +639,14 @@ class _RegionRewriter:
     def _newlines(self, start: int, end: int) -> str:
         return self.region.newline * self.source.text.count("\n", start, end)
 
-    def _verbatim(self, start: int, end: int) -> str:
-        return self.source.text[start:end]
+    def _verbatim(self, first: int, last: int) -> str:
+        """The text between the token before ``first`` and the one at ``last``, names of the file's own changed."""
+        start, parts = self.tokens[first - 1].end, []
+        for token in self.tokens[first:last]:
+            member = token.text in ("gridDim", "blockDim") and self.source.text[start : token.start].endswith(
+                (".", "->")
+            )
+            if token.start in self.own or member:
+                parts += [self.source.text[start : token.start], PREFIX]
+                start = token.start
+        return "".join([*parts, self.source.text[start : self.tokens[last].start]])
