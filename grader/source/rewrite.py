@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.source import ptx_asm
+from grader.source.cas_loops import first_looks
 from grader.source.constructs import check_includes, check_words
 from grader.source.declarations import (
     DEVICE_VARIABLES,
@@ -153,7 +154,7 @@ def rewrite(text: str | Source, include_dir: Path | None = None, alone: bool = T
     regions += [_Region(m.body, m.name, frozenset(m.parameters or ())) for m in source.macros if m.body]
     edits: list[Edit] = []
     for region in regions:
-        _RegionRewriter(source, region, kernels).run()
+        _RegionRewriter(source, region, kernels, alone).run()
         edits.extend(region.edits)
     return _apply(source.text, edits)
 
@@ -176,8 +177,11 @@ def _apply(text: str, edits: list[Edit]) -> Rewritten:
 class _RegionRewriter:
     """One pass over the tokens of a region, with the open braces known at each token."""
 
-    def __init__(self, source: Source, region: _Region, kernels: Mapping[str, list[KernelDefinition]]) -> None:
+    def __init__(
+        self, source: Source, region: _Region, kernels: Mapping[str, list[KernelDefinition]], alone: bool = True
+    ) -> None:
         self.source = source
+        self.alone = alone
         self.kernels = kernels
         self.region = region
         self.tokens = region.tokens
@@ -189,6 +193,9 @@ class _RegionRewriter:
         self.own = own_names(region.tokens)
 
     def run(self) -> None:
+        for start, end, call in first_looks(self.tokens):
+            self._edit(start, start + (not call.endswith("&")), call)
+            self._edit(end, end, ")")
         i = 0
         branches = [] if self.region.macro else self.source.directives
         next_branch = 0
@@ -284,6 +291,8 @@ class _RegionRewriter:
             self._declare_dynamic_arrays(declaration, i)
         if kind == "function" and not self.region.macro:
             self._register_clusters(declaration, i)
+            if not self.alone:
+                self._refuse_new(declaration, i)
 
     def _register_clusters(self, declaration: Sequence[Token], brace: int) -> None:
         """``__cluster_dims__`` becomes known to launches of the kernel, by its address.
@@ -300,6 +309,17 @@ class _RegionRewriter:
             name = words[-1]
             known = f" static ::sim::RegisterClusters sim_clusters_{name}_{brace}((const void*)&{name}, {cluster});"
             self.scope = replace(self.scope, after=known)
+
+    def _refuse_new(self, declaration: Sequence[Token], brace: int) -> None:
+        """``new`` takes memory of the host here; ``malloc`` in a kernel takes the device's."""
+        words = words_before_parameters(declaration)
+        if not ("__global__" in words or ("__device__" in words and "__host__" not in words)):
+            return
+        end = closing(self.tokens, brace) or len(self.tokens)
+        spend(self.source, self.tokens[brace], (end - brace) // 8)
+        for token, after in zip(self.tokens[brace:end], self.tokens[brace + 1 : end]):
+            if token.kind == "word" and token.text == "new" and after.text != "(":
+                raise error_at(self.source, token, "new in device code is not simulated", "Use malloc and free.")
 
     @functools.cached_property
     def _macros(self) -> set[str]:

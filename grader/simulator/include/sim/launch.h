@@ -72,6 +72,12 @@ struct Zero {
     }
 };
 
+// The first look of a loop around atomicCAS.
+template <typename T>
+inline __attribute__((always_inline)) T first_look(const T* address) {
+    return *const_cast<const volatile T*>(address);
+}
+
 // {} as an argument of a launch.
 struct Empty {
     template <typename T>
@@ -90,7 +96,9 @@ __attribute__((always_inline)) inline void launch(const LaunchConfig& config, co
     LaunchBody body;
     body.call = [](void* context) __attribute__((no_sanitize("thread"))) { (*static_cast<Thread*>(context))(); };
     body.context = &thread;
-    body.clone = [](const void* context) -> void* { return new Thread(*static_cast<const Thread*>(context)); };
+    body.clone = [](const void* context) __attribute__((no_sanitize("thread"))) -> void* {
+        return new Thread(*static_cast<const Thread*>(context));
+    };
     body.destroy = [](void* context) { delete static_cast<Thread*>(context); };
     LaunchConfig sized = config;
     sized.parameter_bytes = sizeof thread;
