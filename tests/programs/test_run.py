@@ -142,3 +142,16 @@ def test_a_wrong_command_line_is_told(arguments: list[str], capfd: pytest.Captur
 
 def test_an_outcome_without_a_report_says_so() -> None:
     assert "left no report" in ending(Outcome(139, 1.0))
+
+
+def test_the_lessons_program_has_the_faults_that_its_page_names_and_the_mended_one_none() -> None:
+    folder = Path(__file__).parents[2] / "lessons" / "bring_your_own_kernel"
+    found: dict[str, list[tuple[str, int]]] = {}
+    for name in ("row_sums.cu", "row_sums_fixed.cu"):
+        report = execute(build_program([unit(folder / name, (), ())], Options())).report
+        assert report is not None
+        found[name] = sorted((finding.kind, finding.line) for finding in report.findings)
+    bad = folder / "row_sums.cu"
+    read, written, races = (line_of(text, bad) for text in ("sum += x[row *", "sums[row] = sum", "half = 32; half > 0"))
+    assert found["row_sums.cu"] == [("out_of_bounds", read), ("out_of_bounds", written), ("within_warp", races)]
+    assert found["row_sums_fixed.cu"] == []
