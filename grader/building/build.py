@@ -289,7 +289,7 @@ def _plan_cpu(
         raise diagnostics.located(path, problem) from None
     text = with_headers(rewritten.text, source, path.name, _translated_header)
     text = _with_thunks(path, text, source.text, launchers, "::sim::set_compute_capability(SIM_SM); ")
-    flags = _cpu_flags(cxx, checks, operations)
+    flags = cpu_flags(cxx, checks, operations)
     if architecture != simulated_architecture():
         flags += (f"-DSIM_SM={architecture}",)
     libsim = library.plan_library(cxx)
@@ -302,7 +302,7 @@ def _plan_cpu(
     return BuildPlan(path, "cpu", checks, source, text, launchers, cxx, flags, include, linking, key, rewritten, libsim)
 
 
-def _cpu_flags(cxx: Compiler, checks: bool, operations: bool = False) -> tuple[str, ...]:
+def cpu_flags(cxx: Compiler, checks: bool, operations: bool = False) -> tuple[str, ...]:
     """How a kernel is compiled for the simulator."""
     gcc = cxx.family == "gcc"
     flags = _CPU_FLAGS + (_GCC_FLAGS if gcc else _CLANG_FLAGS)
@@ -449,7 +449,7 @@ def precompile_headers(cache: BuildCache) -> None:
     """What most checked kernels begin with, ahead of the first build."""
     cxx = find_cxx()
     if cxx.family == "gcc":
-        flags, headers = _cpu_flags(cxx, checks=True), library.headers_digest()
+        flags, headers = cpu_flags(cxx, checks=True), library.headers_digest()
         with ThreadPoolExecutor(max_workers=2) as pool:
             list(pool.map(lambda names: precompiled(cxx, flags, headers, names, cache), USUAL))
 

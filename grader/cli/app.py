@@ -13,7 +13,8 @@ import typer
 from typer.exceptions import TyperException
 
 from grader import __version__
-from grader.cli import bench, check, demo, dev, doctor, grade, hint, list_exercises, reset, solution, watch
+from grader.cli import bench, check, demo, dev, doctor, grade, hint, list_exercises, nvcc, reset, solution, watch
+from grader.cli import run as run_program
 from grader.cli.messages import print_error
 from grader.errors import GraderError
 
@@ -54,6 +55,8 @@ app.command("reset")(reset.command)
 app.command("solution")(solution.command)
 app.command("bench")(bench.command)
 app.command("grade")(grade.command)
+app.command("run", cls=run_program.WithArguments)(run_program.command)
+app.command("nvcc", cls=nvcc.AsTheyAre)(nvcc.command)
 app.command("doctor")(doctor.command)
 app.command("demo")(demo.command)
 app.add_typer(dev.app, name="dev")

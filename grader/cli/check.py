@@ -70,7 +70,7 @@ def command(
         _must_be_readable(file)
     for path in (json_out, junit_out, html_out):
         if path is not None and str(path) != "-":
-            _must_be_writable(path)
+            must_be_writable(path)
     pristine.keep_copies(course)
     to_stdout = json_out is not None and str(json_out) == "-"
     console = theme.console(sys.stderr if to_stdout else sys.stdout)
@@ -204,7 +204,7 @@ def _must_be_readable(file: Path) -> None:
         raise GraderError(f"cannot read {file}: {error.strerror}") from error
 
 
-def _must_be_writable(path: Path) -> None:
+def must_be_writable(path: Path) -> None:
     """Better now than after a minute of grading."""
     if path.is_dir():
         raise GraderError(f"cannot write {path}: it is a folder", "Give the name of a file.")

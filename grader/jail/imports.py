@@ -16,7 +16,7 @@ from pathlib import Path
 from grader.simulator import hooks
 
 _REFUSED = re.compile(
-    r"""sim_(configure|expect_output|report|reset|take_output|tensor_\w+|writer)
+    r"""sim_(configure|program_starts|expect_output|report|reset|take_output|tensor_\w+|writer)
     | dl(open|mopen|sym|vsym|addr1?|info|_iterate_phdr) | __libc_dl\w+ | _dl_\w+ | _r_debug | _rtld_global\w*
     | mmap(64)? | mprotect | mremap | munmap | madvise | pkey_\w+ | memfd_create | shm_open
     | syscall | prctl | ptrace | process_vm_\w+ | setrlimit(64)? | prlimit(64)?

@@ -39,6 +39,7 @@ def reachable(path: Path) -> Path:
             target = Path(tempfile.mkdtemp(dir=own_folder())) / path.name
             if path.is_dir():
                 shutil.copytree(path, target)
+                os.chmod(target, 0o755)
             else:
                 shutil.copyfile(path, target)
                 os.chmod(target, 0o755)

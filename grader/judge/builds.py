@@ -49,7 +49,9 @@ class Builder:
         arch = gpu_architecture(architecture) if device == "cuda" else None
         self.jail: Future[tiers.InForce] = self._pool.submit(tiers.in_force, arch)
         """What the kernel is compiled and run in."""
-        self._plan: Future[BuildPlan] = self._pool.submit(plan_kernel, file, device, device == "cpu", arch=arch or architecture)
+        self._plan: Future[BuildPlan] = self._pool.submit(
+            plan_kernel, file, device, device == "cpu", arch=arch or architecture
+        )
         self._kernel: Future[BuiltKernel] = self._pool.submit(self._compile)
         self._runner: Future[Path] = self._pool.submit(lambda: build_runner(device, arch))
         self.nvcc: Future[nvcc.Answer] | None = None

@@ -50,6 +50,7 @@ _ABOUT_MEMORY = (
     "write_to_constant",
     "leak",
     "uninitialised_read",
+    "uninitialised_copy",
     "output_not_written",
 )
 """Kinds of findings whose sentences name the memory."""

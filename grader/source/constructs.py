@@ -80,8 +80,8 @@ def _suggest(hint: str) -> str:
     return hint or "Write the kernel without it."
 
 
-def check_includes(source: Source, include_dir: Path | None) -> None:
-    """An error for a header that a kernel file cannot have here."""
+def check_includes(source: Source, include_dir: Path | None, alone: bool = True) -> None:
+    """An error for a header that a kernel file, or where it does not stand ``alone`` a program, cannot have here."""
     own = course_headers.names()
     for include in source.includes:
         if include.name in own:
@@ -93,11 +93,13 @@ def check_includes(source: Source, include_dir: Path | None) -> None:
                 raise RewriteError(
                     line,
                     column,
-                    f"#include {include.header}: {library} is not available to a kernel file",
+                    f"#include {include.header}: {library} is not available to a kernel file"
+                    if alone
+                    else f"#include {include.header}: the simulator does not have {library}",
                     "A kernel file is plain CUDA C++ and is linked against nothing: write what you need in the kernel.",
                     source_line=text,
                 )
-        if include.name.startswith("/") or ".." in include.name.split("/"):
+        if alone and (include.name.startswith("/") or ".." in include.name.split("/")):
             raise RewriteError(
                 line,
                 column,
@@ -113,7 +115,7 @@ def check_includes(source: Source, include_dir: Path | None) -> None:
                 f"It has {', '.join(own)}.",
                 source_line=text,
             )
-        if include.header.startswith('"') and not _present(include_dir, include.name):
+        if alone and include.header.startswith('"') and not _is_standard(include.name, include_dir):
             raise RewriteError(
                 line,
                 column,
@@ -133,12 +135,32 @@ def check_includes(source: Source, include_dir: Path | None) -> None:
             )
 
 
+_C_HEADERS = {
+    "assert.h",
+    "ctype.h",
+    "errno.h",
+    "float.h",
+    "limits.h",
+    "math.h",
+    "stddef.h",
+    "stdint.h",
+    "stdio.h",
+    "stdlib.h",
+}
+_C_HEADERS |= {"string.h", "time.h"}
+
+
+def _is_standard(name: str, include_dir: Path | None) -> bool:
+    """Whether a header in quotes is one of CUDA's or of C's all the same."""
+    return name in _C_HEADERS or _present(include_dir, name)
+
+
 def _present(include_dir: Path | None, name: str) -> bool:
     # os.path, as pathlib objects to names that are too long
     return include_dir is not None and os.path.isfile(include_dir / name)
 
 
-def check_words(source: Source) -> None:
+def check_words(source: Source, alone: bool = True) -> None:
     """An error for a CUDA feature that is known by its name and is not simulated."""
     tokens = list(source.tokens)
     for macro in source.macros:
@@ -146,7 +168,7 @@ def check_words(source: Source) -> None:
     for i, token in enumerate(tokens):
         if token.kind != "word":
             continue
-        if COMPILERS_OWN.fullmatch(token.text):
+        if alone and COMPILERS_OWN.fullmatch(token.text):
             inline = "inline" in token.text
             raise error_at(
                 source,

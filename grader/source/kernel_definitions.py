@@ -24,13 +24,25 @@ class KernelDefinition:
     line: int
     is_template: bool = False
     cluster: str = ""
+    pointers: tuple[bool, ...] = ()
+    """For each parameter whether it is a pointer."""
+    alone: bool = True
+    """No function of the host has its name."""
+
+    def takes_pointer(self, index: int) -> bool:
+        """Whether that parameter is a pointer."""
+        return index < len(self.pointers) and self.pointers[index]
 
 
-def find_kernels(source: Source) -> dict[str, list[KernelDefinition]]:
-    """The kernels of a file by name; several of one name are declarations or overloads."""
+def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[KernelDefinition]]:
+    """The kernels of a file by name; several of one name are declarations or overloads.
+
+    ``no_references``: a parameter that is a reference is an error.
+    """
     found: dict[str, list[KernelDefinition]] = {}
     tokens = source.tokens
     macros = _that_say(source, "__forceinline__")
+    functions = _host_functions(tokens)
     start = 0  # of the declaration in progress, near enough: after the last ; { }
     known = 0  # up to where the last kernel's parameters reach
     for i, token in enumerate(tokens):
@@ -58,20 +70,60 @@ def find_kernels(source: Source) -> dict[str, list[KernelDefinition]]:
         if close is None:
             continue
         needed = _needed_arguments(tokens[start:i])
-        types = [
-            join([t for t in part if t.kind == "mark" or t is not part[-1]])
-            for part in split_commas(tokens[k + 2 : close])
-        ]
+        parameters = split_commas(tokens[k + 2 : close])
+        for part in parameters if no_references else ():
+            _refuse_reference(source, tokens[k], part)
+        types = [join([t for t in part if t.kind == "mark" or t is not part[-1]]) for part in parameters]
+        pointers = tuple(any(t.text in ("*", "[") for t in part) for part in parameters)
         head = tokens[start:k]
         is_template = any(t.text == "template" for t in tokens[start:i])
         cluster = _cluster(head)
         if is_template and {t.text for t in cluster} & _template_names(tokens[start:i]):
             cluster = []
         kernel = KernelDefinition(
-            tokens[k].text, needed, ", ".join(types), source.line(tokens[k].start), is_template, join(cluster)
+            tokens[k].text,
+            needed,
+            ", ".join(types),
+            source.line(tokens[k].start),
+            is_template,
+            join(cluster),
+            pointers,
+            tokens[k].text not in functions,
         )
         found.setdefault(kernel.name, []).append(kernel)
     return found
+
+
+def _refuse_reference(source: Source, kernel: Token, parameter: Sequence[Token]) -> None:
+    """nvcc takes it, and the kernel gets the address of a variable in the host's memory."""
+    depth = 0
+    for token in parameter:
+        depth += {"(": 1, "<": 1, "[": 1, ")": -1, ">": -1, "]": -1}.get(token.text, 0)
+        if token.text == "=":
+            return
+        if depth == 0 and token.text in ("&", "&&"):
+            raise error_at(
+                source,
+                token,
+                f"the kernel {kernel.text} has a parameter that is a reference",
+                "It would refer to the host's memory, where the GPU cannot read: pass the value, or a pointer to device memory.",
+            )
+
+
+def _host_functions(tokens: Sequence[Token]) -> set[str]:
+    """Names of what is declared like a function with a return type and is no kernel."""
+    found: set[str] = set()
+    kernel = False  # since the last ; { }
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:]):
+        if token.text in (";", "{", "}"):
+            kernel = False
+        kernel = kernel or "__global__" in (before.text, token.text)
+        if after.text == "(" and before.text in _RETURNED and token.kind == "word" and not kernel:
+            found.add(token.text)
+    return found
+
+
+_RETURNED = {"void", "int", "float", "double", "bool", "unsigned", "long", "size_t", "auto", "cudaError_t"}
 
 
 def cluster_dimensions(head: Sequence[Token]) -> str:

@@ -10,13 +10,13 @@ _STATEMENT_WORDS = {"return", "else", "do", "goto", "case", "default", "throw", 
 
 
 def is_triple(tokens: Sequence[Token], i: int, mark: str) -> bool:
-    """Whether three of a mark stand at ``i`` without anything between them."""
+    """Whether three of a mark stand at ``i``: side by side, or as nvcc takes them, too, a blank before the third."""
     group = tokens[i : i + 3]
-    return (
-        len(group) == 3
-        and all(t.text == mark and t.kind == "mark" for t in group)
-        and group[2].end - group[0].start == 3
-    )
+    if len(group) < 3 or any(t.text != mark or t.kind != "mark" for t in group) or group[1].end - group[0].start > 2:
+        return False
+    if group[2].start == group[1].end:
+        return True
+    return mark == ">" or not (i and tokens[i - 1].text == "operator")
 
 
 def _is_name(token: Token) -> bool:
@@ -111,6 +111,11 @@ def configuration_end(tokens: Sequence[Token], i: int) -> int | None:
         elif text == ";" and depth == 0:
             return None
         elif text == ">" and depth == 0 and is_triple(tokens, i, ">"):
+            if tokens[i + 2].start > tokens[i + 1].end:
+                if i + 3 < len(tokens) and tokens[i + 3].text == "(":
+                    return i
+                i += 1
+                continue
             run = i
             while run < len(tokens) and tokens[run].text == ">" and tokens[run].start - tokens[i].start == run - i:
                 run += 1

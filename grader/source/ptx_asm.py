@@ -135,6 +135,10 @@ def _operand(tokens: Sequence[Token]) -> _Operand:
     return _Operand(name, constraint, f"({join(tokens[k + 2 : close])})")
 
 
+_OPCODE = re.compile(r"([^\s{\[]*)\s*(.*)", re.DOTALL)
+"""The operands may begin right behind the name: ``mma...{%0, %1}``."""
+
+
 class _Ptx:
     """Reads the PTX text of one statement."""
 
@@ -188,7 +192,7 @@ class _Ptx:
         match = re.match(r"@(!?)\s*(\S+)\s+(.*)$", text)
         if match:
             guard, text = f"if ({match[1]}{self._value(match[2])}) ", match[3]
-        opcode, _, rest = text.partition(" ")
+        opcode, rest = _OPCODE.fullmatch(text).groups()  # type: ignore[union-attr]
         if len(opcode) > 200:
             raise UnknownPtx(f"the PTX instruction {opcode[:40]}... is not simulated")
         if opcode.startswith((".", "$")):
@@ -197,6 +201,8 @@ class _Ptx:
             self.targets[_label(rest)] = rest
             return [f"{guard}goto {_label(rest)}"]
         parts = _split(rest)
+        if opcode.startswith(("ld.", "st.")) and ".L2::cache_hint" in opcode and len(parts) == 3:
+            opcode, parts = opcode.replace(".L2::cache_hint", ""), parts[:2]  # the policy changes no value
         looked_up = opcode
         if opcode.startswith("mov.b") and parts:
             if parts[0].startswith("{"):

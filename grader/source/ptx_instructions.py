@@ -449,6 +449,12 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     (rf"(?P<name>add|sub|mul){_ROUND}{_FTZ}{_PAIR}", lambda f: f"pair_{f['name']}<{_PAIRS[f['pair']]}>"),
     (rf"(?P<name>min|max|neg|abs){_FTZ}{_PAIR}", lambda f: f"pair_{f['name']}<{_PAIRS[f['pair']]}>"),
     (rf"(?P<name>ex2|tanh)\.approx{_FTZ}{_PAIR}", lambda f: f"pair_{f['name']}<{_PAIRS[f['pair']]}>"),
+    (
+        rf"(?P<name>add|sub|mul|min|max){_ROUND}{_FTZ}\.(?P<half>f16|bf16)",
+        lambda f: f"half_{f['name']}<{_PAIRS[f['half'] + 'x2']}>",
+    ),
+    (rf"(?P<name>neg|abs){_FTZ}\.(?P<half>f16|bf16)", lambda f: f"half_{f['name']}<{_PAIRS[f['half'] + 'x2']}>"),
+    (rf"fma\.rn{_FTZ}\.(?P<half>f16|bf16)", lambda f: f"half_fma<{_PAIRS[f['half'] + 'x2']}>"),
     (rf"fma\.rn{_FTZ}{_PAIR}", lambda f: f"pair_fma<{_PAIRS[f['pair']]}>"),
     # the rest
     (r"trap", _same("trap")),
@@ -467,11 +473,36 @@ def function_for(opcode: str) -> str | None:
 
     A ``{0}`` in it stands for the first operand, which is a constant. ``mov.b32`` between a register and a pair in braces is asked for as ``pack.b32`` or ``unpack.b32``.
     """
-    for pattern, make in _compiled():
-        match = pattern.fullmatch(opcode)
-        if match and (name := make({k: v for k, v in match.groupdict().items() if v is not None} | _absent(match))):
-            return name
+    for written in dict.fromkeys((opcode, _in_order(opcode))):
+        for pattern, make in _compiled():
+            match = pattern.fullmatch(written)
+            if match and (name := make({k: v for k, v in match.groupdict().items() if v is not None} | _absent(match))):
+                return name
     return None
+
+
+_ORDERS = [
+    r"sync|aligned",
+    r"volatile|weak|relaxed|acquire|release|acq_rel",
+    r"cta|cluster|gpu|sys",
+    r"m8n8",
+    r"x[124]",
+    r"trans",
+    r"global|shared|shared::\w+|const|param|local",
+]
+"""Modifiers in the order of the PTX ISA. ptxas takes those of loads and stores in any, and CUDA's own code uses that."""
+
+
+def _in_order(opcode: str) -> str:
+    """The modifiers of a load or a store as the tables have them; what is not named above stays behind, as it is."""
+    name, *modifiers = opcode.split(".")
+    if name not in ("ld", "st", "ldmatrix", "stmatrix"):
+        return opcode
+
+    def place(modifier: str) -> int:
+        return next((k for k, names in enumerate(_ORDERS) if re.fullmatch(names, modifier)), len(_ORDERS))
+
+    return ".".join([name, *sorted(modifiers, key=place)])
 
 
 @dataclass(frozen=True)

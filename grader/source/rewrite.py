@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.source import ptx_asm
+from grader.source.cas_loops import first_looks
 from grader.source.constructs import check_includes, check_words
 from grader.source.declarations import (
     DEVICE_VARIABLES,
@@ -34,6 +35,7 @@ from grader.source.execution_space import check_execution_spaces
 from grader.source.kernel_definitions import KernelDefinition, cluster_dimensions, find_kernels
 from grader.source.launch_syntax import angle_opening, callee_start, configuration_end, is_triple
 from grader.source.limits import MOST_TRANSLATED, spend
+from grader.source.own_names import PREFIX, own_names
 from grader.source.ptx_instructions import architecture_for
 from grader.source.rewrite_error import RewriteError, error_at
 from grader.source.tokens import Source, Token, closing, join, split_commas
@@ -139,22 +141,25 @@ class _Region:
         return "\\\n" if self.macro else "\n"
 
 
-def rewrite(text: str | Source, include_dir: Path | None = None, architecture: int | None = None) -> Rewritten:
+def rewrite(
+    text: str | Source, include_dir: Path | None = None, architecture: int | None = None, alone: bool = True
+) -> Rewritten:
     """Turns CUDA into C++ for the simulator. ``include_dir`` is where the simulator's headers are (for better errors).
 
-    ``architecture``: the compute capability of the device, times ten, where its instructions do not say it.
+    ``architecture``: the compute capability of the device, times ten, where its instructions do not say it. ``alone``: a
+    kernel file of the course, which has no headers of its own and no words of the compiler's.
     """
     source = text if isinstance(text, Source) else Source(text)
     source.architecture = architecture or architecture_for(source.text)
-    check_includes(source, include_dir)
-    check_words(source)
+    check_includes(source, include_dir, alone)
+    check_words(source, alone)
     check_execution_spaces(source)
-    kernels = find_kernels(source)
+    kernels = find_kernels(source, no_references=not alone)
     regions = [_Region(source.tokens)]
     regions += [_Region(m.body, m.name, frozenset(m.parameters or ())) for m in source.macros if m.body]
     edits: list[Edit] = []
     for region in regions:
-        _RegionRewriter(source, region, kernels).run()
+        _RegionRewriter(source, region, kernels, alone).run()
         edits.extend(region.edits)
     return _apply(source.text, edits)
 
@@ -177,8 +182,11 @@ def _apply(text: str, edits: list[Edit]) -> Rewritten:
 class _RegionRewriter:
     """One pass over the tokens of a region, with the open braces known at each token."""
 
-    def __init__(self, source: Source, region: _Region, kernels: Mapping[str, list[KernelDefinition]]) -> None:
+    def __init__(
+        self, source: Source, region: _Region, kernels: Mapping[str, list[KernelDefinition]], alone: bool = True
+    ) -> None:
         self.source = source
+        self.alone = alone
         self.kernels = kernels
         self.region = region
         self.tokens = region.tokens
@@ -187,8 +195,12 @@ class _RegionRewriter:
         self.dynamic_arrays: dict[str, str] = {}  # extern __shared__ at namespace scope: the type of each
         self.saved: list[_Scope] = []  # at each open #if
         self.launched = 0  # behind the "(" of the last launch
+        self.own = own_names(region.tokens)
 
     def run(self) -> None:
+        for start, end, call in first_looks(self.tokens):
+            self._edit(start, start + (not call.endswith("&")), call)
+            self._edit(end, end, ")")
         i = 0
         branches = [] if self.region.macro else self.source.directives
         next_branch = 0
@@ -239,7 +251,9 @@ class _RegionRewriter:
             if text in _LAUNCH_CALLS:
                 self._strip_cast(i)
             if text in ("gridDim", "blockDim") and i and self.tokens[i - 1].text in (".", "->"):
-                self._edit(token.start, token.start, "sim_")  # of cudaLaunchConfig_t; the bare names are macros
+                self._edit(token.start, token.start, PREFIX)  # of cudaLaunchConfig_t; the bare names are macros
+            if token.start in self.own:
+                self._edit(token.start, token.start, PREFIX)
             if text in COPIES:
                 self._copy(i)
             return i + 1
@@ -282,6 +296,8 @@ class _RegionRewriter:
             self._declare_dynamic_arrays(declaration, i)
         if kind == "function" and not self.region.macro:
             self._register_clusters(declaration, i)
+            if not self.alone:
+                self._refuse_new(declaration, i)
 
     def _register_clusters(self, declaration: Sequence[Token], brace: int) -> None:
         """``__cluster_dims__`` becomes known to launches of the kernel, by its address.
@@ -298,6 +314,17 @@ class _RegionRewriter:
             name = words[-1]
             known = f" static ::sim::RegisterClusters sim_clusters_{name}_{brace}((const void*)&{name}, {cluster});"
             self.scope = replace(self.scope, after=known)
+
+    def _refuse_new(self, declaration: Sequence[Token], brace: int) -> None:
+        """``new`` takes memory of the host here; ``malloc`` in a kernel takes the device's."""
+        words = words_before_parameters(declaration)
+        if not ("__global__" in words or ("__device__" in words and "__host__" not in words)):
+            return
+        end = closing(self.tokens, brace) or len(self.tokens)
+        spend(self.source, self.tokens[brace], (end - brace) // 8)
+        for token, after in zip(self.tokens[brace:end], self.tokens[brace + 1 : end]):
+            if token.kind == "word" and token.text == "new" and after.text != "(":
+                raise error_at(self.source, token, "new in device code is not simulated", "Use malloc and free.")
 
     @functools.cached_property
     def _macros(self) -> set[str]:
@@ -348,7 +375,7 @@ class _RegionRewriter:
         if close is None:
             raise error_at(self.source, tokens[paren], "the arguments of the launch have no closing ')'")
         callee = join(tokens[first:i])
-        configuration = self._verbatim(tokens[i + 2].end, tokens[end].start)
+        configuration = self._verbatim(i + 3, end)
         if not tokens[i + 3 : end]:
             raise error_at(self.source, tokens[i], "the launch has no grid and block between '<<<' and '>>>'")
         count = len(split_commas(tokens[i + 3 : end]))
@@ -365,12 +392,25 @@ class _RegionRewriter:
         newlines = self._newlines(tokens[first].start, tokens[i].start)
         gap = self._newlines(tokens[end + 2].end, tokens[paren].start)
         comma = ", " if close > paren + 1 else ""
+        self._zeros(tokens[first:i], paren + 1, close)
         head = f"::sim::launch({newlines}::sim::LaunchConfig({configuration}){address}, {name}, "
         head += f"[=](const auto&... sim_args) {_UNCHECKED} {{ {callee}(sim_args...); }}{gap}{comma}"
         self._edit(tokens[first].start, tokens[paren].end, head)
         # The arguments themselves stay as they are, up to the ")" that now closes sim::launch.
         self.launched = paren + 1
         return paren + 1
+
+    def _zeros(self, callee: Sequence[Token], start: int, close: int) -> None:
+        """``NULL``, ``0`` for a pointer and ``{}`` among the arguments of a launch: they have no type of their own to pass on."""
+        name = callee[-1].text if callee[-1].kind == "word" else ""
+        known = self.kernels.get(name, [])
+        for k, part in enumerate(split_commas(self.tokens[start:close])):
+            text = "".join(token.text for token in part)
+            pointer = bool(known) and all(kernel.takes_pointer(k) for kernel in known)
+            if text == "NULL" or (text == "0" and pointer):
+                self._edit(part[0].start, part[-1].end, "::sim::Zero()")
+            elif text == "{}":
+                self._edit(part[0].start, part[-1].end, "::sim::Empty()")
 
     def _clusters_of_template(self, callee: Sequence[Token]) -> str:
         opened = angle_opening(callee, len(callee) - 1) if callee[-1].text == ">" else None
@@ -413,7 +453,7 @@ class _RegionRewriter:
             if name in self.region.parameters:
                 return given is not None and all(given >= k.needed for ks in self.kernels.values() for k in ks)
             return True
-        if len({k.signature for k in known}) > 1:
+        if len({k.signature for k in known}) > 1 or not all(k.alone for k in known):
             return False
         return all((given or 0) >= k.needed for k in known)
 
@@ -624,5 +664,14 @@ class _RegionRewriter:
     def _newlines(self, start: int, end: int) -> str:
         return self.region.newline * self.source.text.count("\n", start, end)
 
-    def _verbatim(self, start: int, end: int) -> str:
-        return self.source.text[start:end]
+    def _verbatim(self, first: int, last: int) -> str:
+        """The text between the token before ``first`` and the one at ``last``, names of the file's own changed."""
+        start, parts = self.tokens[first - 1].end, []
+        for token in self.tokens[first:last]:
+            member = token.text in ("gridDim", "blockDim") and self.source.text[start : token.start].endswith(
+                (".", "->")
+            )
+            if token.start in self.own or member:
+                parts += [self.source.text[start : token.start], PREFIX]
+                start = token.start
+        return "".join([*parts, self.source.text[start : self.tokens[last].start]])

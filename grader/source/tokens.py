@@ -296,6 +296,8 @@ def join(tokens: Sequence[Token]) -> str:
 def _needs_blank(before: str, after: str) -> bool:
     if _wordy(before[-1]) and (_wordy(after[0]) or after[0] in "\"'"):
         return True
+    if before[-1] == after[0] and before[-1] in "+-&":
+        return True  # "- -" is no decrement
     return before == "," or (before in (">", "*", "&") and _wordy(after[0]))
 
 

@@ -258,6 +258,9 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
     "stack_overflow": lambda f: "stack overflow",
     "leak": lambda f: f"{words.count(f.number, 'byte')} from {f.memory.kind if f.memory else 'the device'} never freed",
     "uninitialised_read": lambda f: f"{access(f)} of memory that was never written: {position(f)}",
+    "uninitialised_copy": lambda f: (
+        f"{words.count(f.number, 'byte')} that were never written are copied to the host: {position(f)} is the first"
+    ),
     "output_not_written": _output_not_written,
     "within_warp": _race,
     "within_block": _race,
@@ -363,6 +366,7 @@ ADVICE: Mapping[str, str] = {
     "stack_overflow": "Local arrays are too large, or a recursion does not end. A GPU gives each thread 1 KB unless "
     "cudaDeviceSetLimit says otherwise.",
     "leak": "Each call of the launcher would lose that much: pair it with cudaFree or cudaFreeAsync.",
+    "uninitialised_copy": "Copy what the kernels wrote, or clear the memory first (cudaMemset).",
     "uninitialised_read": "Nothing has written this element before: outputs and scratch memory start with garbage.",
     "output_not_written": "The grid does not cover the output, or a guard leaves out too much.",
     "within_warp": "Both threads are in one warp. Its lanes do not run in lockstep: put __syncwarp() (or "

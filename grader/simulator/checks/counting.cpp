@@ -13,10 +13,6 @@ uint64_t by_host = 0, by_copies = 0;
 uint64_t submitted = 0, instantiated = 0;
 uint64_t copied_asynchronously = 0, prefetched = 0;
 
-bool is_host(const Region* region) {
-    return !region || region->kind == RegionKind::managed || region->kind == RegionKind::pinned_host;
-}
-
 bool is_scratch(const Region& region) {
     return region.kind == RegionKind::device_allocation || region.kind == RegionKind::async_allocation ||
            region.kind == RegionKind::managed;
@@ -31,6 +27,10 @@ void each_places(KernelRecord& record, F visit) {
 }
 
 }  // namespace
+
+bool is_host(const Region* region) {
+    return !region || region->kind == RegionKind::managed || region->kind == RegionKind::pinned_host;
+}
 
 unsigned kernel_index(const char* name) {
     for (size_t i = 0; i < kernels.size(); ++i)

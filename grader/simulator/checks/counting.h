@@ -57,6 +57,8 @@ void forget_scratch();
 
 // --- what the host does with memory of the device ---
 // A copy by cudaMemcpy; null is memory of the host.
+// Memory that the host reaches by itself; null is memory that is none of the device's.
+bool is_host(const Region* region);
 void count_copy(const Region* to, const Region* from, size_t bytes);
 // An access of host code to memory that both sides can reach.
 void count_host_access(size_t bytes);

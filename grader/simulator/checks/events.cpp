@@ -298,7 +298,9 @@ void host_write(const void* data, size_t bytes) {
 void host_read(const void* data, size_t bytes) { work_reads(reinterpret_cast<uintptr_t>(data), bytes); }
 void copied_to_host(const void* data, size_t bytes) { work_writes_host(reinterpret_cast<uintptr_t>(data), bytes); }
 void host_copy(const void* to, const void* from, size_t bytes) {
-    count_copy(find_region(reinterpret_cast<uintptr_t>(to)), find_region(reinterpret_cast<uintptr_t>(from)), bytes);
+    const Region* target = find_region(reinterpret_cast<uintptr_t>(to));
+    if (is_host(target)) work_copies_out(reinterpret_cast<uintptr_t>(from), bytes);
+    count_copy(target, find_region(reinterpret_cast<uintptr_t>(from)), bytes);
     remember_sectors(reinterpret_cast<uintptr_t>(to), bytes);
 }
 void host_fill(const void* to, size_t bytes) { remember_sectors(reinterpret_cast<uintptr_t>(to), bytes); }

@@ -59,11 +59,13 @@ void add_finding(const Finding& finding) {
     if (index) {
         Finding& known = findings[index - 1];
         uint64_t count = known.count + finding.count;
-        uint64_t number = known.number + finding.number;
+        // Bytes that leaked add up; a mask, a lane, an error code or the elements of one output do not.
+        bool adds = !strcmp(finding.kind, "leak");
+        uint64_t sum = known.number + finding.number;
         // The example is the earliest, so that it does not depend on the number of workers.
         if (earlier(finding, known)) known = finding;
         known.count = count;
-        known.number = number;
+        if (adds) known.number = sum;
         return;
     }
     if (findings.size() >= limit) {

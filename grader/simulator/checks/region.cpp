@@ -154,6 +154,9 @@ Region& add_allocation(const events::Allocation& allocation) {
         case events::MemoryKind::async:
             region->kind = RegionKind::async_allocation;
             break;
+        case events::MemoryKind::heap:
+            region->kind = RegionKind::device_heap;
+            break;
         case events::MemoryKind::managed:
             region->kind = RegionKind::managed;
             break;

@@ -20,6 +20,7 @@ enum class RegionKind : uint8_t {
     async_allocation,   // cudaMallocAsync
     managed,
     pinned_host,
+    device_heap,    // malloc in a kernel
     pageable_host,  // no allocation of ours: the host's own memory
     device_variable,
     constant_variable,

@@ -194,6 +194,8 @@ const char* name_of(RegionKind kind) {
             return "tensor";
         case RegionKind::device_allocation:
             return "cudaMalloc";
+        case RegionKind::device_heap:
+            return "malloc in a kernel";
         case RegionKind::async_allocation:
             return "cudaMallocAsync";
         case RegionKind::managed:

@@ -317,6 +317,36 @@ void forget_streams() {
 void work_reads(uintptr_t address, size_t bytes) { work_accesses(address, bytes, false); }
 void work_writes(uintptr_t address, size_t bytes) { work_accesses(address, bytes, true); }
 
+// Only where some kernel's accesses are checked: what others wrote, nobody saw.
+void work_copies_out(uintptr_t address, size_t bytes) {
+    Region* region = in_work ? find_region(address) : nullptr;
+    if (!region || region->initialised || cells_were_refused()) return;
+    bool checked = false;
+    each_allocation([](Region& each, void* any) { *static_cast<bool*>(any) |= each.cells != nullptr; }, &checked);
+    if (!checked) return;
+    size_t first = 0, missing = 0;
+    if (region->cells) {
+        Cells cells = cells_of(*region, address, bytes);
+        for (ShadowCell* cell = cells.first; cell != cells.end; ++cell) {
+            if (cell->write != never) continue;
+            if (missing == 0) first = static_cast<size_t>(cell - cells.first) << region->shift;
+            missing += size_t(1) << region->shift;
+        }
+    } else {
+        missing = bytes;
+    }
+    if (missing == 0) return;
+    Finding finding = {};
+    finding.check = Check::initcheck;
+    finding.kind = "uninitialised_copy";
+    finding.count = 1;
+    finding.kernel = ~0u;
+    finding.number = missing < bytes ? missing : bytes;
+    finding.side.address = work.address;
+    finding.place = place_of(region, address + first);
+    add_finding(finding);
+}
+
 void work_writes_host(uintptr_t address, size_t bytes) {
     if (!in_work) return;
     number_work();

@@ -39,6 +39,8 @@ void forget_streams();
 
 // --- accesses by no thread of a grid: a copy, a fill, the host ---
 void work_reads(uintptr_t address, size_t bytes);
+// To the host: what nothing has written is a finding.
+void work_copies_out(uintptr_t address, size_t bytes);
 void work_writes(uintptr_t address, size_t bytes);
 void work_allocates(Region& region);
 void work_frees(Region& region, const void* address);

@@ -2,6 +2,8 @@
 // arithmetic is in sim/half_functions.h.
 #pragma once
 
+#include <type_traits>
+
 #include "cuda_fp16.h"
 
 struct alignas(2) __nv_bfloat16_raw {
@@ -83,7 +85,11 @@ struct alignas(4) __nv_bfloat162 {
         word() = other.word();
         return *this;
     }
-    SIM_INLINE __nv_bfloat162& operator=(const __nv_bfloat162_raw& raw) { return *this = __nv_bfloat162(raw); }
+    // A template, because {} is to be a __nv_bfloat162.
+    template <typename Raw, typename = std::enable_if_t<std::is_same<Raw, __nv_bfloat162_raw>::value>>
+    SIM_INLINE __nv_bfloat162& operator=(const Raw& raw) {
+        return *this = __nv_bfloat162(raw);
+    }
     SIM_INLINE operator __nv_bfloat162_raw() const { return __nv_bfloat162_raw{x.bits, y.bits}; }
 
   private:

@@ -5,6 +5,8 @@
 // and does not compile; write `__half2float(h) + 1.0f` or `h + __float2half(1.0f)`.
 #pragma once
 
+#include <type_traits>
+
 #include "sim/atomics.h"
 #include "sim/math.h"
 #include "sim/small_float.h"
@@ -89,7 +91,11 @@ struct alignas(4) __half2 {
         word() = other.word();
         return *this;
     }
-    SIM_INLINE __half2& operator=(const __half2_raw& raw) { return *this = __half2(raw); }
+    // A template, because {} is to be a __half2.
+    template <typename Raw, typename = std::enable_if_t<std::is_same<Raw, __half2_raw>::value>>
+    SIM_INLINE __half2& operator=(const Raw& raw) {
+        return *this = __half2(raw);
+    }
     SIM_INLINE operator __half2_raw() const { return __half2_raw{x.bits, y.bits}; }
 
   private:

@@ -1,6 +1,8 @@
 // CUDA's runtime header for the simulator: what nvcc gives every .cu file.
 #pragma once
 
+#define __CUDA_RUNTIME_H__
+
 #if !defined(__CUDACC__)
 #define __CUDACC__ 1
 #endif

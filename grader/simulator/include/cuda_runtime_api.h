@@ -8,6 +8,7 @@
 #include "sim/symbol.h"
 
 #define CUDART_VERSION 13000
+#define __CUDA_RUNTIME_API_H__
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -106,6 +107,26 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) SIM_SYMBOL(cudaGraphExec
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) SIM_SYMBOL(cudaGraphDestroy);
 
 }  // extern "C"
+
+// There is one device, and nobody to look at a profile.
+inline cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+    *can = 0;
+    return cudaSuccess;
+}
+inline cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int) { return cudaErrorInvalidDevice; }
+inline cudaError_t cudaDeviceDisablePeerAccess(int) { return cudaErrorInvalidDevice; }
+inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags) {
+    return cudaEventCreateWithFlags(event, flags);
+}
+inline cudaError_t cudaProfilerStart() { return cudaSuccess; }
+inline cudaError_t cudaProfilerStop() { return cudaSuccess; }
+
+// Memory of cudaHostAlloc has one address for both sides.
+template <typename T>
+cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned int) {
+    *device = static_cast<T*>(host);
+    return cudaSuccess;
+}
 
 namespace sim {
 

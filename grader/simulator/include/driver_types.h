@@ -1,6 +1,9 @@
 // The types of the runtime API: errors, streams, events, attributes and device properties.
 #pragma once
 
+// NVIDIA's own guard, by which helper headers know that these types are there.
+#define __DRIVER_TYPES_H__
+
 #include <stddef.h>
 
 #include "sim/dim.h"
@@ -29,7 +32,13 @@ typedef struct CUgraphNode_st* cudaGraphNode_t;
 #define cudaHostAllocMapped 0x02
 #define cudaMemAttachGlobal 0x01
 #define cudaCpuDeviceId (-1)
+#define cudaHostAllocWriteCombined 0x04
 #define cudaDeviceScheduleAuto 0x00
+#define cudaDeviceScheduleSpin 0x01
+#define cudaDeviceScheduleYield 0x02
+#define cudaDeviceScheduleBlockingSync 0x04
+#define cudaDeviceBlockingSync 0x04
+#define cudaDeviceMapHost 0x08
 #define cudaOccupancyDefault 0x00
 #define cudaEnableDefault 0x0
 #define cudaEnableLegacyStream 0x1
@@ -103,20 +112,38 @@ enum cudaDeviceAttr {
     cudaDevAttrMaxRegistersPerBlock = 12,
     cudaDevAttrClockRate = 13,
     cudaDevAttrMultiProcessorCount = 16,
+    cudaDevAttrKernelExecTimeout = 17,
+    cudaDevAttrIntegrated = 18,
+    cudaDevAttrCanMapHostMemory = 19,
+    cudaDevAttrComputeMode = 20,
+    cudaDevAttrConcurrentKernels = 31,
+    cudaDevAttrEccEnabled = 32,
     cudaDevAttrMemoryClockRate = 36,
     cudaDevAttrGlobalMemoryBusWidth = 37,
     cudaDevAttrL2CacheSize = 38,
     cudaDevAttrMaxThreadsPerMultiProcessor = 39,
+    cudaDevAttrAsyncEngineCount = 40,
+    cudaDevAttrUnifiedAddressing = 41,
     cudaDevAttrComputeCapabilityMajor = 75,
     cudaDevAttrComputeCapabilityMinor = 76,
     cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
     cudaDevAttrMaxRegistersPerMultiprocessor = 82,
+    cudaDevAttrManagedMemory = 83,
+    cudaDevAttrPageableMemoryAccess = 88,
+    cudaDevAttrConcurrentManagedAccess = 89,
     cudaDevAttrCooperativeLaunch = 95,
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
     cudaDevAttrMaxBlocksPerMultiprocessor = 106,
     cudaDevAttrReservedSharedMemoryPerBlock = 111,
     cudaDevAttrMemoryPoolsSupported = 115,
     cudaDevAttrClusterLaunch = 120
+};
+
+enum cudaComputeMode {
+    cudaComputeModeDefault = 0,
+    cudaComputeModeExclusive = 1,
+    cudaComputeModeProhibited = 2,
+    cudaComputeModeExclusiveProcess = 3
 };
 
 // What a launch may ask for beside grid, block, shared memory and stream. The last three change nothing here.
@@ -212,6 +239,15 @@ struct cudaDeviceProp {
     int maxBlocksPerMultiProcessor;
     size_t reservedSharedMemPerBlock;
     int memoryPoolsSupported;
+    int pageableMemoryAccess;
+    int kernelExecTimeoutEnabled;
+    int computePreemptionSupported;
+    int streamPrioritiesSupported;
+    int hostRegisterSupported;
+    int pciBusID;
+    int pciDeviceID;
+    int pciDomainID;
+    size_t textureAlignment;
 };
 
 enum cudaMemLocationType { cudaMemLocationTypeInvalid = 0, cudaMemLocationTypeDevice = 1, cudaMemLocationTypeHost = 2 };

@@ -53,6 +53,10 @@ SIM_EXPORT void* sim_give_stream(void);
 // Block and thread that last wrote this byte of device memory, as {block x, y, z, thread x, y, z}: 1 if known, else 0.
 SIM_EXPORT int sim_writer(const void* device, unsigned writer[6]);
 
+// The start of a whole program: from now on its end, whatever it is, leaves a report (see program.cpp). `reporter` is a
+// command that shows one, null at its end, or null; `base` is where the program is loaded.
+SIM_EXPORT void sim_program_starts(const char* const* reporter, const void* base);
+
 #ifdef __cplusplus
 }
 #endif

@@ -179,7 +179,7 @@ void waits_for_nothing(const char* call, const void* address);
 void default_stream_used(const char* what, const void* address);
 
 // --- memory ---
-enum class MemoryKind : uint8_t { tensor, device, async, managed, pinned_host };
+enum class MemoryKind : uint8_t { tensor, device, async, managed, pinned_host, heap };
 struct Allocation {
     MemoryKind kind;
     char* base;

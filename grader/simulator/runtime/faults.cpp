@@ -190,6 +190,15 @@ bool is_return_address(uintptr_t word) {
 #endif
 }
 
+// The first return address between two places on a stack that leads back to the program; null without one.
+const void* on_stack(uintptr_t stack, uintptr_t top) {
+    for (stack = (stack + 7) & ~static_cast<uintptr_t>(7); stack < top; stack += sizeof(uintptr_t)) {
+        uintptr_t word = *reinterpret_cast<const uintptr_t*>(stack);
+        if (is_return_address(word)) return reinterpret_cast<const void*>(word);
+    }
+    return nullptr;
+}
+
 // The place to blame: in the kernel's own code. In a function that the kernel has called, the first return address on
 // the stack that leads back to the kernel; failing that, where the thread last called the simulator.
 const void* place_of(const void* context, const Worker& worker) {
@@ -198,14 +207,9 @@ const void* place_of(const void* context, const Worker& worker) {
     if (in_kernel_code(pc) || !thread || !worker.fiber) return reinterpret_cast<const void*>(pc);
     uintptr_t low = reinterpret_cast<uintptr_t>(worker.fiber->low);
     uintptr_t top = reinterpret_cast<uintptr_t>(worker.fiber->top);
-    uintptr_t stack = (stack_pointer(context) + 7) & ~static_cast<uintptr_t>(7);
-    if (stack >= low) {
-        for (; stack < top; stack += sizeof(uintptr_t)) {
-            uintptr_t word = *reinterpret_cast<const uintptr_t*>(stack);
-            if (is_return_address(word)) return reinterpret_cast<const void*>(word);
-        }
-    }
-    return thread->call_address;
+    uintptr_t stack = stack_pointer(context);
+    const void* found = stack >= low ? on_stack(stack, top) : nullptr;
+    return found ? found : thread->call_address;
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
@@ -284,6 +288,34 @@ bool has_handler(const struct sigaction& action) {
 }
 
 }  // namespace
+
+void keep_place_of_program(void* address) { find_code(address); }
+
+const void* place_in_program(const void* context) {
+    Worker* worker = current_worker;
+    if (worker && worker->grid && current_thread) return place_of(context, *worker);
+    uintptr_t pc = program_counter(context);
+    if (in_kernel_code(pc))
+        return reinterpret_cast<const void*>(pc + 1);  // as a return address: behind the instruction
+#if defined(__linux__)
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return nullptr;
+    void* lowest = nullptr;
+    size_t bytes = 0;
+    pthread_attr_getstack(&attributes, &lowest, &bytes);
+    pthread_attr_destroy(&attributes);
+    uintptr_t stack = stack_pointer(context), low = reinterpret_cast<uintptr_t>(lowest);
+    if (stack >= low && stack < low + bytes) return on_stack(stack, low + bytes);
+#endif
+    return nullptr;
+}
+
+bool stop_running_grid() {
+    Grid* grid = running_grid;
+    if (!grid) return false;
+    if (grid->stop.raise()) grid->error = cudaErrorLaunchFailure;
+    return true;
+}
 
 FaultHandlers::FaultHandlers(Grid& grid) {
     find_code(reinterpret_cast<void*>(grid.body));

@@ -35,4 +35,13 @@ class WorkerSignals {
     bool has_timer_ = false;
 };
 
+// A whole program's own code is where this address is, from its first line on.
+void keep_place_of_program(void* address);
+
+// Where in the program's code a signal came, as a return address: in a launch the thread's place. Null where nothing tells.
+const void* place_in_program(const void* context);
+
+// Asks the launch that is running, if one is, to end soon.
+bool stop_running_grid();
+
 }  // namespace sim

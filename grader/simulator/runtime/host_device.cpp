@@ -80,7 +80,19 @@ int attribute_value(cudaDeviceAttr attribute, bool* known) {
         case cudaDevAttrClusterLaunch:
             return simulated.cluster_blocks > 0;
         case cudaDevAttrMemoryPoolsSupported:
+        case cudaDevAttrCanMapHostMemory:
+        case cudaDevAttrConcurrentKernels:
+        case cudaDevAttrAsyncEngineCount:
+        case cudaDevAttrUnifiedAddressing:
+        case cudaDevAttrManagedMemory:
+        case cudaDevAttrConcurrentManagedAccess:
             return 1;
+        case cudaDevAttrKernelExecTimeout:
+        case cudaDevAttrIntegrated:
+        case cudaDevAttrComputeMode:
+        case cudaDevAttrEccEnabled:
+        case cudaDevAttrPageableMemoryAccess:
+            return 0;
     }
     *known = false;
     return 0;
@@ -177,6 +189,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     p.maxBlocksPerMultiProcessor = limits::sm_blocks;
     p.reservedSharedMemPerBlock = limits::reserved_shared;
     p.memoryPoolsSupported = 1;
+    p.streamPrioritiesSupported = 1;
+    p.textureAlignment = 512;
     *properties = p;
     return cudaSuccess;
 }

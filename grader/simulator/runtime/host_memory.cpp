@@ -3,8 +3,10 @@
 // A pointer to device memory must lie in an allocation, or in a __device__ variable, with all the bytes that a call
 // names; otherwise the call fails and the findings say why.
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "api.h"
 #include "arena.h"
 #include "captures.h"
 #include "cuda_runtime_api.h"
@@ -322,5 +324,21 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
 }
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
+
+// What malloc and free are in a kernel file: sim/c_library.h. A thread of a kernel gets device memory; null when there is
+// no room, as on a GPU.
+SIM_EXPORT void* sim_malloc(size_t bytes) {
+    if (!current_thread) return malloc(bytes);
+    char* base = arena::allocate(bytes, 0);
+    if (base)
+        events::allocation({MemoryKind::heap, base, bytes, nullptr, nullptr, 0, nullptr, __builtin_return_address(0)});
+    return base;
+}
+
+SIM_EXPORT void sim_free(void* pointer) {
+    if (!current_thread || !in_arena(pointer)) return free(pointer);
+    size_t bytes;
+    if (arena::release(pointer, &bytes)) events::release(pointer, bytes, __builtin_return_address(0));
+}
 
 }  // extern "C"

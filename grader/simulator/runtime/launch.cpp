@@ -13,6 +13,7 @@
 #include "kernels.h"
 #include "last_error.h"
 #include "limits.h"
+#include "program.h"
 #include "scheduler.h"
 #include "operation.h"
 #include "settings.h"
@@ -303,6 +304,7 @@ cudaError_t admissible_kernel(const Operation& operation) {
 cudaError_t perform_kernel(const Operation& operation) {
     const LaunchBody& body = operation.body;
     int error = run_and_remember(operation.config, operation.call, body.call, body.context);
+    program_launch_ended(operation.call);
     run_children();
     return static_cast<cudaError_t>(error);
 }

@@ -108,15 +108,21 @@ CASE(the_example_is_the_earliest) {
     CHECK_EQUAL(finding(0).count, 6);
 }
 
-CASE(numbers_of_one_finding_are_added) {
+CASE(only_bytes_that_leaked_are_added) {
     start();
     Finding leak = race(1, 1);
+    leak.kind = "leak";
     leak.number = 100;
     add_finding(leak);
     leak.number = 28;
     leak.count = 3;
     add_finding(leak);
     CHECK(finding(0).number == 128 && finding(0).count == 4);
+    start();
+    Finding mask = race(1, 1);
+    mask.number = 0xffff;
+    for (int i = 0; i < 16; ++i) add_finding(mask);
+    CHECK(finding(0).number == 0xffff && finding(0).count == 16);
 }
 
 CASE(too_many_findings_are_dropped_and_counted) {

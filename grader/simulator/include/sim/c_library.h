@@ -1,4 +1,4 @@
-// printf, assert and clock, wherever they are called.
+// printf, assert, clock, malloc and free, wherever they are called.
 //
 // The names keep their declarations from the C library; only the symbols that they stand for change. In host code the
 // functions behind them do what the C library does.
@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "sim/symbol.h"
@@ -15,6 +16,9 @@ extern "C" {
 
 int printf(const char* format, ...) SIM_SYMBOL(printf);
 #if defined(__GLIBC__)
+// In a kernel memory comes from the device's heap.
+void* malloc(size_t bytes) __THROW SIM_SYMBOL(malloc);
+void free(void* pointer) __THROW SIM_SYMBOL(free);
 clock_t clock(void) __THROW SIM_SYMBOL(clock);
 #endif
 

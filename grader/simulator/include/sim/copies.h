@@ -47,7 +47,8 @@ inline __attribute__((always_inline)) void* set_bytes(void* to, int value, size_
 }  // namespace sim
 #undef SIM_CALL
 
-#define SIM_COPY extern "C" __attribute__((visibility("hidden"), used, noinline, no_sanitize("thread"))) void*
+// Weak: a program may have several files.
+#define SIM_COPY extern "C" __attribute__((visibility("hidden"), weak, used, noinline, no_sanitize("thread"))) void*
 #if defined(__SANITIZE_THREAD__)
 // g++ has told of a structure that it copies by memcpy.
 SIM_COPY __wrap_memcpy(void* to, const void* from, size_t bytes) {

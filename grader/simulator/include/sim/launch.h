@@ -60,6 +60,32 @@ struct LaunchBody {
 // the configuration is refused or a thread faults.
 void run_grid(const LaunchConfig& config, const char* name, const LaunchBody& body);
 
+// NULL, and 0 for a pointer, as an argument of a launch: as in a call, it becomes what the parameter is.
+struct Zero {
+    template <typename T>
+    constexpr operator T*() const {
+        return nullptr;
+    }
+    template <typename T, typename = decltype(T(0) + 0.0)>
+    constexpr operator T() const {
+        return T(0);
+    }
+};
+
+// The first look of a loop around atomicCAS.
+template <typename T>
+inline __attribute__((always_inline)) T first_look(const T* address) {
+    return *const_cast<const volatile T*>(address);
+}
+
+// {} as an argument of a launch.
+struct Empty {
+    template <typename T>
+    constexpr operator T() const {
+        return T{};
+    }
+};
+
 // Inlined, so that the place of a launch is the learner's line.
 template <typename Kernel, typename... Arguments>
 __attribute__((always_inline)) inline void launch(const LaunchConfig& config, const char* name, Kernel kernel,

@@ -387,7 +387,15 @@ SIM_INLINE unsigned int __dp2a_hi(unsigned int a, unsigned int b, unsigned int c
     return ::sim::dot<uint16_t, uint8_t, 2, unsigned int>(a, b, c, 16);
 }
 
-// __vadd2 works on two 16-bit lanes, __vadd4 on four bytes.
+// __vadd2 works on two 16-bit lanes, __vadd4 on four bytes. Those with ss or us stop at the ends of their type.
+namespace sim {
+template <typename T>
+constexpr int clamped(int value) {
+    constexpr int low = static_cast<T>(-1) < 0 ? -(1 << (8 * sizeof(T) - 1)) : 0;
+    constexpr int high = low ? -low - 1 : (1 << 8 * sizeof(T)) - 1;
+    return value < low ? low : value > high ? high : value;
+}
+}  // namespace sim
 #define SIM_LANES(name, Lane2, Lane4, expression)                                             \
     SIM_INLINE unsigned int name##2(unsigned int left, unsigned int right) {                  \
         return ::sim::each_lane<Lane2>(left, right, [](int a, int b) { return expression; }); \
@@ -409,4 +417,39 @@ SIM_LANES(__vcmpgts, int16_t, int8_t, a > b ? -1 : 0)
 SIM_LANES(__vcmpgtu, uint16_t, uint8_t, a > b ? -1 : 0)
 SIM_LANES(__vcmplts, int16_t, int8_t, a < b ? -1 : 0)
 SIM_LANES(__vcmpltu, uint16_t, uint8_t, a < b ? -1 : 0)
+SIM_LANES(__vcmpges, int16_t, int8_t, a >= b ? -1 : 0)
+SIM_LANES(__vcmpgeu, uint16_t, uint8_t, a >= b ? -1 : 0)
+SIM_LANES(__vcmples, int16_t, int8_t, a <= b ? -1 : 0)
+SIM_LANES(__vcmpleu, uint16_t, uint8_t, a <= b ? -1 : 0)
+SIM_LANES(__vseteq, uint16_t, uint8_t, a == b)
+SIM_LANES(__vsetne, uint16_t, uint8_t, a != b)
+SIM_LANES(__vsetgts, int16_t, int8_t, a > b)
+SIM_LANES(__vsetgtu, uint16_t, uint8_t, a > b)
+SIM_LANES(__vsetlts, int16_t, int8_t, a < b)
+SIM_LANES(__vsetltu, uint16_t, uint8_t, a < b)
+SIM_LANES(__vabsdiffs, int16_t, int8_t, a > b ? a - b : b - a)
+SIM_LANES(__vhaddu, uint16_t, uint8_t, (a + b) >> 1)
+SIM_LANES(__vavgs, int16_t, int8_t, (a + b + (a + b >= 0)) >> 1)
 #undef SIM_LANES
+#define SIM_SATURATED(name, Lane2, Lane4, operation)                                                       \
+    SIM_INLINE unsigned int name##2(unsigned int left, unsigned int right) {                               \
+        return ::sim::each_lane<Lane2>(left, right,                                                        \
+                                       [](int a, int b) { return ::sim::clamped<Lane2>(a operation b); }); \
+    }                                                                                                      \
+    SIM_INLINE unsigned int name##4(unsigned int left, unsigned int right) {                               \
+        return ::sim::each_lane<Lane4>(left, right,                                                        \
+                                       [](int a, int b) { return ::sim::clamped<Lane4>(a operation b); }); \
+    }
+SIM_SATURATED(__vaddss, int16_t, int8_t, +)
+SIM_SATURATED(__vaddus, uint16_t, uint8_t, +)
+SIM_SATURATED(__vsubss, int16_t, int8_t, -)
+SIM_SATURATED(__vsubus, uint16_t, uint8_t, -)
+#undef SIM_SATURATED
+SIM_INLINE unsigned int __vneg2(unsigned int value) { return __vsub2(0, value); }
+SIM_INLINE unsigned int __vneg4(unsigned int value) { return __vsub4(0, value); }
+SIM_INLINE unsigned int __vnegss2(unsigned int value) { return __vsubss2(0, value); }
+SIM_INLINE unsigned int __vnegss4(unsigned int value) { return __vsubss4(0, value); }
+SIM_INLINE unsigned int __vabs2(unsigned int value) { return __vabsdiffs2(value, 0); }
+SIM_INLINE unsigned int __vabs4(unsigned int value) { return __vabsdiffs4(value, 0); }
+SIM_INLINE unsigned int __vsadu4(unsigned int a, unsigned int b) { return __dp4a(__vabsdiffu4(a, b), 0x01010101u, 0u); }
+SIM_INLINE unsigned int __vsads4(unsigned int a, unsigned int b) { return __dp4a(__vabsdiffs4(a, b), 0x01010101u, 0u); }

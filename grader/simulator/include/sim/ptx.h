@@ -689,9 +689,40 @@ SIM_PTX_PAIR_2(pair_min, __hmin2)
 SIM_PTX_PAIR_2(pair_max, __hmax2)
 #undef SIM_PTX_PAIR_1
 #undef SIM_PTX_PAIR_2
+// One number of 16 bits: what the pair's instruction gives for the lower one.
+#define SIM_PTX_HALF_1(name)                                      \
+    template <typename Pair, typename D>                          \
+    SIM_INLINE void half_##name(D& d, In<uint16_t> a) {           \
+        uint32_t both;                                            \
+        pair_##name<Pair>(both, In<uint32_t>(uint32_t(a.value))); \
+        put(d, static_cast<uint16_t>(both));                      \
+    }
+#define SIM_PTX_HALF_2(name)                                                                       \
+    template <typename Pair, typename D>                                                           \
+    SIM_INLINE void half_##name(D& d, In<uint16_t> a, In<uint16_t> b) {                            \
+        uint32_t both;                                                                             \
+        pair_##name<Pair>(both, In<uint32_t>(uint32_t(a.value)), In<uint32_t>(uint32_t(b.value))); \
+        put(d, static_cast<uint16_t>(both));                                                       \
+    }
+SIM_PTX_HALF_1(neg)
+SIM_PTX_HALF_1(abs)
+SIM_PTX_HALF_2(add)
+SIM_PTX_HALF_2(sub)
+SIM_PTX_HALF_2(mul)
+SIM_PTX_HALF_2(min)
+SIM_PTX_HALF_2(max)
+#undef SIM_PTX_HALF_1
+#undef SIM_PTX_HALF_2
 template <typename Pair, typename D>
 SIM_INLINE void pair_fma(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> c) {
     put(d, bits_of<Pair>(__hfma2(pair_of<Pair>(a), pair_of<Pair>(b), pair_of<Pair>(c))));
+}
+template <typename Pair, typename D>
+SIM_INLINE void half_fma(D& d, In<uint16_t> a, In<uint16_t> b, In<uint16_t> c) {
+    uint32_t both;
+    pair_fma<Pair>(both, In<uint32_t>(uint32_t(a.value)), In<uint32_t>(uint32_t(b.value)),
+                   In<uint32_t>(uint32_t(c.value)));
+    put(d, static_cast<uint16_t>(both));
 }
 
 // --------------------------------------------------------------------------------------------------------- the rest

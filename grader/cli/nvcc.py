@@ -1,0 +1,70 @@
+"""``grader nvcc``: nvcc's usual command line, for the simulated GPU: ``make NVCC="grader nvcc"``."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from grader.cli.messages import print_note
+from grader.errors import GraderError
+
+_ARGUMENTS = "grader.nvcc.arguments"
+
+
+class AsTheyAre(TyperCommand):
+    """All arguments are nvcc's."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta[_ARGUMENTS] = args
+        return super().parse_args(ctx, ["--help"] if args == ["--help"] or args == ["-h"] else [])
+
+
+def command(context: typer.Context) -> int:
+    """Compile and link CUDA programs for the simulated GPU, called as nvcc is: make NVCC="grader nvcc".
+
+    What it makes are ordinary objects and programs. A program shows its findings on stderr when it ends.
+    """
+    from grader.programs.build import Options, compile_unit, link
+    from grader.programs.files import language_of, unit
+    from grader.programs.nvcc_options import read_command_line
+
+    call = read_command_line(context.meta.get(_ARGUMENTS, []))
+    if call.version:
+        # Makefiles ask; the release is the one whose rules the simulator has.
+        print("nvcc: the simulated GPU's compiler driver\nCuda compilation tools, release 13.0, V13.0.0")
+        return 0
+    if not call.inputs:
+        raise GraderError("nvcc: there is no input file", "Name the .cu files, or the objects to link.")
+    if call.ignored:
+        print_note(f"for the simulated GPU these options mean nothing: {' '.join(dict.fromkeys(call.ignored))}")
+    options = Options(call.std, host_flags=tuple(call.host_flags))
+    sources = [path for path in call.inputs if call.language or language_of(path)]
+    if call.compile_only and call.output and len(sources) > 1:
+        raise GraderError("nvcc: -o names one file, and several are compiled", "Compile them one by one.")
+    made: dict[Path, Path] = {}
+    for path in sources:
+        one = unit(path, tuple(call.include_dirs), tuple(call.defines), call.language)
+        made[path] = compile_unit(one, options)
+    if call.compile_only:
+        for path, built in made.items():
+            _place(built, call.output or Path(path.with_suffix(".o").name))
+        return 0
+    objects = [made.get(path, path.resolve()) for path in call.inputs]
+    for path in objects:
+        if not path.exists():
+            raise GraderError(f"there is no file {path}")
+    _place(link(objects, options, call.link_flags, reporter=True), call.output or Path("a.out"))
+    return 0
+
+
+def _place(built: Path, target: Path) -> None:
+    try:
+        target.unlink(missing_ok=True)
+        shutil.copy(built, target)
+        target.chmod(0o755 if built.suffix != ".o" else 0o644)
+    except OSError as problem:
+        raise GraderError(f"cannot write {target}: {problem.strerror}") from None

@@ -1,0 +1,127 @@
+"""``grader run``: a whole program, anybody's, with every check of the simulator."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from grader.cli.check import Device, must_be_writable
+from grader.errors import GraderError
+from grader.present import theme
+
+if TYPE_CHECKING:
+    from grader.programs.build import Options
+    from grader.programs.execute import Outcome
+    from grader.programs.files import Unit
+
+_ARGUMENTS = "grader.run.arguments"
+
+
+class WithArguments(TyperCommand):
+    """What follows ``--`` is for the program."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta[_ARGUMENTS] = args[at + 1 :]
+        return super().parse_args(ctx, args[:at])
+
+
+def command(
+    context: typer.Context,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The program's files: .cu, .cpp, .c or .o.")],
+    include: Annotated[
+        list[Path] | None, typer.Option("--include", "-I", metavar="DIR", help="Look for headers here, too.")
+    ] = None,
+    define: Annotated[list[str] | None, typer.Option("--define", "-D", metavar="X[=Y]", help="Define a macro.")] = None,
+    std: Annotated[str, typer.Option(metavar="STD", help="The C++ standard, c++17 or newer.")] = "c++17",
+    device: Annotated[
+        Device, typer.Option(help="The simulated GPU (cpu), or a real one (cuda), by nvcc and without checks.")
+    ] = Device.cpu,
+    no_checks: Annotated[bool, typer.Option("--no-checks", help="Run the kernels, and look for nothing.")] = False,
+    json_out: Annotated[
+        Path | None, typer.Option("--json", metavar="OUT", help="Write results.json here ('-': to stdout).")
+    ] = None,
+    html_out: Annotated[Path | None, typer.Option("--html", metavar="OUT", help="Write one HTML page here.")] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Also the source with its counters, and the totals of each kernel.")
+    ] = False,
+    jail: Annotated[
+        bool, typer.Option("--jail", help="Compile and run it in a jail: it sees no files and no network.")
+    ] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S", min=0.1, help="Stop the program after S seconds, and name the line that was running."
+        ),
+    ] = None,
+) -> int:
+    """Run a CUDA program, with a main of its own, on the simulated GPU.
+
+    What follows '--' is for the program. Findings go to stderr. Exit code: the program's own; 1 if it ended well but there
+    are findings; 2 if it could not be built.
+    """
+    from grader.jail.compiling import run_in
+    from grader.jail.running import Jail
+    from grader.programs.build import Options, build_cuda, flags_of_defines
+    from grader.programs.execute import execute
+    from grader.programs.files import unit
+
+    for path in (json_out, html_out):
+        if path is not None and str(path) != "-":
+            must_be_writable(path)
+    units = [unit(file, tuple(include or ()), flags_of_defines(define or ())) for file in files]
+    options = Options(std, not no_checks, run=run_in(Jail("bwrap" if jail else "none")))
+    arguments: list[str] = context.meta.get(_ARGUMENTS, [])
+    name = str(files[0].with_suffix(""))
+    if device is Device.cuda:
+        if jail:
+            raise GraderError("--jail is for the simulated GPU", "Leave it out with --device cuda.")
+        return execute(build_cuda(units, options), arguments, name=name, timeout=timeout, simulated=False).exit_code
+    program, seconds = _built(units, options)
+    outcome = execute(program, arguments, name=name, timeout=timeout, checks=not no_checks, jail=jail)
+    show(outcome, units[0].file, seconds, "bwrap" if jail else "none", verbose, json_out, html_out)
+    return outcome.exit_code
+
+
+def _built(units: list[Unit], options: Options) -> tuple[Path, float]:
+    from grader.programs.build import build_program
+
+    began = time.monotonic()
+    return build_program(units, options), time.monotonic() - began
+
+
+def show(
+    outcome: Outcome,
+    file: Path,
+    build_seconds: float = 0.0,
+    isolation: str = "none",
+    verbose: bool = False,
+    json_out: Path | None = None,
+    html_out: Path | None = None,
+) -> None:
+    """The report of a program that has ended, on stderr and where else it is wanted."""
+    from grader.present.program import print_program
+    from grader.programs import results
+    from grader.wording import results as written
+
+    sys.stdout.flush()
+    console = theme.console(sys.stderr)
+    findings = outcome.report.findings if outcome.report else []
+    lines = outcome.report.source_lines if outcome.report else []
+    print_program(findings, results.kernel_rows(outcome), lines, results.ending(outcome), console, verbose)
+    if json_out is None and html_out is None:
+        return
+    verdict = results.verdict(outcome, file, build_seconds, isolation)
+    if json_out is not None and str(json_out) == "-":
+        sys.stdout.write(written.as_json(verdict))
+    elif json_out is not None:
+        written.save(verdict, json_out)
+    if html_out is not None:
+        from grader.present.html import save_html
+
+        save_html(verdict, html_out)

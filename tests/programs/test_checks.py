@@ -1,0 +1,36 @@
+"""What the checks say of programs that people write: nothing where nothing is wrong, and what is, where it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.programs.build import Options, build_program
+from grader.programs.execute import execute
+from grader.programs.files import unit
+from grader.wording.findings import message
+
+CHECKS = Path(__file__).parent / "kernels" / "checks.cu"
+
+
+@pytest.fixture(scope="module")
+def checks() -> Path:
+    return build_program([unit(CHECKS, (), ())], Options())
+
+
+def test_nothing_is_found_where_nothing_is_wrong(checks: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = execute(checks)
+    assert outcome.report is not None and outcome.report.findings == []
+    assert outcome.exit_code == 0 and outcome.leaked == 0
+    assert capfd.readouterr().out == "3 7 127 4000 80007e02 a\n"
+
+
+def test_copies_of_what_was_never_written_and_masks_are_told(checks: Path) -> None:
+    outcome = execute(checks, ["more"])
+    assert outcome.report is not None
+    shuffled, copied = sorted(outcome.report.findings, key=lambda finding: finding.line)
+    assert copied.kind == "uninitialised_copy" and "never written" in copied.source_line
+    assert message(copied).startswith("128 bytes that were never written are copied to the host: byte 128 of")
+    assert shuffled.kind == "own_lane_not_in_mask" and shuffled.count == 16
+    assert "0x0000ffff" in message(shuffled)  # not the sum of 16 masks

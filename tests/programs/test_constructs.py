@@ -1,0 +1,72 @@
+"""What other people's programs are made of is taken, beside nvcc; what is not taken is named."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.errors import GraderError
+from grader.programs.build import Options, compile_unit
+from grader.programs.files import unit
+
+CASES: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "constructs.toml").read_text())
+TAKEN = {name: case for name, case in CASES.items() if "says" not in case}
+NVCC = shutil.which("nvcc")
+
+
+def together(cases: dict[str, dict[str, Any]]) -> str:
+    """All cases as one file, each in a namespace of its own."""
+    lines = sorted({line for case in cases.values() for line in case["code"].splitlines() if _header(line)})
+    for name, case in cases.items():
+        body = [line for line in case["code"].splitlines() if not _header(line)]
+        lines += [f"namespace case_{name} {{", *body, "}"]
+    return "\n".join([*lines, ""])
+
+
+def _header(line: str) -> bool:
+    return re.match(r'#include (<cuda|")', line) is not None
+
+
+def test_there_are_enough() -> None:
+    assert len(CASES) >= 40
+
+
+def test_what_programs_are_made_of_is_taken(tmp_path: Path) -> None:
+    file = tmp_path / "all.cu"
+    file.write_text(together(TAKEN))
+    assert compile_unit(unit(file, (), ()), Options()).exists()
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in TAKEN])
+def test_what_is_not_taken_is_named(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "one.cu"
+    file.write_text(CASES[name]["code"])
+    with pytest.raises(GraderError) as caught:
+        compile_unit(unit(file, (), ()), Options())
+    assert CASES[name]["says"] in caught.value.message
+    assert re.match(r"one\.cu:\d+:", caught.value.message)
+
+
+def nvcc(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    if NVCC is None:
+        pytest.skip("there is no nvcc on the PATH to compare with")
+    file = folder / "all.cu"
+    file.write_text(text)
+    options = ["-std=c++17", "-arch=sm_90a", "--expt-relaxed-constexpr", "--extended-lambda", "-c"]
+    return subprocess.run([NVCC, *options, file, "-o", folder / "all.o"], capture_output=True, text=True)
+
+
+def test_nvcc_accepts_what_the_cases_say(tmp_path: Path) -> None:
+    done = nvcc(together({name: case for name, case in CASES.items() if case["nvcc"] == "accepts"}), tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["nvcc"] == "refuses"])
+def test_nvcc_refuses_what_the_cases_say(name: str, tmp_path: Path) -> None:
+    assert nvcc(CASES[name]["code"], tmp_path).returncode != 0
