@@ -8,8 +8,9 @@ import pytest
 
 from grader.building.build import plan_kernel, read_kernel_file
 from grader.errors import BuildError
+from grader.simulator.library import INCLUDE_DIR
 from grader.source import limits
-from grader.source.rewrite import RewriteError
+from grader.source.rewrite import RewriteError, rewrite
 
 _KERNEL = "__global__ void f(int a) {\n"
 
@@ -90,3 +91,9 @@ def test_a_message_about_a_long_parameter_is_cut() -> None:
     with pytest.raises(BuildError, match="parameter") as problem:
         plan_kernel("kernel.cu", text='extern "C" void f(' + "flo " * 20_000 + "x);")
     assert len(str(problem.value)) < 5000
+
+
+def test_a_message_does_not_repeat_a_whole_file() -> None:
+    with pytest.raises(RewriteError) as caught:
+        rewrite("#include <cuda_" + "uda_" * 50_000 + ".h>\n", INCLUDE_DIR)
+    assert 1000 < len(str(caught.value)) < 10_000
