@@ -222,5 +222,6 @@ def read(text: str) -> Report:
         return _decoder.decode(text or "{}")
     except (msgspec.DecodeError, RecursionError) as error:
         raise MadeUp(
-            f"the simulator's report is not one that it would write: {error}", "The kernel overwrote it, or its memory."
+            f"the simulator's report is not one that it would write: {error!s:.300}",
+            "The kernel overwrote it, or its memory.",
         ) from error

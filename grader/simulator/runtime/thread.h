@@ -79,7 +79,7 @@ struct Thread {
 
     const void* polled;  // what it read last without anything having changed: twice in a row is a spin loop
     unsigned polls;
-    unsigned looks;  // at any address, since it let others run
+    unsigned looks;       // at any address, since it let others run
     const void* watched;  // what it polled last, and the value that it saw there: when that changes, it waits no more
     unsigned watched_bytes;  // 0: not seen yet
     uint64_t watched_value;
