@@ -4,7 +4,6 @@
 // kernel for each operator spends more on starting, filling and draining than on its weights. Here one block stays on
 // each SM, and all walk through a list of phases. Weights depend on nothing, so each warp has its rows of all phases copied,
 // in order, to a ring of its own in shared memory, as far ahead as the ring allows: also while it waits for others.
-
 //
 // The blocks never meet at a barrier. What one computes and others need travels in words of 64 bits: 32 bits of data and
 // the number of the phase that wrote them (its *epoch*). A word is written and read as a whole, so who finds the epoch
@@ -51,10 +50,9 @@ struct Phase {
     long long bias;             // the same
     long long layer;            // whose keys and values
     long long splits;           // parts of a row, each of which is a warp's: 1, 2, 4, 8 or 16
-
-    long long shift;      // which blocks get one row more than others; the same for all phases that add to x
-    long long source;     // the phase that publishes what this one reads
-    long long publishes;  // add to x: whether x is complete after this phase
+    long long shift;            // which blocks get one row more than others; the same for all phases that add to x
+    long long source;           // the phase that publishes what this one reads
+    long long publishes;        // add to x: whether x is complete after this phase
     long long reserved;
 };
 
@@ -565,8 +563,7 @@ __device__ void give_output(const Model<T>& model, const Work& work, const Share
     }
 }
 
-// What the phases to come will ask for: weights and biases of norms, biases, and the first keys and values of this
-// block's share of the attention.
+// What the phases to come will ask for, and what would come from memory by then: weights and biases of norms, biases.
 template <typename T>
 __device__ void prefetch_for(const Model<T>& model, const Work& work) {
     constexpr int kLine = 32;  // floats
