@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from grader.cli.list_exercises import next_exercise
 from grader.cli.messages import print_note, short_name
@@ -19,6 +20,8 @@ from grader.errors import GraderError
 from grader.learner import pristine
 from grader.learner.progress import ProgressFile
 from grader.present import theme, words
+from grader.present.failures import paragraph
+from grader.present.task_view import render_task
 from grader.present.terminal import NextStep, print_verdict
 from grader.timing.gpus import gpu as gpu_named
 from grader.verdict import Verdict
@@ -79,6 +82,8 @@ def command(
     if own:
         record(course, entry, verdict)
     print_verdict(verdict, console, verbose, next_steps(course, entry, verdict, file, own, verbose))
+    if own and not verdict.passed and pristine.untouched(course, entry):
+        print_task(console, entry)
     if to_stdout:
         sys.stdout.write(results.as_json(verdict))
     elif json_out is not None:
@@ -152,6 +157,15 @@ def record(course: Course, entry: Entry, verdict: Verdict) -> None:
         progress.record_check(entry.name, verdict.passed, stage.name if stage else "")
     except GraderError as error:
         print_note(str(error))
+
+
+def print_task(console: Console, entry: Entry) -> None:
+    """What is asked of a learner who has yet to begin."""
+    console.print(Text(f"  {entry.skeleton.name} is as the course gave it. The task:", style="title"))
+    console.print(render_task(entry.load()))
+    console.print()
+    console.print(paragraph("What a kernel prints with printf is shown here, too.", style="quiet"))
+    console.print()
 
 
 def next_steps(

@@ -22,7 +22,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from grader.cli import hint
-from grader.cli.check import grade, next_steps, record
+from grader.cli.check import grade, next_steps, print_task, record
 from grader.cli.list_exercises import next_exercise, print_list
 from grader.cli.messages import short_name, shown_path
 from grader.course import Course, Entry
@@ -31,6 +31,7 @@ from grader.learner import pristine
 from grader.learner.progress import ProgressFile
 from grader.present import theme, words
 from grader.present.failures import indented
+from grader.present.task_view import render_task
 from grader.present.terminal import ascii_only, print_verdict
 from grader.verdict import Verdict
 
@@ -199,12 +200,15 @@ class WatchLoop:
             if step[0].startswith("grader solution")
         ]
         print_verdict(verdict, self.console, verbose, steps)
+        if not verdict.passed and pristine.untouched(self.course, entry):
+            print_task(self.console, entry)
 
     def _print_moved_on(self, entry: Entry) -> None:
         line = Text("  On to ", style="good")
         line.append(entry.name, style="title")
         self.console.print(line)
         self.console.print(Text(f"  {entry.title} ({entry.kind}, {words.count(entry.points, 'point')})"))
+        self.console.print(render_task(entry.load()))
         self.console.print(Text(f"  open {shown_path(entry.skeleton, self.course)}", style="quiet"))
         self.console.print()
 

@@ -86,7 +86,7 @@ def render_cases(stage: Stage, verbose: bool, ascii_only: bool, findings_follow:
 
     ``findings_follow``: the simulator's findings are shown later in the report, so a case does not repeat its own.
     """
-    failing = stages.failing_cases(stage)
+    failing = stages.failing_cases(stage)[: 1 if stages.nothing_launched(stage) else None]
     rows: list[RenderableType] = []
     for case in failing if verbose else failing[:1]:
         if rows:
@@ -129,7 +129,7 @@ def render_case(case: CaseResult, ascii_only: bool, findings_follow: bool = Fals
     if reason := cases.reason(case):
         rows.append(Text(""))
         rows.append(paragraph(reason, indent=4))
-    for output in [output for output in case.outputs if not output.passed]:
+    for output in [output for output in case.outputs if not output.passed and case.problem != "no_launch"]:
         rows.append(Text(""))
         rows.extend(render_output(output))
     shown_below = bool(case.findings) and findings_follow

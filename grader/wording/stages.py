@@ -25,6 +25,8 @@ def summary(stage: Stage) -> str:
         return stage.summary
     if stage.cases:
         failed, skipped = len(failing_cases(stage)), sum(case.status == SKIPPED for case in stage.cases)
+        if nothing_launched(stage):
+            return "nothing is launched yet"
         if not failed and not skipped:
             return f"{len(stage.cases)} of {words.count(len(stage.cases), 'case')}"
         return f"{failed} of {words.count(len(stage.cases), 'case')} fail" + (f", {skipped} not run" if skipped else "")
@@ -61,7 +63,7 @@ def text(stage: Stage) -> str:
     """All about a stage that did not pass, over several lines; empty for one that did."""
     if stage.status != FAILED:
         return stage.message
-    failed = failing_cases(stage)
+    failed = failing_cases(stage)[: 1 if nothing_launched(stage) else None]
     rows = [stage.message] if stage.message else []
     rows += [f"{cases.heading(case)}\n{words.indented(cases.text(case))}" for case in failed[:SHOWN]]
     if failed[SHOWN:]:
@@ -71,6 +73,14 @@ def text(stage: Stage) -> str:
     rows += [bars.text(bar) for bar in stage.bars if not bar.passed]
     rows += [bars.time_text(bar) for bar in stage.time_bars if bar.status == FAILED]
     return "\n".join(rows)
+
+
+def nothing_launched(stage: Stage) -> bool:
+    """Whether no kernel was started in any case that needs one: the file is not begun."""
+    failing = failing_cases(stage)
+    if not failing or any(case.problem != "no_launch" for case in failing):
+        return False
+    return not any(output.elements for case in stage.cases if case.passed for output in case.outputs)
 
 
 def failing_cases(stage: Stage) -> list[CaseResult]:
@@ -114,6 +124,8 @@ def first_look(verdict: Verdict) -> str:
 
 def _look_at_case(stage: Stage, failing: Sequence[CaseResult]) -> str:
     """What the pattern of failing and passing cases says."""
+    if nothing_launched(stage):
+        return "the launcher, which starts no kernel yet"
     names = {case.name for case in failing}
     passing = {case.name for case in stage.cases if case.passed}
     dtypes_failing = {case.dtype for case in failing}

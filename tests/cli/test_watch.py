@@ -13,6 +13,7 @@ import pytest
 from grader.cli.check import grade
 from grader.cli.watch_loop import Event, Pressed, Saved, WatchLoop, _watch_files
 from grader.course import Course
+from grader.learner import pristine
 from grader.learner.progress import ProgressFile
 from grader.present import theme
 
@@ -69,6 +70,13 @@ def test_the_last_pass_ends_it_with_words(course, judge) -> None:  # type: ignor
 def test_saving_another_exercise_switches_to_it(course, judge) -> None:  # type: ignore[no-untyped-def]
     Watched(course).run(save("second", "// not yet\n"), save("first", "// not yet\n"), QUIT)
     assert judge == ["day01_start/first", "day01_start/second", "day01_start/first"]
+
+
+def test_the_task_is_shown_where_one_begins(course, judge) -> None:  # type: ignore[no-untyped-def]
+    pristine.keep_copies(course)
+    assert "is as the course gave it. The task: Find it. void second(" in Watched(course, "second").run(QUIT)
+    Path("exercises/day01_start/first.cu").write_text("// solved\n")
+    assert "On to day01_start/second The second" in (text := Watched(course).run(QUIT)) and "Find it." in text
 
 
 def test_keys(course, judge) -> None:  # type: ignore[no-untyped-def]
