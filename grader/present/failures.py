@@ -189,17 +189,20 @@ def render_findings(findings: Sequence[Finding], verbose: bool, ascii_only: bool
     """Findings in full, the first few unless ``verbose``."""
     rows: list[RenderableType] = []
     shown = findings if verbose else findings[:MOST_FINDINGS]
-    for finding in shown:
+    for finding, advised in zip(shown, finding_words.advice_is_new(findings)):
         if rows:
             rows.append(Text(""))
-        rows.extend(render_finding(finding, ascii_only))
+        rows.extend(render_finding(finding, ascii_only, advised))
     if len(findings) > len(shown):
         rows.append(Text(f"  and {words.count(len(findings) - len(shown), 'more finding')}", style="quiet"))
     return rows
 
 
-def render_finding(finding: Finding, ascii_only: bool) -> list[RenderableType]:
-    """One finding: what, where in the source with a caret, which thread, and for a race the other side."""
+def render_finding(finding: Finding, ascii_only: bool, advised: bool = True) -> list[RenderableType]:
+    """One finding: what, where in the source with a caret, which thread, and for a race the other side.
+
+    ``advised``: with what to do about it.
+    """
     head = Table.grid(padding=(0, 1, 0, 0))
     head.add_column(no_wrap=True)
     head.add_column(overflow="fold")
@@ -211,7 +214,9 @@ def render_finding(finding: Finding, ascii_only: bool) -> list[RenderableType]:
     if finding.other and (finding.other.line or finding.other.source_line):
         rows.append(indented(Text(finding_words.other_side(finding)), 4))
         rows += _side(finding.other, message, ascii_only)
-    if advice := finding_words.advice(finding):
+    if finding.hides:
+        rows.append(paragraph(finding_words.HIDES, style="quiet", indent=4))
+    if advised and (advice := finding_words.advice(finding)):
         rows.append(paragraph(advice, indent=4))
     tail = []
     if finding.count > 1:

@@ -151,6 +151,12 @@ def test_a_launcher_that_launches_nothing_for_some_sizes(judged) -> None:
     assert "1 of" in verdict.stage("correct").summary and "returned without launching a kernel" in as_text(verdict)
 
 
+def test_a_store_that_overruns_is_no_lack_of_a_store(judged) -> None:
+    body = "if (i < n) reinterpret_cast<float4*>(out)[i] = make_float4(2.0f * x[i], 0, 0, 0);"
+    verdict = judged(body, task=exercise(cases=[Case("one", n=1)], efficient=None, bars=[]))
+    assert [finding.kind for finding in verdict.stage("safe").findings] == ["out_of_bounds"]
+
+
 def test_a_read_past_the_end_is_unsafe(judged) -> None:
     verdict = judged("if (i < n) out[i] = 2.0f * x[i] + (x[i + 1] > 1e30f ? 1.0f : 0.0f);")
     assert verdict.failed_stage.name in ("correct", "safe")
