@@ -330,8 +330,8 @@ ADVICE: Mapping[str, str] = {
     "shuffle_from_inactive_lane": "Let all lanes of the warp execute the shuffle (with a neutral value), or name only "
     "active lanes.",
     "grid_sync_not_cooperative": "Use cudaLaunchCooperativeKernel.",
-    "infinite_loop": "Look at the loop's condition, and at what a waiting thread waits for: blocks that have not started "
-    "yet cannot help it.",
+    "infinite_loop": "This is where the thread was when the launch was stopped. Look at the condition of the loop around it, "
+    "which never becomes false; where a thread waits there for another one: blocks that have not started yet cannot help it.",
     "division_by_zero": "On a GPU the result is garbage, without any message.",
 }
 _OVERWRITTEN_BY_A_COPY = (

@@ -91,11 +91,16 @@ def failing_cases(stage: Stage) -> list[CaseResult]:
 # -- where to look first --
 
 _SHOWS = {
-    "memcheck": "the wrong address",
-    "initcheck": "the value that was never written",
-    "racecheck": "the race",
-    "synccheck": "the barrier",
+    "memcheck": "where the wrong address shows",
+    "initcheck": "where the value that was never written shows",
+    "racecheck": "where the race shows",
+    "synccheck": "where the barrier shows",
+    "infinite_loop": "in the loop that does not end",
+    "deadlock": "where threads wait in vain",
+    "event_not_recorded": "where nothing is waited for",
+    "default_stream": "where the stream is missing",
 }
+"""By the kind of a finding, or its check."""
 
 
 def first_look(verdict: Verdict) -> str:
@@ -112,7 +117,8 @@ def first_look(verdict: Verdict) -> str:
     # A fault that the simulator saw comes before wrong numbers: it is usually their cause.
     for finding in [finding for every in verdict.stages for finding in every.findings]:
         if finding.line:
-            return f"{finding.file.rsplit('/', 1)[-1]}:{finding.line}, where {_SHOWS.get(finding.check, 'the fault')} shows"
+            shows = _SHOWS.get(finding.kind) or _SHOWS.get(finding.check, "where the fault shows")
+            return f"{finding.file.rsplit('/', 1)[-1]}:{finding.line}, {shows}"
     errors = [item for item in stage.diagnostics if item.severity.startswith(("error", "fatal")) and item.line]
     if len(errors) > 1:
         return f"the first error, line {errors[0].line}; later ones often follow from it"
