@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from grader.cli.list_exercises import next_exercise
@@ -83,7 +83,7 @@ def command(
         record(course, entry, verdict)
     print_verdict(verdict, console, verbose, next_steps(course, entry, verdict, file, own, verbose))
     if own and not verdict.passed and pristine.untouched(course, entry):
-        print_task(console, entry)
+        console.print(first_task(entry))
     if to_stdout:
         sys.stdout.write(results.as_json(verdict))
     elif json_out is not None:
@@ -159,13 +159,15 @@ def record(course: Course, entry: Entry, verdict: Verdict) -> None:
         print_note(str(error))
 
 
-def print_task(console: Console, entry: Entry) -> None:
+def first_task(entry: Entry) -> RenderableType:
     """What is asked of a learner who has yet to begin."""
-    console.print(Text(f"  {entry.skeleton.name} is as the course gave it. The task:", style="title"))
-    console.print(render_task(entry.load()))
-    console.print()
-    console.print(paragraph("What a kernel prints with printf is shown here, too.", style="quiet"))
-    console.print()
+    return Group(
+        Text(f"  {entry.skeleton.name} is as the course gave it. The task:", style="title"),
+        render_task(entry.load()),
+        Text(""),
+        paragraph("What a kernel prints with printf is shown here, too.", style="quiet"),
+        Text(""),
+    )
 
 
 def next_steps(
