@@ -204,9 +204,8 @@ def judge(
         tolerance = exercise.tolerance_of(name, call.dtype)
         poison = None if name in buffers.in_out else buffers.tensor(buffers.poison, name)
         actual = buffers.tensor(content, name)
-        result.outputs.append(
-            compare(name, actual, wanted, call.output_dtypes[name], tolerance, poison, exercise.scale_of(name, call))
-        )
+        dtype, scale = call.output_dtypes[name], exercise.scale_of(name, call)
+        result.outputs.append(compare(name, actual, wanted, dtype, tolerance, poison, scale, inputs=call.tensors))
     wrong = [output for output in result.outputs if not output.passed]
     if result.outside:
         result.problem = "guard"

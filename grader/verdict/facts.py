@@ -64,6 +64,8 @@ class Diagnosis(Fact):
     """The numbers of its sentence, by name."""
     index: Index = field(default_factory=list)
     """The element that is meant, if one is."""
+    name: Line = ""
+    """The input that has to do with it, if one has; or several."""
 
 
 class OutputResult(Fact):
