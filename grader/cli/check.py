@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
 
 from grader.cli.list_exercises import next_exercise
 from grader.cli.messages import print_note, short_name
@@ -19,6 +20,8 @@ from grader.errors import GraderError
 from grader.learner import pristine
 from grader.learner.progress import ProgressFile
 from grader.present import theme, words
+from grader.present.failures import paragraph
+from grader.present.task_view import render_task
 from grader.present.terminal import NextStep, print_verdict
 from grader.timing.gpus import gpu as gpu_named
 from grader.verdict import Verdict
@@ -79,6 +82,8 @@ def command(
     if own:
         record(course, entry, verdict)
     print_verdict(verdict, console, verbose, next_steps(course, entry, verdict, file, own, verbose))
+    if own and not verdict.passed and pristine.untouched(course, entry):
+        console.print(first_task(entry))
     if to_stdout:
         sys.stdout.write(results.as_json(verdict))
     elif json_out is not None:
@@ -152,6 +157,17 @@ def record(course: Course, entry: Entry, verdict: Verdict) -> None:
         progress.record_check(entry.name, verdict.passed, stage.name if stage else "")
     except GraderError as error:
         print_note(str(error))
+
+
+def first_task(entry: Entry) -> RenderableType:
+    """What is asked of a learner who has yet to begin."""
+    return Group(
+        Text(f"  {entry.skeleton.name} is as the course gave it. The task:", style="title"),
+        render_task(entry.load()),
+        Text(""),
+        paragraph("What a kernel prints with printf is shown here, too.", style="quiet"),
+        Text(""),
+    )
 
 
 def next_steps(

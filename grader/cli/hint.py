@@ -14,12 +14,13 @@ from grader.errors import GraderError
 from grader.learner.progress import ProgressFile
 from grader.present import theme
 from grader.present.failures import paragraph
+from grader.present.task_view import render_task
 
 
 def command(
     exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="Which exercise.")],
 ) -> int:
-    """Show one hint more than last time.
+    """Show what the task is, and one hint more than last time.
 
     The first is a nudge, the second the idea, the third nearly the code.
     """
@@ -30,15 +31,19 @@ def command(
 
 
 def show_next(course: Course, entry: Entry, again: str = "", console: Console | None = None) -> None:
-    """Print one more hint than last time; all of them once they have all been shown.
+    """Print the task and one more hint than last time; all of them once they have all been shown.
 
     ``again``: what asks for the next one, by default the command.
     """
     if not entry.hints:
         raise GraderError(f"{entry.name} has no hints", "The lesson of its day shows the idea.")
+    task = entry.load()
     progress = ProgressFile(course.root)
     shown = min(progress.read().of(entry.name).hints_shown, len(entry.hints))
     console = console or theme.console()
+    console.print()
+    console.print(Text(f"  {entry.title}", style="title"))
+    console.print(render_task(task))
     console.print()
     if shown < len(entry.hints):
         _print_hint(console, entry, shown)

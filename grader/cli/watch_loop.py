@@ -6,23 +6,23 @@ file system, the keyboard, and the end of a check. The loop takes them one by on
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import os
 import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
+from rich.segment import Segment
 from rich.text import Text
 
 from grader.cli import hint
-from grader.cli.check import grade, next_steps, record
+from grader.cli.check import first_task, grade, next_steps, record
 from grader.cli.list_exercises import next_exercise, print_list
 from grader.cli.messages import short_name, shown_path
 from grader.course import Course, Entry
@@ -31,7 +31,8 @@ from grader.learner import pristine
 from grader.learner.progress import ProgressFile
 from grader.present import theme, words
 from grader.present.failures import indented
-from grader.present.terminal import ascii_only, print_verdict
+from grader.present.task_view import render_task
+from grader.present.terminal import NextStep, ascii_only, closing, print_verdict, render
 from grader.verdict import Verdict
 
 KEYS = (
@@ -58,7 +59,19 @@ class Pressed:
     key: str
 
 
-Event = Saved | Pressed
+@dataclass(frozen=True)
+class Resized:
+    """The terminal has another size."""
+
+
+class Stopped(BaseException):
+    """The file that is being graded was saved again."""
+
+
+Event = Saved | Pressed | Resized
+Lines = list[list[Segment]]
+FOOTER, FEWEST = 4, 7
+"""Lines of the screen below a verdict, and the fewest that a verdict gets."""
 Grade = Callable[[Entry], Verdict]
 
 
@@ -69,12 +82,12 @@ def watch(course: Course, start: Entry | None) -> int:
     if loop.current is None:
         loop.print_finished()
         return 0
-    threading.Thread(target=_load_torch, daemon=True).start()
+    threading.Thread(target=_load_torch, args=(loop.loaded,), daemon=True).start()
     pristine.keep_copies(course)
     stop = threading.Event()
-    threading.Thread(target=_watch_files, args=(course, loop.events, stop), daemon=True).start()
+    threading.Thread(target=_watch_files, args=(course, loop.saved, stop), daemon=True).start()
     try:
-        with keyboard(loop):
+        with loop.signals(), keyboard(loop):
             return loop.run()
     except KeyboardInterrupt:
         loop.print_goodbye()
@@ -92,10 +105,12 @@ class WatchLoop:
         self.course = course
         self.console = console
         self.grade = grade
-        self.events: queue.Queue[Event] = queue.Queue()
+        self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self.progress = ProgressFile(course.root)
         self.current = start or next_exercise(course, self.progress.read())
         self.grading = False
+        self.loaded = threading.Event()
+        """Whether torch is there: an import that is stopped half-way cannot be repeated."""
         self.last: tuple[Entry, Verdict] | None = None
         """The verdict on the screen."""
 
@@ -112,8 +127,36 @@ class WatchLoop:
                     self.current = entry
                     if not self.check():
                         return 0
+            elif isinstance(event, Resized):
+                if self.last is not None and self.events.empty():
+                    self._show(*self.last)
+                    self.print_footer()
             elif not self._key(event.key):
                 return 0
+
+    def saved(self, path: Path) -> None:
+        """A file was written. A check that runs meanwhile is of the file before it, and is stopped. From any thread."""
+        self.events.put(Saved(path))
+        if self.grading and self.loaded.is_set() and self._entry_of(path) is not None:
+            signal.pthread_kill(_main_thread(), signal.SIGUSR1)
+
+    @contextlib.contextmanager
+    def signals(self) -> Iterator[None]:
+        """While inside, a save stops a check, and the terminal's size is followed."""
+
+        def stop(*_: object) -> None:
+            if self.grading:
+                raise Stopped
+
+        before = {
+            signal.SIGUSR1: signal.signal(signal.SIGUSR1, stop),
+            signal.SIGWINCH: signal.signal(signal.SIGWINCH, lambda *_: self.events.put(Resized())),
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _entry_of(self, path: Path) -> Entry | None:
         """The exercise that a saved file means: its own, or for a tasks.py the one that is open."""
@@ -161,10 +204,11 @@ class WatchLoop:
         assert self.current is not None
         entry = self.current
         self.console.print(Text(f"\n  {shown_path(entry.skeleton, self.course)}", style="quiet"))
-        self.grading = True
-        try:
-            verdict = self.grade(entry)
-        except GraderError as error:
+        verdict = self._graded(entry)
+        if verdict is None:
+            return True  # the save that stopped it is the next event
+        if isinstance(verdict, GraderError):
+            error = verdict
             self._clear()
             self.console.print()
             message = Text("  could not grade: ", style="bad.title")
@@ -175,8 +219,6 @@ class WatchLoop:
             self.console.print()
             self.print_footer()
             return True
-        finally:
-            self.grading = False
         record(self.course, entry, verdict)
         self._show(entry, verdict)
         if verdict.passed and not stay:
@@ -189,6 +231,20 @@ class WatchLoop:
         self.print_footer()
         return True
 
+    def _graded(self, entry: Entry) -> Verdict | GraderError | None:
+        """The verdict, or why there is none; nothing when the file was saved meanwhile."""
+        try:
+            self.grading = True
+            try:
+                return self.grade(entry)
+            except GraderError as error:
+                return error
+            finally:
+                self.grading = False
+        except Stopped:
+            self.grading = False
+            return None
+
     def _show(self, entry: Entry, verdict: Verdict, verbose: bool = False) -> None:
         self.last = (entry, verdict)
         self._clear()
@@ -198,13 +254,39 @@ class WatchLoop:
             for step in next_steps(self.course, entry, verdict, None, True, True)
             if step[0].startswith("grader solution")
         ]
-        print_verdict(verdict, self.console, verbose, steps)
+        if verbose:
+            print_verdict(verdict, self.console, verbose, steps)
+            return
+        task = () if verdict.passed or not pristine.untouched(self.course, entry) else (first_task(entry),)
+        lines = self._lines(*task)
+        room = self.console.size.height - FOOTER - len(lines) if self.console.is_terminal else sys.maxsize
+        self._print_lines(self._within(max(room, FEWEST), verdict, steps))
+        self._print_lines(lines)
+
+    def _within(self, room: int, verdict: Verdict, steps: Sequence[NextStep]) -> Lines:
+        """The report in so many lines: how it begins and how it ends, and where the rest can be seen."""
+        plain, width = ascii_only(self.console), self.console.width
+        lines = self._lines(render(verdict, width, False, steps, plain))
+        if len(lines) <= room:
+            return lines
+        last = self._lines(*closing(verdict, steps, width))[:3]
+        first = lines[: max(1, room - len(last) - 1)]
+        left = words.count(len(lines) - len(first) - len(last), "more line")
+        return [*first, *self._lines(Text(f"  {left}: v", style="quiet")), *last]
+
+    def _lines(self, *shown: RenderableType) -> Lines:
+        return self.console.render_lines(Group(*shown), pad=False) if shown else []
+
+    def _print_lines(self, lines: Lines) -> None:
+        for line in lines:
+            self.console.print(Text.assemble(*((part.text, part.style or "") for part in line)), crop=False)
 
     def _print_moved_on(self, entry: Entry) -> None:
         line = Text("  On to ", style="good")
         line.append(entry.name, style="title")
         self.console.print(line)
         self.console.print(Text(f"  {entry.title} ({entry.kind}, {words.count(entry.points, 'point')})"))
+        self.console.print(render_task(entry.load()))
         self.console.print(Text(f"  open {shown_path(entry.skeleton, self.course)}", style="quiet"))
         self.console.print()
 
@@ -265,18 +347,27 @@ class WatchLoop:
         self.console.print()
 
     def _clear(self) -> None:
+        theme.follow_terminal(self.console)
         if self.console.is_terminal:
             self.console.clear()
 
 
-def _load_torch() -> None:
+def _main_thread() -> int:
+    ident = threading.main_thread().ident
+    assert ident is not None
+    return ident
+
+
+def _load_torch(loaded: threading.Event) -> None:
     """Import torch while the learner's first kernel compiles."""
     with contextlib.suppress(Exception):
         import torch  # noqa: F401
 
+        loaded.set()
 
-def _watch_files(course: Course, events: queue.Queue[Event], stop: threading.Event) -> None:
-    """Turn writes below exercises/ into events, one for each save, however the editor writes."""
+
+def _watch_files(course: Course, saved: Callable[[Path], None], stop: threading.Event) -> None:
+    """Tell of writes below exercises/, once for each save, however the editor writes."""
     from watchfiles import Change, watch
 
     seen: dict[Path, int] = {}
@@ -292,7 +383,7 @@ def _watch_files(course: Course, events: queue.Queue[Event], stop: threading.Eve
                 continue
             if seen.get(path) != written:
                 seen[path] = written
-                events.put(Saved(path))
+                saved(path)
 
 
 @contextlib.contextmanager
@@ -327,7 +418,7 @@ def keyboard(loop: WatchLoop) -> Iterator[None]:
                 continue
             for key in text:
                 if loop.grading and key in ("q", "Q"):
-                    _thread.interrupt_main()
+                    signal.pthread_kill(_main_thread(), signal.SIGINT)
                     return
                 loop.events.put(Pressed(key))
 

@@ -21,6 +21,7 @@ Whole numbers and flags must be equal.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from grader.comparison.diagnosis import diagnose
@@ -42,12 +43,14 @@ def compare(
     poison: Any = None,
     scale: Any = "row",
     explained: bool = True,
+    inputs: Mapping[str, Any] | None = None,
 ) -> OutputResult:
     """Compare an output with the reference.
 
     ``actual``: a tensor in the output's dtype, on the CPU if it is to be ``explained`` what is wrong with it. ``expected``:
     the reference, float64 or int64, of the same shape on the same device.
     ``poison``: what the output held before the call, the same dtype and shape, to tell what was never written.
+    ``inputs``: the call's tensors, whose values may say where it is wrong.
     ``scale``: "row" or "tensor", where the size of the reference is taken from; or a float64 tensor with that size.
     """
     import torch
@@ -91,7 +94,7 @@ def compare(
     result.passed = result.wrong == 0 and not systematic
     if not result.passed and explained:
         result.worst = _worst(got, want, error, ratio, unwritten & wrong)
-        result.diagnosis = diagnose(got, want, wrong, unwritten & wrong, allowed)
+        result.diagnosis = diagnose(got, want, wrong, unwritten & wrong, allowed, inputs or {})
     return result
 
 

@@ -7,7 +7,7 @@ wrong output that fits none gets no diagnosis: a wrong guess costs a learner mor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from grader.verdict import Diagnosis
@@ -19,12 +19,19 @@ NEARLY = 10.0
 """Errors of less than so many times what is allowed look like anything: only their place is told."""
 
 
-def diagnose(got: Any, want: Any, wrong: Any, unwritten: Any, allowed: Any) -> Diagnosis | None:
-    """What the error looks like, if like anything. All tensors have one shape."""
-    scene = Scene(got, want, wrong, unwritten, allowed)
+FEWEST_ROWS, SEPARATED = 8, 0.95
+"""What must be there before wrong rows are said to be those with large values of an input, and how nearly they must all be."""
+
+
+def diagnose(
+    got: Any, want: Any, wrong: Any, unwritten: Any, allowed: Any, inputs: Mapping[str, Any]
+) -> Diagnosis | None:
+    """What the error looks like, if like anything. All tensors but the inputs, by name, have one shape."""
+    scene = Scene(got, want, wrong, unwritten, allowed, inputs)
     tests: list[Callable[[Scene], Diagnosis | None]] = [
         nothing_written,
         part_unwritten,
+        nan_of_input,
         all_nan,
         some_not_finite,
         constant_everywhere,
@@ -35,12 +42,13 @@ def diagnose(got: Any, want: Any, wrong: Any, unwritten: Any, allowed: Any) -> D
         rows_scaled,
         rows_exchanged,
         place_of_errors,
+        value_of_input,
         rounding,
     ]
     if scene.finite and not scene.whole_numbers and scene.ratio < NEARLY:
-        tests = [part_unwritten, place_of_errors, rounding]
+        tests = [part_unwritten, place_of_errors, value_of_input, rounding]
     elif want.numel() > MOST_ELEMENTS:
-        tests = [nothing_written, part_unwritten, all_nan, some_not_finite, constant_everywhere, scaled]
+        tests = [nothing_written, part_unwritten, nan_of_input, all_nan, some_not_finite, constant_everywhere, scaled]
     return next((found for test in tests if (found := test(scene)) is not None), None)
 
 
@@ -52,9 +60,12 @@ def looks(kind: str, **values: Any) -> Diagnosis:
 class Scene:
     """The comparison that the tests look at, with what several of them need."""
 
-    def __init__(self, got: Any, want: Any, wrong: Any, unwritten: Any, allowed: Any) -> None:
+    def __init__(
+        self, got: Any, want: Any, wrong: Any, unwritten: Any, allowed: Any, inputs: Mapping[str, Any]
+    ) -> None:
         import torch
 
+        self.inputs = inputs
         self.torch = torch
         self.whole_numbers = not got.is_floating_point()
         self.got = got.to(torch.float64)
@@ -111,6 +122,15 @@ def part_unwritten(scene: Scene) -> Diagnosis | None:
     index = torch.unravel_index(torch.tensor(first), scene.want.shape)
     values = {"count": float(count), "elements": float(scene.elements)}
     return Diagnosis("elements_unwritten", values, [int(i) for i in index])
+
+
+def nan_of_input(scene: Scene) -> Diagnosis | None:
+    """NaN of an input reached the output: tasks put it where nobody may read."""
+    torch = scene.torch
+    if not bool(torch.isnan(scene.got).any()) or not bool(torch.isfinite(scene.want).all()):
+        return None
+    names = [name for name, tensor in scene.inputs.items() if bool(torch.isnan(tensor).any())]
+    return Diagnosis("nan_of_input", name=" and ".join(names)) if names else None
 
 
 def all_nan(scene: Scene) -> Diagnosis | None:
@@ -213,8 +233,10 @@ def moved_by_one(scene: Scene) -> Diagnosis | None:
 
 def rows_scaled(scene: Scene) -> Diagnosis | None:
     """Each row is off by a factor of its own: a wrong or missing normalisation."""
-    if not scene.finite or scene.want.dim() < 2 or scene.want.shape[-1] < 4 or scene.whole_numbers:
+    if not scene.finite or scene.want.dim() < 2 or scene.want.shape[-1] < 2 or scene.whole_numbers:
         return None
+    if scene.want.numel() - scene.want.numel() // scene.want.shape[-1] < 3:
+        return None  # factors alone explain so few elements
     got, want, allowed = scene.rows(scene.got), scene.rows(scene.want), scene.rows(scene.allowed)
     power = (want * want).sum(dim=1)
     if not bool((power > 0).all()):
@@ -289,6 +311,26 @@ def place_of_errors(scene: Scene) -> Diagnosis | None:
             return Diagnosis("only_first_right")
     if scene.want.dim() == 1 and bool(flat[first:].all()):
         return looks("wrong_from_element", element=first)
+    return None
+
+
+def value_of_input(scene: Scene) -> Diagnosis | None:
+    """Wrong are the rows for which an input (positions, lengths) is large, or small."""
+    for name, tensor in scene.inputs.items():
+        if tensor.is_floating_point() or tensor.dim() != 1 or not scene.want.dim() or tensor.numel() < FEWEST_ROWS:
+            continue
+        if tensor.numel() != scene.want.shape[0]:
+            continue
+        bad = scene.wrong.reshape(tensor.numel(), -1).any(dim=1)
+        wrong, right = tensor[bad].double(), tensor[~bad].double()
+        if min(wrong.numel(), right.numel()) < 3 or wrong.numel() * right.numel() > MOST_ELEMENTS:
+            continue
+        above = float((wrong[:, None] > right).double().mean())
+        below = float((wrong[:, None] < right).double().mean())
+        if above >= SEPARATED:
+            return Diagnosis("wrong_at_large", {"at": float(wrong.min())}, name=name)
+        if below >= SEPARATED:
+            return Diagnosis("wrong_at_small", {"at": float(wrong.max())}, name=name)
     return None
 
 

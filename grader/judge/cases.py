@@ -70,17 +70,24 @@ class CasePool:
         self._lock = threading.Lock()
         self._timeouts = self._crashes = 0
         self._failure: BaseException | None = None
+        self._children: list[Child] = []
         helpers = [threading.Thread(target=self._work, daemon=True) for _ in range(min(self.helpers, len(runs)) - 1)]
         for helper in helpers:
             helper.start()
         self._work()
-        for helper in helpers:
-            helper.join()
+        try:
+            if not self._stopped():
+                for helper in helpers:
+                    helper.join()
+        except BaseException as error:
+            self._give_up(error)
+            raise
         if self._failure is not None:
             raise self._failure
 
     def _work(self) -> None:
         child = self.new_child()
+        self._children.append(child)
         try:
             while True:
                 with self._lock:
@@ -99,10 +106,20 @@ class CasePool:
                     self._crashes += run.result.problem in ("crash", "exit", "output", "oom", "reply")
                     self.on_result(run)
         except BaseException as error:  # handed to the thread that called run()
-            with self._lock:
-                self._failure = self._failure or error
+            self._give_up(error)
         finally:
             child.stop()
+
+    def _stopped(self) -> bool:
+        """Whether somebody wants no result any more (Ctrl-C, a file that was saved again): nothing is waited for then."""
+        return self._failure is not None and not isinstance(self._failure, Exception)
+
+    def _give_up(self, error: BaseException) -> None:
+        """Run no further case, and end those that are running."""
+        with self._lock:
+            self._failure = self._failure or error
+            for child in self._children:
+                child.kill()
 
     def _pointless(self) -> str:
         if self._timeouts >= MOST_TIMEOUTS:
@@ -187,9 +204,8 @@ def judge(
         tolerance = exercise.tolerance_of(name, call.dtype)
         poison = None if name in buffers.in_out else buffers.tensor(buffers.poison, name)
         actual = buffers.tensor(content, name)
-        result.outputs.append(
-            compare(name, actual, wanted, call.output_dtypes[name], tolerance, poison, exercise.scale_of(name, call))
-        )
+        dtype, scale = call.output_dtypes[name], exercise.scale_of(name, call)
+        result.outputs.append(compare(name, actual, wanted, dtype, tolerance, poison, scale, inputs=call.tensors))
     wrong = [output for output in result.outputs if not output.passed]
     if result.outside:
         result.problem = "guard"

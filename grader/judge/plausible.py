@@ -25,7 +25,7 @@ def implausible(result: CaseResult, report: Report | None) -> Finding | None:
         return Finding(check="report", kind="host_copies", number=int(by_host))
     if not report.totals.get("launches"):
         return Finding(check="report", kind="no_launch")
-    if not report.totals.get("global_written_bytes"):
+    if not report.totals.get("global_written_bytes") and not any(f.kind == "out_of_bounds" for f in report.findings):
         return Finding(check="report", kind="nothing_written")
     return None
 

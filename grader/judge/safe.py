@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from grader.judge.cases import Run
 from grader.verdict import FAILED, PASSED, Stage, merged
+from grader.verdict.causes import causes_first
 
 
 def judge_safe(runs: Sequence[Run]) -> Stage:
     """The stage from the findings of all cases; the same finding in several cases is one."""
-    findings = merged(finding for run in runs for finding in run.result.findings)
+    findings = causes_first(merged(finding for run in runs for finding in run.result.findings))
     watched = sum(bool(run.report) for run in runs)
     return Stage("safe", FAILED if findings else PASSED, findings=findings, runs=watched)

@@ -32,11 +32,20 @@ def read_report(run: Run, kernel: BuiltKernel, source: Path) -> Report | None:
         return None
 
 
+def _launched_nothing(run: Run, report: Report) -> bool:
+    """Whether the launcher returned without launching a kernel, and so without writing anything."""
+    empty = all(output.unwritten == output.elements for output in run.result.outputs)
+    return empty and not report.totals.get("launches")
+
+
 def attach_findings(run: Run, kernel: BuiltKernel, source: Path) -> None:
     """Put the findings of a run into its result."""
     result = run.result
     run.simulated = report = read_report(run, kernel, source)
     findings = list(report.findings) if report is not None else []
+    if report is not None and result.problem == "unwritten" and _launched_nothing(run, report):
+        # That nothing was written follows from it.
+        result.problem, findings = "no_launch", [f for f in findings if f.kind != "output_not_written"]
     if not run.leaves_all and (doubt := implausible(result, report)) is not None:
         findings.insert(0, doubt)
     result.findings = [

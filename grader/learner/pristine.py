@@ -29,6 +29,15 @@ def find(course: Course, entry: Entry) -> Pristine | None:
     return _from_git(course.root, entry) or _kept(course, entry)
 
 
+def untouched(course: Course, entry: Entry) -> bool:
+    """Whether the learner's file is as the course gave it; no where that cannot be known."""
+    given = find(course, entry)
+    try:
+        return given is not None and entry.skeleton.read_bytes() == given.content
+    except OSError:
+        return False
+
+
 def keep_copies(course: Course) -> None:
     """Keep a copy of every skeleton that has none yet, where git does not. Does nothing that can fail a command."""
     if (course.root / ".git").exists():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -35,20 +36,38 @@ def paragraph(text: str, style: str = "", indent: int = 2) -> RenderableType:
 
 def excerpt(line: int, source: str, column: int, ascii_only: bool, indent: int = 4) -> RenderableType:
     """One source line with a caret under the column (from 1; 0 is unknown: under the first word)."""
-    bar = "|" if ascii_only else "│"
-    shown = source.expandtabs(4).rstrip()
-    offset = caret_offset(source, column)
-    # Long indentation says nothing here: both rows lose it together.
-    lead = len(shown) - len(shown.lstrip())
-    cut = max(0, lead - 4)
-    first = Text(no_wrap=True, overflow="ellipsis")
-    first.append(f"{line:>5} {bar} ", style="quiet")
-    first.append(shown[cut:], style="code")
-    second = Text(no_wrap=True, overflow="ellipsis")
-    second.append(f"{'':>5} {bar} ", style="quiet")
-    second.append(" " * max(0, offset - cut))
-    second.append("^", style="caret")
-    return indented(Group(first, second), indent)
+    return indented(_Excerpt(line, source, column, ascii_only), indent)
+
+
+@dataclass(frozen=True)
+class _Excerpt:
+    """What of the source line fits, so that the caret and what stands there are seen."""
+
+    line: int
+    source: str
+    column: int
+    ascii_only: bool
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        shown, offset = self.source.expandtabs(4).rstrip(), caret_offset(self.source, self.column)
+        bar, more = ("|", "...") if self.ascii_only else ("│", "…")
+        room = options.max_width - 8
+        # Long indentation says nothing here: both rows lose it together.
+        cut = max(0, len(shown) - len(shown.lstrip()) - 4)
+        lead = ""
+        if offset - cut >= room - len(more) and len(shown) - cut > room:
+            lead = more
+            cut = min(offset - room // 2, len(shown) - room) + len(more)
+        text = lead + shown[cut:]
+        if len(text) > room:
+            text = text[: room - len(more)] + more
+        for number, content, style in (
+            (f"{self.line}", text, "code"),
+            ("", " " * (offset - cut + len(lead)) + "^", "caret"),
+        ):
+            row = Text(no_wrap=True, overflow="crop")
+            row.append(f"{number:>5} {bar} ", style="quiet")
+            yield row.append(content, style=style)
 
 
 # --- builds ---
@@ -86,7 +105,7 @@ def render_cases(stage: Stage, verbose: bool, ascii_only: bool, findings_follow:
 
     ``findings_follow``: the simulator's findings are shown later in the report, so a case does not repeat its own.
     """
-    failing = stages.failing_cases(stage)
+    failing = stages.failing_cases(stage)[: 1 if stages.nothing_launched(stage) else None]
     rows: list[RenderableType] = []
     for case in failing if verbose else failing[:1]:
         if rows:
@@ -129,7 +148,7 @@ def render_case(case: CaseResult, ascii_only: bool, findings_follow: bool = Fals
     if reason := cases.reason(case):
         rows.append(Text(""))
         rows.append(paragraph(reason, indent=4))
-    for output in [output for output in case.outputs if not output.passed]:
+    for output in [output for output in case.outputs if not output.passed and case.problem != "no_launch"]:
         rows.append(Text(""))
         rows.extend(render_output(output))
     shown_below = bool(case.findings) and findings_follow
@@ -141,13 +160,27 @@ def render_case(case: CaseResult, ascii_only: bool, findings_follow: bool = Fals
         rows += [Text(""), paragraph(cases.before_findings(case), indent=4)]
         rows.append(indented(Group(*render_finding(finding, ascii_only))))
     if case.printed.strip():
-        rows.append(Text(""))
-        rows.append(Text("    The kernel printed", style="title"))
-        lines = case.printed.rstrip().splitlines()
-        rows.append(paragraph("\n".join(lines[:8]), style="quiet", indent=6))
-        if len(lines) > 8:
-            rows.append(Text(f"      ({len(lines) - 8} more lines)", style="quiet"))
+        rows += [Text(""), *render_printed(case.printed, "The kernel printed")]
     return rows
+
+
+def render_printed(printed: str, title: str) -> list[RenderableType]:
+    """The first lines of what a kernel printed."""
+    lines = printed.rstrip().splitlines()
+    rows: list[RenderableType] = [Text(f"    {title}", style="title")]
+    rows.append(paragraph("\n".join(lines[:8]), style="quiet", indent=6))
+    if len(lines) > 8:
+        rows.append(Text(f"      ({words.count(len(lines) - 8, 'more line')})", style="quiet"))
+    return rows
+
+
+def render_first_printed(stage: Stage, shown: Sequence[CaseResult]) -> list[RenderableType]:
+    """What the first case printed that printed anything, unless one of those that are shown has."""
+    printing = [case for case in [*stages.failing_cases(stage), *stage.cases] if case.printed.strip()]
+    if not printing or any(case in shown for case in printing):
+        return []
+    case = printing[0]
+    return [Text(""), *render_printed(case.printed, f"The kernel printed in the case '{case.name}' ({case.dtype})")]
 
 
 def render_output(output: OutputResult) -> list[RenderableType]:
@@ -189,17 +222,20 @@ def render_findings(findings: Sequence[Finding], verbose: bool, ascii_only: bool
     """Findings in full, the first few unless ``verbose``."""
     rows: list[RenderableType] = []
     shown = findings if verbose else findings[:MOST_FINDINGS]
-    for finding in shown:
+    for finding, advised in zip(shown, finding_words.advice_is_new(findings)):
         if rows:
             rows.append(Text(""))
-        rows.extend(render_finding(finding, ascii_only))
+        rows.extend(render_finding(finding, ascii_only, advised))
     if len(findings) > len(shown):
         rows.append(Text(f"  and {words.count(len(findings) - len(shown), 'more finding')}", style="quiet"))
     return rows
 
 
-def render_finding(finding: Finding, ascii_only: bool) -> list[RenderableType]:
-    """One finding: what, where in the source with a caret, which thread, and for a race the other side."""
+def render_finding(finding: Finding, ascii_only: bool, advised: bool = True) -> list[RenderableType]:
+    """One finding: what, where in the source with a caret, which thread, and for a race the other side.
+
+    ``advised``: with what to do about it.
+    """
     head = Table.grid(padding=(0, 1, 0, 0))
     head.add_column(no_wrap=True)
     head.add_column(overflow="fold")
@@ -211,7 +247,9 @@ def render_finding(finding: Finding, ascii_only: bool) -> list[RenderableType]:
     if finding.other and (finding.other.line or finding.other.source_line):
         rows.append(indented(Text(finding_words.other_side(finding)), 4))
         rows += _side(finding.other, message, ascii_only)
-    if advice := finding_words.advice(finding):
+    if finding.hides:
+        rows.append(paragraph(finding_words.HIDES, style="quiet", indent=4))
+    if advised and (advice := finding_words.advice(finding)):
         rows.append(paragraph(advice, indent=4))
     tail = []
     if finding.count > 1:

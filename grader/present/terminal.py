@@ -122,6 +122,7 @@ def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
     if failed and stages.failing_cases(stage):
         safe = verdict.stage("safe")
         rows += failures.render_cases(stage, verbose, ascii_only, findings_follow=bool(safe and safe.findings))
+    rows += failures.render_first_printed(stage, stages.failing_cases(stage)[: None if verbose else 1])
     if failed and stage.findings:
         rows += failures.render_findings(stage.findings, verbose, ascii_only)
     if stage.bars and (failed or verbose):

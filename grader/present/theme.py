@@ -46,8 +46,18 @@ def console(file: TextIO | None = None, width: int | None = None, **options: obj
         stream.reconfigure(errors="replace")
     made = Console(file=stream, theme=THEME, highlight=False, width=width, force_jupyter=False, **options)  # type: ignore[arg-type]
     if width is None:
-        made.width = max(40, min(made.width if made.is_terminal else WIDTH, MOST_WIDTH))
+        made.width = _within_limits(made.width if made.is_terminal else WIDTH)
     return made
+
+
+def follow_terminal(console: Console) -> None:
+    """Make a console as wide as its terminal is now."""
+    if console.is_terminal:
+        console.width = _within_limits(Console(file=console.file).width)
+
+
+def _within_limits(width: int) -> int:
+    return max(40, min(width, MOST_WIDTH))
 
 
 def mark(status: str, ascii_only: bool = False) -> str:

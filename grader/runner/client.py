@@ -77,6 +77,7 @@ class Child:
     _seen: int = 0
     _asked: str = ""
     """The first word of the last request."""
+    _killed: bool = False
     _pid: int = 0
     """The runner's own process: in a jail it is not the one that was started."""
 
@@ -205,6 +206,8 @@ class Child:
     def start(self) -> str:
         """Start the process and load the kernel into it; gives what was printed meanwhile."""
         self.stop()
+        if self._killed:
+            raise GraderError("the check was stopped")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
         self._printed = os.memfd_create("grader-printed", os.MFD_CLOEXEC)
@@ -270,6 +273,13 @@ class Child:
             said = clean(words.decode(errors="replace")) or " ".join(printed.split()) or "it ended at once"
             self.stop()
             raise LoadFailed(f"the runner does not start: {said}", "")
+
+    def kill(self) -> None:
+        """End the process for good, while another thread may be waiting for its answer: that one is told how it ended."""
+        self._killed = True
+        if (process := self._process) is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def stop(self) -> None:
         """End the process, and those that it may have started."""

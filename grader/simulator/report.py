@@ -91,6 +91,7 @@ from grader.simulator.library import INCLUDE_DIR
 from grader.simulator.symbolize import UNKNOWN, Location, Symbolizer, symbolizer
 from grader.source import course_headers
 from grader.verdict import SourceLine
+from grader.verdict.causes import causes_first
 from grader.verdict.finding import Finding, Memory, Side, Space, merged
 
 WARP, WIDEST, WAVEFRONT = 32, 16, 128
@@ -447,7 +448,7 @@ class _Reader:
     # -- findings --
 
     def _findings(self) -> list[Finding]:
-        findings = merged(self._finding(data) for data in self.data.findings)
+        findings = causes_first(merged(self._finding(data) for data in self.data.findings))
         # A race often shows as a read of what was not yet written, too: one fault, one finding.
         races = {(_name(f), place) for f in findings if f.check == "racecheck" for place in f.places}
         findings = [f for f in findings if f.kind != "uninitialised_read" or (_name(f), f.place) not in races]
@@ -500,6 +501,8 @@ class _Reader:
             total = data.bytes
         elif data.kind == "index_out_of_bounds":
             number, address = data.data - (1 << 64) if data.data >> 63 else data.data, 0
+        elif data.kind == "between_blocks":
+            detail = self._atomic_of(data.kernel, side, other)
         elif data.kind == "output_not_written" and memory is not None:
             item = memory.element_bytes or 1
             flat = [int(number) for number in data.detail.split(",")]
@@ -518,6 +521,14 @@ class _Reader:
             kernel=data.kernel,
             count=data.count,
         )
+
+    def _atomic_of(self, kernel: str, *sides: Side | None) -> str:
+        """Where the kernel of a race has an atomic operation, which its author may think orders the two accesses."""
+        if any(side is not None and side.access == "atomic" for side in sides):
+            return ""
+        sites = [site for counted in self.data.kernels if counted.name == kernel for site in counted.sites]
+        places = [self._location(site.site) for site in sites if site.access == "atomic" and site.space == "global"]
+        return next((f"{Path(place.file).name}:{place.line}" for place in places if place.line), "")
 
     def _name_sites(self, text: str) -> str:
         """``{site 7 line 31}`` becomes ``flash_attention.cu:31``."""

@@ -64,6 +64,8 @@ class Diagnosis(Fact):
     """The numbers of its sentence, by name."""
     index: Index = field(default_factory=list)
     """The element that is meant, if one is."""
+    name: Line = ""
+    """The input that has to do with it, if one has; or several."""
 
 
 class OutputResult(Fact):
@@ -96,7 +98,8 @@ class CaseResult(Fact):
     status: Status
     dims: Sizes = field(default_factory=dict)
     problem: Line = ""
-    """Empty when it passed. What the kernel wrote: wrong, unwritten, guard (outside its outputs), inputs (over them).
+    """Empty when it passed. What the kernel wrote: wrong, unwritten (no_launch: no kernel
+    was started), guard (outside its outputs), inputs (over them).
     How its process ended: crash, timeout, exit, output, oom, reply. What CUDA said: load, call, memory, launch, run.
     What its launcher threw: exception.
     What the simulator said: finding. Why it was not tried: after_timeouts, after_crashes."""

@@ -94,6 +94,8 @@ class Finding(Side, kw_only=True):
     kernel: Line = ""
     count: int = 1
     """How often it was seen."""
+    hides: bool = False
+    """Whether others that follow from it were left out: ``grader/verdict/causes.py``."""
     case: Line = ""
     """In which case first."""
     dtype: Line = ""
@@ -116,12 +118,24 @@ class Finding(Side, kw_only=True):
         return self.check, kind, self.places, memory
 
 
+_WIDTHS = ("within_warp", "within_block", "within_cluster", "between_blocks")
+"""Kinds of races by how far apart the threads are, and so by what it takes to order them."""
+
+
 def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """One finding for each identity, the first, with the counts of all; in the order of the first ones."""
+    """One finding for each identity, with the counts of all; in the order of the first ones.
+
+    It is the first, unless it is a race: then the first of those whose threads are furthest apart.
+    """
     found: dict[Hashable, Finding] = {}
     for finding in findings:
         known = found.get(finding.identity)
-        found[finding.identity] = (
-            structs.replace(known, count=known.count + finding.count) if known is not None else finding
-        )
+        if known is not None:
+            shown = finding if _width(finding) > _width(known) else known
+            finding = structs.replace(shown, count=known.count + finding.count, hides=known.hides or finding.hides)
+        found[finding.identity] = finding
     return list(found.values())
+
+
+def _width(finding: Finding) -> int:
+    return _WIDTHS.index(finding.kind) if finding.kind in _WIDTHS else 0

@@ -11,6 +11,7 @@ _IN_SHORT = {
     "exit": "the kernel's process ended itself",
     "reply": "the kernel's process gave an answer that was made up",
     "guard": "wrote outside its tensors",
+    "no_launch": "no kernel was launched",
     "inputs": "changed its inputs",
     "load": "the kernel cannot be loaded",
     "call": "the kernel could not be called",
@@ -70,6 +71,8 @@ def reason(case: CaseResult) -> str:
                 for name, at in case.outside.items()
             )
             return f"The kernel wrote outside its output: {'; '.join(places)}."
+        case "no_launch":
+            return "The launcher returned without launching a kernel: nothing was written."
         case "finding" | "wrong" | "unwritten":
             return ""
     return _IN_SHORT.get(case.problem, case.problem)
@@ -84,7 +87,8 @@ def text(case: CaseResult) -> str:
     """All that there is to say about a case that did not pass, over several lines."""
     if case.status == PASSED:
         return ""
-    rows = [said for said in [reason(case), *map(outputs.text, case.outputs)] if said]
+    wrong = [] if case.problem == "no_launch" else case.outputs
+    rows = [said for said in [reason(case), *map(outputs.text, wrong)] if said]
     if case.findings:
         rows.append(before_findings(case))
         rows.append(words.indented(findings.several(case.findings, most=2)))

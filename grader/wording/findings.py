@@ -90,6 +90,12 @@ def access(side: Side) -> str:
 _PRODUCTS = {"operand read": "wgmma.mma_async", "tensor operand read": "tcgen05.mma or cp"}
 
 
+def an_access(side: Side) -> str:
+    """``a 4-byte read``, ``an 8-byte read``."""
+    said = access(side)
+    return f"{'an' if said[0] in '8aeiou' else 'a'} {said}"
+
+
 # -- what happened --
 
 
@@ -253,7 +259,7 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
     "misaligned": _misaligned,
     "write_to_const": lambda f: f"{access(f)} to an input: {position(f)}, which the launcher takes as pointer to const",
     "write_to_constant": lambda f: f"{access(f)} to constant memory: {position(f)}",
-    "host_access": lambda f: f"host code makes a {access(f)} of device memory: {position(f)}",
+    "host_access": lambda f: f"host code makes {an_access(f)} of device memory: {position(f)}",
     "index_out_of_bounds": lambda f: f"index {f.number} is out of bounds for an array of type {f.detail}",
     "stack_overflow": lambda f: "stack overflow",
     "leak": lambda f: f"{words.count(f.number, 'byte')} from {f.memory.kind if f.memory else 'the device'} never freed",
@@ -369,8 +375,8 @@ ADVICE: Mapping[str, str] = {
     "uninitialised_copy": "Copy what the kernels wrote, or clear the memory first (cudaMemset).",
     "uninitialised_read": "Nothing has written this element before: outputs and scratch memory start with garbage.",
     "output_not_written": "The grid does not cover the output, or a guard leaves out too much.",
-    "within_warp": "Both threads are in one warp. Its lanes do not run in lockstep: put __syncwarp() (or "
-    "__syncthreads()) between the two accesses.",
+    "within_warp": "Both threads are in one warp, whose lanes do not run in lockstep: put __syncwarp() between the two "
+    "accesses.",
     "within_block": "Both threads are in one block: put __syncthreads() between the two accesses, also between one "
     "turn of a loop and the next.",
     "within_cluster": "The threads are in two blocks of one cluster: put cluster.sync() (barrier.cluster.arrive and "
@@ -436,8 +442,8 @@ ADVICE: Mapping[str, str] = {
     "shuffle_from_inactive_lane": "Let all lanes of the warp execute the shuffle (with a neutral value), or name only "
     "active lanes.",
     "grid_sync_not_cooperative": "Use cudaLaunchCooperativeKernel.",
-    "infinite_loop": "Look at the loop's condition, and at what a waiting thread waits for: blocks that have not started "
-    "yet cannot help it.",
+    "infinite_loop": "This is where the thread was when the launch was stopped. Look at the condition of the loop around it, "
+    "which never becomes false; where a thread waits there for another one: blocks that have not started yet cannot help it.",
     "division_by_zero": "On a GPU the result is garbage, without any message.",
 }
 _OVERWRITTEN_BY_A_COPY = (
@@ -452,6 +458,16 @@ _PHASE_NOT_COMPLETE = (
 _WARPGROUP_INCOMPLETE = (
     "A warpgroup is four warps, of which the first has a number that 4 divides: all 128 threads execute the same "
     "instruction. Give each role of the kernel whole warpgroups."
+)
+_ONE_IS_ATOMIC = (
+    "The threads are in different blocks, and only one of the two accesses is an atomic operation: make the other one "
+    "atomic, too, or split the work into two launches."
+)
+_FENCE = (
+    "The threads are in different blocks. The atomic operation at {0} orders nothing but itself: __threadfence() between the "
+    "write and it, and again between it and the read (with __syncthreads() where other threads of the block do the one or "
+    "the other). Where it is not meant to order them: give each block a place of its own, or split the work into two "
+    "launches."
 )
 _OTHER = {
     "accumulator_not_awaited": "the product",
@@ -498,6 +514,10 @@ def advice(finding: Finding) -> str:
         and "async write" in accesses
     ):
         return _OVERWRITTEN_BY_A_COPY
+    if finding.kind == "between_blocks" and "atomic" in accesses:
+        return _ONE_IS_ATOMIC if len(set(accesses)) > 1 else ADVICE["between_blocks"]
+    if finding.kind == "between_blocks" and finding.detail:
+        return _FENCE.format(finding.detail)
     if finding.kind == "deadlock" and "an mbarrier" in finding.detail:
         return _PHASE_NOT_COMPLETE
     if finding.kind == "deadlock" and "wgmma" in finding.detail:
@@ -505,26 +525,37 @@ def advice(finding: Finding) -> str:
     return ADVICE.get(finding.kind, "")
 
 
+def advice_is_new(findings: Sequence[Finding]) -> list[bool]:
+    """Of each finding of a list, whether what to do about it has not been said of one before."""
+    said = [advice(finding) for finding in findings]
+    return [advised not in said[:at] for at, advised in enumerate(said)]
+
+
 def other_side(finding: Finding) -> str:
     """What the other thread did: of a race its access."""
     if finding.other is None:
         return ""
-    return _OTHER.get(finding.kind) or f"the other access, a {access(finding.other)}"
+    return _OTHER.get(finding.kind) or f"the other access, {an_access(finding.other)}"
 
 
 def title(finding: Finding) -> str:
     """A few words, for a list."""
-    return finding.kind.replace("_", " ")
+    return {"refused": "failed call"}.get(finding.kind, finding.kind.replace("_", " "))
 
 
-def text(finding: Finding) -> str:
+HIDES = "What else was found at the places that this access hit follows from it, and is left out."
+
+
+def text(finding: Finding, advised: bool = True) -> str:
     """All that there is to say about a finding, over several lines: source line, caret, the other side, and what to do."""
     rows = [f"{finding.check}: {message(finding)}", *excerpt(finding)]
     if finding.other and finding.other.source_line.strip():
         rows += [f"  {other_side(finding)} ({place(finding.other)}):", *excerpt(finding.other)]
     if finding.count > 1:
         rows.append(f"  seen {finding.count:,} times")
-    if said := advice(finding):
+    if finding.hides:
+        rows.append(f"  {HIDES}")
+    if advised and (said := advice(finding)):
         rows.append(f"  {said}")
     return "\n".join(rows)
 
@@ -542,7 +573,7 @@ def excerpt(side: Side) -> list[str]:
 
 def several(findings: Sequence[Finding], most: int) -> str:
     """The first findings, and how many more there are."""
-    rows = [text(finding) for finding in findings[:most]]
+    rows = [text(finding, news) for finding, news in zip(findings[:most], advice_is_new(findings))]
     if len(findings) > most:
         rows.append(f"... and {len(findings) - most} more")
     return "\n".join(rows)

@@ -94,7 +94,11 @@ def looks(diagnosis: Diagnosis) -> str:
     how = LOOKS.get(diagnosis.kind, diagnosis.kind.replace("_", " "))
     if callable(how):
         return how(diagnosis.values)
-    return how.format(**{name: f"{value:.0f}" for name, value in diagnosis.values.items()}, index=diagnosis.index)
+    return how.format(
+        **{name: f"{value:.0f}" for name, value in diagnosis.values.items()},
+        index=diagnosis.index,
+        name=diagnosis.name,
+    )
 
 
 def _tail_unwritten(v: Values) -> str:
@@ -179,6 +183,10 @@ LOOKS: Mapping[str, str | Callable[[Values], str]] = {
     "only_first_right": "only the first element of a row is right",
     "wrong_from_column": "wrong from column {column} on, right before",
     "wrong_from_element": "wrong from element {element} on, right before",
+    "nan_of_input": "NaN that came from {name}, which holds NaN wherever nobody may read: is something used that lies behind "
+    "the lengths, or beyond a bound?",
+    "wrong_at_large": "wrong where {name} is large ({at} and up), right where it is small: is precision lost on large numbers?",
+    "wrong_at_small": "wrong where {name} is small (up to {at}), right where it is large: is {name} used?",
     "rounding": "nearly right everywhere: is a sum kept in too low a precision, or a fast approximation used?",
 }
 """What each kind of diagnosis says: a text with the numbers' names, or what makes one of them."""

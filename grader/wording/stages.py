@@ -25,6 +25,8 @@ def summary(stage: Stage) -> str:
         return stage.summary
     if stage.cases:
         failed, skipped = len(failing_cases(stage)), sum(case.status == SKIPPED for case in stage.cases)
+        if nothing_launched(stage):
+            return "nothing is launched yet"
         if not failed and not skipped:
             return f"{len(stage.cases)} of {words.count(len(stage.cases), 'case')}"
         return f"{failed} of {words.count(len(stage.cases), 'case')} fail" + (f", {skipped} not run" if skipped else "")
@@ -61,7 +63,7 @@ def text(stage: Stage) -> str:
     """All about a stage that did not pass, over several lines; empty for one that did."""
     if stage.status != FAILED:
         return stage.message
-    failed = failing_cases(stage)
+    failed = failing_cases(stage)[: 1 if nothing_launched(stage) else None]
     rows = [stage.message] if stage.message else []
     rows += [f"{cases.heading(case)}\n{words.indented(cases.text(case))}" for case in failed[:SHOWN]]
     if failed[SHOWN:]:
@@ -73,6 +75,14 @@ def text(stage: Stage) -> str:
     return "\n".join(rows)
 
 
+def nothing_launched(stage: Stage) -> bool:
+    """Whether no kernel was started in any case that needs one: the file is not begun."""
+    failing = failing_cases(stage)
+    if not failing or any(case.problem != "no_launch" for case in failing):
+        return False
+    return not any(output.elements for case in stage.cases if case.passed for output in case.outputs)
+
+
 def failing_cases(stage: Stage) -> list[CaseResult]:
     """The cases that did not pass, in the task's order (simple sizes come first there)."""
     return [case for case in stage.cases if case.status in ("failed", "error")]
@@ -81,11 +91,16 @@ def failing_cases(stage: Stage) -> list[CaseResult]:
 # -- where to look first --
 
 _SHOWS = {
-    "memcheck": "the wrong address",
-    "initcheck": "the value that was never written",
-    "racecheck": "the race",
-    "synccheck": "the barrier",
+    "memcheck": "where the wrong address shows",
+    "initcheck": "where the value that was never written shows",
+    "racecheck": "where the race shows",
+    "synccheck": "where the barrier shows",
+    "infinite_loop": "in the loop that does not end",
+    "deadlock": "where threads wait in vain",
+    "event_not_recorded": "where nothing is waited for",
+    "default_stream": "where the stream is missing",
 }
+"""By the kind of a finding, or its check."""
 
 
 def first_look(verdict: Verdict) -> str:
@@ -102,7 +117,8 @@ def first_look(verdict: Verdict) -> str:
     # A fault that the simulator saw comes before wrong numbers: it is usually their cause.
     for finding in [finding for every in verdict.stages for finding in every.findings]:
         if finding.line:
-            return f"{finding.file.rsplit('/', 1)[-1]}:{finding.line}, where {_SHOWS.get(finding.check, 'the fault')} shows"
+            shows = _SHOWS.get(finding.kind) or _SHOWS.get(finding.check, "where the fault shows")
+            return f"{finding.file.rsplit('/', 1)[-1]}:{finding.line}, {shows}"
     errors = [item for item in stage.diagnostics if item.severity.startswith(("error", "fatal")) and item.line]
     if len(errors) > 1:
         return f"the first error, line {errors[0].line}; later ones often follow from it"
@@ -114,6 +130,8 @@ def first_look(verdict: Verdict) -> str:
 
 def _look_at_case(stage: Stage, failing: Sequence[CaseResult]) -> str:
     """What the pattern of failing and passing cases says."""
+    if nothing_launched(stage):
+        return "the launcher, which starts no kernel yet"
     names = {case.name for case in failing}
     passing = {case.name for case in stage.cases if case.passed}
     dtypes_failing = {case.dtype for case in failing}

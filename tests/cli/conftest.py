@@ -15,11 +15,12 @@ from grader.verdict import CaseResult, Stage, Verdict
 from tests.small_course import write_course
 
 TASKS = """
-from grader.course.task import Exercise
+from grader.course.task import Exercise, Input, Output
 
 first = Exercise(
     summary="Do it.",
-    launchers="void first(float* x, cudaStream_t stream)", inputs={}, outputs={}, reference=None, cases=[],
+    launchers="void first(float* x, int rows, cudaStream_t stream)", inputs={"w": Input("4")}, reference=None, cases=[],
+    outputs={"x": Output("rows 4", inout=True)},
 )
 second = Exercise(
     summary="Find it.",

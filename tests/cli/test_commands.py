@@ -192,6 +192,16 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 # --- hint, solution ---
 
 
+TASK = "Do it. void first(float* x, int rows, cudaStream_t stream) w [4] f32 read x [rows, 4] f32 changed in place"
+
+
+def test_the_task_is_shown_where_one_begins(grader, judge) -> None:  # type: ignore[no-untyped-def]
+    assert f"first.cu is as the course gave it. The task: {TASK}" in grader("check", "first").all
+    assert TASK in grader("hint", "first").all
+    Path("exercises/day01_start/first.cu").write_text("// begun\n")
+    assert TASK not in grader("check", "first").all
+
+
 def test_hints_come_one_at_a_time(grader, course) -> None:  # type: ignore[no-untyped-def]
     first, second, third, all_again = (grader("hint", "first") for _ in range(4))
     assert "a nudge" in first.out and "the idea" not in first.out and "2 more" in first.all

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import queue
+import signal
 import threading
 import time
 from pathlib import Path
@@ -11,10 +12,13 @@ from pathlib import Path
 import pytest
 
 from grader.cli.check import grade
-from grader.cli.watch_loop import Event, Pressed, Saved, WatchLoop, _watch_files
-from grader.course import Course
+from grader.cli.watch_loop import FOOTER, Event, Pressed, Saved, WatchLoop, _watch_files
+from grader.course import Course, Entry
+from grader.learner import pristine
 from grader.learner.progress import ProgressFile
 from grader.present import theme
+from grader.verdict import Verdict
+from tests.present import samples
 
 
 class Watched:
@@ -71,6 +75,13 @@ def test_saving_another_exercise_switches_to_it(course, judge) -> None:  # type:
     assert judge == ["day01_start/first", "day01_start/second", "day01_start/first"]
 
 
+def test_the_task_is_shown_where_one_begins(course, judge) -> None:  # type: ignore[no-untyped-def]
+    pristine.keep_copies(course)
+    assert "is as the course gave it. The task: Find it. void second(" in Watched(course, "second").run(QUIT)
+    Path("exercises/day01_start/first.cu").write_text("// solved\n")
+    assert "On to day01_start/second The second" in (text := Watched(course).run(QUIT)) and "Find it." in text
+
+
 def test_keys(course, judge) -> None:  # type: ignore[no-untyped-def]
     text = Watched(course).run(Pressed("h"), Pressed("l"), Pressed("r"), Pressed("v"), Pressed("x"), QUIT)
     assert "Hint 1 of 3" in text and "a nudge" in text
@@ -108,7 +119,9 @@ class Watcher:
     def __init__(self, course: Course) -> None:
         self.events: queue.Queue[Event] = queue.Queue()
         self.stop = threading.Event()
-        self.thread = threading.Thread(target=_watch_files, args=(course, self.events, self.stop))
+        self.thread = threading.Thread(
+            target=_watch_files, args=(course, lambda path: self.events.put(Saved(path)), self.stop)
+        )
         self.thread.start()
         self.marks = 0
         while self.events.empty():  # it says nothing when it begins to watch
@@ -149,3 +162,58 @@ def test_a_save_is_seen_once(course, how) -> None:  # type: ignore[no-untyped-de
     finally:
         watcher.stop.set()
         watcher.thread.join()
+
+
+def test_a_save_stops_the_check_that_is_running(course, judge) -> None:  # type: ignore[no-untyped-def]
+    watched = Watched(course)
+    loop, rest = watched.session, watched.session.grade
+    path = Path("exercises/day01_start/first.cu").resolve()
+    loop.loaded.set()
+
+    def last(entry: Entry) -> Verdict:
+        loop.events.put(QUIT)
+        return rest(entry)
+
+    def endless(entry: Entry) -> Verdict:
+        loop.grade = last
+        loop.saved(Path("exercises/day01_start/notes.cu").resolve())  # of no exercise: the check goes on
+        loop.saved(path)
+        while True:
+            time.sleep(0.1)
+
+    loop.grade = endless
+    with loop.signals():
+        text = watched.run()
+    assert judge == ["day01_start/first"] and "Not passed yet" in text and not loop.grading
+
+
+def test_a_save_after_the_check_stops_nothing(course, judge) -> None:  # type: ignore[no-untyped-def]
+    watched = Watched(course)
+    with watched.session.signals():
+        signal.raise_signal(signal.SIGUSR1)
+        watched.run(QUIT)
+
+
+def test_a_resize_draws_again(course, judge, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    watched = Watched(course)
+    watched.session.console = theme.console(watched.output, force_terminal=True, legacy_windows=False)
+    monkeypatch.setenv("COLUMNS", "60")
+    with watched.session.signals():
+        signal.raise_signal(signal.SIGWINCH)
+        watched.run(QUIT)
+    assert watched.session.console.width == 60 and len(judge) == 1
+
+
+@pytest.mark.parametrize("height", [12, 20, 24, 60])
+def test_a_short_screen_keeps_how_the_verdict_begins_and_ends(course, judge, monkeypatch, height) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("LINES", str(height))
+    monkeypatch.setenv("COLUMNS", "80")
+    watched = Watched(course)
+    watched.session.console = theme.console(watched.output, force_terminal=True, color_system=None)
+    verdict = samples.wrong()
+    watched.session._show(watched.session.current, verdict)
+    shown = watched.output.getvalue().splitlines()
+    assert len(shown) <= height - FOOTER
+    assert verdict.title in " ".join(shown[:3]) and any("Not passed yet" in line for line in shown)
+    assert any("more line" in line for line in shown) == (height < 60)
+    assert any("Fast" in line for line in shown) == (height >= 20)

@@ -255,3 +255,38 @@ def test_explaining_never_fails(shape: list[int], seed: int, kind: str) -> None:
         return
     result = judged(got, want, poison=torch.full(got.shape, math.nan))
     assert bool(text(result)) is not result.passed
+
+
+def test_a_factor_of_each_row_shows_in_narrow_rows_too() -> None:
+    for columns in (2, 3):
+        want = reference(5, columns)
+        assert "off by a factor of its own" in text(judged(want * torch.arange(1, 6)[:, None], want))
+    want = reference(2, 2)
+    assert judged(want * torch.tensor([[2.0], [3.0]]), want).diagnosis is None, (
+        "any two numbers may be two factors' doing"
+    )
+
+
+def with_inputs(got: torch.Tensor, want: torch.Tensor, **inputs: torch.Tensor) -> str:
+    return text(compare("out", got.float(), want, "f32", 1e-5, inputs=inputs))
+
+
+def test_wrong_only_at_large_or_small_values_of_an_input() -> None:
+    want, other = reference(12, 40), reference(12, 40, seed=9)
+    values = torch.tensor([5, 900, 7, 41, 1000, 3, 70000, 12, 60, 800, 9, 2], dtype=torch.int32)
+    got = torch.where((values > 500)[:, None], other, want)
+    assert "wrong where positions is large (800 and up), right where it is small" in with_inputs(
+        got, want, positions=values
+    )
+    got = torch.where((values < 20)[:, None], other, want)
+    assert "wrong where lengths is small (up to 12), right where it is large" in with_inputs(got, want, lengths=values)
+    got = torch.where((torch.arange(12) % 2 == 0)[:, None], other, want)
+    assert "looks like" not in with_inputs(got, want, positions=values)
+
+
+def test_nan_of_an_input_is_named() -> None:
+    want = reference(6, 40)
+    got, cache = want.clone(), torch.zeros(3)
+    got[2, 7] = cache[1] = math.nan
+    assert "NaN that came from k_cache, which holds NaN" in with_inputs(got, want, x=torch.ones(3), k_cache=cache)
+    assert "k_cache" not in with_inputs(got, want, k_cache=torch.ones(3))

@@ -137,6 +137,26 @@ def test_an_unwritten_tail(judged) -> None:
     )
 
 
+def test_a_launcher_that_launches_nothing(judged) -> None:
+    verdict = judged(launcher=LAUNCHER.replace("if (n > 0)", "if (n < 0)"))
+    assert statuses(verdict).startswith("builds=passed correct=failed safe=skipped")
+    assert verdict.stage("correct").summary == "nothing is launched yet"
+    report = as_text(verdict)
+    assert "returned without launching a kernel" in report and "Also failing" not in report
+    assert "Look first at  the launcher, which starts no kernel yet" in report
+
+
+def test_a_launcher_that_launches_nothing_for_some_sizes(judged) -> None:
+    verdict = judged(launcher=LAUNCHER.replace("if (n > 0)", "if (n > 1)"))
+    assert "1 of" in verdict.stage("correct").summary and "returned without launching a kernel" in as_text(verdict)
+
+
+def test_a_store_that_overruns_is_no_lack_of_a_store(judged) -> None:
+    body = "if (i < n) reinterpret_cast<float4*>(out)[i] = make_float4(2.0f * x[i], 0, 0, 0);"
+    verdict = judged(body, task=exercise(cases=[Case("one", n=1)], efficient=None, bars=[]))
+    assert [finding.kind for finding in verdict.stage("safe").findings] == ["out_of_bounds"]
+
+
 def test_a_read_past_the_end_is_unsafe(judged) -> None:
     verdict = judged("if (i < n) out[i] = 2.0f * x[i] + (x[i + 1] > 1e30f ? 1.0f : 0.0f);")
     assert verdict.failed_stage.name in ("correct", "safe")

@@ -6,8 +6,9 @@ import io
 
 import pytest
 
-from grader.present import terminal, theme
-from grader.verdict import CaseResult, Stage
+from grader.present import failures, terminal, theme
+from grader.verdict import CaseResult, Finding, Stage
+from grader.wording.findings import an_access
 from tests.present import samples
 
 
@@ -131,3 +132,46 @@ def test_a_failing_case_is_compared_with_its_nearest_passing_neighbour() -> None
     assert "what 'two' has that 'one' (which passes) has not" in flat(terminal.as_text(verdict))
     del cases[1]
     assert "the simplest case that fails, 'two'" in flat(terminal.as_text(verdict))
+
+
+def test_what_a_kernel_prints_is_shown_wherever_it_does() -> None:
+    verdict = samples.unsafe()
+    verdict.stages[1].cases[1].printed = "x = 3\n" * 10
+    text = flat(terminal.as_text(verdict))
+    assert "The kernel printed in the case 'two key blocks' (f32) x = 3" in text and "(2 more lines)" in text
+    verdict = samples.wrong()
+    verdict.stages[1].cases[3].printed = "y = 4"
+    assert (
+        flat(terminal.as_text(verdict)).count("y = 4")
+        == flat(terminal.as_text(verdict, verbose=True)).count("y = 4")
+        == 1
+    )
+
+
+@pytest.mark.parametrize("width", [40, 50, 80])
+@pytest.mark.parametrize("column", [1, 13, 40, 71, 100, 110])
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_a_caret_stays_under_its_column(width: int, column: int, ascii_only: bool) -> None:
+    source = "            " + "".join(chr(ord("!") + i) for i in range(90)) + "END;" + "abcd"
+    buffer = io.StringIO()
+    theme.console(buffer, width=width).print(failures.excerpt(7, source, column, ascii_only))
+    shown, caret = buffer.getvalue().splitlines()
+    assert len(shown.rstrip()) <= width and caret.rstrip().endswith("^") and "7 " in shown
+    if not source[column - 1].isspace():
+        at = caret.rstrip().index("^")
+        assert shown[at : at + 1] == source[column - 1 : column]
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [("infinite_loop", "in the loop that does not end"), ("barrier_sites_differ", "where the barrier shows")],
+)
+def test_a_hang_is_blamed_on_its_loop(kind: str, says: str) -> None:
+    found = Finding(check="synccheck", kind=kind, file="a.cu", line=9)
+    verdict = samples.verdict(samples.builds(), Stage("safe", "failed", findings=[found]))
+    assert f"Look first at a.cu:9, {says}" in flat(terminal.as_text(verdict))
+
+
+def test_the_article_of_an_access() -> None:
+    assert an_access(Finding(check="c", kind="k", access="read", bytes=8)) == "an 8-byte read"
+    assert an_access(Finding(check="c", kind="k", access="read", bytes=16)) == "a 16-byte read"

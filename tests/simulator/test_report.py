@@ -12,7 +12,7 @@ import pytest
 
 from grader.building.build import BuiltKernel, compile_kernel, entry_point
 from grader.simulator.report import Report
-from grader.wording.findings import message, text
+from grader.wording.findings import advice, message, text
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
 
@@ -187,3 +187,14 @@ def test_checks_can_be_switched_off():
     run = Run("past_end", (2, 4, 5), (2, 4, 5), 8, 5, checks=0)
     assert run.error == 0
     assert not [finding for finding in run.report.findings if finding.kind != "output_not_written"]
+
+
+def test_the_barrier_that_all_readers_need() -> None:
+    (race,) = Run("read_by_all", (64,)).report.findings
+    assert race.kind == "within_block" and "put __syncthreads()" in advice(race)
+
+
+def test_an_atomic_operation_without_a_fence() -> None:
+    (race,) = Run("no_fence", (4,), (1,), 4).report.findings
+    assert race.kind == "between_blocks" and "use atomics" not in advice(race)
+    assert f"The atomic operation at findings.cu:{line_of('atomicAdd(&finished')} orders nothing" in advice(race)

@@ -136,23 +136,32 @@ void add_member(ShadowCell& cell, Epoch epoch, uint16_t site) {
 
 bool find_unordered(const ThreadState& thread, const Members& members, const void* variable, Epoch* epoch,
                     uint16_t* site) {
+    bool found = false;
     for (uint32_t i = 0; i < members.count; ++i) {
         const Member& member = members.list[i];
         if (ordered_by_barrier(thread, member.epoch.serial(), member.epoch.time())) continue;
-        *site = member.site;
+        bool near = member.epoch.serial() == thread.block->serial && member.epoch.warp() == thread.warp->warp->index;
+        if (found && near) continue;
         if (!member.lanes) {
+            if (ordered(thread, member.epoch.with_sharing(one_lane), variable)) continue;
             *epoch = member.epoch;
-            if (!ordered(thread, member.epoch.with_sharing(one_lane), variable)) return true;
-            continue;
+            *site = member.site;
+            found = true;
         }
         unsigned first = member.epoch.warp() * lanes_per_warp;
         for (uint32_t rest = member.lanes; rest; rest &= rest - 1) {
             unsigned other = first + static_cast<unsigned>(__builtin_ctz(rest));
-            *epoch = member.epoch.with_thread(other).with_sharing(one_lane);
-            if (!ordered(thread, *epoch, variable)) return true;
+            Epoch one = member.epoch.with_thread(other).with_sharing(one_lane);
+            if (ordered(thread, one, variable)) continue;
+            *epoch = one;
+            *site = member.site;
+            found = true;
+            break;
         }
+        // One of the thread's own warp is told only where there is no other: what orders the others orders it, too.
+        if (found && !near) return true;
     }
-    return false;
+    return found;
 }
 
 void forget_members() {

@@ -80,7 +80,9 @@ Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, co
     if (all_known(thread, set, variable)) return conflict;
     conflict.unordered = true;
     // The first member stands for all, unless it is ordered (or the thread itself): then the last one that widened the set.
-    if (serial == block.serial && ordered(thread, set.with_sharing(one_lane), variable)) {
+    // So too where the first is of the thread's own warp: the barrier that the others need orders it as well.
+    bool nearer = set.sharing() == one_block && set.warp() == thread.warp->warp->index;
+    if (serial == block.serial && (nearer || ordered(thread, set.with_sharing(one_lane), variable))) {
         conflict.epoch = set.sharing() == many_blocks ? of_another_block : set.with_thread(cell.second.thread());
         conflict.site = cell.second.site();
     }

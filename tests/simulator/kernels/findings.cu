@@ -63,3 +63,28 @@ __global__ void writers_kernel(float* out, int columns) {
 extern "C" void writers(float* out, int rows, int columns, cudaStream_t stream) {
     writers_kernel<<<dim3(columns / 8, rows / 2), dim3(8, 2), 0, stream>>>(out, columns);
 }
+
+// Two warps read what thread 0 overwrites.
+__global__ void read_by_all_kernel(float* out) {
+    __shared__ float first;
+    if (threadIdx.x == 0) first = 1;
+    __syncthreads();
+    out[threadIdx.x] = first;
+    if (threadIdx.x == 0) first = 2;
+}
+
+extern "C" void read_by_all(float* out, cudaStream_t stream) { read_by_all_kernel<<<1, 64, 0, stream>>>(out); }
+
+// The last block adds up what the others wrote, without a fence.
+__device__ unsigned finished;
+__global__ void no_fence_kernel(float* parts, float* out, int blocks) {
+    parts[blockIdx.x] = 1;
+    if (atomicAdd(&finished, 1u) + 1 < blocks) return;
+    float sum = 0;
+    for (int i = 0; i < blocks; ++i) sum += parts[i];
+    out[0] = sum;
+}
+
+extern "C" void no_fence(float* parts, float* out, int blocks, cudaStream_t stream) {
+    no_fence_kernel<<<blocks, 1, 0, stream>>>(parts, out, blocks);
+}

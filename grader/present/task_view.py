@@ -1,0 +1,40 @@
+"""What an exercise asks for: the summary, the launcher's prototype, and each tensor with its shape."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from grader.course.task import Exercise, split_shape
+from grader.present.failures import indented, paragraph
+from grader.wording import words
+
+
+def render_task(task: Exercise) -> RenderableType:
+    """All that the learner must know of a task before the first line."""
+    others = [task.launcher(dtype) for dtype in task.dtypes[1:]]
+    also = f"and the same for {words.listed(task.dtypes[1:])}: {words.listed(others)}" if others else ""
+    rows: list[RenderableType] = [paragraph(task.summary), Text("")]
+    rows.append(paragraph(task.prototype(task.dtypes[0]), style="code", indent=4))
+    if len(set(others)) == len(others) and also:
+        rows.append(paragraph(also, style="quiet", indent=4))
+    table = _tensors(task)
+    return Group(*rows, Text(""), indented(table, 4)) if table.row_count else Group(*rows)
+
+
+def _tensors(task: Exercise) -> Table:
+    """``out [rows, cols] f32, f16, bf16: written``, a row for each tensor."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for style in ("title", "", "quiet", "quiet"):
+        table.add_column(style=style)
+    for name, tensor in task.inputs.items():
+        table.add_row(Text(name), _shape(tensor.shape), tensor.dtype or ", ".join(task.dtypes), "read")
+    for name, output in task.outputs.items():
+        use = "working memory" if output.scratch else "changed in place" if output.inout else "written"
+        table.add_row(Text(name), _shape(output.shape), output.dtype or ", ".join(task.dtypes), use)
+    return table
+
+
+def _shape(text: str) -> Text:
+    return Text(f"[{', '.join(split_shape(text))}]")  # no markup

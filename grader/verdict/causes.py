@@ -1,0 +1,67 @@
+"""The order in which findings are told: causes before what follows from them, and one for each cause."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import structs
+
+from grader.verdict.finding import Finding, Side
+
+DIVERGENT = ("barrier_sites_differ", "barrier_after_exit", "collectives_differ", "own_lane_not_in_mask")
+"""Threads that are at different barriers are out of step afterwards: what each writes and reads then races."""
+
+_WRONG_VALUES = ("racecheck", "initcheck")
+_FOLLOWS = ("write_to_const", "write_to_constant")
+
+
+def causes_first(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings without those that follow from a wrong address, divergent barriers before races."""
+    told = _without_consequences(findings)
+    first = next((at for at, finding in enumerate(told) if finding.check in _WRONG_VALUES), len(told))
+    diverge = [finding for finding in told[first:] if finding.kind in DIVERGENT]
+    rest = [finding for finding in told[first:] if finding.kind not in DIVERGENT]
+    return [_for_the_line(finding, told) for finding in told[:first] + diverge + rest]
+
+
+def _without_consequences(findings: Sequence[Finding]) -> list[Finding]:
+    """Only some accesses of a wrong address leave all memory; others hit another tensor, and seem to race there."""
+    causes = [finding for finding in findings if finding.kind == "out_of_bounds"]
+    hiding: set[int] = set()
+    told = []
+    for finding in findings:
+        cause = next((cause for cause in causes if _follows(finding, cause)), None)
+        if cause is None:
+            told.append(finding)
+        else:
+            hiding.add(id(cause))
+    return [structs.replace(finding, hides=True) if id(finding) in hiding else finding for finding in told]
+
+
+def _follows(finding: Finding, cause: Finding) -> bool:
+    """Whether a finding is about the access of another one, in other memory."""
+    if finding.check not in _WRONG_VALUES and finding.kind not in _FOLLOWS:
+        return False
+    if _memory(finding) == _memory(cause):
+        return False
+    sides = [finding] if finding.other is None else [finding, finding.other]
+    return cause.line > 0 and any(_same_access(side, cause) for side in sides)
+
+
+def _same_access(side: Side, cause: Side) -> bool:
+    columns = side.column == cause.column or not side.column or not cause.column
+    return (side.place, side.access, side.bytes) == (cause.place, cause.access, cause.bytes) and columns
+
+
+def _memory(finding: Finding) -> tuple[str, str] | None:
+    return (finding.memory.kind, finding.memory.name) if finding.memory else None
+
+
+def _for_the_line(race: Finding, every: Sequence[Finding]) -> Finding:
+    """A race within a warp on a line that also races with other warps: what orders these orders it, too."""
+    if race.kind == "within_warp" and any(
+        other.kind == "within_block" and _memory(other) == _memory(race) and other.places & race.places
+        for other in every
+    ):
+        return structs.replace(race, kind="within_block")
+    return race

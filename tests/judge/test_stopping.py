@@ -1,0 +1,53 @@
+"""A check that nobody wants any more ends at once, whatever its kernels do."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from grader.judge import cases
+from grader.judge.cases import CasePool, Run, plan
+from tests.judge.test_check import exercise
+
+
+class Endless:
+    """A child whose kernel never returns."""
+
+    made: list[Endless]
+
+    def __init__(self) -> None:
+        self.killed = threading.Event()
+        self.made.append(self)
+
+    def kill(self) -> None:
+        self.killed.set()
+
+    def stop(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("where", ["in a case", "in the wait for the others"])
+def test_ctrl_c_waits_for_no_kernel(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Endless.made = []
+    both = threading.Barrier(2)
+
+    def run_case(_: object, run: Run, child: Endless) -> None:
+        both.wait()
+        if threading.current_thread() is not threading.main_thread():
+            assert child.killed.wait(60), "nobody stopped it"
+        elif where == "in a case":
+            raise KeyboardInterrupt
+
+    def interrupted(thread: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cases, "run_case", run_case)
+    task = exercise()
+    runs = plan(task, task.runs()[:2], seed=1)
+    pool = CasePool(task, Endless, helpers=2)  # type: ignore[arg-type]
+    if where != "in a case":
+        monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pool.run(runs)
+    assert len(Endless.made) == 2 and all(child.killed.is_set() for child in Endless.made)

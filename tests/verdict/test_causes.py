@@ -1,0 +1,74 @@
+"""Causes are told before what follows from them, once, and a race says which barrier suffices."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from grader.verdict import Finding, Memory, Side, merged
+from grader.verdict.causes import DIVERGENT, causes_first
+from grader.wording.findings import advice, several
+
+
+def memory(name: str) -> Memory:
+    return Memory(kind="tensor", space="global", name=name, bytes=64)
+
+
+def side(line: int, access: str = "read", column: int = 9, name: str = "x") -> Side:
+    return Side(access=access, bytes=4, file="a.cu", line=line, column=column, memory=memory(name))
+
+
+def finding(check: str, kind: str, at: Side, other: Side | None = None) -> Finding:
+    return Finding(**structs.asdict(at), check=check, kind=kind, other=other)
+
+
+OUTSIDE = finding("memcheck", "out_of_bounds", side(7, name="y"))
+
+
+@pytest.mark.parametrize(
+    ("follows", "consequence"),
+    [
+        (True, finding("racecheck", "between_blocks", side(7, name="out"), side(7, "write", 5, "out"))),
+        (True, finding("racecheck", "between_blocks", side(6, "write", 5, "out"), side(7, column=0, name="out"))),
+        (True, finding("initcheck", "uninitialised_read", side(7, name="out"))),
+        (False, finding("racecheck", "between_blocks", side(7, name="y"), side(8, "write", name="y"))),
+        (False, finding("racecheck", "between_blocks", side(7, column=30, name="out"), side(8, "write", name="out"))),
+        (False, finding("initcheck", "uninitialised_read", side(9, name="out"))),
+        (False, finding("memcheck", "misaligned", side(7, name="out"))),
+    ],
+)
+def test_what_an_access_out_of_bounds_hits_follows_from_it(follows: bool, consequence: Finding) -> None:
+    told = causes_first([consequence, OUTSIDE])
+    if follows:
+        assert told == [structs.replace(OUTSIDE, hides=True)] and "is left out" in several(told, 4)
+        assert causes_first([*told, consequence]) == told
+    else:
+        assert told == [consequence, OUTSIDE]
+
+
+@pytest.mark.parametrize("kind", DIVERGENT)
+def test_a_divergent_barrier_comes_before_the_races_that_it_causes(kind: str) -> None:
+    race = finding("racecheck", "within_block", side(3), side(4, "write"))
+    barrier = finding("synccheck", kind, side(5, ""))
+    assert causes_first([race, barrier]) == [barrier, race]
+    assert causes_first([OUTSIDE, race, barrier]) == [OUTSIDE, barrier, race]
+
+
+def test_threads_of_several_warps_need_a_barrier_of_the_block() -> None:
+    near = finding("racecheck", "within_warp", side(3), side(4, "write"))
+    far = structs.replace(near, kind="within_block")
+    assert "put __syncwarp() between" in advice(near) and "__syncthreads" not in advice(near)
+    for order in ([near, far], [far, near]):
+        (race,) = merged(order)
+        assert race.kind == "within_block" and race.count == 2
+    elsewhere = finding("racecheck", "within_block", side(3), side(8, "write"))
+    assert [race.kind for race in causes_first([near, elsewhere])] == ["within_block", "within_block"]
+    assert several([near, elsewhere], 4).count("__syncwarp") == 1
+    assert several(causes_first([near, elsewhere]), 4).count("put __syncthreads()") == 1
+    assert several(causes_first([near, elsewhere]), 4).count("__syncwarp") == 0
+
+
+def test_only_one_access_is_atomic() -> None:
+    race = finding("racecheck", "between_blocks", side(3, "atomic"), side(4))
+    assert "make the other one atomic" in advice(race) and "use atomics" not in advice(race)
+    assert "use atomics" in advice(finding("racecheck", "between_blocks", side(3, "write"), side(4)))
