@@ -51,6 +51,8 @@ lab: setup
 	HOME="$$home" $(BIN)/jupyter lab lessons $(if $(filter 0,$(shell id -u)),--allow-root)
 
 book: setup
-	@$(BIN)/python -c 'from grader.book.site import missing; raise SystemExit(bool(missing()))' || \
-	 $(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation $(PIP_FLAGS) -e '.[book]'
+	@$(BIN)/python -c 'from grader.book.site import missing; raise SystemExit(bool(missing()))' || { \
+	echo "Installing what the book is made with. All that pip prints goes to .venv/install.log."; \
+	$(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(PIP_FLAGS) -e '.[book]' >>.venv/install.log 2>&1 || \
+	{ tail -n 3 .venv/install.log; echo "make: that did not work; .venv/install.log has the whole of it"; exit 2; }; }
 	@$(BIN)/python -m grader.book

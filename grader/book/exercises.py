@@ -62,8 +62,8 @@ def _broken(prototype: str) -> str:
 
 def _likewise(exercise: Exercise) -> list[str]:
     """The launchers for the other dtypes."""
-    others = [f"`{exercise.launcher(dtype)}` for `{DTYPES[dtype].c_type}`" for dtype in exercise.dtypes[1:]]
-    return [f"Likewise {' and '.join(others)} ({', '.join(exercise.dtypes[1:])})."] if others else []
+    others = [f"`{exercise.launcher(dtype)}` ({dtype}: `{DTYPES[dtype].c_type}`)" for dtype in exercise.dtypes[1:]]
+    return [f"Likewise {' and '.join(others)}."] if others else []
 
 
 def _only(dtypes: tuple[str, ...] | None) -> str:

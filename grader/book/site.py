@@ -96,7 +96,8 @@ def settings(course: Course) -> dict[str, Any]:
         "extensions": ["myst_nb", "sphinx.ext.mathjax"],
         "nb_execution_mode": "off",  # the outputs that the notebooks keep
         "nb_ipywidgets_js": {},
-        "nb_number_source_lines": False,
+        "nb_code_prompt_show": "Show the code",
+        "nb_code_prompt_hide": "Hide the code",
         "myst_enable_extensions": ["dollarmath"],
         "myst_heading_anchors": 4,
         "exclude_patterns": ["_static"],
