@@ -2,6 +2,7 @@
 # make demo   grades a right and a broken flash attention on the simulated GPU
 # make test   runs the whole test suite, the notebooks included
 # make lab    opens the lessons in JupyterLab
+# make book   makes build/book/html, a static site of the lessons and the exercises (installs the extra `book` first)
 # make format formats Python and CUDA/C++ sources; make notebooks runs every lesson again and keeps its outputs
 #
 # PYTHON=python3.12   the Python to use, in place of .venv's or the first on the PATH that is 3.11 to 3.14 and has venv
@@ -15,7 +16,7 @@ PIP_FLAGS ?=
 BIN := .venv/bin
 SOURCES = $(shell find grader lessons exercises solutions tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.cpp')
 
-.PHONY: setup demo test lab format lint notebooks
+.PHONY: setup demo test lab book format lint notebooks
 setup:
 	@python="$(PYTHON)"; \
 	test -n "$$python" || { echo "make: no Python 3.11 to 3.14 with venv found (Debian, Ubuntu: apt install python3-venv)"; exit 2; }; \
@@ -48,3 +49,10 @@ lab: setup
 	@home="$$HOME"; test -w "$$home" || { home="$(CURDIR)/.venv/home"; mkdir -p "$$home"; \
 	echo "make: your home folder cannot be written, so JupyterLab keeps its own files in .venv/home"; }; \
 	HOME="$$home" $(BIN)/jupyter lab lessons $(if $(filter 0,$(shell id -u)),--allow-root)
+
+book: setup
+	@$(BIN)/python -c 'from grader.book.site import missing; raise SystemExit(bool(missing()))' || { \
+	echo "Installing what the book is made with. All that pip prints goes to .venv/install.log."; \
+	$(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(PIP_FLAGS) -e '.[book]' >>.venv/install.log 2>&1 || \
+	{ tail -n 3 .venv/install.log; echo "make: that did not work; .venv/install.log has the whole of it"; exit 2; }; }
+	@$(BIN)/python -m grader.book

@@ -33,7 +33,7 @@ from grader.errors import GraderError
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 LANGUAGE = {"name": "python"}
 VALID_ID = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
-ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{8,16}\b")
+ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{9,16}\b")  # a mask of 32 lanes has 8 digits and stays
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 # Chunks that say who drew the picture and when, not what is in it.
 PNG_NOISE = {b"tEXt", b"iTXt", b"zTXt", b"tIME", b"eXIf"}

@@ -40,6 +40,8 @@ def resolved(python: str, machine: str) -> str:
         "pyproject.toml",
         "--extra",
         "test",
+        "--extra",
+        "book",
         "-c",
         "constraints.txt",
     ]

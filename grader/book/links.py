@@ -1,0 +1,58 @@
+"""Links of lessons lead to files of the repository; in the book they lead to pages."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
+FENCE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
+ELSEWHERE = re.compile(r"[a-z]+:|#")
+
+
+class Links:
+    """Rewrites the links of pages, and remembers which files of the repository have been linked and so need a page."""
+
+    def __init__(self, root: Path, pages: set[str]) -> None:
+        """``pages``: what has a page under its own name, as paths from the course's folder, such as ``lessons/faq.md``."""
+        self.root = root
+        self.pages = pages
+        self.files: list[str] = []
+        """Paths from the course's folder, each once."""
+
+    def rewrite(self, text: str, page: str) -> str:
+        """Markdown of the page at ``page`` (a path from the course's folder) with links that hold in the book."""
+        parts = FENCE.split(text)
+        parts[::2] = [LINK.sub(lambda link: self._link(link[1], link[2], page), part) for part in parts[::2]]
+        return "".join(parts)
+
+    def _link(self, words: str, target: str, page: str) -> str:
+        if ELSEWHERE.match(target):
+            return f"[{words}]({target})"
+        path = target.partition("#")[0]
+        found = os.path.normpath(os.path.join(os.path.dirname(page), path))
+        if found.split("/")[0] == "solutions":
+            return words  # the book gives no solution away
+        if found in self.pages or not (self.root / found).exists():
+            return f"[{words}]({target})"
+        if found not in self.files:
+            self.files.append(found)
+        return f"[{words}]({relative(page_of(found), page)})"
+
+
+def page_of(file: str) -> str:
+    """The page that shows a file of the repository, as a path in the book's source."""
+    return f"files/{file}.md"
+
+
+def relative(target: str, page: str) -> str:
+    """The way from one page to the other."""
+    return os.path.relpath(target, os.path.dirname(page) or ".")
+
+
+def escaped(text: str) -> str:
+    """Plain text for Markdown, except that ```code``` stays code."""
+    parts = re.split(r"(`[^`]+`)", text)
+    parts[::2] = [re.sub(r"([\\*_<>\[\]$|`])", r"\\\1", part) for part in parts[::2]]
+    return "".join(parts)
