@@ -13,6 +13,7 @@ import io
 import os
 import re
 import shutil
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,9 @@ from grader.simulator.tools import LARGEST_LIBRARY, read_with
 from grader.source.course_headers import FOLDER, header_name
 
 _INCLUDE_DIR = str(Path(__file__).parent / "include")
+_reading = threading.Lock()
+"""Of debug information, which several threads share: pyelftools has one position in each section, and a reader whose position
+another one moves goes through garbage, perhaps without end."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,8 @@ class Symbolizer:
         location = self.locate([offset])[offset]
         if offset not in self._columns and location.line:
             try:
-                self._columns[offset] = _debug_info(self.library).column(offset - 1, location.depth)
+                with _reading:
+                    self._columns[offset] = _debug_info(self.library).column(offset - 1, location.depth)
             except Exception:  # no column is no harm: the line is known, and debug information has many shapes
                 self._columns[offset] = 0
         return dataclasses.replace(location, column=self._columns.get(offset, 0))
@@ -85,7 +90,8 @@ class Symbolizer:
     def _nearby(self, address: int) -> Location:
         """Optimised code has instructions of line 0, which belong to no line or to several: the line just before."""
         try:
-            name, line = _debug_info(self.library).line_before(address)
+            with _reading:
+                name, line = _debug_info(self.library).line_before(address)
         except Exception:  # debug information has many shapes
             return UNKNOWN
         known = self.source is not None and name == self.source.name

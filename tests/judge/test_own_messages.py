@@ -52,7 +52,7 @@ def test_memory_that_ran_out_counts_toward_giving_up(tmp_path: Path, monkeypatch
     monkeypatch.setattr("grader.judge.cases.os.cpu_count", lambda: 1)
     monkeypatch.setattr("grader.runner.client.MOST_MEMORY", 1)
     file = tmp_path / "twice.cu"
-    file.write_text(KERNEL + LAUNCHER.format("for (volatile int i = 0; i < 300000000; ++i) {}"))
+    file.write_text(KERNEL + LAUNCHER.format("for (volatile int i = 0; i < 2000000000; ++i) {}"))
     verdict = check(exercise(), file, seed=1)
     problems = [case.problem for case in verdict.stage("correct").cases]
     if verdict.isolation == "none":

@@ -109,10 +109,12 @@ class Phases {
         size_t kept = 0;
         for (Written& written : written_) {
             if (written.is_complete) {
-                BlockState* owner = owner_of_shared(*block_, written.address);  // of a pair it may be the other one
-                each_cell(find_shared(*owner, written.address), written.address, written.bytes, [&](ShadowCell& cell) {
-                    if (cell.write == written.pending) cell.write = written.arrived;
-                });
+                // Of a pair it may be the other block; copies of a thread's own have no address here.
+                BlockState* owner = owner_of_shared(*block_, written.address);
+                each_cell(find_shared(owner ? *owner : *block_, written.address), written.address, written.bytes,
+                          [&](ShadowCell& cell) {
+                              if (cell.write == written.pending) cell.write = written.arrived;
+                          });
             } else {
                 written_[kept++] = written;
             }

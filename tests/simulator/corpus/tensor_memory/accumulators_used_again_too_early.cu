@@ -27,7 +27,7 @@ __global__ void product(const float* x, float* out) {
     llmk::wait(&complete, 0);
     llmk::fence_after_meeting();
     float sums[32];
-    llmk::load_columns(sums, own);  // finding: tensor_memory_race tensor_product_not_awaited
+    llmk::load_columns(sums, own);  // finding: tensor_memory_race tensor_product_not_awaited tensor_transfer_not_awaited
     llmk::wait_for_columns();
     for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = sums[c];
     llmk::fence_before_meeting();
@@ -36,7 +36,8 @@ __global__ void product(const float* x, float* out) {
 #endif
     if (threadIdx.x == 0) {
         llmk::fence_after_meeting();
-        llmk::start_product<1>(d, of_a, of_b, kind, 0);  // finding: tensor_memory_race tensor_product_not_awaited
+        llmk::start_product<1>(d, of_a, of_b, kind,
+                               0);  // finding: tensor_memory_race tensor_product_not_awaited tensor_transfer_not_awaited
         llmk::tell_when_complete<1>(&complete);
     }
     llmk::wait(&complete, 1);
