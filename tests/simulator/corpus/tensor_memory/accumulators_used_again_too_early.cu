@@ -3,6 +3,8 @@
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
+#define START_PRODUCT llmk::start_product<1>(d, of_a, of_b, kind, 0)
+
 __global__ void product(const float* x, float* out) {
     __shared__ __align__(1024) unsigned a[4096], b[1024];
     __shared__ uint64_t complete;
@@ -36,8 +38,7 @@ __global__ void product(const float* x, float* out) {
 #endif
     if (threadIdx.x == 0) {
         llmk::fence_after_meeting();
-        llmk::start_product<1>(d, of_a, of_b, kind,
-                               0);  // finding: tensor_memory_race tensor_product_not_awaited tensor_transfer_not_awaited
+        START_PRODUCT;  // finding: tensor_memory_race tensor_product_not_awaited tensor_transfer_not_awaited
         llmk::tell_when_complete<1>(&complete);
     }
     llmk::wait(&complete, 1);
