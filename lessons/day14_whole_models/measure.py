@@ -31,13 +31,13 @@ sys.path[:0] = [str(ROOT), str(HERE)]
 import torch  # noqa: E402
 import transformers  # noqa: E402
 from llm.checkpoint import build  # noqa: E402
-from llm.config import parse_config  # noqa: E402
+from llm.config import Config, parse_config  # noqa: E402
 from llm.graph import DecodeGraph  # noqa: E402
 from llm.model import Model  # noqa: E402
 from llm.operators import HERE as OWN_KERNELS  # noqa: E402
 from llm.operators import KERNELS, OPERATORS, Operators  # noqa: E402
 from persistent_decode import KERNEL as PERSISTENT  # noqa: E402
-from persistent_decode import PersistentDecoder, gpt_neox, qwen2  # noqa: E402
+from persistent_decode import PersistentDecoder, pack  # noqa: E402
 
 from grader.building.build import build as build_kernel  # noqa: E402
 from grader.building.build import compile_directly, plan_kernel  # noqa: E402
@@ -128,10 +128,14 @@ def make(name: str) -> Any:
         return transformers.AutoModelForCausalLM.from_config(config, dtype=dtype).eval()
 
 
+def config_of(theirs: Any) -> Config:
+    """The configuration of Hugging Face's model."""
+    return parse_config(json.loads(theirs.config.to_json_string()))
+
+
 def ours(theirs: Any, operators: Operators) -> Model:
     """Our model with the same weights."""
-    config = parse_config(json.loads(theirs.config.to_json_string()))
-    return build(config, {key: value.detach() for key, value in theirs.state_dict().items()}, operators)
+    return build(config_of(theirs), {key: value.detach() for key, value in theirs.state_dict().items()}, operators)
 
 
 def statistics(seconds: list[float]) -> dict[str, float]:
@@ -172,8 +176,8 @@ def run_ours(model: Model, prompts: dict[int, list[int]]) -> Run:
 
 def run_persistent(theirs: Any, prompts: dict[int, list[int]], persistent: bool) -> Run:
     """One launch a token, or one for each phase that others wait for; prompts are read token by token, too."""
-    pack = {"qwen2": qwen2, "gpt_neox": gpt_neox}[theirs.config.model_type]
-    decoder = PersistentDecoder(pack(theirs.config, theirs.state_dict(), theirs.dtype, "cuda"), LONGEST, persistent)
+    packing = pack(config_of(theirs), theirs.state_dict(), theirs.dtype, "cuda")
+    decoder = PersistentDecoder(packing, LONGEST, persistent)
     read, write = decoder.capture(logits=False), decoder.capture()
     prompt = prompts[PROMPTS[0]]
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from llm.config import Config
 from torch import Tensor
 
 from grader import load_kernel
@@ -22,7 +23,7 @@ KERNEL = Path(__file__).with_name("persistent_decode.cu")
 EMBED, LINEAR, ATTENTION, ADVANCE = range(4)
 RMS_NORM_OF_X, LAYER_NORM_OF_X, ATTENDED, HIDDEN = range(4)
 QUERY_KEY_VALUE, ADD_TO_X, GELU, GATE_UP, LOGITS = range(5)
-WARPS, THREADS, MOST_SLOTS = 16, 512, 8
+WARPS, THREADS, MOST_SLOTS, MOST_HEAD = 16, 512, 8, 256
 STATIC_BYTES, WORK_BYTES = 4 * 1024, 80
 WARP_COLUMNS, MOST_WIDTH = 6 * 32 * 8, 2 * 4 * THREADS
 """Columns of a row that a warp can hold the input of, and numbers that a block can normalise."""
@@ -53,27 +54,13 @@ class Phase:
         return [int(value) for value in vars(self).values()]
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Of a model. ``rotary``: the first columns of a head that are turned by their position."""
-
-    width: int
-    layers: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    rotary: int
-    intermediate: int
-    vocabulary: int
-    epsilon: float
-    theta: float
-
-
 class Packing:
     """Collects matrices and vectors, and the phases that use them."""
 
-    def __init__(self, sizes: Sizes, dtype: torch.dtype, device: str) -> None:
-        self.sizes, self.dtype, self.device = sizes, dtype, device
+    def __init__(self, config: Config, dtype: torch.dtype, device: str) -> None:
+        if config.head_dim % 8 or config.head_dim > MOST_HEAD:
+            raise ValueError(f"heads of {config.head_dim}: the kernel takes multiples of 8 up to {MOST_HEAD}")
+        self.config, self.dtype, self.device = config, dtype, device
         self.matrices: list[Tensor] = []
         self.vectors: list[Tensor] = []
         self.used = self.used_parameters = 0
@@ -122,7 +109,7 @@ class Packing:
 
     def embed(self, table: Tensor) -> None:
         """The first phase: x is a row of the table [vocabulary, width]."""
-        width = self.sizes.width
+        width = self.config.hidden
         if width > MOST_WIDTH:
             raise ValueError(f"the model is {width} wide: the kernel takes {MOST_WIDTH} at most")
         self.phases.append(Phase(EMBED, self.matrix(table), rows=width, together=2))
@@ -137,31 +124,22 @@ class Packing:
 
     def pairs(self, rows: Tensor) -> Tensor:
         """Rows of heads [heads * head_dim, ...]: column p of a head and p + rotary / 2 become neighbours."""
-        half, dim = self.sizes.rotary // 2, self.sizes.head_dim
+        half, dim = self.config.rotary_dim // 2, self.config.head_dim
         order = [at for p in range(half) for at in (p, p + half)] + list(range(2 * half, dim))
         return rows.reshape(-1, dim, *rows.shape[1:])[:, order].reshape(rows.shape)
 
 
-def qwen2(config: Any, state: Mapping[str, Tensor], dtype: torch.dtype, device: str) -> Packing:
-    """The phases of a Qwen2, from transformers' config and state dict."""
-    heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
-    dim = config.hidden_size // heads
-    rope = getattr(config, "rope_parameters", None) or {}
-    sizes = Sizes(
-        width=config.hidden_size,
-        layers=config.num_hidden_layers,
-        heads=heads,
-        kv_heads=kv_heads,
-        head_dim=dim,
-        rotary=dim,
-        intermediate=config.intermediate_size,
-        vocabulary=config.vocab_size,
-        epsilon=config.rms_norm_eps,
-        theta=rope.get("rope_theta") or getattr(config, "rope_theta", 10000.0),
-    )
-    pack = Packing(sizes, dtype, device)
+def pack(config: Config, state: Mapping[str, Tensor], dtype: torch.dtype, device: str) -> Packing:
+    """The phases of a model, from its configuration and the tensors of its checkpoint."""
+    packing = Packing(config, dtype, device)
+    {"qwen2": _qwen2, "gpt_neox": _gpt_neox}[config.architecture](packing, state)
+    packing.phases.append(Phase(ADVANCE))
+    return packing
+
+
+def _qwen2(pack: Packing, state: Mapping[str, Tensor]) -> None:
     pack.embed(state["model.embed_tokens.weight"])
-    for layer in range(sizes.layers):
+    for layer in range(pack.config.layers):
         one = f"model.layers.{layer}."
         names = [f"{one}self_attn.{name}_proj" for name in "qkv"]
         pack.linear(
@@ -176,7 +154,7 @@ def qwen2(config: Any, state: Mapping[str, Tensor], dtype: torch.dtype, device: 
         pack.linear(state[f"{one}self_attn.o_proj.weight"], ATTENDED, ADD_TO_X)
         gate, up = state[f"{one}mlp.gate_proj.weight"], state[f"{one}mlp.up_proj.weight"]
         pack.linear(
-            torch.stack([gate, up], dim=1).reshape(-1, sizes.width),
+            torch.stack([gate, up], dim=1).reshape(-1, pack.config.hidden),
             RMS_NORM_OF_X,
             GATE_UP,
             norm=pack.vector(state[f"{one}post_attention_layernorm.weight"]),
@@ -184,39 +162,22 @@ def qwen2(config: Any, state: Mapping[str, Tensor], dtype: torch.dtype, device: 
         pack.linear(state[f"{one}mlp.down_proj.weight"], HIDDEN, ADD_TO_X)
     head = state.get("lm_head.weight", state["model.embed_tokens.weight"])
     pack.linear(head, RMS_NORM_OF_X, LOGITS, norm=pack.vector(state["model.norm.weight"]))
-    if getattr(config, "tie_word_embeddings", False):
+    if pack.config.tied:
         pack.used -= pack.matrices.pop().numel()
         pack.phases[-1].weights = pack.phases[0].weights
-    pack.phases.append(Phase(ADVANCE))
-    return pack
 
 
-def gpt_neox(config: Any, state: Mapping[str, Tensor], dtype: torch.dtype, device: str) -> Packing:
-    """The phases of a GPT-NeoX, parallel or serial, from transformers' config and state dict."""
-    heads, dim = config.num_attention_heads, config.hidden_size // config.num_attention_heads
-    rope = getattr(config, "rope_parameters", None) or {}
-    share = rope.get("partial_rotary_factor") or getattr(config, "rotary_pct", 1.0)
-    sizes = Sizes(
-        width=config.hidden_size,
-        layers=config.num_hidden_layers,
-        heads=heads,
-        kv_heads=heads,
-        head_dim=dim,
-        rotary=int(dim * share),
-        intermediate=config.intermediate_size,
-        vocabulary=config.vocab_size,
-        epsilon=config.layer_norm_eps,
-        theta=rope.get("rope_theta") or getattr(config, "rotary_emb_base", 10000.0),
-    )
-    pack = Packing(sizes, dtype, device)
+def _gpt_neox(pack: Packing, state: Mapping[str, Tensor]) -> None:
+    """Parallel or serial."""
+    heads, dim = pack.config.heads, pack.config.head_dim
 
     def heads_in_order(rows: Tensor) -> Tensor:
         """From [heads, (q, k, v), head_dim] to all queries, all keys, all values."""
         return rows.reshape(heads, 3, dim, *rows.shape[1:]).transpose(0, 1).reshape(rows.shape)
 
     pack.embed(state["gpt_neox.embed_in.weight"])
-    parallel = config.use_parallel_residual
-    for layer in range(sizes.layers):
+    parallel = pack.config.parallel_residual
+    for layer in range(pack.config.layers):
         one = f"gpt_neox.layers.{layer}."
 
         def norm(name: str, one: str = one) -> dict[str, int]:
@@ -226,17 +187,18 @@ def gpt_neox(config: Any, state: Mapping[str, Tensor], dtype: torch.dtype, devic
             }
 
         def attention(one: str = one, layer: int = layer) -> None:
+            bias = state.get(f"{one}attention.query_key_value.bias")
             pack.linear(
                 pack.pairs(heads_in_order(state[f"{one}attention.query_key_value.weight"])),
                 LAYER_NORM_OF_X,
                 QUERY_KEY_VALUE,
                 layer=layer,
-                bias=pack.vector(pack.pairs(heads_in_order(state[f"{one}attention.query_key_value.bias"]))),
+                bias=pack.vector(pack.pairs(heads_in_order(bias))) if bias is not None else -1,
                 **norm("input_layernorm"),
             )
 
         def product(name: str, input: int, output: int, one: str = one, **others: Any) -> None:
-            bias = pack.vector(state[f"{one}{name}.bias"])
+            bias = pack.vector(state.get(f"{one}{name}.bias"))
             pack.linear(state[f"{one}{name}.weight"], input, output, bias=bias, **others)
 
         attention()
@@ -254,12 +216,10 @@ def gpt_neox(config: Any, state: Mapping[str, Tensor], dtype: torch.dtype, devic
         norm=pack.vector(state["gpt_neox.final_layer_norm.weight"]),
         norm_bias=pack.vector(state["gpt_neox.final_layer_norm.bias"]),
     )
-    pack.phases.append(Phase(ADVANCE))
-    return pack
 
 
 class PersistentDecoder:
-    """Generates tokens of one sequence, with one launch a token, or with one for each phase after which blocks must meet.
+    """Generates tokens of one sequence, with one launch a token, or with one wherever a phase reads what the one before it gives.
 
     ``persistent`` chooses. ``splits``: parts of the keys of a head at most. ``most_tokens``: prompt and what is generated.
     """
@@ -273,8 +233,8 @@ class PersistentDecoder:
         splits: int = 16,
         kernel: Any = None,
     ) -> None:
-        sizes, device = pack.sizes, pack.device
-        self.sizes, self.persistent = sizes, persistent
+        config, device = pack.config, pack.device
+        self.persistent, self.most_tokens = persistent, most_tokens
         self.phases = pack.phases
         processors, most_shared = _device_limits(device)
         name = "decode_f16" if pack.dtype == torch.float16 else "decode_bf16"
@@ -284,19 +244,19 @@ class PersistentDecoder:
             return torch.zeros(shape, dtype=dtype, device=device)
 
         pages = math.ceil(most_tokens / page_size)
-        cache = (sizes.layers, pages, sizes.kv_heads, page_size, sizes.head_dim)
+        cache = (config.layers, pages, config.kv_heads, page_size, config.head_dim)
         angles = torch.outer(
             torch.arange(most_tokens, dtype=torch.float64),
-            sizes.theta ** (-torch.arange(0, sizes.rotary, 2, dtype=torch.float64) / sizes.rotary),
+            config.theta ** (-torch.arange(0, config.rotary_dim, 2, dtype=torch.float64) / config.rotary_dim),
         )
         rope = torch.stack([angles.cos(), angles.sin()], dim=-1).float().to(device)
         self.weights = torch.cat(pack.matrices)
         self.tokens = of(most_tokens + 1, dtype=torch.int32)
         self.state = of(2, dtype=torch.int32)
-        self.logits = of(sizes.vocabulary)
+        self.logits = of(config.vocabulary)
         linear = [phase for phase in pack.phases if phase.kind == LINEAR]
         columns = max(phase.columns for phase in linear)
-        self.input_bytes = max(math.ceil(columns / 8) * 16, WARPS * sizes.head_dim * 4)
+        self.input_bytes = max(math.ceil(columns / 8) * 16, WARPS * config.head_dim * 4)
         tiles = (
             math.ceil(phase.rows / phase.together / processors) * phase.together * phase.splits for phase in linear
         )
@@ -316,25 +276,25 @@ class PersistentDecoder:
             torch.arange(pages, dtype=torch.int32, device=device),
             self.tokens,
             self.state,
-            of(sizes.width),
-            of(sizes.width // 2, dtype=torch.int64),
-            of(sizes.heads + 2 * sizes.kv_heads, sizes.head_dim, dtype=torch.int64),
-            of(sizes.heads, splits, sizes.head_dim + 1, dtype=torch.int64),
-            of(sizes.intermediate // 2, dtype=torch.int64),
+            of(config.hidden),
+            of(config.hidden // 2, dtype=torch.int64),
+            of(config.heads + 2 * config.kv_heads, config.head_dim, dtype=torch.int64),
+            of(config.heads, splits, config.head_dim + 1, dtype=torch.int64),
+            of(config.feed_forward // 2, dtype=torch.int64),
             self.logits,
             of(1, dtype=torch.int32),
             of(1, dtype=torch.int64),
             len(pack.phases),
-            sizes.width,
-            sizes.heads,
-            sizes.kv_heads,
-            sizes.head_dim,
-            sizes.rotary,
+            config.hidden,
+            config.heads,
+            config.kv_heads,
+            config.head_dim,
+            config.rotary_dim,
             page_size,
             pages,
             splits,
-            sizes.epsilon,
-            sizes.head_dim**-0.5,
+            config.eps,
+            config.head_dim**-0.5,
         )
         matrices = {(phase.weights, phase.rows * phase.columns) for phase in linear}
         self.weight_bytes = 2 * sum(elements for _, elements in matrices)
@@ -384,6 +344,8 @@ class PersistentDecoder:
 
     def generate(self, prompt: list[int], count: int) -> list[int]:
         """The ``count`` likeliest tokens after the prompt, each after those before it."""
+        if not prompt or len(prompt) + count > self.most_tokens:
+            raise ValueError(f"{len(prompt)} tokens and {count} more: there is room for 1 to {self.most_tokens}")
         self.begin(prompt)
         for _ in prompt[1:]:
             self.step(logits=False)

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import json
+import dataclasses
 from typing import Any
 
 import pytest
 import torch
-from llm import Operators, load
-from persistent_decode import PersistentDecoder, gpt_neox, qwen2
+from llm import Operators, load, read_config
+from persistent_decode import PersistentDecoder, pack
 from safetensors.torch import load_file
 
 from tests.models.conftest import PROMPT, TINY
 
-PACKS = {"qwen2": qwen2, "neox": gpt_neox}
 NEW = 3
 
 
-class Config:
-    """config.json as an object, as transformers has it."""
-
-    def __init__(self, **values: Any) -> None:
-        self.rope_parameters: dict[str, Any] = {}
-        vars(self).update(values)
-
-
-def config_of(name: str, **changes: Any) -> Config:
-    return Config(**json.loads((TINY[name] / "config.json").read_text()) | changes)
-
-
-def decoder_of(name: str, dtype: torch.dtype, persistent: bool = True, **changes: Any) -> PersistentDecoder:
+def decoder_of(name: str, dtype: torch.dtype, persistent: bool = True) -> PersistentDecoder:
     state = load_file(str(TINY[name] / "model.safetensors"))
-    return PersistentDecoder(PACKS[name](config_of(name, **changes), state, dtype, "cpu"), 32, persistent)
+    return PersistentDecoder(pack(read_config(TINY[name]), state, dtype, "cpu"), 32, persistent)
 
 
 @pytest.mark.parametrize(("name", "dtype"), [("qwen2", torch.bfloat16), ("neox", torch.float16)], ids=str)
@@ -64,7 +51,8 @@ def test_a_serial_residual(theirs: Any) -> None:
     config = GPTNeoXConfig(**model.config.to_dict() | {"use_parallel_residual": False})
     serial = GPTNeoXForCausalLM(config).eval()
     serial.load_state_dict(model.state_dict())
-    decoder = PersistentDecoder(gpt_neox(config, serial.state_dict(), torch.float16, "cpu"), 32)
+    ours = dataclasses.replace(read_config(TINY["neox"]), parallel_residual=False)
+    decoder = PersistentDecoder(pack(ours, serial.state_dict(), torch.float16, "cpu"), 32)
     ids = [5, 71]
     decoder.generate(ids, 1)
     with torch.inference_mode():
@@ -82,9 +70,17 @@ def test_the_first_of_equal_logits_is_next() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "says"),
-    [({"hidden_size": 4100}, "multiple of 8|wide"), ({"hidden_size": 8192, "num_attention_heads": 64}, "wide")],
+    [({"hidden": 4104}, "4104 wide"), ({"head_dim": 20}, "heads of 20"), ({"head_dim": 264}, "heads of 264")],
 )
-def test_a_model_that_does_not_fit_is_refused(changes: dict[str, Any], says: str) -> None:
-    wide = {"model.embed_tokens.weight": torch.zeros(8, changes["hidden_size"])}
+def test_a_model_that_does_not_fit_is_refused(changes: dict[str, int], says: str) -> None:
+    config = dataclasses.replace(read_config(TINY["qwen2"]), **changes)
+    table = {"model.embed_tokens.weight": torch.zeros(8, config.hidden)}
     with pytest.raises(ValueError, match=says):
-        qwen2(config_of("qwen2", **changes), wide, torch.float16, "cpu")
+        pack(config, table, torch.float16, "cpu")
+
+
+def test_there_must_be_room_for_the_tokens() -> None:
+    decoder = decoder_of("qwen2", torch.float16)
+    for prompt, count in (([], 1), ([5] * 30, 3)):
+        with pytest.raises(ValueError, match="room for 1 to 32"):
+            decoder.generate(prompt, count)
