@@ -1,0 +1,165 @@
+"""The simulator's own tests on a real GPU: what they expect of a kernel, the GPU must do, too.
+
+    python -m tests.gpu.simulator_tests              runs them
+    python -m tests.gpu.simulator_tests --record     also writes lessons/can_i_believe_this/simulator_tests_h200.json
+
+Each test calls kernels of tests/simulator/kernels with numpy arrays and compares every element with numpy's figures, or with what CUDA's
+documentation says. Here nvcc builds the same files and a GPU runs them. What only the simulator has (findings, counters, orders of
+threads) is left out; so are tests of wrong kernels. A test that fails is a difference between the simulator and the GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import datetime
+import json
+import os
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+RECORD = Path(__file__).resolve().parents[2] / "lessons/can_i_believe_this/simulator_tests_h200.json"
+TESTS = Path(__file__).resolve().parents[1] / "simulator"
+FILES = (
+    "atomics", "barriers", "cluster", "cooperative_groups", "cub", "cuda_barrier", "half", "launch", "math", "mbarrier", "ptx",
+    "runtime_api", "shared_memory", "streams", "structures_by_value", "tensor_copies", "tensor_core", "vector_types", "warp", "wmma",
+)  # fmt: skip
+ONLY_SIMULATED = "only the simulator has"
+
+
+class FromGpu(dict[str, Any]):
+    """In place of a report: nothing was found, and nothing else is known."""
+
+    def __missing__(self, key: str) -> Any:
+        if key == "findings":
+            return []
+        pytest.skip(f"{ONLY_SIMULATED} a report's {key}")
+
+
+@dataclass
+class Outcome:
+    """What one call of a launcher came to."""
+
+    error: int
+    report: FromGpu
+
+    @property
+    def output(self) -> str:
+        """What kernels print goes to the terminal."""
+        pytest.skip(f"{ONLY_SIMULATED} the output at hand")
+
+
+class KernelOnGpu:
+    """A kernel file, built by nvcc. It is called as ``tests.simulator.harness.SimulatedKernel`` is."""
+
+    checks = False
+
+    def __init__(self, path: Path, checks: bool = False) -> None:
+        from grader import load_kernel
+
+        if checks:
+            pytest.skip(f"{ONLY_SIMULATED} checks")
+        self._launchers = load_kernel(path, device="cuda")._launchers
+
+    def configure(self, **settings: object) -> None:
+        """A GPU has one order of its own."""
+        if settings.get("schedule", "forward") != "forward" or settings.get("workers", 1) != 1:
+            pytest.skip(f"{ONLY_SIMULATED} orders to choose from")
+
+    def __call__(self, launcher: str, *arguments: Any) -> Outcome:
+        """Runs a launcher on copies of the arrays, and copies them back."""
+        import torch
+
+        from grader.loading.libsim import call_entry
+        from tests.simulator.harness import _scalar
+
+        called = self._launchers[launcher]
+        values: list[Any] = []
+        tensors: list[tuple[np.ndarray, Any]] = []
+        given = iter(arguments)
+        for parameter in called.prototype.parameters:
+            if parameter.kind == "stream":
+                values.append(ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
+                continue
+            argument = next(given)
+            if isinstance(argument, np.ndarray):
+                tensor = torch.from_numpy(argument.reshape(-1).view(np.uint8).copy()).cuda()
+                tensors.append((argument, tensor))
+                values.append(ctypes.c_void_p(tensor.data_ptr()))
+            else:
+                values.append(_scalar(parameter.dtype, argument))
+        error = call_entry(called.entry, values)
+        torch.cuda.synchronize()
+        for array, tensor in tensors:
+            array[...] = tensor.cpu().numpy().view(array.dtype).reshape(array.shape)
+        return Outcome(error, FromGpu())
+
+
+def pytest_collection_finish() -> None:
+    """Called by pytest, of which this module is a plugin in each worker: kernels go to the GPU."""
+    sys.modules["tests.simulator.conftest"].SimulatedKernel = KernelOnGpu  # type: ignore[attr-defined]
+
+
+class Counts:
+    """Collects the outcome of each test."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, Counter[str]] = {}
+        self.failed: dict[str, str] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Called by pytest for each test's setup, call and teardown."""
+        if report.when != "call" and report.passed:
+            return
+        skipped = report.skipped and ONLY_SIMULATED in str(report.longrepr)
+        outcome = "left out" if skipped else report.outcome
+        self.files.setdefault(Path(report.location[0]).stem, Counter())[outcome] += 1
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            message = crash.message if crash else report.longreprtext
+            self.failed[report.nodeid] = " ".join(message.split())[:300]
+
+
+def main() -> int:
+    """Run the tests, print how many the GPU passed, record it if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record", action="store_true", help=f"write {RECORD.name}")
+    parser.add_argument("names", nargs="*", help=f"some of: {', '.join(FILES)}")
+    parser.add_argument("--workers", type=int, default=min(len(FILES), os.cpu_count() or 1))
+    arguments = parser.parse_args()
+    if arguments.record and arguments.names:
+        parser.error("--record keeps the figures of all: name none")
+    import torch
+
+    if not torch.cuda.is_available():
+        raise SystemExit("there is no GPU here")
+    files = [str(TESTS / f"test_{name}.py") for name in arguments.names or FILES]
+    counts = Counts()
+    flags = ["-q", "-p", __spec__.name, "-p", "no:cacheprovider", "-n", str(arguments.workers), "--dist", "loadfile"]
+    pytest.main([*flags, *files], plugins=[counts])
+    for name, numbers in sorted(counts.files.items()):
+        print(f"{name:28s}" + "  ".join(f"{count} {what}" for what, count in sorted(numbers.items())))
+    if arguments.record:
+        content = {
+            "version": 1,
+            "gpu": torch.cuda.get_device_name(),
+            "torch": torch.__version__,
+            "cuda": torch.version.cuda,
+            "date": datetime.date.today().isoformat(),
+            "command": "python -m tests.gpu.simulator_tests --record",
+            "files": {name: dict(numbers) for name, numbers in sorted(counts.files.items())},
+            "failed": counts.failed,
+        }
+        RECORD.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        print(f"recorded in {RECORD.name}")
+    return 1 if counts.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
