@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -170,17 +171,9 @@ class Kernel:
     def _call_cuda(self, launcher: Launcher, arguments: list[Argument]) -> None:
         import torch
 
-        from grader.loading.libsim import call_entry
-
         device = next((a.tensor.device for a in arguments if a.tensor is not None), None)
         with torch.cuda.device(device):
-            values = [
-                ctypes.c_void_p(a.tensor.data_ptr() if a.tensor is not None else None) if a.value is None else a.value
-                for a in arguments
-            ]
-            if launcher.prototype.takes_stream:
-                values.append(ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
-            error = call_entry(launcher.entry, values)
+            error = launcher._on_gpu(arguments)()
             if self._sync and not error:
                 try:
                     torch.cuda.synchronize()
@@ -208,6 +201,31 @@ class Launcher:
             self._kernel._call_simulated(self, arguments)
         else:
             self._kernel._call_cuda(self, arguments)
+
+    def prepared(self, *given: Any) -> Callable[[], int]:
+        """This call on a GPU with its arguments checked now and kept: for timings, which the checks would lengthen.
+
+        What is returned starts the kernels in the stream that is current now, and returns CUDA's error.
+        """
+        return self._on_gpu(bind(self.prototype, given, {}, "cuda"))
+
+    def _on_gpu(self, arguments: list[Argument]) -> Callable[[], int]:
+        import torch
+
+        from grader.loading.libsim import call_entry
+
+        values = [
+            ctypes.c_void_p(a.tensor.data_ptr() if a.tensor is not None else None) if a.value is None else a.value
+            for a in arguments
+        ]
+        if self.prototype.takes_stream:
+            values.append(ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
+
+        def call() -> int:
+            assert len(arguments) <= len(values)  # the tensors live as long as their addresses are used
+            return call_entry(self.entry, values)
+
+        return call
 
     def __repr__(self) -> str:
         return str(self.prototype)

@@ -13,11 +13,9 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +27,7 @@ from grader.errors import GraderError
 from grader.loading.kernel import load_kernel
 from grader.timing.gpus import gpu
 from grader.timing.limiter import time_bound
-from tests.gpu.counted import Counted, counted, of_case
+from tests.gpu.counted import Counted, build_ahead, counted, of_case, runnable
 from tests.gpu.launch_solutions import on_gpu
 
 FOLDER = course_root() / "lessons" / "can_i_believe_this"
@@ -134,15 +132,9 @@ def measure(names: list[str], seconds: float) -> dict[str, Any]:
     from grader.timing.events import percentiles, time_on_gpu
 
     wanted = {(row["name"], row["size"]) for row in json.loads(COUNTED.read_text())["rows"]}
-    items: list[tuple[str, Counted]] = []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        building: dict[Path, Future[Any]] = {}
-        for size, item in calls(names):  # inputs are drawn while nvcc works
-            if (item.name, size) in wanted:
-                items.append((size, item))
-                if item.file not in building:
-                    building[item.file] = pool.submit(load_kernel, item.file, device="cuda")
-        kernels = {file: kernel.result() for file, kernel in building.items()}
+    items = [(size, item) for size, item in calls(names) if (item.name, size) in wanted and list(runnable([item]))]
+    build_ahead(item.file for _, item in items)
+    kernels = {file: load_kernel(file, device="cuda") for file in {item.file for _, item in items}}
     print(f"{len(kernels)} files are built, {len(items)} calls are timed", flush=True)
     began = time.monotonic()
     flush = 2 * int(torch.cuda.get_device_properties(0).L2_cache_size)
@@ -152,8 +144,7 @@ def measure(names: list[str], seconds: float) -> dict[str, Any]:
             print(f"{len(items) - len(rows)} of {len(items)} calls were not timed: {seconds:.0f} s are over")
             break
         arguments = [on_gpu(v, o) if hasattr(v, "numel") else v for v, o in zip(item.arguments, item.offsets)]
-        launcher = getattr(kernels[item.file], item.launcher)
-        times = time_on_gpu([lambda launcher=launcher, arguments=arguments: launcher(*arguments)], 30, flush)
+        times = time_on_gpu([getattr(kernels[item.file], item.launcher).prepared(*arguments)], 30, flush)
         row = {"name": item.name, "size": size, "median_us": percentiles(times)["median_us"], "minimum_us": min(times)}
         rows.append({key: float(f"{value:.5g}") if isinstance(value, float) else value for key, value in row.items()})
         print(f"{item.name:60} {size:28.28} {row['median_us']:9.2f} us", flush=True)

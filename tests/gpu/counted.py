@@ -6,13 +6,19 @@ from where it is wasteful, and the transposes and products of day 4's lesson, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader.building.build import build, compile_directly, plan_kernel
 from grader.course import Course, Entry, course_root
 from grader.course.task import Case, Exercise, torch_dtype
+from grader.runner.gpu import gpu_architecture
+from grader.toolchain.occupancy import runs
 from tests.gpu.launch_solutions import on_gpu
 
 SEED = 1
@@ -32,6 +38,8 @@ class Counted:
     launcher: str
     arguments: list[Any]
     offsets: list[int]
+    architecture: str = "sm_80"
+    """The oldest GPU architecture that runs it."""
 
     def call(self, kernel: Any, device: str) -> None:
         """Call it with the arguments on ``device``; outputs are allocated by whoever made the arguments."""
@@ -47,6 +55,26 @@ def counted(names: list[str]) -> Iterator[Counted]:
     for item in (*_exercises(), *_lesson()):
         if not names or any(part in item.name for part in names):
             yield item
+
+
+def runnable(items: Iterable[Counted]) -> Iterator[Counted]:
+    """Those that this machine's GPU runs; the others are named."""
+    here = gpu_architecture()
+    for item in items:
+        if runs(here, item.architecture):
+            yield item
+        else:
+            print(f"{item.name} needs {item.architecture}: left out on {here}", file=sys.stderr)
+
+
+def build_ahead(files: Iterable[Path]) -> None:
+    """nvcc's work, side by side: ``load_kernel`` then finds each file built."""
+
+    def one(file: Path) -> None:
+        build(plan_kernel(file, "cuda", arch=gpu_architecture()), compile_directly)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(one, sorted(set(files))))
 
 
 def _exercises() -> Iterator[Counted]:
@@ -79,6 +107,7 @@ def of_case(entry: Entry, exercise: Exercise, case: Case, dtype: str, file: Path
         exercise.launcher(dtype),
         [tensors[p.name] if p.is_pointer else call.scalars[p.name] for p in parameters],
         [case.offsets.get(p.name, 0) for p in parameters],
+        entry.architecture,
     )
 
 

@@ -37,6 +37,9 @@ class SimulatedKernel:
     With ``constant_inputs`` what the launcher takes as pointer to const may not be written, as when a kernel is judged.
     """
 
+    in_order = True
+    """Lanes that do the same do it one after the other."""
+
     def __init__(
         self, path: Path, checks: bool = False, compiler: str | None = None, constant_inputs: bool = False
     ) -> None:

@@ -179,10 +179,20 @@ def test_loads_stores_atomics(kernel):
 # --------------------------------------------------------------------------------------------------------- arithmetic
 
 
+def permuted(a: int, b: int, selector: int) -> int:
+    """prmt: a nibble of the selector picks a byte, or with its top bit set eight times the byte's sign."""
+    both, out = a | b << 32, 0
+    for i in range(4):
+        pick = selector >> (4 * i) & 15
+        byte = both >> (8 * (pick & 7)) & 255
+        out |= ((255 if byte & 128 else 0) if pick & 8 else byte) << (8 * i)
+    return out
+
+
 def test_words(kernel):
     n = 64
     a, b, c = RNG.integers(0, 2**32, (3, n), dtype=np.uint32)
-    out = np.zeros((16, n), dtype=np.int32)
+    out = np.zeros((17, n), dtype=np.int32)
     run(kernel, "compute_words", *(v.view(np.int32) for v in (a, b, c)), out, n)
     x, y, z = (v.astype(object) for v in (a, b, c))
 
@@ -210,6 +220,7 @@ def test_words(kernel):
         np.where(x < y, z + 1, z - 1) ^ np.where(signed(x) >= signed(y), 0x80, 0),
         (x >> 16) | ((x & 0xFFFF) << 16),
         z + sum((x >> s & 255) * (y >> s & 255) for s in (0, 8, 16, 24)),
+        np.array([permuted(int(i), int(j), int(k)) for i, j, k in zip(x, y, z, strict=True)], dtype=object),
     ]
     for row, want in zip(out.view(np.uint32), expected, strict=True):
         np.testing.assert_array_equal(row, np.array([int(w) & 0xFFFFFFFF for w in want], dtype=np.uint32))

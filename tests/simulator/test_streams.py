@@ -21,7 +21,7 @@ UNSUPPORTED, INVALIDATED, MERGE, UNMATCHED, UNJOINED, ISOLATION, IMPLICIT, CAPTU
 def test_queries(load):
     out = np.zeros(32, dtype=np.int32)
     assert load("streams")("queries", out).error == 0
-    expected = [0, 0, NOT_READY, NOT_READY, NOT_READY, NOT_READY, 0, 0, 1, 0]
+    expected = [0, 0, NOT_READY, NOT_READY, 0, NOT_READY, 0, 0, 1, 0]
     expected += [NOT_READY, 0, 0, INVALID_HANDLE, INVALID_HANDLE]
     assert out[: len(expected)].tolist() == expected
     assert out[20] == 3
@@ -78,9 +78,14 @@ def test_what_a_capture_forbids(load):
         2,  # cudaStreamCaptureStatusInvalidated
         *(INVALIDATED, INVALIDATED),
         *(IMPLICIT, 0),  # cudaStreamIsCapturing of the default stream
-        *(NOT_SUPPORTED, INVALIDATED),  # cudaMallocAsync
     ]
     assert out[: len(spoiled) + 1].tolist() == [*spoiled, len(spoiled)]
+
+
+def test_allocations_of_a_capture_are_refused(load):
+    out = np.zeros(2, dtype=np.int32)
+    assert load("streams")("captured_allocation", out).error == 0
+    assert out.tolist() == [NOT_SUPPORTED, INVALIDATED]
 
 
 @pytest.mark.parametrize(

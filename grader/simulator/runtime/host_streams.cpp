@@ -225,8 +225,10 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start_handle, 
     }
     const Clock& host = streams::host_clock();
     if (!host.covers(start->known) || !host.covers(end->known)) {
-        return refuse(call, cudaErrorNotReady,
-                      "nothing has waited for the events: call cudaEventSynchronize(end) before");
+        // "Not ready" is no error that cudaGetLastError would tell.
+        events::refused(nullptr, call, cudaErrorNotReady,
+                        "nothing has waited for the events: call cudaEventSynchronize(end) before");
+        return cudaErrorNotReady;
     }
     *milliseconds = static_cast<float>(static_cast<double>(end->nanoseconds - start->nanoseconds) * 1e-6);
     return cudaSuccess;

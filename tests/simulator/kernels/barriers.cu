@@ -171,14 +171,16 @@ extern "C" void spin_lock(int* lock, int* counter, int blocks, int threads, int 
 }
 
 // A lock held across a barrier of other threads: only a fair scheduler gets through.
-__global__ void lock_in_block_kernel(int* lock, int* counter) {
+__global__ void lock_in_block_kernel(int* lock, volatile int* counter) {
     if (threadIdx.x % 2) __nanosleep(10);
     while (atomicExch(lock, 1) != 0) __nanosleep(20);
+    __threadfence();
     for (int i = 0; i < 3; ++i) {
         const int old = *counter;
         __nanosleep(5);
         *counter = old + 1;
     }
+    __threadfence();
     atomicExch(lock, 0);
 }
 

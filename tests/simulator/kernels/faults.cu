@@ -148,12 +148,6 @@ extern "C" void throws(int* out, cudaStream_t stream) {
 __global__ void fine_kernel(int* out) { out[threadIdx.x] = threadIdx.x; }
 extern "C" void fine(int* out, cudaStream_t stream) { fine_kernel<<<1, 32, 0, stream>>>(out); }
 
-// The launches that CUDA refuses; the kernel must not run.
-extern "C" void configuration(int* out, int gx, int gy, int gz, int bx, int by, int bz, int shared,
-                              cudaStream_t stream) {
-    fine_kernel<<<dim3(gx, gy, gz), dim3(bx, by, bz), shared, stream>>>(out);
-}
-
 // What a launcher does after a fault fails too, whether it asks for the error or not.
 extern "C" void fault_then_fine(int* out, int* errors, cudaStream_t stream) {
     int* scratch = nullptr;

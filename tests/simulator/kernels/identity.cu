@@ -21,7 +21,7 @@ extern "C" void identity(int* out, int gx, int gy, int gz, int bx, int by, int b
 // A launch from nested templates, over several lines, with expressions in the configuration.
 template <typename T, int N>
 struct Add {
-    T operator()(T x) const { return x + N; }
+    __device__ T operator()(T x) const { return x + N; }
 };
 
 template <typename F, typename T>
@@ -43,3 +43,11 @@ extern "C" void launch_forms(int* out, int n, cudaStream_t stream) {
     apply<<<dim3((n + 31) / 32), dim3(32)>>>(out, lambda, n);
 }
 // clang-format on
+
+__global__ void count_up(int* out) { out[threadIdx.x] = threadIdx.x; }
+
+// The launches that CUDA refuses; the kernel must not run.
+extern "C" void configuration(int* out, int gx, int gy, int gz, int bx, int by, int bz, int shared,
+                              cudaStream_t stream) {
+    count_up<<<dim3(gx, gy, gz), dim3(bx, by, bz), shared, stream>>>(out);
+}

@@ -217,6 +217,7 @@ __global__ void words(const unsigned* a, const unsigned* b, const unsigned* c, u
         : "=r"(o[n])
         : "r"(x), "n"(0x000f000f), "n"(0x64006400), "n"((0xf0 & 0xcc) | 0xaa));
     asm("prmt.b32 %0, %1, %2, 0x5410;" : "=r"(o[2 * n]) : "r"(x), "r"(y));
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(o[16 * n]) : "r"(x), "r"(y), "r"(z));
     asm("bfe.u32 %0, %1, 5, 7;" : "=r"(o[3 * n]) : "r"(x));
     asm("bfe.s32 %0, %1, 5, 7;" : "=r"(o[4 * n]) : "r"(x));
     asm("bfi.b32 %0, %1, %2, 8, 4;" : "=r"(o[5 * n]) : "r"(x), "r"(y));

@@ -47,7 +47,7 @@ extern "C" void memory(float* x, int* out, int n, cudaStream_t stream) {
     out[15] = cudaMallocHost(&pinned, 64) == cudaSuccess && cudaMallocManaged(&managed, 64) == cudaSuccess;
     pinned[3] = 2.5f;
     cudaMemLocation here = {cudaMemLocationTypeDevice, 0};
-    if (cudaMemPrefetchAsync(managed, 64, here, 0, stream) || cudaMemPrefetchAsync(managed, 64, 0, stream)) return;
+    if (cudaMemPrefetchAsync(managed, 64, here, 0, stream)) return;
     cudaMemcpy(managed, pinned, 64, cudaMemcpyHostToDevice);
     out[16] = managed[3] == 2.5f && cudaFreeHost(pinned) == cudaSuccess && cudaFree(managed) == cudaSuccess;
 }

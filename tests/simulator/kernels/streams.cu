@@ -190,7 +190,14 @@ extern "C" void capture_errors(int* out, cudaStream_t stream) {
     then_end(cudaEventRecord(s.event, s.main));
     s.begin();
     then_end(cudaStreamIsCapturing(stream, &status));
-    s.begin();
-    then_end(cudaMallocAsync(&memory, 4, s.main));
     out[i++] = i;
+}
+
+// A pool's memory as a node of a graph.
+extern "C" void captured_allocation(int* out, cudaStream_t) {
+    Streams s;
+    int* memory;
+    s.begin();
+    out[0] = cudaMallocAsync(&memory, 4, s.main);
+    out[1] = s.end();
 }

@@ -68,7 +68,10 @@ SIM_INLINE SIM_HALF __hadd_rn(SIM_HALF a, SIM_HALF b) { return __hadd(a, b); }
 SIM_INLINE SIM_HALF __hsub_rn(SIM_HALF a, SIM_HALF b) { return __hsub(a, b); }
 SIM_INLINE SIM_HALF __hmul_rn(SIM_HALF a, SIM_HALF b) { return __hmul(a, b); }
 
-SIM_INLINE SIM_HALF __hneg(SIM_HALF a) { return SIM_FROM_BITS(a.bits ^ 0x8000); }
+// A NaN gives the one NaN that arithmetic gives, as on an H200.
+SIM_INLINE SIM_HALF __hneg(SIM_HALF a) {
+    return SIM_FROM_BITS((a.bits & 0x7fff) > SIM_FORMAT::infinity ? SIM_FORMAT::nan : a.bits ^ 0x8000);
+}
 SIM_INLINE SIM_HALF __habs(SIM_HALF a) { return SIM_FROM_BITS(a.bits & 0x7fff); }
 
 // ---------------------------------------------------------------------------------------------------- comparison
@@ -325,7 +328,8 @@ SIM_INLINE SIM_HALF2& operator--(SIM_HALF2& a) {
 SIM_INLINE SIM_HALF2 operator+(const SIM_HALF2& a) { return a; }
 SIM_INLINE SIM_HALF2 operator-(const SIM_HALF2& a) { return __hneg2(a); }
 SIM_INLINE bool operator==(const SIM_HALF2& a, const SIM_HALF2& b) { return __hbeq2(a, b); }
-SIM_INLINE bool operator!=(const SIM_HALF2& a, const SIM_HALF2& b) { return !__hbeq2(a, b); }
+// True when both halves differ: not the opposite of ==.
+SIM_INLINE bool operator!=(const SIM_HALF2& a, const SIM_HALF2& b) { return __hbneu2(a, b); }
 SIM_INLINE bool operator<(const SIM_HALF2& a, const SIM_HALF2& b) { return __hblt2(a, b); }
 SIM_INLINE bool operator<=(const SIM_HALF2& a, const SIM_HALF2& b) { return __hble2(a, b); }
 SIM_INLINE bool operator>(const SIM_HALF2& a, const SIM_HALF2& b) { return __hbgt2(a, b); }

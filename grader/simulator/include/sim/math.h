@@ -308,8 +308,10 @@ SIM_INLINE unsigned int __urhadd(unsigned int a, unsigned int b) {
     return static_cast<unsigned int>((static_cast<unsigned long long>(a) + b + 1) >> 1);
 }
 
+namespace sim {
+
 // PTX's prmt: each nibble of the selector picks one of the 8 bytes of (b, a); its top bit spreads that byte's sign.
-SIM_INLINE unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int selector) {
+SIM_INLINE unsigned int permute_bytes(unsigned int a, unsigned int b, unsigned int selector) {
     uint64_t bytes = static_cast<uint64_t>(b) << 32 | a;
     unsigned int result = 0;
     for (int i = 0; i < 4; ++i) {
@@ -319,6 +321,13 @@ SIM_INLINE unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int
         result |= byte << (8 * i);
     }
     return result;
+}
+
+}  // namespace sim
+
+// Only three bits of each nibble count here: nvcc masks the selector.
+SIM_INLINE unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int selector) {
+    return ::sim::permute_bytes(a, b, selector & 0x7777);
 }
 SIM_INLINE unsigned int __funnelshift_l(unsigned int low, unsigned int high, unsigned int shift) {
     return static_cast<unsigned int>((static_cast<uint64_t>(high) << 32 | low) << (shift & 31) >> 32);

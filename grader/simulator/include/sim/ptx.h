@@ -593,7 +593,7 @@ SIM_INLINE void lop3(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> c, int t
 }
 template <typename D>
 SIM_INLINE void prmt(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> selector) {
-    put(d, __byte_perm(a, b, selector));
+    put(d, permute_bytes(a, b, selector));
 }
 template <typename D>
 SIM_INLINE void shf_l_wrap(D& d, In<uint32_t> low, In<uint32_t> high, In<uint32_t> amount) {
