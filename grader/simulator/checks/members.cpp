@@ -120,6 +120,13 @@ const Members* members_of(const ShadowCell& cell) {
     return record && record->reads == cell.reads ? record : nullptr;
 }
 
+void copy_members(const Members& members, ShadowCell& cell) {
+    Members* copy = new_record(cell);
+    if (!copy) return;
+    for (uint32_t i = 0; i < members.count; ++i) push(*copy, members.list[i]);
+    copy->reads = cell.reads;
+}
+
 void add_member(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic) {
     Members* members = begin_members(cell);
     if (!members) return;

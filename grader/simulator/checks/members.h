@@ -30,6 +30,8 @@ const Members* members_of(const ShadowCell& cell);
 void add_member(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic);
 // The same for a copy, which reads as one thread.
 void add_member(ShadowCell& cell, Epoch epoch, uint16_t site);
+// Gives a cell that was split off another one members of its own.
+void copy_members(const Members& members, ShadowCell& cell);
 // Whether a member is not ordered before the thread; then which one. `variable`: as for ordered().
 bool find_unordered(const ThreadState& thread, const Members& members, const void* variable, Epoch* epoch,
                     uint16_t* site);

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "checks/containers.h"
+#include "checks/members.h"
 
 namespace sim::checks {
 
@@ -123,11 +124,17 @@ void unmap_cells(ShadowCell* cells, size_t count) {
     if (cells) munmap(cells, bytes_to_map(count));
 }
 
-void split_cells(ShadowCell* cells, size_t count, unsigned by) {
+// `from` may be where `to` begins: the last ones are split first.
+void split_cells(ShadowCell* to, const ShadowCell* from, size_t count, unsigned by) {
     unsigned copies = 1u << by;
     for (size_t i = count; i-- > 0;) {
-        ShadowCell cell = cells[i];
-        for (unsigned c = 0; c < copies; ++c) cells[(i << by) + c] = cell;
+        ShadowCell cell = from[i];
+        const Members* members = members_of(from[i]);
+        for (unsigned c = 0; c < copies; ++c) {
+            ShadowCell& piece = to[(i << by) + c];
+            piece = cell;
+            if (members) copy_members(*members, piece);
+        }
     }
 }
 
@@ -282,7 +289,7 @@ void track(Region& region) {
 void refine(Region& region, unsigned shift) {
     if (shift >= region.shift) return;
     if (region.space == Space::shared) {  // room for the smallest cells is there
-        if (region.cells) split_cells(region.cells, region.cell_count(), region.shift - shift);
+        if (region.cells) split_cells(region.cells, region.cells, region.cell_count(), region.shift - shift);
         region.shift = static_cast<uint8_t>(shift);
         return;
     }
@@ -296,8 +303,7 @@ void refine(Region& region, unsigned shift) {
         unmap_cells(old, old_count);
         return;
     }
-    memcpy(static_cast<void*>(region.cells), old, old_count * sizeof(ShadowCell));
-    split_cells(region.cells, old_count, by);
+    split_cells(region.cells, old, old_count, by);
     unmap_cells(old, old_count);
 }
 
