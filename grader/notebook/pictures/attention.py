@@ -153,5 +153,5 @@ def draw_band(queries: int = 32, window: int = 10, block: int = 8, tile: int = 4
         (15.2, "pale: pairs of other blocks", style.GREY),
     )
     for height, text, colour in notes:
-        ax.text(side, height, text, fontsize=8, color=colour, va="center", clip_on=False)
+        ax.text(side, height, text, fontsize=7.5, color=colour, va="center", clip_on=False)
     return figure
