@@ -412,7 +412,7 @@ csr_attention = Exercise(
 One kernel for any pattern: query i sees the keys indices[offsets[i]] up to indices[offsets[i + 1] - 1], in no particular order.
 An index below 0 or from key_len on is ignored: nothing is read for it. A key that is listed twice counts twice. A query whose list
 is empty, or names no key, gives zeros; with no queries there is nothing to do. f32, head_dim 32, 64 or 128, pointers 16-byte
-aligned.""",
+aligned. All heads and all sequences share the one pattern.""",
     launchers=LIST_PROTOTYPE.format(name="csr_attention"),
     inputs=LISTS,
     outputs=OUT,

@@ -179,21 +179,13 @@ def draw_banks(request: Request, ax: Any = None, title: str | None = None) -> An
                         (bank, base + level), 1, 1, facecolor=colour, edgecolor="white", lw=0.6 if height < 20 else 0.2
                     )
                 )
-                if height <= 14:
-                    text = str(lanes[0]) if len(lanes) == 1 else f"{lanes[0]}+"
-                    ax.text(
-                        bank + 0.5,
-                        base + level + 0.5,
-                        text,
-                        ha="center",
-                        va="center",
-                        fontsize=6.5,
-                        color=style.text_on(colour),
-                    )
+        if height <= 14:
+            _name_lanes(ax, banks, base)
         base += tall
     ax.set_xlim(-0.2, BANKS + 0.2)
     ax.set_ylim(0, height)
-    ax.set_xticks([bank + 0.5 for bank in range(0, BANKS, 4)], [str(bank) for bank in range(0, BANKS, 4)])
+    marked = [*range(0, BANKS, 4), BANKS - 1]
+    ax.set_xticks([bank + 0.5 for bank in marked], [str(bank) for bank in marked])
     ax.set_yticks([0, height])
     ax.set_xlabel("bank")
     ax.set_ylabel("wavefronts")
@@ -206,6 +198,25 @@ def draw_banks(request: Request, ax: Any = None, title: str | None = None) -> An
         title += ", as few as can be" if height == ideal else f", {ideal} would do ({height / ideal:g}-way conflict)"
     ax.set_title(title, loc="left")
     return ax
+
+
+def _name_lanes(ax: Any, banks: dict[int, dict[int, list[int]]], base: int) -> None:
+    """Write the lanes upon their words: once upon neighbouring words that the same lanes touch."""
+    runs: list[tuple[int, int, list[int]]] = []  # level, first bank, lanes
+    width: dict[tuple[int, int], int] = {}
+    for bank, words in sorted(banks.items()):
+        for level, word in enumerate(sorted(words)):
+            before = next((run for run in runs if run[0] == level and run[1] + width[run[:2]] == bank), None)
+            if before and before[2] == words[word]:
+                width[before[:2]] += 1
+            else:
+                runs.append((level, bank, words[word]))
+                width[level, bank] = 1
+    for level, bank, lanes in runs:
+        wide = width[level, bank]
+        text = ", ".join(map(str, lanes)) if len(lanes) <= max(1, wide) else f"{lanes[0]}+"
+        where = (bank + wide / 2, base + level + 0.5)
+        ax.text(*where, text, ha="center", va="center", fontsize=6.5, color=style.text_on(style.lane_colour(lanes[0])))
 
 
 def compare(

@@ -8,7 +8,8 @@ The rules:
 - JSON as Jupyter itself saves it: sorted keys, one space of indentation, UTF-8, one newline at the end;
 - one kernelspec (``python3``), the language by name; no version of anything;
 - every cell has an id, which is kept while it is valid and unique, and made from the cell's text otherwise;
-- of a cell's metadata only its tags stay (sorted);
+- of a cell's metadata only its tags stay (sorted); a cell that shows a picture has the tag ``hide-input``, so that a
+  reader sees the picture and not the code that draws it: Jupyter Book knows the tag, JupyterLab ``source_hidden``;
 - the i-th code cell that ran is number i; outputs carry that number, no timings, no widget state;
 - neighbouring pieces of one stream are one output; memory addresses are written ``0x...``;
 - pictures lose the text chunks in which the drawing library writes its version.
@@ -30,6 +31,7 @@ import nbformat
 
 from grader.errors import GraderError
 
+FOLD = "hide-input"
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 LANGUAGE = {"name": "python"}
 VALID_ID = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
@@ -72,7 +74,7 @@ def canonicalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     code_cells = 0
     for cell in notebook.cells:
         cell.source = _tidy(_joined(cell.source))
-        cell.metadata = _cell_metadata(cell.metadata)
+        cell.metadata = _cell_metadata(cell)
         cell.id = _cell_id(cell, seen)
         if not cell.get("attachments"):
             cell.pop("attachments", None)
@@ -84,9 +86,14 @@ def canonicalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return notebook
 
 
-def _cell_metadata(metadata: dict[str, Any]) -> nbformat.NotebookNode:
-    tags = sorted(set(metadata.get("tags", [])))
-    return nbformat.from_dict({"tags": tags} if tags else {})
+def _cell_metadata(cell: Any) -> nbformat.NotebookNode:
+    tags = set(cell.metadata.get("tags", []))
+    if any("image/png" in output.get("data", {}) for output in cell.get("outputs", [])):
+        tags.add(FOLD)
+    kept: dict[str, Any] = {"tags": sorted(tags)} if tags else {}
+    if FOLD in tags:
+        kept["jupyter"] = {"source_hidden": True}
+    return nbformat.from_dict(kept)
 
 
 def _cell_id(cell: nbformat.NotebookNode, seen: set[str]) -> str:

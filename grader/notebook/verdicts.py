@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,8 @@ from msgspec import structs
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from grader.course import course_root, find
+from grader.course import Course, course_root
+from grader.learner import pristine
 from grader.notebook.panel import WIDTH, Panel
 from grader.present import operations_view, source_view, terminal
 from grader.present.failures import render_findings
@@ -61,14 +63,29 @@ def placeless(verdict: Verdict) -> Verdict:
 def verdict(
     exercise: str,
     file: str | Path | None = None,
+    *,
+    as_given: bool = False,
     seed: int = SEED,
     stages: Sequence[str] | None = None,
     verbose: bool = False,
 ) -> VerdictPanel:
-    """Grade a file as ``grader check`` does, with fixed inputs, and show the report."""
+    """Grade a file as ``grader check`` does, with fixed inputs, and show the report.
+
+    ``as_given``: not the learner's file but the skeleton as the course gave it, so that what a lesson says about its fault
+    stays true when the learner has mended it.
+    """
     from grader.judge import check
 
-    return VerdictPanel(check(find(exercise, course_root()), file, seed=seed, stages=stages), verbose)
+    course = Course()
+    task = course.find(exercise)
+    if not as_given:
+        return VerdictPanel(check(task, file, seed=seed, stages=stages), verbose)
+    pristine.keep_copies(course)
+    given = pristine.find(course, task)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / task.skeleton.name
+        copy.write_bytes(given.content if given else task.skeleton.read_bytes())
+        return VerdictPanel(check(task, copy, seed=seed, stages=stages), verbose)
 
 
 def show(report: Report, source: str | Path | None = None, whole: bool = False) -> Panel:

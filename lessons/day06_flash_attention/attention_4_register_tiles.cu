@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kThreads) attend(const float* q, const float* 
 
     // A warp is 4 groups of 8 threads. The group's number comes from lane bits 1 and 4, so that of any four
     // neighbouring lanes two read the same query and two the same key: the hardware serves such 16-byte reads in half
-    // the passes.
+    // the wavefronts.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int tx = (lane & 1) | (lane >> 1 & 6);                    // owns keys tx, tx + 8, ...
     const int ty = 4 * warp + ((lane >> 1 & 1) | (lane >> 3 & 2));  // owns queries ty, ty + 16, ...

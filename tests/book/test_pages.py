@@ -1,4 +1,4 @@
-"""The pages of the book as sources: what is folded, where links lead, what stands on an exercise's page."""
+"""The pages of the book as sources: where links lead, what stands on an exercise's page."""
 
 from __future__ import annotations
 
@@ -8,48 +8,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from grader.book import exercises, files, lessons, references
+from grader.book import exercises, files, references
 from grader.book.links import Links
 from grader.course import Course, Entry
 
 COURSE = Course()
-PICTURE = nbformat.v4.new_output("display_data", data={"image/png": "aGk="})
-DRAWN = """\
-def points(ax, xs):
-    ax.plot(xs)
-    ax.set_title("points")
-
-
-xs = [1, 2]
-_, (left, right) = plt.subplots(1, 2)
-points(left, xs)
-right.axis("off")
-"""
-MEASURED = """\
-times = []
-for size in (1, 2, 4):
-    out = torch.empty(size)
-    times.append(run(kernel, out))
-plt.plot(times)
-"""
-
-
-@pytest.mark.parametrize(
-    ("source", "outputs", "folded"),
-    [
-        (DRAWN, [PICTURE], True),
-        ("draw_sectors(pattern)", [PICTURE], True),
-        (MEASURED, [PICTURE], False),
-        (DRAWN, [], False),
-        ("%matplotlib inline\nplt.plot(x)", [PICTURE], False),
-    ],
-    ids=["drawn", "a function that draws", "measured and drawn", "no picture", "not Python alone"],
-)
-def test_cells_that_only_draw_are_folded(source: str, outputs: list[nbformat.NotebookNode], folded: bool) -> None:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source, outputs=outputs)])
-    links = Links(COURSE.root, set())
-    made = nbformat.reads(lessons.page(nbformat.writes(notebook), "lessons/a/lesson.ipynb", links, None), 4)
-    assert made.cells[0].metadata.get("tags", []) == (["hide-input"] if folded else [])
 
 
 def test_links_lead_to_pages(tmp_path: Path) -> None:

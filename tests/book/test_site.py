@@ -45,7 +45,9 @@ def small(root: Path, sentence: str = "") -> Course:
             "# Day 1: sums\n\n## The idea\n\n$\\sum_i x_i$ in [`sum.cu`](sum.cu), [solved](../../solutions/day01_sums/total.cu)."
             f" {sentence}\n\n## What to read\n\n- A. Author, *A marvellous book*."
         ),
-        nbformat.v4.new_code_cell("plt.plot([1])", outputs=[picture], execution_count=1),
+        nbformat.v4.new_code_cell(
+            "plt.plot([1])", outputs=[picture], execution_count=1, metadata={"tags": ["hide-input"]}
+        ),
     ]
     (day / "lesson.ipynb").write_text(nbformat.writes(nbformat.v4.new_notebook(cells=cells)))
     return Course(root)

@@ -87,6 +87,15 @@ def test_ids_are_kept_where_they_are_good_and_made_the_same_where_not(tmp_path: 
     assert len(set(first)) == 3
 
 
+def test_a_cell_that_shows_a_picture_is_folded(tmp_path: Path) -> None:
+    notebook = noisy()
+    picture = nbformat.v4.new_output("display_data", data={"image/png": "aGk="})
+    notebook.cells.append(nbformat.v4.new_code_cell("plt.plot(x)", outputs=[picture], metadata={"tags": ["b"]}))
+    *_, printed, _, drawn = json.loads(canonical_text(written(tmp_path, notebook)))["cells"]
+    assert drawn["metadata"] == {"jupyter": {"source_hidden": True}, "tags": ["b", "hide-input"]}
+    assert "jupyter" not in printed["metadata"]
+
+
 def test_pictures_lose_what_names_the_library(tmp_path: Path) -> None:
     import io
 

@@ -1,0 +1,63 @@
+"""The block allocator of day 10, to be written: it hands out the pages of a KV cache.
+
+At any time every page is free or held, never both and never neither; a sequence of n tokens holds ceil(n / page_size)
+pages; sequences that begin alike share pages, and nobody writes to a page that another one holds too: who wants to gets a
+copy of his own first.
+
+    python lessons/day10_paged_attention/allocator_check.py      # grades this file
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+class OutOfPages(Exception):
+    """There are not enough free pages."""
+
+
+@dataclass
+class Sequence:
+    """One sequence's share of the cache: its pages in order, and how many tokens there are."""
+
+    table: list[int] = field(default_factory=list)
+    length: int = 0
+
+
+@dataclass(frozen=True)
+class Appended:
+    """What the kernels must do for some new tokens: where each goes, and which page to copy (from, to) before."""
+
+    slots: list[int]  # page * page_size + row, for each new token
+    copy: tuple[int, int] | None = None
+
+
+class BlockAllocator:
+    """The pages of one KV cache and the sequences that hold them."""
+
+    def __init__(self, pages: int, page_size: int) -> None:
+        self.pages = pages
+        self.page_size = page_size
+        self.sequences: dict[int, Sequence] = {}
+        # TODO: a free list, and for each page how many sequences hold it.
+
+    @property
+    def free_pages(self) -> int:
+        """How many pages nobody holds."""
+        raise NotImplementedError  # TODO
+
+    def create(self) -> int:
+        """A new sequence without tokens: its number, which no sequence had before."""
+        raise NotImplementedError  # TODO
+
+    def append(self, number: int, tokens: int = 1) -> Appended:
+        """Make room for new tokens. Raises OutOfPages where there are too few free pages, and then nothing has changed."""
+        raise NotImplementedError  # TODO
+
+    def fork(self, number: int) -> int:
+        """A second sequence with the same tokens so far; takes no page."""
+        raise NotImplementedError  # TODO
+
+    def free(self, number: int) -> None:
+        """The sequence has ended. Raises KeyError for a number that is not in use."""
+        raise NotImplementedError  # TODO
