@@ -62,6 +62,8 @@ class CasePool:
     """Called after each case, by its thread, at the same time as by others."""
     on_result: Callable[[Run], None] = lambda run: None
     """Called after that, one at a time."""
+    enough: Callable[[Run], bool] = lambda run: False
+    """Asked after that: once it says yes, the runs that have not begun are left out."""
     helpers: int = field(default_factory=lambda: max(1, min(2, os.cpu_count() or 1)))
 
     def run(self, runs: Sequence[Run]) -> None:
@@ -105,6 +107,8 @@ class CasePool:
                     self._timeouts += run.result.problem == "timeout" or (endless and run.result.seconds > LONG)
                     self._crashes += run.result.problem in ("crash", "exit", "output", "oom", "reply")
                     self.on_result(run)
+                    if self.enough(run):
+                        self._waiting.clear()
         except BaseException as error:  # handed to the thread that called run()
             self._give_up(error)
         finally:

@@ -197,9 +197,10 @@ class _Check:
         # Kernels compute on the cores that torch would otherwise spin on.
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
-        helpers = {} if self.device == "cpu" else {"helpers": 1}
+        pool = CasePool(self.task, lambda: self._child(self.built.kernel), self._read, count)
+        if self.device != "cpu":
+            pool.helpers = 1
         try:
-            pool = CasePool(self.task, lambda: self._child(self.built.kernel), self._read, count, **helpers)
             pool.run([*runs, *counted])
         except LoadFailed as error:
             for run in runs:

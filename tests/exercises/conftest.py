@@ -19,6 +19,7 @@ from grader.verdict import Verdict
 
 ROOT = Path(__file__).parents[2]
 COURSE = Course(ROOT)
+VERDICTS = Path(__file__).parent / "test_verdicts.py"
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,20 @@ class Kernels:
         if not path.exists():
             path.write_text(wrong.mistake.text(wrong.entry))
         return path
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All kernels of an exercise in a row: they get the same inputs, which are drawn once (test_verdicts.py)."""
+    verdicts = [place for place, item in enumerate(items) if item.path == VERDICTS]
+    for place, item in zip(verdicts, sorted((items[place] for place in verdicts), key=exercise_of)):
+        items[place] = item
+
+
+def exercise_of(item: pytest.Item) -> str:
+    """The exercise that a test is about; empty for a test about none."""
+    values = getattr(getattr(item, "callspec", None), "params", {})
+    entry = values["wrong"].entry if "wrong" in values else values.get("entry")
+    return entry.name if entry is not None else ""
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from grader.authoring.mistakes import Failure, read_mistakes
 from grader.course import Entry
 from grader.course.task import Exercise
 from grader.judge import check
-from grader.verdict import PASSED, STAGES, Verdict
+from grader.judge.cases import CasePool
+from grader.verdict import FAILED, PASSED, STAGES, Verdict
 from tests.exercises.conftest import COURSE, Kernels, Wrong, as_seen, wrong_kernels
 from tests.seeds import SEED
 
@@ -77,12 +79,10 @@ def test_other_designs_pass(entry: Entry, kernel: Path) -> None:
 @pytest.mark.parametrize(("entry", "kernel"), [(e, e.skeleton) for e in ENTRIES], ids=[e.name for e in ENTRIES])
 def test_skeleton_builds_and_fails(entry: Entry, kernel: Path) -> None:
     """For the reason that it teaches, where it is not simply unfinished: ``[skeleton]`` in the file of mistakes."""
-    verdict = verdict_of(entry, kernel)
+    reason = read_mistakes(entry).skeleton
+    verdict = verdict_of(entry, kernel) if reason is None else must_fail(entry, kernel, reason)
     assert verdict.stage("builds").status == PASSED, as_seen(verdict)
     assert not verdict.passed and verdict.exit_code == 1
-    reason = read_mistakes(entry).skeleton
-    if reason is not None:
-        must_fail(verdict, reason)
 
 
 WRONG = wrong_kernels()
@@ -91,17 +91,33 @@ WRONG = wrong_kernels()
 @pytest.mark.parametrize("wrong", WRONG, ids=[f"{w.entry.name}: {w.mistake.name}" for w in WRONG])
 def test_wrong_kernel_fails_as_a_learner_needs(wrong: Wrong, kernels: Kernels) -> None:
     last = max(wrong.mistake.stages, key=STAGES.index)
-    must_fail(verdict_of(wrong.entry, kernels.path(wrong), last), wrong.mistake)
+    must_fail(wrong.entry, kernels.path(wrong), wrong.mistake, last)
 
 
 def test_there_are_many_wrong_kernels() -> None:
     assert len(WRONG) >= 60
 
 
-def must_fail(verdict: Verdict, failure: Failure) -> None:
+def must_fail(entry: Entry, file: Path, failure: Failure, last: str = STAGES[-1]) -> Verdict:
+    """A verdict that fails as it should, of as many cases as that takes.
+
+    A case that fails makes *correct* fail, whatever the cases after it do; so they run only where what it says is not enough.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        until_one_fails = functools.partial(CasePool, enough=lambda run: run.result.status == FAILED)
+        patch.setattr("grader.judge.driver.CasePool", until_one_fails)
+        verdict = verdict_of(entry, file, last)
+    if verdict.failed_stage is not None and verdict.failed_stage.name == "correct" and not says(verdict, failure):
+        verdict = verdict_of(entry, file, last)
     seen = as_seen(verdict)
     assert verdict.failed_stage is not None, f"it passes\n{seen}"
     assert verdict.failed_stage.name in failure.stages, (
         f"it fails at {verdict.failed_stage.name}, not {failure.stages}\n{seen}"
     )
-    assert " ".join(failure.says.lower().split()) in seen.lower(), f"{failure.says!r} is not in:\n{seen}"
+    assert says(verdict, failure), f"{failure.says!r} is not in:\n{seen}"
+    return verdict
+
+
+def says(verdict: Verdict, failure: Failure) -> bool:
+    """Whether the learner sees the text."""
+    return " ".join(failure.says.lower().split()) in as_seen(verdict).lower()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import jsonschema
@@ -12,6 +13,7 @@ import grader.verdict as v
 from grader.course.task import Bar, Case, Exercise, Input, Output, between, normal
 from grader.errors import GraderError
 from grader.judge import check
+from grader.judge.cases import CasePool
 from grader.judge.events import CheckEvent
 from grader.present.terminal import as_text
 from grader.runner.gpu import gpu_architecture
@@ -233,6 +235,14 @@ def test_after_crashes_the_rest_is_not_run(judged) -> None:
     ran = verdict.stage("correct").cases
     assert [c.status for c in ran[:4]] == [v.FAILED] * 4
     assert ran[-1].status == v.SKIPPED and "not run" in in_short(ran[-1])
+
+
+def test_once_it_is_enough_no_further_case_begins(judged, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [Case(f"case {n}", n=n) for n in range(1, 10)]
+    third = functools.partial(CasePool, enough=lambda run: run.case.name == "case 3", helpers=1)
+    monkeypatch.setattr("grader.judge.driver.CasePool", third)
+    ran = judged(RIGHT, task=exercise(cases=cases)).stage("correct").cases
+    assert [case.status for case in ran] == 3 * [v.PASSED] + 6 * [v.SKIPPED]
 
 
 def test_the_seed_reproduces_inputs_and_sizes(judged) -> None:

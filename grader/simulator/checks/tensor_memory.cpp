@@ -176,11 +176,30 @@ Order order(const ThreadState& thread, const Shared& shared, Kind kind, const Re
     return after_product(thread, shared, before);
 }
 
+// How what the thread does now follows earlier operations, each looked up once: its cells are mostly of the same few.
+class Orders {
+  public:
+    Orders(const ThreadState& thread, const Shared& shared, Kind kind)
+        : thread_(thread), shared_(shared), kind_(kind) {}
+
+    Order of(uint32_t record) {
+        uint32_t& kept = kept_.at(record);
+        if (!kept) kept = 1 + static_cast<uint32_t>(order(thread_, shared_, kind_, shared_.records[record]));
+        return static_cast<Order>(kept - 1);
+    }
+
+  private:
+    const ThreadState& thread_;
+    const Shared& shared_;
+    Kind kind_;
+    HashMap<uint32_t> kept_;  // record -> order, plus 1
+};
+
 // One operation looks at its cells.
 class Checker {
   public:
     Checker(BlockState& block, ThreadState& thread, Kind kind, const void* code, uint64_t number)
-        : thread_(thread), shared_(*memory_of(block).shared), kind_(kind), code_(code) {
+        : thread_(thread), shared_(*memory_of(block).shared), kind_(kind), code_(code), orders_(thread, shared_, kind) {
         id_ = static_cast<uint32_t>(shared_.records.size());
         shared_.records.push({kind, false, &thread, number, never, code});
     }
@@ -224,7 +243,7 @@ class Checker {
         if (!before || before == fine_ || before == reported_) return;
         const Record& record = shared_.records[before];
         const char* kind = nullptr;
-        switch (order(thread_, shared_, kind_, record)) {
+        switch (orders_.of(before)) {
             case Order::fine:
                 fine_ = before;
                 return;
@@ -258,6 +277,7 @@ class Checker {
     Shared& shared_;
     Kind kind_;
     const void* code_;
+    Orders orders_;
     uint32_t id_, fine_ = 0, reported_ = 0;
     bool reported_uninitialised_ = false;
 };
@@ -414,22 +434,19 @@ void tensor_released(Thread& thread, unsigned first, unsigned count) {
     ThreadState& state = *state_of(thread);
     BlockTensorMemory& memory = memory_of(*state.block);
     const Shared& shared = *memory.shared;
-    uint32_t fine = 0;
+    // Giving columns back is no access: fences do not matter, but what is under way does.
+    Orders orders(state, shared, Kind::load);
     for (auto& lanes : memory.cells) {
         for (unsigned c = first; c < first + count; ++c) {
             for (uint32_t before : {lanes[c].written, lanes[c].loaded, lanes[c].used}) {
-                if (!before || before == fine) continue;
-                const Record& record = shared.records[before];
-                // Giving columns back is no access: fences do not matter, but what is under way does.
-                Order found =
-                    is_transfer(record.kind) ? after_transfer(state, record) : after_product(state, shared, record);
-                fine = before;
+                if (!before) continue;
+                Order found = orders.of(before);
                 if (found != Order::unordered && found != Order::unfinished) continue;
                 Finding finding =
                     finding_at(Check::synccheck, "tensor_memory_freed_in_use", state, thread.call_address);
                 finding.data = c;
-                strcpy(finding.detail, name_of(record.kind));
-                finding.other.address = record.code;
+                strcpy(finding.detail, name_of(shared.records[before].kind));
+                finding.other.address = shared.records[before].code;
                 add_finding(finding);
                 return;
             }
