@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from llm.cache import PAGE_SIZE
 from llm.int4 import Int4
-from llm.layers import hidden_states
 from llm.model import Block, Model
 from llm.operators import Operators
 from llm.other_days import day
@@ -48,7 +48,7 @@ def to_int4(model: Model, texts: Sequence[Sequence[int]] = (), group_size: int =
     block to block, and every block gets what the rounded ones before it give.
     """
     own, recorder = model.operators, Recorder(model.operators.device)
-    cache = model.new_cache(sum(len(text) + 16 for text in texts))
+    cache = model.new_cache(sum(len(text) + PAGE_SIZE for text in texts))
     batch = cache.append({cache.create(): list(text) for text in texts}) if texts else None
     model.operators = recorder
     try:
@@ -80,11 +80,12 @@ def _round(block: Block, inputs: dict[int, Tensor], group_size: int) -> None:
 @torch.inference_mode()
 def mean_loss(model: Model, texts: Sequence[Sequence[int]]) -> float:
     """What a token that comes next costs on average, in nats: 0 if the model knew it, log(vocabulary) if it knew nothing."""
-    costs = []
-    for text in texts:
-        x = hidden_states(model, text)[-1]
-        logits = model.operators.linear(model.norm(x, *model.norm_weights), model.output)
-        costs.append(
-            torch.nn.functional.cross_entropy(logits[:-1].float(), torch.tensor(text[1:], device=logits.device))
-        )
-    return float(torch.stack(costs).mean())
+    states: list[Tensor] = []
+    cache = model.new_cache(sum(len(text) + PAGE_SIZE for text in texts))
+    batch = cache.append({cache.create(): list(text) for text in texts})
+    model.forward(batch, cache, lambda _, x: states.append(x))
+    logits = model.operators.linear(model.norm(states[-1], *model.norm_weights), model.output)
+    known = torch.ones(len(logits), dtype=torch.bool, device=logits.device)
+    known[batch.query_starts[1:].long() - 1] = False  # what follows the last token of a text
+    wanted = [token for text in texts for token in text[1:]]
+    return float(torch.nn.functional.cross_entropy(logits[known].float(), torch.tensor(wanted, device=logits.device)))
