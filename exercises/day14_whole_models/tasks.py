@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.course.task import Bar, Case, Exercise, Input, Output, between, normal, one_of
+from grader.course.task import Bar, Case, Exercise, Input, Output, between, constant, integers, normal, one_of, uniform
 
 
 def second_half(
@@ -71,4 +71,240 @@ f32; any rows, hidden and feed_forward whose vectors fit into shared memory; wit
         Bar("scratch_bytes", at_most=0, look="What is inside the MLP can stay in shared memory."),
     ],
     flops=lambda d: 4.0 * d["rows"] * d["hidden"] * d["feed_forward"],
+)
+
+
+# --------------------------------------------------------------------------------------------------------- qwen2_decode
+
+
+def pages_in_use(shape, dims, inputs, generator):
+    """Pages in any order, each of one sequence, and never the first one; -1 where a sequence needs no more."""
+    tables = 1 + torch.randperm(max(dims["pages"] - 1, 0), generator=generator)[: shape[0] * shape[1]].view(shape)
+    needed = -(-inputs["lengths"] // dims["page_size"])
+    return torch.where(torch.arange(shape[1]) < needed[:, None], tables, -1)
+
+
+def turned(x, positions, theta):
+    """RoPE of [batch, heads, head_dim], rotate-half."""
+    half = x.shape[-1] // 2
+    angle = positions[:, None] * theta ** (-torch.arange(half, dtype=torch.float64) / half)
+    cos, sin = angle.cos()[:, None], angle.sin()[:, None]
+    first, second = x.split(half, dim=-1)
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
+
+
+def normed(x, weight, eps):
+    """RMSNorm."""
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight
+
+
+def one_step(
+    ids, lengths, block_tables, table, norm_1, qkv_weight, qkv_bias, out_weight, norm_2, gate_up_weight, down_weight, last_norm,
+    k_cache, v_cache, heads, kv_heads, head_dim, page_size, layers, eps, theta,
+):  # fmt: skip
+    """A token of each sequence through all layers."""
+    k_cache, v_cache, x = k_cache.clone(), v_cache.clone(), table[ids]
+    for i in range(layers):
+        rows = normed(x, norm_1[i], eps) @ qkv_weight[i].T + qkv_bias[i]
+        q, k, v = rows.view(-1, heads + 2 * kv_heads, head_dim).split([heads, kv_heads, kv_heads], dim=1)
+        q, k = turned(q, lengths - 1, theta), turned(k, lengths - 1, theta)
+        attended = torch.zeros_like(q)
+        for b, length in enumerate(lengths.tolist()):
+            at = torch.arange(length)
+            page, row = block_tables[b, at // page_size], at % page_size
+            k_cache[i, page[-1], :, row[-1]], v_cache[i, page[-1], :, row[-1]] = k[b], v[b]
+            keys, values = (
+                cache[i, page, :, row].repeat_interleave(heads // kv_heads, dim=1) for cache in (k_cache, v_cache)
+            )
+            shares = torch.softmax(torch.einsum("hd,nhd->hn", q[b], keys) * head_dim**-0.5, dim=-1)
+            attended[b] = torch.einsum("hn,nhd->hd", shares, values)
+        x = x + attended.flatten(1) @ out_weight[i].T
+        gate, up = (normed(x, norm_2[i], eps) @ gate_up_weight[i].T).chunk(2, dim=-1)
+        x = x + (torch.nn.functional.silu(gate) * up) @ down_weight[i].T
+    return {"logits": normed(x, last_norm, eps) @ table.T, "k_cache": k_cache, "v_cache": v_cache}
+
+
+def model(layers=1, batch=1, longest=5, heads=4, kv_heads=2, head_dim=8, hidden=24, feed_forward=40, **more):
+    """The sizes of a case; longest is the most keys of a sequence, the new one among them."""
+    sizes = dict(layers=layers, batch=batch, longest=longest, heads=heads, kv_heads=kv_heads, head_dim=head_dim)
+    sizes |= dict(hidden=hidden, feed_forward=feed_forward, vocabulary=37, page_size=4, eps=1e-6, theta=10000.0)
+    return {**sizes, **more}
+
+
+def step_bytes(d):
+    """Every weight once, a row of the table for each token, and the keys and values of the longest length."""
+    c, f, q, kv = d["hidden"], d["feed_forward"], d["heads"] * d["head_dim"], d["kv_heads"] * d["head_dim"]
+    layer = 2 * c + (c + 1) * (q + 2 * kv) + c * q + 3 * c * f + 2 * d["batch"] * d["longest"] * kv
+    return 4 * (d["layers"] * layer + c + d["vocabulary"] * (c + d["batch"]) + d["batch"] * c)
+
+
+FULL = {"lengths": constant("longest")}
+
+qwen2_decode = Exercise(
+    summary="""\
+One decode step of a whole Qwen2 in f32: the newest token of each sequence goes through all layers, its keys and values into the
+paged caches, and logits [batch, vocabulary] come out, from which day 2 would take the largest. The kernels of all operators are
+there and right. What is missing: the position of the new token (lengths counts it), its place in the cache
+[layers, pages, kv_heads, page_size, head_dim], where block_tables[b, i] is the page of positions i * page_size and up, and the
+launches of a layer in their order, every one in the given stream: x = x + attention(norm_1(x)), then x = x + mlp(norm_2(x)), at the
+end the last norm, and the table again as the output layer. q, k and v have biases; attention's output layer and the MLP have none.
+`work` has room for what lies between the kernels, and nothing goes through the host. With no layers the logits are those of the
+normed embedding; with no sequences there is nothing to do.""",
+    launchers="void qwen2_decode(const int* ids, const int* lengths, const int* block_tables, const float* table, const float* norm_1, "
+    "const float* qkv_weight, const float* qkv_bias, const float* out_weight, const float* norm_2, const float* gate_up_weight, "
+    "const float* down_weight, const float* last_norm, float* k_cache, float* v_cache, float* logits, float* work, int batch, "
+    "int layers, int vocabulary, int hidden, int heads, int kv_heads, int head_dim, int feed_forward, int pages, int page_size, "
+    "int max_pages, float eps, float theta, cudaStream_t stream)",
+    inputs={
+        "ids": Input("batch", integers(0, "vocabulary"), dtype="i32"),
+        "lengths": Input("batch", integers(1, "longest + 1"), dtype="i32"),
+        "block_tables": Input("batch max_pages", pages_in_use, dtype="i32"),
+        "table": Input("vocabulary hidden", normal()),
+        "norm_1": Input("layers hidden", normal(mean=1.0, scale=0.3)),
+        "qkv_weight": Input("layers (heads+2*kv_heads)*head_dim hidden", normal(scale=0.3)),
+        "qkv_bias": Input("layers (heads+2*kv_heads)*head_dim", normal()),
+        "out_weight": Input("layers hidden heads*head_dim", normal(scale=0.3)),
+        "norm_2": Input("layers hidden", normal(mean=1.0, scale=0.3)),
+        "gate_up_weight": Input("layers 2*feed_forward hidden", normal(scale=0.3)),
+        "down_weight": Input("layers hidden feed_forward", normal(scale=0.2)),
+        "last_norm": Input("hidden", normal(mean=1.0, scale=0.5)),
+    },
+    outputs={
+        "logits": Output("batch vocabulary"),
+        "k_cache": Output("layers pages kv_heads page_size head_dim", inout=True),
+        "v_cache": Output("layers pages kv_heads page_size head_dim", inout=True),
+        "work": Output("batch*(3*hidden+2*(heads+kv_heads)*head_dim+3*feed_forward)", scratch=True),
+    },
+    scalars={
+        "max_pages": lambda d: -(-d["longest"] // d["page_size"]),
+        "pages": lambda d: d["batch"] * (-(-d["longest"] // d["page_size"]) + 1),
+    },
+    reference=one_step,
+    cases=[
+        Case("no layers", **model(layers=0)),
+        Case("one layer, the first token", **model(longest=1)),
+        Case("one layer, some tokens before it", inputs=FULL, **model()),
+        Case("two layers, the first token", **model(layers=2, longest=1)),
+        Case("two layers, a page begins", inputs=FULL, **model(layers=2, longest=9)),
+        Case("three sequences, each its own length", **model(layers=2, batch=3, longest=11)),
+        Case("groups of 7", inputs=FULL, **model(longest=6, heads=7, kv_heads=1)),
+        Case(
+            "every head its own keys, sizes that nothing divides",
+            **model(1, 2, 5, 3, 3, 6, hidden=33, feed_forward=131),
+        ),
+        Case("head_dim 128", **model(longest=3, heads=2, kv_heads=1, head_dim=128, hidden=16)),
+        Case("a large eps, another theta", inputs=FULL, **model(eps=0.5, theta=50.0)),
+        Case(
+            "random sizes",
+            **model(between(1, 2), between(1, 2), between(1, 9), 4, one_of(1, 2, 4), one_of(8, 10), between(8, 40)),
+        ),
+        Case("no sequence", **model(batch=0)),
+    ],
+    efficient=Case("two layers, 2 sequences", inputs=FULL, **model(2, 2, 12, hidden=32, feed_forward=64)),
+    minimum_bytes=step_bytes,
+    bars=[
+        Bar(
+            "global_bytes / minimum",
+            at_most=7,
+            look="Is a product computed twice, or for more rows than there are tokens?",
+        ),
+        Bar(
+            "launches - 16 * layers",
+            at_most=4,
+            look="All sequences go through a kernel together: batch is one of its grid's sizes.",
+        ),
+        Bar(
+            "submissions - launches",
+            at_most=0,
+            look="Every kernel writes all of its output: nothing has to be cleared or copied",
+        ),
+        Bar("scratch_bytes", at_most=0, look="work has room for everything."),
+    ],
+    flops=lambda d: 2.0 * d["batch"] * (step_bytes(d) / 4 - d["hidden"]),
+)
+
+
+# --------------------------------------------------------------------------------------------------------- fits_in_fp16
+
+
+def gated_half(x, norm_weight, gate_up, down, hidden, eps):
+    """x + down(silu(gate(y)) * up(y)) of y = rms_norm(x)."""
+    if not hidden:
+        return x
+    gate, up = (normed(x, norm_weight, eps) @ gate_up.T).chunk(2, dim=-1)
+    return x + (torch.nn.functional.silu(gate) * up) @ down.T
+
+
+def half_block(rows, hidden, feed_forward, eps=1e-6):
+    """The sizes of a case."""
+    return dict(rows=rows, hidden=hidden, feed_forward=feed_forward, eps=eps)
+
+
+def one_channel_of_thousands(shape, generator):
+    """Small numbers, and a channel that is the same few thousand everywhere, as large models have some."""
+    x = torch.randn(shape, generator=generator)
+    x[:, shape[1] // 3] = 3000.0
+    return x
+
+
+def large_ones_first(shape, generator):
+    """Rows of one sign each; the first 32 numbers make sums of more than 1,024, to which the others are less than half a step."""
+    sizes = torch.where(torch.arange(shape[1]) < 32, 24.0, 0.0065)
+    signs = torch.randint(0, 2, (shape[0], 1), generator=generator) * 2 - 1
+    return signs * sizes * (0.9 + 0.2 * torch.rand(shape, generator=generator))
+
+
+fits_in_fp16 = Exercise(
+    summary="""\
+The second half of a Qwen2 block in f16, out = x + down(silu(gate(y)) * up(y)) with y = x / sqrt(mean(x^2) + eps) * norm_weight. gate and
+up are the two halves of gate_up, no layer has a bias. The kernel keeps everything that lies between as f16, and so some rows are
+infinite and others are farther from float64 than the type excuses: transformers' own f16 block, whose sums are f32, is off by
+1e-4 to 1e-3 of a row, where it does not overflow as well. Give f32 to those of the four kinds of numbers that need it, and to no other: what is stored wider is also read
+wider. Any rows; hidden and feed_forward such that a row of each fits into shared memory; out fits into f16.""",
+    launchers="void fits_in_fp16(const __half* x, const __half* norm_weight, const __half* gate_up, const __half* down, __half* out, "
+    "int rows, int hidden, int feed_forward, float eps, cudaStream_t stream)",
+    dtypes=("f16",),
+    inputs={
+        "x": Input("rows hidden", normal(channel_offset=1.0)),
+        "norm_weight": Input("hidden", normal(mean=1.0, scale=0.3)),
+        "gate_up": Input("2*feed_forward hidden", normal(scale=0.2)),
+        "down": Input("hidden feed_forward", normal(scale=0.2)),
+    },
+    outputs={"out": Output("rows hidden")},
+    reference=gated_half,
+    trivial=[lambda x: x],
+    tolerance={"f16": 1.5e-3},
+    cases=[
+        Case("ordinary numbers", **half_block(2, 64, 96)),
+        Case("a stream of hundreds", inputs={"x": normal(scale=300.0)}, **half_block(2, 64, 48)),
+        Case("one channel of thousands", inputs={"x": one_channel_of_thousands}, **half_block(2, 96, 32)),
+        Case("small numbers, no eps to speak of", inputs={"x": normal(scale=1e-4)}, **half_block(1, 64, 32, 1e-12)),
+        Case(
+            "a gate and an up of hundreds",
+            inputs={"gate_up": normal(scale=25.0), "down": normal(scale=1e-3)},
+            **half_block(2, 128, 64),
+        ),
+        Case(
+            "large products first, small ones behind",
+            inputs={"x": uniform(0.5, 1.5), "gate_up": uniform(0.02, 0.1), "down": large_ones_first},
+            **half_block(1, 128, 1024),
+        ),
+        Case("sizes that nothing divides", **half_block(3, 67, 129)),
+        Case("two channels", **half_block(2, 2, 3)),
+        Case("random sizes", **half_block(between(1, 3), between(2, 140), between(1, 150))),
+        Case("no row", **half_block(0, 64, 32)),
+    ],
+    efficient=Case("one row, 128 x 512", **half_block(1, 128, 512)),
+    minimum_bytes=lambda d: 2 * (3 * d["hidden"] * d["feed_forward"] + d["hidden"] + 2 * d["rows"] * d["hidden"]),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.15, look="Is a weight read twice?"),
+        Bar(
+            "shared_bytes / (rows * hidden * feed_forward)",
+            at_most=9,
+            look="y is read for every feature inside, twice: two bytes of it are enough.",
+        ),
+        Bar("launches", at_most=1, look="What is inside the MLP can stay in shared memory."),
+        Bar("scratch_bytes", at_most=0, look="What is inside the MLP can stay in shared memory."),
+    ],
+    flops=lambda d: 6.0 * d["rows"] * d["hidden"] * d["feed_forward"],
 )

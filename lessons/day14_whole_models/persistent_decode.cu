@@ -39,7 +39,7 @@ enum Output { kQueryKeyValue, kAddToX, kGelu, kGateUp, kLogits };
 
 using Word = unsigned long long;
 
-// One entry of the list, 16 numbers; persistent_decode.py has the same names in the same order. Offsets count elements.
+// One entry of the list, 15 numbers; persistent_decode.py has the same names in the same order. Offsets count elements.
 struct Phase {
     long long kind;
     long long weights;        // linear: where the matrix [rows, columns] begins; embed: the table [vocabulary, width]
@@ -53,7 +53,6 @@ struct Phase {
     long long shift;            // which blocks get one row more than others; the same for all phases that add to x
     long long source;           // the phase that publishes what this one reads
     long long publishes;        // add to x: whether x is complete after this phase
-    long long reserved;
 };
 
 // What all phases share. T is __half or __nv_bfloat16.
@@ -166,18 +165,17 @@ __device__ __forceinline__ Word look(const Word* at) {
     return word;
 }
 
-// Until all COUNT words, those of number i at `at + i * stride` and i < count, are of this epoch: their data. All are asked
-// for before the first is looked at, so that they take one trip to the L2 cache and not COUNT.
-template <int COUNT>
-__device__ __forceinline__ void await_words(unsigned (&data)[COUNT], const Word* at, int stride, int count,
-                                            unsigned epoch) {
+// Until all COUNT words, those of number i at `at(i)` and i < count, are of this epoch: their data. All are asked for before
+// the first is looked at, so that they take one trip to the L2 cache and not COUNT.
+template <int COUNT, typename At>
+__device__ __forceinline__ void await_words_at(unsigned (&data)[COUNT], At at, int count, unsigned epoch) {
     bool all;
     do {
         Word words[COUNT];
         all = true;
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
-            if (i < count) words[i] = look(at + static_cast<long long>(i) * stride);
+            if (i < count) words[i] = look(at(i));
         }
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
@@ -187,6 +185,13 @@ __device__ __forceinline__ void await_words(unsigned (&data)[COUNT], const Word*
             }
         }
     } while (!all);
+}
+
+// The same of words that lie `stride` words apart.
+template <int COUNT>
+__device__ __forceinline__ void await_words(unsigned (&data)[COUNT], const Word* at, int stride, int count,
+                                            unsigned epoch) {
+    await_words_at(data, [=](int i) { return at + static_cast<long long>(i) * stride; }, count, epoch);
 }
 
 // Has a line come to the L2 cache in good time.
@@ -350,17 +355,11 @@ __device__ void combine_parts(const Model<T>& model, int columns, int keys, unsi
         for (int first = threadIdx.x; first < columns; first += kThreads * kMostWords) {
             const int count = min(kMostWords, (columns - first + kThreads - 1) / kThreads);
             unsigned bits[kMostWords];
-            bool all;
-            do {
-                all = true;
-#pragma unroll
-                for (int i = 0; i < kMostWords; ++i) {
-                    const int column = first + min(i, count - 1) * kThreads, head = column / model.head_dim;
-                    const Word word = look(model.part_words + head * (model.splits * stride - model.head_dim) + column);
-                    bits[i] = static_cast<unsigned>(word);
-                    all = all && static_cast<unsigned>(word >> 32) == epoch;
-                }
-            } while (!all);
+            const auto at = [=, &model](int i) {
+                const int column = first + i * kThreads, head = column / model.head_dim;
+                return model.part_words + head * (model.splits * stride - model.head_dim) + column;
+            };
+            await_words_at(bits, at, count, epoch);
 #pragma unroll
             for (int i = 0; i < kMostWords; ++i) {
                 if (i < count) input[first + i * kThreads] = static_cast<T>(__uint_as_float(bits[i]));
@@ -812,79 +811,49 @@ void launch(const Model<T>& model, int first, int last, bool logits, int slots, 
 
 }  // namespace
 
-extern "C" void decode_f16(const __half* weights, const float* parameters, const float* rope, const long long* phases,
-                           __half* keys, __half* values, const int* table, int* tokens, int* state, float* x,
-                           long long* x_words, long long* qkv_words, long long* part_words, long long* hidden_words,
-                           float* logits, int* arrivals, long long* best, int phase_count, int width, int heads,
-                           int kv_heads, int head_dim, int rotary, int page_size, int pages, int splits, float epsilon,
-                           float scale, int first, int last, bool want_logits, int slots, int slot_bytes,
-                           int input_bytes, int sums_bytes, bool alone, cudaStream_t stream) {
-    const Model<__half> model = {weights,
-                                 parameters,
-                                 rope,
-                                 reinterpret_cast<const Phase*>(phases),
-                                 keys,
-                                 values,
-                                 table,
-                                 tokens,
-                                 state,
-                                 x,
-                                 reinterpret_cast<Word*>(x_words),
-                                 reinterpret_cast<Word*>(qkv_words),
-                                 reinterpret_cast<Word*>(part_words),
-                                 reinterpret_cast<Word*>(hidden_words),
-                                 logits,
-                                 reinterpret_cast<unsigned*>(arrivals),
-                                 reinterpret_cast<Word*>(best),
-                                 phase_count,
-                                 width,
-                                 heads,
-                                 kv_heads,
-                                 head_dim,
-                                 rotary,
-                                 page_size,
-                                 pages,
-                                 splits,
-                                 epsilon,
-                                 scale};
-    launch(model, first, last, want_logits, slots, slot_bytes, input_bytes, sums_bytes, alone, stream);
-}
-
-extern "C" void decode_bf16(const __nv_bfloat16* weights, const float* parameters, const float* rope,
-                            const long long* phases, __nv_bfloat16* keys, __nv_bfloat16* values, const int* table,
-                            int* tokens, int* state, float* x, long long* x_words, long long* qkv_words,
-                            long long* part_words, long long* hidden_words, float* logits, int* arrivals,
-                            long long* best, int phase_count, int width, int heads, int kv_heads, int head_dim,
-                            int rotary, int page_size, int pages, int splits, float epsilon, float scale, int first,
-                            int last, bool want_logits, int slots, int slot_bytes, int input_bytes, int sums_bytes,
-                            bool alone, cudaStream_t stream) {
-    const Model<__nv_bfloat16> model = {weights,
-                                        parameters,
-                                        rope,
-                                        reinterpret_cast<const Phase*>(phases),
-                                        keys,
-                                        values,
-                                        table,
-                                        tokens,
-                                        state,
-                                        x,
-                                        reinterpret_cast<Word*>(x_words),
-                                        reinterpret_cast<Word*>(qkv_words),
-                                        reinterpret_cast<Word*>(part_words),
-                                        reinterpret_cast<Word*>(hidden_words),
-                                        logits,
-                                        reinterpret_cast<unsigned*>(arrivals),
-                                        reinterpret_cast<Word*>(best),
-                                        phase_count,
-                                        width,
-                                        heads,
-                                        kv_heads,
-                                        head_dim,
-                                        rotary,
-                                        page_size,
-                                        pages,
-                                        splits,
-                                        epsilon,
-                                        scale};
-    launch(model, first, last, want_logits, slots, slot_bytes, input_bytes, sums_bytes, alone, stream);
+// weights, keys and values are f16, or bf16 where `bf16`.
+extern "C" void decode(const short* weights, const float* parameters, const float* rope, const long long* phases,
+                       short* keys, short* values, const int* table, int* tokens, int* state, float* x,
+                       long long* x_words, long long* qkv_words, long long* part_words, long long* hidden_words,
+                       float* logits, int* arrivals, long long* best, int phase_count, int width, int heads,
+                       int kv_heads, int head_dim, int rotary, int page_size, int pages, int splits, float epsilon,
+                       float scale, bool bf16, int first, int last, bool want_logits, int slots, int slot_bytes,
+                       int input_bytes, int sums_bytes, bool alone, cudaStream_t stream) {
+    const auto run = [&](auto zero) {
+        using T = decltype(zero);
+        const Model<T> model = {reinterpret_cast<const T*>(weights),
+                                parameters,
+                                rope,
+                                reinterpret_cast<const Phase*>(phases),
+                                reinterpret_cast<T*>(keys),
+                                reinterpret_cast<T*>(values),
+                                table,
+                                tokens,
+                                state,
+                                x,
+                                reinterpret_cast<Word*>(x_words),
+                                reinterpret_cast<Word*>(qkv_words),
+                                reinterpret_cast<Word*>(part_words),
+                                reinterpret_cast<Word*>(hidden_words),
+                                logits,
+                                reinterpret_cast<unsigned*>(arrivals),
+                                reinterpret_cast<Word*>(best),
+                                phase_count,
+                                width,
+                                heads,
+                                kv_heads,
+                                head_dim,
+                                rotary,
+                                page_size,
+                                pages,
+                                splits,
+                                epsilon,
+                                scale};
+        launch(model, first, last, want_logits, slots, slot_bytes, input_bytes, sums_bytes, alone, stream);
+    };
+    if (bf16) {
+        run(__nv_bfloat16());
+    } else {
+        run(__half());
+    }
 }

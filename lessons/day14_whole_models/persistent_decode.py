@@ -48,7 +48,6 @@ class Phase:
     shift: int = 0
     source: int = 0
     publishes: bool = True
-    reserved: int = 0
 
     def numbers(self) -> list[int]:
         return [int(value) for value in vars(self).values()]
@@ -237,8 +236,7 @@ class PersistentDecoder:
         self.persistent, self.most_tokens = persistent, most_tokens
         self.phases = pack.phases
         processors, most_shared = _device_limits(device)
-        name = "decode_f16" if pack.dtype == torch.float16 else "decode_bf16"
-        self.launcher: Callable[..., None] = getattr(kernel or load_kernel(KERNEL, device=device), name)
+        self.launcher: Callable[..., None] = (kernel or load_kernel(KERNEL, device=device)).decode
 
         def of(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
             return torch.zeros(shape, dtype=dtype, device=device)
@@ -267,12 +265,12 @@ class PersistentDecoder:
         if self.slots < 2:
             raise ValueError(f"{len(pack.phases)} phases, rows of {columns} columns: too much for the shared memory")
         self.arguments: tuple[Any, ...] = (
-            self.weights,
+            self.weights.view(torch.int16),
             torch.cat(pack.vectors),
             rope,
             torch.tensor([phase.numbers() for phase in pack.phases], dtype=torch.int64, device=device),
-            of(*cache, dtype=pack.dtype),
-            of(*cache, dtype=pack.dtype),
+            of(*cache, dtype=torch.int16),
+            of(*cache, dtype=torch.int16),
             torch.arange(pages, dtype=torch.int32, device=device),
             self.tokens,
             self.state,
@@ -295,6 +293,7 @@ class PersistentDecoder:
             splits,
             config.eps,
             config.head_dim**-0.5,
+            pack.dtype == torch.bfloat16,
         )
         matrices = {(phase.weights, phase.rows * phase.columns) for phase in linear}
         self.weight_bytes = 2 * sum(elements for _, elements in matrices)

@@ -9,8 +9,8 @@ import torch
 from llm import Operators, Request, Sampling, generate, load, serve
 from llm.cache import OutOfPages
 from llm.fit import fitted
-from llm.int4 import to_int4
 from llm.memory import peak_bytes
+from llm.quantise import mean_loss, to_int4
 from llm.sampling import draw, probabilities
 
 from tests.models.conftest import PROMPT, TINY
@@ -149,6 +149,22 @@ def test_int4_weights_through_the_kernel() -> None:
     error = (texts[0].logits - texts[1].logits).abs().max() / texts[1].logits.abs().max()
     assert error < 0.02
     assert models[0].operators.calls["linear_int4", "solutions/day11_quantisation/gptq_linear.cu"] == 3 * 4 * 3
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_gptq_loses_less_than_the_nearest_steps(name: str, theirs: Any) -> None:
+    """On texts that the model wrote itself and that GPTQ has not seen."""
+    torch.manual_seed(3)
+    start = torch.randint(1, 384, (96, 1))
+    drawn: dict[str, Any] = {"do_sample": True, "top_k": 0, "min_new_tokens": 48, "max_new_tokens": 48}
+    with torch.inference_mode():
+        texts = theirs(name).generate(start, attention_mask=torch.ones_like(start), **drawn).tolist()
+    exact, nearest, by_gptq = (load(TINY[name], BY_TORCH, torch.float16) for _ in range(3))
+    to_int4(nearest)
+    to_int4(by_gptq, texts[:64])
+    assert by_gptq.nbytes == nearest.nbytes < 0.62 * exact.nbytes and by_gptq.operators is BY_TORCH
+    loss, of_nearest, of_gptq = (mean_loss(model, texts[64:]) for model in (exact, nearest, by_gptq))
+    assert 0 < of_gptq - loss < 0.9 * (of_nearest - loss)
 
 
 def test_kernels_inside_the_modules_of_transformers(theirs: Any) -> None:

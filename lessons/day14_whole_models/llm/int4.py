@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from llm.other_days import day
-
-if TYPE_CHECKING:
-    from llm.model import Model
-
-GROUP = 32
 
 
 @dataclass(frozen=True)
@@ -43,18 +37,3 @@ class Int4:
         """The weight [N, K] in float64."""
         layer = day("day11_quantisation", "gptq").Quantized(self.qweight, self.qzeros, self.scales, self.g_idx)
         return layer.dequantize().T.contiguous()
-
-
-def to_int4(model: Model, group_size: int = GROUP) -> None:
-    """Rounds every linear layer inside the blocks of a f16 model to int4, each weight to the nearest step.
-
-    The embedding and the output layer stay, as GPTQ's checkpoints leave them. (GPTQ itself would need inputs of every layer;
-    day 11 has it.)
-    """
-    quantise = day("day11_quantisation", "gptq").round_to_nearest
-    for block in model.blocks:
-        for name, weight in list(block.items()):
-            if isinstance(weight, Tensor) and weight.dim() == 2:
-                q = quantise(weight.T.cpu(), group_size)
-                parts = (part.to(weight.device) for part in (q.qweight, q.qzeros, q.scales, q.g_idx))
-                block[name] = Int4(*parts, group_size)

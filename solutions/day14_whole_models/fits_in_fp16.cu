@@ -1,0 +1,68 @@
+// The second half of a Qwen2 block in f16: out = x + down(silu(gate y) * up y), y = x / sqrt(mean(x^2) + eps) * norm_weight.
+//
+//   x, out: [rows, hidden]      norm_weight: [hidden]
+//   gate_up: [2 * feed_forward, hidden], gate then up      down: [hidden, feed_forward]
+//
+// Four kinds of numbers lie between the inputs and the output. The weights and x are f16 as they come, and nothing is gained by
+// keeping everything between them wider: it would be twice as much to store and to read.
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "llmk/reduce.cuh"
+
+using Squares = float;  // sums of squares: a stream of +-300 has squares of 90,000, and f16 ends at 65,504
+using Normed = __half;  // y is about 1, whatever x is: f16 has eleven digits for it, as many as x itself has
+using Sum = float;      // sums of products: beyond 2,048 an f16 has no room for what is smaller than 2
+using Inside = float;   // silu(gate) * up: two numbers of some hundreds are more than 65,504
+
+constexpr int kThreads = 256;
+
+// The sum over the lanes of a warp of weights[i] * values[i], on every lane.
+template <typename T>
+__device__ float product(const __half* weights, const T* values, int count) {
+    Sum sum = 0.0f;
+    for (int i = threadIdx.x % 32; i < count; i += 32) {
+        sum =
+            static_cast<Sum>(static_cast<float>(sum) + static_cast<float>(weights[i]) * static_cast<float>(values[i]));
+    }
+    return llmk::warp_sum(static_cast<float>(sum));
+}
+
+__global__ void mlp(const __half* x, const __half* norm_weight, const __half* gate_up, const __half* down, __half* out,
+                    int hidden, int feed_forward, float eps) {
+    extern __shared__ float shared[];
+    Inside* inside = reinterpret_cast<Inside*>(shared);            // [feed_forward]
+    Normed* y = reinterpret_cast<Normed*>(shared + feed_forward);  // [hidden]
+    const int warp = threadIdx.x / 32, warps = blockDim.x / 32, lane = threadIdx.x % 32;
+    x += static_cast<size_t>(blockIdx.x) * hidden;
+    out += static_cast<size_t>(blockIdx.x) * hidden;
+
+    Squares squares = 0.0f;
+    for (int i = threadIdx.x; i < hidden; i += blockDim.x) {
+        const Squares value = static_cast<float>(x[i]);
+        squares = squares + value * value;
+    }
+    const float scale = rsqrtf(llmk::block_sum(static_cast<float>(squares)) / hidden + eps);
+    for (int i = threadIdx.x; i < hidden; i += blockDim.x) {
+        y[i] = static_cast<Normed>(static_cast<float>(x[i]) * scale * static_cast<float>(norm_weight[i]));
+    }
+    __syncthreads();
+
+    for (int f = warp; f < feed_forward; f += warps) {
+        const float gate = product(gate_up + static_cast<size_t>(f) * hidden, y, hidden);
+        const float up = product(gate_up + static_cast<size_t>(feed_forward + f) * hidden, y, hidden);
+        if (lane == 0) inside[f] = static_cast<Inside>(gate / (1.0f + expf(-gate)) * up);
+    }
+    __syncthreads();
+    for (int i = warp; i < hidden; i += warps) {
+        const float sum = product(down + static_cast<size_t>(i) * feed_forward, inside, feed_forward);
+        if (lane == 0) out[i] = static_cast<__half>(static_cast<float>(x[i]) + sum);
+    }
+}
+
+extern "C" void fits_in_fp16(const __half* x, const __half* norm_weight, const __half* gate_up, const __half* down,
+                             __half* out, int rows, int hidden, int feed_forward, float eps, cudaStream_t stream) {
+    if (rows == 0 || hidden == 0) return;
+    const size_t bytes = feed_forward * sizeof(float) + hidden * sizeof(float);
+    mlp<<<rows, kThreads, bytes, stream>>>(x, norm_weight, gate_up, down, out, hidden, feed_forward, eps);
+}
