@@ -11,7 +11,13 @@ import os
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
-for name in ("torch", "grader.judge.driver", "grader.simulator.report", "grader.runner.canary", "grader.classroom.worker"):
+for name in (
+    "torch",
+    "grader.judge.driver",
+    "grader.simulator.report",
+    "grader.runner.canary",
+    "grader.classroom.worker",
+):
     importlib.import_module(name)
 # Looking for garbage would write to every page, and each worker get its own.
 gc.collect()

@@ -10,15 +10,22 @@ from typing import Any
 ATTEMPTS = 4
 _PATIENT = {"health_check_timeout_ms": 60_000, "health_check_failure_threshold": 20}
 """A busy machine's nodes are slow, not gone. One that is gone closes its connection, which is seen at once."""
+_SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_raylet_start_wait_time_s": "300",
+    "RAY_gcs_server_request_timeout_seconds": "300",
+    "RAY_worker_register_timeout_seconds": "600",
+}
 
 
 @contextlib.contextmanager
 def nodes_here(gpus: Sequence[int]) -> Iterator[Any]:
     """Nodes of one core, the first of them the head; ``gpus``: how many each pretends to have.
 
-    Ray gives its processes half a minute to start; on a machine that is that busy it gets several attempts.
+    Where a machine is too busy for Ray's processes to find each other in time, they get several attempts.
     """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    before = dict(os.environ)
+    os.environ.update(_SETTINGS)
     from ray.cluster_utils import Cluster
 
     memory: dict[str, Any] = {"object_store_memory": 80 << 20}
@@ -37,3 +44,6 @@ def nodes_here(gpus: Sequence[int]) -> Iterator[Any]:
         yield nodes
     finally:
         nodes.shutdown()
+        for name in _SETTINGS:
+            os.environ.pop(name)
+        os.environ.update(before)
