@@ -150,6 +150,6 @@ def _ray() -> Any:
     except ImportError as error:
         raise GraderError(
             "--cluster needs Ray, which is not installed",
-            "pip install -c constraints.txt -e '.[cluster]' in the course's folder, with .venv's pip.",
+            "`make cluster` installs it; elsewhere pip install 'llm-kernels[cluster]'.",
         ) from error
     return ray

@@ -65,8 +65,9 @@ class Session:
     instructions: Instructions = field(default_factory=Instructions)
     exercises: tuple[str, ...] = ()
     """Which to grade; none: all that a submission has."""
-    executor: Callable[[], Executor] = lambda: Local(2)
-    """Starts what does the jobs, where there are any."""
+    workers: int = 2
+    executor: Callable[[], Executor] | None = None
+    """Starts what does the jobs, where there are any; by default so many processes of this machine."""
     device: str = "cpu"
     """``cuda``: what the simulator passes is also run, and timed, on a GPU."""
     again_students: tuple[str, ...] = ()
@@ -159,7 +160,7 @@ class Session:
         steps = {step.key: step for student in students for job in student.jobs.values() for step in job.steps}
         finished = len(steps) - len(waiting)
         on_job(finished, len(steps))
-        executor = self.executor()
+        executor = self.executor() if self.executor else Local(self.workers)
         names = {key: step.exercise + on_gpu.MARK * (step.device != "cpu") for key, step in steps.items()}
         self.store.write_plan(Plan(executor.name, time.time(), len(students), names))
         with contextlib.closing(executor):

@@ -71,7 +71,6 @@ def command(
     from grader.classroom.executor import Executor
     from grader.classroom.incidents import LOG
     from grader.classroom.instructor import Instructions, read_instructions
-    from grader.classroom.local import Local
     from grader.classroom.records import could_not_grade
     from grader.classroom.session import Session
     from grader.classroom.submissions import find_submissions
@@ -92,16 +91,14 @@ def command(
     if held.tier == "none":
         print_note("graded without a jail, as --unsafe asks for")
 
-    def executor() -> Executor:
-        if cluster is None:
-            return Local(workers)
+    def ray() -> Executor:
         from grader.classroom.cluster import Cluster
 
-        return Cluster(cluster, course, unsafe)
+        return Cluster(cluster or "", course, unsafe)
 
-    session = Session(
-        course, submissions, out, instructions, names, executor, device, tuple(regrade_student or ()), again
-    )
+    students = tuple(regrade_student or ())
+    on = ray if cluster else None
+    session = Session(course, submissions, out, instructions, names, workers, on, device, students, again)
     console = theme.console(sys.stdout)
     results = _run(session, console)
     grades, pairs = session.finish(results)
