@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
+from unittest.mock import patch
 
 ATTEMPTS = 3
 _PATIENT = {"health_check_timeout_ms": 60_000, "health_check_failure_threshold": 20}
@@ -29,26 +30,22 @@ def nodes_here(gpus: Sequence[int]) -> Iterator[Any]:
     Ray waits a quarter of a minute for each of its processes, no longer: on a machine that is too busy for that it gets
     several attempts, and then NotStarted says so.
     """
-    before = dict(os.environ)
-    os.environ.update(_SETTINGS)
-    from ray.cluster_utils import Cluster
+    with patch.dict(os.environ, _SETTINGS):
+        from ray.cluster_utils import Cluster
 
-    memory: dict[str, Any] = {"object_store_memory": 80 << 20}
-    head: dict[str, Any] = {"include_dashboard": False, "_system_config": _PATIENT}
-    for left in reversed(range(ATTEMPTS)):
-        nodes = Cluster()
+        memory: dict[str, Any] = {"object_store_memory": 80 << 20}
+        head: dict[str, Any] = {"include_dashboard": False, "_system_config": _PATIENT}
+        for left in reversed(range(ATTEMPTS)):
+            nodes = Cluster()
+            try:
+                for number, count in enumerate(gpus):
+                    nodes.add_node(num_cpus=1, num_gpus=count, **memory, **({} if number else head))
+                break
+            except Exception as error:  # Ray has no kind of its own for this
+                nodes.shutdown()
+                if not left:
+                    raise NotStarted(f"Ray did not start in {ATTEMPTS} attempts: {error}") from error
         try:
-            for number, count in enumerate(gpus):
-                nodes.add_node(num_cpus=1, num_gpus=count, **memory, **({} if number else head))
-            break
-        except Exception as error:  # Ray has no kind of its own for this
+            yield nodes
+        finally:
             nodes.shutdown()
-            if not left:
-                raise NotStarted(f"Ray did not start in {ATTEMPTS} attempts: {error}") from error
-    try:
-        yield nodes
-    finally:
-        nodes.shutdown()
-        for name in _SETTINGS:
-            os.environ.pop(name)
-        os.environ.update(before)
