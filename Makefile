@@ -3,6 +3,7 @@
 # make test   runs the whole test suite, the notebooks included
 # make lab    opens the lessons in JupyterLab
 # make book   makes build/book/html, a static site of the lessons and the exercises (installs the extra `book` first)
+# make cluster installs Ray (the extra `cluster`), for `grader grade --cluster`
 # make format formats Python and CUDA/C++ sources; make notebooks runs every lesson again and keeps its outputs
 #
 # PYTHON=python3.12   the Python to use, in place of .venv's or the first on the PATH that is 3.11 to 3.14 and has venv
@@ -16,7 +17,7 @@ PIP_FLAGS ?=
 BIN := .venv/bin
 SOURCES = $(shell find grader lessons exercises solutions tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.cpp')
 
-.PHONY: setup demo test lab book format lint notebooks
+.PHONY: setup demo test lab book cluster format lint notebooks
 setup:
 	@python="$(PYTHON)"; \
 	test -n "$$python" || { echo "make: no Python 3.11 to 3.14 with venv found (Debian, Ubuntu: apt install python3-venv)"; exit 2; }; \
@@ -56,3 +57,9 @@ book: setup
 	$(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(PIP_FLAGS) -e '.[book]' >>.venv/install.log 2>&1 || \
 	{ tail -n 3 .venv/install.log; echo "make: that did not work; .venv/install.log has the whole of it"; exit 2; }; }
 	@$(BIN)/python -m grader.book
+
+cluster: setup
+	@$(BIN)/python -c 'import ray' 2>/dev/null || { \
+	echo "Installing Ray. All that pip prints goes to .venv/install.log."; \
+	$(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(PIP_FLAGS) -e '.[cluster]' >>.venv/install.log 2>&1 || \
+	{ tail -n 3 .venv/install.log; echo "make: that did not work; .venv/install.log has the whole of it"; exit 2; }; }

@@ -1,46 +1,58 @@
-"""A class, graded: who is done already, several workers, results as they come. Killed at any moment, it goes on later."""
+"""A class, graded: who is done already, the jobs of the others, results as they come. Killed at any moment, it goes on later."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
+import difflib
 import hashlib
 import json
-import multiprocessing
-import os
 import re
 import secrets
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import grader
 from grader import __version__
-from grader.classroom import records, similar, tables, worker
+from grader.classroom import jobs, on_gpu, records, similar, tables, worker
+from grader.classroom.executor import MOST_DEATHS, MOST_LOSSES, Died, Executor
 from grader.classroom.incidents import Incident, note
 from grader.classroom.instructor import Instructions
+from grader.classroom.jobs import Job
+from grader.classroom.local import Local
+from grader.classroom.schedule import Schedule
+from grader.classroom.store import Plan, Store
 from grader.classroom.submissions import Submission
+from grader.classroom.worker import Graded
 from grader.course import Course, Entry
 from grader.errors import GraderError
 
-STUDENTS_PER_WORKER = 40
-"""Then a fresh process takes over, so that memory does not grow."""
-
 Done = Callable[[Submission, dict[str, Any], bool], None]
 """Called for each student, with the results and whether they were there before."""
+Counted = Callable[[int, int], None]
+"""Called with how many jobs are done, and of how many."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """One student to grade."""
+@dataclass
+class Student:
+    """One submission, and what there is to do for it."""
 
     submission: Submission
     key: str
     """Of what is graded, and how."""
-    order: worker.Order
+    places: dict[str, str]
+    """Where the file of each exercise lies in the submission."""
+    jobs: dict[str, Job]
+    """By exercise, in order."""
+    missing: set[str] = field(default_factory=set)
+    """The keys of the jobs that are not done."""
+
+    @property
+    def keys(self) -> list[str]:
+        """Of all jobs."""
+        return [step.key for job in self.jobs.values() for step in job.steps]
 
 
 @dataclass
@@ -54,6 +66,13 @@ class Session:
     exercises: tuple[str, ...] = ()
     """Which to grade; none: all that a submission has."""
     workers: int = 2
+    executor: Callable[[], Executor] | None = None
+    """Starts what does the jobs, where there are any; by default so many processes of this machine."""
+    device: str = "cpu"
+    """``cuda``: what the simulator passes is also run, and timed, on a GPU."""
+    again_students: tuple[str, ...] = ()
+    again_exercises: tuple[str, ...] = ()
+    """What is graded anew though it is done."""
 
     def __post_init__(self) -> None:
         try:
@@ -62,111 +81,166 @@ class Session:
             raise GraderError(f"cannot write {self.out}: {error.strerror}") from error
         self.seed = self.instructions.seed if self.instructions.seed is not None else self._kept_seed()
         self.entries = {entry.name: entry for entry in self.course.exercises}
+        self.store = Store(self.out)
 
-    def run(self, on_done: Done) -> list[dict[str, Any]]:
+    def run(self, on_done: Done, on_job: Counted = lambda done, total: None) -> list[dict[str, Any]]:
         """Grade whoever is not graded; the results of all, in the order of the submissions."""
-        records.remove_unfinished(self.out)
-        results: dict[str, dict[str, Any]] = {}
-        jobs = []
-        for submission in self.submissions:
-            job = self._job(submission)
-            before = records.read_student(self.out, submission)
-            if before and before.get("key") == job.key and not records.could_not_grade(before):
-                results[submission.folder_name] = before
-                on_done(submission, before, True)
-            else:
-                jobs.append(job)
-        with contextlib.closing(self._grade(jobs)) as done:
-            for job, graded in done:
-                result = self._write(job, graded)
-                results[job.submission.folder_name] = result
-                on_done(job.submission, result, False)
+        self.store.make()
+        with self.store.alone():
+            records.remove_unfinished(self.out)
+            students = [self._student(submission) for submission in self.submissions]
+            self._forget(students)
+            results = self._kept(students, on_done)
+            left = [student for student in students if student.submission.folder_name not in results]
+            with contextlib.closing(self._grade(students, left, on_job)) as finished:
+                for student in finished:
+                    results[student.submission.folder_name] = result = self._write(student)
+                    on_done(student.submission, result, False)
         return [results[submission.folder_name] for submission in self.submissions]
 
-    def _job(self, submission: Submission) -> Job:
+    def _student(self, submission: Submission) -> Student:
         kernels = self._kernels(submission)
-        cases = {name: self.instructions.cases.get(name, []) for name in kernels}
-        order = worker.Order(submission.student, self.seed, kernels, cases, self.course.root)
-        return Job(submission, self._key(submission, kernels), order)
+        found = {}
+        for name, (_, content) in kernels.items():
+            cases = self.instructions.cases.get(name, [])
+            found[name] = jobs.plan(self.entries[name], content, self.seed, cases, self.course.root, self.device)
+        parts = [__version__, jobs.code_digest(), str(self.seed), self.instructions.digest, submission.digest]
+        parts += [*self._wanted(), *(job.key for job in found.values()), self.device]
+        key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+        return Student(submission, key, {name: place for name, (place, _) in kernels.items()}, found)
 
-    def _grade(self, jobs: Sequence[Job]) -> Generator[tuple[Job, worker.Graded]]:
-        """What became of each job, as it comes.
+    def _forget(self, students: list[Student]) -> None:
+        """What is to be graded anew. Killed after this, the next run does it, too."""
+        known = {student.submission.student for student in students}
+        for name in set(self.again_students) - known:
+            close = difflib.get_close_matches(name, known, n=3)
+            hint = f"Did you mean {' or '.join(map(ascii, close))}?" if close else "Name it as grades.csv does."
+            raise GraderError(f"there is no student {name!a} in this class", hint)
+        for student in students:
+            for name, job in student.jobs.items():
+                if student.submission.student in self.again_students or name in self.again_exercises:
+                    for step in job.steps:
+                        self.store.forget(step.key)
 
-        When a process ends, all that were at work at that time are tried again, one by one: who ends a process alone is
-        the one, and the others are none the worse.
-        """
-        waiting, suspects = list(reversed(jobs)), list[Job]()
-        pending: dict[Future[worker.Graded], Job] = {}
-        executor = self._executor()
-        try:
-            while waiting or suspects or pending:
-                source, most = (suspects, 1) if suspects else (waiting, 2 * self.workers)
-                while source and len(pending) < most:
-                    job = source.pop()
-                    try:
-                        future = executor.submit(worker.grade, job.order)
-                    except BrokenProcessPool:  # since the last look
-                        executor = self._executor()
-                        future = executor.submit(worker.grade, job.order)
-                    pending[future] = job
-                alone = len(pending) == 1
-                finished, _ = wait(pending, return_when=FIRST_COMPLETED)
-                if any(isinstance(future.exception(), BrokenProcessPool) for future in finished):
-                    finished, _ = wait(pending)
-                    executor.shutdown(wait=False)
-                    executor = self._executor()
-                for future in finished:
-                    job = pending.pop(future)
-                    error = future.exception()
-                    if isinstance(error, BrokenProcessPool) and not alone:
-                        suspects.append(job)
-                    elif isinstance(error, BrokenProcessPool):
-                        self._try(executor)
-                        yield job, self._failed(job, error)
-                    elif isinstance(error, GraderError):
-                        raise error
+    def _kept(self, students: list[Student], on_done: Done) -> dict[str, dict[str, Any]]:
+        """The results of those who are done, by the name of their folder; of the others, which jobs are missing."""
+        done = self.store.done({key for student in students for key in student.keys})
+        results = {}
+        for student in students:
+            before = records.read_student(self.out, student.submission) if done.issuperset(student.keys) else None
+            if before and before.get("key") == student.key and not records.could_not_grade(before):
+                results[student.submission.folder_name] = before
+                on_done(student.submission, before, True)
+                continue
+            for job in student.jobs.values():
+                steps = job.steps
+                while steps and steps[0].key in done and self._judged(steps[0]):
+                    steps = steps[1:]
+                student.missing.update(step.key for step in steps)
+        return results
+
+    def _judged(self, job: Job) -> bool:
+        """Whether there is a verdict that stands: where the grader failed, it tries again."""
+        graded = self.store.read(job.key)
+        return graded is not None and not graded.incidents and all(v.exit_code != 2 for v in graded.verdicts)
+
+    def _grade(self, students: list[Student], left: list[Student], on_job: Counted) -> Generator[Student]:
+        """Those whose jobs are all done, as they come."""
+        schedule, waiting = Schedule(), defaultdict[str, list[Student]](list)
+        for student in left:
+            for job in student.jobs.values():
+                for step in job.steps:
+                    if step.key in student.missing:
+                        if step is next(s for s in job.steps if s.key in student.missing) and step.key not in waiting:
+                            schedule.add(step)
+                        waiting[step.key].append(student)
+        yield from (student for student in left if not student.missing)
+        if not waiting:
+            return
+        steps = {step.key: step for student in students for job in student.jobs.values() for step in job.steps}
+        finished = len(steps) - len(waiting)
+        on_job(finished, len(steps))
+        executor = self.executor() if self.executor else Local(self.workers)
+        names = {key: step.exercise + on_gpu.MARK * (step.device != "cpu") for key, step in steps.items()}
+        self.store.write_plan(Plan(executor.name, time.time(), len(students), names))
+        with contextlib.closing(executor):
+            for job, answer in self._answers(schedule, executor):
+                done = [job.key]
+                self.store.write(job.key, answer)
+                if job.then and job.then.key in waiting:
+                    if on_gpu.wanted(Graded.from_json(answer)):
+                        schedule.add(job.then)
                     else:
-                        yield job, self._failed(job, error) if error else future.result()
-        finally:
-            executor.shutdown(wait=False, cancel_futures=True)
+                        self.store.write(job.then.key, Graded().to_json())
+                        done.append(job.then.key)
+                finished += len(done)
+                on_job(finished, len(steps))
+                for key in done:
+                    for student in waiting.pop(key):
+                        student.missing.discard(key)
+                        if not student.missing:
+                            yield student
 
-    def _executor(self) -> ProcessPoolExecutor:
-        context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self.workers, context, worker.begin, max_tasks_per_child=STUDENTS_PER_WORKER)
+    def _answers(self, schedule: Schedule, executor: Executor) -> Generator[tuple[Job, bytes]]:
+        """What became of each job, as it comes. What ended with its worker is tried again."""
+        deaths, losses = Counter[str](), Counter[str]()
 
-    @staticmethod
-    def _try(executor: ProcessPoolExecutor) -> None:
-        """Whether a process without a student in it works: where none does, the class stops here."""
-        try:
-            executor.submit(os.getpid).result()
-        except BrokenProcessPool as error:
-            raise GraderError(
-                "a process that grades ended, most likely because memory ran out",
-                "The same command goes on where it stopped; --workers 1 needs less memory.",
-            ) from error
+        def hand_out() -> None:
+            while schedule and executor.room:
+                executor.submit(schedule.pop())
 
-    def _failed(self, job: Job, error: BaseException) -> worker.Graded:
-        return worker.failed(job.order, self.entries, Incident.of(error, "grading"))
+        while schedule or executor.busy:
+            hand_out()
+            answers = []
+            for job, outcome in executor.wait():
+                if isinstance(outcome, Died):
+                    count, most = (losses, MOST_LOSSES) if outcome.machine else (deaths, MOST_DEATHS)
+                    count[job.key] += 1
+                    if count[job.key] < most:
+                        schedule.add(job)
+                        continue
+                    incident = Incident(f"grading {job.exercise}, {count[job.key]} times", outcome.why)
+                    outcome = worker.failed(self.entries[job.exercise], incident).to_json()
+                schedule.learn(job, worker.seconds_of(outcome))
+                answers.append((job, outcome))
+            hand_out()  # before results are written: nobody waits for that
+            yield from answers
 
-    def _write(self, job: Job, graded: worker.Graded) -> dict[str, Any]:
+    def _write(self, student: Student) -> dict[str, Any]:
         """The student's files, and the log for the instructor."""
-        submission, wanted = job.submission, list(self._wanted())
+        submission, wanted = student.submission, list(self._wanted())
+        graded = self._of(student)
         if submission.incident:
             graded.incidents.append(submission.incident)
         try:
-            records.write_student(self.out, submission, job.key, wanted, graded, self._remarks(submission))
+            records.write_student(self.out, submission, student.key, wanted, graded, self._remarks(submission))
         except GraderError:
             raise
         except Exception as error:
             noted = [*graded.incidents, Incident.of(error, "writing the results")]
-            graded = worker.failed(job.order, self.entries, noted[-1])
+            graded = _together(worker.failed(self.entries[name], noted[-1]) for name in student.jobs)
             graded.incidents = noted
-            records.write_student(self.out, submission, job.key, wanted, graded, [])
+            records.write_student(self.out, submission, student.key, wanted, graded, [])
         for incident in graded.incidents:
             note(self.out, submission.student, incident)
         result = records.read_student(self.out, submission)
         assert result
         return result
+
+    def _of(self, student: Student) -> Graded:
+        """What became of all jobs of a student, those on a GPU in one verdict with those on the simulator."""
+        found = []
+        for name, job in student.jobs.items():
+            steps = [self.store.read(step.key) for step in job.steps]
+            graded = _together(step for step in steps if step is not None)
+            if None in steps:
+                raise GraderError(
+                    f"a file of {self.store.folder} is gone, or damaged", "The same command grades what it was about."
+                )
+            graded.verdicts = [on_gpu.merged(graded.verdicts)]
+            graded.verdicts[0].file = student.places[name]
+            found.append(graded)
+        return _together(found)
 
     def finish(self, results: list[dict[str, Any]]) -> tuple[Path, list[similar.Pair]]:
         """grades.csv and similar.csv."""
@@ -216,20 +290,6 @@ class Session:
             remarks.append(f"not graded, as no exercise has that name: {_listed(unknown)}")
         return remarks
 
-    def _key(self, submission: Submission, kernels: dict[str, tuple[str, bytes]]) -> str:
-        """Changes with all that decides the grade."""
-        parts = [
-            __version__,
-            code_digest(),
-            str(self.seed),
-            self.instructions.digest,
-            submission.digest,
-            *self._wanted(),
-        ]
-        for name in kernels or self._wanted():
-            parts += [name, hashlib.sha256(self.entries[name].tasks.read_bytes()).hexdigest()]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
-
     def _kept_seed(self) -> int:
         """Drawn once for a folder of results, so that an interrupted run goes on with the same inputs."""
         path = self.out / "seed.json"
@@ -250,17 +310,6 @@ class Session:
             return ""
 
 
-@functools.cache
-def code_digest() -> str:
-    """Of all that judges: with another grader or simulator, every grade is made anew."""
-    digest = hashlib.sha256()
-    package = Path(grader.__file__).parent
-    for path in sorted(package.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
-            digest.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
-    return digest.hexdigest()
-
-
 def _without_copy(stem: str) -> str:
     """The name of a file without what browsers and learning systems add to a second copy: " (1)", "-1"."""
     return re.sub(r"( ?\(\d+\)|-\d+)$", "", stem).lower()
@@ -270,3 +319,12 @@ def _listed(places: list[str]) -> str:
     """A few names, safe to print."""
     shown = ", ".join(records.printable(place) for place in places[:3])
     return f"{shown} and {len(places) - 3} more" if len(places) > 3 else shown
+
+
+def _together(several: Iterable[Graded]) -> Graded:
+    """As one."""
+    whole = Graded()
+    for graded in several:
+        whole.verdicts += graded.verdicts
+        whole.incidents += graded.incidents
+    return whole

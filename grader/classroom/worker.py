@@ -1,45 +1,51 @@
-"""Grades one student, in a process that does nothing else."""
+"""Grades one job, in a process that does nothing else."""
 
 from __future__ import annotations
 
 import codecs
 import contextlib
 import ctypes
+import json
 import os
 import signal
 import tempfile
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from grader.classroom.incidents import Incident
 from grader.classroom.instructor import with_hidden_cases
+from grader.classroom.jobs import Job
 from grader.course import Course, Entry
 from grader.errors import GraderError
 from grader.jail.staging import own_folder
 from grader.verdict import ERROR, Stage, Verdict
 
+JOBS_PER_WORKER = 100
+"""Then a fresh process takes over, so that memory does not grow."""
 
-@dataclass(frozen=True)
-class Order:
-    """One student to grade."""
-
-    student: str
-    seed: int
-    kernels: dict[str, tuple[str, bytes]]
-    """By exercise: the file's place in the submission, and its bytes."""
-    cases: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    root: Path = Path()
+Grade = Callable[[Job], "Graded"]
 
 
 def begin() -> None:
-    """A worker ends with the process that started it, and leaves Ctrl-C to it."""
+    """A worker ends with the process that started it, leaves Ctrl-C to it, and uses one core."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    one_core()
+
+
+def one_core() -> None:
+    """The class keeps all cores busy by itself: what one job does at the same time would only take more memory."""
     import torch
 
+    from grader.judge import cases
+
     torch.set_num_threads(1)
+    cases.CHILDREN = 1
 
 
 def in_utf8(content: bytes) -> bytes:
@@ -53,31 +59,56 @@ def in_utf8(content: bytes) -> bytes:
     return content
 
 
+class _Head(msgspec.Struct):
+    seconds: float
+
+
+def seconds_of(answer: bytes) -> float:
+    """How long a job took, of what ``Graded.to_json`` gave."""
+    return msgspec.json.decode(answer, type=_Head).seconds
+
+
 @dataclass
 class Graded:
-    """What became of a student."""
+    """What became of a job, or of all jobs of a student."""
 
     verdicts: list[Verdict] = field(default_factory=list)
     """In the order of the exercises."""
     incidents: list[Incident] = field(default_factory=list)
+    seconds: float = 0.0
+    """How long it took."""
+
+    def to_json(self) -> bytes:
+        """As it crosses between machines, and is kept."""
+        verdicts = [verdict.to_dict() for verdict in self.verdicts]
+        incidents = [asdict(incident) for incident in self.incidents]
+        data = {"seconds": self.seconds, "verdicts": verdicts, "incidents": incidents}
+        return json.dumps(data, allow_nan=False).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Graded:
+        """What ``to_json`` wrote; ValueError, KeyError, TypeError or GraderError where it did not."""
+        data = json.loads(text)
+        verdicts = [Verdict.from_dict(verdict) for verdict in data["verdicts"]]
+        return cls(verdicts, [Incident(**incident) for incident in data["incidents"]], float(data["seconds"]))
 
 
-def grade(order: Order) -> Graded:
-    """Each exercise by itself: what the grader cannot do with one is no harm to the others."""
-    course = Course(order.root)
+def grade(job: Job) -> Graded:
+    """What the grader cannot do with one job is no harm to others."""
+    began = time.monotonic()
     graded = Graded()
-    for name, (place, content) in order.kernels.items():
-        entry = course.find(name)
-        try:
-            verdict = _verdict(order, entry, content)
-        except GraderError as error:
-            verdict = could_not_grade(entry, order.seed, str(error))
-        except Exception as error:
-            graded.incidents.append(Incident.of(error, name))
-            verdict = could_not_grade(entry, order.seed, graded.incidents[-1].told)
-        verdict.file, verdict.command = place, ""
-        _without_seeds(verdict)
-        graded.verdicts.append(verdict)
+    entry = Course(job.root).find(job.exercise)
+    try:
+        verdict = _verdict(job, entry)
+    except GraderError as error:
+        verdict = could_not_grade(entry, str(error))
+    except Exception as error:
+        graded.incidents.append(Incident.of(error, job.exercise))
+        verdict = could_not_grade(entry, graded.incidents[-1].told)
+    verdict.file, verdict.command = f"{entry.variable}.cu", ""
+    _without_seeds(verdict)
+    graded.verdicts.append(verdict)
+    graded.seconds = time.monotonic() - began
     return graded
 
 
@@ -89,27 +120,27 @@ def _without_seeds(verdict: Verdict) -> None:
             case.seed = 0
 
 
-def could_not_grade(entry: Entry, seed: int, why: str) -> Verdict:
+def could_not_grade(entry: Entry, why: str) -> Verdict:
     """The verdict of an exercise that the grader could not judge."""
     stage = Stage("builds", ERROR, "could not be graded", message=why)
-    return Verdict(entry.name, entry.title, "", "cpu", seed, entry.kind, entry.points, stages=[stage])
+    return Verdict(entry.name, entry.title, "", "cpu", 0, entry.kind, entry.points, stages=[stage])
 
 
-def failed(order: Order, entries: dict[str, Entry], incident: Incident) -> Graded:
-    """What became of a student whom the grader could not grade at all."""
-    graded = Graded(incidents=[incident])
-    for name, (place, _) in order.kernels.items():
-        graded.verdicts.append(could_not_grade(entries[name], 0, incident.told))
-        graded.verdicts[-1].file = place
-    return graded
+def failed(entry: Entry, incident: Incident) -> Graded:
+    """What became of a job that the grader could not grade at all."""
+    return Graded([could_not_grade(entry, incident.told)], [incident])
 
 
-def _verdict(order: Order, entry: Entry, content: bytes) -> Verdict:
+def _verdict(job: Job, entry: Entry) -> Verdict:
     from grader.judge import check
 
     with tempfile.TemporaryDirectory(dir=own_folder()) as folder:
         file = Path(folder) / f"{entry.variable}.cu"
-        file.write_bytes(in_utf8(content))
+        file.write_bytes(in_utf8(job.content))
         os.chmod(file, 0o600)
-        task = with_hidden_cases(entry.load(), order.cases.get(entry.name, []))
-        return check(task, file, seed=order.seed)
+        task = with_hidden_cases(entry.load(), job.cases)
+        stages = None if job.device == "cpu" else ("correct", "fast")
+        verdict = check(task, file, device=job.device, seed=job.seed, stages=stages)
+    # The folder is gone, and it is another one the next time: no line, finding or message names it.
+    place = json.dumps(f"{folder}/")[1:-1]
+    return Verdict.from_dict(json.loads(json.dumps(verdict.to_dict()).replace(place, "")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,8 +21,12 @@ SHOWN_PAIRS = 10
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Holds a folder or a zip archive for each student.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Results go here; a run that was stopped goes on.")],
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="FOLDER", help="Holds a folder or a zip archive for each student.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Results go here; a run that was stopped goes on.")
+    ] = None,
     exercise: Annotated[
         list[str] | None,
         typer.Option("--exercise", "-e", metavar="NAME", help="Grade these only; a missing file has no points."),
@@ -31,8 +36,24 @@ def command(
         typer.Option("--instructor", metavar="FILE", help="TOML outside the course: seed, exercises, hidden cases."),
     ] = None,
     workers: Annotated[
-        int, typer.Option(min=1, max=256, metavar="N", help="Students graded at the same time.")
+        int, typer.Option(min=1, max=256, metavar="N", help="Kernels graded at the same time, on this machine.")
     ] = os.cpu_count() or 2,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="ADDRESS", help="Grade on a Ray cluster: auto, or HOST:PORT of its head."),
+    ] = None,
+    device: Annotated[
+        str, typer.Option(metavar="cpu|cuda", help="cuda: what the simulator passes also runs on a real GPU.")
+    ] = "cpu",
+    regrade_student: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Grade this student anew; named as in grades.csv.")
+    ] = None,
+    regrade_exercise: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Grade this exercise of everybody anew.")
+    ] = None,
+    status: Annotated[
+        Path | None, typer.Option("--status", metavar="DIR", help="Only say how far the run is that writes to DIR.")
+    ] = None,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Grade even where no jail holds the submissions.")] = False,
 ) -> int:
     """Grade all submissions in a folder.
@@ -40,6 +61,14 @@ def command(
     Writes results.json, junit.xml and feedback.txt for each student, grades.csv and similar.csv, and errors.log where the
     grader itself failed. Exit code: 0 graded, 2 could not grade.
     """
+    if status:
+        return _status(status)
+    if folder is None or out is None:
+        missing = "FOLDER" if folder is None else "--out DIR"
+        raise GraderError(f"{missing} is missing", "grader grade FOLDER --out DIR")
+    if device not in ("cpu", "cuda"):
+        raise GraderError(f"unknown device {device!r}", "Use cpu (the simulator) or cuda (a real GPU, too).")
+    from grader.classroom.executor import Executor
     from grader.classroom.incidents import LOG
     from grader.classroom.instructor import Instructions, read_instructions
     from grader.classroom.records import could_not_grade
@@ -49,10 +78,11 @@ def command(
 
     course = Course()
     names = tuple(course.find(name).name for name in exercise or [])
+    again = tuple(course.find(name).name for name in regrade_exercise or [])
     instructions = read_instructions(instructor, course) if instructor else Instructions()
     submissions = find_submissions(folder)
     _apart(out, folder)
-    held = tiers.in_force()
+    held = tiers.in_force()  # on this machine; on a cluster each node looks for itself
     if held.tier == "none" and not unsafe:
         raise GraderError(
             "no jail: the submissions would run with your rights, and could read and change all that you can",
@@ -60,7 +90,15 @@ def command(
         )
     if held.tier == "none":
         print_note("graded without a jail, as --unsafe asks for")
-    session = Session(course, submissions, out, instructions, names, workers)
+
+    def ray() -> Executor:
+        from grader.classroom.cluster import Cluster
+
+        return Cluster(cluster or "", course, unsafe)
+
+    students = tuple(regrade_student or ())
+    on = ray if cluster else None
+    session = Session(course, submissions, out, instructions, names, workers, on, device, students, again)
     console = theme.console(sys.stdout)
     results = _run(session, console)
     grades, pairs = session.finish(results)
@@ -82,28 +120,61 @@ def command(
 
 
 def _run(session: Any, console: Console) -> list[dict[str, Any]]:
-    """With a bar where somebody watches."""
+    """With a bar where somebody watches: of jobs, and how many students are done."""
     columns = [
         TextColumn("grading"),
         BarColumn(),
         MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[last]}"),
+        TextColumn("{task.fields[students]} of {task.fields[all]} students, {task.fields[last]}"),
     ]
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("", total=len(session.submissions), last="")
+    began, first = time.monotonic(), -1
+    with Progress(*columns, console=console, disable=not console.is_terminal, speed_estimate_period=120) as progress:
+        bar = progress.add_task("", total=None, last="", rate="", students=0, all=len(session.submissions))
+        students = 0
 
         def done(submission: Any, result: dict[str, Any], before: bool) -> None:
+            nonlocal students
+            students += 1
             last = ascii(submission.student)[1:-1][:30]
-            progress.update(bar, advance=1, last=last)
+            progress.update(bar, students=students, last=last)
             if not console.is_terminal and not before:
                 console.print(f"{last}: {result['score']:g} points", markup=False, soft_wrap=True)
 
+        def job(finished: int, total: int) -> None:
+            nonlocal first
+            first = finished if first < 0 else first
+            rate = (finished - first) / max(time.monotonic() - began, 0.1)
+            progress.update(bar, completed=finished, total=total, rate=f"{rate:.2g}/s" if finished > first else "")
+
         try:
-            return session.run(done)
+            return session.run(done, job)
         except KeyboardInterrupt:
             print_note("stopped; the same command goes on where it stopped")
             raise
+
+
+def _status(out: Path) -> int:
+    """How far the run is, or was, that writes to a folder."""
+    from grader.classroom.status import status
+
+    found = status(out)
+    console = theme.console(sys.stdout)
+    left = found.jobs - found.done
+    if not left:
+        state = "finished"
+    elif not found.running:
+        state = "stopped; the same `grader grade` goes on where it stopped"
+    elif found.seconds_left is None:
+        state = f"running on {found.executor}; nothing was finished lately"
+    else:
+        ends = words.duration(found.seconds_left)
+        state = f"running on {found.executor}, {found.per_second:.2g} kernels a second, about {ends} left"
+    console.print(f"{found.done} of {words.count(found.jobs, 'kernel')} graded, {state}", markup=False, soft_wrap=True)
+    for name, (done, total) in found.by_exercise.items():
+        console.print(f"  {done:>6} of {total:>6}  {name}", markup=False, soft_wrap=True)
+    return 0
 
 
 def _apart(out: Path, folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Runs cases in children: draws inputs, sends them off, works out the reference meanwhile, and compares.
 
-Two children at most work at the same time. A child that crashed or hung is started again for the next case; when that
+``CHILDREN`` work at the same time. A child that crashed or hung is started again for the next case; when that
 happens too often the rest is not run, as it would only cost the learner's time.
 """
 
@@ -26,6 +26,8 @@ from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult
 if TYPE_CHECKING:
     from grader.simulator.report import Report
 
+CHILDREN = max(1, min(2, os.cpu_count() or 1))
+"""At work at the same time; a class, which has jobs for all cores, sets it to 1."""
 MOST_TIMEOUTS = 2
 MOST_CRASHES = 4
 LONG = 2.5
@@ -64,7 +66,7 @@ class CasePool:
     """Called after that, one at a time."""
     enough: Callable[[Run], bool] = lambda run: False
     """Asked after that: once it says yes, the runs that have not begun are left out."""
-    helpers: int = field(default_factory=lambda: max(1, min(2, os.cpu_count() or 1)))
+    helpers: int = field(default_factory=lambda: CHILDREN)
 
     def run(self, runs: Sequence[Run]) -> None:
         """Run them all; the results are in the runs."""

@@ -16,6 +16,7 @@ import pytest
 
 from grader.classroom.instructor import read_instructions
 from grader.classroom.similar import k_grams, similar
+from grader.classroom.store import FOLDER, PLAN
 from grader.cli.app import run
 from grader.course import Course
 from grader.errors import GraderError
@@ -71,7 +72,7 @@ def test_another_grader_grades_anew(course: Course, hand_in, tmp_path: Path, mon
     assert run(arguments) == 0
     result = tmp_path / "out/ann/results.json"
     before = result.stat().st_mtime_ns
-    monkeypatch.setattr("grader.classroom.session.code_digest", lambda: "another")
+    monkeypatch.setattr("grader.classroom.jobs.code_digest", lambda: "another")
     assert run(arguments) == 0
     assert result.stat().st_mtime_ns != before
 
@@ -104,13 +105,23 @@ TIMES = re.compile(
 
 
 def files(out: Path) -> dict[str, str]:
-    """All that a run leaves, but for the times in it, and where lines were broken beside them."""
-    texts = {str(path.relative_to(out)): path.read_text() for path in out.rglob("*") if path.is_file()}
+    """All that a run leaves, but for the times in it, and where lines were broken beside them; of jobs, which are done."""
+    texts = {
+        str(path.relative_to(out)): "" if path.parent.name == FOLDER else path.read_text()
+        for path in out.rglob("*")
+        if path.is_file()
+    }
     return {name: " ".join(TIMES.sub("", text).split()) for name, text in texts.items()}
 
 
+def written(out: Path) -> dict[Path, int]:
+    """When each job and each student was done."""
+    paths = [*out.glob("*/results.json"), *(path for path in out.glob(f"{FOLDER}/*.json") if path.name != PLAN)]
+    return {path: path.stat().st_mtime_ns for path in paths}
+
+
 def test_killed_and_resumed(course: Course, hand_in, instructor: Path, tmp_path: Path) -> None:
-    students = 3
+    students = 4
     for student in range(students):
         folder = hand_in(f"student{student}", KERNEL + f"// {student}\n")
     (folder / "student1/twice.cu").write_text(WRONG)
@@ -119,8 +130,8 @@ def test_killed_and_resumed(course: Course, hand_in, instructor: Path, tmp_path:
     out = tmp_path / "out"
     root = str(Path(__file__).parent.parent.parent)
     done: dict[Path, int] = {}
-    # A student has three files, so the first run dies at the first or second student, the others in what is left.
-    for moment in Random(SEED).choices(range(1, 7), k=3):
+    # A run writes its plan, and for each student a job and three files: each dies at its first student.
+    for moment in Random(SEED).choices(range(1, 11), k=3):
         killed = subprocess.run(
             [sys.executable, "-c", KILLED_WHILE_WRITING, str(moment), *arguments, str(out)],
             env={**os.environ, "PYTHONPATH": root},
@@ -128,12 +139,12 @@ def test_killed_and_resumed(course: Course, hand_in, instructor: Path, tmp_path:
             check=False,
         )
         assert killed.returncode == -signal.SIGKILL
-        now = {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}
+        now = written(out)
         assert done.items() <= now.items(), "somebody was lost or graded twice"
         done = now
     assert run([*arguments, str(out)]) == 0
-    assert done.items() <= {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}.items()
-    assert grades(out) == {"student0": "10", "student1": "0", "student2": "10"}
+    assert done.items() <= written(out).items()
+    assert grades(out) == {"student0": "10", "student1": "0", "student2": "10", "student3": "10"}
     assert files(out) == files(tmp_path / "whole")
 
 

@@ -14,29 +14,32 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom import records, session, similar, submissions, worker
+from grader.classroom import jobs, records, session, similar, submissions, worker
+from grader.classroom.incidents import Incident
+from grader.classroom.jobs import Job
 from grader.classroom.submissions import find_submissions
-from grader.classroom.worker import Graded, Order
+from grader.classroom.worker import Graded
 from grader.cli.app import run
 from grader.course import Course
+from grader.verdict import Verdict
 from tests.classroom.conftest import KERNEL
 from tests.classroom.test_grade import grades
 
 grade_one = worker.grade
 
 
-def fail_for_bob(order: Order) -> Graded:
+def fail_for_bob(job: Job) -> Graded:
     """In place of the worker's function: nobody expects what happens with bob."""
-    if order.student == "bob":
+    if b"// bob" in job.content:
         raise RecursionError("secret of the instructor")
-    return grade_one(order)
+    return grade_one(job)
 
 
-def end_for_bob(order: Order) -> Graded:
-    """In place of the worker's function: bob ends the process, and those who are graded at the same time with it."""
-    if order.student == "bob":
+def end_for_bob(job: Job) -> Graded:
+    """In place of the worker's function: bob ends the process, each time."""
+    if b"// bob" in job.content:
         os.kill(os.getpid(), signal.SIGKILL)
-    return grade_one(order)
+    return grade_one(job)
 
 
 def end() -> None:
@@ -48,7 +51,7 @@ def end() -> None:
 def arguments(course: Course, hand_in, tmp_path: Path) -> list[str]:
     """To grade ann, bob and eve."""
     for student in ("ann", "bob", "eve"):
-        folder = hand_in(student)
+        folder = hand_in(student, f"{KERNEL}// {student}\n")
     return ["grade", str(folder), "--out", str(tmp_path / "out"), "--workers", "1"]
 
 
@@ -57,7 +60,7 @@ def references(log: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("fault", "logged"), [(fail_for_bob, "RecursionError: secret"), (end_for_bob, "terminated abruptly")]
+    ("fault", "logged"), [(fail_for_bob, "RecursionError: secret"), (end_for_bob, "ended by signal 9")]
 )
 def test_a_fault_is_one_students_error(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, fault, logged: str
@@ -90,6 +93,11 @@ def test_where_no_process_works_the_class_stops(arguments: list[str], monkeypatc
     assert "goes on where it stopped" in capsys.readouterr().err
 
 
+def grade_alone(course: Course, name: str, kernel: bytes) -> tuple[Verdict, list[Incident]]:
+    graded = worker.grade(jobs.plan(course.find(name), kernel, 1, [], course.root))
+    return graded.verdicts[0], graded.incidents
+
+
 def test_a_fault_in_one_exercise_leaves_the_others(course: Course, tmp_path: Path, monkeypatch) -> None:
     """In the worker itself: here, a distribution of the task fails as no task should."""
     tasks = course.root / "exercises/day01_start/tasks.py"
@@ -101,14 +109,10 @@ def test_a_fault_in_one_exercise_leaves_the_others(course: Course, tmp_path: Pat
     entry = '\n[[day.exercise]]\nname = "broken"\ntitle = "Broken"\nkind = "implement"\npoints = 10\n'
     (course.root / "exercises/course.toml").write_text(listed + entry)
     kernel = b'extern "C" void broken(const float* x, float* out, int n, cudaStream_t stream) {}'
-    kernels = {
-        "day01_start/broken": ("broken.cu", kernel),
-        "day01_start/twice": ("twice.cu", b"not C++"),
-    }
-    graded = worker.grade(Order("ann", 1, kernels, {}, course.root))
-    (incident,) = graded.incidents
+    course = Course(course.root)
+    broken, (incident,) = grade_alone(course, "broken", kernel)
     assert "ZeroDivisionError: mine" in incident.details and incident.what == "day01_start/broken"
-    broken, twice = graded.verdicts
+    twice, _ = grade_alone(course, "twice", b"not C++")
     assert broken.exit_code == 2 and incident.reference in broken.stages[0].message
     assert twice.exit_code == 1, "it was judged"
 
@@ -125,8 +129,7 @@ def test_a_fault_while_a_report_is_read(course: Course, monkeypatch: pytest.Monk
     assert run(["check", "twice", "--file", str(file)]) == 2
     said = capsys.readouterr().err
     assert "a fault of the grader, not of your kernel" in said and "IndexError: mine (test_incidents.py:" in said
-    graded = worker.grade(Order("ann", 1, {"day01_start/twice": ("twice.cu", KERNEL.encode())}, {}, course.root))
-    (incident,), (verdict,) = graded.incidents, graded.verdicts
+    verdict, (incident,) = grade_alone(course, "twice", KERNEL.encode())
     assert verdict.exit_code == 2 and incident.reference in verdict.stages[0].message
     assert "IndexError: mine" in incident.details
 

@@ -1,0 +1,27 @@
+"""What a node of a cluster gets of the course: the grader, the exercises and the headers, as one folder.
+
+Ray packs it, names it by its content, and unpacks it once on each node, where jobs run in it: nothing of ours need be
+installed there. Solutions and tests stay here.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import grader
+from grader.course import Course
+from grader.source import course_headers
+
+_LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", "*.ipynb", ".*")
+
+
+def pack(course: Course, folder: Path) -> None:
+    """Copy it to an empty folder."""
+    shutil.copytree(Path(grader.__file__).parent, folder / "grader", ignore=_LEFT_OUT)
+    shutil.copytree(course.root / "exercises", folder / "exercises", ignore=_LEFT_OUT)
+    shutil.copytree(course_headers.FOLDER, folder / "lessons" / course_headers.FOLDER.name, ignore=_LEFT_OUT)
+    for day in course.days:  # a course is one only with its lessons; nobody reads them there
+        lesson = folder / day.lesson.relative_to(course.root)
+        lesson.parent.mkdir()
+        lesson.touch()

@@ -1,0 +1,94 @@
+"""One job: one exercise of one student, on one device. Its key is a hash of all that decides the verdict.
+
+Who handed in the same text shares the job, on whatever machine it is done: nothing is graded twice.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import grader
+from grader import __version__
+from grader.course import Entry
+from grader.source import course_headers
+
+MAY_NOT_END = re.compile(rb"\bwhile\s*\(|\bfor\s*\([^;]*;\s*;|\bdo\b|\bgoto\b|\basm\b")
+"""What a kernel that never ends has in it, as a rule; many that do end have it, too."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One exercise to grade: texts and numbers alone, as it crosses from machine to machine."""
+
+    key: str
+    exercise: str
+    content: bytes
+    """The kernel file."""
+    seed: int
+    cases: list[dict[str, Any]] = field(default_factory=list)
+    """The instructor's own."""
+    root: Path = Path()
+    """The course's folder, where the job is done."""
+    device: str = "cpu"
+    """``cuda``: the stages *correct* and *fast*, which want a GPU to themselves."""
+
+    then: Job | None = None
+    """What is to be done when it passed."""
+
+    @property
+    def steps(self) -> list[Job]:
+        """This job, and what may follow."""
+        return [self, *(self.then.steps if self.then else [])]
+
+    @property
+    def may_not_end(self) -> bool:
+        """Whether it had better start early. A guess, which changes no grade."""
+        return bool(MAY_NOT_END.search(self.content))
+
+
+def plan(entry: Entry, content: bytes, seed: int, cases: list[dict[str, Any]], root: Path, device: str = "cpu") -> Job:
+    """What is to be done with a kernel file: the simulator's job, and a GPU's after it where ``device`` is ``cuda``."""
+    listed = [entry.name, entry.title, entry.kind, entry.points, entry.architecture]
+    decides = [__version__, code_digest(), seed, listed, cases, _of_file(entry.tasks), _of_headers()]
+
+    def job(device: str, then: Job | None) -> Job:
+        key = hashlib.sha256(json.dumps([*decides, device]).encode() + content).hexdigest()[:32]
+        return Job(key, entry.name, content, seed, cases, root, device, then)
+
+    return job("cpu", job("cuda", None) if device == "cuda" else None)
+
+
+@functools.cache
+def code_digest() -> str:
+    """Of all that judges: with another grader or simulator, every grade is made anew."""
+    package = Path(grader.__file__).parent
+    return _of_files(package, [path for path in package.rglob("*") if "__pycache__" not in path.parts])
+
+
+@functools.cache
+def _of_headers() -> str:
+    """Of the course's headers, which become part of a kernel."""
+    return _of_files(course_headers.FOLDER, list(course_headers.FOLDER.glob("*.cuh")))
+
+
+def _of_files(folder: Path, paths: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        if path.is_file():
+            digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _of_file(path: Path) -> str:
+    return _hash(path, path.stat().st_mtime_ns)
+
+
+@functools.cache
+def _hash(path: Path, written: int) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,144 @@
+"""The processes of this machine: forked from one that has torch loaded, each with a pipe of its own.
+
+A worker that ends takes its own job with it and no other, so it is known whose fault that is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import sys
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from grader.classroom import worker
+from grader.classroom.executor import Died, Outcome
+from grader.classroom.incidents import Incident
+from grader.classroom.jobs import Job
+from grader.errors import GraderError
+
+_READY = b"ready"
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: BaseProcess
+    pipe: Connection
+    job: Job | None = None
+    """What it does."""
+    ready: bool = False
+    left: int = worker.JOBS_PER_WORKER
+
+
+class Local:
+    """``workers`` processes."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self.name = f"{workers} process{'es' if workers > 1 else ''}"
+        # Forking starts a worker in no time; elsewhere than on Linux the system's libraries do not bear it.
+        self._context: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+        if sys.platform == "linux":
+            self._context.set_forkserver_preload(["grader.classroom.forked"])
+        self._workers: list[_Worker] = []
+
+    @property
+    def busy(self) -> bool:
+        """See Executor."""
+        return any(one.job for one in self._workers)
+
+    @property
+    def room(self) -> bool:
+        """A job for each worker."""
+        return sum(one.job is not None for one in self._workers) < self.workers
+
+    def submit(self, job: Job) -> None:
+        """To a worker that has nothing to do, started if need be."""
+        one = next((one for one in self._workers if one.job is None), None) or self._start()
+        one.job = job
+        one.left -= 1
+        with contextlib.suppress(OSError):  # it is gone: wait() says so
+            one.pipe.send(job)
+
+    def wait(self) -> list[tuple[Job, Outcome]]:
+        """See Executor."""
+        done: list[tuple[Job, Outcome]] = []
+        while not done:
+            for pipe in wait([one.pipe for one in self._workers]):
+                one = next(one for one in self._workers if one.pipe is pipe)
+                job, outcome = one.job, self._hear(one)
+                if job and outcome is not None:
+                    done.append((job, outcome))
+        return done
+
+    def _hear(self, one: _Worker) -> Outcome | None:
+        """What a worker says of its job; None where it says that it is there."""
+        try:
+            said = one.pipe.recv_bytes()
+        except (EOFError, OSError):
+            return self._bury(one)
+        if said == _READY:
+            one.ready = True
+            return None
+        one.job = None
+        if one.left <= 0:
+            self._end(one)
+        return said
+
+    def _bury(self, one: _Worker) -> Died:
+        one.process.join()
+        self._end(one)
+        if not one.ready:
+            raise GraderError(
+                "a process that grades ended before it began, most likely because memory ran out",
+                "The same command goes on where it stopped; --workers 1 needs less memory.",
+            )
+        code = one.process.exitcode or 0
+        return Died(f"the process that graded it ended {f'by signal {-code}' if code < 0 else f'with status {code}'}")
+
+    def _start(self) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        arguments = (theirs, dict(os.environ), worker.begin, worker.grade)
+        process = self._context.Process(target=_serve, args=arguments, daemon=True)
+        process.start()
+        theirs.close()
+        self._workers.append(_Worker(process, ours))
+        return self._workers[-1]
+
+    def _end(self, one: _Worker) -> None:
+        self._workers.remove(one)
+        one.pipe.close()
+
+    def close(self) -> None:
+        """See Executor."""
+        for one in list(self._workers):
+            one.process.kill()
+            self._end(one)
+
+
+def _serve(pipe: Connection, environment: dict[str, str], begin: Any, grade: worker.Grade) -> None:
+    """A worker: what is asked of it, until the pipe is closed."""
+    os.environ.clear()  # the fork server's is the one of its start
+    os.environ.update(environment)
+    begin()
+    pipe.send_bytes(_READY)
+    while True:
+        try:
+            job = pipe.recv()
+        except (EOFError, OSError):
+            return
+        pipe.send_bytes(answer(grade, job))
+
+
+def answer(grade: worker.Grade, job: Job) -> bytes:
+    """What became of a job, whatever happens."""
+    from grader.course import Course
+
+    try:
+        graded = grade(job)
+    except Exception as error:
+        graded = worker.failed(Course(job.root).find(job.exercise), Incident.of(error, f"grading {job.exercise}"))
+    return graded.to_json()

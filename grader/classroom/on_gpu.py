@@ -1,0 +1,36 @@
+"""A class on a GPU: the simulator judges each kernel first; one that passes is run, and timed, on a GPU.
+
+The student gets one verdict: *safe* and *efficient* are the simulator's, *fast* is the GPU's, and *correct* must hold on both.
+"""
+
+from __future__ import annotations
+
+from grader.classroom.worker import Graded
+from grader.verdict import ERROR, PASSED, SKIPPED, STAGES, Verdict
+
+MARK = " on cuda"
+"""After an exercise's name: the part of it that a GPU does."""
+
+
+def wanted(graded: Graded) -> bool:
+    """Whether a GPU has to look at what the simulator judged."""
+    return all(verdict.passed for verdict in graded.verdicts)
+
+
+def merged(verdicts: list[Verdict]) -> Verdict:
+    """The simulator's verdict, alone or with the GPU's after it."""
+    if len(verdicts) == 1:
+        return verdicts[0]
+    verdict, real = verdicts
+    stages = {stage.name: stage for stage in verdict.stages}
+    for stage in real.stages:
+        if stage.status != SKIPPED and (stage.name == "fast" or stage.status != PASSED):
+            stages[stage.name] = stage
+    verdict.stages = sorted(stages.values(), key=lambda stage: STAGES.index(stage.name))
+    verdict.passed = all(stage.status in (PASSED, SKIPPED) for stage in verdict.stages)
+    verdict.score = float(verdict.points) if verdict.passed else 0.0
+    verdict.seconds += real.seconds
+    if not any(stage.status == ERROR for stage in real.stages):
+        verdict.device, verdict.isolation, verdict.isolation_note = real.device, real.isolation, real.isolation_note
+        verdict.versions = real.versions
+    return verdict

@@ -1,0 +1,44 @@
+"""Which job is next: those that take long begin early, so that no core waits for the last of them alone.
+
+First what may never end, as it takes many times what others do; then the exercise that takes longest, by those of its jobs
+that are done. An exercise of which nothing is known is tried early.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict, deque
+
+from grader.classroom.jobs import Job
+
+
+class Schedule:
+    """The jobs that wait."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[bool, str, str], deque[Job]] = defaultdict(deque)
+        self._seconds: dict[tuple[str, str], tuple[int, float]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+    def add(self, job: Job) -> None:
+        """Let it wait."""
+        self._waiting[job.may_not_end, job.exercise, job.device].append(job)
+
+    def pop(self) -> Job:
+        """The next one; IndexError where there is none."""
+        kind = max((kind for kind, jobs in self._waiting.items() if jobs), key=self._rank, default=None)
+        if kind is None:
+            raise IndexError("no job waits")
+        return self._waiting[kind].popleft()
+
+    def learn(self, job: Job, seconds: float) -> None:
+        """How long a job took that ended by itself."""
+        count, total = self._seconds.get((job.exercise, job.device), (0, 0.0))
+        self._seconds[job.exercise, job.device] = count + 1, total + seconds
+
+    def _rank(self, kind: tuple[bool, str, str]) -> tuple[bool, float]:
+        may_not_end, exercise, device = kind
+        count, total = self._seconds.get((exercise, device), (0, 0.0))
+        return may_not_end, total / count if count else math.inf

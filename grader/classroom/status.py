@@ -1,0 +1,47 @@
+"""How far a class is: ``grader grade --status DIR``. Only the folder of results is read, so it may be asked from anywhere."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.classroom.store import Store
+
+RECENT = 300.0
+"""Seconds over which the rate is taken."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a folder of results says."""
+
+    running: bool
+    executor: str
+    students: int
+    jobs: int
+    done: int
+    by_exercise: dict[str, tuple[int, int]]
+    """How many jobs are done, and of how many."""
+    per_second: float
+    """Jobs, lately; 0 where none was done lately."""
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At that rate; None where there is none."""
+        return (self.jobs - self.done) / self.per_second if self.per_second else None
+
+
+def status(out: Path, now: float | None = None) -> Status:
+    """Of a folder of results. ``now``: seconds since 1970."""
+    store, now = Store(out), time.time() if now is None else now
+    plan = store.read_plan()
+    done = store.done(set(plan.jobs))
+    since = max(plan.started, now - RECENT)
+    recent = sum((when := store.when(key)) is not None and when >= since for key in done)
+    by_exercise: dict[str, tuple[int, int]] = {}
+    for key, name in sorted(plan.jobs.items(), key=lambda item: item[1]):
+        ready, total = by_exercise.get(name, (0, 0))
+        by_exercise[name] = ready + (key in done), total + 1
+    rate = recent / (now - since) if now > since else 0.0
+    return Status(store.running(), plan.executor, plan.students, len(plan.jobs), len(done), by_exercise, rate)

@@ -1,0 +1,135 @@
+"""What a run keeps between the first job and the last, in the folder of results: ``.jobs``.
+
+``KEY.json``   what became of one job, named by the hash of all that decides it; written whole or not at all
+``plan.json``  which jobs there are, for ``grader grade --status``
+``lock``       held by the run that writes here, as long as it lives
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from grader.classroom import records
+from grader.classroom.worker import Graded
+from grader.errors import GraderError
+
+FOLDER = ".jobs"
+PLAN, LOCK = "plan.json", "lock"
+
+
+class Plan(msgspec.Struct):
+    """What a run sets out to do."""
+
+    executor: str
+    started: float
+    """Seconds since 1970."""
+    students: int
+    jobs: dict[str, str]
+    """The exercise of each, by key. On a GPU the exercise's name ends in ``on cuda``."""
+
+
+class Store:
+    """The folder of one folder of results."""
+
+    def __init__(self, out: Path) -> None:
+        self.folder = out / FOLDER
+
+    def make(self) -> None:
+        """The folder itself."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise GraderError(f"cannot write {self.folder}: {error.strerror}") from error
+
+    def read(self, key: str) -> Graded | None:
+        """What became of a job; None where that is not known, or the grader failed."""
+        try:
+            graded = Graded.from_json(self._path(key).read_bytes())
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, GraderError):
+            return None
+        return graded
+
+    def done(self, keys: set[str]) -> set[str]:
+        """Those of the keys that have a file."""
+        with contextlib.suppress(OSError):
+            return {path.stem for path in self.folder.iterdir() if path.stem in keys and path.suffix == ".json"}
+        return set()
+
+    def write(self, key: str, graded: bytes) -> None:
+        """Keep what became of a job."""
+        records.write(self._path(key), graded.decode())
+
+    def forget(self, key: str) -> None:
+        """Then it is done anew."""
+        self._path(key).unlink(missing_ok=True)
+
+    def write_plan(self, plan: Plan) -> None:
+        """What there is to do."""
+        records.write(self.folder / PLAN, msgspec.json.encode(plan).decode())
+
+    def read_plan(self) -> Plan:
+        """The plan of the last run; GraderError where there was none."""
+        try:
+            return msgspec.json.decode((self.folder / PLAN).read_bytes(), type=Plan)
+        except OSError as error:
+            raise GraderError(
+                f"no class was graded in {self.folder.parent}", "Name the folder that --out named."
+            ) from error
+        except (ValueError, msgspec.ValidationError) as error:
+            raise GraderError(f"{self.folder / PLAN} cannot be read: {error}") from error
+
+    def when(self, key: str) -> float | None:
+        """When a job was done, in seconds since 1970."""
+        try:
+            return self._path(key).stat().st_mtime
+        except OSError:
+            return None
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """For one run at a time: two would grade the same twice. The system ends it with the process."""
+        file = self._open_lock()
+        try:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise GraderError(
+                    f"another `grader grade` writes to {self.folder.parent}",
+                    "`grader grade --status DIR` shows how far it is.",
+                ) from error
+            except OSError:  # a file system without locks
+                pass
+            yield
+        finally:
+            os.close(file)
+
+    def running(self) -> bool:
+        """Whether a run is at work here."""
+        try:
+            file = os.open(self.folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            pass
+        finally:
+            os.close(file)
+        return False
+
+    def _open_lock(self) -> int:
+        try:
+            return os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise GraderError(f"cannot write {self.folder / LOCK}: {error.strerror}") from error
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}.json"

@@ -1,0 +1,51 @@
+"""A Ray cluster in processes of this machine, for tests and for what is recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+from unittest.mock import patch
+
+ATTEMPTS = 3
+_PATIENT = {"health_check_timeout_ms": 60_000, "health_check_failure_threshold": 20}
+"""A busy machine's nodes are slow, not gone. One that is gone closes its connection, which is seen at once."""
+_SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_raylet_start_wait_time_s": "60",
+    "RAY_gcs_server_request_timeout_seconds": "300",
+    "RAY_worker_register_timeout_seconds": "600",
+}
+
+
+class NotStarted(Exception):
+    """Ray's processes did not find each other."""
+
+
+@contextlib.contextmanager
+def nodes_here(gpus: Sequence[int]) -> Iterator[Any]:
+    """Nodes of one core, the first of them the head; ``gpus``: how many each pretends to have.
+
+    Ray waits a quarter of a minute for each of its processes, no longer: on a machine that is too busy for that it gets
+    several attempts, and then NotStarted says so.
+    """
+    with patch.dict(os.environ, _SETTINGS):
+        from ray.cluster_utils import Cluster
+
+        memory: dict[str, Any] = {"object_store_memory": 80 << 20}
+        head: dict[str, Any] = {"include_dashboard": False, "_system_config": _PATIENT}
+        for left in reversed(range(ATTEMPTS)):
+            nodes = Cluster()
+            try:
+                for number, count in enumerate(gpus):
+                    nodes.add_node(num_cpus=1, num_gpus=count, **memory, **({} if number else head))
+                break
+            except Exception as error:  # Ray has no kind of its own for this
+                nodes.shutdown()
+                if not left:
+                    raise NotStarted(f"Ray did not start in {ATTEMPTS} attempts: {error}") from error
+        try:
+            yield nodes
+        finally:
+            nodes.shutdown()

@@ -1,0 +1,59 @@
+"""A class that nobody taught: of each exercise right kernels, wrong, hostile and endless ones, each a different source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grader.authoring.mistakes import read_mistakes
+from grader.course import Course
+
+EXERCISES = ("day01_residual_add/residual_add", "day02_reductions/rms_norm", "day03_positions_and_gates/swiglu")
+
+HOSTILE = (
+    '#include "/etc/shadow"\n',
+    '__asm__(".incbin \\"/etc/passwd\\"");\n',
+    "struct Ends { Ends() { __builtin_trap(); } } ends;\n",
+    "template <int n> struct Deep { static const int v = Deep<n + 1>::v; }; int deep = Deep<0>::v;\n",
+)
+"""In front of a right kernel: what reads files, ends the process, or never lets the compiler go."""
+IN_LAUNCHER = (
+    "    *(volatile int*)8 = 1;\n",
+    "    volatile int all[1 << 24]; all[0] = 1;\n",
+)
+
+
+def kernels(course: Course, name: str, first_hostile: int = 0) -> list[str]:
+    """Forty kernels: mixed, 26 right ones and 11 wrong, 2 hostile, 1 that never ends."""
+    entry = course.find(name)
+    solution = entry.solution.read_text()
+    right = [solution, *(path.read_text() for path in entry.designs)]
+    wrong = [mistake.text(entry) for mistake in read_mistakes(entry).wrong] + [entry.skeleton.read_text()]
+    body = solution.index("{\n", solution.rindex('extern "C"')) + 2
+    hostile = [line + solution for line in HOSTILE]
+    hostile += [solution[:body] + line + solution[body:] for line in IN_LAUNCHER]
+    endless = solution[:body] + "    for (volatile int i = 0;; i = i + 1) {}\n" + solution[body:]
+    made = []
+    for number in range(40):
+        if number == 39:
+            made.append(endless)
+        elif number % 20 == 10:
+            made.append(hostile[(first_hostile + number // 20) % len(hostile)])
+        elif number % 7 in (2, 5) and number < 39:
+            made.append(wrong[number % len(wrong)])
+        else:
+            made.append(right[number % len(right)])
+    return made
+
+
+def hand_in(folder: Path, course: Course, exercises: tuple[str, ...], students: int, mark: str) -> int:
+    """Write the class; how many kernels. ``mark`` makes all of them different from those of any other class."""
+    made = {name: kernels(course, name, 2 * index) for index, name in enumerate(exercises)}
+    for number in range(students):
+        place = folder / f"student{number:05}"
+        for index, name in enumerate(exercises):
+            entry = course.find(name)
+            text = made[name][(number + 13 * index) % 40]
+            file = place / entry.day / f"{entry.variable}.cu"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"// {mark} {number}\n{text}")
+    return students * len(exercises)

@@ -1,0 +1,172 @@
+"""A class on a Ray cluster of three nodes, all in processes of this machine: nodes, drivers and workers go, grades stay."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.classroom import jobs, worker
+from grader.classroom.cluster import Cluster
+from grader.classroom.instructor import read_instructions
+from grader.classroom.jobs import Job
+from grader.classroom.session import Session
+from grader.classroom.submissions import find_submissions
+from grader.classroom.worker import Graded
+from grader.cli.app import run
+from grader.course import Course
+from grader.errors import GraderError
+from grader.verdict import Verdict
+from tests.classroom.conftest import KERNEL
+from tests.classroom.ray_nodes import NotStarted, nodes_here
+from tests.classroom.test_grade import KILLED_WHILE_WRITING, TIMES, WRONG, files, grades, instructor, written
+
+assert instructor
+pytestmark = pytest.mark.timeout(1500)  # Ray starts a dozen processes, which takes minutes where all cores are busy
+STUDENTS = 20
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    """A cluster of three nodes of one core, one with what Ray takes for a GPU."""
+    pytest.importorskip("ray", reason="Ray is not installed: `make cluster` does that")
+    with contextlib.ExitStack() as stack:
+        try:
+            nodes = stack.enter_context(nodes_here([1, 0, 0]))
+        except NotStarted as error:
+            pytest.skip(str(error))
+        yield nodes
+
+
+def test_a_killed_driver_and_a_killed_node(nodes, course: Course, hand_in, instructor: Path, tmp_path: Path) -> None:
+    for number in range(STUDENTS):
+        folder = hand_in(f"student{number:02}", f"{WRONG if number % 4 == 3 else KERNEL}// {number}\n")
+    arguments = ["grade", str(folder), "--instructor", str(instructor), "--out"]
+    assert run([*arguments, str(tmp_path / "here"), "--workers", "2"]) == 0
+    out = tmp_path / "out"
+    # A plan, then a job and three files for each student: the driver dies over the third of them.
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED_WHILE_WRITING, "24", *arguments, str(out), "--cluster", nodes.address],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        start_new_session=True,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    before = written(out)
+    assert before
+
+    count = itertools.count()
+
+    def kill_a_node(done: int, total: int) -> None:
+        assert total == STUDENTS
+        if next(count) == 2:  # after the start, and one job
+            nodes.remove_node(nodes.list_all_nodes()[-1], allow_graceful=False)
+
+    session = Session(
+        course,
+        find_submissions(folder),
+        out,
+        read_instructions(instructor, course),
+        executor=lambda: Cluster(nodes.address, course),
+    )
+    done: list[tuple[str, bool]] = []
+    results = session.run(lambda student, result, kept: done.append((student.student, kept)), kill_a_node)
+    session.finish(results)
+    assert len(nodes.list_all_nodes()) == 2
+    assert before.items() <= written(out).items(), "somebody was graded twice"
+    assert sorted(name for name, _ in done) == sorted(grades(out)), "somebody was lost"
+    assert sum(kept for _, kept in done) == len([path for path in before if path.name == "results.json"])
+    assert (out / "grades.csv").read_bytes() == (tmp_path / "here/grades.csv").read_bytes()
+    assert {name: text for name, text in files(out).items() if "seed.json" not in name} == files(tmp_path / "here")
+    jobs_here, jobs_there = (
+        {path.name: comparable(path) for path in (folder / ".jobs").glob("*.json") if path.name != "plan.json"}
+        for folder in (tmp_path / "here", out)
+    )
+    assert jobs_here == jobs_there and len(jobs_here) == STUDENTS
+
+
+def comparable(job: Path) -> str:
+    """A job's answer without its times."""
+    return TIMES.sub("", json.dumps(json.loads(job.read_text()), indent=1))
+
+
+def end_for_bob(job: Job) -> Graded:
+    """In place of the worker's function: bob ends the process, each time."""
+    if b"// bob" in job.content:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return worker.grade(job)
+
+
+def on_a_gpu(job: Job) -> Graded:
+    """In place of the worker's function: says when, and with which GPU."""
+    began = time.time()
+    time.sleep(0.2)
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES", "none")
+    verdict = Verdict(job.exercise, "", "", job.device, 0, versions={"gpu": seen, "from": str(began)})
+    verdict.versions |= {"to": str(time.time())}
+    return Graded([verdict])
+
+
+@pytest.fixture
+def instead(nodes, monkeypatch: pytest.MonkeyPatch):
+    """Sends a function of this file to the nodes in place of the worker's."""
+    from ray import cloudpickle
+
+    module = sys.modules[__name__]
+    cloudpickle.register_pickle_by_value(module)
+    yield lambda function: monkeypatch.setattr(worker, "grade", function)
+    cloudpickle.unregister_pickle_by_value(module)
+
+
+def test_a_job_that_ends_its_worker(nodes, instead, course: Course, hand_in, tmp_path: Path, capsys) -> None:
+    for student in ("ann", "bob"):
+        folder = hand_in(student, f"{KERNEL}// {student}\n")
+    instead(end_for_bob)
+    out = tmp_path / "out"
+    assert run(["grade", str(folder), "--out", str(out), "--cluster", nodes.address]) == 0, capsys.readouterr()
+    assert grades(out) == {"ann": "10", "bob": "0"}
+    assert "2 times" in (out / "errors.log").read_text()
+    assert "no fault of the submission" in (out / "bob/feedback.txt").read_text()
+
+
+def test_a_whole_gpu_for_each_job_on_cuda(nodes, instead, course: Course) -> None:
+    instead(on_a_gpu)
+    cluster = Cluster(nodes.address, course)
+    try:
+        for number in range(3):
+            step = jobs.plan(course.find("twice"), b"%d" % number, 7, [], course.root, "cuda")
+            cluster.submit(step.steps[1])
+        answers: list[Any] = []
+        while cluster.busy:
+            answers += [Graded.from_json(answer).verdicts[0].versions for _, answer in cluster.wait()]
+    finally:
+        cluster.close()
+    assert [answer["gpu"] for answer in answers] == ["0"] * 3
+    answers.sort(key=lambda answer: float(answer["from"]))
+    assert all(float(one["to"]) <= float(two["from"]) for one, two in itertools.pairwise(answers)), "two at once"
+
+
+def test_a_fault_of_a_node_stops_the_class(nodes, instead, course: Course, monkeypatch) -> None:
+    """Another grader than the driver's would give other grades."""
+    monkeypatch.setattr(jobs, "code_digest", lambda: "another")
+    cluster = Cluster(nodes.address, course)
+    try:
+        cluster.submit(jobs.plan(course.find("twice"), b"", 7, [], course.root))
+        with pytest.raises(GraderError, match="another grader"):
+            cluster.wait()
+    finally:
+        cluster.close()
+
+
+def test_without_ray(course: Course, hand_in, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert run(["grade", str(hand_in("ann")), "--out", str(tmp_path / "out"), "--cluster", "auto"]) == 2
+    assert "make cluster" in capsys.readouterr().err

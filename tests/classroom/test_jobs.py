@@ -1,0 +1,240 @@
+"""Jobs of a class: what makes two the same, which is next, what a GPU adds, how far a run is, and what is graded anew."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from grader.classroom import jobs, on_gpu
+from grader.classroom.executor import Died, Outcome
+from grader.classroom.jobs import Job
+from grader.classroom.schedule import Schedule
+from grader.classroom.session import Session
+from grader.classroom.status import status
+from grader.classroom.store import FOLDER, Plan, Store
+from grader.classroom.submissions import find_submissions
+from grader.classroom.worker import Graded
+from grader.cli.app import run
+from grader.course import Course
+from grader.verdict import ERROR, FAILED, PASSED, SKIPPED, Stage, Verdict
+from tests.classroom.conftest import KERNEL
+
+
+def a_job(exercise: str = "day/a", text: bytes = b"", device: str = "cpu") -> Job:
+    return Job(f"{exercise} {text!r}", exercise, text, 7, device=device)
+
+
+class Recorded:
+    """An executor that does a job at once: what ``judge`` says becomes of it, and when it was asked."""
+
+    name = "a test"
+
+    def __init__(self, judge) -> None:
+        self.judge, self.asked = judge, list[Job]()
+        self.waiting: list[Job] = []
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.waiting)
+
+    @property
+    def room(self) -> bool:
+        return not self.waiting
+
+    def submit(self, job: Job) -> None:
+        self.asked.append(job)
+        self.waiting.append(job)
+
+    def wait(self) -> list[tuple[Job, Outcome]]:
+        done, self.waiting = self.waiting, []
+        return [(job, self.judge(job)) for job in done]
+
+    def close(self) -> None:
+        pass
+
+
+def verdict(job: Job, **stages: str) -> Verdict:
+    ran = [Stage(name, status) for name, status in stages.items()]
+    passed = all(stage.status in (PASSED, SKIPPED) for stage in ran)
+    return Verdict(job.exercise, "", "", job.device, 0, passed=passed, score=10.0 * passed, stages=ran)
+
+
+def passes(job: Job) -> bytes:
+    if job.device == "cuda":
+        return Graded([verdict(job, builds=PASSED, correct=PASSED, safe=SKIPPED, fast=PASSED)]).to_json()
+    return Graded([verdict(job, builds=PASSED, correct=PASSED, safe=PASSED, fast=SKIPPED)]).to_json()
+
+
+def grade(course: Course, folder: Path, out: Path, judge=passes, **options) -> tuple[Recorded, list[dict]]:
+    executor = Recorded(judge)
+    session = Session(course, find_submissions(folder), out, executor=lambda: executor, **options)
+    return executor, session.run(lambda student, result, before: None)
+
+
+def test_a_key_changes_with_all_that_decides_a_grade(course: Course) -> None:
+    entry = course.find("twice")
+
+    def key(entry=entry, content=b"x", seed=7, cases=()) -> str:
+        return jobs.plan(entry, content, seed, list(cases), course.root).key
+
+    first = key()
+    assert key() == first
+    others = [key(content=b"y"), key(seed=8), key(cases=[{"name": "hidden"}])]
+    others += [key(dataclasses.replace(entry, points=11)), key(dataclasses.replace(entry, variable="thrice"))]
+    others.append(jobs.plan(entry, b"x", 7, [], course.root, "cuda").steps[1].key)
+    entry.tasks.write_text(entry.tasks.read_text() + "\n# changed\n")
+    others.append(key())
+    assert len({first, *others}) == 8
+
+
+def test_who_hands_in_the_same_shares_a_job(course: Course, hand_in, tmp_path: Path) -> None:
+    for student in ("ann", "bob"):
+        folder = hand_in(student)
+    hand_in("eve", KERNEL + "// eve\n")
+    executor, results = grade(course, folder, tmp_path / "out")
+    assert len(executor.asked) == 2 and [result["score"] for result in results] == [10, 10, 10]
+    assert [result["verdicts"][0]["file"] for result in results] == ["twice.cu"] * 3
+
+
+def test_what_takes_long_begins_early() -> None:
+    schedule = Schedule()
+    for name in ("day/short", "day/long"):
+        schedule.learn(a_job(name), 1.0 if name == "day/short" else 9.0)
+    texts = [(name, text) for text in (b"first", b"second") for name in ("day/short", "day/long")]
+    for name, text in [*texts, ("day/short", b"while (true) {}"), ("day/unknown", b"")]:
+        schedule.add(a_job(name, text))
+    order = [schedule.pop() for _ in range(len(schedule))]
+    names = [job.exercise for job in order]
+    assert names == ["day/short", "day/unknown", "day/long", "day/long", "day/short", "day/short"]
+    assert order[0].may_not_end and [job.content for job in order[2:4]] == [b"first", b"second"]
+    with pytest.raises(IndexError):
+        schedule.pop()
+
+
+def test_a_machine_that_goes_away_is_not_the_jobs_fault(course: Course, hand_in, tmp_path: Path) -> None:
+    folder = hand_in("ann")
+    fates = [Died("gone", machine=True)] * 5 + [Died("killed")]
+    executor, results = grade(course, folder, tmp_path / "out", lambda job: fates.pop() if fates else passes(job))
+    assert len(executor.asked) == 7 and results[0]["score"] == 10
+
+
+def test_a_gpu_judges_what_the_simulator_passed(course: Course, hand_in, tmp_path: Path) -> None:
+    def judge(job: Job) -> bytes:
+        if b"wrong" in job.content:
+            return Graded([verdict(job, builds=PASSED, correct=FAILED)]).to_json()
+        if b"here alone" in job.content and job.device == "cuda":
+            return Graded([verdict(job, builds=PASSED, correct=FAILED, fast=SKIPPED)]).to_json()
+        return passes(job)
+
+    for student, text in (("ann", "right"), ("bob", "wrong"), ("eve", "here alone")):
+        folder = hand_in(student, text)
+    out = tmp_path / "out"
+    executor, results = grade(course, folder, out, judge, device="cuda")
+    asked = [(job.content.decode(), job.device) for job in executor.asked]
+    assert sorted(asked) == [
+        ("here alone", "cpu"),
+        ("here alone", "cuda"),
+        ("right", "cpu"),
+        ("right", "cuda"),
+        ("wrong", "cpu"),
+    ]
+    stages = [{stage["name"]: stage["status"] for stage in result["verdicts"][0]["stages"]} for result in results]
+    assert [result["score"] for result in results] == [10, 0, 0]
+    assert stages[0] == {"builds": PASSED, "correct": PASSED, "safe": PASSED, "fast": PASSED}
+    assert stages[2] == {"builds": PASSED, "correct": FAILED, "safe": PASSED, "fast": SKIPPED}
+    assert status(out).done == status(out).jobs == 6
+    again, _ = grade(course, folder, out, judge, device="cuda")
+    assert not again.asked
+
+
+def test_a_gpu_that_failed_is_asked_again(course: Course, hand_in, tmp_path: Path) -> None:
+    def broken(job: Job) -> bytes:
+        return passes(job) if job.device == "cpu" else Graded([verdict(job, builds=ERROR)]).to_json()
+
+    folder = hand_in("ann")
+    _, (result,) = grade(course, folder, tmp_path / "out", broken, device="cuda")
+    assert result["score"] == 0 and result["verdicts"][0]["stages"][0]["status"] == ERROR
+    executor, (result,) = grade(course, folder, tmp_path / "out", device="cuda")
+    assert [job.device for job in executor.asked] == ["cuda"] and result["score"] == 10
+    merged = on_gpu.merged([verdict(a_job(), builds=FAILED)])
+    assert not merged.passed
+
+
+def test_one_student_or_one_exercise_anew(course: Course, hand_in, tmp_path: Path, capsys) -> None:
+    for student in ("ann", "bob"):
+        folder = hand_in(student, f"// {student}")
+    out = tmp_path / "out"
+    grade(course, folder, out)
+    assert not grade(course, folder, out)[0].asked
+    again, _ = grade(course, folder, out, again_students=("bob",))
+    assert [job.content for job in again.asked] == [b"// bob"]
+    again, _ = grade(course, folder, out, again_exercises=("day01_start/twice",))
+    assert len(again.asked) == 2
+    assert run(["grade", str(folder), "--out", str(out), "--regrade-student", "bop"]) == 2
+    assert "Did you mean 'bob'?" in capsys.readouterr().err
+
+
+def test_killed_while_it_grades_anew(course: Course, hand_in, tmp_path: Path) -> None:
+    folder, out = hand_in("ann"), tmp_path / "out"
+    grade(course, folder, out)
+
+    def killed(job: Job) -> bytes:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        grade(course, folder, out, killed, again_students=("ann",))
+    assert len(grade(course, folder, out)[0].asked) == 1
+
+
+def test_how_far_it_is(tmp_path: Path, capsys) -> None:
+    store = Store(tmp_path)
+    store.make()
+    store.write_plan(Plan("8 processes", 1000.0, 3, {"a": "day/one", "b": "day/two", "c": "day/two", "d": "day/two"}))
+    for key, when in (("a", 1010.0), ("b", 1050.0)):
+        store.write(key, b"{}")
+        os.utime(tmp_path / FOLDER / f"{key}.json", (when, when))
+    found = status(tmp_path, now=1100.0)
+    assert (found.done, found.jobs, found.students, found.running) == (2, 4, 3, False)
+    assert found.by_exercise == {"day/one": (1, 1), "day/two": (1, 3)}
+    assert found.per_second == pytest.approx(0.02) and found.seconds_left == pytest.approx(100)
+    assert status(tmp_path, now=1340.0).per_second == pytest.approx(1 / 300)
+    assert run(["grade", "--status", str(tmp_path)]) == 0
+    assert "2 of 4 kernels graded, stopped" in capsys.readouterr().out
+    with store.alone():
+        assert run(["grade", "--status", str(tmp_path)]) == 0
+        assert "running on 8 processes" in capsys.readouterr().out
+    assert run(["grade", "--status", str(tmp_path / "none")]) == 2
+    assert "no class was graded" in capsys.readouterr().err
+
+
+def test_two_runs_do_not_write_to_one_folder(course: Course, hand_in, tmp_path: Path, capsys) -> None:
+    folder, out = hand_in("ann"), tmp_path / "out"
+    store = Store(out)
+    store.make()
+    with store.alone():
+        assert run(["grade", str(folder), "--out", str(out)]) == 2
+    assert "another `grader grade` writes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [(["FOLDER"], "--out DIR is missing"), (["--out", "x"], "FOLDER is missing")],
+)
+def test_what_is_missing_is_said(arguments: list[str], says: str, capsys) -> None:
+    assert run(["grade", *arguments]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_damaged_job_is_done_anew(course: Course, hand_in, tmp_path: Path) -> None:
+    folder, out = hand_in("ann"), tmp_path / "out"
+    grade(course, folder, out)
+    (out / "ann/results.json").unlink()
+    for path in (out / FOLDER).glob("*.json"):
+        if path.name != "plan.json":
+            path.write_text(json.dumps({"seconds": 1}))
+    executor, results = grade(course, folder, out)
+    assert len(executor.asked) == 1 and results[0]["score"] == 10
