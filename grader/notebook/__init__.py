@@ -17,6 +17,7 @@ _HOMES = {
     "bounds": ["bounds_plot", "recorded_bounds"],
     "gpus": ["GPUS", "PeakRates"],
     "places": ["lesson"],
+    "player": ["play"],
     "recorded": ["h200_goals", "h200_table", "measure_here"],
     "rooflines": ["intensity", "least_seconds", "roofline"],
     "source": ["show_source"],
