@@ -12,7 +12,7 @@ const Block* recorded_block = nullptr;
 
 namespace {
 
-constexpr unsigned most_events = 1u << 18;  // of all threads; each may have its share
+constexpr unsigned most_events = 3u << 16;  // of all threads; each may have its share
 constexpr unsigned least_share = 256;
 
 // A value that will be in shared memory only after the hook of its access, or after its copy has been performed.
@@ -201,7 +201,8 @@ void end_recording() {
         if (Recorded* event = add(thread, Happening::stuck, thread.call_address))
             event->memory = name_number(what_it_waits_for(thread));
     }
-    // Shared arrays that nobody has touched are shown, too.
+    // Shared arrays that nobody has touched are shown, too. Looking for one finds those of this launch.
+    find_shared(*state, 0);
     for (size_t i = 0; i < state->shared->known; ++i) memory_number(*state->shared->regions[i], Space::shared);
     recording.shared_bytes = block.launch->static_shared_bytes + block.launch->dynamic_shared_bytes;
     recorded_block = nullptr;
