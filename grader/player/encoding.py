@@ -25,6 +25,8 @@ from grader.wording.findings import message
 
 KINDS = [*dict.fromkeys(HAPPENINGS.values()), "waits"]
 MOST_EVENTS = 5000
+MOST_PLACES = 100
+"""Events that may be one side of a race."""
 _TYPES = {
     "float": ("f", 4),
     "double": ("d", 8),
@@ -234,21 +236,35 @@ def jumps(recording: Recording, findings: Sequence[Finding], kept: int = MOST_EV
         if finding.kernel and finding.kernel != recording.kernel:
             continue
         sides: list[Side] = [finding, *([finding.other] if finding.other else [])]
-        steps = [step + 1 for side in sides for step in [_step(recording, kept, side)] if step is not None]
+        steps = _together(recording, [places for side in sides if (places := _places(recording, kept, side))])
         if steps:
-            found.append((f"{finding.check}: {message(finding)}", sorted(set(steps))))
+            found.append((f"{finding.check}: {message(finding)}", sorted({step + 1 for step in steps})))
     return found
 
 
-def _step(recording: Recording, kept: int, side: Side) -> int | None:
-    """The first event that is this side of a finding."""
+def _together(recording: Recording, places: Sequence[Sequence[int]]) -> list[int]:
+    """One event of each side: of a race the two that the fewest barriers of the block lie between, and then the fewest steps."""
+    if len(places) < 2:
+        return [own[0] for own in places]
+    barriers = list(itertools.accumulate(event.kind == "barrier_done" for event in recording.events))
+
+    def apart(pair: tuple[int, int]) -> tuple[int, int]:
+        return abs(barriers[pair[0]] - barriers[pair[1]]), abs(pair[0] - pair[1])
+
+    pairs = [(one, other) for one in places[0][:MOST_PLACES] for other in places[1][:MOST_PLACES]]
+    nearest = min(pairs, key=apart)
+    return [*nearest]
+
+
+def _places(recording: Recording, kept: int, side: Side) -> list[int]:
+    """The events that may be this side of a finding: those with its address, if there are any."""
     if side.block is not None and side.block != recording.index:
-        return None
+        return []
     thread = None
     if side.thread is not None:
         x, y, z = side.thread
         thread = x + recording.block[0] * (y + recording.block[1] * z)
-    places = [
+    on_line = [
         number
         for number, event in enumerate(recording.events[:kept])
         if event.warp != BLOCK
@@ -256,13 +272,8 @@ def _step(recording: Recording, kept: int, side: Side) -> int | None:
         and event.file == side.file
         and (thread is None or (event.warp == thread // LANES and thread % LANES in event.lanes))
     ]
-    for exact in (True, False):
-        for number in places:
-            event = recording.events[number]
-            if exact and not _is_access(recording, event, side, thread):
-                continue
-            return number
-    return None
+    exact = [number for number in on_line if _is_access(recording, recording.events[number], side, thread)]
+    return exact or on_line
 
 
 def _is_access(recording: Recording, event: Event, side: Side, thread: int | None) -> bool:

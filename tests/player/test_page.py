@@ -58,6 +58,16 @@ def test_a_finding_has_the_steps_of_its_two_sides() -> None:
     assert "racecheck" in page.as_text(recording, findings)
 
 
+def test_the_sides_of_a_race_are_the_two_that_no_barrier_keeps_apart() -> None:
+    """The write of one round and the read of the round before race; the read of its own round comes after a barrier."""
+    recording, source, findings = record("rounds", torch.zeros(64))
+    data = data_of(page.page(recording, source, findings))
+    ((first, second),) = [finding["steps"] for finding in data["findings"]]
+    kinds = [data["kinds"][event[0]] for event in data["events"]]
+    assert {kinds[first - 1], kinds[second - 1]} == {"read", "write"}
+    assert "barrier_done" not in kinds[first - 1 : second] and "barrier_done" in kinds[: first - 1]
+
+
 def test_a_finding_of_another_block_is_not_shown() -> None:
     recording, source, findings = record("races", torch.arange(64.0))
     assert not data_of(page.page(replace(recording, index=[1, 0, 0]), source, findings))["findings"]

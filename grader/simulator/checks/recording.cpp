@@ -249,6 +249,8 @@ void record_number(Thread& thread, Happening kind, const void* code, int64_t num
 }
 
 void record_barrier(const Block& block, unsigned barrier) {
+    // From here on the threads would no longer fit together.
+    if (full) full_warps = ~0u;
     for (unsigned w = 0; w < block.warp_count; ++w) {
         const Warp& warp = block.warps[w];
         for (unsigned rest = warp.at_barrier[barrier].waiting; rest; rest &= rest - 1) {
@@ -260,8 +262,6 @@ void record_barrier(const Block& block, unsigned barrier) {
         }
     }
     if (Recorded* event = add(nobody, static_cast<unsigned>(Happening::barrier_done), nullptr)) event->offset = barrier;
-    // From here on the threads would no longer fit together.
-    if (full) full_warps = ~0u;
 }
 
 void record_meeting(Warp& warp, unsigned participants) {

@@ -30,6 +30,16 @@ __global__ void races(float* out) {
     out[threadIdx.x] = part[63 - threadIdx.x];  // no barrier
 }
 
+// The second round overwrites what the first one may still be reading.
+__global__ void rounds(float* out) {
+    __shared__ float part[64];
+    for (int k = 0; k < 2; ++k) {
+        part[threadIdx.x] = static_cast<float>(k);
+        __syncthreads();
+        out[threadIdx.x] += part[63 - threadIdx.x];
+    }
+}
+
 __global__ void diverges(float* out) {
     int lane = threadIdx.x;
     if (lane < 8) {
@@ -92,6 +102,7 @@ extern "C" void run_strided(const float* x, float* out, cudaStream_t s) { stride
 extern "C" void run_conflicts(float* out, cudaStream_t s) { conflicts<<<1, 32, 0, s>>>(out); }
 extern "C" void run_waits(float* out, cudaStream_t s) { waits<<<1, 96, 0, s>>>(out); }
 extern "C" void run_races(float* out, cudaStream_t s) { races<<<1, 64, 0, s>>>(out); }
+extern "C" void run_rounds(float* out, cudaStream_t s) { rounds<<<1, 64, 0, s>>>(out); }
 extern "C" void run_diverges(float* out, cudaStream_t s) { diverges<<<1, 32, 0, s>>>(out); }
 extern "C" void run_shuffles(float* out, cudaStream_t s) { shuffles<<<1, 32, 0, s>>>(out); }
 extern "C" void run_copies(const float* x, float* out, cudaStream_t s) { copies<<<1, 32, 0, s>>>(x, out); }
