@@ -1,7 +1,7 @@
 """A recording as the compact data that ``player.js`` reads.
 
 An event is a list: kind (its place in ``KINDS``), warp, lanes (32 bits), line, memory, size, offsets, values, number, name.
-What is empty at its end is left out. Offsets that grow evenly are [first, step], others are listed by lane. Values are
+What is empty at its end is left out. Offsets that grow evenly are [first, step], others [first, 0, number of a pattern]. Values are
 elements of the array, lane after lane, or one for all; a read has them only where it saw something else than the writes
 before it show: the lanes of a warp run one after another here, so only a race makes that difference.
 """
@@ -71,14 +71,25 @@ class Encoded:
 
 
 def encode(recording: Recording, source: str, findings: Sequence[Finding] = (), most_bytes: int = 1_800_000) -> Encoded:
-    """The data of the page, in at most about ``most_bytes`` of JSON; ``source``: the text of the kernel file."""
+    """The data of the page, in at most about ``most_bytes`` of JSON; ``source``: the text of the kernel file.
+
+    Where not all fits, the values are the first to go.
+    """
+    whole = _encode(recording, source, findings, most_bytes, values=True)
+    return _encode(recording, source, findings, most_bytes, values=False) if whole.left_out else whole
+
+
+def _encode(recording: Recording, source: str, findings: Sequence[Finding], most_bytes: int, values: bool) -> Encoded:
     file = main_file(recording)
+    patterns: dict[tuple[int, ...], int] = {}
     memories = [_Memory(memory, source) for memory in recording.memories]
     events: list[list[Any]] = []
     size, kept = len(source), len(recording.events)
     for number, event in enumerate(recording.events):
-        row = _row(event, memories, file)
-        size += len(json.dumps(row, separators=(",", ":"))) + 1
+        known = len(patterns)
+        row = _row(event, memories, file, patterns, values)
+        new = list(patterns)[known:] if len(patterns) > known else []
+        size += len(json.dumps([row, *new], separators=(",", ":")))
         if number >= MOST_EVENTS or (size > most_bytes and events):
             kept = number
             break
@@ -96,6 +107,7 @@ def encode(recording: Recording, source: str, findings: Sequence[Finding] = (), 
         "kinds": KINDS,
         "memories": [memory.shown() for memory in memories],
         "events": events,
+        "patterns": list(patterns),
         "cut": bool(recording.cut or left_out),
         "left_out": left_out,
         "findings": [{"text": sentence, "steps": steps} for sentence, steps in found],
@@ -129,20 +141,31 @@ class _Memory:
 
     def __init__(self, memory: RecordedMemory, source: str) -> None:
         self.memory = memory
-        self.format, self.element = _declared(memory, source)
+        self.format, self.element = _TYPES["float"]
+        self.name = memory.name or f"{memory.space} memory"
+        if memory.space == "shared":
+            self._read_declaration(source)
+        elif memory.element_bytes:
+            self.element = memory.element_bytes
         self.known: dict[int, Any] = {}
 
     def shown(self) -> dict[str, Any]:
         """What the page needs to know of it."""
         memory = self.memory
-        name = memory.name or ("dynamic shared memory" if memory.space == "shared" else memory.space)
-        return {
-            "name": name,
-            "space": memory.space,
-            "start": memory.start,
-            "bytes": memory.bytes,
-            "element": self.element,
-        }
+        about = {"space": memory.space, "start": memory.start, "bytes": memory.bytes, "element": self.element}
+        return {"name": self.name, **about}
+
+    def _read_declaration(self, source: str) -> None:
+        """What the values are, and how an array of dynamic shared memory is called: as it is declared, else float."""
+        if self.memory.name:
+            found = re.search(rf"__shared__([^;{{}}]*?)\b({re.escape(self.memory.name)})\b", source)
+        else:
+            found = re.search(r"extern\s+__shared__([^;{}]*?)\b(\w+)\s*\[\s*\]", source)
+        if not found:
+            return
+        self.name = found[2]
+        words = [_ALIASES.get(word, word) for word in re.findall(r"\w+", found[1])]
+        self.format, self.element = next((_TYPES[word] for word in words if word in _TYPES), _TYPES["float"])
 
     def values(self, event: Event) -> list[Any]:
         """The elements that an event read or wrote, where the writes so far do not tell them; all of them or none."""
@@ -167,19 +190,6 @@ class _Memory:
         return found[:1] if len(set(map(str, found))) == 1 else found
 
 
-def _declared(memory: RecordedMemory, source: str) -> tuple[str, int]:
-    """How to read the values of an array: as its declaration says, else as float."""
-    name = re.escape(memory.name) if memory.name else r"\w+\s*\[\s*\]"
-    found = re.search(
-        rf"__shared__([^;{{}}]*?)\b{name}" if memory.name else rf"extern\s+__shared__([^;{{}}]*?){name}", source
-    )
-    for word in re.findall(r"\w+", found[1]) if found else ():
-        word = _ALIASES.get(word, word)
-        if word in _TYPES:
-            return _TYPES[word]
-    return _TYPES["float"]
-
-
 def _number(value: bytes, form: str) -> Any:
     """A number for people; a text where JSON has none."""
     if form == "bf16":
@@ -194,11 +204,13 @@ def _number(value: bytes, form: str) -> Any:
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
 
-def _row(event: Event, memories: Sequence[_Memory], file: str) -> list[Any]:
+def _row(
+    event: Event, memories: Sequence[_Memory], file: str, patterns: dict[tuple[int, ...], int], with_values: bool
+) -> list[Any]:
     mask = sum(1 << lane for lane in event.lanes)
     line = event.line if event.file == file else 0
     values: list[Any] = []
-    if event.memory >= 0 and event.values:
+    if with_values and event.memory >= 0 and event.values:
         values = memories[event.memory].values(event)
     row = [
         KINDS.index(event.kind),
@@ -207,7 +219,7 @@ def _row(event: Event, memories: Sequence[_Memory], file: str) -> list[Any]:
         line,
         event.memory,
         event.size,
-        _offsets(event.offsets),
+        _offsets(event.offsets, patterns),
         values or 0,
         event.number,
         event.name or 0,
@@ -217,13 +229,14 @@ def _row(event: Event, memories: Sequence[_Memory], file: str) -> list[Any]:
     return row
 
 
-def _offsets(offsets: Sequence[int]) -> Any:
+def _offsets(offsets: Sequence[int], patterns: dict[tuple[int, ...], int]) -> Any:
     if not offsets:
         return 0
     step = offsets[1] - offsets[0] if len(offsets) > 1 else 0
     if all(b - a == step for a, b in itertools.pairwise(offsets)):
         return [offsets[0], step]
-    return list(offsets)
+    relative = tuple(offset - offsets[0] for offset in offsets)
+    return [offsets[0], 0, patterns.setdefault(relative, len(patterns))]
 
 
 # --- where findings happened ---

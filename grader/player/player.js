@@ -23,7 +23,8 @@
     for (let lane = 0; lane < 32; ++lane) if (event.mask >>> lane & 1) event.lanes.push(lane);
     const at = event.offsets;
     if (!at) event.offsets = [];
-    else if (at.length === 2) event.offsets = event.lanes.length ? event.lanes.map((_, i) => at[0] + i * at[1]) : [at[0]];
+    else if (at.length === 3) event.offsets = data.patterns[at[2]].map((offset) => at[0] + offset);
+    else event.offsets = event.lanes.length ? event.lanes.map((_, i) => at[0] + i * at[1]) : [at[0]];
   }
   const count = events.length;
   const warps = Math.ceil(data.threads / 32);
@@ -115,27 +116,46 @@
     for (const offset of event.offsets) for (let i = 0; i < event.size; ++i) bytes.add(offset + i);
     return Math.ceil(bytes.size / 32);
   }
-  // Shared memory serves all 32 lanes together, or halves for 8 bytes each, quarters for 16.
-  function bankRows(event) {
-    const together = Math.max(1, Math.floor(128 / Math.max(4, event.size)));
-    const parts = [];
-    event.offsets.forEach((offset, i) => {
-      const part = Math.floor(event.lanes[i] / together);
-      const banks = parts[part] = parts[part] || new Map();
-      for (let word = Math.floor(offset / 4); word <= Math.floor((offset + event.size - 1) / 4); ++word) {
-        const bank = word % 32;
-        if (!banks.has(bank)) banks.set(bank, new Map());
-        // Atomic operations on one word take turns.
-        const key = event.kind === "atomic" ? `${word}:${event.lanes[i]}` : word;
-        if (!banks.get(bank).has(key)) banks.get(bank).set(key, []);
-        banks.get(bank).get(key).push(event.lanes[i]);
-      }
+  // The parts of a request that shared memory serves one after another, as checks/request.cpp has them: halves of a warp
+  // where lanes take 8 bytes, quarters for 16; two neighbouring ones together where lanes read the same as a neighbour.
+  function partsOf(event) {
+    const all = event.lanes.map((_, i) => i);
+    if (event.size < 8 || event.kind === "atomic") return [all];
+    const at = new Map(event.lanes.map((lane, i) => [lane, event.offsets[i]]));
+    const agree = (part, distance) => part.every((i) => {
+      const other = event.lanes[i] ^ distance;
+      return !part.some((k) => event.lanes[k] === other) || at.get(other) === event.offsets[i];
     });
-    return parts.filter(Boolean).map((banks) => {
-      const height = Math.max(...[...banks.values()].map((words) => words.size));
-      return Array.from({ length: height }, (_, row) =>
-        Array.from({ length: 32 }, (_, bank) => banks.has(bank) ? [...banks.get(bank).values()][row] || [] : []));
-    });
+    const within = (from, to) => all.filter((i) => event.lanes[i] >= from && event.lanes[i] < to);
+    const split = (from, to) => {
+      const part = within(from, to), middle = (from + to) / 2;
+      return agree(part, 1) || agree(part, 2) ? [part] : [within(from, middle), within(middle, to)];
+    };
+    return (event.size === 8 ? split(0, 32) : [...split(0, 16), ...split(16, 32)]).filter((part) => part.length);
+  }
+  // Wavefronts, each with the lanes that every bank serves in it; and how many would do.
+  function wavefrontsOf(event) {
+    const rows = [], atomic = event.kind === "atomic";
+    let words = 0;
+    for (const part of partsOf(event)) {
+      const banks = Array.from({ length: 32 }, () => new Map());
+      for (const i of part)
+        for (let word = Math.floor(event.offsets[i] / 4); word <= Math.floor((event.offsets[i] + event.size - 1) / 4); ++word) {
+          const served = banks[word % 32], key = atomic ? `${word}:${event.lanes[i]}` : word; // atomics take turns
+          if (!served.has(key)) served.set(key, []);
+          served.get(key).push(event.lanes[i]);
+        }
+      words += banks.reduce((sum, served) => sum + served.size, 0);
+      const height = Math.max(...banks.map((served) => served.size));
+      for (let row = 0; row < height; ++row) rows.push({ first: row === 0, banks: banks.map((served) => [...served.values()][row] || []) });
+    }
+    let least = event.size > 8 && !atomic && event.lanes[0] < 16 && event.lanes[event.lanes.length - 1] >= 16 ? 2 : 1;
+    if (atomic) {
+      const same = new Map();
+      for (const offset of event.offsets) same.set(Math.floor(offset / 4), (same.get(Math.floor(offset / 4)) || 0) + 1);
+      least = Math.max(...same.values());
+    }
+    return { rows, ideal: Math.min(rows.length, Math.max(least, Math.ceil(words / 32))) };
   }
   const plural = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
   const isGlobal = (event) => event.memory >= 0 && memories[event.memory].space === "global";
@@ -148,8 +168,9 @@
       return `${plural(n, "sector")}, ${n === ideal ? "as few as can be" : ideal + " would do"}`;
     }
     if (isShared(event)) {
-      const parts = bankRows(event), n = parts.reduce((sum, rows) => sum + rows.length, 0);
-      return `${plural(n, "wavefront")}, ${n === parts.length ? "no bank conflict" : `${parts.length} would do: a ${n / parts.length}-way bank conflict`}`;
+      const { rows, ideal } = wavefrontsOf(event), n = rows.length;
+      if (n === ideal) return `${plural(n, "wavefront")}, ${n === 1 ? "no bank conflict" : "as few as can be"}`;
+      return `${plural(n, "wavefront")}, ${ideal} would do: a ${Number((n / ideal).toFixed(1))}-way bank conflict`;
     }
     return "";
   }
@@ -314,26 +335,29 @@
       }
       return;
     }
-    const parts = bankRows(drawn);
     el("request-text").textContent = `${memoryName(drawn)} in shared memory, ${cost(drawn)}. A column is a bank, a row a wavefront; each box has the lane that it serves.`;
     box.className = "cells banks";
     box.append(cell("bank", "label"));
     for (let bank = 0; bank < 32; ++bank) box.append(cell(bank, "label"));
-    let wavefront = 0;
-    for (const part of parts)
-      part.forEach((row, i) => {
-        box.append(cell(++wavefront, "label"));
-        for (const lanes of row) box.append(cell(owner(lanes), lanes.length ? i ? "many" : "hit" : ""));
-      });
+    wavefrontsOf(drawn).rows.forEach(({ first, banks }, i) => {
+      box.append(cell(i + 1, "label"));
+      for (const lanes of banks) box.append(cell(owner(lanes), lanes.length ? first ? "hit" : "many" : ""));
+    });
   }
 
   // One canvas for each array; only the words that changed are drawn again.
   const pictures = shared.map((i) => {
     const memory = memories[i], title = document.createElement("p"), canvas = document.createElement("canvas");
+    const box = document.createElement("div");
+    box.className = "array";
+    box.tabIndex = 0;
+    box.setAttribute("role", "region");
+    box.setAttribute("aria-label", `The words of ${memory.name}`);
+    box.append(canvas);
     title.textContent = `${memory.name}, ${memory.bytes.toLocaleString("en")} bytes`;
     canvas.setAttribute("role", "img");
-    el("shared").append(title, canvas);
-    return { memory: i, canvas, drawn: [], cell: 0, high: 0, said: "" };
+    el("shared").append(title, box);
+    return { memory: i, canvas, box, drawn: [], cell: 0, high: 0, said: "" };
   });
   if (!pictures.length) el("shared-section").hidden = true;
   let colours = {};
@@ -401,6 +425,8 @@
           pen.fillText(text, x + wide / 2, y + high / 2 + 0.5, wide - 3);
         }
       }
+      const rows = [...now.keys()].map((word) => Math.floor(word / 32) * high), top = Math.min(...rows), box = picture.box;
+      if (rows.length && (top < box.scrollTop || top + high > box.scrollTop + box.clientHeight)) box.scrollTop = top - high;
       const said = `${memory.name}: ${written} of ${words.length} words are written${now.size ? `, ${now.size} touched in this step` : ""}`;
       if (said !== picture.said) picture.canvas.setAttribute("aria-label", picture.said = said);
     }
@@ -467,7 +493,7 @@
   document.addEventListener("keydown", (pressed) => {
     if (pressed.ctrlKey || pressed.metaKey || pressed.altKey || pressed.target.closest("input, select")) return;
     const onButton = pressed.target.closest("button");
-    const scrolls = pressed.target.closest(".source, .warps, .scroll");
+    const scrolls = pressed.target.closest(".source, .warps, .scroll, .array");
     const actions = {
       ArrowRight: scrolls ? null : () => go(step + 1), ArrowLeft: scrolls ? null : () => go(step - 1),
       Home: () => go(1), End: () => go(count), b: () => go(nextBarrier() || step),

@@ -11,7 +11,7 @@ import torch
 
 from grader.player import page as player
 from tests.browser.player_page import DESKTOP, PHONE, browser, opened
-from tests.player.recordings import record
+from tests.player.recordings import kernel, record
 
 __all__ = ["browser", "opened"]
 Open = Callable[..., Any]
@@ -95,7 +95,7 @@ def test_playing_and_pausing(opened: Open, races: str) -> None:
     page.keyboard.press("Escape")
     page.click("#play")
     assert page.get_attribute("#summary", "aria-live") == "off"
-    page.wait_for_function("document.getElementById('play').textContent === 'Play'")  # at its end it stops by itself
+    page.locator("#play:text-is('Play')").wait_for()  # at its end it stops by itself
     assert step_of(page) == last_step(page)
     assert page.get_attribute("#summary", "aria-live") == "polite"
 
@@ -133,6 +133,29 @@ def test_sectors_and_banks(opened: Open, name: str, size: int, said: str, boxes:
     scrub(page, 1 + (kinds.index("write") if name == "conflicts" else kinds.index("read")))
     assert said in page.inner_text("#request-text") and said in page.inner_text("#summary")
     assert page.locator("#request .hit, #request .many").count() == boxes
+
+
+@pytest.mark.parametrize("name", ["widths", "conflicts", "waits", "diverges"])
+def test_costs_are_those_that_the_simulator_counts(opened: Open, name: str) -> None:
+    """Line by line: all wavefronts, ideal ones and sectors."""
+    recording, source, findings = record(name, torch.zeros(128))
+    report = kernel().report
+    page = opened(player.page(recording, source, findings))
+    said: dict[int, list[int]] = {}
+    for step, event in enumerate(recording.events, 1):
+        scrub(page, step)
+        found = re.search(r": (\d+) (sector|wavefront)s?, (?:(\d+) would do)?", page.inner_text("#summary"))
+        if found:
+            many, few = int(found[1]), int(found[3] or found[1])
+            sums = said.setdefault(event.line, [0, 0, 0, 0])
+            place = 0 if found[2] == "sector" else 2
+            sums[place] += many
+            sums[place + 1] += few
+    assert said == {
+        line.line: [line.sectors, line.ideal_sectors, line.shared_wavefronts, line.ideal_shared_wavefronts]
+        for line in report.lines
+        if line.sectors or line.shared_wavefronts
+    }
 
 
 def test_scrubbing_back_shows_what_was(opened: Open) -> None:

@@ -108,4 +108,27 @@ extern "C" void run_shuffles(float* out, cudaStream_t s) { shuffles<<<1, 32, 0, 
 extern "C" void run_copies(const float* x, float* out, cudaStream_t s) { copies<<<1, 32, 0, s>>>(x, out); }
 extern "C" void run_hangs(float* out, cudaStream_t s) { hangs<<<1, 64, 0, s>>>(out); }
 extern "C" void run_endless(float* out, int rounds, cudaStream_t s) { endless<<<1, 128, 0, s>>>(out, rounds); }
+// Accesses of every width, to one place, side by side, far apart and by some lanes only.
+__global__ void widths(float* out) {
+    __shared__ alignas(16) float pool[1024];
+    int t = threadIdx.x;
+    for (int i = t; i < 1024; i += 32) pool[i] = static_cast<float>(i);
+    __syncthreads();
+    const float4* wide = reinterpret_cast<const float4*>(pool);
+    const double* twice = reinterpret_cast<const double*>(pool);
+    float4 a = wide[3];
+    float4 b = wide[t];
+    float4 c = wide[t * 8];
+    float4 d = wide[t / 2 * 5];
+    double e = twice[t];
+    double f = twice[t * 16];
+    double g = twice[t / 4];
+    float h = pool[t * 2];
+    float i = pool[t * 17 % 64];
+    if (t % 3 == 0) h += wide[t].y;
+    atomicAdd(pool + t % 4 * 32, 1.0f);
+    out[t * 3] = a.x + b.x + c.x + d.x + h + i + static_cast<float>(e + f + g);
+}
+
+extern "C" void run_widths(float* out, cudaStream_t s) { widths<<<1, 32, 0, s>>>(out); }
 extern "C" void run_adds(int* out, cudaStream_t s) { adds<<<1, 64, 0, s>>>(out); }
