@@ -52,7 +52,10 @@ def command(
         Path | None, typer.Option("--json", metavar="OUT", help="Write results.json here ('-': to stdout).")
     ] = None,
     junit_out: Annotated[Path | None, typer.Option("--junit", metavar="OUT", help="Write JUnit XML here.")] = None,
-    html_out: Annotated[Path | None, typer.Option("--html", metavar="OUT", help="Write one HTML page here.")] = None,
+    html_out: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="OUT", help="Write one HTML page here, with a block to play step by step."),
+    ] = None,
     verbose: Annotated[
         bool,
         typer.Option(

@@ -96,7 +96,7 @@ def test_the_worst_addresses_and_values_stay_under_two_megabytes() -> None:
             recording.events[0].line,
             memory,
             size=4,
-            offsets=[start + 4 * ((lane * lane * 37 + step) % 1024) for lane in lanes],
+            offsets=[start + 4 * ((lane * lane * (37 + step) + step * lane) % 1024) for lane in lanes],
             values=[bytes([step % 251, lane, 200, 66]) for lane in lanes],
         )
         for step in range(MOST_EVENTS)
