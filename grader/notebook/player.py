@@ -17,8 +17,11 @@ MOST_BYTES = 300_000
 class Player:
     """What one block did. ``str`` says it in words, ``save`` writes a page of its own."""
 
-    def __init__(self, recording: Recording, source: str, findings: list[Finding]) -> None:
+    def __init__(
+        self, recording: Recording, source: str, findings: list[Finding], most_bytes: int = MOST_BYTES
+    ) -> None:
         self.recording = recording
+        self.most_bytes = most_bytes
         self.source = source
         self.findings = findings
 
@@ -27,7 +30,7 @@ class Player:
 
     def html(self) -> str:
         """A frame with the player in it."""
-        return page.frame(self.recording, self.source, self.findings, MOST_BYTES)
+        return page.frame(self.recording, self.source, self.findings, self.most_bytes)
 
     def save(self, path: str) -> None:
         """Write the player as a page that needs nothing else."""
@@ -40,12 +43,18 @@ class Player:
 
 
 def play(
-    launcher: Launcher, *given: Any, block: tuple[int, int, int] = (0, 0, 0), launch: int = 0, **named: Any
+    launcher: Launcher,
+    *given: Any,
+    block: tuple[int, int, int] = (0, 0, 0),
+    launch: int = 0,
+    most_bytes: int = MOST_BYTES,
+    **named: Any,
 ) -> Player:
     """Call a launcher, and show what one block did: its steps, who waits where, the addresses of each request.
 
     ``play(kernel.relu, x, out, n)`` runs ``kernel.relu(x, out, n)`` on the simulator. ``block`` is the block's ``blockIdx``,
-    ``launch`` which launch of the call it is of, from 0. Findings are shown in the player, not raised.
+    ``launch`` which launch of the call it is of, from 0. Findings are shown in the player, not raised. Of a block that does
+    much, the first steps are kept, of which not more than ``most_bytes`` go into the notebook.
     """
     if not isinstance(launcher, Launcher):
         raise GraderError("play takes a launcher first", "For example: play(kernel.relu, x, out, n).")
@@ -60,4 +69,4 @@ def play(
         raise GraderError(
             f"block {tuple(block)} of launch {launch} did not run", f"Launched: {', '.join(launches) or 'nothing'}."
         )
-    return Player(report.recording, kernel.source, report.findings)
+    return Player(report.recording, kernel.source, report.findings, most_bytes)

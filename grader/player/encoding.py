@@ -1,7 +1,7 @@
 """A recording as the compact data that ``player.js`` reads.
 
-An event is a list: kind (its place in ``KINDS``), warp, lanes (32 bits), line, memory, size, offsets, values, number, name.
-What is empty at its end is left out. Offsets that grow evenly are [first, step], others [first, 0, number of a pattern]. Values are
+An event is a list: kind (its place in ``KINDS``), warp, lanes (32 bits; all: -1), line, name (its place from 1, or 0), number,
+memory (the same), size, offsets, values. Zeros at its end are left out. Offsets that grow evenly are [first, step], others [first, 0, number of a pattern]. Values are
 elements of the array, lane after lane, or one for all; a read has them only where it saw something else than the writes
 before it show: the lanes of a warp run one after another here, so only a race makes that difference.
 """
@@ -82,12 +82,13 @@ def encode(recording: Recording, source: str, findings: Sequence[Finding] = (), 
 def _encode(recording: Recording, source: str, findings: Sequence[Finding], most_bytes: int, values: bool) -> Encoded:
     file = main_file(recording)
     patterns: dict[tuple[int, ...], int] = {}
+    names: dict[str, int] = {}
     memories = [_Memory(memory, source) for memory in recording.memories]
     events: list[list[Any]] = []
     size, kept = len(source), len(recording.events)
     for number, event in enumerate(recording.events):
         known = len(patterns)
-        row = _row(event, memories, file, patterns, values)
+        row = _row(event, memories, file, patterns, names, values)
         new = list(patterns)[known:] if len(patterns) > known else []
         size += len(json.dumps([row, *new], separators=(",", ":")))
         if number >= MOST_EVENTS or (size > most_bytes and events):
@@ -108,6 +109,7 @@ def _encode(recording: Recording, source: str, findings: Sequence[Finding], most
         "memories": [memory.shown() for memory in memories],
         "events": events,
         "patterns": list(patterns),
+        "names": list(names),
         "cut": bool(recording.cut or left_out),
         "left_out": left_out,
         "findings": [{"text": sentence, "steps": steps} for sentence, steps in found],
@@ -205,7 +207,12 @@ def _number(value: bytes, form: str) -> Any:
 
 
 def _row(
-    event: Event, memories: Sequence[_Memory], file: str, patterns: dict[tuple[int, ...], int], with_values: bool
+    event: Event,
+    memories: Sequence[_Memory],
+    file: str,
+    patterns: dict[tuple[int, ...], int],
+    names: dict[str, int],
+    with_values: bool,
 ) -> list[Any]:
     mask = sum(1 << lane for lane in event.lanes)
     line = event.line if event.file == file else 0
@@ -215,14 +222,14 @@ def _row(
     row = [
         KINDS.index(event.kind),
         event.warp,
-        mask,
+        -1 if mask == (1 << LANES) - 1 else mask,
         line,
-        event.memory,
+        names.setdefault(event.name, len(names) + 1) if event.name else 0,
+        event.number,
+        event.memory + 1,
         event.size,
         _offsets(event.offsets, patterns),
         values or 0,
-        event.number,
-        event.name or 0,
     ]
     while row[-1] == 0:
         row.pop()

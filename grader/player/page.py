@@ -29,13 +29,19 @@ def page(recording: Recording, source: str, findings: Sequence[Finding] = (), mo
     """One HTML page that needs nothing else, of at most ``most_bytes``; ``source``: the text of the kernel file."""
     parts = {
         "title": html.escape(title(recording)),
-        "style": (_HERE / "player.css").read_text(encoding="utf-8"),
-        "script": (_HERE / "player.js").read_text(encoding="utf-8"),
+        "style": _compact("player.css"),
+        "script": _compact("player.js"),
     }
-    around = sum(len(part.encode()) for part in parts.values()) + 8_000
+    around = sum(len(part.encode()) for part in parts.values()) + 5_000
     parts["data"] = encode(recording, source, findings, most_bytes - around).json()
     template = (_HERE / "player.html").read_text(encoding="utf-8")
     return re.sub(r"@(\w+)@", lambda found: parts[found[1]], template)
+
+
+def _compact(name: str) -> str:
+    """A file without its indentation and its lines of comment: a notebook has one in each of its players."""
+    lines = [line.strip() for line in (_HERE / name).read_text(encoding="utf-8").splitlines()]
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def save(path: str | Path, recording: Recording, source: str, findings: Sequence[Finding] = ()) -> None:

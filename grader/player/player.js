@@ -14,9 +14,9 @@
   const ENGINE = new Set(["bulk_read", "bulk_write", "copy_arrives", "mbarrier_begins", "mbarrier_arrival", "mbarrier_waits", "mbarrier_passed"]);
   const RUNS = 0, WAITS = 1, ENDED = 2;
 
-  const events = data.events.map(([kind, warp, mask, line, memory, size, offsets, values, number, name]) => ({
-    kind: data.kinds[kind], warp, mask: (mask || 0) >>> 0, line: line || 0, memory: memory === undefined ? -1 : memory,
-    size: size || 0, offsets, values, number: number || 0, name: name || "",
+  const events = data.events.map(([kind, warp, mask, line, name, number, memory, size, offsets, values]) => ({
+    kind: data.kinds[kind], warp, mask: (mask || 0) >>> 0, line: line || 0, memory: (memory || 0) - 1,
+    size: size || 0, offsets, values, number: number || 0, name: name ? data.names[name - 1] : "",
   }));
   for (const event of events) {
     event.lanes = [];

@@ -34,18 +34,18 @@ def steps(data: dict[str, Any], kind: str) -> list[list[Any]]:
 def test_addresses_are_a_start_and_a_step() -> None:
     data = data_of(page.page(*record("strided", torch.zeros(256), torch.zeros(32))))
     (read,) = steps(data, "read")
-    assert read[1:7] == [0, 0xFFFFFFFF, read[3], read[4], 4, [0, 32]]
-    assert data["memories"][read[4]]["name"] == "x"
+    assert read[1:] == [0, -1, read[3], 0, 0, read[6], 4, [0, 32]]
+    assert data["memories"][read[6] - 1]["name"] == "x"
     assert data["source"][read[3] - data["first_line"]].startswith("__global__ void strided")
 
 
 def test_values_are_those_of_the_type() -> None:
     data = data_of(page.page(*record("conflicts", torch.zeros(32))))
     (write,) = steps(data, "write")[:1]
-    assert write[7] == [1.5]  # the same for all lanes
-    assert all(len(event) < 8 for event in steps(data, "read"))  # what a read sees is what was written
+    assert write[9] == [1.5]  # the same for all lanes
+    assert all(len(event) < 10 for event in steps(data, "read"))  # what a read sees is what was written
     data = data_of(page.page(*record("adds", torch.zeros(1, dtype=torch.int32))))
-    assert sorted(value for event in steps(data, "atomic") for value in event[7]) == list(range(8, 72))
+    assert sorted(value for event in steps(data, "atomic") for value in event[9]) == list(range(8, 72))
 
 
 def test_a_finding_has_the_steps_of_its_two_sides() -> None:
