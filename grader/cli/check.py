@@ -29,6 +29,7 @@ from grader.wording import results
 
 if TYPE_CHECKING:
     from grader.judge.events import CheckEvent
+    from grader.judge.recorded import Recorded
 
 
 class Device(enum.StrEnum):
@@ -51,7 +52,10 @@ def command(
         Path | None, typer.Option("--json", metavar="OUT", help="Write results.json here ('-': to stdout).")
     ] = None,
     junit_out: Annotated[Path | None, typer.Option("--junit", metavar="OUT", help="Write JUnit XML here.")] = None,
-    html_out: Annotated[Path | None, typer.Option("--html", metavar="OUT", help="Write one HTML page here.")] = None,
+    html_out: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="OUT", help="Write one HTML page here, with a block to play step by step."),
+    ] = None,
     verbose: Annotated[
         bool,
         typer.Option(
@@ -77,7 +81,9 @@ def command(
     pristine.keep_copies(course)
     to_stdout = json_out is not None and str(json_out) == "-"
     console = theme.console(sys.stderr if to_stdout else sys.stdout)
-    verdict = grade(entry, file, device.value, seed, console, details=verbose, gpu=gpu)
+    recordings: list[Recorded] = []
+    wanted = recordings.append if html_out is not None else None
+    verdict = grade(entry, file, device.value, seed, console, verbose, gpu, wanted)
     own = is_own_file(entry, file)
     if own:
         record(course, entry, verdict)
@@ -95,7 +101,7 @@ def command(
     if html_out is not None:
         from grader.present.html import save_html
 
-        save_html(verdict, html_out)
+        save_html(verdict, html_out, _player(recordings))
     return verdict.exit_code
 
 
@@ -107,15 +113,40 @@ def grade(
     console: Console,
     details: bool = False,
     gpu: str = "H200",
+    on_recording: Callable[[Recorded], None] | None = None,
 ) -> Verdict:
     """Run the check, and show what it is doing while a person waits.
 
-    ``details``: also the operations of each line, and which unit of ``gpu`` limits the kernel.
+    ``details``: also the operations of each line, and which unit of ``gpu`` limits the kernel. ``on_recording``: is given
+    what one block did.
     """
     from grader.judge import check
 
     with working(console, entry.variable) as on_progress:
-        return check(entry, file, device=device, seed=seed, on_progress=on_progress, details=details, gpu=gpu)
+        return check(
+            entry,
+            file,
+            device=device,
+            seed=seed,
+            on_progress=on_progress,
+            details=details,
+            gpu=gpu,
+            on_recording=on_recording,
+        )
+
+
+def _player(recordings: list[Recorded]) -> dict[str, str] | None:
+    """What the page shows of a block, if one was recorded."""
+    if not recordings:
+        return None
+    from grader.player.page import frame
+
+    (recorded,) = recordings
+    return {
+        "what": f"What block {tuple(recorded.recording.index)} of {recorded.recording.kernel} did in case "
+        f"'{recorded.case}' ({recorded.dtype}), step by step",
+        "frame": frame(recorded.recording, recorded.source, recorded.findings),
+    }
 
 
 @contextlib.contextmanager

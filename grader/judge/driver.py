@@ -41,6 +41,7 @@ from grader.verdict import FAILED, PASSED, SKIPPED, STAGES, Stage, Verdict
 from grader.wording.stages import summary, why_skipped
 
 if TYPE_CHECKING:
+    from grader.judge.recorded import Recorded
     from grader.simulator.report import Report
 
 SETTINGS = {"checks": "1", "watchdog_seconds": "3"}
@@ -56,6 +57,7 @@ def run_check(
     on_progress: Callable[[CheckEvent], None] | None,
     details: bool = False,
     gpu: str = "H200",
+    on_recording: Callable[[Recorded], None] | None = None,
 ) -> Verdict:
     """See ``grader.judge.check``."""
     started = time.monotonic()
@@ -90,6 +92,8 @@ def run_check(
             task, path, built, device, verdict.seed, wanted, report, held.jail, operations, builder.nvcc, peak
         )
         later = check.run() if set(wanted) != {"builds"} else []
+        if on_recording is not None and (recorded := check.record()) is not None:
+            on_recording(recorded)
         if builder.nvcc is not None:
             add_answer(stage, builder.nvcc.result(), launches_of(check.reports))
         if stage.passed:
@@ -134,6 +138,7 @@ class _Check:
         self.stages, self.report = stages, report
         self.reports: list[Report | None] = []
         """What the simulator reported, by run."""
+        self.runs: list[Run] = []
 
     def run(self) -> list[Stage]:
         """All of them that are wanted, each with its time."""
@@ -146,7 +151,8 @@ class _Check:
         self.report(CheckEvent("correct", "started", total=len(runs)))
         with self._turn():
             self._run_cases(runs, counted)
-        self.reports = [run.simulated for run in [*runs, *counted]]
+        self.runs = [*runs, *counted]
+        self.reports = [run.simulated for run in self.runs]
         correct = judge_correct(runs)
         correct.seconds = time.monotonic() - began
         self.report(CheckEvent("correct", "finished", status=correct.status))
@@ -173,6 +179,21 @@ class _Check:
             stages.append(judge_fast(self.task, self.file, self.jail))
             self.report(CheckEvent("fast", "finished", status=stages[-1].status))
         return stages
+
+    def record(self) -> Recorded | None:
+        """What one block did, for a page that plays it."""
+        if self.device != "cpu":
+            return None
+        from grader.judge.recorded import record
+
+        kernel = self.built.kernel
+        return record(
+            self.task,
+            self.runs,
+            kernel,
+            self.file,
+            lambda chosen: self._child(kernel, {**SETTINGS, "record": chosen}),
+        )
 
     def _turn(self) -> AbstractContextManager[object]:
         """On a real GPU: a turn beside others that do not take times."""
@@ -212,8 +233,8 @@ class _Check:
         if self.device == "cpu":
             attach_findings(run, self.built.kernel, self.file)
 
-    def _child(self, kernel: BuiltKernel) -> Child:
-        settings = SETTINGS if self.device == "cpu" else {}
+    def _child(self, kernel: BuiltKernel, settings: dict[str, str] = SETTINGS) -> Child:
+        settings = settings if self.device == "cpu" else {}
         return Child(self.built.runner, kernel.library, kernel.libsim, settings, jail=self.jail)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,7 @@ class Kernel:
         self._raise_on_finding = raise_on_finding
         self._sync = sync
         self._report_text: str | None = None
+        self._recorded = "none"
         self._report: Report | None = None
         if built.libsim:
             from grader.loading.libsim import open_simulator
@@ -154,10 +156,28 @@ class Kernel:
             self._report = Report.from_json(self._report_text, self._built.library, source=self.file)
         return self._report
 
+    @contextmanager
+    def recording(self, block: tuple[int, int, int] = (0, 0, 0), launch: int = 0) -> Iterator[None]:
+        """Calls inside record what one block does, in their ``report.recording``, and raise no finding.
+
+        ``block``: its ``blockIdx``. ``launch``: which launch of a call, from 0.
+        """
+        if self.device != "cpu" or not self._built.plan.checks:
+            raise GraderError(
+                f"{self.file.name} cannot be recorded: only the simulator with its checks does that",
+                "Load the kernel with device='cpu'.",
+            )
+        raises, self._raise_on_finding = self._raise_on_finding, False
+        self._recorded = ",".join(map(str, (launch, *block)))
+        try:
+            yield
+        finally:
+            self._recorded, self._raise_on_finding = "none", raises
+
     def _call_simulated(self, launcher: Launcher, arguments: list[Argument]) -> None:
         plan = self._built.plan
         self._report = self._report_text = None
-        self._simulator.configure(checks="1" if plan.checks else "0", trace=_TRACED)
+        self._simulator.configure(checks="1" if plan.checks else "0", trace=_TRACED, record=self._recorded)
         error, self._report_text, output = self._simulator.call(
             launcher.entry, arguments, launcher.prototype.takes_stream
         )
@@ -189,18 +209,18 @@ class Launcher:
     """One launcher of a loaded file; call it with tensors and numbers, the stream is filled in."""
 
     def __init__(self, kernel: Kernel, prototype: Prototype, entry: Any) -> None:
-        self._kernel = kernel
+        self.kernel = kernel
         self.prototype = prototype
         self.entry = entry
         self.__name__ = prototype.name
         self.__doc__ = str(prototype)
 
     def __call__(self, *given: Any, **named: Any) -> None:
-        arguments = bind(self.prototype, given, named, self._kernel.device)
-        if self._kernel.device == "cpu":
-            self._kernel._call_simulated(self, arguments)
+        arguments = bind(self.prototype, given, named, self.kernel.device)
+        if self.kernel.device == "cpu":
+            self.kernel._call_simulated(self, arguments)
         else:
-            self._kernel._call_cuda(self, arguments)
+            self.kernel._call_cuda(self, arguments)
 
     def prepared(self, *given: Any) -> Callable[[], int]:
         """This call on a GPU with its arguments checked now and kept: for timings, which the checks would lengthen.

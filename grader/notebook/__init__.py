@@ -22,6 +22,7 @@ _HOMES = {
     "pictures.rotation": ["draw_pairs"],
     "pictures.tiles": ["draw_register_tile", "draw_tile_banks"],
     "places": ["lesson"],
+    "player": ["play"],
     "recorded": ["h200_goals", "h200_table", "measure_here"],
     "rooflines": ["intensity", "least_seconds", "roofline"],
     "source": ["show_source"],

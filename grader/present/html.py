@@ -1,4 +1,4 @@
-"""A verdict as one HTML page that needs nothing else: no script, no font, no network."""
+"""A verdict as one HTML page that needs nothing else: no font, no network, and no script but the player's in its own frame."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from grader.wording import findings as finding_words
 MARKS = {"passed": "✓", "failed": "✗", "skipped": "·", "error": "!"}
 
 
-def save_html(verdict: Verdict, path: str | Path) -> None:
-    """Write the page."""
+def save_html(verdict: Verdict, path: str | Path, player: dict[str, str] | None = None) -> None:
+    """Write the page. ``player``: ``what`` it plays, and the ``frame``."""
     try:
-        Path(path).write_text(html_page(verdict), encoding="utf-8")
+        Path(path).write_text(html_page(verdict, player), encoding="utf-8")
     except OSError as error:
         raise GraderError(f"cannot write {path}: {error.strerror}") from error
 
 
-def html_page(verdict: Verdict) -> str:
+def html_page(verdict: Verdict, player: dict[str, str] | None = None) -> str:
     """The page as text."""
     import jinja2
 
@@ -52,6 +52,7 @@ def html_page(verdict: Verdict) -> str:
         source=source_rows(verdict),
         worst=worst_lines(verdict),
         operations=operation_rows(verdict),
+        player=player,
     )
 
 

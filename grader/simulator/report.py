@@ -88,6 +88,7 @@ from msgspec import structs
 from grader.simulator import report_format
 from grader.simulator.disassembly import operations_of
 from grader.simulator.library import INCLUDE_DIR
+from grader.simulator.recording import Recording, merge
 from grader.simulator.symbolize import UNKNOWN, Location, Symbolizer, symbolizer
 from grader.source import course_headers
 from grader.verdict import SourceLine
@@ -235,6 +236,8 @@ class Report:
     totals: dict[str, float] = field(default_factory=dict)
     trace: list[TracedRequest] = field(default_factory=list)
     """Recorded requests, when the simulator was asked for them (``sim_configure("trace", "4")``)."""
+    recording: Recording | None = None
+    """What one block did, when the simulator was asked for it (``sim_configure("record", "0,0,0,0")``)."""
     dropped_findings: int = 0
     """Findings beyond the limit that were not kept."""
 
@@ -301,6 +304,7 @@ class _Reader:
             kernels=kernels,
             totals=totals,
             trace=[self._traced(traced) for traced in self.data.traces],
+            recording=self._recording(),
             dropped_findings=self.data.dropped_findings,
         )
 
@@ -428,6 +432,11 @@ class _Reader:
         if self.data.executed is not None:
             kernel.totals |= self._operation_totals(lines, number)
         return kernel
+
+    def _recording(self) -> Recording | None:
+        if self.data.recording is None:
+            return None
+        return merge(self.data.recording, {site: self._location(site) for site in self.offsets})
 
     def _traced(self, data: report_format.Traced) -> TracedRequest:
         place = self._location(data.site)

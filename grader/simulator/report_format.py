@@ -179,6 +179,83 @@ class Traced(_Part, kw_only=True):
     offsets: Annotated[list[Offset], Meta(max_length=32)]
 
 
+NOBODY = 0xFFFF
+"""In place of a thread: what a block does as a whole."""
+HAPPENINGS = {
+    0: "read",
+    1: "write",
+    2: "read",
+    3: "write",
+    4: "atomic",
+    5: "async_read",
+    6: "async_write",
+    7: "operand_read",
+    16: "arrives",
+    17: "arrives_only",
+    18: "barrier_done",
+    19: "meets",
+    20: "exits",
+    21: "commits",
+    22: "awaits_copies",
+    23: "copy_arrives",
+    24: "mbarrier_begins",
+    25: "mbarrier_arrival",
+    26: "mbarrier_waits",
+    27: "mbarrier_passed",
+    28: "mbarrier_phase",
+    29: "bulk_read",
+    30: "bulk_write",
+    31: "stuck",
+    32: "barrier_passed",
+}
+"""What a thread does, by its number in the report: ``Access`` of ``checks/site.h`` and ``Happening`` of ``checks/recording.h``."""
+NAMED = ("arrives", "meets", "stuck")
+"""Those with a name of what is waited for in place of a memory."""
+OF_BLOCK = ("barrier_done", "mbarrier_phase")
+"""Those that no thread does."""
+Happened = tuple[Small, Small, Small, Small, Offset, Small, Small, Small, Word, Word]
+"""Kind, thread, site, memory or name from 1, offset or number, bytes, lanes, whether there is a value, and its 128 bits."""
+
+
+class RecordedMemory(_Part):
+    """A tensor or an array of shared memory. ``start``: in shared memory from the block's first byte, else modulo 128."""
+
+    space: Literal["global", "shared", "constant", "distributed"]
+    name: Name
+    dtype: Name
+    element_bytes: Small
+    start: Offset
+    bytes: Count
+
+
+class Recording(_Part):
+    """What the threads of one block did, in the order of the run."""
+
+    kernel: KernelName
+    launch: Small
+    grid: Triple
+    block: Triple
+    index: Triple
+    threads: Annotated[int, Meta(ge=1, le=1024)]
+    shared_bytes: Count
+    cut: Annotated[int, Meta(ge=0, le=1)]
+    names: Annotated[list[Name], Meta(max_length=4096)]
+    memories: Annotated[list[RecordedMemory], Meta(max_length=1 << 16)]
+    events: Annotated[list[Happened], Meta(max_length=MOST)]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.names = [clean(name, 64) for name in self.names]
+        for kind, thread, _, memory, _, _, mask, _, low, high in self.events:
+            known = HAPPENINGS.get(kind)
+            if known is None or memory > len(self.names if known in NAMED else self.memories):
+                raise ValueError("an event of no kind, or in no memory")
+            if thread >= self.threads and not (thread == NOBODY and known in OF_BLOCK):
+                raise ValueError("an event of no thread")
+            if mask >> 32 or low >> 64 or high >> 64:
+                raise ValueError("an event with too large a number")
+
+
 class Report(_Part):
     """The whole. A report without a member says nothing of it: an empty object is a run in which nothing happened."""
 
@@ -198,6 +275,7 @@ class Report(_Part):
     traces: Annotated[list[Traced], Meta(max_length=MOST)] = []
     executed: Annotated[list[tuple[Count, Small, Count, Count, Count]], Meta(max_length=MOST)] | None = None
     """Address in the kernel library, kernel, executions by lanes and by warps, and lanes there were. None: not counted."""
+    recording: Recording | None = None
     sites: Annotated[list[tuple[Small, Small, Count]], Meta(max_length=MOST)] = []
     """Number of a site, module, and the place in it."""
     modules: Annotated[list[Annotated[str, Meta(max_length=4096)]], Meta(max_length=MOST)] = []

@@ -82,7 +82,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A judge that passes files that hold the word 'solved'; returns the names that it was asked for."""
     asked: list[str] = []
 
-    def check(entry, file=None, device="cpu", seed=None, stages=None, on_progress=None, details=False, gpu="H200"):  # type: ignore[no-untyped-def]
+    def check(entry, file=None, device="cpu", seed=None, stages=None, on_progress=None, details=False, gpu="H200", **_):  # type: ignore[no-untyped-def]
         asked.append(entry.name)
         path = Path(file or entry.skeleton)
         passed = "solved" in path.read_text()

@@ -30,6 +30,8 @@ AccessSite* prepare_and_log(ThreadState& thread, uintptr_t address, Access acces
 void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code);
 
 // --- pending.cpp ---
+// What comes first at an access of a thread with something pending.
+void before_access(ThreadState& thread, uintptr_t address, unsigned size_log2, Access access, const void* code);
 // Decides what was left open until after the last access: `address` and `code` of the next one, 0 and null when the
 // thread is about to do something else.
 void settle(ThreadState& thread, uintptr_t address, const void* code);
@@ -96,7 +98,8 @@ SIM_NOINLINE void access_cells_guarded(ThreadState& thread, AccessSite& site, ui
 // An ordinary read or write of kernel code. `code` is the return address of the hook.
 template <unsigned SizeLog2, bool Write>
 SIM_ALWAYS_INLINE void on_access(ThreadState& thread, uintptr_t address, const void* code) {
-    if (SIM_UNLIKELY(thread.pending)) settle(thread, address, code);
+    if (SIM_UNLIKELY(thread.pending))
+        before_access(thread, address, SizeLog2, Write ? Access::write : Access::read, code);
     AccessSite* site = thread.worker->sites.find(code);
     constexpr uintptr_t alignment = (uintptr_t(1) << SizeLog2) - 1;
     if (SIM_UNLIKELY((address - site->base >= site->limit) | ((address & alignment) != 0) | (site->owner != &thread) |

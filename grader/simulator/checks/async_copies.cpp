@@ -5,6 +5,7 @@
 #include "checks/mbarriers.h"
 #include "checks/members.h"
 #include "checks/races.h"
+#include "checks/recording.h"
 #include "checks/swizzles.h"
 #include "checks/touched_sectors.h"
 #include "runtime/async_operations.h"
@@ -200,11 +201,16 @@ void async_copy(Thread& thread, void* shared, const void* global, size_t bytes, 
     count_async_copy(bytes);
 }
 
-void async_commit(Thread& thread) { ++extras_of(*state_of(thread)).copy_group; }
+void async_commit(Thread& thread) {
+    if (is_recorded(*thread.block)) record(thread, Happening::commits, thread.call_address);
+    ++extras_of(*state_of(thread)).copy_group;
+}
 
 void async_wait(Thread& thread, unsigned groups_that_may_be_pending) {
     ThreadState& state = *state_of(thread);
     if (state.pending) settle(state, 0, nullptr);
+    if (is_recorded(*thread.block))
+        record_number(thread, Happening::awaits_copies, thread.call_address, groups_that_may_be_pending);
     if (!state.extras || !state.extras->copies) return;
     Growable<AsyncCopy>& copies = *state.extras->copies;
     Epoch pending = state.epoch.with_time(Epoch::time_pending);
@@ -212,6 +218,8 @@ void async_wait(Thread& thread, unsigned groups_that_may_be_pending) {
     for (; done < copies.size(); ++done) {
         const AsyncCopy& copy = copies[done];
         if (copy.group + groups_that_may_be_pending >= state.extras->copy_group) break;
+        if (is_recorded(*thread.block))
+            record(thread, Happening::copy_arrives, nullptr, reinterpret_cast<const void*>(copy.shared), copy.bytes);
         each_cell(find_shared(*state.block, copy.shared), copy.shared, copy.bytes, [&](ShadowCell& cell) {
             if (cell.write == pending) cell.write = state.epoch;
         });
@@ -231,6 +239,7 @@ void async_wait(Thread& thread, unsigned groups_that_may_be_pending) {
 void bulk_store(Thread& thread, const BulkCopy& copy, const void* address) {
     ThreadState& state = *state_of(thread);
     become_exact(*state.block);
+    if (is_recorded(*thread.block)) record_bulk(thread, copy, false, true, 0, address);
     Epoch pending = state.epoch.with_time(Epoch::time_pending);
     read_shared_source(state, copy.shared, copy.bytes(), pending, address);
     Access access = copy.reduction == Reduction::none ? Access::async_write : Access::atomic;
@@ -245,11 +254,16 @@ void bulk_store(Thread& thread, const BulkCopy& copy, const void* address) {
     bulk.stores.push({copy, bulk.group, pending, address});
 }
 
-void bulk_commit(Thread& thread) { ++bulk_of(*state_of(thread)).group; }
+void bulk_commit(Thread& thread) {
+    if (is_recorded(*thread.block)) record(thread, Happening::commits, thread.call_address);
+    ++bulk_of(*state_of(thread)).group;
+}
 
 void bulk_wait(Thread& thread, unsigned groups_that_may_be_pending, bool reads_only) {
     ThreadState& state = *state_of(thread);
     if (state.pending) settle(state, 0, nullptr);
+    if (is_recorded(*thread.block))
+        record_number(thread, Happening::awaits_copies, thread.call_address, groups_that_may_be_pending);
     BulkState& bulk = bulk_of(state);
     // Groups are done in the order of their commits.
     auto is_done = [&](size_t i) {

@@ -8,6 +8,7 @@
 #include "checks/executed.h"
 #include "checks/hooks.h"
 #include "checks/races.h"
+#include "checks/recording.h"
 #include "checks/report.h"
 #include "checks/streams.h"
 #include "checks/touched_sectors.h"
@@ -69,6 +70,7 @@ void graph_instantiated() { count_graph(); }
 // --- the life of a grid ---
 
 void launch_begin(Launch& launch) {
+    count_launch();
     the_launch.launch = &launch;
     the_launch.kernel = kernel_index(launch.kernel_name);
     the_launch.concurrent = launch.workers > 1;
@@ -96,6 +98,7 @@ void launch_begin(Launch& launch) {
 
 void launch_end(Launch& launch) {
     if (launch.error) note_failed_launch();
+    if (recorded_block) end_recording();
     // What is left of a launch that was ended half way.
     each_worker([](WorkerState& worker) {
         drop_logs(worker);
@@ -137,7 +140,7 @@ void launch_end(Launch& launch) {
 }
 
 void block_begin(Block& block) {
-    begin_block(block);
+    record_block(begin_block(block));
     // Even when it is empty: a kernel that uses it without asking for any must hear of it.
     if (!the_launch.has_dynamic_array) {
         the_launch.has_dynamic_array = true;
@@ -148,6 +151,7 @@ void block_begin(Block& block) {
 
 void block_end(Block& block) {
     BlockState& state = *state_of(block);
+    if (is_recorded(block)) end_recording();
     flush_block(state);
     end_block(state);
 }
@@ -156,6 +160,7 @@ void thread_begin(Thread&) {}
 
 void thread_exit(Thread& thread) {
     if (ThreadState* state = state_of(thread)) settle_if_pending(*state);
+    if (is_recorded(*thread.block)) record(thread, Happening::exits, nullptr);
 }
 
 // --- synchronisation ---
@@ -168,6 +173,7 @@ void barrier(Block& block, unsigned barrier, const unsigned* participants) {
         waiting += static_cast<unsigned>(__builtin_popcount(block.warps[w].at_barrier[barrier].waiting));
     }
     count_barrier(block, participants);
+    if (is_recorded(block)) record_barrier(block, barrier);
     if (waiting == block.live) {
         flush_block(state);
         if (!barrier) check_exits(state, participants);
@@ -184,12 +190,14 @@ void barrier(Block& block, unsigned barrier, const unsigned* participants) {
 void barrier_arrive(Thread& thread, unsigned barrier) {
     ThreadState& state = *state_of(thread);
     settle_if_pending(state);
+    if (is_recorded(*thread.block)) record_number(thread, Happening::arrives_only, thread.call_address, barrier);
     arrived(state, barrier);
 }
 
 void syncwarp(Warp& warp, unsigned, unsigned participants) {
     WarpState& state = *state_of(warp);
     settle_lanes(state, participants);
+    if (is_recorded(*warp.block)) record_meeting(warp, participants);
     if (participants == (warp.existing & ~warp.exited)) flush_warp(state);
     warp_joined(state, participants);
 }
@@ -197,6 +205,7 @@ void syncwarp(Warp& warp, unsigned, unsigned participants) {
 void warp_collective(Warp& warp, Wait, unsigned, unsigned participants) {
     WarpState& state = *state_of(warp);
     settle_lanes(state, participants);
+    if (is_recorded(*warp.block)) record_meeting(warp, participants);
     if (participants == (warp.existing & ~warp.exited)) flush_warp(state);
 }
 
@@ -209,6 +218,7 @@ void tensor_product(Warp&, TensorType type, unsigned operations, const void* add
 void cluster_arrive(Thread& thread, bool releases) {
     ThreadState& state = *state_of(thread);
     settle_if_pending(state);
+    if (is_recorded(*thread.block)) record_number(thread, Happening::arrives_only, thread.call_address, cluster_number);
     barrier_of(*thread.block->cluster).arrive(state, releases);
 }
 
@@ -219,6 +229,7 @@ void cluster_complete(Cluster& cluster) {
         for (unsigned w = 0; w < block.warp_count; ++w)
             participants[w] = block.warps[w].at_barrier[cluster_number].arrived;
         count_barrier(block, participants);
+        if (is_recorded(block)) record_barrier(block, cluster_number);
         flush_block(*state_of(*cluster.blocks[rank]));
     }
     barrier_of(cluster).complete(cluster);
@@ -227,6 +238,8 @@ void cluster_complete(Cluster& cluster) {
 void cluster_waited(Thread& thread) {
     ThreadState& state = *state_of(thread);
     settle_if_pending(state);
+    if (is_recorded(*thread.block))
+        record_number(thread, Happening::barrier_passed, thread.call_address, cluster_number);
     barrier_of(*thread.block->cluster).wait(state);
 }
 
@@ -242,6 +255,7 @@ void grid_sync(Launch&) {
         for (BlockState* block : worker.blocks) {
             for (unsigned w = 0; w < block->block->warp_count; ++w)
                 settle_lanes(block->warps[w], ~block->block->warps[w].exited & block->block->warps[w].existing);
+            if (is_recorded(*block->block)) record_barrier(*block->block, grid_number);
             flush_block(*block);
         }
     });
@@ -335,6 +349,7 @@ void reset() {
     forget_names();
     forget_streams();
     forget_report();
+    forget_recording();
     each_worker([](WorkerState& worker) { worker.sites.clear(); });
     forget_site_ids();
     traces.clear();
@@ -342,6 +357,7 @@ void reset() {
 }
 
 int configure(const char* key, const char* value) {
+    if (!strcmp(key, "record")) return choose_recorded(value) ? 0 : -1;
     char* end;
     unsigned long number = strtoul(value, &end, 10);
     if (end == value || *end) return -1;

@@ -213,7 +213,7 @@ AccessSite* prepare(ThreadState& thread, AccessSite* site, uintptr_t address, Ac
 
 AccessSite* prepare_and_log(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2,
                             const void* code) {
-    if (thread.pending) settle(thread, address, code);
+    if (thread.pending) before_access(thread, address, size_log2, access, code);
     AccessSite* site = prepare(thread, thread.worker->sites.find(code), address, access, size_log2);
     if (site) *site->next++ = static_cast<uint32_t>((address - site->origin) >> size_log2);
     return site;

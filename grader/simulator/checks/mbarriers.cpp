@@ -6,6 +6,7 @@
 #include "checks/clusters.h"
 #include "checks/findings.h"
 #include "checks/races.h"
+#include "checks/recording.h"
 #include "checks/tensor_memory.h"
 #include "runtime/async_operations.h"
 #include "runtime/events.h"
@@ -221,6 +222,7 @@ using namespace sim::checks;
 void mbarrier_begin(Thread& thread, Mbarrier& barrier, const void* address) {
     ThreadState& state = *state_of(thread);
     access_object(state, barrier, Access::write, address);
+    if (is_recorded(*thread.block)) record(thread, Happening::mbarrier_begins, address, barrier.object, 8);
     become_exact(*state.block);
 }
 
@@ -233,17 +235,27 @@ void mbarrier_end(Thread* thread, Mbarrier& barrier, const void* address) {
 void mbarrier_arrive(Thread& thread, Mbarrier& barrier, bool releases, const void* address) {
     ThreadState& state = *state_of(thread);
     access_object(state, barrier, Access::atomic, address);
+    if (is_recorded(*thread.block)) record(thread, Happening::mbarrier_arrival, address, barrier.object, 8);
     if (!releases) return;
     phases_of(barrier).add(state);
     // What comes after is not published.
     set_time(state, ++state.block->time);
 }
 
-void mbarrier_complete(Mbarrier& barrier) { phases_of(barrier).complete(); }
+void mbarrier_complete(Mbarrier& barrier) {
+    if (is_recorded(*barrier.block))
+        record(*barrier.block->threads, Happening::mbarrier_phase, nullptr, barrier.object, 8);
+    phases_of(barrier).complete();
+}
+
+void mbarrier_waits(Thread& thread, const Mbarrier& barrier) {
+    if (is_recorded(*thread.block)) record(thread, Happening::mbarrier_waits, thread.call_address, barrier.object, 8);
+}
 
 void mbarrier_waited(Thread& thread, Mbarrier& barrier, bool acquires) {
     ThreadState& state = *state_of(thread);
     access_object(state, barrier, Access::atomic, thread.call_address);
+    if (is_recorded(*thread.block)) record(thread, Happening::mbarrier_passed, thread.call_address, barrier.object, 8);
     Phases& phases = phases_of(barrier);
     phases.show_commits(state);  // tcgen05.fence orders those
     if (!acquires) return;
@@ -257,6 +269,7 @@ void mbarrier_waited(Thread& thread, Mbarrier& barrier, bool acquires) {
 
 void mbarrier_operation_done(Thread& thread, Mbarrier& barrier, uint64_t number) {
     ThreadState& state = *state_of(thread);
+    if (is_recorded(*thread.block)) record_arrival(thread, number);
     phases_of(barrier).done(state, number);
     if (!state.extras || !state.extras->copies) return;
     Growable<AsyncCopy>& copies = *state.extras->copies;
@@ -269,6 +282,7 @@ void mbarrier_operation_done(Thread& thread, Mbarrier& barrier, uint64_t number)
 void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void* address) {
     ThreadState& state = *state_of(thread);
     access_object(state, barrier, Access::atomic, address);
+    if (is_recorded(*thread.block)) record(thread, Happening::mbarrier_arrival, address, barrier.object, 8);
     Phases& phases = phases_of(barrier);
     Epoch pending = state.epoch.with_time(Epoch::time_pending);
     phases.write({0, 0, pending, state.epoch, number, nullptr, &state, nullptr, false, false});
@@ -276,6 +290,7 @@ void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void
         for (AsyncCopy& copy : *state.extras->copies) {
             if (copy.operation) continue;
             copy.operation = number;
+            if (is_recorded(*thread.block)) note_copy(number, copy.shared, copy.bytes);
             phases.write(
                 {copy.shared, copy.bytes, pending, state.epoch, number, nullptr, &state, nullptr, false, false});
         }
@@ -325,6 +340,7 @@ void bulk_load(Thread& thread, const BulkCopy& copy, bool reads, Mbarrier& barri
     ThreadState& state = *state_of(thread);
     access_object(state, barrier, Access::atomic, address);
     become_exact(*state.block);
+    if (is_recorded(*thread.block)) record_bulk(thread, copy, true, reads, number, address);
     Epoch pending = bulk_copy(state, copy, reads, address);
     Phases& phases = phases_of(barrier);
     bool from_shared = reads && in_shared(*state.block, reinterpret_cast<uintptr_t>(copy.map.address));

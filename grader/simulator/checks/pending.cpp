@@ -4,6 +4,7 @@
 #include "checks/findings.h"
 #include "checks/hook_names.h"
 #include "checks/races.h"
+#include "checks/recording.h"
 #include "sim/error_codes.h"
 #include "sim/shared.h"
 
@@ -58,13 +59,18 @@ void settle_index(ThreadState& thread, uintptr_t address, const void* code) {
 
 }  // namespace
 
+void before_access(ThreadState& thread, uintptr_t address, unsigned size_log2, Access access, const void* code) {
+    if (thread.recorded) record_access(thread, address, size_log2, access, code);
+    settle(thread, address, code);
+}
+
 void settle(ThreadState& thread, uintptr_t address, const void* code) {
-    thread.pending = false;
+    thread.pending = thread.recorded;
     if (!thread.extras) return;
     ThreadExtras& extras = *thread.extras;
     if (extras.has_write) {
         extras.has_write = settle_write(thread, code == nullptr);
-        thread.pending = extras.has_write;
+        thread.pending = extras.has_write || thread.recorded;
     }
     if (extras.has_index) {
         extras.has_index = false;

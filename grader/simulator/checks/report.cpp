@@ -7,6 +7,7 @@
 #include "checks/counting.h"
 #include "checks/executed.h"
 #include "checks/findings.h"
+#include "checks/recording.h"
 #include "checks/trace.h"
 #include "runtime/limits.h"
 #include "sim/architectures.h"
@@ -350,6 +351,53 @@ void write_trace(const TracedRequest& traced) {
     out.close('}');
 }
 
+// Each event as a row of numbers: there may be many.
+void write_recording() {
+    if (!recording.done) return;
+    out.open("recording", '{');
+    out.text("kernel", kernel(recording.kernel).name);
+    out.member("launch", uint64_t(recording.launch));
+    out.triple("grid", recording.grid);
+    out.triple("block", recording.block);
+    out.triple("index", recording.index);
+    out.member("threads", uint64_t(recording.threads));
+    out.member("shared_bytes", recording.shared_bytes);
+    out.member("cut", uint64_t(recording.cut));
+    out.open("names", '[');
+    for (const RecordedName& name : recording.names) out.entry(name.text);
+    out.close(']');
+    out.open("memories", '[');
+    for (const RecordedMemory& memory : recording.memories) {
+        out.open('{');
+        out.text("space", name_of(memory.space));
+        out.text("name", memory.name);
+        out.text("dtype", memory.dtype);
+        out.member("element_bytes", uint64_t(memory.element_bytes));
+        out.member("start", memory.start);
+        out.member("bytes", memory.bytes);
+        out.close('}');
+    }
+    out.close(']');
+    out.open("events", '[');
+    for (const Recorded& event : recording.events) {
+        out.open('[');
+        out.item(uint64_t(event.kind));
+        out.item(uint64_t(event.thread));
+        out.item(uint64_t(event.site));
+        out.item(uint64_t(event.memory));
+        out.item(event.offset);
+        out.item(uint64_t(event.bytes));
+        out.item(uint64_t(event.mask));
+        out.item(uint64_t(event.has_value));
+        out.item(event.value[0]);
+        out.item(event.value[1]);
+        out.close(']');
+        used_site[event.site] = true;
+    }
+    out.close(']');
+    out.close('}');
+}
+
 // Sites as offsets in their libraries, which is what symbolizers take.
 // Only where it was counted.
 void write_executed() {
@@ -484,6 +532,7 @@ const char* write_report() {
     out.open("traces", '[');
     for (const TracedRequest& traced : traces) write_trace(traced);
     out.close(']');
+    write_recording();
     write_executed();
     write_sites();
     out.close('}');

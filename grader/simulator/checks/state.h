@@ -80,9 +80,10 @@ struct alignas(64) ThreadState {
     ThreadExtras* extras;   // null when there are none
     uint32_t barrier_time;  // what all threads of the block did before it is ordered before what this one does now
     uint8_t lane;
-    bool awaited;  // the grid before, where this one may overlap with it
-    bool pending;  // extras->has_write or has_index: to be settled before anything else
-    bool watches;  // extras->registers: local variables of the thread are accumulators
+    bool awaited;   // the grid before, where this one may overlap with it
+    bool pending;   // extras->has_write or has_index, or recorded: to be settled before anything else
+    bool recorded;  // its accesses are: recording.h
+    bool watches;   // extras->registers: local variables of the thread are accumulators
 
     uint32_t time() const { return epoch.time(); }
 };

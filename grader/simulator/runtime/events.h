@@ -126,6 +126,7 @@ void mbarrier_end(Thread* thread, Mbarrier& barrier, const void* address);
 // Before the thread arrives, expects bytes or completes some; `releases`: what it did before is published to who waits.
 void mbarrier_arrive(Thread& thread, Mbarrier& barrier, bool releases, const void* address);
 void mbarrier_complete(Mbarrier& barrier);                               // a phase; not on the fiber of a thread
+void mbarrier_waits(Thread& thread, const Mbarrier& barrier);            // begins to, or goes on
 void mbarrier_waited(Thread& thread, Mbarrier& barrier, bool acquires);  // and found a phase complete
 void proxy_fence(Thread& thread);
 // All threads of the block have exited; what is under way is about to be performed.

@@ -56,6 +56,7 @@ WEAK void mbarrier_begin(Thread&, Mbarrier&, const void*) {}
 WEAK void mbarrier_end(Thread*, Mbarrier&, const void*) {}
 WEAK void mbarrier_arrive(Thread&, Mbarrier&, bool, const void*) {}
 WEAK void mbarrier_complete(Mbarrier&) {}
+WEAK void mbarrier_waits(Thread&, const Mbarrier&) {}
 WEAK void mbarrier_waited(Thread&, Mbarrier&, bool) {}
 WEAK void proxy_fence(Thread&) {}
 WEAK void copies_at_exit(Block&) {}

@@ -149,6 +149,7 @@ bool waits_for_phase(Thread& self, Mbarrier& barrier, bool (*complete)(const Mba
                      bool acquires) {
     const void* object = barrier.object;
     if (!complete(barrier, wanted)) {
+        if (checked(*self.block)) events::mbarrier_waits(self, barrier);
         wait_for_others(self, &barrier, barrier.phase & 1);
         Mbarrier* still = find(*self.block, object);
         if (!still || !complete(*still, wanted)) return false;

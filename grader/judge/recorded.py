@@ -1,0 +1,95 @@
+"""What one block did, for a page that plays it: one more run of one case, in the same jail.
+
+The block is that of the first finding, or the one that wrote the worst element of a wrong output; of a kernel with neither
+it is the first block of the smallest case in which a block has more than one warp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.building.build import BuiltKernel
+from grader.course.task import Exercise
+from grader.errors import GraderError
+from grader.judge.cases import Run, plan, run_case
+from grader.judge.simulated import read_report
+from grader.runner.client import Child, LoadFailed
+from grader.simulator.recording import LANES, Recording
+from grader.verdict import Finding
+
+MOST_LAUNCHES = 6
+"""Of a call that are tried, one run each, until the kernel of the finding is met."""
+
+
+@dataclass
+class Recorded:
+    """What one block did in one case."""
+
+    case: str
+    dtype: str
+    recording: Recording
+    source: str
+    findings: list[Finding]
+
+
+@dataclass
+class _Choice:
+    run: Run
+    block: list[int]
+    kernel: str = ""
+    """Empty: that of the first launch."""
+
+
+def record(
+    exercise: Exercise,
+    runs: Sequence[Run],
+    kernel: BuiltKernel,
+    file: Path,
+    new_child: Callable[[str], Child],
+) -> Recorded | None:
+    """Run the case again; None where nothing can be recorded. ``new_child`` takes the simulator's setting ``record``."""
+    choice = _choose(runs)
+    if choice is None or choice.run.simulated is None:
+        return None
+    launches = sum(item.launches for item in choice.run.simulated.kernels)
+    for launch in range(min(launches, MOST_LAUNCHES) if choice.kernel else 1):
+        (run,) = plan(exercise, [(choice.run.case, choice.run.dtype)], choice.run.seed)
+        run.seed = choice.run.seed  # the very inputs of the run that was judged
+        child = new_child(",".join(map(str, (launch, *choice.block))))
+        try:
+            run_case(exercise, run, child)
+        except (GraderError, LoadFailed):
+            return None
+        finally:
+            child.stop()
+        report = read_report(run, kernel, file)
+        if report is None:
+            return None
+        if report.recording is not None and choice.kernel in ("", report.recording.kernel):
+            case, source = choice.run.result, kernel.plan.original
+            return Recorded(case.name, case.dtype, report.recording, source, report.findings)
+    return None
+
+
+def _choose(runs: Sequence[Run]) -> _Choice | None:
+    ran = [run for run in runs if run.simulated is not None and run.simulated.kernels]
+    for run in ran:
+        for finding in run.result.findings:
+            if finding.block is not None:
+                return _Choice(run, finding.block, finding.kernel)
+    for run in ran:
+        for output in run.result.outputs:
+            if writers := [worst.block for worst in output.worst if worst.block is not None]:
+                return _Choice(run, writers[0])
+    by_size = sorted(ran, key=lambda run: sum(item.threads for item in run.simulated.kernels) if run.simulated else 0)
+    several = [run for run in by_size if run.simulated and _threads(run.simulated.kernels[0].block) > LANES]
+    return next((_Choice(run, [0, 0, 0]) for run in (*several, *by_size)), None)
+
+
+def _threads(shape: Sequence[int]) -> int:
+    count = 1
+    for extent in shape:
+        count *= extent
+    return count

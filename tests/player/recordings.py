@@ -1,0 +1,28 @@
+"""Recordings to play: of the kernels of ``tests/simulator/kernels/recorded.cu``."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from grader import load_kernel
+from grader.loading.kernel import Kernel
+from grader.simulator.recording import Recording
+from grader.verdict.finding import Finding
+
+FILE = Path(__file__).parents[1] / "simulator/kernels/recorded.cu"
+
+
+@cache
+def kernel() -> Kernel:
+    return load_kernel(FILE)
+
+
+def record(name: str, *arguments: Any) -> tuple[Recording, str, list[Finding]]:
+    """What a page is made of."""
+    with kernel().recording():
+        getattr(kernel(), f"run_{name}")(*arguments)
+    report = kernel().report
+    assert report.recording is not None
+    return report.recording, kernel().source, report.findings
