@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parent.parent / ".ci" / "run"
-PROGRAMS = {"bwrap": "bubblewrap", "clang++": "clang", "tmux": "tmux", "objdump": "binutils"}
+PROGRAMS = {"bwrap": "bubblewrap", "clang++": "clang", "tmux": "tmux", "objdump": "binutils", "chromium": "chromium"}
 
 
 class Machine:
@@ -52,7 +52,7 @@ def test_what_is_missing_is_installed_before_the_tests(machine: Machine) -> None
     assert not said
     assert update.startswith("apt-get noninteractive ") and update.endswith(" update")
     assert "-qq" in install and "Acquire::Retries=3" in install and "--no-install-recommends" in install
-    assert install.endswith(" bubblewrap clang binutils"), "tmux is there"
+    assert install.endswith(" bubblewrap clang binutils chromium"), "tmux is there"
     assert [book.split(), test.split()] == [["make", "book"], ["make", "test"]]
 
 

@@ -42,6 +42,8 @@ def resolved(python: str, machine: str) -> str:
         "test",
         "--extra",
         "book",
+        "--extra",
+        "browser",
         "-c",
         "constraints.txt",
     ]
