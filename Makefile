@@ -4,6 +4,7 @@
 # make lab    opens the lessons in JupyterLab
 # make book   makes build/book/html, a static site of the lessons and the exercises (installs the extra `book` first)
 # make cluster installs Ray (the extra `cluster`), for `grader grade --cluster`
+# make browser installs Playwright (the extra `browser`), for the tests in a browser that the machine has
 # make format formats Python and CUDA/C++ sources; make notebooks runs every lesson again and keeps its outputs
 #
 # PYTHON=python3.12   the Python to use, in place of .venv's or the first on the PATH that is 3.11 to 3.14 and has venv
@@ -17,7 +18,7 @@ PIP_FLAGS ?=
 BIN := .venv/bin
 SOURCES = $(shell find grader lessons exercises solutions tests -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.cpp')
 
-.PHONY: setup demo test lab book cluster format lint notebooks
+.PHONY: setup demo test lab book browser cluster format lint notebooks
 setup:
 	@python="$(PYTHON)"; \
 	test -n "$$python" || { echo "make: no Python 3.11 to 3.14 with venv found (Debian, Ubuntu: apt install python3-venv)"; exit 2; }; \
@@ -57,6 +58,12 @@ book: setup
 	$(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(PIP_FLAGS) -e '.[book]' >>.venv/install.log 2>&1 || \
 	{ tail -n 3 .venv/install.log; echo "make: that did not work; .venv/install.log has the whole of it"; exit 2; }; }
 	@$(BIN)/python -m grader.book
+
+browser: setup
+	@$(BIN)/python -c 'import playwright, axe_playwright_python' 2>/dev/null || { \
+	echo "Installing Playwright. All that pip prints goes to .venv/install.log."; \
+	$(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(PIP_FLAGS) -e '.[browser]' >>.venv/install.log 2>&1 || \
+	{ tail -n 3 .venv/install.log; echo "make: that did not work; .venv/install.log has the whole of it"; exit 2; }; }
 
 cluster: setup
 	@$(BIN)/python -c 'import ray' 2>/dev/null || { \

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "load_kernel"]
+__all__ = ["__version__", "load_ipython_extension", "load_kernel", "unload_ipython_extension"]
 
 
 def __getattr__(name: str) -> Any:
@@ -17,3 +17,17 @@ def __getattr__(name: str) -> Any:
 
         return load_kernel
     raise AttributeError(f"module 'grader' has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext grader``, by the name that IPython looks for."""
+    from grader.cli import extension
+
+    extension.load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """``%unload_ext grader``."""
+    from grader.cli import extension
+
+    extension.unload(shell)

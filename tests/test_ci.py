@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parent.parent / ".ci" / "run"
-PROGRAMS = {"bwrap": "bubblewrap", "clang++": "clang", "tmux": "tmux", "objdump": "binutils"}
+PROGRAMS = {"bwrap": "bubblewrap", "clang++": "clang", "tmux": "tmux", "objdump": "binutils", "chromium": "chromium"}
 
 
 class Machine:
@@ -52,15 +52,15 @@ def test_what_is_missing_is_installed_before_the_tests(machine: Machine) -> None
     assert not said
     assert update.startswith("apt-get noninteractive ") and update.endswith(" update")
     assert "-qq" in install and "Acquire::Retries=3" in install and "--no-install-recommends" in install
-    assert install.endswith(" bubblewrap clang binutils"), "tmux is there"
-    assert [call.split() for call in made] == [["make", "book"], ["make", "cluster"], ["make", "test"]]
+    assert install.endswith(" bubblewrap clang binutils chromium"), "tmux is there"
+    assert [call.split() for call in made] == [["make", "book"], ["make", "browser"], ["make", "test"]]
 
 
 def test_what_is_there_is_not_installed(machine: Machine) -> None:
     for name in ("apt-get", *PROGRAMS):
         machine.put(name)
     said, calls = machine.run()
-    assert not said and [call.split()[1] for call in calls] == ["book", "cluster", "test"]
+    assert not said and [call.split()[1] for call in calls] == ["book", "browser", "test"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ def build(course: Course, out: Path) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
     write_sources(course, source)
     run_sphinx(course, source, html)
+    for page in html.rglob("*.html"):
+        finish(page)
     if problems := offline.problems(html):
         listed = "\n".join(f"  {problem}" for problem in problems[:20])
         raise GraderError(f"{len(problems)} faults in {html}:\n{listed}", "Correct the lessons that these pages show.")
@@ -89,6 +92,15 @@ def run_sphinx(course: Course, source: Path, html: Path) -> None:
         raise GraderError(f"Sphinx: {error}") from error
 
 
+def finish(page: Path) -> None:
+    """What screen readers and keyboards want and Sphinx does not write: levels of headings, a way to what scrolls."""
+    text = page.read_text(encoding="utf-8")
+    text = text.replace('<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">')
+    text = re.sub(r"<pre(?![^>]*tabindex)", '<pre tabindex="0"', text)
+    text = re.sub(r'<div class="(math [^"]*|table-wrapper[^"]*)"', r'<div tabindex="0" class="\1"', text)
+    page.write_text(text, encoding="utf-8")
+
+
 def settings(course: Course) -> dict[str, Any]:
     """Sphinx's configuration."""
     return {
@@ -112,7 +124,7 @@ def settings(course: Course) -> dict[str, Any]:
         "mathjax_path": "mathjax/tex-chtml.js",
         "mathjax3_config": {"options": {"enableMenu": False}},
         "highlight_language": "none",
-        "pygments_style": "friendly",
+        "pygments_style": "a11y-high-contrast-light",  # what the theme takes, and its like in the dark
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,7 +9,7 @@ import typer
 from grader.cli.messages import shown_path
 from grader.course import Course
 from grader.errors import GraderError
-from grader.learner import pristine
+from grader.learner import kernel_file, pristine
 from grader.learner.progress import ProgressFile
 
 
@@ -37,9 +36,7 @@ def command(
             print(f"{shown_path(file, course)} is already the skeleton")
         else:
             if current is not None:
-                backup = free_backup(file)
-                backup.write_bytes(current)
-                print(f"kept your file as  {shown_path(backup, course)}")
+                print(f"kept your file as  {shown_path(kernel_file.keep(file, current), course)}")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(original.content)
             print(f"skeleton back in   {shown_path(file, course)}  (from {original.source})")
@@ -47,11 +44,3 @@ def command(
         raise GraderError(f"cannot reset {shown_path(file, course)}: {error.strerror}") from error
     ProgressFile(course.root).forget(entry.name)
     return 0
-
-
-def free_backup(file: Path) -> Path:
-    """The first of name.cu.1.bak, name.cu.2.bak, ... that does not exist yet."""
-    number = 1
-    while (backup := file.with_name(f"{file.name}.{number}.bak")).exists():
-        number += 1
-    return backup

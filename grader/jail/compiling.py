@@ -22,7 +22,7 @@ from grader.jail.running import BWRAP_BASE, CONFINE, Jail, bubblewrap, no_more_n
 from grader.jail.staging import as_nobody, reachable, scratch_folder
 from grader.toolchain.cache import BuildCache, digest, open_cache
 from grader.toolchain.compilers import find_cxx
-from grader.toolchain.process import ENGLISH, Command, Finished, RunCommand, run_command
+from grader.toolchain.process import ENGLISH, Command, Finished, RunCommand, run_command, started
 
 SECONDS = 60.0
 MEGABYTES = 2048
@@ -55,14 +55,10 @@ def _wait(name: str, argv: list[str], options: dict[str, Any]) -> tuple[int, str
     """Run it until it ends or its time is over; what it prints goes to a file in memory, of which the start is kept."""
     printed = os.memfd_create("messages", os.MFD_CLOEXEC)
     try:
-        process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, start_new_session=True, **options
-        )
         try:
-            status = process.wait(timeout=SECONDS)
+            with started(argv, stdout=printed, stderr=printed, **options) as process:
+                status = process.wait(timeout=SECONDS)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            process.wait()
             status = 1
             os.pwrite(printed, f"error: {name} was stopped: it compiled for {SECONDS:.0f} s\n".encode(), 0)
         output = os.pread(printed, OUTPUT_LIMIT, 0).decode(errors="replace")

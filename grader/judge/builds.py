@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from grader.building.build import BuildPlan, BuiltKernel, build, compile_directly, plan_kernel
 from grader.building.diagnostics import CompileError
@@ -21,7 +22,7 @@ from grader.runner.program import build_runner
 from grader.source.messages import CompilerMessage
 from grader.source.prototype import PrototypeError, parse_prototype, require_launcher
 from grader.source.rewrite_error import RewriteError
-from grader.toolchain.process import RunCommand
+from grader.toolchain.process import RunCommand, stop_all
 from grader.verdict import FAILED, PASSED, Diagnostic, Stage
 from grader.wording import stages
 
@@ -61,6 +62,26 @@ class Builder:
     def _ask_nvcc(self, architecture: str) -> nvcc.Answer:
         self._plan.result()  # what the front end refuses, nobody asks nvcc about
         return nvcc.ask(self.file, architecture, self.run_compiler())
+
+    def __enter__(self) -> Builder:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Where nobody wants the answer any more (Ctrl-C), no compiler is left."""
+        if kind is not None and not issubclass(kind, Exception):
+            self._stop()
+
+    def _stop(self) -> None:
+        stop_all()
+        futures: list[Future[Any]] = [
+            self.jail,
+            self._plan,
+            self._kernel,
+            self._runner,
+            *([self.nvcc] if self.nvcc else []),
+        ]
+        while wait(futures, timeout=0.05).not_done:  # a thread may just have started another one
+            stop_all()
 
     def run_compiler(self) -> RunCommand:
         """How a compiler is run: in the jail that is in force."""

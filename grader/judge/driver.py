@@ -77,29 +77,29 @@ def run_check(
     verdict.command = f"grader check {entry.name} --file {path} --device {device} --seed {verdict.seed}"
     report = on_progress or (lambda progress: None)
     report(CheckEvent("builds", "started"))
-    builder = Builder(path, device, entry.architecture, ask_nvcc=device == "cpu" or details)
-    task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
-    verdict.title, verdict.kind, verdict.points = task.title, task.kind, task.points
-    held = builder.jail.result()
-    verdict.isolation, verdict.isolation_note = held.tier, held.note
-    stage, built = builder.finish(task)
-    verdict.stages.append(stage)
-    report(CheckEvent("builds", "finished", status=stage.status))
-    if built is not None:
-        counting = device == "cpu" and (details or needs(task, OPERATIONS))
-        operations = Operations(path, builder.run_compiler()) if counting else None
-        check = _Check(
-            task, path, built, device, verdict.seed, wanted, report, held.jail, operations, builder.nvcc, peak
-        )
-        later = check.run() if set(wanted) != {"builds"} else []
-        if on_recording is not None and (recorded := check.record()) is not None:
-            on_recording(recorded)
-        if builder.nvcc is not None:
-            add_answer(stage, builder.nvcc.result(), launches_of(check.reports))
-        if stage.passed:
-            verdict.stages += later
-        else:
-            report(CheckEvent("builds", "finished", status=stage.status))
+    with Builder(path, device, entry.architecture, ask_nvcc=device == "cpu" or details) as builder:
+        task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
+        verdict.title, verdict.kind, verdict.points = task.title, task.kind, task.points
+        held = builder.jail.result()
+        verdict.isolation, verdict.isolation_note = held.tier, held.note
+        stage, built = builder.finish(task)
+        verdict.stages.append(stage)
+        report(CheckEvent("builds", "finished", status=stage.status))
+        if built is not None:
+            counting = device == "cpu" and (details or needs(task, OPERATIONS))
+            operations = Operations(path, builder.run_compiler()) if counting else None
+            check = _Check(
+                task, path, built, device, verdict.seed, wanted, report, held.jail, operations, builder.nvcc, peak
+            )
+            later = check.run() if set(wanted) != {"builds"} else []
+            if on_recording is not None and (recorded := check.record()) is not None:
+                on_recording(recorded)
+            if builder.nvcc is not None:
+                add_answer(stage, builder.nvcc.result(), launches_of(check.reports))
+            if stage.passed:
+                verdict.stages += later
+            else:
+                report(CheckEvent("builds", "finished", status=stage.status))
     done = {stage.name for stage in verdict.stages}
     for name in STAGES:
         if name not in done:

@@ -38,6 +38,15 @@ def untouched(course: Course, entry: Entry) -> bool:
         return False
 
 
+def committed(course: Course, entry: Entry) -> bool:
+    """Whether git can give the learner's file back as it is. A copy that the grader kept may be of an older state."""
+    given = _from_git(course.root, entry)
+    try:
+        return given is not None and entry.skeleton.read_bytes() == given.content
+    except OSError:
+        return False
+
+
 def keep_copies(course: Course) -> None:
     """Keep a copy of every skeleton that has none yet, where git does not. Does nothing that can fail a command."""
     if (course.root / ".git").exists():

@@ -8,7 +8,7 @@ from typing import Any
 
 from grader.errors import GraderError
 
-_PRE = (
+BOX = (
     "background:#f6f7f8;color:#24292f;padding:0.7em 1em;line-height:1.4;overflow-x:auto;"
     "font-family:ui-monospace,Menlo,Consolas,monospace;font-size:0.9em"
 )
@@ -30,12 +30,18 @@ class Listing:
 
     def html(self) -> str:
         """The text with colours of its own, so that it can be read on light and on dark pages."""
-        from pygments import highlight
-        from pygments.formatters import HtmlFormatter
-        from pygments.lexers import CudaLexer
+        code = "\n".join(coloured(self.text)).rstrip()
+        return f'<pre style="{BOX}">{code}</pre>'
 
-        formatter = HtmlFormatter(noclasses=True, style="friendly", nobackground=True, nowrap=True)
-        return f'<pre style="{_PRE}">{highlight(self.text, CudaLexer(), formatter).rstrip()}</pre>'
+
+def coloured(text: str) -> list[str]:
+    """The lines of a CUDA source as HTML."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import CudaLexer
+
+    formatter = HtmlFormatter(noclasses=True, style="friendly", nobackground=True, nowrap=True)
+    return str(highlight(text, CudaLexer(stripnl=False), formatter)).removesuffix("\n").split("\n")
 
 
 def show_source(file: str | Path, *names: str) -> Listing:

@@ -229,12 +229,17 @@ class Child:
                 start_new_session=True,
                 **start.options,
             )
-        except OSError as error:
-            ours.close()
-            raise GraderError(f"the runner cannot be started: {self.program}: {error.strerror}") from error
+        except BaseException as error:
+            ours.close()  # without it the runner ends, should it have been started already
+            if isinstance(error, OSError):
+                raise GraderError(f"the runner cannot be started: {self.program}: {error.strerror}") from error
+            raise
         finally:
             theirs.close()
         self._socket = ours
+        if self._killed:  # while it was being started
+            self.stop()
+            raise GraderError("the check was stopped")
         self._pid = self._process.pid
         self._sent = time.monotonic()
         self._cpu_before = 0.0

@@ -1,13 +1,16 @@
-"""Running a compiler: one place, so that a jail can take it over."""
+"""Running a compiler: one place, so that a jail can take it over, and so that it can be stopped."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from grader.errors import GraderError
 
@@ -39,20 +42,52 @@ class Finished:
 RunCommand = Callable[[Command], Finished]
 
 
+_running: set[subprocess.Popen[bytes]] = set()
+
+
+@contextlib.contextmanager
+def started(argv: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A compiler at work. Whatever ends the block early ends it, and so does ``stop_all``; then a GraderError is raised."""
+    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True, **options)
+    _running.add(process)
+    try:
+        yield process
+    except BaseException:
+        _end(process)
+        process.wait()
+        raise
+    finally:
+        stopped = process not in _running
+        _running.discard(process)
+    if stopped:
+        raise GraderError(f"{Path(argv[0]).name} was stopped")
+
+
+def stop_all() -> None:
+    """End all compilers that threads of this process wait for, with what those have started."""
+    while _running:
+        with contextlib.suppress(KeyError):
+            _end(_running.pop())
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """The compiler proper is a child of the program that was started: both are in a session of their own."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def run_command(command: Command) -> Finished:
     """Runs a command with the user's own rights."""
     began = time.monotonic()
     try:
-        done = subprocess.run(
+        with started(
             command.argv,
             cwd=command.folder,
-            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=_TIME_LIMIT,
-            check=False,
             env={**os.environ, **ENGLISH},
-        )
+        ) as process:
+            printed, _ = process.communicate(timeout=_TIME_LIMIT)
     except subprocess.TimeoutExpired:
         raise GraderError(
             f"{Path(command.argv[0]).name} was stopped: it compiled for {_TIME_LIMIT:.0f} s without an end",
@@ -60,5 +95,5 @@ def run_command(command: Command) -> Finished:
         ) from None
     except OSError as problem:
         raise GraderError(f"{command.argv[0]} cannot be started: {problem.strerror}") from None
-    output = done.stdout[:_OUTPUT_LIMIT].decode(errors="replace")
-    return Finished(done.returncode, output, time.monotonic() - began)
+    output = printed[:_OUTPUT_LIMIT].decode(errors="replace")
+    return Finished(process.returncode, output, time.monotonic() - began)

@@ -44,6 +44,8 @@ def resolved(python: str, machine: str) -> str:
         "book",
         "--extra",
         "cluster",
+        "--extra",
+        "browser",
         "-c",
         "constraints.txt",
     ]

@@ -1,0 +1,301 @@
+"""The commands inside a notebook: ``%%kernel``, ``%kernel``, ``%grade``, ``%hint`` and ``%progress``, after ``%load_ext grader``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import re
+import shlex
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from IPython.display import DisplayHandle, display
+from rich.console import Console
+from rich.text import Text
+
+from grader.cli import check, hint, list_exercises
+from grader.cli.messages import print_note, short_name, shown_path
+from grader.course import Course, Entry
+from grader.errors import GraderError
+from grader.judge.events import CheckEvent
+from grader.learner import kernel_file, pristine
+from grader.learner.progress import ProgressFile
+from grader.notebook.graded import Graded
+from grader.notebook.panel import WIDTH, Panel
+from grader.present import theme
+from grader.present.terminal import NextStep, step_table
+from grader.timing.gpus import gpu as gpu_named
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+NAMES = ("kernel", "grade", "hint", "progress")
+COMPLETED = r"\s*%%?(kernel|grade|hint)\b"
+
+
+OFTEN = 0.2
+"""Seconds between two changes of what is said of a check: each is a message to the browser."""
+
+
+class Stopped(KeyboardInterrupt):
+    """The stop button, or Ctrl-C. Cells that wait behind this one are not run, as with any interrupt."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What is shown in place of a traceback."""
+        return [str(self)]
+
+
+def register(shell: InteractiveShell) -> None:
+    """Make the magics known to IPython, and the names of exercises to its tab completion."""
+    magics = Magics(shell)
+    shell.register_magic_function(magics.kernel, "line_cell", "kernel")
+    shell.register_magic_function(magics.grade, "line", "grade")
+    shell.register_magic_function(magics.hint, "line", "hint")
+    shell.register_magic_function(magics.progress, "line", "progress")
+    shell.set_hook("complete_command", complete, re_key=COMPLETED)
+
+
+def unregister(shell: InteractiveShell) -> None:
+    """Forget them again."""
+    for kind in ("line", "cell"):
+        for name in NAMES:
+            shell.magics_manager.magics[kind].pop(name, None)
+    shell.strdispatchers["complete_command"].regexs.pop(re.compile(COMPLETED), None)
+
+
+class Magics:
+    """The magics of one notebook. Each takes the line behind its name, as IPython gives it."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self.shell = shell
+
+    def kernel(self, line: str, cell: str | None = None) -> None:
+        """%%kernel EXERCISE [-v] [--device cpu|cuda] [--seed N] [--gpu GPU]
+
+        Makes the cell the exercise's file, and grades it. Other work in that file is kept as NAME.cu.1.bak, NAME.cu.2.bak, ...
+        As a line, `%kernel EXERCISE` puts the exercise's file into this cell to go on with.
+        """
+        asked = _parser("%%kernel" if cell is not None else "%kernel", grading=cell is not None).read(line)
+        if asked is None:
+            return
+        course = Course()
+        entry = course.find(asked.exercise)
+        if cell is None:
+            self.shell.set_next_input(f"%%kernel {entry.name}\n{_text_of(entry)}", replace=True)
+            return
+        if not cell.strip():
+            raise GraderError(
+                f"the cell holds no code for {entry.name}",
+                f"Write the kernel below the line %%kernel; %kernel {short_name(entry, course)} puts the file there.",
+            )
+        backup = kernel_file.write(course, entry, cell if cell.endswith("\n") else cell + "\n")
+        kept = (
+            f"What {shown_path(entry.skeleton, course)} held before is kept as {backup.name} beside it."
+            if backup
+            else ""
+        )
+        self._grade(course, entry, None, asked, kept)
+
+    def grade(self, line: str) -> None:
+        """%grade EXERCISE [--file F] [-v] [--device cpu|cuda] [--seed N] [--gpu GPU]
+
+        Grades the exercise's file, or another one.
+        """
+        asked = _parser("%grade", grading=True, file=True).read(line)
+        if asked is None:
+            return
+        course = Course()
+        self._grade(course, course.find(asked.exercise), asked.file, asked, "")
+
+    def hint(self, line: str) -> None:
+        """%hint EXERCISE
+
+        Shows the task, and one hint more than last time.
+        """
+        asked = _parser("%hint").read(line)
+        if asked is not None:
+            course = Course()
+            entry = course.find(asked.exercise)
+            again = f"%hint {short_name(entry, course)}"
+            display(_printed(lambda console: hint.show_next(course, entry, again, console)))
+
+    def progress(self, line: str) -> None:
+        """%progress
+
+        Shows days, exercises, points and how far you are.
+        """
+        if line.strip():
+            raise GraderError(f"%progress takes nothing, and was given {line.strip()!r}")
+        course = Course()
+        read = ProgressFile(course.root).read()
+        if read.set_aside:
+            print_note(read.set_aside)
+        following = list_exercises.next_exercise(course, read)
+
+        def write(console: Console) -> None:
+            list_exercises.print_list(course, read, with_next=False, console=console)
+            if following is not None:
+                console.print(step_table([(f"%kernel {short_name(following, course)}", "next, in this cell")], WIDTH))
+
+        display(_printed(write))
+
+    def _grade(self, course: Course, entry: Entry, file: Path | None, asked: argparse.Namespace, note: str) -> None:
+        gpu = gpu_named(asked.gpu).name
+        pristine.keep_copies(course)
+        own = check.is_own_file(entry, file)
+        with _Output(self.shell, entry.name, note) as output:
+            from grader.judge import check as judge
+
+            _load_torch()
+            verdict = judge(
+                entry, file, asked.device, asked.seed, on_progress=output.follow, details=asked.verbose, gpu=gpu
+            )
+        if own:
+            check.record(course, entry, verdict)
+        steps = next_steps(course, entry, verdict, own)
+        output.show(Graded(verdict, steps, asked.verbose, note))
+
+
+def next_steps(course: Course, entry: Entry, verdict: Verdict, own: bool) -> list[NextStep]:
+    """Magics that make sense after this verdict."""
+    name = short_name(entry, course)
+    if verdict.exit_code == 2:
+        return [("!grader doctor", "what this machine has and what is missing")]
+    progress = ProgressFile(course.root).read()
+    if verdict.passed:
+        following = list_exercises.next_exercise(course, progress, entry) if own else None
+        if following is None:
+            return [("%progress", "how far you are")]
+        return [(f"%kernel {short_name(following, course)}", f"next, in a cell of its own: {following.title}")]
+    steps: list[NextStep] = []
+    if own and entry.hints:
+        shown = progress.of(entry.name).hints_shown
+        which = f"hint {shown + 1} of {len(entry.hints)}"
+        steps.append((f"%hint {name}", which if shown < len(entry.hints) else "the hints again"))
+    if own and any(not case.passed for stage in verdict.stages for case in stage.cases):
+        steps.append((f"%grade {name} --seed {verdict.seed} -v", "the same inputs, and everything that failed"))
+    return steps
+
+
+def complete(_: Any, event: Any) -> list[str]:
+    """The exercises, or the options, that a word may become. Completion never fails aloud."""
+    if event.symbol.startswith("-"):
+        return ["--device", "--seed", "--verbose", "--gpu", *(["--file"] if "%grade" in event.line else [])]
+    try:
+        course = Course()
+        names = [entry.name for entry in course.exercises]
+        if not event.symbol or "/" in event.symbol or event.symbol.startswith("day"):
+            return names
+        return [*(short_name(entry, course) for entry in course.exercises), *names]
+    except GraderError:
+        return []
+
+
+class _Output:
+    """The one output of a cell that grades: what is being done, and in its place then what came of it."""
+
+    def __init__(self, shell: InteractiveShell, name: str, note: str) -> None:
+        """``note``: what is to be said however it ends."""
+        self.name, self.note = name, note
+        # A terminal cannot take back what it has shown.
+        self._handle = DisplayHandle() if hasattr(shell, "kernel") else None
+        self._shown = ""
+        self._said = 0.0
+
+    def __enter__(self) -> _Output:
+        self._say(f"grading {self.name}")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if kind is None:
+            return
+        self.show(Panel(f"{self.note} {self.name} was not graded.".strip()))
+        if issubclass(kind, KeyboardInterrupt):
+            raise Stopped("stopped") from None
+
+    def follow(self, event: CheckEvent) -> None:
+        """Say which stage it is. Called by other threads, too, whose outputs a notebook would put below another cell."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if event.event != "case":
+            self._say(f"grading {self.name}: {event.stage}")
+        elif time.monotonic() - self._said > OFTEN:
+            self._say(f"grading {self.name}: {event.stage} {event.done} of {event.total}")
+
+    def show(self, result: Panel) -> None:
+        """The end."""
+        if self._handle is None:
+            display(result)
+        else:
+            self._handle.update(result)
+
+    def _say(self, text: str) -> None:
+        if self._handle is not None and text != self._shown:
+            (self._handle.update if self._shown else self._handle.display)(Panel(text))
+            self._shown, self._said = text, time.monotonic()
+
+
+class _Parser(argparse.ArgumentParser):
+    """Options of a magic, whose mistakes are one message."""
+
+    def read(self, line: str) -> argparse.Namespace | None:
+        """What a line asks for; None where it asked for help, which is then printed."""
+        try:
+            words = shlex.split(line)
+        except ValueError as error:
+            raise GraderError(
+                f"{self.prog}: {str(error).lower()} in {line.strip()!r}", self.format_usage().strip()
+            ) from None
+        if {"-h", "--help"} & {*words}:
+            print(self.format_help())
+            return None
+        return self.parse_args(words)
+
+    def error(self, message: str) -> NoReturn:
+        raise GraderError(f"{self.prog}: {message}", self.format_usage().strip())
+
+
+def _parser(prog: str, grading: bool = False, file: bool = False) -> _Parser:
+    parser = _Parser(prog=prog, add_help=False, allow_abbrev=False)
+    parser.add_argument("exercise", metavar="EXERCISE", help="which exercise, such as 6/flash_attention or softmax")
+    if file:
+        parser.add_argument("--file", type=Path, metavar="F", help="grade this file in place of your own in exercises/")
+    if grading:
+        parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="the simulated GPU, or a real one")
+        parser.add_argument("--seed", type=int, metavar="N", help="draw the inputs of the run that showed this seed")
+        parser.add_argument(
+            "-v", "--verbose", action="store_true", help="every failing case, and what the kernel computes"
+        )
+        parser.add_argument("--gpu", default="H200", help="with -v: which unit of this GPU limits the kernel")
+    return parser
+
+
+def _text_of(entry: Entry) -> str:
+    try:
+        return entry.skeleton.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise GraderError(f"cannot read {entry.skeleton}: {error}") from None
+
+
+def _printed(write: Callable[[Console], None]) -> Panel:
+    """What a command prints, as an output."""
+    buffer = io.StringIO()
+    write(theme.console(buffer, width=WIDTH, force_terminal=True, color_system="standard"))
+    return Panel(Text.from_ansi(buffer.getvalue()))
+
+
+def _load_torch() -> None:
+    """Import torch in a thread: an import of it that the stop button breaks off cannot be done again in the same process."""
+    if "torch" not in sys.modules:
+        threading.Thread(target=_import_torch, daemon=True).start()
+
+
+def _import_torch() -> None:
+    with contextlib.suppress(Exception):  # whoever needs it next meets the same
+        import torch  # noqa: F401

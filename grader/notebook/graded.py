@@ -1,0 +1,87 @@
+"""The verdict on a learner's own kernel: its report, and below it the source in colours with what each line moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from grader.notebook.panel import WIDTH, Panel
+from grader.notebook.source import BOX, coloured
+from grader.notebook.verdicts import placeless
+from grader.present import source_view, terminal
+from grader.present.html import source_rows
+from grader.present.picture import timeless
+from grader.present.terminal import NextStep
+from grader.verdict import Verdict
+
+RED = "#b3372e"
+
+
+class Graded(Panel):
+    """What came of a check; ``verdict`` is the data behind it, ``note`` a sentence above it."""
+
+    def __init__(self, verdict: Verdict, steps: Sequence[NextStep], verbose: bool = False, note: str = "") -> None:
+        self.verdict = structs.replace(placeless(timeless(verdict)), isolation_note=verdict.isolation_note)
+        self.note = note
+        self._source = source_html(verdict)
+        super().__init__(terminal.render(self.verdict, WIDTH, verbose, steps))
+
+    def __str__(self) -> str:
+        return "\n\n".join(filter(None, [self.note, super().__str__()]))
+
+    def html(self) -> str:
+        """The report and the source, which is folded where the kernel passed."""
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        return note + super().html() + self._source
+
+
+def source_html(verdict: Verdict) -> str:
+    """The whole source in colours, what each line moves on its left, findings and the compiler's messages below their lines."""
+    source = source_view.read_source(verdict.file)
+    if source is None:
+        return ""
+    counted = {row["number"]: row for row in source_rows(verdict)}
+    said: dict[int, list[tuple[int, str]]] = {}
+    for stage in verdict.stages:
+        for item in stage.diagnostics:
+            if Path(item.file).name == Path(verdict.file).name and 0 < item.line <= len(source):
+                offset = source_view.caret_offset(source[item.line - 1], item.column)
+                said.setdefault(item.line, []).append((offset, item.message))
+    for number, row in counted.items():
+        said.setdefault(number, []).extend((caret["offset"], caret["message"]) for caret in row["carets"])
+    pairs = [pair for pair in _PAIRS if any(row[pair[0]] for row in counted.values())]
+    lines = [_head(pairs)] if pairs else []
+    for number, text in enumerate(coloured("\n".join(source).expandtabs(4)), 1):
+        margin = _margin(counted.get(number, {}), pairs)
+        lines.append(f"{margin}{number:>5}  {text}")
+        for offset, message in said.get(number, []):
+            blanks = " " * (len(pairs) * 13 + 7 + offset)
+            lines.append(
+                f'<span style="color:{RED}">{blanks}^ {escape(message.splitlines()[0] if message else "")}</span>'
+            )
+    title = "Your kernel, with what each line moves" if pairs else "Your kernel"
+    opened = "" if verdict.passed else " open"
+    listing = "\n".join(line.rstrip() for line in lines)
+    return f'<details{opened}><summary>{title}</summary><pre tabindex="0" style="{BOX}">{listing}</pre></details>'
+
+
+_PAIRS = (("sectors", "waste", "global"), ("waves", "ways", "shared"))
+"""A counter, how many times the ideal it is, and of which memory."""
+
+
+def _head(pairs: Sequence[tuple[str, str, str]]) -> str:
+    above = "".join(f"{memory:>13}" for _, _, memory in pairs)
+    return f"{above}\n" + "".join(f"{counter:>7}{ratio:>6}" for counter, ratio, _ in pairs) + " line"
+
+
+def _margin(row: dict[str, Any], pairs: Sequence[tuple[str, str, str]]) -> str:
+    margin = ""
+    for counter, ratio, _ in pairs:
+        amount, times = row.get(counter, ""), row.get(ratio, "")
+        wasted = bool(times) and float(times[:-1]) >= 2
+        margin += f"{amount:>7}" + (f'<b style="color:{RED}">{times:>6}</b>' if wasted else f"{times:>6}")
+    return margin

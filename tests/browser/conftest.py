@@ -1,0 +1,99 @@
+"""A browser for tests: Debian's chromium, driven by Playwright. Without one, or without the extra, they are skipped and say so.
+
+A page that writes an error to its console, or asks any host but this one for anything, fails its test.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+LACKING = [name for name in ("playwright", "axe_playwright_python") if importlib.util.find_spec(name) is None]
+DESKTOP, PHONE = (1280, 800), (390, 844)
+SECONDS = 180
+"""The longest wait for anything: for what comes, whatever else the machine does."""
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests of a process."""
+    if LACKING:
+        pytest.skip(f"there is no {' and no '.join(LACKING)}: pip install -c constraints.txt -e '.[browser]'")
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium on the PATH (Debian, Ubuntu: apt install chromium)")
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=1000 * SECONDS)
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # chromium's does not work for root
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=[*arguments, "--disable-dev-shm-usage"], timeout=1000 * SECONDS
+        )
+        yield started
+        started.close()
+
+
+OpenPage = Callable[..., "Page"]
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[OpenPage]:
+    """Opens pages of a size in pixels, ``DESKTOP`` or ``PHONE``; at the end each must have kept to itself and to the rules."""
+    faults: list[str] = []
+    contexts = []
+
+    def opened(size: tuple[int, int] = DESKTOP, **options: Any) -> Page:
+        context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **options)
+        contexts.append(context)
+        context.set_default_timeout(1000 * SECONDS)
+        context.on("request", lambda request: faults.extend(outside(request.url)))
+        page = context.new_page()
+        page.on("console", lambda said: faults.append(f"console: {said.text}") if said.type == "error" else None)
+        page.on("pageerror", lambda error: faults.append(f"exception: {error}"))
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not faults, "\n".join(dict.fromkeys(faults))
+
+
+def outside(url: str) -> list[str]:
+    """What is wrong with a request: it leaves this machine."""
+    parts = urlsplit(url)
+    inside = parts.scheme in ("file", "data", "blob", "about") or parts.hostname in ("localhost", "127.0.0.1")
+    return [] if inside else [f"request: {url}"]
+
+
+def violations(page: Page, without: str = "") -> list[str]:
+    """What axe-core finds that is serious or critical, a line each; ``without``: a part of the page that is not ours."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    context = {"exclude": [[without]]} if without else None
+    found = (
+        Axe()
+        .run(page, context=context, options={"resultTypes": ["violations"], "preload": False})
+        .response["violations"]
+    )
+    return [
+        f"{rule['id']}: {node['target']} {node['html'][:160]} {node['failureSummary'][:300]}"
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
+
+
+def file_url(path: Path) -> str:
+    """The address of a file."""
+    return path.resolve().as_uri()

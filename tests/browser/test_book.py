@@ -1,0 +1,96 @@
+"""The book in a browser, on a desk and on a phone: one can find the way in it, and it asks nobody for anything."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from grader.book.site import build, missing
+from grader.course import Course
+from tests.browser.conftest import DESKTOP, PHONE, OpenPage, file_url, violations
+from tests.course_copy import copy_course
+
+pytestmark = pytest.mark.skipif(
+    bool(missing()), reason=f"the book is made with {', '.join(missing())}; `make book` installs what it takes"
+)
+SIZES = pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desk", "phone"])
+EXERCISE = "exercises/day02_reductions/softmax.html"
+LESSON = "lessons/day02_reductions/lesson.html"
+PAGES = ["index.html", LESSON, EXERCISE, "lessons/glossary.html", "files/lessons/day02_reductions/softmax.cu.html"]
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the first two days: each page of the whole book is made like one of these."""
+    root = copy_course(tmp_path_factory.mktemp("course"))
+    listed = root / "exercises" / "course.toml"
+    text = listed.read_text()
+    starts = [found.start() for found in re.finditer(r"^\[\[day\]\]", text, re.MULTILINE)]
+    listed.write_text(text[: starts[2]])
+    for lesson in root.glob("lessons/*/lesson.ipynb"):
+        if not lesson.parent.name.startswith(("day01", "day02")):
+            lesson.unlink()
+    for name in ("faq.md", "glossary.md"):  # they lead to all days
+        page = root / "lessons" / name
+        page.write_text(re.sub(r"\[([^\]]+)\]\((?!day0[12])[^)]*\)", r"\1", page.read_text()))
+    return build(Course(root), root / "build").parent
+
+
+@SIZES
+def test_clicked_through(open_page: OpenPage, book: Path, size: tuple[int, int]) -> None:
+    from playwright.sync_api import expect
+
+    page = open_page(size)
+    page.goto(file_url(book / "index.html"))
+    if size == PHONE:  # the sidebar is behind a button
+        page.locator("label[for='__navigation']:visible").first.click()
+    page.locator(".sidebar-tree").get_by_role("link", name=re.compile("Day 2")).click()
+    expect(page).to_have_url(re.compile(re.escape(LESSON)))
+    expect(page.locator("mjx-container").first).to_be_visible()
+    assert page.locator("mjx-merror").count() == 0
+    expect(page.locator("body")).not_to_contain_text(re.compile(r"\\\\frac|\$\$"))
+    page.locator("article").get_by_role("link", name="Softmax, online").click()
+    expect(page).to_have_url(re.compile(re.escape(EXERCISE)))
+    hints = page.locator("article details:has(summary:text-matches('^Hint'))")
+    expect(hints).to_have_count(3)
+    for number in range(3):
+        hint = hints.nth(number)
+        expect(hint.locator("p")).to_be_hidden()
+        hint.locator("summary").click()
+        expect(hint.locator("p")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
+
+
+@SIZES
+def test_searched(open_page: OpenPage, book: Path, size: tuple[int, int]) -> None:
+    from playwright.sync_api import expect
+
+    page = open_page(size)
+    page.goto(file_url(book / "index.html"))
+    if size == PHONE:
+        page.locator("label[for='__navigation']:visible").first.click()
+    page.locator(".sidebar-search").fill("coalesced")
+    page.locator(".sidebar-search").press("Enter")
+    found = page.locator("#search-results li a")
+    expect(found.first).to_be_visible()
+    found.get_by_text("Day 1").first.click()
+    expect(page).to_have_url(re.compile("day01_residual_add/lesson.html"))
+
+
+@SIZES
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everybody_can_use_it(open_page: OpenPage, book: Path, size: tuple[int, int], theme: str) -> None:
+    if (size, theme) == (PHONE, "dark"):
+        pytest.skip("the dark colours are the same on a phone")
+    page = open_page(size, color_scheme=theme)
+    found = []
+    for name in PAGES:
+        page.goto(file_url(book / name))
+        page.wait_for_function(
+            "!window.MathJax || !MathJax.startup || !MathJax.startup.promise || MathJax.startup.promise.then(() => true)"
+        )
+        found += [f"{name}: {violation}" for violation in violations(page)]
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{name} scrolls sideways"
+    assert not found, "\n".join(found)

@@ -1,0 +1,167 @@
+"""JupyterLab in a browser: day 1 runs to its end, and a cell is graded."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import nbformat
+import psutil
+import pytest
+
+from tests.browser.conftest import SECONDS, OpenPage
+from tests.course_copy import ROOT, copy_course
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+DAY = "day01_residual_add"
+SOLUTION = (ROOT / "solutions" / DAY / "residual_add.cu").read_text()
+WRONG = SOLUTION.replace("a.get(j) + b.get(j)", "a.get(j) - b.get(j)")
+
+
+@dataclass
+class Lab:
+    """A JupyterLab in a folder with the course, all its own files elsewhere."""
+
+    root: Path
+    url: str
+    token: str
+
+    def address(self, path: str) -> str:
+        """Of a notebook, from the course's folder."""
+        return f"{self.url}lab/tree/{path}?token={self.token}"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory, browser: object) -> Iterator[Lab]:
+    """Started on a free port; at the end it goes, with its kernels."""
+    root, home = copy_course(tmp_path_factory.mktemp("lab")), tmp_path_factory.mktemp("home")
+    token = secrets.token_hex(16)
+    settings = home / "config" / "lab" / "user-settings" / "@jupyterlab"
+    for plugin, values in {
+        "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
+        "notebook-extension/tracker": {"windowingMode": "none"},
+    }.items():
+        file = settings / f"{plugin}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(values))
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "GRADER_COURSE"))
+    }
+    environment |= {"JUPYTER_CONFIG_DIR": str(home / "config"), "JUPYTER_DATA_DIR": str(home / "data")}
+    environment |= {
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "config/lab/user-settings"),
+    }
+    environment |= {
+        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+        "JUPYTER_TOKEN": token,
+        "PYTHONPATH": str(ROOT),
+    }
+    # The build cache stays where it is, though the home folder is another.
+    environment.setdefault("XDG_CACHE_HOME", str(Path.home() / ".cache"))
+    environment |= {"HOME": str(home), "IPYTHONDIR": str(home / "ipython"), "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--ServerApp.port=0", "--ServerApp.ip=127.0.0.1"]
+    command += ["--allow-root"] if os.geteuid() == 0 else []
+    log = open(home / "log", "w")  # noqa: SIM115
+    server = subprocess.Popen(command, cwd=root, env=environment, stdout=log, stderr=log)
+    try:
+        yield Lab(root, _url(server, home), token)
+    finally:
+        family = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
+        server.terminate()
+        _, alive = psutil.wait_procs(family, timeout=20)
+        for process in alive:
+            process.kill()
+        server.wait()
+        log.close()
+
+
+def _url(server: subprocess.Popen[bytes], home: Path) -> str:
+    """The address that the server says it has, as soon as it has one."""
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        assert server.poll() is None, (home / "log").read_text()[-3000:]
+        for file in (home / "runtime").glob("jpserver-*.json"):
+            try:
+                return json.loads(file.read_text())["url"]
+            except (ValueError, KeyError):  # it is being written
+                continue
+        time.sleep(0.1)
+    raise AssertionError((home / "log").read_text()[-3000:])
+
+
+def opened(open_page: OpenPage, lab: Lab, path: str) -> Page:
+    """A notebook, its kernel ready."""
+    from playwright.sync_api import expect
+
+    page = open_page()
+    # Where several kernels could do, it asks which.
+    page.add_locator_handler(page.locator(".jp-Dialog"), lambda dialog: dialog.locator(".jp-mod-accept").click())
+    page.goto(lab.address(path))
+    expect(page.locator(".jp-Notebook .jp-Cell").first).to_be_visible()
+    expect(page.locator("#jp-main-statusbar")).to_contain_text("Python 3 (ipykernel) | Idle")
+    return page
+
+
+def run_all(page: Page) -> None:
+    """By the menu, as people do."""
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+
+
+def test_day_1_runs_to_its_end(open_page: OpenPage, lab: Lab) -> None:
+    from playwright.sync_api import expect
+
+    path = lab.root / "lessons" / DAY / "lesson.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    nbformat.write(notebook, path)
+    page = opened(open_page, lab, f"lessons/{DAY}/lesson.ipynb")
+    run_all(page)
+    prompts = page.locator(".jp-CodeCell .jp-InputPrompt")
+    count = sum(cell.cell_type == "code" for cell in notebook.cells)
+    expect(prompts).to_have_count(count)
+    expect(prompts.last).to_have_text(re.compile(rf"\[{count}\]:"))
+    for number in range(count):
+        expect(prompts.nth(number)).to_have_text(re.compile(rf"\[{number + 1}\]:"))
+    assert page.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.error']").count() == 0
+    assert page.locator("mjx-merror").count() == 0
+
+
+def test_a_cell_is_graded(open_page: OpenPage, lab: Lab) -> None:
+    from playwright.sync_api import expect
+
+    sources = [
+        "%load_ext grader",
+        f"%%kernel residual_add\n{WRONG}",
+        f"%%kernel residual_add\n{SOLUTION}",
+        "%kernel strided_add",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(notebook, lab.root / "mine.ipynb")
+    page = opened(open_page, lab, "mine.ipynb")
+    run_all(page)
+    cells = page.locator(".jp-CodeCell")
+    wrong, right = cells.nth(1), cells.nth(2)
+    expect(wrong.locator(".jp-OutputArea")).to_contain_text("Not passed yet")
+    expect(wrong.locator("details[open] summary")).to_have_text("Your kernel")
+    expect(right.locator(".jp-OutputArea")).to_contain_text("10 of 10 points")
+    expect(right.get_by_text("Your kernel, with what each line moves")).to_be_visible()
+    right.locator("summary").click()
+    expect(right.locator("details pre")).to_contain_text("residual_add_f32")
+    expect(cells.nth(3)).to_contain_text("%%kernel day01_residual_add/strided_add")
+    assert (lab.root / "exercises" / DAY / "residual_add.cu").read_text() == SOLUTION

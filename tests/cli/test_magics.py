@@ -1,0 +1,134 @@
+"""The magics of a notebook: what they write, show and say, with a judge that needs no compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from grader.course import Course
+from grader.learner.progress import ProgressFile
+
+
+class Notebook:
+    """An IPython without a terminal."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.shell = InteractiveShell()
+        self.capsys = capsys
+        assert self.run("%load_ext grader") == (True, "")
+
+    def run(self, cell: str) -> tuple[bool, str]:
+        """Whether the cell ended well, and all that it showed, its white space as single blanks."""
+        done = self.shell.run_cell(cell)
+        captured = self.capsys.readouterr()
+        return done.success, " ".join((captured.out + captured.err).split())
+
+    def completions(self, line: str) -> list[str]:
+        return self.shell.complete(None, line, len(line))[1]
+
+
+@pytest.fixture
+def notebook(course: Course, judge: list[str], capsys: pytest.CaptureFixture[str]) -> Iterator[Notebook]:
+    yield Notebook(capsys)
+    InteractiveShell.clear_instance()
+
+
+def test_a_cell_becomes_the_file_and_is_graded(notebook: Notebook, course: Course, judge: list[str]) -> None:
+    file = course.find("first").skeleton
+    good, shown = notebook.run("%%kernel first\n// not yet\n")
+    assert good and "Not passed yet" in shown and "%hint first" in shown and "kept as first.cu.1.bak" in shown
+    assert file.read_text() == "// not yet\n"
+    good, shown = notebook.run("%%kernel 1/first\n// solved")
+    assert good and "10 of 10 points" in shown and "%kernel second" in shown and "kept" not in shown
+    assert file.read_text() == "// solved\n" and judge == ["day01_start/first"] * 2
+    assert ProgressFile(course.root).read().of("day01_start/first").passed
+
+
+def test_a_file_is_graded_without_a_cell(notebook: Notebook, course: Course) -> None:
+    (course.root / "other.cu").write_text("// solved")
+    good, shown = notebook.run("%grade first --file other.cu")
+    assert good and "Passed" in shown
+    assert not ProgressFile(course.root).read().of("day01_start/first").passed, "it was not the learner's own"
+    assert "stops at Correct" in notebook.run("%grade first")[1]
+
+
+def test_the_file_comes_into_a_cell(notebook: Notebook) -> None:
+    written = []
+    notebook.shell.set_next_input = lambda text, replace: written.append((text, replace))
+    notebook.run("%kernel first")
+    assert written == [("%%kernel day01_start/first\n// TODO: first\n", True)]
+
+
+def test_hints_and_progress(notebook: Notebook) -> None:
+    assert "a nudge" in notebook.run("%hint first")[1] and "the idea" in notebook.run("%hint first")[1]
+    good, shown = notebook.run("%progress")
+    assert good and "0 of 2 exercises passed" in shown and "%kernel first" in shown
+
+
+MISTAKES = {
+    "%%kernel frist\nx": "there is no exercise 'frist' Did you mean day01_start/first?",
+    "%%kernel first\n  \n\n": "the cell holds no code for day01_start/first",
+    "%%kernel first\n": "cell body is empty",
+    "%%kernel\nx": "the following arguments are required: EXERCISE",
+    "%%kernel first --fast\nx": "%%kernel: unrecognized arguments: --fast",
+    "%%kernel first 'x\ny": "no closing quotation",
+    "%grade first --device tpu": "invalid choice: 'tpu'",
+    "%grade first --seed x": "invalid int value: 'x'",
+    "%grade first --gpu GT9": "'GT9'",
+    "%hint": "required: EXERCISE",
+    "%progress now": "%progress takes nothing",
+}
+
+
+@pytest.mark.parametrize(("cell", "says"), MISTAKES.items())
+def test_a_mistake_is_one_message(notebook: Notebook, judge: list[str], cell: str, says: str) -> None:
+    good, shown = notebook.run(cell)
+    assert not good and says in shown and len(shown) < 400
+    assert "Traceback" not in shown and "File " not in shown and not judge
+
+
+def test_it_is_loaded_twice_and_unloaded(notebook: Notebook) -> None:
+    assert notebook.run("%load_ext grader")[1].startswith("The grader extension is already loaded")
+    assert notebook.run("%reload_ext grader") == (True, "") and notebook.run("%progress")[0]
+    notebook.run("%unload_ext grader")
+    good, shown = notebook.run("%progress")
+    assert not good and "not found" in shown and "first" not in notebook.completions("%grade fi")
+
+
+def test_a_python_without_the_packages_is_told_which(
+    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "msgspec", None)
+    shell = InteractiveShell()
+    assert not shell.run_cell("%load_ext grader").success
+    shown = capsys.readouterr()
+    assert "%pip install msgspec, then %load_ext grader again" in shown.out + shown.err
+
+
+def test_the_stop_button_is_one_line(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("grader.judge.check", stopped)
+    good, shown = notebook.run("%%kernel first\nx")
+    assert not good and shown == (
+        "What exercises/day01_start/first.cu held before is kept as first.cu.1.bak beside it. "
+        "day01_start/first was not graded. stopped"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "becomes"),
+    [
+        ("%%kernel fi", ["first"]),
+        ("%grade day01_start/s", ["day01_start/second"]),
+        ("%hint ", ["day01_start/first", "day01_start/second"]),
+        ("%%kernel first --de", ["--device"]),
+        ("%grade first --fi", ["--file"]),
+        ("%%kernel first --fi", []),
+    ],
+)
+def test_tab_completes_names_and_options(notebook: Notebook, line: str, becomes: list[str]) -> None:
+    assert notebook.completions(line) == becomes
