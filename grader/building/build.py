@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import io
+import platform
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -45,6 +46,8 @@ _CPU_FLAGS = (
     "-fvisibility=hidden",
     "-fno-semantic-interposition",
     "-fno-strict-aliasing",
+    "-fno-omit-frame-pointer",  # runtime/own_memory.cpp tells local variables from what functions return to
+    "-mno-omit-leaf-frame-pointer",
     "-fno-stack-protector",  # a smashed stack is a finding, not the end of the process
     "-fstack-clash-protection",  # a large local array must not step over the guard page
     "-fno-builtin-printf",
@@ -98,6 +101,10 @@ _CLANG_CHECKED = (
     "-mllvm",
     "-tsan-instrument-read-before-write=1",  # else the read of x[i] += 1 is left out
 )
+# Calls through pointers go through functions of the simulator: runtime/indirect_calls.cpp.
+_X86_CHECKED = ("-fcf-protection=branch", "-fno-jump-tables")
+_GCC_X86 = (*_X86_CHECKED, "-mindirect-branch=thunk-extern")
+_CLANG_X86 = (*_X86_CHECKED, "-mretpoline-external-thunk")
 _PLAIN = ("-O2",)
 # A call at the start of each piece of straight-line code: what grader/simulator/disassembly.py counts from.
 _COUNTED = ("-DSIM_COUNT_OPERATIONS",)
@@ -294,7 +301,12 @@ def _plan_cpu(
         flags += (f"-DSIM_SM={architecture}",)
     libsim = library.plan_library(cxx)
     # "-z defs": a function that is defined nowhere is an error now, not at the first call.
-    linking: tuple[str, ...] = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
+    linking: tuple[str, ...] = (
+        "-Wl,--as-needed",
+        "-Wl,-z,defs",
+        "-Wl,-z,relro,-z,now",
+        f"-Wl,--version-script={_EXPORTS}",
+    )
     if checks:
         linking += hooks.link_flags(cxx.family)
     key = digest(["kernel", text, *flags, cxx.identity, libsim.key, *linking])
@@ -310,6 +322,8 @@ def cpu_flags(cxx: Compiler, checks: bool, operations: bool = False) -> tuple[st
     if gcc_version >= 11:
         flags += ("-fdiagnostics-column-unit=byte",)
     flags += (_GCC_CHECKED if gcc else _CLANG_CHECKED) if checks else _PLAIN
+    if checks and platform.machine() == "x86_64":
+        flags += _GCC_X86 if gcc else _CLANG_X86
     if checks and gcc_version >= 16:
         # A structure that is read once into a parameter stays read once, however often the parameter is used.
         flags += ("-fno-tree-forwprop",)
