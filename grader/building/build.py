@@ -18,6 +18,7 @@ from pathlib import Path
 
 from grader.building import diagnostics
 from grader.building.precompiled import PRELUDE, USUAL, headers_at_head, precompiled, refused
+from grader.building.stores import with_checks
 from grader.errors import BuildError, GraderError
 from grader.simulator import hooks, library
 from grader.source.course_headers import line_directive, with_headers
@@ -103,8 +104,14 @@ _CLANG_CHECKED = (
 )
 # Calls through pointers go through functions of the simulator: runtime/indirect_calls.cpp.
 _X86_CHECKED = ("-fcf-protection=branch", "-fno-jump-tables")
-_GCC_X86 = (*_X86_CHECKED, "-mindirect-branch=thunk-extern")
+_GCC_X86 = (
+    *_X86_CHECKED,
+    "-mindirect-branch=thunk-extern",
+    "-mno-red-zone",
+)  # building/stores.py uses what is below the stack
 _CLANG_X86 = (*_X86_CHECKED, "-mretpoline-external-thunk")
+# Its checks leave out local arrays that no pointer leaves the function to; an access that misses one of those ends the process.
+_CLANG_LOCAL = ("-fsanitize=local-bounds", "-fsanitize-trap=local-bounds")
 _PLAIN = ("-O2",)
 # A call at the start of each piece of straight-line code: what grader/simulator/disassembly.py counts from.
 _COUNTED = ("-DSIM_COUNT_OPERATIONS",)
@@ -309,7 +316,7 @@ def _plan_cpu(
     )
     if checks:
         linking += hooks.link_flags(cxx.family)
-    key = digest(["kernel", text, *flags, cxx.identity, libsim.key, *linking])
+    key = digest(["kernel 2", text, *flags, cxx.identity, libsim.key, *linking])
     include = (library.INCLUDE_DIR,)
     return BuildPlan(path, "cpu", checks, source, text, launchers, cxx, flags, include, linking, key, rewritten, libsim)
 
@@ -324,6 +331,8 @@ def cpu_flags(cxx: Compiler, checks: bool, operations: bool = False) -> tuple[st
     flags += (_GCC_CHECKED if gcc else _CLANG_CHECKED) if checks else _PLAIN
     if checks and platform.machine() == "x86_64":
         flags += _GCC_X86 if gcc else _CLANG_X86
+    if checks and not gcc:
+        flags += _CLANG_LOCAL
     if checks and gcc_version >= 16:
         # A structure that is read once into a parameter stays read once, however often the parameter is used.
         flags += ("-fno-tree-forwprop",)
@@ -436,7 +445,16 @@ def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunComma
     assert plan.libsim is not None
     with ThreadPoolExecutor(max_workers=1) as pool:
         libsim = pool.submit(library.build_library, plan.libsim, cache)
-        argv = (*plan.compiler.command, *plan.flags, *includes, "-c", "kernel.cpp", "-o", "kernel.o")
+        made = "kernel.s" if "-mno-red-zone" in plan.flags else "kernel.o"
+        argv = (
+            *plan.compiler.command,
+            *plan.flags,
+            *includes,
+            "-S" if made == "kernel.s" else "-c",
+            "kernel.cpp",
+            "-o",
+            made,
+        )
         ahead = _headers_ahead(plan, cache)
         done = run(
             Command((*argv, *(f"-include{path / PRELUDE}" for path in ahead)), folder, (*plan.include_dirs, *ahead))
@@ -444,6 +462,12 @@ def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunComma
         if ahead and done.returncode != 0 and refused(done.output):
             done = run(Command(argv, folder, plan.include_dirs))
         _checked(plan, folder, done)
+        if made == "kernel.s":
+            assembly = folder / made
+            assembly.write_text(with_checks(assembly.read_text(encoding="utf-8")), encoding="utf-8")
+            argv = (*plan.compiler.command, "-c", made, "-o", "kernel.o")
+            _checked(plan, folder, run(Command(argv, folder)))
+            assembly.unlink()
         libsim_folder = libsim.result().parent
     # Without -fsanitize here: the hooks are libsim's, not the sanitizer's library.
     argv = (*plan.compiler.command, "-shared", "-o", KERNEL_LIBRARY, "kernel.o", *link_flags(plan, cache))

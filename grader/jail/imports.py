@@ -32,7 +32,7 @@ _ALLOWED = re.compile(
     | str(n?len|n?cmp|r?chr|c?spn|str|pbrk) | mem(r?chr|cmp) | bcmp | abs | labs | llabs | atoi | atol | atoll | atof | puts | putchar | perror
     | s?rand | exit | abort | _exit | _Exit | quick_exit | stdout | stderr | __errno_location | __tls_get_addr
     # what linkers put in
-    | __gmon_start__ | __x86_indirect_thunk_\w+ | __llvm_external_retpoline_r11 | _ITM_\w+ | __clang_call_terminate""",
+    | sim_store_\w+ | __gmon_start__ | __x86_indirect_thunk_\w+ | __llvm_external_retpoline_r11 | _ITM_\w+ | __clang_call_terminate""",
     re.VERBOSE,
 )
 

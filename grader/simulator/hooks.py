@@ -44,7 +44,7 @@ LIBRARY = (
         for size in ("", "m")
         for alignment in ("", "St11align_val_t")
     ),
-    *("__cxa_allocate_exception", "sincos", "sincosf", "time"),
+    *("__cxa_allocate_exception", "sincos", "sincosf", "time", "malloc", "calloc", "free"),
     *("fprintf", "fputs", "fputc", "putc", "fwrite", "fflush", "snprintf"),
 )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.present.terminal import as_text
+from grader.toolchain.compilers import find_cxx
 from grader.wording import cases
 from tests.attacks.conftest import HERE, Judge
 
@@ -19,6 +20,8 @@ FILES = [path for path in sorted(FOLDER.glob("*.cu")) if path.stem != "prelude"]
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_what_is_not_its_own(judged: Judge, path: Path, tmp_path: Path) -> None:
+    if path.stem == "offset_of_a_local" and find_cxx().family == "clang":
+        pytest.skip("clang++ leaves out stores that it sees miss their array")
     text = path.read_text()
     wanted = text.splitlines()[0].rpartition("Says: ")[2].rstrip(".")
     file = tmp_path / "own_memory.cu"

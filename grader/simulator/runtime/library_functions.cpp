@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include <new>
@@ -59,6 +60,18 @@ DELETE(_ZdlPvSt11align_val_t, (void* pointer, std::align_val_t a), ::operator de
 DELETE(_ZdaPvSt11align_val_t, (void* pointer, std::align_val_t a), ::operator delete[](pointer, a))
 DELETE(_ZdlPvmSt11align_val_t, (void* pointer, size_t, std::align_val_t a), ::operator delete(pointer, a))
 DELETE(_ZdaPvmSt11align_val_t, (void* pointer, size_t, std::align_val_t a), ::operator delete[](pointer, a))
+
+// Where sim/c_library.h has not renamed them.
+extern "C" void* sim_malloc(size_t bytes);
+extern "C" void sim_free(void* pointer);
+WRAP(void*, malloc)(size_t bytes) { return sim_malloc(bytes); }
+WRAP(void, free)(void* pointer) { sim_free(pointer); }
+WRAP(void*, calloc)(size_t count, size_t bytes) {
+    size_t all;
+    if (__builtin_mul_overflow(count, bytes, &all)) return nullptr;
+    void* given = sim_malloc(all);
+    return given ? memset(given, 0, all) : nullptr;
+}
 
 // The C++ library makes room for what is thrown; the kernel file's own code puts it there.
 WRAP(void*, __cxa_allocate_exception)(size_t bytes) noexcept {

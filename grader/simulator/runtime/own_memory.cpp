@@ -92,6 +92,7 @@ void know_library(const void* code) {
     variables = parts.writable;
     tables = parts.relro;
     set_callable(image.base, image.bytes);
+    set_open(0, variables.base, variables.bytes);
 }
 
 bool is_stack(uintptr_t address) {
@@ -149,6 +150,7 @@ bool make_pool() {
     void* base = mmap(nullptr, pool_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) return false;
     pool = {as_number(base), pool_bytes};
+    if (confined) set_open(1, pool.base, pool.bytes);
     return true;
 }
 
@@ -208,6 +210,7 @@ bool writable(const void* data, size_t bytes, void* const* frame) {
 
 void check(const void* data, size_t bytes, bool write, const void* code, void* const* frame) {
     know_library(code);
+    if (ArenaRange arena = arena_range(); arena.base) set_open(2, as_number(arena.base), arena.bytes);
     if (writable(data, bytes, frame) || bytes == 0) return;
     if (!write && readable(as_number(data), bytes)) return;
     stop(data, bytes, write, code, is_stack(as_number(data)) ? "not_its_stack" : "not_its_memory");
@@ -228,8 +231,9 @@ void check_function(const void* function, const void* code) {
 }
 
 void check_callable(const void* function, const void* code) {
-    if (!confined) return;
+    constexpr unsigned char beginning[] = {0xf3, 0x0f, 0x1e, 0xfa};  // endbr64
     know_library(code);
+    if (is_own_code(function) && memcmp(function, beginning, sizeof beginning) == 0) return;
     auto* word = reinterpret_cast<const void* const*>(tables.base);
     for (size_t i = 0; i < tables.bytes / sizeof *word; ++i)
         if (word[i] == function) return;
@@ -321,6 +325,7 @@ __attribute__((visibility("default"))) void sim_confine() {
     own::host_stack = {own::as_number(SIM_FRAME) - most, most};
     own::confined = true;
     own::set_callable(1, 0);  // until its library is known
+    own::set_open(0, 0, 0);
 }
 
 __attribute__((visibility("default"))) int sim_call(int (*thunk)(void**), void** arguments) {

@@ -55,6 +55,9 @@ void lend(const void* function);
 // indirect_calls.cpp: where calls through pointers may lead. A base of 0: anywhere.
 void set_callable(uintptr_t base, size_t bytes);
 
+// stores.cpp: a range in which any store may happen, of three. From the first call on stores are checked.
+void set_open(unsigned which, uintptr_t base, size_t bytes);
+
 // A variable that the submission registers as one of the device.
 void check_variable(const void* data, size_t bytes, const void* code);
 

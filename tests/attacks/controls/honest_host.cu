@@ -68,8 +68,8 @@ extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     std::unique_ptr<Shape> shape(n > 50 ? new Square : new Shape);
     std::function<int(int)> add = [&](int k) { return k + called + more[1].values[3]; };
     kept.push_back(add(chosen(n % 8)));
-    int* words = static_cast<int*>(malloc(n * sizeof(int)));
-    memset(words, 0, n * sizeof(int));
+    int* words = static_cast<int*>(calloc(n, sizeof(int)));
+    free(malloc(8));
     std::fill_n(words, n, 7);
     double sine, cosine;
     sincos(double(n), &sine, &cosine);
