@@ -2,7 +2,7 @@
 
 A :class:`BuildPlan` says everything about a build: the final text, the flags, the libraries. Both ways of building
 follow it: a direct call of the compiler (here, needs no torch) and ``torch.utils.cpp_extension.load_inline`` (in
-``grader.loading.kernel``). Both make the same library, so they share the cache.
+``grader.loading.kernel``). What the direct call has made serves the other, too.
 """
 
 from __future__ import annotations
