@@ -2,13 +2,14 @@
 
 A :class:`BuildPlan` says everything about a build: the final text, the flags, the libraries. Both ways of building
 follow it: a direct call of the compiler (here, needs no torch) and ``torch.utils.cpp_extension.load_inline`` (in
-``grader.loading.kernel``). Both make the same library, so they share the cache.
+``grader.loading.kernel``). What the direct call has made serves the other, too.
 """
 
 from __future__ import annotations
 
 import functools
 import io
+import platform
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from grader.building import diagnostics
 from grader.building.precompiled import PRELUDE, USUAL, headers_at_head, precompiled, refused
+from grader.building.stores import with_checks
 from grader.errors import BuildError, GraderError
 from grader.simulator import hooks, library
 from grader.source.course_headers import line_directive, with_headers
@@ -45,6 +47,8 @@ _CPU_FLAGS = (
     "-fvisibility=hidden",
     "-fno-semantic-interposition",
     "-fno-strict-aliasing",
+    "-fno-omit-frame-pointer",  # runtime/own_memory.cpp tells local variables from what functions return to
+    "-mno-omit-leaf-frame-pointer",
     "-fno-stack-protector",  # a smashed stack is a finding, not the end of the process
     "-fstack-clash-protection",  # a large local array must not step over the guard page
     "-fno-builtin-printf",
@@ -98,6 +102,16 @@ _CLANG_CHECKED = (
     "-mllvm",
     "-tsan-instrument-read-before-write=1",  # else the read of x[i] += 1 is left out
 )
+# Calls through pointers go through functions of the simulator: runtime/indirect_calls.cpp.
+_X86_CHECKED = ("-fcf-protection=branch", "-fno-jump-tables")
+_GCC_X86 = (
+    *_X86_CHECKED,
+    "-mindirect-branch=thunk-extern",
+    "-mno-red-zone",
+)  # building/stores.py uses what is below the stack
+_CLANG_X86 = (*_X86_CHECKED, "-mretpoline-external-thunk")
+# Its checks leave out local arrays that no pointer leaves the function to; an access that misses one of those ends the process.
+_CLANG_LOCAL = ("-fsanitize=local-bounds", "-fsanitize-trap=local-bounds")
 _PLAIN = ("-O2",)
 # A call at the start of each piece of straight-line code: what grader/simulator/disassembly.py counts from.
 _COUNTED = ("-DSIM_COUNT_OPERATIONS",)
@@ -294,10 +308,15 @@ def _plan_cpu(
         flags += (f"-DSIM_SM={architecture}",)
     libsim = library.plan_library(cxx)
     # "-z defs": a function that is defined nowhere is an error now, not at the first call.
-    linking: tuple[str, ...] = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
+    linking: tuple[str, ...] = (
+        "-Wl,--as-needed",
+        "-Wl,-z,defs",
+        "-Wl,-z,relro,-z,now",
+        f"-Wl,--version-script={_EXPORTS}",
+    )
     if checks:
         linking += hooks.link_flags(cxx.family)
-    key = digest(["kernel", text, *flags, cxx.identity, libsim.key, *linking])
+    key = digest(["kernel 2", text, *flags, cxx.identity, libsim.key, *linking])
     include = (library.INCLUDE_DIR,)
     return BuildPlan(path, "cpu", checks, source, text, launchers, cxx, flags, include, linking, key, rewritten, libsim)
 
@@ -310,6 +329,10 @@ def cpu_flags(cxx: Compiler, checks: bool, operations: bool = False) -> tuple[st
     if gcc_version >= 11:
         flags += ("-fdiagnostics-column-unit=byte",)
     flags += (_GCC_CHECKED if gcc else _CLANG_CHECKED) if checks else _PLAIN
+    if checks and platform.machine() == "x86_64":
+        flags += _GCC_X86 if gcc else _CLANG_X86
+    if checks and not gcc:
+        flags += _CLANG_LOCAL
     if checks and gcc_version >= 16:
         # A structure that is read once into a parameter stays read once, however often the parameter is used.
         flags += ("-fno-tree-forwprop",)
@@ -422,7 +445,16 @@ def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunComma
     assert plan.libsim is not None
     with ThreadPoolExecutor(max_workers=1) as pool:
         libsim = pool.submit(library.build_library, plan.libsim, cache)
-        argv = (*plan.compiler.command, *plan.flags, *includes, "-c", "kernel.cpp", "-o", "kernel.o")
+        made = "kernel.s" if "-mno-red-zone" in plan.flags else "kernel.o"
+        argv = (
+            *plan.compiler.command,
+            *plan.flags,
+            *includes,
+            "-S" if made == "kernel.s" else "-c",
+            "kernel.cpp",
+            "-o",
+            made,
+        )
         ahead = _headers_ahead(plan, cache)
         done = run(
             Command((*argv, *(f"-include{path / PRELUDE}" for path in ahead)), folder, (*plan.include_dirs, *ahead))
@@ -430,6 +462,12 @@ def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunComma
         if ahead and done.returncode != 0 and refused(done.output):
             done = run(Command(argv, folder, plan.include_dirs))
         _checked(plan, folder, done)
+        if made == "kernel.s":
+            assembly = folder / made
+            assembly.write_text(with_checks(assembly.read_text(encoding="utf-8")), encoding="utf-8")
+            argv = (*plan.compiler.command, "-c", made, "-o", "kernel.o")
+            _checked(plan, folder, run(Command(argv, folder)))
+            assembly.unlink()
         libsim_folder = libsim.result().parent
     # Without -fsanitize here: the hooks are libsim's, not the sanitizer's library.
     argv = (*plan.compiler.command, "-shared", "-o", KERNEL_LIBRARY, "kernel.o", *link_flags(plan, cache))

@@ -1,9 +1,8 @@
-"""What a kernel's library asks other libraries for, and what of it no kernel has business with.
+"""What a kernel's library takes from other libraries: a list of what it may.
 
-The simulator's checks live in the same process as the kernel. Calling their switches, or the functions that change
-memory protection, find symbols, take over signals, or use files by number (the report goes through one), is how a kernel
-would get at them; the linker leaves a list of all that a library calls. This stops what is written plainly. Native code
-that computes addresses is not stopped by it.
+The simulator's checks live in the same process as the kernel, and look at each access of the kernel's own code. The code of
+other libraries is not looked at, so a kernel may call only what writes nowhere but into its own results, or what the
+simulator has looked at (``hooks.LIBRARY``). The linker leaves a list of all that a library calls.
 """
 
 from __future__ import annotations
@@ -15,31 +14,35 @@ from pathlib import Path
 
 from grader.simulator import hooks
 
-_REFUSED = re.compile(
-    r"""sim_(configure|program_starts|expect_output|report|reset|take_output|tensor_\w+|writer)
-    | dl(open|mopen|sym|vsym|addr1?|info|_iterate_phdr) | __libc_dl\w+ | _dl_\w+ | _r_debug | _rtld_global\w*
-    | mmap(64)? | mprotect | mremap | munmap | madvise | pkey_\w+ | memfd_create | shm_open
-    | syscall | prctl | ptrace | process_vm_\w+ | setrlimit(64)? | prlimit(64)?
-    | v?fork | clone | exec[lv]\w* | system | popen | posix_spawn\w* | pthread_create | thrd_create | _ZNSt6thread\w+ | kill | killpg | tgkill
-    | socket(pair)? | connect | bind | listen | accept4? | send(to|msg|mmsg)? | recv(from|msg|mmsg)?
-    | sigaction | sigprocmask | pthread_sigmask | signal | sigaltstack | timer_\w+ | setitimer | alarm
-    | bsd_signal | ssignal | sysv_signal | sig(set|vec|hold|ignore|relse|block|setmask|interrupt)
-    | backtrace\w* | _Unwind_(Backtrace|Find\w+) | getauxval
-    | remap_file_pages | shm(at|dt|get|ctl) | process_m\w+ | s?brk
-    | swapcontext | setcontext | makecontext
-    | p?(read|write)v?(64)?(v2)? | v?dprintf | dup[23]? | close(_range)? | closefrom | fcntl(64)? | ioctl | fdopen | freopen(64)?
-    | open(at)?(64)? | f?truncate(64)? | l?lseek(64)? | sendfile(64)? | splice | vmsplice | tee | copy_file_range | pipe2?
-    | _ZNSt12__basic_file\w+ | _?IO_(list|file|do)_\w+
-    | _?environ | __environ""",
+_ALLOWED = re.compile(
+    r"""_ZNK?3sim\w+ | sim_(cuda[A-Z]\w+ | cu[A-Z]\w+ | printf | malloc | free | clock | __assert_fail) | __wrap_\w+
+    # mathematics
+    | (a?(cos|sin|tan)h? | atan2 | cbrt | ceil | copysign | erfc? | exp(2|10|m1)? | fabs | fdim | floor | fma | fmax | fmin | fmod
+       | hypot | ilogb | j[01n] | ldexp | [lt]gamma | log(2|10|1p|b)? | l?lrint | l?lround | nan | nearbyint | nextafter
+       | nexttoward | pow | remainder | rint | round(even)? | scalbl?n | sqrt | trunc | y[01n])[fl]?
+    # libgcc: arithmetic that is no instruction
+    | __(u?div | u?mod | mul | ashl | ashr | lshr | popcount | clz | ctz | ffs | parity | bswap | powi | float(un)? | fix(uns)?
+         | extend | trunc | add | sub | neg | eq | ne | lt | le | gt | ge | unord)(?!mod)([sdtxqh][ifc]|bf){1,2}[2-4]?
+    # C++ without its library: exceptions, and what is initialised at its first use
+    | __gxx_personality_v0 | _Unwind_Resume | __cxa_(begin_catch | end_catch | throw | rethrow | free_exception | guard_\w+
+      | atexit | finalize | pure_virtual | throw_bad_array_new_length) | _ZSt9terminatev | _ZSt\d+__throw_\w+
+    | _ZT[IS]\w+ | _ZTVN10__cxxabiv\w+ | _ZNSt9exceptionD[012]Ev | _ZNKSt9exception4whatEv | _ZTVSt9exception
+    | _ZNSt6chrono3_V21\d(steady|system)_clock3nowEv
+    # C: what reads memory, and what ends the process
+    | str(n?len|n?cmp|r?chr|c?spn|str|pbrk) | mem(r?chr|cmp) | bcmp | abs | labs | llabs | atoi | atol | atoll | atof | puts | putchar | perror
+    | s?rand | exit | abort | _exit | _Exit | quick_exit | stdout | stderr | __errno_location | __tls_get_addr
+    # what linkers put in
+    | sim_store_\w+ | __gmon_start__ | __x86_indirect_thunk_\w+ | __llvm_external_retpoline_r11 | _ITM_\w+ | __clang_call_terminate""",
     re.VERBOSE,
 )
 
-_OTHER_NAME = re.compile(r"_*(IO_(?!list|file|do)|libc_)?(?P<name>\w+?)(_nocancel|_chk|_2)?")
-"""libc has second names for many of its functions: __write is write, __open64_2 is open64."""
+_OF_STD = re.compile(r"_ZNK?St(?:7__cxx11)?(?P<length>\d+)(?P<rest>\w+)")
 
 # Kinds of tables and of symbols, as the ELF format numbers them.
 _ALL, _DYNAMIC = 2, 11
-_NO_TYPE, _OBJECT, _FUNCTION = 0, 1, 2
+_EXECUTABLE = 4
+_NO_TYPE, _OBJECT, _FUNCTION, _THREAD_LOCAL, _INDIRECT = 0, 1, 2, 6, 10
+_EVERY = (_NO_TYPE, _OBJECT, _FUNCTION, _THREAD_LOCAL, _INDIRECT)
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 
@@ -48,18 +51,26 @@ def refused(library: Path, libsim: Path) -> list[str]:
     """The names that a kernel must not use or define; "?" stands for a library whose list cannot be read."""
     try:
         content = library.read_bytes()
-        used = {name for name in symbols(content, _DYNAMIC, defined=False) if is_refused(name)}
+        used = {shown(name) for name in symbols(content, _DYNAMIC, defined=False) if not is_allowed(name)}
         # A function of its own in place of one of the simulator's: the checks would never be called.
         used |= symbols(content, _ALL, defined=True) & _exported(libsim)
+        # One that is chosen while the library is loaded, and data in the place of code.
+        used |= symbols(content, _ALL, defined=True, kinds=(_INDIRECT,))
+        used |= symbols(content, _ALL, defined=True, kinds=(_OBJECT,), executable=True)
     except (ValueError, IndexError, struct.error, OSError):
         return ["?"]
     return sorted(used)
 
 
-def is_refused(name: str) -> bool:
-    """Whether a name, or the one that it stands for, is of those that a kernel must not use."""
-    other = _OTHER_NAME.fullmatch(name)
-    return bool(_REFUSED.fullmatch(name) or (other and _REFUSED.fullmatch(other["name"])))
+def is_allowed(name: str) -> bool:
+    """Whether a kernel may take this from another library."""
+    return bool(_ALLOWED.fullmatch(name))
+
+
+def shown(name: str) -> str:
+    """A name of the C++ library as people write it."""
+    match = _OF_STD.fullmatch(name)
+    return f"std::{match['rest'][: int(match['length'])]}" if match else name
 
 
 @functools.cache
@@ -68,8 +79,10 @@ def _exported(libsim: Path) -> set[str]:
     return symbols(libsim.read_bytes(), _DYNAMIC, defined=True) | set(hooks.INSERTED)
 
 
-def symbols(content: bytes, table: int, defined: bool) -> set[str]:
-    """The symbols that a 64-bit ELF library defines, or leaves to others."""
+def symbols(
+    content: bytes, table: int, defined: bool, kinds: tuple[int, ...] = _EVERY, executable: bool = False
+) -> set[str]:
+    """The symbols of these kinds that a 64-bit ELF library defines, or leaves to others; ``executable``: in sections of code."""
     if content[:5] != b"\x7fELF\x02":
         raise ValueError("not a 64-bit ELF file")
     (place,) = struct.unpack_from("<Q", content, 40)
@@ -84,7 +97,9 @@ def symbols(content: bytes, table: int, defined: bool) -> set[str]:
         texts = sections[link][4]
         for entry in range(start, start + length, _SYMBOL.size):
             name, information, _, section, _, _ = _SYMBOL.unpack_from(content, entry)
-            if name and (section != 0) == defined and information & 15 in (_NO_TYPE, _OBJECT, _FUNCTION):
+            if executable and not (section < count and sections[section][2] & _EXECUTABLE):
+                continue
+            if name and (section != 0) == defined and information & 15 in kinds:
                 end = content.index(b"\0", texts + name)
                 names.add(content[texts + name : end].decode("ascii", errors="replace"))
     return names

@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from grader.building.build import BuildPlan
+from grader.jail import own_code
 from grader.source.constructs import COMPILERS_OWN
 from grader.source.kernel_definitions import find_kernels
 from grader.source.rewrite import COPIES
@@ -37,7 +38,9 @@ def unchecked_word(plan: BuildPlan, run: RunCommand) -> str:
     for text in texts:
         if any(part in text for part in _PARTS) or _HOST_INSTRUCTION.fullmatch(text):
             return text
-    if any(glue in plan.original for glue in _GLUE):
+    if word := own_code.refused_word(source):
+        return word
+    if any(glue in plan.original for glue in _GLUE) or own_code.may_hide(source):
         return _glued_word(plan, run)
     return ""
 
@@ -48,6 +51,8 @@ def _glued_word(plan: BuildPlan, run: RunCommand) -> str:
     for token in expanded.tokens:
         if any(part in token.text for part in _PARTS) or COMPILERS_OWN.fullmatch(token.text):
             return token.text
+    if word := own_code.refused_word(expanded):
+        return word
     try:
         find_kernels(expanded)
     except RewriteError:

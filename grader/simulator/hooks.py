@@ -35,6 +35,19 @@ INSERTED = (
 # all compilers: sim/copies.h takes them.
 _COPIES = ("memcpy", "memmove", "memset")
 
+# What hands out memory, and what writes where it is told: runtime/library_functions.cpp.
+LIBRARY = (
+    *("_Znwm", "_Znam", "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t"),
+    *(
+        f"_Zd{which}Pv{size}{alignment}"
+        for which in "la"
+        for size in ("", "m")
+        for alignment in ("", "St11align_val_t")
+    ),
+    *("__cxa_allocate_exception", "sincos", "sincosf", "time", "malloc", "calloc", "free"),
+    *("fprintf", "fputs", "fputc", "putc", "fwrite", "fflush", "snprintf"),
+)
+
 
 def wrapped(name: str) -> str:
     """What a kernel library asks for in place of a name."""
@@ -43,4 +56,4 @@ def wrapped(name: str) -> str:
 
 def link_flags(family: str) -> tuple[str, ...]:
     """The flags with which a compiler of a family (gcc or clang) links a kernel library that is checked."""
-    return tuple(f"-Wl,--wrap={name}" for name in (*INSERTED, *_COPIES))
+    return tuple(f"-Wl,--wrap={name}" for name in (*INSERTED, *_COPIES, *LIBRARY))

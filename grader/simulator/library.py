@@ -27,6 +27,8 @@ _FLAGS = (
     "-fno-semantic-interposition",
     "-fno-strict-aliasing",
     "-fno-stack-protector",
+    "-fno-omit-frame-pointer",  # runtime/own_memory.cpp walks over its own frames, too
+    "-mno-omit-leaf-frame-pointer",
     "-ftls-model=initial-exec",
 )
 

@@ -260,6 +260,11 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
     "write_to_const": lambda f: f"{access(f)} to an input: {position(f)}, which the launcher takes as pointer to const",
     "write_to_constant": lambda f: f"{access(f)} to constant memory: {position(f)}",
     "host_access": lambda f: f"host code makes {an_access(f)} of device memory: {position(f)}",
+    "not_its_memory": lambda f: f"{access(f)} of address {f.address:#x}, which is not the submission's memory",
+    "not_its_stack": lambda f: f"{access(f)} of the stack outside the local variables of the submission's functions",
+    "not_its_function": lambda f: (
+        f"a function at address {f.address:#x} is to be called, which is not one of the submission"
+    ),
     "index_out_of_bounds": lambda f: f"index {f.number} is out of bounds for an array of type {f.detail}",
     "stack_overflow": lambda f: "stack overflow",
     "leak": lambda f: f"{words.count(f.number, 'byte')} from {f.memory.kind if f.memory else 'the device'} never freed",
@@ -369,6 +374,9 @@ ADVICE: Mapping[str, str] = {
     "write_to_const": "Inputs belong to the caller; write to an output.",
     "write_to_constant": "Kernels can only read __constant__ variables; the host sets them with cudaMemcpyToSymbol.",
     "host_access": "A launcher runs on the CPU, which cannot follow a device pointer: do it in a kernel, or use cudaMemcpy.",
+    "not_its_memory": "A submission may touch its own variables, its tensors, and what new, malloc, cudaMalloc and their like gave it.",
+    "not_its_stack": "A pointer to a local variable has gone past it: what lies there is where functions return to.",
+    "not_its_function": "Hand over functions of the kernel file alone.",
     "stack_overflow": "Local arrays are too large, or a recursion does not end. A GPU gives each thread 1 KB unless "
     "cudaDeviceSetLimit says otherwise.",
     "leak": "Each call of the launcher would lose that much: pair it with cudaFree or cudaFreeAsync.",

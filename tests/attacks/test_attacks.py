@@ -15,6 +15,7 @@ from tests.attacks.reports import assert_clean, texts
 
 DESERVED = {
     "honest": "builds=passed correct=passed safe=passed efficient=passed",
+    "honest_host": "builds=passed correct=passed safe=passed efficient=passed",
     "honest_vectors": "builds=passed correct=passed safe=passed efficient=passed",
     "honest_header": "builds=passed correct=passed safe=passed efficient=passed",
     "slow": "builds=passed correct=passed safe=passed efficient=failed",

@@ -4,6 +4,7 @@
 #include "checks/requests.h"
 #include "checks/state.h"
 #include "runtime/fiber.h"
+#include "runtime/own_memory.h"
 
 #define SIM_ALWAYS_INLINE inline __attribute__((always_inline))
 #define SIM_NOINLINE __attribute__((noinline))
@@ -105,6 +106,8 @@ SIM_ALWAYS_INLINE void on_access(ThreadState& thread, uintptr_t address, const v
     if (SIM_UNLIKELY((address - site->base >= site->limit) | ((address & alignment) != 0) | (site->owner != &thread) |
                      (site->next == site->end))) {
         if (is_local(thread, address)) {
+            if (Write && own::confined && !own::in_caller(address, size_t(1) << SizeLog2, SIM_FRAME))
+                own::check_stack(reinterpret_cast<void*>(address), size_t(1) << SizeLog2, code, SIM_FRAME);
             if (SIM_UNLIKELY(thread.watches))
                 local_access(thread, address, size_t(1) << SizeLog2, Write ? Access::write : Access::read, code);
             return;

@@ -258,6 +258,14 @@ void waits_for_nothing(const char* call, const void* address) {
     add_finding(finding);
 }
 
+void not_its_own(const char* kind, const void* data, size_t bytes, bool write, const void* code) {
+    Finding finding = finding_for(Check::memcheck, kind, current_thread, code);
+    finding.side.access = static_cast<uint8_t>(write ? Access::write : Access::read);
+    finding.bytes = static_cast<uint32_t>(bytes);
+    finding.data = reinterpret_cast<uint64_t>(data);
+    add_finding(finding);
+}
+
 void default_stream_used(const char* what, const void* address) {
     Finding finding = finding_for(Check::synccheck, "default_stream", nullptr, address);
     set_detail(finding, what);

@@ -9,6 +9,7 @@
 #include "checks/hooks.h"
 #include "checks/races.h"
 #include "checks/streams.h"
+#include "runtime/own_memory.h"
 #include "sim/copies.h"
 #include "sim/shared.h"
 
@@ -44,6 +45,7 @@ SIM_ALWAYS_INLINE void hook(const void* data, const void* code) {
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
     Thread* thread = current_thread;
     if (SIM_UNLIKELY(!thread)) {
+        if (own::confined) own::check(data, size_t(1) << SizeLog2, Write, code, SIM_FRAME);
         if (address - host_view.arena_base < host_view.arena_bytes)
             host_access(address, 1u << SizeLog2, Write ? Access::write : Access::read, code);
         else if (SIM_UNLIKELY(address - host_view.copied_base < host_view.copied_bytes))
@@ -51,7 +53,10 @@ SIM_ALWAYS_INLINE void hook(const void* data, const void* code) {
         return;
     }
     ThreadState* state = state_of(*thread);
-    if (SIM_UNLIKELY(!state)) return;
+    if (SIM_UNLIKELY(!state)) {
+        if (own::confined) own::check(data, size_t(1) << SizeLog2, Write, code, SIM_FRAME);
+        return;
+    }
     on_access<SizeLog2, Write>(*state, address, code);
 }
 
@@ -61,6 +66,7 @@ SIM_NOINLINE void hook_any(const void* data, unsigned size_log2, const void* cod
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
     Access access = Write ? Access::write : Access::read;
     if (!current_thread) {
+        if (own::confined) own::check(data, size_t(1) << size_log2, Write, code, SIM_FRAME);
         if (address - host_view.arena_base < host_view.arena_bytes)
             host_access(address, 1u << size_log2, access, code);
         else if (address - host_view.copied_base < host_view.copied_bytes)
@@ -68,7 +74,10 @@ SIM_NOINLINE void hook_any(const void* data, unsigned size_log2, const void* cod
         return;
     }
     ThreadState* state = state_of(*current_thread);
-    if (!state) return;
+    if (!state) {
+        if (own::confined) own::check(data, size_t(1) << size_log2, Write, code, SIM_FRAME);
+        return;
+    }
     AccessSite* site = prepare_and_log(*state, address, access, size_log2, code);
     if (!site || !site->cells) return;
     if (site->guarded)
@@ -136,6 +145,9 @@ namespace sim {
 
 namespace {
 
+// Before any of it: what is reported piece by piece below may go on where it is found.
+void is_own(void* to, size_t bytes, const void* code) { own::copies_to(to, bytes, code); }
+
 void copied(void* to, const void* from, size_t bytes, const void* code) {
     hook_range<false>(from, bytes, code);
     hook_range<true>(to, bytes, static_cast<const char*>(code) - 1);
@@ -145,14 +157,17 @@ void copied(void* to, const void* from, size_t bytes, const void* code) {
 
 void* checked_memcpy(void* to, const void* from, size_t bytes, const void* code) {
     copied(to, from, bytes, code);
+    is_own(to, bytes, code);
     return memcpy(to, from, bytes);
 }
 void* checked_memmove(void* to, const void* from, size_t bytes, const void* code) {
     copied(to, from, bytes, code);
+    is_own(to, bytes, code);
     return memmove(to, from, bytes);
 }
 void* checked_memset(void* to, int value, size_t bytes, const void* code) {
     hook_range<true>(to, bytes, code);
+    is_own(to, bytes, code);
     return memset(to, value, bytes);
 }
 void* memcpy_here(void* to, const void* from, size_t bytes) {
@@ -166,10 +181,12 @@ void* memset_here(void* to, int value, size_t bytes) {
 }
 void* host_memcpy(void* to, const void* from, size_t bytes, const void* code) {
     if (!current_thread) copied(to, from, bytes, code);
+    is_own(to, bytes, code);
     return memcpy(to, from, bytes);
 }
 void* host_memset(void* to, int value, size_t bytes, const void* code) {
     if (!current_thread) hook_range<true>(to, bytes, code);
+    is_own(to, bytes, code);
     return memset(to, value, bytes);
 }
 
@@ -218,37 +235,40 @@ HOOK(void, __tsan_ignore_thread_end)() {}
 HOOK(void, __tsan_atomic_thread_fence)(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 HOOK(void, __tsan_atomic_signal_fence)(int) {}
 
-// The compiler's own atomic operations; CUDA code has no reason to use them, so they are only made to work.
-#define ATOMIC_HOOKS(BITS, T)                                                                                       \
-    HOOK(T, __tsan_atomic##BITS##_load)(const volatile T* a, int) { return __atomic_load_n(a, __ATOMIC_SEQ_CST); }  \
-    HOOK(void, __tsan_atomic##BITS##_store)(volatile T * a, T v, int) { __atomic_store_n(a, v, __ATOMIC_SEQ_CST); } \
-    HOOK(T, __tsan_atomic##BITS##_exchange)(volatile T * a, T v, int) {                                             \
-        return __atomic_exchange_n(a, v, __ATOMIC_SEQ_CST);                                                         \
-    }                                                                                                               \
-    HOOK(T, __tsan_atomic##BITS##_fetch_add)(volatile T * a, T v, int) {                                            \
-        return __atomic_fetch_add(a, v, __ATOMIC_SEQ_CST);                                                          \
-    }                                                                                                               \
-    HOOK(T, __tsan_atomic##BITS##_fetch_sub)(volatile T * a, T v, int) {                                            \
-        return __atomic_fetch_sub(a, v, __ATOMIC_SEQ_CST);                                                          \
-    }                                                                                                               \
-    HOOK(T, __tsan_atomic##BITS##_fetch_and)(volatile T * a, T v, int) {                                            \
-        return __atomic_fetch_and(a, v, __ATOMIC_SEQ_CST);                                                          \
-    }                                                                                                               \
-    HOOK(T, __tsan_atomic##BITS##_fetch_or)(volatile T * a, T v, int) {                                             \
-        return __atomic_fetch_or(a, v, __ATOMIC_SEQ_CST);                                                           \
-    }                                                                                                               \
-    HOOK(T, __tsan_atomic##BITS##_fetch_xor)(volatile T * a, T v, int) {                                            \
-        return __atomic_fetch_xor(a, v, __ATOMIC_SEQ_CST);                                                          \
-    }                                                                                                               \
-    HOOK(int, __tsan_atomic##BITS##_compare_exchange_strong)(volatile T * a, T * e, T v, int, int) {                \
-        return __atomic_compare_exchange_n(a, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                     \
-    }                                                                                                               \
-    HOOK(int, __tsan_atomic##BITS##_compare_exchange_weak)(volatile T * a, T * e, T v, int, int) {                  \
-        return __atomic_compare_exchange_n(a, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                     \
-    }                                                                                                               \
-    HOOK(T, __tsan_atomic##BITS##_compare_exchange_val)(volatile T * a, T e, T v, int, int) {                       \
-        __atomic_compare_exchange_n(a, &e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                           \
-        return e;                                                                                                   \
+// The compiler's own atomic operations; CUDA code has no reason to use them, so they are only made to work, on its own memory.
+#define OWN(A) sim::own::copies_to(const_cast<const void*>(static_cast<const volatile void*>(A)), sizeof *(A), CODE)
+#define ATOMIC_FETCH(BITS, T, OPERATION)                                         \
+    HOOK(T, __tsan_atomic##BITS##_fetch_##OPERATION)(volatile T * a, T v, int) { \
+        OWN(a);                                                                  \
+        return __atomic_fetch_##OPERATION(a, v, __ATOMIC_SEQ_CST);               \
+    }
+#define ATOMIC_EXCHANGE_IF(BITS, T, KIND)                                                            \
+    HOOK(int, __tsan_atomic##BITS##_compare_exchange_##KIND)(volatile T * a, T * e, T v, int, int) { \
+        OWN(a);                                                                                      \
+        OWN(e);                                                                                      \
+        return __atomic_compare_exchange_n(a, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);      \
+    }
+#define ATOMIC_HOOKS(BITS, T)                                                                                      \
+    HOOK(T, __tsan_atomic##BITS##_load)(const volatile T* a, int) { return __atomic_load_n(a, __ATOMIC_SEQ_CST); } \
+    HOOK(void, __tsan_atomic##BITS##_store)(volatile T * a, T v, int) {                                            \
+        OWN(a);                                                                                                    \
+        __atomic_store_n(a, v, __ATOMIC_SEQ_CST);                                                                  \
+    }                                                                                                              \
+    HOOK(T, __tsan_atomic##BITS##_exchange)(volatile T * a, T v, int) {                                            \
+        OWN(a);                                                                                                    \
+        return __atomic_exchange_n(a, v, __ATOMIC_SEQ_CST);                                                        \
+    }                                                                                                              \
+    ATOMIC_FETCH(BITS, T, add)                                                                                     \
+    ATOMIC_FETCH(BITS, T, sub)                                                                                     \
+    ATOMIC_FETCH(BITS, T, and)                                                                                     \
+    ATOMIC_FETCH(BITS, T, or)                                                                                      \
+    ATOMIC_FETCH(BITS, T, xor)                                                                                     \
+    ATOMIC_EXCHANGE_IF(BITS, T, strong)                                                                            \
+    ATOMIC_EXCHANGE_IF(BITS, T, weak)                                                                              \
+    HOOK(T, __tsan_atomic##BITS##_compare_exchange_val)(volatile T * a, T e, T v, int, int) {                      \
+        OWN(a);                                                                                                    \
+        __atomic_compare_exchange_n(a, &e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                          \
+        return e;                                                                                                  \
     }
 
 ATOMIC_HOOKS(8, uint8_t)

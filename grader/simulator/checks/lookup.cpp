@@ -94,14 +94,18 @@ void bad_address(ThreadState& thread, const AccessSite& site, uintptr_t address,
         report(thread, site, "null_pointer", access, size_log2, address, nullptr);
         kill_launch(cudaErrorIllegalAddress);
     }
-    if (BlockState* owner = owner_of_shared(*thread.block, address)) {
+    // What lies behind the last byte of a mapping may be anybody's.
+    bool sticks_out = own::confined && (is_write(access) || access == Access::atomic) &&
+                      !own::writable(reinterpret_cast<void*>(address), size_t(1) << size_log2, SIM_FRAME);
+    BlockState* owner = owner_of_shared(*thread.block, address);
+    if (owner && !sticks_out) {
         Region* region = nearest_shared(*owner, address);
         report(thread, site, "out_of_bounds", access, size_log2, address, region);
         if (region && is_write(access)) write_inside(thread, *region, address, size_t(1) << size_log2);
         return;
     }
     ArenaRange arena = arena_range();
-    if (arena.base && address - reinterpret_cast<uintptr_t>(arena.base) < arena.bytes) {
+    if (!sticks_out && arena.base && address - reinterpret_cast<uintptr_t>(arena.base) < arena.bytes) {
         Region* region = nearest_region(address);
         const char* kind = region && region->freed && region->contains(address, 1) ? "use_after_free" : "out_of_bounds";
         report(thread, site, kind, access, size_log2, address, region);
@@ -145,6 +149,8 @@ Region* region_at(ThreadState& thread, uintptr_t address) {
 AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, Access access, unsigned size_log2) {
     size_t size = size_t(1) << size_log2;
     if (is_local(thread, address)) {
+        if (own::confined && (is_write(access) || access == Access::atomic))
+            own::check_stack(reinterpret_cast<void*>(address), size, site->address, SIM_FRAME);
         if (thread.watches) local_access(thread, address, size, access, site->address);
         return nullptr;
     }

@@ -176,6 +176,9 @@ void refused(const Launch* launch, const char* call, int cuda_error, const char*
 // A host call that waits for an event which has not been recorded: CUDA lets it pass.
 void waits_for_nothing(const char* call, const void* address);
 
+// Code of a submission was kept from memory, or from a function, that is not its own: own_memory.h.
+void not_its_own(const char* kind, const void* data, size_t bytes, bool write, const void* code);
+
 // The host's work on the default stream, though the launcher was given another.
 void default_stream_used(const char* what, const void* address);
 

@@ -64,6 +64,7 @@ WEAK void sync_error(SyncError, Block&, Thread*, const char*) {}
 WEAK void fault(Launch&, const Fault&) {}
 WEAK void refused(const Launch*, const char*, int, const char*) {}
 WEAK void waits_for_nothing(const char*, const void*) {}
+WEAK void not_its_own(const char*, const void*, size_t, bool, const void*) {}
 WEAK void default_stream_used(const char*, const void*) {}
 WEAK void allocation(const Allocation&) {}
 WEAK void release(void*, size_t, const void*) {}

@@ -2,6 +2,7 @@
 //
 // Registration happens in static constructors of kernel libraries, before anything else of libsim has run: plain
 // arrays, no constructor of our own.
+#include "own_memory.h"
 #include "sim/globals.h"
 
 #include <pthread.h>
@@ -44,6 +45,7 @@ bool make_room(T*& items, size_t count, size_t& capacity) {
 
 RegisterGlobal::RegisterGlobal(const char* name, void* address, size_t bytes, GlobalKind kind) noexcept
     : address_(address) {
+    own::check_variable(address, bytes, __builtin_return_address(0));
     pthread_mutex_lock(&lock);
     if (make_room(variables, variable_count, variable_capacity)) {
         variables[variable_count++] = {name, static_cast<char*>(address), bytes, kind == GlobalKind::constant};
@@ -133,6 +135,7 @@ size_t list_globals(GlobalVariable* list, size_t room) {
 }
 
 void register_kernel(const void* kernel, const char* name, void (*call)(const void*, void**)) noexcept {
+    own::check_function(reinterpret_cast<const void*>(call), __builtin_return_address(0));
     pthread_mutex_lock(&lock);
     size_t i = 0;
     while (i < kernel_count && kernels[i].kernel != kernel) ++i;

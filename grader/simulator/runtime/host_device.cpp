@@ -8,6 +8,7 @@
 #include "cuda_runtime_api.h"
 #include "limits.h"
 #include "output.h"
+#include "own_memory.h"
 #include "refuse.h"
 #include "settings.h"
 #include "streams.h"
@@ -132,12 +133,12 @@ unsigned compute_capability() { return sm; }
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
-    *count = 1;
+    *own::result(count) = 1;
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDevice(int* device) {
-    *device = 0;
+    *own::result(device) = 0;
     return cudaSuccess;
 }
 
@@ -191,14 +192,14 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     p.memoryPoolsSupported = 1;
     p.streamPrioritiesSupported = 1;
     p.textureAlignment = 512;
-    *properties = p;
+    *own::result(properties) = p;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
     if (attribute == cudaDevAttrMultiProcessorCount) limits::note_question(__builtin_return_address(0));
     bool known;
-    *value = attribute_value(attribute, &known);
+    *own::result(value) = attribute_value(attribute, &known);
     if (device != 0) return refuse("cudaDeviceGetAttribute", cudaErrorInvalidDevice, "the simulator has one device");
     if (!known) return refuse("cudaDeviceGetAttribute", cudaErrorInvalidValue, "the simulator lacks this attribute");
     return cudaSuccess;
@@ -228,14 +229,14 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
 }
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-    *value = limit == cudaLimitStackSize ? stack_bytes() : limits::printf_buffer;
+    *own::result(value) = limit == cudaLimitStackSize ? stack_bytes() : limits::printf_buffer;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 
 cudaError_t cudaRuntimeGetVersion(int* version) {
-    *version = CUDART_VERSION;
+    *own::result(version) = CUDART_VERSION;
     return cudaSuccess;
 }
 

@@ -2,6 +2,7 @@
 // together node by node, and changes of a graph, are not simulated (grader/source/constructs.py).
 #include "captures.h"
 #include "events.h"
+#include "own_memory.h"
 #include "refuse.h"
 #include "streams.h"
 
@@ -37,8 +38,9 @@ constexpr const char* no_graph = "no such graph: it was never captured, or has b
 constexpr const char* no_executable = "no such executable graph: it was never instantiated, or has been destroyed";
 
 cudaError_t instantiate(const char* call, cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
-    DeviceLock lock;
     if (!executable) return refuse(call, cudaErrorInvalidValue, "no place to put the executable graph");
+    own::result(executable);
+    DeviceLock lock;
     if (!link_to(&graphs, graph)) return refuse(call, cudaErrorInvalidValue, no_graph);
     constexpr unsigned long long harmless =
         cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUseNodePriority;
@@ -106,8 +108,8 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
+    *own::result(graph) = nullptr;
     DeviceLock lock;
-    *graph = nullptr;
     CUstream_st* stream = streams::find(handle);
     if (!stream) return refuse("cudaStreamEndCapture", cudaErrorInvalidResourceHandle, streams::no_stream);
     NodeList nodes;
@@ -122,6 +124,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
+    own::result(status);
     DeviceLock lock;
     const char* call = "cudaStreamIsCapturing";
     CUstream_st* stream = streams::find(handle);
@@ -136,6 +139,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
 }
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
+    own::result(count);
     DeviceLock lock;
     const char* call = "cudaGraphGetNodes";
     if (!link_to(&graphs, graph)) return refuse(call, cudaErrorInvalidValue, no_graph);

@@ -8,6 +8,7 @@
 #include "kernels.h"
 #include "launch.h"
 #include "limits.h"
+#include "own_memory.h"
 #include "refuse.h"
 #include "sim/launch.h"
 #include "thread.h"
@@ -124,16 +125,24 @@ cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kern
     a.maxThreadsPerBlock = limits::block_threads;
     a.maxDynamicSharedSizeBytes = static_cast<int>(shared_limit_of(kernel));
     a.ptxVersion = a.binaryVersion = static_cast<int>(compute_capability());
-    *attributes = a;
+    *own::result(attributes) = a;
     return cudaSuccess;
 }
 
-cudaError_t occupancy(int* blocks, const void* kernel, int threads, size_t dynamic_shared_bytes) {
-    *blocks = 0;
-    if (threads <= 0) return refuse("cudaOccupancy", cudaErrorInvalidValue, "the block has no threads");
-    if (dynamic_shared_bytes > shared_limit_of(kernel)) return cudaSuccess;  // none fits
-    *blocks = static_cast<int>(
+namespace {
+
+int blocks_that_fit(const void* kernel, int threads, size_t dynamic_shared_bytes) {
+    if (dynamic_shared_bytes > shared_limit_of(kernel)) return 0;
+    return static_cast<int>(
         limits::blocks_per_sm(static_cast<unsigned>(threads), dynamic_shared_bytes + static_shared_of(kernel)));
+}
+
+}  // namespace
+
+cudaError_t occupancy(int* blocks, const void* kernel, int threads, size_t dynamic_shared_bytes) {
+    *own::result(blocks) = 0;
+    if (threads <= 0) return refuse("cudaOccupancy", cudaErrorInvalidValue, "the block has no threads");
+    *blocks = blocks_that_fit(kernel, threads, dynamic_shared_bytes);
     return cudaSuccess;
 }
 
@@ -152,7 +161,7 @@ LaunchConfig config_of(const void* kernel, const cudaLaunchConfig_t& wanted) {
 cudaError_t active_clusters(int* clusters, const void* kernel, const cudaLaunchConfig_t* wanted) {
     LaunchConfig config = config_of(kernel, *wanted);
     const char* why = nullptr;
-    *clusters = 0;
+    *own::result(clusters) = 0;
     limits::note_question(__builtin_return_address(0));
     if (int error = validate(config, &why)) return refuse("cudaOccupancyMaxActiveClusters", cudaError_t(error), why);
     auto blocks = static_cast<unsigned>(resident_blocks(config));
@@ -163,17 +172,17 @@ cudaError_t active_clusters(int* clusters, const void* kernel, const cudaLaunchC
 }
 
 cudaError_t largest_cluster(int* blocks, const void* kernel, const cudaLaunchConfig_t*) {
-    *blocks = static_cast<int>(non_portable_cluster_allowed(kernel) ? max_cluster_blocks : limits::portable_cluster);
+    *own::result(blocks) =
+        static_cast<int>(non_portable_cluster_allowed(kernel) ? max_cluster_blocks : limits::portable_cluster);
     return cudaSuccess;
 }
 
 cudaError_t best_block_size(int* grid, int* block, const void* kernel, size_t dynamic_shared_bytes, int limit) {
     int largest = limit > 0 && limit < static_cast<int>(limits::block_threads) ? limit : limits::block_threads;
     int best_threads = 0;
-    *block = *grid = 0;
+    *own::result(block) = *own::result(grid) = 0;
     for (int threads = largest; threads > 0; threads -= threads % 32 ? threads % 32 : 32) {
-        int blocks = 0;
-        occupancy(&blocks, kernel, threads, dynamic_shared_bytes);
+        int blocks = blocks_that_fit(kernel, threads, dynamic_shared_bytes);
         if (blocks * threads <= best_threads) continue;
         best_threads = blocks * threads;
         *block = threads;

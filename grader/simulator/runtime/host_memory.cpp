@@ -12,6 +12,7 @@
 #include "cuda_runtime_api.h"
 #include "given_stream.h"
 #include "output.h"
+#include "own_memory.h"
 #include "refuse.h"
 #include "streams.h"
 #include "thread.h"
@@ -45,7 +46,7 @@ bool is_device(const void* pointer, size_t bytes) {
 
 cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t bytes, const void* caller) {
     if (!pointer) return refuse(call, cudaErrorInvalidValue, "no place to put the pointer");
-    *pointer = nullptr;
+    *own::result(pointer) = nullptr;
     if (current_fault()) return fault();
     if (cudaError_t error = captures::forbids_unsafe(call)) return error;
     if (bytes == 0) return cudaSuccess;
@@ -136,6 +137,7 @@ cudaError_t perform_copy(const Operation& operation) {
         const char* from = static_cast<const char*>(rows.from) + row * rows.from_pitch;
         const char* wrong = wrong_side(to, from, rows.width, operation.direction);
         if (wrong) return refuse(operation.call, cudaErrorInvalidValue, wrong);
+        own::copies_to(to, rows.width, operation.caller);
         if (is_device(from, rows.width)) events::host_read(from, rows.width);
         events::host_copy(to, from, rows.width);
         memmove(to, from, rows.width);
@@ -197,12 +199,12 @@ cudaError_t allocate_host(void** pointer, size_t bytes) {
 }
 
 cudaError_t allocate_pitched(void** pointer, size_t* pitch, size_t width, size_t height) {
-    *pitch = (width + pitch_multiple - 1) / pitch_multiple * pitch_multiple;
+    *own::result(pitch) = (width + pitch_multiple - 1) / pitch_multiple * pitch_multiple;
     return allocate("cudaMallocPitch", MemoryKind::device, pointer, *pitch * height, __builtin_return_address(0));
 }
 
 cudaError_t symbol_address(void** address, const void* symbol) {
-    *address = const_cast<void*>(symbol);
+    *own::result(address) = const_cast<void*>(symbol);
     GlobalVariable variable;
     if (find_global(symbol, &variable)) return cudaSuccess;
     return refuse("cudaGetSymbolAddress", cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
@@ -213,7 +215,7 @@ cudaError_t symbol_size(size_t* bytes, const void* symbol) {
     if (!find_global(symbol, &variable)) {
         return refuse("cudaGetSymbolSize", cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
     }
-    *bytes = variable.bytes;
+    *own::result(bytes) = variable.bytes;
     return cudaSuccess;
 }
 
@@ -304,14 +306,14 @@ cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t wid
 }
 
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
-    *free_bytes = arena::free_bytes();
-    *total_bytes = arena::total_bytes();
+    *own::result(free_bytes) = arena::free_bytes();
+    *own::result(total_bytes) = arena::total_bytes();
     return cudaSuccess;
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
     bool device = is_device(pointer, 1);
-    attributes->type = device ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
+    own::result(attributes)->type = device ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
     attributes->device = device ? 0 : -2;
     attributes->devicePointer = device ? const_cast<void*>(pointer) : nullptr;
     attributes->hostPointer = device ? nullptr : const_cast<void*>(pointer);
@@ -319,7 +321,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 }
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
-    *pool = nullptr;
+    *own::result(pool) = nullptr;
     return cudaSuccess;
 }
 
@@ -328,7 +330,7 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
 // What malloc and free are in a kernel file: sim/c_library.h. A thread of a kernel gets device memory; null when there is
 // no room, as on a GPU.
 SIM_EXPORT void* sim_malloc(size_t bytes) {
-    if (!current_thread) return malloc(bytes);
+    if (!current_thread) return own::confined ? own::allocate(bytes) : malloc(bytes);
     char* base = arena::allocate(bytes, 0);
     if (base)
         events::allocation({MemoryKind::heap, base, bytes, nullptr, nullptr, 0, nullptr, __builtin_return_address(0)});
@@ -336,7 +338,12 @@ SIM_EXPORT void* sim_malloc(size_t bytes) {
 }
 
 SIM_EXPORT void sim_free(void* pointer) {
-    if (!current_thread || !in_arena(pointer)) return free(pointer);
+    if (!current_thread || !in_arena(pointer)) {
+        // What somebody else has allocated stays, where only the submission's own may be touched.
+        if (!own::confined) free(pointer);
+        own::release(pointer);
+        return;
+    }
     size_t bytes;
     if (arena::release(pointer, &bytes)) events::release(pointer, bytes, __builtin_return_address(0));
 }

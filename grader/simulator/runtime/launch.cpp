@@ -13,6 +13,7 @@
 #include "kernels.h"
 #include "last_error.h"
 #include "limits.h"
+#include "own_memory.h"
 #include "program.h"
 #include "scheduler.h"
 #include "operation.h"
@@ -281,7 +282,11 @@ int validate(const LaunchConfig& config, const char** why) {
 }
 
 void run_grid(const LaunchConfig& config, const char* name, const LaunchBody& body) {
+    const void* caller = __builtin_return_address(0);
+    own::check_function(reinterpret_cast<const void*>(body.call), caller);
     if (current_thread) {
+        own::check_function(reinterpret_cast<const void*>(body.clone), caller);
+        own::check_function(reinterpret_cast<const void*>(body.destroy), caller);
         void* copy = body.clone(body.context);
         auto* child = new ChildLaunch{config, name, body.call, copy, body.destroy, nullptr};
         pthread_mutex_lock(&children_lock);
@@ -290,7 +295,7 @@ void run_grid(const LaunchConfig& config, const char* name, const LaunchBody& bo
         pthread_mutex_unlock(&children_lock);
         return;
     }
-    check_stream(name, config.stream, __builtin_return_address(0));
+    check_stream(name, config.stream, caller);
     Operation operation = {OperationKind::kernel, name, nullptr};
     operation.config = config;
     operation.body = body;

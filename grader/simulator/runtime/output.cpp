@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "limits.h"
+#include "own_memory.h"
 #include "scheduler.h"
 #include "sim/error_codes.h"
 
@@ -75,12 +76,26 @@ void print_line(const char* format, ...) {
     va_end(arguments);
 }
 
+// Whether a format has a conversion %n.
+bool writes_count(const char* format) {
+    while ((format = strchr(format, '%')) != nullptr) {
+        format += 1 + strspn(format + 1, "0123456789$ #+-'I.*hlLqjzt");
+        if (*format == 'n') return true;
+        if (*format) ++format;
+    }
+    return false;
+}
+
 // A program with a main ends: nothing printed may be lost.
 struct AtExit {
     ~AtExit() { show_output(); }
 } at_exit;
 
 }  // namespace
+
+void refuse_writing_counts(const char* format, const void* code) {
+    if (own::confined && writes_count(format)) own::refuse(format, code);
+}
 
 const char* take_output() {
     pthread_mutex_lock(&lock);
@@ -112,6 +127,7 @@ extern "C" {
 
 // What printf and assert are in a kernel file: sim/c_library.h.
 __attribute__((visibility("default"))) int sim_printf(const char* format, ...) {
+    sim::refuse_writing_counts(format, __builtin_return_address(0));
     va_list arguments;
     va_start(arguments, format);
     int length;

@@ -115,6 +115,7 @@ void* shared_slot_address(SharedSlot* slot, const char* name, size_t alignment) 
         place(*slot, name, alignment, *static_cast<Grid*>(block.launch));
     }
     size_t end = slot->offset + slot->bytes;
+    if (end > static_region) kill_launch(cudaErrorIllegalAddress);  // the slot is the kernel's own, and was overwritten
     if (__builtin_expect(end > block.poisoned_bytes, false)) poison_up_to(block, end);
     return block.shared + slot->offset;
 }

@@ -1,0 +1,166 @@
+"""Stores that g++ leaves unchecked get a check of their own, in the assembly that it writes for x86-64.
+
+g++ puts the calls for the checks in while it still works on expressions. What becomes a store later is left out: the result of a
+call that is a structure, copies that it writes out itself, an index or an offset that leaves a local array. So each store whose
+place is not fixed in the function's own frame, or in a variable, is preceded here by a call of ``sim_store_<bytes>``
+(``runtime/stores.cpp``), which keeps all registers; except where the call for the check of just this address comes before it.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LINE = re.compile(r"\t(?:(?P<prefix>rep\w*|lock)(?:;\s*|\s+))?(?P<name>[a-z]\w*)(?:\t(?P<operands>[^#\n]*))?")
+_PLACE = re.compile(r"(?P<segment>%[fg]s:)?(?P<offset>[^(%$]*)(?:\((?P<base>%\w+)?(?:,(?P<index>%\w+)(?:,\d)?)?\))?")
+_HOOK = re.compile(r"__tsan_(?:unaligned_|volatile_|unaligned_volatile_)?write(?P<bytes>\d+)(?:@PLT)?")
+_REGISTER = re.compile(r"%\w+")
+_ONLY_READS = re.compile(
+    r"(cmp|test|call|jmp|push|prefetch|i?div|i?mul|fld|fild|fi?(add|sub|mul|div|com)|bt[wlq]?$|nop|notrack|ldmxcsr|fldcw)\w*"
+)
+_SETS_FLAGS = re.compile(r"(add|sub|cmp|test|and|or|xor|neg)[bwlq]|u?comis[sd]|v?u?comis[sd]|call|ret|imul[wlq]")
+_LEAVES_FLAGS = re.compile(
+    r"mov|lea|push|pop|cvt|(add|sub|mul|div|sqrt|max|min|and|or|xor|andn|unpck\w*|shuf)[ps][sd]|p[a-z]+|not|c[lqd]t|stos"
+)
+_STRINGS = re.compile(r"(stos|movs)(?P<size>[bwlq])$")
+_SIZES = {"b": 1, "w": 2, "l": 4, "q": 8}
+_WIDE = {
+    "movss": 4,
+    "movsd": 8,
+    "movq": 8,
+    "movd": 4,
+    "movlps": 8,
+    "movhps": 8,
+    "movlpd": 8,
+    "movhpd": 8,
+    "cmpxchg16b": 16,
+}
+_NO_TARGETS = (".LBB", ".LBE", ".LVL", ".LFB", ".LFE", ".LM", ".Ltext", ".Letext")
+"""Labels that debug information has put there: no jump leads to them."""
+
+_GUARD = 4096
+"""Bytes of the page below each stack that nobody can touch."""
+
+_NAMES = {
+    part: f"%r{letters}"
+    for letters, parts in {
+        **{f"{x}x": (f"%r{x}x", f"%e{x}x", f"%{x}x", f"%{x}l", f"%{x}h") for x in "abcd"},
+        **{x: (f"%r{x}", f"%e{x}", f"%{x}", f"%{x}l") for x in ("si", "di", "bp", "sp")},
+        **{str(x): (f"%r{x}", f"%r{x}d", f"%r{x}w", f"%r{x}b") for x in range(8, 16)},
+    }.items()
+    for part in parts
+}
+_KEPT_BY_CALLS = {"%rbx", "%rbp", "%rsp", "%r12", "%r13", "%r14", "%r15"}
+
+
+def with_checks(assembly: str) -> str:
+    """The same assembly, every store in it checked."""
+    known: dict[str, int] = {}  # the addresses that were checked since the last label, and how many bytes
+    argument = ""  # the address that the next call gets
+    lines = []
+    code, debugging, rest = assembly.partition("\t.section\t.debug_")
+    every = code.split("\n")
+    for number, line in enumerate(every):
+        match = None if line.startswith("\t.") else _LINE.fullmatch(line)
+        if match is None:
+            if line and line[0] not in "\t#" and not line.startswith(_NO_TARGETS):
+                known, argument = {}, ""
+            lines.append(line)
+            continue
+        name, operands = match["name"], _operands(match["operands"] or "")
+        last = operands[-1] if operands else ""
+        if (strings := _STRINGS.match(name)) and not operands:
+            lines += _range_check(_SIZES[strings["size"]], bool(match["prefix"]), _needs_flags(every, number))
+        elif ("(" in last and not _ONLY_READS.match(name)) or name.startswith("xchg"):
+            place = next((operand for operand in reversed(operands) if "(" in operand), "")
+            size = _size(name, operands)
+            if place and not _is_fixed(place) and known.get(_normal(place), 0) < size:
+                lines += _check(place, size, _needs_flags(every, number))
+        lines.append(line)
+        if name == "call":
+            hook = _HOOK.fullmatch(last)
+            known = {where: size for where, size in known.items() if _registers(where) <= _KEPT_BY_CALLS}
+            if hook and argument and _registers(argument) <= _KEPT_BY_CALLS:
+                known[argument] = max(int(hook["bytes"]), known.get(argument, 0))
+            argument = ""
+            continue
+        changed = {_NAMES.get(operand, "") for operand in operands} if name.startswith("x") else {_NAMES.get(last, "")}
+        known = {where: size for where, size in known.items() if not _registers(where) & changed}
+        if "%rdi" in changed or _registers(argument) & changed:
+            argument = ""
+        if last == "%rdi" and name == "movq" and operands[0] in _NAMES:
+            argument = f"({operands[0]})"
+        elif last == "%rdi" and name == "leaq" and "%rdi" not in _registers(operands[0]):
+            argument = _normal(operands[0])
+    return "\n".join(lines) + debugging + rest
+
+
+def _operands(text: str) -> list[str]:
+    """Of an instruction: split at the commas outside of brackets."""
+    return [part.strip() for part in re.split(r",(?![^(]*\))", text)] if text.strip() else []
+
+
+def _registers(place: str) -> set[str]:
+    return {_NAMES.get(register, register) for register in _REGISTER.findall(place)}
+
+
+def _normal(place: str) -> str:
+    return place.removeprefix("0") if place.startswith("0(") else place
+
+
+def _size(name: str, operands: list[str]) -> int:
+    """How many bytes a store writes, at most."""
+    if name in _WIDE and (name not in ("movq", "movd") or "%xmm" in operands[0] or name == "movq"):
+        return _WIDE[name]
+    if name.startswith("set"):
+        return 1
+    if "%xmm" in "".join(operands) or name.startswith(("f", "cmpxchg16")):
+        return 16
+    return _SIZES.get(name[-1], 16)
+
+
+def _is_fixed(place: str) -> bool:
+    """Whether it lies at a fixed place of a variable, or of the function's own frame."""
+    match = _PLACE.fullmatch(place)
+    if match is None:
+        return False
+    if match["segment"] or match["index"]:
+        return False
+    if match["base"] == "%rip":
+        return True
+    try:
+        offset = int(match["offset"] or "0", 0)
+    except ValueError:
+        return False
+    return -_GUARD <= offset < 0 if match["base"] == "%rbp" else match["base"] == "%rsp" and 0 <= offset < 128
+
+
+def _needs_flags(lines: list[str], number: int) -> bool:
+    """Whether the processor's flags, as they are before a line, may be asked for behind it."""
+    for line in lines[number : number + 40]:
+        match = None if line.startswith("\t.") else _LINE.fullmatch(line)
+        if match is None:
+            if line and line[0] not in "\t#" and not line.startswith(_NO_TARGETS):
+                return True
+            continue
+        if _SETS_FLAGS.fullmatch(match["name"]):
+            return False
+        if not _LEAVES_FLAGS.match(match["name"]):
+            return True
+    return True
+
+
+def _check(place: str, size: int, flags: bool) -> list[str]:
+    if "%rsp" in place:  # deeper by then
+        place = f"{16 if flags else 8}+{place}"
+    check = ["\tpushq\t%r11", f"\tleaq\t{place}, %r11", f"\tcall\tsim_store_{size}@PLT", "\tpopq\t%r11"]
+    return _keeping(check, flags)
+
+
+def _keeping(check: list[str], flags: bool) -> list[str]:
+    return ["\tpushfq", *check, "\tpopfq"] if flags else check
+
+
+def _range_check(size: int, repeated: bool, flags: bool) -> list[str]:
+    count = f"leaq\t(,%rcx,{size}), %r10" if repeated else f"movl\t${size}, %r10d"
+    saved = ["\tpushq\t%r11", "\tpushq\t%r10", "\tmovq\t%rdi, %r11", f"\t{count}"]
+    return _keeping([*saved, "\tcall\tsim_store_range@PLT", "\tpopq\t%r10", "\tpopq\t%r11"], flags)

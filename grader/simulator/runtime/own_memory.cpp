@@ -1,0 +1,335 @@
+#include "own_memory.h"
+
+#include <cxxabi.h>
+#include <link.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <new>
+
+#include "events.h"
+#include "fiber.h"
+#include "last_error.h"
+#include "sim/error_codes.h"
+#include "sim/shared.h"
+#include "thread.h"
+
+namespace sim::own {
+
+bool confined = false;
+Range exception = {};
+
+namespace {
+
+Range variables = {};  // of the submission's library, those that the loader has made read-only left out
+Range image = {};      // all of that library
+Range tables = {};     // what the loader has made read-only: addresses of functions among it
+const void* lent = nullptr;
+Range host_stack = {};     // of the thread that calls launchers: what lies deeper than who loads the submission
+Range thread_local_ = {};  // variables of the submission
+
+jmp_buf landing;
+bool in_call = false;
+int call_result = 0;
+
+uintptr_t as_number(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+// The parts of the library that holds an address.
+struct Parts {
+    uintptr_t address;
+    Range image, writable, relro, thread_local_;
+    bool address_writable;
+};
+
+int look(dl_phdr_info* info, size_t, void* context) {
+    Parts& parts = *static_cast<Parts*>(context);
+    Parts found = {parts.address, {}, {}, {}, {}, false};
+    bool here = false;
+    for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr) & header = info->dlpi_phdr[i];
+        Range range = {info->dlpi_addr + header.p_vaddr, header.p_memsz};
+        if (header.p_type == PT_TLS && info->dlpi_tls_data)
+            found.thread_local_ = {as_number(info->dlpi_tls_data), header.p_memsz};
+        if (header.p_type == PT_GNU_RELRO) found.relro = range;
+        if (header.p_type != PT_LOAD) continue;
+        if (!found.image.bytes) found.image.base = range.base;
+        found.image.bytes = range.base + range.bytes - found.image.base;
+        if (header.p_flags & PF_W) found.writable = range;
+        if (!range.contains(parts.address, 1)) continue;
+        here = true;
+        found.address_writable = (header.p_flags & PF_W) != 0;
+    }
+    if (!here) return 0;
+    // The loader has made the pages of relro read-only.
+    uintptr_t end = found.relro.base + found.relro.bytes;
+    if (found.relro.bytes && end > found.writable.base) {
+        size_t gone = end - found.writable.base;
+        found.writable = {end, gone < found.writable.bytes ? found.writable.bytes - gone : 0};
+        if (parts.address < end) found.address_writable = false;
+    }
+    parts = found;
+    return 1;
+}
+
+bool find_parts(const void* address, Parts& parts) {
+    parts = {as_number(address), {}, {}, {}, {}, false};
+    return dl_iterate_phdr(look, &parts) != 0;
+}
+
+bool is_own_code(const void* code) { return image.contains(as_number(code), 1); }
+
+// The submission's library: the first one other than this whose code asks.
+void know_library(const void* code) {
+    if (image.bytes) return;
+    Parts parts;
+    if (!find_parts(code, parts) || parts.image.contains(as_number(&confined), 1)) return;
+    image = parts.image;
+    variables = parts.writable;
+    tables = parts.relro;
+    set_callable(image.base, image.bytes);
+    set_open(0, variables.base, variables.bytes);
+}
+
+bool is_stack(uintptr_t address) {
+    if (const Thread* thread = current_thread) {
+        const Fiber& fiber = *thread->fiber;
+        return address - as_number(fiber.low) < static_cast<size_t>(fiber.top - fiber.low);
+    }
+    return host_stack.contains(address, 1);
+}
+
+// Whether a place on the stack is a local variable of a function of the submission. Each function keeps where it returns to, and
+// the frame of its caller, at the end of its own frame: those are never written, nor is any frame of another library.
+bool is_own_local(uintptr_t address, size_t bytes, void* const* frame) {
+    while (as_number(frame) < address) {
+        uintptr_t begin = as_number(frame + 2);
+        const void* code = frame[1];
+        auto* next = static_cast<void* const*>(frame[0]);
+        if (next <= frame || !is_stack(as_number(next))) return false;
+        if (address >= begin && address + bytes <= as_number(next)) return is_own_code(code);
+        if (address < as_number(next)) return false;
+        frame = next;
+    }
+    return false;
+}
+
+// Variables that are local to a thread lie where the loader puts them when they are first used.
+bool is_thread_local(uintptr_t address, size_t bytes) {
+    if (!thread_local_.bytes) {
+        Parts parts;
+        if (find_parts(reinterpret_cast<const void*>(image.base), parts)) thread_local_ = parts.thread_local_;
+    }
+    return thread_local_.contains(address, bytes);
+}
+
+// --- memory of new and malloc: blocks of powers of two, those that were given back in lists ---
+constexpr size_t pool_bytes = size_t(512) << 20;
+constexpr unsigned least_log2 = 5, most_log2 = 29;
+pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+Range pool = {};
+size_t pool_used = 0;
+struct Free {
+    void* block;
+    Free* next;
+};
+Free* free_blocks[most_log2 + 1];
+struct Block_ {
+    uintptr_t base;
+    unsigned log2;
+};
+Block_* blocks = nullptr;  // in order of address, as none is ever moved; apart from what the submission can write
+size_t block_count = 0, block_capacity = 0;
+
+bool make_pool() {
+    if (pool.bytes) return true;
+    void* base = mmap(nullptr, pool_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) return false;
+    pool = {as_number(base), pool_bytes};
+    if (confined) set_open(1, pool.base, pool.bytes);
+    return true;
+}
+
+const Block_* find_block(const void* pointer) {
+    uintptr_t address = as_number(pointer);
+    size_t low = 0, high = block_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (blocks[middle].base < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < block_count && blocks[low].base == address ? &blocks[low] : nullptr;
+}
+
+// Says it where no report can: a constructor runs while the library is being loaded.
+[[noreturn]] void end_process(const char* what) {
+    fprintf(stdout, "stopped: %s\n", what);
+    fflush(stdout);
+    signal(SIGSEGV, SIG_DFL);
+    raise(SIGSEGV);
+    _exit(1);
+}
+
+[[noreturn]] void stop(const void* data, size_t bytes, bool write, const void* code, const char* kind) {
+    bool reports = in_call || current_thread;
+    if (reports) events::not_its_own(kind, data, bytes, write, code);
+    if (current_thread) kill_launch(cudaErrorIllegalAddress);
+    if (!in_call) end_process("code that runs while the kernel is loaded touches memory that is not its own");
+    set_fault(cudaErrorIllegalAddress);
+    longjmp(landing, 1);
+}
+
+bool readable(uintptr_t address, size_t bytes) {
+    if (image.contains(address, bytes) || is_stack(address)) return true;
+    if (address == as_number(&stdout) || address == as_number(&stderr)) return true;
+    Parts parts;  // constants of the libraries that it uses
+    return find_parts(reinterpret_cast<const void*>(address), parts) && !parts.address_writable;
+}
+
+}  // namespace
+
+bool writable(const void* data, size_t bytes, void* const* frame) {
+    uintptr_t address = as_number(data);
+    if (variables.contains(address, bytes) || pool.contains(address, bytes)) return true;
+    ArenaRange arena = arena_range();
+    if (arena.base && Range{as_number(arena.base), arena.bytes}.contains(address, bytes)) return true;
+    if (is_stack(address)) return is_own_local(address, bytes, frame);
+    if (Thread* thread = current_thread) {
+        const void* last = static_cast<const char*>(data) + bytes - 1;
+        return shared_owner(*thread->block, data) &&
+               shared_owner(*thread->block, data) == shared_owner(*thread->block, last);
+    }
+    return exception.contains(address, bytes) || is_thread_local(address, bytes);
+}
+
+void check(const void* data, size_t bytes, bool write, const void* code, void* const* frame) {
+    know_library(code);
+    if (ArenaRange arena = arena_range(); arena.base) set_open(2, as_number(arena.base), arena.bytes);
+    if (writable(data, bytes, frame) || bytes == 0) return;
+    if (!write && readable(as_number(data), bytes)) return;
+    stop(data, bytes, write, code, is_stack(as_number(data)) ? "not_its_stack" : "not_its_memory");
+}
+
+void refuse(const void* data, const void* code) { stop(data, 1, true, code, "not_its_memory"); }
+
+void check_stack(const void* data, size_t bytes, const void* code, void* const* frame) {
+    know_library(code);
+    if (!is_own_local(as_number(data), bytes, frame)) stop(data, bytes, true, code, "not_its_stack");
+}
+
+void check_function(const void* function, const void* code) {
+    if (!confined) return;
+    know_library(code);
+    if (!is_own_code(code)) return;  // it is the simulator's own
+    if (!is_own_code(function)) stop(function, 0, false, code, "not_its_function");
+}
+
+void check_callable(const void* function, const void* code) {
+    constexpr unsigned char beginning[] = {0xf3, 0x0f, 0x1e, 0xfa};  // endbr64
+    know_library(code);
+    if (is_own_code(function) && memcmp(function, beginning, sizeof beginning) == 0) return;
+    auto* word = reinterpret_cast<const void* const*>(tables.base);
+    for (size_t i = 0; i < tables.bytes / sizeof *word; ++i)
+        if (word[i] == function) return;
+    if (function != lent) stop(function, 0, false, code, "not_its_function");
+}
+
+void lend(const void* function) { lent = function; }
+
+void check_variable(const void* data, size_t bytes, const void* code) {
+    if (!confined) return;
+    know_library(code);
+    if (!image.contains(as_number(data), bytes)) stop(data, bytes, true, code, "not_its_memory");
+}
+
+void* allocate(size_t bytes, size_t alignment) {
+    if (alignment > bytes) bytes = alignment;
+    unsigned log2 = least_log2;
+    while (log2 <= most_log2 && (size_t(1) << log2) < bytes) ++log2;
+    if (log2 > most_log2) return nullptr;
+    size_t size = size_t(1) << log2;
+    void* given = nullptr;
+    pthread_mutex_lock(&pool_lock);
+    if (Free* free_one = free_blocks[log2]) {
+        free_blocks[log2] = free_one->next;
+        given = free_one->block;
+        free(free_one);
+    } else if (make_pool()) {
+        // A block lies at a multiple of its size, up to that of a page.
+        size_t multiple = size < 4096 ? size : 4096;
+        if (alignment > multiple) multiple = alignment;
+        size_t begin = (pool_used + multiple - 1) / multiple * multiple;
+        if (block_count == block_capacity) {
+            size_t capacity = block_capacity ? 2 * block_capacity : 64;
+            void* moved = realloc(blocks, capacity * sizeof(Block_));
+            if (moved) blocks = static_cast<Block_*>(moved), block_capacity = capacity;
+        }
+        if (begin + size <= pool.bytes && block_count < block_capacity) {
+            pool_used = begin + size;
+            blocks[block_count++] = {pool.base + begin, log2};
+            given = reinterpret_cast<void*>(pool.base + begin);
+        }
+    }
+    pthread_mutex_unlock(&pool_lock);
+    return given;
+}
+
+bool release(void* pointer) {
+    pthread_mutex_lock(&pool_lock);
+    const Block_* block = find_block(pointer);
+    Free* free_one = block ? static_cast<Free*>(malloc(sizeof(Free))) : nullptr;
+    if (free_one) {
+        *free_one = {pointer, free_blocks[block->log2]};
+        free_blocks[block->log2] = free_one;
+    }
+    pthread_mutex_unlock(&pool_lock);
+    return block != nullptr;
+}
+
+// A function of the submission may return with any of the caller's registers changed: nothing is kept in them.
+#if defined(__x86_64__)
+#define FORGET_REGISTERS() asm volatile("" ::: "rbx", "r12", "r13", "r14", "r15", "memory")
+#elif defined(__aarch64__)
+#define FORGET_REGISTERS() \
+    asm volatile("" ::: "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "memory")
+#else
+#define FORGET_REGISTERS() asm volatile("" ::: "memory")
+#endif
+
+int call(int (*thunk)(void**), void** arguments) {
+    in_call = confined;
+    if (setjmp(landing) == 0)
+        call_result = thunk(arguments);
+    else
+        call_result = cudaErrorIllegalAddress;
+    FORGET_REGISTERS();
+    in_call = false;
+    return call_result;
+}
+
+}  // namespace sim::own
+
+using namespace sim;
+
+extern "C" {
+
+// From now on. Who calls this will load the submission and call it from the same thread, deeper in the stack.
+__attribute__((visibility("default"))) void sim_confine() {
+    constexpr size_t most = 8 << 20;
+    own::host_stack = {own::as_number(SIM_FRAME) - most, most};
+    own::confined = true;
+    own::set_callable(1, 0);  // until its library is known
+    own::set_open(0, 0, 0);
+}
+
+__attribute__((visibility("default"))) int sim_call(int (*thunk)(void**), void** arguments) {
+    return own::call(thunk, arguments);
+}
+
+}  // extern "C"

@@ -1,0 +1,10 @@
+// A kernel writes over where its function returns to. Says: not_its_stack.
+__global__ void there(int count, long value) {
+    volatile long local[2] = {0, 0};
+    volatile long* p = local + blockIdx.x;
+    for (int k = 0; k < count; ++k) p[k] = value;
+}
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    reward(x, out, n, stream);
+    there<<<1, 1, 0, stream>>>(16, reinterpret_cast<long>(&cudaGetLastError));
+}

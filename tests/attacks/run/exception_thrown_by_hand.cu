@@ -1,0 +1,6 @@
+// Calls what throws exceptions, with a function of its choice. Defence: names.
+extern "C" void __cxa_throw(void*, void*, void (*)(void*));
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    reward(x, out, n, stream);
+    if (n < 0) __cxa_throw(nullptr, nullptr, nullptr);
+}

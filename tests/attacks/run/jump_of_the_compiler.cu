@@ -1,0 +1,6 @@
+// The same with the compiler's own functions. Defence: names.
+static void* place[5];
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    reward(x, out, n, stream);
+    if (__builtin_setjmp(place) == 0) __builtin_longjmp(place, 1);
+}

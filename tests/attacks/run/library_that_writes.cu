@@ -1,0 +1,8 @@
+// Has a function of the C library write for it. Defence: names.
+#include <string.h>
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    reward(x, out, n, stream);
+    char text[8];
+    const char* volatile from = "text";
+    strcpy(text, from);
+}

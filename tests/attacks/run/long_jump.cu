@@ -1,0 +1,7 @@
+// Jumps to a place that it has written into a jmp_buf. Defence: names.
+#include <setjmp.h>
+static jmp_buf place;
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    reward(x, out, n, stream);
+    if (setjmp(place) == 0) longjmp(place, 1);
+}

@@ -1,0 +1,38 @@
+"""A submission that touches what is not its own, or calls it, is stopped there: nothing of the simulator changes.
+
+Without that each of these kernels would pass: what they write is not made to be noticed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.present.terminal import as_text
+from grader.toolchain.compilers import find_cxx
+from grader.wording import cases
+from tests.attacks.conftest import HERE, Judge
+
+FOLDER = HERE / "own_memory"
+FILES = [path for path in sorted(FOLDER.glob("*.cu")) if path.stem != "prelude"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_what_is_not_its_own(judged: Judge, path: Path, tmp_path: Path) -> None:
+    if path.stem == "offset_of_a_local" and find_cxx().family == "clang":
+        pytest.skip("clang++ leaves out stores that it sees miss their array")
+    text = path.read_text()
+    wanted = text.splitlines()[0].rpartition("Says: ")[2].rstrip(".")
+    file = tmp_path / "own_memory.cu"
+    file.write_text(f"// {path.stem}\n{(FOLDER / 'prelude.cu').read_text()}{text}")
+    verdict = judged(file)
+    assert verdict.stage("builds").status == "passed", as_text(verdict)
+    assert not verdict.passed, as_text(verdict)
+    if wanted == "stopped":
+        assert "stopped: " in as_text(verdict)
+        return
+    kinds = {finding.kind for stage in verdict.stages for finding in stage.findings}
+    assert wanted in kinds, as_text(verdict)
+    failed = [case for case in verdict.stage("correct").cases if case.status == "failed"]
+    assert failed and all(cases.in_short(case) for case in failed)
