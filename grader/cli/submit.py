@@ -46,8 +46,6 @@ def command(
 
     if packed.begun:
         print_note(f"left out, as no check of it passed: {named(packed.begun)} (--unfinished packs it, too)")
-    if packed.lost:
-        print_note(f"there is no file for {named(packed.lost)}")
     if packed.untouched and exercise:
         print_note(f"as the course gave it: {named(packed.untouched)}")
     if not packed.content:

@@ -43,8 +43,6 @@ class Packed:
     """Changed, not passed, and left out."""
     untouched: list[Entry] = field(default_factory=list)
     """As the course gave them: left out."""
-    lost: list[Entry] = field(default_factory=list)
-    """Without a file."""
 
 
 def pack(
@@ -56,9 +54,7 @@ def pack(
     for entry in wanted:
         passed = progress.of(entry.name).passed
         content = _read(entry)
-        if content is None:
-            packed.lost.append(entry)
-        elif pristine.untouched(course, entry):
+        if pristine.untouched(course, entry):
             packed.untouched.append(entry)
         elif passed or unfinished:
             packed.entries.append(entry)
@@ -75,22 +71,21 @@ def pack(
     return packed
 
 
-def _read(entry: Entry) -> bytes | None:
-    """The learner's file; None where there is none. Nothing but a plain file of a size that is graded."""
+def _read(entry: Entry) -> bytes:
+    """The learner's file: nothing but a plain file of a size that is graded."""
     path = entry.skeleton
     for place in (path.parent, path):
         if place.is_symlink():
             raise GraderError(f"{place} is a link", "Put the file itself in its place: links are not handed in.")
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            os.close(opened)
+            raise GraderError(f"{path} is no file", "Put the kernel file in its place.")
+        with os.fdopen(opened, "rb") as file:
+            content = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise GraderError(f"cannot read {path}: {error.strerror}") from error
-    with os.fdopen(opened, "rb") as file:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
-            raise GraderError(f"{path} is no file", "Put the kernel file in its place.")
-        content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise GraderError(f"{path} is larger than {MOST_BYTES >> 20} MB", "No kernel is: that much is not graded.")
     return content

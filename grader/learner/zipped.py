@@ -22,7 +22,7 @@ def zipped(files: Mapping[str, bytes], programs: frozenset[str] = frozenset()) -
             member = zipfile.ZipInfo(place, EPOCH)
             member.create_system = 3  # Unix, whatever this machine is: it gives the mode its meaning
             member.external_attr = (0o100755 if place in programs else 0o100644) << 16
-            archive.writestr(member, content, zipfile.ZIP_DEFLATED, 9)
+            archive.writestr(member, content, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 

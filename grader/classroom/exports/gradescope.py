@@ -75,11 +75,16 @@ def export(
         SETTINGS: msgspec.json.format(msgspec.json.encode(settings), indent=1) + b"\n",
     }
     if instructor is not None:
-        late = read_instructions(instructor, course).policy.late  # every mistake in it is found now
-        if late is not None and late.submitted:
+        policy = read_instructions(instructor, course).policy  # every mistake in it is found now
+        if policy.late is not None and policy.late.submitted:
             raise GraderError(
-                f"{instructor}: [late] submitted = {late.submitted!r} is not for Gradescope",
+                f"{instructor}: [late] submitted = {policy.late.submitted!r} is not for Gradescope",
                 "It says itself when a submission came and was due. Leave out submitted, and due, too, to use its own.",
+            )
+        if policy.extra:
+            raise GraderError(
+                f"{instructor}: [[extra]] is not for Gradescope",
+                "An autograder does not know students by your names. Add a submission-specific adjustment there.",
             )
         files[INSTRUCTOR] = instructor.read_bytes()
     for path in _files(course):
@@ -92,6 +97,7 @@ def _files(course: Course) -> Iterable[Path]:
     """What grading needs: never a solution, a test or a learner's own state."""
     root = course.root
     wanted = ["Makefile", "README.md", "LICENSE", "pyproject.toml", "constraints.txt"]
+    wanted += [f"lessons/{day.folder}/lesson.ipynb" for day in course.days]  # course.toml wants them to be there
     missing = [name for name in ("Makefile", "pyproject.toml", "constraints.txt") if not (root / name).is_file()]
     if missing:
         raise GraderError(
@@ -103,6 +109,3 @@ def _files(course: Course) -> Iterable[Path]:
             plain = path.is_file() and not path.is_symlink()
             if plain and "__pycache__" not in path.parts and path.suffix != ".pyc" and not path.name.startswith("."):
                 yield path
-    for entry in course.exercises:
-        if not entry.skeleton.is_file():
-            raise GraderError(f"{entry.skeleton} is missing", f"`grader reset {entry.name}` brings it back.")

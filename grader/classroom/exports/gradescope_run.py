@@ -21,15 +21,16 @@ import msgspec
 
 from grader.classroom import leaderboard, policy
 from grader.classroom.exports.gradescope import COURSE, INSTRUCTOR, SETTINGS, Settings
+from grader.classroom.incidents import LOG
 from grader.classroom.instructor import Instructions, read_instructions
-from grader.classroom.records import printable, write
+from grader.classroom.records import could_not_grade, printable, write
 from grader.classroom.session import Session
 from grader.classroom.stored import Stored, stored
 from grader.classroom.submissions import Submission, read_submission
 from grader.course import Course
 from grader.errors import GraderError
 from grader.present.terminal import as_text
-from grader.verdict import PASSED, Verdict
+from grader.verdict import ERROR, PASSED, Verdict
 from grader.wording import words
 
 
@@ -65,19 +66,27 @@ def run(root: Path) -> None:
     instructions = Instructions()
     if (source / INSTRUCTOR).is_file():
         instructions = read_instructions(source / INSTRUCTOR, course)
+    handed_in = _handed_in(instructions.policy, _metadata(root / "submission_metadata.json"))
     if tiers.in_force().tier == "none" and not settings.unsafe:
         raise GraderError(
             "no jail: a submission could read the instructor's file and write its own results",
             f"{tiers.in_force().explanation.strip()}\n`grader export gradescope --unsafe` grades all the same.",
         )
-    metadata = _metadata(root / "submission_metadata.json")
     submission = read_submission("submission", root / "submission")
     with tempfile.TemporaryDirectory() as folder:
         session = Session(course, [submission], Path(folder), instructions, tuple(settings.exercises), workers=1)
         result = session.run(lambda *_: None)[0]
-    if result["references"]:
-        raise GraderError("the grader itself failed", "See above, and run the autograder again.")
-    made = _results(course, settings, instructions, submission, result, metadata)
+        log = Path(folder) / LOG
+        if could_not_grade(result):
+            said = [
+                stage["text"]
+                for verdict in result["verdicts"]
+                for stage in verdict["stages"]
+                if stage["status"] == ERROR
+            ]
+            said += [log.read_text(encoding="utf-8")] if log.exists() else []
+            raise GraderError("the grader could not grade this submission", "\n".join(said))
+    made = _results(course, settings, instructions, submission, result, handed_in)
     made["execution_time"] = round(time.monotonic() - began)
     (root / "results").mkdir(exist_ok=True)
     write(root / "results/results.json", json.dumps(made, indent=1) + "\n")
@@ -89,12 +98,12 @@ def _results(
     instructions: Instructions,
     submission: Submission,
     result: Mapping[str, Any],
-    metadata: _Metadata,
+    handed_in: tuple[datetime, datetime] | None,
 ) -> dict[str, Any]:
     """The content of results.json."""
     rules = instructions.policy
     maxima = rules.maxima({name: float(course.find(name).points) for name in settings.exercises})
-    grade = policy.grade(rules, result, submission.folder_name, maxima, False, _handed_in(rules, metadata))
+    grade = policy.grade(rules, result, submission.folder_name, maxima, False, handed_in)
     student = stored(submission, result, grade)
     verdicts = {verdict.exercise: verdict for verdict in student.verdicts}
     output = [f"It was not graded: {result['refused']}."] if result["refused"] else []
