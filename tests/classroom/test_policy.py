@@ -135,3 +135,14 @@ def test_nobody_is_graded_by_a_policy_that_does_not_fit(course: Course, hand_in,
     assert run([*arguments, "--out", str(tmp_path / "out")]) == 2
     assert "'eve' handed nothing in" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_the_example_of_the_instructors_page_is_right(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    example = (root / "TEACHING.md").read_text().partition("```toml\n")[2].partition("```")[0]
+    (tmp_path / "instructor.toml").write_text(example)
+    (tmp_path / "times.csv").write_text("student,submitted\nann,\n")
+    read = read_instructions(tmp_path / "instructor.toml", Course(root))
+    read.policy.check_class(["ann"])
+    assert read.policy.maxima({"day02_reductions/softmax": 10.0}) == {"day02_reductions/softmax": 10}
+    assert list(read.cases) == ["day02_reductions/softmax"]
