@@ -43,7 +43,7 @@ def write_pages(
     students = []
     for submission, result, grade in zip(submissions, results, book.grades):
         try:
-            student = stored(submission, result, grade)
+            student = stored(submission, result, grade, book.maxima)
             write(out / student.folder / "feedback.html", feedback_page(student, book))
             students.append(student)
         except Exception as error:  # the others get their pages

@@ -30,9 +30,13 @@ class Stored:
     """The text that was graded, by exercise."""
 
 
-def stored(submission: Submission, result: Mapping[str, Any], grade: Grade) -> Stored:
-    """From the results as they are written, and the submission that they are of."""
+def stored(submission: Submission, result: Mapping[str, Any], grade: Grade, maxima: Mapping[str, float]) -> Stored:
+    """From the results as they are written, and the submission that they are of; its verdicts with the grade's points."""
     verdicts = [Verdict.from_dict(data, submission.folder_name) for data in result["verdicts"]]
+    for verdict in verdicts:
+        verdict.score = grade.points[verdict.exercise]
+        most = maxima.get(verdict.exercise, verdict.points)
+        verdict.points = int(most) if most == int(most) else most  # type: ignore[assignment]  # only shown
     sources = {
         verdict.exercise: _shown(submission.kernels[verdict.file])
         for verdict in verdicts

@@ -104,7 +104,7 @@ def _results(
     rules = instructions.policy
     maxima = rules.maxima({name: float(course.find(name).points) for name in settings.exercises})
     grade = policy.grade(rules, result, submission.folder_name, maxima, False, handed_in)
-    student = stored(submission, result, grade)
+    student = stored(submission, result, grade, maxima)
     verdicts = {verdict.exercise: verdict for verdict in student.verdicts}
     output = [f"It was not graded: {result['refused']}."] if result["refused"] else []
     output += [f"There is no file for {name}." for name in result["missing"]]
