@@ -1,7 +1,9 @@
 """Grading a class: ``grader grade FOLDER --out DIR``.
 
 submissions.py   finds the students' folders and archives, and refuses what an archive must not hold
+class_archive.py a downloaded archive of all of them; archives.py: what names in archives may be
 instructor.py    the instructor's file: seed, exercises, hidden cases
+policy.py        the rest of it: partial points, lateness, extra points
 session.py       who is graded already, the jobs of the others, and what is written; survives being killed
 jobs.py          one job: one exercise of one student, named by all that decides its verdict
 schedule.py      which job is next: what takes long begins early
@@ -14,4 +16,8 @@ records.py       what is written for each student
 incidents.py     faults of the grader itself: a student's error, a reference, and a log for the instructor
 tables.py        grades.csv and similar.csv, safe to open in a spreadsheet
 similar.py       which submissions are nearly the same
+gradebook.py     grades.json: what every student gets
+stored.py        one student's results and files, read again
+pages.py         the pages of the class and of each student, with mistakes.py and leaderboard.py
+exports/         for Gradescope, GitHub, Moodle and Canvas
 """

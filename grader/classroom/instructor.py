@@ -9,11 +9,14 @@ name = "hidden: an odd length"
 dims = {n = 4099}
 dtypes = ["f32"]                                  # default: all of the exercise
 offsets = {x = 1}                                 # elements past alignment, default none
+
+Points, lateness and extra points stand in it, too: ``policy.py``.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from grader.classroom.policy import Policy, read_policy
 from grader.course import Course
 from grader.errors import GraderError
 
@@ -37,6 +41,8 @@ class Instructions:
     cases: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Hidden cases by exercise."""
     digest: str = ""
+    """Of what decides verdicts; points do not."""
+    policy: Policy = field(default_factory=Policy)
 
 
 class _HiddenCase(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -49,7 +55,7 @@ class _HiddenCase(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     offsets: dict[str, Annotated[int, msgspec.Meta(ge=0, le=1 << 20)]] = {}
 
 
-_KEYS = {"seed", "exercises", "case"}
+_KEYS = {"seed", "exercises", "case", "points", "late", "extra"}
 _CASE_KEYS = {"exercise", "name", "dims", "dtypes", "offsets"}
 
 
@@ -97,7 +103,8 @@ def read_instructions(path: Path, course: Course) -> Instructions:
         for case in exercise.cases[-len(hidden) :]:
             for dtype in case.dtypes or exercise.dtypes:
                 _try(exercise, case, dtype, f"{path}: the case {case.name!r} of {name}")
-    return Instructions(seed, exercises, cases, hashlib.sha256(content).hexdigest())
+    digest = hashlib.sha256(json.dumps([seed, exercises, cases]).encode()).hexdigest()
+    return Instructions(seed, exercises, cases, digest, read_policy(data, path, course))
 
 
 def _try(exercise: Exercise, case: Case, dtype: str, where: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -91,7 +92,7 @@ def read_student(out: Path, submission: Submission) -> dict[str, Any] | None:
     return data
 
 
-def could_not_grade(result: dict[str, Any]) -> bool:
+def could_not_grade(result: Mapping[str, Any]) -> bool:
     """Whether the grader failed, and not the submission: such a student is graded again."""
     return bool(result.get("references")) or any(
         stage["status"] == ERROR for verdict in result["verdicts"] for stage in verdict["stages"]

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from grader import __version__
-from grader.classroom import jobs, on_gpu, records, similar, tables, worker
+from grader.classroom import gradebook, jobs, on_gpu, records, similar, tables, worker
 from grader.classroom.executor import MOST_DEATHS, MOST_LOSSES, Died, Executor
 from grader.classroom.incidents import Incident, note
 from grader.classroom.instructor import Instructions
@@ -26,7 +26,7 @@ from grader.classroom.schedule import Schedule
 from grader.classroom.store import Plan, Store
 from grader.classroom.submissions import Submission
 from grader.classroom.worker import Graded
-from grader.course import Course, Entry
+from grader.course import Course
 from grader.errors import GraderError
 
 Done = Callable[[Submission, dict[str, Any], bool], None]
@@ -243,8 +243,11 @@ class Session:
         return _together(found)
 
     def finish(self, results: list[dict[str, Any]]) -> tuple[Path, list[similar.Pair]]:
-        """grades.csv and similar.csv."""
-        grades = tables.write_grades(self.out, results)
+        """grades.json, grades.csv and similar.csv."""
+        policy = self.instructions.policy
+        book = gradebook.make(self.course, self.submissions, results, policy)
+        gradebook.save(book, self.out)
+        grades = tables.write_grades(self.out, results, book if policy.given else None)
         handed_in: dict[str, dict[str, bytes]] = {}
         for submission in self.submissions:
             for name, (_, content) in self._kernels(submission).items():
@@ -257,7 +260,7 @@ class Session:
                     grams[student] = similar.k_grams(content.decode("utf-8", errors="replace"))
                 except Exception as error:
                     note(self.out, student, Incident.of(error, f"comparing {name} with others"))
-            pairs += similar.similar(name, grams, similar.k_grams(self._skeleton(self.entries[name])))
+            pairs += similar.similar(name, grams, similar.given(self.entries[name]))
         tables.write_similar(self.out, pairs)
         return grades, pairs
 
@@ -301,13 +304,6 @@ class Session:
             return seed
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise GraderError(f"{path} cannot be read: {error}", "Delete it to draw a new seed.") from error
-
-    @staticmethod
-    def _skeleton(entry: Entry) -> str:
-        try:
-            return entry.skeleton.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return ""
 
 
 def _without_copy(stem: str) -> str:

@@ -1,20 +1,30 @@
 """Submissions that are nearly the same, whatever their names, comments and blanks are.
 
-A file becomes the set of its k-grams, k tokens in a row, every name counting as the same word; what stands in the skeleton
-too does not count. Two files are as similar as their sets overlap (the Jaccard index).
+A file becomes the set of its k-grams, k tokens in a row, every name counting as the same word. What the course gives does not
+count: the skeleton, and its headers, which some paste into their files. The similarity of two files is the share of the
+smaller set that the other has, too, so that code added to a copy changes nothing until the copy has twice the size. A class
+is small: all k-grams are kept, where large collections keep a sample of them (Schleimer, Wilkerson and Aiken, Winnowing:
+Local Algorithms for Document Fingerprinting, 2003).
+
+Short kernels are alike by nature, and two friends who talked write alike. A pair is a reason to look, never a proof.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 
-from grader.source.tokens import Source
+from grader.course import Entry
+from grader.source.tokens import Source, Token
 
 K = 10
 """Tokens of a k-gram."""
 LEAST = 0.8
+LEAST_SIZE = 0.5
+"""Of the larger set: a few usual lines stand in every file."""
 FEWEST = 12
 """k-grams that a file must have of its own to be compared at all."""
 
@@ -34,8 +44,22 @@ class Pair:
 
 def k_grams(text: str) -> KGrams:
     """A file's k-grams of tokens."""
-    words = ["name" if token.kind == "word" else token.text for token in Source(text).tokens]
+    words = _words(_tokens(Source(text)))
     return frozenset(tuple(words[i : i + K]) for i in range(len(words) - K + 1))
+
+
+def given(entry: Entry) -> KGrams:
+    """The k-grams that an exercise's files have from the course."""
+    headers = sorted((entry.root / "lessons" / "llmk").glob("*.cuh"))
+    return frozenset().union(*(_of_file(path) for path in [entry.skeleton, *headers]))
+
+
+@functools.lru_cache(maxsize=256)
+def _of_file(path: Path) -> KGrams:
+    try:
+        return k_grams(path.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return frozenset()
 
 
 def similar(exercise: str, files: Mapping[str, KGrams], skeleton: KGrams = frozenset()) -> list[Pair]:
@@ -43,9 +67,55 @@ def similar(exercise: str, files: Mapping[str, KGrams], skeleton: KGrams = froze
     own = {student: grams - skeleton for student, grams in files.items() if len(grams - skeleton) >= FEWEST}
     pairs = []
     for (first, a), (second, b) in combinations(sorted(own.items()), 2):
-        if min(len(a), len(b)) < LEAST * max(len(a), len(b)):
+        smaller = min(len(a), len(b))
+        if smaller < LEAST_SIZE * max(len(a), len(b)):
             continue
-        share = len(a & b) / len(a | b)
+        share = len(a & b) / smaller
         if share >= LEAST:
             pairs.append(Pair(exercise, first, second, round(share, 3)))
     return sorted(pairs, key=lambda pair: -pair.similarity)
+
+
+def groups(pairs: Iterable[Pair]) -> list[list[Pair]]:
+    """The pairs of each exercise, those of one group together: who is like somebody of it belongs to it. Largest first."""
+    found: list[tuple[set[str], list[Pair]]] = []
+    for pair in sorted(pairs, key=lambda pair: pair.exercise):
+        mine = {pair.first, pair.second}
+        joined = [pair]
+        others = []
+        for students, listed in found:
+            if listed[0].exercise == pair.exercise and students & mine:
+                mine |= students
+                joined += listed
+            else:
+                others.append((students, listed))
+        found = [*others, (mine, joined)]
+    found.sort(key=lambda group: (-len(group[0]), -max(pair.similarity for pair in group[1])))
+    return [sorted(listed, key=lambda pair: (-pair.similarity, pair.first, pair.second)) for _, listed in found]
+
+
+def common_lines(first: str, second: str, given: KGrams) -> tuple[set[int], set[int]]:
+    """The 1-based lines of two texts that the similarity is made of."""
+    shared = (k_grams(first) & k_grams(second)) - given
+    return _lines_of(first, shared), _lines_of(second, shared)
+
+
+def _lines_of(text: str, grams: KGrams) -> set[int]:
+    source = Source(text)
+    tokens = _tokens(source)
+    words = _words(tokens)
+    marked: set[int] = set()
+    for i in range(len(words) - K + 1):
+        if tuple(words[i : i + K]) in grams:
+            marked.update(source.line(token.start) for token in tokens[i : i + K])
+    return marked
+
+
+def _tokens(source: Source) -> list[Token]:
+    """With those of macros, where they stand."""
+    bodies = [token for macro in source.macros for token in macro.body]
+    return sorted([*source.tokens, *bodies], key=lambda token: token.start)
+
+
+def _words(tokens: Iterable[Token]) -> list[str]:
+    return ["name" if token.kind == "word" else token.text for token in tokens]

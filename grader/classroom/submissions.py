@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import stat
+import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Callable
@@ -13,8 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from grader.classroom import class_archive
+from grader.classroom.archives import Refused, checked_name, shown
 from grader.classroom.incidents import Incident
 from grader.errors import GraderError
+from grader.learner.packing import MOST_NICKNAME, OPT_IN
 
 MOST_ENTRIES = 500
 MOST_BYTES = 20 << 20
@@ -34,6 +38,8 @@ class Submission:
     path: Path
     kernels: dict[str, bytes] = field(default_factory=dict)
     """The .cu files, by their place in the submission."""
+    nickname: str = ""
+    """In the leaderboard; none: not in it."""
     refused: str = ""
     """Why nothing of it was read."""
     incident: Incident | None = None
@@ -61,12 +67,13 @@ class Submission:
         return f"{plain or 'student'}-{hashlib.sha256(os.fsencode(self.student)).hexdigest()[:16]}"
 
 
-class Refused(Exception):
-    """Why a submission is not read."""
-
-
 def find_submissions(folder: Path) -> list[Submission]:
-    """All of a folder, sorted by student; hidden files and other files are left out."""
+    """All of a folder, sorted by student; hidden files and other files are left out.
+
+    In place of the folder an archive of it, as learning systems give it, or of one student, as ``grader submit`` makes it.
+    """
+    if folder.is_file() and folder.suffix.lower() == ".zip":
+        return _in_archive(folder)
     if not folder.is_dir():
         raise GraderError(
             f"there is no folder {folder}", "Name the folder that holds a folder or zip for each student."
@@ -95,6 +102,20 @@ def find_submissions(folder: Path) -> list[Submission]:
     return found
 
 
+def read_submission(student: str, folder: Path) -> Submission:
+    """One student's folder."""
+    return _read(Submission(student, folder), _from_folder)
+
+
+def _in_archive(path: Path) -> list[Submission]:
+    """The submissions in a downloaded archive: one student's where it holds kernels as the course lays them out."""
+    if class_archive.is_of_one_student(path):
+        return [_read(Submission(path.stem, path), _from_archive)]
+    with tempfile.TemporaryDirectory() as folder:
+        class_archive.unpack(path, Path(folder))
+        return find_submissions(Path(folder))
+
+
 def _tell_apart(submissions: list[Submission]) -> None:
     """Students of one name, as a folder and a zip of it, get the names of their files, of which no two are the same."""
     while True:
@@ -108,7 +129,11 @@ def _tell_apart(submissions: list[Submission]) -> None:
 
 def _read(submission: Submission, reader: Callable[[Path], dict[str, bytes]]) -> Submission:
     try:
-        submission.kernels = reader(submission.path)
+        files = reader(submission.path)
+        submission.kernels = {
+            place: content for place, content in files.items() if _is_kernel(PurePosixPath(place).name)
+        }
+        submission.nickname = next((_nickname(files[place]) for place in sorted(files.keys() - submission.kernels)), "")
         if not submission.kernels:
             submission.refused = "it holds no .cu file"
     except Refused as reason:
@@ -131,7 +156,7 @@ def _from_folder(folder: Path) -> dict[str, bytes]:
             total += sum(map(len, inside.values()))
             _check_size(name, 0, total)
             kernels.update(inside)
-        if not _is_kernel(path.name):
+        if not _is_read(path.name):
             continue
         with _open(path) as file:
             content = file.read(MOST_KERNEL_BYTES + 1)
@@ -155,13 +180,13 @@ def _files(folder: Path) -> list[str]:
                 if entries > MOST_ENTRIES:
                     raise Refused(f"it holds more than {MOST_ENTRIES} files")
                 if entry.is_symlink():
-                    raise Refused(f"{_shown(str(place))} is a link")
+                    raise Refused(f"{shown(str(place))} is a link")
                 if entry.is_dir():
                     if len(place.parts) > MOST_DEPTH:
                         raise Refused(f"its folders lie more than {MOST_DEPTH} deep in each other")
                     folders.append(place)
                 elif not entry.is_file():
-                    raise Refused(f"{_shown(str(place))} is neither a file nor a folder")
+                    raise Refused(f"{shown(str(place))} is neither a file nor a folder")
                 elif "__MACOSX" not in place.parts:
                     files.append(str(place))
     return sorted(files)
@@ -172,7 +197,7 @@ def _open(path: Path) -> BinaryIO:
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise Refused(f"{_shown(path.name)} is neither a file nor a folder")
+        raise Refused(f"{shown(path.name)} is neither a file nor a folder")
     return os.fdopen(file, "rb")
 
 
@@ -187,11 +212,11 @@ def _from_archive(path: Path) -> dict[str, bytes]:
                 raise Refused(f"it would unpack to more than {MOST_BYTES >> 20} MB")
             total = 0
             for member in members:
-                name = _checked_name(member)
-                if member.is_dir() or not _is_kernel(PurePosixPath(name).name) or name.startswith("__MACOSX/"):
+                name = checked_name(member)
+                if member.is_dir() or not _is_read(PurePosixPath(name).name) or name.startswith("__MACOSX/"):
                     continue
                 if name in kernels:
-                    raise Refused(f"it holds {_shown(name)} twice")
+                    raise Refused(f"it holds {shown(name)} twice")
                 with archive.open(member) as packed:  # what the list says of sizes may be a lie
                     content = packed.read(MOST_KERNEL_BYTES + 1)
                 total += len(content)
@@ -206,39 +231,24 @@ def _from_archive(path: Path) -> dict[str, bytes]:
     return kernels
 
 
+def _nickname(content: bytes) -> str:
+    """What a student wants to be called: one line without anything that cannot be seen."""
+    lines = content[: 8 * MOST_NICKNAME].decode("utf-8-sig", errors="replace").strip().splitlines()
+    line = "".join(c if c.isprintable() else " " for c in lines[0]) if lines else ""
+    return " ".join(line.split())[:MOST_NICKNAME]
+
+
+def _is_read(name: str) -> bool:
+    return _is_kernel(name) or name == OPT_IN
+
+
 def _is_kernel(name: str) -> bool:
     """Hidden ones are what a Mac adds."""
     return name.lower().endswith(".cu") and not name.startswith(".")
 
 
-def _checked_name(member: zipfile.ZipInfo) -> str:
-    # Python cuts names at a null byte and turns backslashes round on Windows: the original name tells.
-    name = member.orig_filename
-    parts = PurePosixPath(name).parts
-    mode = member.external_attr >> 16
-    if "\0" in name or any(ord(c) < 32 or ord(c) == 127 for c in name) or not name:
-        raise Refused("a name in it has control characters")
-    if "\\" in name or re.match(r"[A-Za-z]:", name):
-        raise Refused(f"the name {_shown(name)} is one of another system")
-    if name.startswith("/"):
-        raise Refused(f"the name {_shown(name)} is an absolute path")
-    if ".." in parts:
-        raise Refused(f"the name {_shown(name)} leaves the archive")
-    if not name.isascii() and not member.flag_bits & 0x800:
-        raise Refused(f"the name {_shown(name)} is in an unknown encoding")
-    if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise Refused(f"{_shown(name)} is a link or a special file")
-    if member.flag_bits & 1:
-        raise Refused("it is encrypted")
-    return name
-
-
 def _check_size(name: str, size: int, total: int) -> None:
     if size > MOST_KERNEL_BYTES:
-        raise Refused(f"{_shown(name)} is larger than {MOST_KERNEL_BYTES >> 20} MB")
+        raise Refused(f"{shown(name)} is larger than {MOST_KERNEL_BYTES >> 20} MB")
     if total > MOST_BYTES:
         raise Refused(f"its kernels are larger than {MOST_BYTES >> 20} MB together")
-
-
-def _shown(name: str) -> str:
-    return ascii(name[:80])

@@ -14,25 +14,33 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from grader.classroom.gradebook import GradeBook
 from grader.classroom.incidents import LOG
 from grader.classroom.records import printable, write
 from grader.classroom.similar import Pair
 from grader.verdict import ERROR
+from grader.wording import words
 
 _BEGINS_FORMULA = "=+-@\u2212"
 """The last is the minus sign. Tab and carriage return, which begin one too, are no printable characters."""
 
 
-def write_grades(out: Path, results: Sequence[dict[str, Any]]) -> Path:
-    """grades.csv: a row for each student, a column for each exercise."""
+def write_grades(out: Path, results: Sequence[dict[str, Any]], book: GradeBook | None = None) -> Path:
+    """grades.csv: a row for each student, a column for each exercise. ``book``: by the instructor's points."""
     exercises = sorted(
         {v["exercise"] for r in results for v in r["verdicts"]} | {m for r in results for m in r["missing"]}
     )
-    rows: list[list[str | float]] = [["student", "score", *exercises, "note"]]
-    for result in results:
+    own = ["late", "extra"] if book else []
+    rows: list[list[str | float]] = [["student", "score", *exercises, *own, "note"]]
+    for i, result in enumerate(results):
         points = {v["exercise"]: v["score"] for v in result["verdicts"]}
+        score, notes, more = result["score"], _notes(result), list[float]()
+        if book:
+            grade = book.grades[i]
+            score, points, more = grade.total, grade.points, [-grade.late, grade.extra]
+            notes += [f"{words.count(grade.days_late, 'day')} late"] * bool(grade.days_late) + grade.why
         cells = [points.get(name, 0) for name in exercises]
-        rows.append([result["student"], result["score"], *cells, "; ".join(_notes(result))])
+        rows.append([result["student"], score, *cells, *more, "; ".join(notes)])
     path = out / "grades.csv"
     write_csv(path, rows)
     return path

@@ -13,7 +13,22 @@ import typer
 from typer.exceptions import TyperException
 
 from grader import __version__
-from grader.cli import bench, check, demo, dev, doctor, grade, hint, list_exercises, nvcc, reset, solution, watch
+from grader.cli import (
+    bench,
+    check,
+    demo,
+    dev,
+    doctor,
+    export,
+    grade,
+    hint,
+    list_exercises,
+    nvcc,
+    reset,
+    solution,
+    submit,
+    watch,
+)
 from grader.cli import run as run_program
 from grader.cli.messages import print_error
 from grader.errors import GraderError
@@ -54,7 +69,9 @@ app.command("hint")(hint.command)
 app.command("reset")(reset.command)
 app.command("solution")(solution.command)
 app.command("bench")(bench.command)
+app.command("submit")(submit.command)
 app.command("grade")(grade.command)
+app.add_typer(export.app, name="export")
 app.command("run", cls=run_program.WithArguments)(run_program.command)
 app.command("nvcc", cls=nvcc.AsTheyAre)(nvcc.command)
 app.command("doctor")(doctor.command)

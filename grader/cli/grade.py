@@ -22,7 +22,10 @@ SHOWN_PAIRS = 10
 
 def command(
     folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="Holds a folder or a zip archive for each student.")
+        Path | None,
+        typer.Argument(
+            metavar="FOLDER", help="Holds a folder or a zip archive for each student; or an archive of that."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Results go here; a run that was stopped goes on.")
@@ -33,7 +36,9 @@ def command(
     ] = None,
     instructor: Annotated[
         Path | None,
-        typer.Option("--instructor", metavar="FILE", help="TOML outside the course: seed, exercises, hidden cases."),
+        typer.Option(
+            "--instructor", metavar="FILE", help="TOML outside the course: seed, exercises, hidden cases, points."
+        ),
     ] = None,
     workers: Annotated[
         int, typer.Option(min=1, max=256, metavar="N", help="Kernels graded at the same time, on this machine.")
@@ -58,8 +63,8 @@ def command(
 ) -> int:
     """Grade all submissions in a folder.
 
-    Writes results.json, junit.xml and feedback.txt for each student, grades.csv and similar.csv, and errors.log where the
-    grader itself failed. Exit code: 0 graded, 2 could not grade.
+    Writes results.json, junit.xml, feedback.txt and feedback.html for each student, grades.csv and similar.csv, class.html for
+    the instructor and leaderboard.html for the class, and errors.log where the grader itself failed. Exit code: 0 graded, 2 could not grade.
     """
     if status:
         return _status(status)
@@ -71,6 +76,7 @@ def command(
     from grader.classroom.executor import Executor
     from grader.classroom.incidents import LOG
     from grader.classroom.instructor import Instructions, read_instructions
+    from grader.classroom.pages import write_pages
     from grader.classroom.records import could_not_grade
     from grader.classroom.session import Session
     from grader.classroom.submissions import find_submissions
@@ -81,6 +87,7 @@ def command(
     again = tuple(course.find(name).name for name in regrade_exercise or [])
     instructions = read_instructions(instructor, course) if instructor else Instructions()
     submissions = find_submissions(folder)
+    instructions.policy.check_class(submission.student for submission in submissions)
     _apart(out, folder)
     held = tiers.in_force()  # on this machine; on a cluster each node looks for itself
     if held.tier == "none" and not unsafe:
@@ -102,7 +109,9 @@ def command(
     console = theme.console(sys.stdout)
     results = _run(session, console)
     grades, pairs = session.finish(results)
+    page = write_pages(course, submissions, results, pairs, out)
     console.print(f"{words.count(len(results), 'submission')} graded: {grades}")
+    console.print(f"what the class did: {page}")
     refused = [result for result in results if result["refused"]]
     for result in refused:
         print_note(f"{result['submission']!a} was not read: {result['refused']}")

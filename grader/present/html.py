@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import functools
+import hashlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grader.errors import GraderError
 from grader.present import failures, operations_view, source_view
 from grader.verdict import Diagnostic, Side, Verdict
 from grader.wording import bars, cases, counters, outputs, stages, words
 from grader.wording import findings as finding_words
+
+if TYPE_CHECKING:
+    import jinja2
 
 MARKS = {"passed": "✓", "failed": "✗", "skipped": "·", "error": "!"}
 
@@ -24,6 +31,30 @@ def save_html(verdict: Verdict, path: str | Path, player: dict[str, str] | None 
 
 def html_page(verdict: Verdict, player: dict[str, str] | None = None) -> str:
     """The page as text."""
+    return template("verdict.html.j2").render(_shown(verdict, source_view.read_source(verdict.file), player))
+
+
+def report(verdict: Verdict, source: Sequence[str]) -> str:
+    """What the page says below its head, for a page with several verdicts. ``source``: the lines that were graded."""
+    page = template("verdict.html.j2")
+    return "".join(page.blocks["report"](page.new_context(_shown(verdict, source))))
+
+
+def style() -> str:
+    """The style sheet of the page."""
+    page = template("verdict.html.j2")
+    return "".join(page.blocks["style"](page.new_context({})))
+
+
+def only_this_style(text: str) -> str:
+    """A Content-Security-Policy for a page that loads and runs nothing: it has this style sheet, and that is all."""
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+@functools.cache
+def template(name: str) -> jinja2.Template:
+    """A template beside this file. All that it shows is escaped, unless it is ``Markup``."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -46,14 +77,18 @@ def html_page(verdict: Verdict, player: dict[str, str] | None = None) -> str:
         caret=caret,
         count_operations=operations_view.operations,
     )
-    return environment.get_template("verdict.html.j2").render(
-        verdict=verdict,
-        look=stages.first_look(verdict),
-        source=source_rows(verdict),
-        worst=worst_lines(verdict),
-        operations=operation_rows(verdict),
-        player=player,
-    )
+    return environment.get_template(name)
+
+
+def _shown(verdict: Verdict, source: Sequence[str] | None, player: dict[str, str] | None = None) -> dict[str, Any]:
+    return {
+        "verdict": verdict,
+        "look": stages.first_look(verdict),
+        "source": source_rows(verdict, source),
+        "worst": worst_lines(verdict),
+        "operations": operation_rows(verdict),
+        "player": player,
+    }
 
 
 def caret(where: Side | Diagnostic) -> str:
@@ -91,10 +126,9 @@ def operation_rows(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def source_rows(verdict: Verdict) -> list[dict[str, Any]]:
+def source_rows(verdict: Verdict, source: Sequence[str] | None) -> list[dict[str, Any]]:
     """The whole source with its counters and findings, one row a line; empty when there is nothing to show."""
     margin = _margin(verdict)
-    source = source_view.read_source(verdict.file)
     if not margin or source is None:
         return []
     rows = []

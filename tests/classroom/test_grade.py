@@ -100,7 +100,9 @@ run(sys.argv[2:])
 
 
 TIMES = re.compile(
-    r' *\(?\d+\.\d s\)?$|(time|timestamp)="[^"]*"|"(seconds|started)": .*|compile(s|d before)', re.MULTILINE
+    r' *\(?\d+\.\d s\)?$|(time|timestamp)="[^"]*"|"(seconds|started)": .*|compile(s|d before)'
+    r'|"quiet number">[^<]*<|\d{4}-\d\d-\d\dT[\d:+]*',
+    re.MULTILINE,
 )
 
 

@@ -256,7 +256,7 @@ def test_names_and_files_that_only_one_student_has(course: Course, hand_in, tmp_
         (folder / "closed").chmod(0o700)
     assert len(list(out.glob("*/results.json"))) == 9
     shown = [(out / "grades.csv").read_text(), capsys.readouterr().out]
-    shown += [path.read_text() for pattern in ("*/feedback.txt", "*/junit.xml") for path in out.glob(pattern)]
+    shown += [path.read_text() for pattern in ("*/feedback.*", "*/junit.xml", "*.html") for path in out.glob(pattern)]
     for text in shown:
         assert not [c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs") and c not in "\n\t\r"]
     with (out / "grades.csv").open(newline="", encoding="utf-8") as file:

@@ -1,0 +1,40 @@
+"""What a name in an archive may be, whoever packed it."""
+
+from __future__ import annotations
+
+import re
+import stat
+import zipfile
+from pathlib import PurePosixPath
+
+
+class Refused(Exception):
+    """Why a submission is not read."""
+
+
+def checked_name(member: zipfile.ZipInfo) -> str:
+    """The name of a member, or ``Refused``."""
+    # Python cuts names at a null byte and turns backslashes round on Windows: the original name tells.
+    name = member.orig_filename
+    parts = PurePosixPath(name).parts
+    mode = member.external_attr >> 16
+    if "\0" in name or any(ord(c) < 32 or ord(c) == 127 for c in name) or not name:
+        raise Refused("a name in it has control characters")
+    if "\\" in name or re.match(r"[A-Za-z]:", name):
+        raise Refused(f"the name {shown(name)} is one of another system")
+    if name.startswith("/"):
+        raise Refused(f"the name {shown(name)} is an absolute path")
+    if ".." in parts:
+        raise Refused(f"the name {shown(name)} leaves the archive")
+    if not name.isascii() and not member.flag_bits & 0x800:
+        raise Refused(f"the name {shown(name)} is in an unknown encoding")
+    if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise Refused(f"{shown(name)} is a link or a special file")
+    if member.flag_bits & 1:
+        raise Refused("it is encrypted")
+    return name
+
+
+def shown(name: str) -> str:
+    """A name of somebody else's, short and safe to print."""
+    return ascii(name[:80])

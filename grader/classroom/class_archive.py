@@ -1,0 +1,68 @@
+"""The archive of a whole class, as "download all submissions" of a learning system gives it.
+
+It is unpacked into a folder of its own, only what a submission may be made of, every name checked and every size counted
+while it is read: students chose the names and the content.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from pathlib import Path, PurePosixPath
+
+from grader.classroom.archives import Refused, checked_name, shown
+from grader.errors import GraderError
+from grader.learner.packing import LISTED
+
+MOST_ENTRIES = 100_000
+MOST_BYTES = 1 << 30
+"""Of all that is unpacked."""
+MOST_FILE_BYTES = 20 << 20
+"""A larger file is cut, and then no archive any more."""
+_SUFFIXES = {".cu", ".txt", ".zip", ".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2"}
+_DAY = re.compile(r"day\d+_")
+
+
+def is_of_one_student(path: Path) -> bool:
+    """Whether an archive holds kernels as the course lays them out, in place of a folder or archive for each student."""
+    with _opened(path) as archive:
+        return any(name == LISTED or _DAY.match(name) for name in archive.namelist()[:MOST_ENTRIES])
+
+
+def unpack(path: Path, folder: Path) -> None:
+    """Writes the archive's submissions into an empty folder."""
+    total = 0
+    with _opened(path) as archive:
+        if len(archive.infolist()) > MOST_ENTRIES:
+            raise _cannot(path, f"it holds more than {MOST_ENTRIES} files")
+        for member in archive.infolist():
+            try:
+                place = PurePosixPath(checked_name(member))
+                if member.is_dir() or place.suffix.lower() not in _SUFFIXES:
+                    continue
+                with archive.open(member) as packed:
+                    content = packed.read(MOST_FILE_BYTES)
+                total += len(content)
+                if total > MOST_BYTES:
+                    raise Refused(f"it unpacks to more than {MOST_BYTES >> 20} MB")
+                target = folder / place
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with target.open("xb") as file:
+                    file.write(content)
+            except FileExistsError as error:
+                raise _cannot(path, f"it holds {shown(member.filename)} twice") from error
+            except Refused as reason:
+                raise _cannot(path, str(reason)) from reason
+            except Exception as error:  # zlib, lzma and bz2 have errors of their own
+                raise _cannot(path, f"{shown(member.filename)}: {error}") from error
+
+
+def _opened(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise _cannot(path, str(error)) from error
+
+
+def _cannot(path: Path, why: str) -> GraderError:
+    return GraderError(f"{path} cannot be read: {why}", "Unpack it into a folder, and grade the folder.")

@@ -1,0 +1,104 @@
+"""Canvas: "Import" of the gradebook, and "Re-upload submissions" of an assignment.
+
+The gradebook's file is read by the columns *Student*, *ID*, *SIS User ID*, *SIS Login ID*, *Section* and one for each assignment,
+called "Title (1234)" by its number; a row "Points Possible" may come first (instructure/canvas-lms: lib/gradebook_importer.rb;
+Canvas's instructor guide, "How do I import grades in the Gradebook?"). Canvas exports such a file; grades are written into
+the column of one assignment, and only the columns that say who a student is go with it, so that nothing else can change.
+
+Submissions come from Canvas as ``lastfirst_12_345_work.zip``, or with ``_LATE_`` after the name: the student's number, then
+the attachment's. A re-uploaded file finds its student by the same two numbers and is shown under the name of the attachment
+(Assignment#infer_comment_context_from_filename in the same source), so feedback for an archive is an archive.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from grader.classroom.exports.feedback import Export, gradable, page
+from grader.classroom.exports.tables import points, read_table, table
+from grader.classroom.gradebook import GradeBook
+from grader.classroom.policy import Grade
+from grader.errors import GraderError
+from grader.learner.zipped import write, zipped
+
+WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Root Account", "Section")
+_NUMBERS = re.compile(r"(?:^|_)(\d+)_(\d+)(?:_|$)")
+HINT = 'In Canvas: Grades, "Export", "Export Entire Gradebook".'
+
+
+def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment: str) -> Export:
+    """Writes canvas-grades.csv and canvas-feedback.zip into the folder ``target``."""
+    made = Export()
+    grades = gradable(book, made)
+    rows = read_table(gradebook, ("Student", "ID", "Section"), HINT)
+    head = rows[0]
+    column = _assignment(head, assignment, gradebook)
+    kept = [index for index, name in enumerate(head) if name in WHO]
+    by_key = {key: grade for grade in grades for key in _keys(grade)}
+    identifier, login = head.index("ID"), head.index("SIS Login ID") if "SIS Login ID" in head else -1
+    written = [[*(head[index] for index in kept), head[column]]]
+    found = set()
+    for row in rows[1:]:
+        if row[0].strip() == "Points Possible":
+            _fits(row[column], book, head[column])
+            written.append([*(row[index] for index in kept), row[column]])
+            continue
+        grade = by_key.get(row[identifier].strip()) or by_key.get(row[login].strip() if login >= 0 else "")
+        if grade is not None and row[identifier].strip():
+            written.append([*(row[index] for index in kept), points(grade.total)])
+            found.add(grade.folder)
+    made.graded = len(found)
+    made.left_out += [f"{grade.student!a} is not in {gradebook.name}" for grade in grades if grade.folder not in found]
+    if not found:
+        raise GraderError(
+            f"no submission belongs to a student of {gradebook}",
+            "Submissions are called as Canvas calls them (lastfirst_12_345_work.zip), or by the SIS Login ID.",
+        )
+    feedback = {}
+    for grade in grades:
+        if _NUMBERS.search(grade.student) and grade.submission.lower().endswith(".zip"):
+            feedback[_plain(grade.submission)] = zipped({"feedback.html": page(out, grade)})
+    files = {"canvas-grades.csv": table(written)}
+    if feedback:
+        files["canvas-feedback.zip"] = zipped(feedback)
+    else:
+        made.left_out.append("feedback files: no submission is an archive as Canvas calls them")
+    for name, content in files.items():
+        write(target / name, content)
+        made.files.append(target / name)
+    return made
+
+
+def _keys(grade: Grade) -> list[str]:
+    """By what a row of the gradebook may know the student."""
+    match = _NUMBERS.search(grade.student)
+    return [match[1]] if match else [grade.student]
+
+
+def _plain(name: str) -> str:
+    """The name of the submission, as Canvas made it; nothing that leads elsewhere."""
+    return re.sub(r"[^\w. ()+-]", "-", name.encode(errors="replace").decode()).lstrip(".")
+
+
+def _assignment(head: list[str], wanted: str, path: Path) -> int:
+    """The column of an assignment by its title, its number or both."""
+    of_assignments = [i for i, name in enumerate(head) if re.search(r"\(\d+\)\s*$", name)]
+    for i in of_assignments:
+        title, _, number = head[i].strip().rpartition(" (")
+        if wanted in (head[i].strip(), title, number.rstrip(")")):
+            return i
+    there = ", ".join(repr(head[i]) for i in of_assignments[:5]) or "none"
+    raise GraderError(f"{path} has no assignment {wanted!r}", f"--assignment takes one of its columns: {there}.")
+
+
+def _fits(possible: str, book: GradeBook, assignment: str) -> None:
+    try:
+        most = float(possible.replace(",", "."))
+    except ValueError:
+        return
+    if most != book.maximum:
+        raise GraderError(
+            f"{assignment} has {most:g} points in Canvas, and the class was graded out of {book.maximum:g}",
+            "Set the assignment's points in Canvas, or [points] in the instructor's file, and try again.",
+        )

@@ -1,0 +1,39 @@
+"""Whose results can be exported, and the files that a student gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.classroom.gradebook import GradeBook
+from grader.classroom.policy import Grade
+from grader.errors import GraderError
+
+
+@dataclass
+class Export:
+    """What was written, and who is not in it."""
+
+    files: list[Path] = field(default_factory=list)
+    graded: int = 0
+    left_out: list[str] = field(default_factory=list)
+    """A sentence for each."""
+
+
+def gradable(book: GradeBook, export: Export) -> list[Grade]:
+    """Everybody whom the grader could judge: its own faults are no zeros."""
+    for grade in book.grades:
+        if grade.failed:
+            export.left_out.append(f"{grade.student!a} could not be graded yet")
+    return [grade for grade in book.grades if not grade.failed]
+
+
+def page(out: Path, grade: Grade) -> bytes:
+    """The student's feedback.html."""
+    path = out / grade.folder / "feedback.html"
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise GraderError(
+            f"{path} cannot be read: {error.strerror}", "The same `grader grade` writes what is missing."
+        ) from error

@@ -1,0 +1,111 @@
+"""Gradescope: the archive of an autograder.
+
+Its layout is that of gradescope-autograders.readthedocs.io ("Autograder Specifications"): setup.sh and run_autograder at the
+archive's root, which is unpacked to /autograder/source; the harness copies run_autograder to /autograder, puts the student's
+files into /autograder/submission and submission_metadata.json beside it, and takes results/results.json.
+
+The archive holds the grader, the exercises and what the instructor's file says, and no solution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from grader.classroom.instructor import read_instructions
+from grader.course import Course, Entry
+from grader.errors import GraderError
+from grader.learner.zipped import write, zipped
+
+SETTINGS = "gradescope.json"
+"""Beside run_autograder."""
+INSTRUCTOR = "instructor.toml"
+VISIBILITIES = ("visible", "hidden", "after_due_date", "after_published")
+PROGRAMS = frozenset({"setup.sh", "run_autograder"})
+COURSE = "course"
+"""The folder of the archive with the course: the instructor's file must lie outside it."""
+
+
+class Settings(msgspec.Struct, forbid_unknown_fields=True):
+    """What was chosen when the archive was made."""
+
+    exercises: list[str]
+    visibility: str = "visible"
+    unsafe: bool = False
+
+
+# Ubuntu 22.04 has Python 3.10 as python3 and 3.11 beside it; later ones have what is needed as python3.
+_SETUP = """#!/usr/bin/env bash
+# Installs the course. Gradescope runs it once, when it builds the image; choose the newest Ubuntu that it offers.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/course"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update
+apt-get install -y --no-install-recommends g++ make bubblewrap python3 python3-venv
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || apt-get install -y --no-install-recommends python3.11 python3.11-venv
+make TORCH=cpu setup
+"""
+
+_RUN = """#!/usr/bin/env bash
+# Grades one submission. The folder is Gradescope's unless another is named.
+set -euo pipefail
+root="${1:-/autograder}"
+cd "$root/source/course"
+exec .venv/bin/python -m grader.classroom.exports.gradescope_run "$root"
+"""
+
+
+def export(
+    course: Course,
+    entries: Sequence[Entry],
+    target: Path,
+    instructor: Path | None = None,
+    visibility: str = "visible",
+    unsafe: bool = False,
+) -> int:
+    """Writes the archive; how many files it has."""
+    if visibility not in VISIBILITIES:
+        raise GraderError(f"visibility {visibility!r} is none of Gradescope's", f"They are {', '.join(VISIBILITIES)}.")
+    settings = Settings([entry.name for entry in entries], visibility, unsafe)
+    files = {
+        "setup.sh": _SETUP.encode(),
+        "run_autograder": _RUN.encode(),
+        SETTINGS: msgspec.json.format(msgspec.json.encode(settings), indent=1) + b"\n",
+    }
+    if instructor is not None:
+        policy = read_instructions(instructor, course).policy  # every mistake in it is found now
+        if policy.late is not None and policy.late.submitted:
+            raise GraderError(
+                f"{instructor}: [late] submitted = {policy.late.submitted!r} is not for Gradescope",
+                "It says itself when a submission came and was due. Leave out submitted, and due, too, to use its own.",
+            )
+        if policy.extra:
+            raise GraderError(
+                f"{instructor}: [[extra]] is not for Gradescope",
+                "An autograder does not know students by your names. Add a submission-specific adjustment there.",
+            )
+        files[INSTRUCTOR] = instructor.read_bytes()
+    for path in _files(course):
+        files[f"{COURSE}/{path.relative_to(course.root).as_posix()}"] = path.read_bytes()
+    write(target, zipped(files, PROGRAMS))
+    return len(files)
+
+
+def _files(course: Course) -> Iterable[Path]:
+    """What grading needs: never a solution, a test or a learner's own state."""
+    root = course.root
+    wanted = ["Makefile", "README.md", "LICENSE", "pyproject.toml", "constraints.txt"]
+    wanted += [f"lessons/{day.folder}/lesson.ipynb" for day in course.days]  # course.toml wants them to be there
+    missing = [name for name in ("Makefile", "pyproject.toml", "constraints.txt") if not (root / name).is_file()]
+    if missing:
+        raise GraderError(
+            f"{root} has no {missing[0]}", "The archive is made from the course as it is downloaded: run it in there."
+        )
+    yield from (root / name for name in wanted if (root / name).is_file())
+    for folder in ("grader", "exercises", "lessons/llmk"):
+        for path in sorted((root / folder).rglob("*")):
+            plain = path.is_file() and not path.is_symlink()
+            if plain and "__pycache__" not in path.parts and path.suffix != ".pyc" and not path.name.startswith("."):
+                yield path

@@ -1,0 +1,212 @@
+"""Grades one submission inside Gradescope: ``python -m grader.classroom.exports.gradescope_run /autograder``.
+
+Reads submission/ and submission_metadata.json, writes results/results.json as gradescope-autograders.readthedocs.io says
+("Autograder Specifications", "Submission Metadata"): the score, a test for each exercise, what the student reads, and for who
+opted in the leaderboard. A fault of the machine or of the instructor's file is no grade: it is said on standard output, which
+instructors read, and Gradescope reports the missing results.json.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from grader.classroom import leaderboard, policy
+from grader.classroom.exports.gradescope import COURSE, INSTRUCTOR, SETTINGS, Settings
+from grader.classroom.incidents import LOG
+from grader.classroom.instructor import Instructions, read_instructions
+from grader.classroom.records import could_not_grade, printable, write
+from grader.classroom.session import Session
+from grader.classroom.stored import Stored, stored
+from grader.classroom.submissions import Submission, read_submission
+from grader.course import Course
+from grader.errors import GraderError
+from grader.present.terminal import as_text
+from grader.verdict import ERROR, PASSED, Verdict
+from grader.wording import words
+
+
+class _Assignment(msgspec.Struct):
+    due_date: datetime | None = None
+
+
+class _Metadata(msgspec.Struct):
+    """What is read of submission_metadata.json."""
+
+    created_at: datetime | None = None
+    assignment: _Assignment = msgspec.field(default_factory=_Assignment)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command line: 0 with results.json written, 2 without."""
+    try:
+        run(Path(arguments[0] if arguments else "/autograder"))
+    except GraderError as error:
+        print(f"error: {error}")
+        return 2
+    return 0
+
+
+def run(root: Path) -> None:
+    """Grades what lies below Gradescope's folder."""
+    from grader.runner import tiers
+
+    began = time.monotonic()
+    source = root / "source"
+    course = Course(source / COURSE)
+    settings = _settings(source / SETTINGS)
+    instructions = Instructions()
+    if (source / INSTRUCTOR).is_file():
+        instructions = read_instructions(source / INSTRUCTOR, course)
+    handed_in = _handed_in(instructions.policy, _metadata(root / "submission_metadata.json"))
+    if tiers.in_force().tier == "none" and not settings.unsafe:
+        raise GraderError(
+            "no jail: a submission could read the instructor's file and write its own results",
+            f"{tiers.in_force().explanation.strip()}\n`grader export gradescope --unsafe` grades all the same.",
+        )
+    submission = read_submission("submission", root / "submission")
+    with tempfile.TemporaryDirectory() as folder:
+        session = Session(course, [submission], Path(folder), instructions, tuple(settings.exercises), workers=1)
+        result = session.run(lambda *_: None)[0]
+        log = Path(folder) / LOG
+        if could_not_grade(result):
+            said = [
+                stage["text"]
+                for verdict in result["verdicts"]
+                for stage in verdict["stages"]
+                if stage["status"] == ERROR
+            ]
+            said += [log.read_text(encoding="utf-8")] if log.exists() else []
+            raise GraderError("the grader could not grade this submission", "\n".join(said))
+    made = _results(course, settings, instructions, submission, result, handed_in)
+    made["execution_time"] = round(time.monotonic() - began)
+    (root / "results").mkdir(exist_ok=True)
+    write(root / "results/results.json", json.dumps(made, indent=1) + "\n")
+
+
+def _results(
+    course: Course,
+    settings: Settings,
+    instructions: Instructions,
+    submission: Submission,
+    result: Mapping[str, Any],
+    handed_in: tuple[datetime, datetime] | None,
+) -> dict[str, Any]:
+    """The content of results.json."""
+    rules = instructions.policy
+    maxima = rules.maxima({name: float(course.find(name).points) for name in settings.exercises})
+    grade = policy.grade(rules, result, submission.folder_name, maxima, False, handed_in)
+    student = stored(submission, result, grade, maxima)
+    verdicts = {verdict.exercise: verdict for verdict in student.verdicts}
+    output = [f"It was not graded: {result['refused']}."] if result["refused"] else []
+    output += [f"There is no file for {name}." for name in result["missing"]]
+    output += [f"{remark[0].upper()}{remark[1:]}." for remark in result["remarks"]]
+    if grade.days_late:
+        output.append(f"Handed in {words.count(grade.days_late, 'day')} late: {-grade.late:g} points.")
+    output += grade.why
+    return {
+        "score": grade.total,
+        "output": printable_lines("\n".join(output)),
+        "output_format": "text",
+        "visibility": settings.visibility,
+        "stdout_visibility": "hidden",
+        "tests": [
+            _test(number, name, verdicts.get(name), grade.points.get(name, 0.0), maximum, rules.stages.get(name))
+            for number, (name, maximum) in enumerate(maxima.items(), 1)
+        ],
+        "leaderboard": _leaderboard(student) if submission.nickname else [],
+    }
+
+
+def _test(
+    number: int,
+    name: str,
+    verdict: Verdict | None,
+    points: float,
+    maximum: float,
+    stages: Mapping[str, float] | None,
+) -> dict[str, Any]:
+    if verdict is None:
+        text = "There is no file for it."
+    else:
+        text = as_text(verdict)
+        if stages:
+            earned = [
+                f"{stage.name} {stages[stage.name] if stage.status == PASSED else 0:g} of {stages[stage.name]:g}"
+                for stage in verdict.stages
+                if stage.name in stages
+            ]
+            text = f"Points: {', '.join(earned)}\n{text}"
+    return {
+        "number": str(number),
+        "name": name,
+        "score": points,
+        "max_score": maximum,
+        "status": "passed" if verdict is not None and verdict.passed else "failed",
+        "output": printable_lines(text),
+        "output_format": "text",
+    }
+
+
+def _leaderboard(student: Stored) -> list[dict[str, Any]]:
+    """Values to sort by; Gradescope asks students itself by what name they are shown."""
+    rows: list[dict[str, Any]] = []
+    for verdict in student.verdicts:
+        counted = leaderboard.traffic_of(verdict)
+        if verdict.passed and counted is not None:
+            rows.append({"name": f"{verdict.title}: bytes", "value": counted[0], "order": "asc"})
+        if verdict.passed:
+            for size, microseconds, _ in leaderboard.times_of(verdict):
+                rows.append({"name": f"{verdict.title}: us, {size}", "value": microseconds, "order": "asc"})
+    return rows
+
+
+def _handed_in(rules: policy.Policy, metadata: _Metadata) -> tuple[datetime, datetime] | None:
+    """When, and when it was due: the instructor's file goes first."""
+    if rules.late is None:
+        return None
+    due = rules.late.due or metadata.assignment.due_date
+    if metadata.created_at is None or due is None:
+        raise GraderError(
+            "[late] in the instructor's file, and submission_metadata.json has no created_at or no assignment.due_date",
+            "Set a due date for the assignment in Gradescope, or due = ... below [late].",
+        )
+    if metadata.created_at.tzinfo is None or due.tzinfo is None:
+        raise GraderError("submission_metadata.json has times without a zone")
+    return metadata.created_at, due
+
+
+def _settings(path: Path) -> Settings:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Settings)
+    except (OSError, msgspec.DecodeError) as error:
+        raise GraderError(
+            f"{path} cannot be read: {error}", "Make the archive anew by `grader export gradescope`."
+        ) from error
+
+
+def _metadata(path: Path) -> _Metadata:
+    """Nothing of it where there is none: only lateness needs it."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_Metadata)
+    except FileNotFoundError:
+        return _Metadata()
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise GraderError(f"{path} cannot be read: {error}") from error
+
+
+def printable_lines(text: str) -> str:
+    """A text without control characters but the ends of its lines."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

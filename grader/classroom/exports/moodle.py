@@ -1,0 +1,124 @@
+"""Moodle's assignment: "Upload grading worksheet" and "Upload multiple feedback files in a zip".
+
+The worksheet is read by Moodle by the columns *Identifier* ("Participant 1234"), *Grade* and *Last modified (grade)*; rows of
+others, empty grades and grades above the maximum are left alone (moodle/moodle: mod/assign/feedback/offline/
+importgradeslib.php and locallib.php; docs.moodle.org, "Assignment settings"). A path in the zip begins with a folder
+``NAME_1234_assignfeedback_file_``: the second part is the participant's number, the third and fourth name the plugin, what
+follows is the file (mod/assign/feedback/file/importziplib.php). Submissions come from Moodle in folders
+``NAME_1234_assignsubmission_file_``, by which grades find their way back.
+
+Where students are called by their e-mail address, the gradebook's own import maps grades by that column
+(docs.moodle.org, "Grade import").
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from grader.classroom.exports.feedback import Export, gradable, page
+from grader.classroom.exports.tables import points, read_table, table
+from grader.classroom.gradebook import GradeBook
+from grader.classroom.policy import Grade
+from grader.classroom.tables import no_formula
+from grader.errors import GraderError
+from grader.learner.zipped import write, zipped
+
+_SUBMISSION = re.compile(r"(?P<name>[^_]*)_(?P<number>\d+)_assignsubmission_\w+")
+_PARTICIPANT = re.compile(r"\D*(\d+)")
+"""The word in front is of the site's language."""
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+NAMES = ("Identifier", "Grade", "Last modified (grade)")
+HINT = 'In Moodle: the assignment, "Download grading worksheet" (enable it below "Feedback types", and English as the language).'
+
+
+def export(book: GradeBook, out: Path, target: Path, worksheet: Path | None = None) -> Export:
+    """Writes the two files into the folder ``target``."""
+    made = Export()
+    grades = gradable(book, made)
+    by_number = {number: grade for grade in grades if (number := _number(grade))}
+    by_email = {grade.student: grade for grade in grades if _EMAIL.fullmatch(grade.student)}
+    if not by_number and by_email and worksheet is None:
+        _gradebook(by_email, target, made)
+        return made
+    for grade in grades:
+        if not _number(grade):
+            made.left_out.append(f"{grade.student!a} has no participant's number: no folder of Moodle's")
+    if not by_number:
+        raise GraderError(
+            "no submission is called as Moodle calls them: NAME_1234_assignsubmission_file_",
+            'Grade what "Download all submissions" gives, or call submissions by e-mail addresses.',
+        )
+    rows = _filled(worksheet, by_number, made) if worksheet else _fresh(by_number, made)
+    feedback = {
+        f"{_plain(_name(grade))}_{number}_assignfeedback_file_/feedback.html": page(out, grade)
+        for number, grade in by_number.items()
+    }
+    for name, content in (("moodle-grades.csv", table(rows)), ("moodle-feedback.zip", zipped(feedback))):
+        write(target / name, content)
+        made.files.append(target / name)
+    return made
+
+
+def _number(grade: Grade) -> str:
+    match = _SUBMISSION.match(grade.student)
+    return str(int(match["number"])) if match else ""
+
+
+def _name(grade: Grade) -> str:
+    match = _SUBMISSION.match(grade.student)
+    return match["name"] if match else grade.student
+
+
+def _plain(name: str) -> str:
+    """A part of a path, which Moodle does not read."""
+    return re.sub(r"[^\w .'-]|^\.+|_", "-", name.encode(errors="replace").decode()) or "student"
+
+
+def _fresh(by_number: dict[str, Grade], made: Export) -> list[list[str]]:
+    """A worksheet of our own. Without the times of earlier grades Moodle overwrites those only when told to."""
+    rows = [["Identifier", "Full name", "Grade", "Last modified (grade)"]]
+    for number, grade in sorted(by_number.items(), key=lambda item: int(item[0])):
+        rows.append([f"Participant {number}", no_formula(_name(grade)), points(grade.total), "-"])
+        made.graded += 1
+    return rows
+
+
+def _filled(path: Path, by_number: dict[str, Grade], made: Export) -> list[list[str]]:
+    """The site's worksheet, with grades."""
+    rows = read_table(path, NAMES, HINT)
+    head = rows[0]
+    identifier, column = head.index("Identifier"), head.index("Grade")
+    most = head.index("Maximum Grade") if "Maximum Grade" in head else -1
+    left = dict(by_number)
+    for row in rows[1:]:
+        match = _PARTICIPANT.fullmatch(row[identifier].strip())
+        grade = left.pop(str(int(match[1])), None) if match else None
+        if grade is None:
+            continue
+        limit = _number_in(row[most]) if most >= 0 else None
+        if limit is not None and grade.total > limit:
+            raise GraderError(
+                f"{path}: {row[identifier]} has {points(grade.total)} points, and the assignment at most {limit:g}",
+                "Moodle would ignore the row. Set the assignment's maximum grade, then download the worksheet again.",
+            )
+        row[column] = points(grade.total)
+        made.graded += 1
+    made.left_out += [f"{grade.student!a} is not in {path.name}" for grade in left.values()]
+    return rows
+
+
+def _number_in(text: str) -> float | None:
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return None
+
+
+def _gradebook(by_email: dict[str, Grade], target: Path, made: Export) -> None:
+    rows = [["Email address", "Grade"]]
+    rows += [[no_formula(email), points(grade.total)] for email, grade in sorted(by_email.items())]
+    made.graded = len(by_email)
+    write(target / "moodle-gradebook.csv", table(rows))
+    made.files.append(target / "moodle-gradebook.csv")
+    made.left_out.append("feedback files: Moodle takes them by participant's number, and e-mail addresses have none")

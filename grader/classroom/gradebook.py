@@ -1,0 +1,66 @@
+"""grades.json in a folder of results: what every student gets. Exports to learning systems and pages are made from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from grader.classroom.policy import Grade, Policy, grade
+from grader.classroom.records import could_not_grade, write
+from grader.classroom.submissions import Submission
+from grader.course import Course
+from grader.errors import GraderError
+
+FILE = "grades.json"
+FORMAT = 1
+
+
+class GradeBook(msgspec.Struct, kw_only=True):
+    """The grades of a class."""
+
+    format: int = FORMAT
+    maxima: dict[str, float]
+    """The most that each exercise gives, all that anybody handed in or was asked for."""
+    grades: list[Grade]
+
+    @property
+    def maximum(self) -> float:
+        """Of all exercises together."""
+        return round(sum(self.maxima.values()), 2)
+
+
+def make(
+    course: Course, submissions: Sequence[Submission], results: Sequence[Mapping[str, Any]], policy: Policy
+) -> GradeBook:
+    """From the results as they are stored, in the order of the submissions."""
+    names = {v["exercise"] for r in results for v in r["verdicts"]} | {name for r in results for name in r["missing"]}
+    maxima = policy.maxima({e.name: float(e.points) for e in course.exercises if e.name in names})
+    grades = [
+        grade(policy, result, submission.folder_name, maxima, could_not_grade(result))
+        for submission, result in zip(submissions, results)
+    ]
+    return GradeBook(maxima=maxima, grades=grades)
+
+
+def save(book: GradeBook, out: Path) -> None:
+    """Writes grades.json."""
+    write(out / FILE, json.dumps(msgspec.to_builtins(book), indent=1) + "\n")  # names may hold halves of characters
+
+
+def load(out: Path) -> GradeBook:
+    """Reads it; a GraderError says how to get one."""
+    path = out / FILE
+    hint = f"Name the folder that `grader grade FOLDER --out {out}` wrote."
+    try:
+        book = msgspec.convert(json.loads(path.read_text(encoding="utf-8")), GradeBook)
+    except OSError as error:
+        raise GraderError(f"{path} cannot be read: {error.strerror}", hint) from error
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
+        raise GraderError(f"{path} is not such a file: {error}", hint) from error
+    if book.format != FORMAT:
+        raise GraderError(f"{path} has the format {book.format}; this grader reads {FORMAT}", hint)
+    return book

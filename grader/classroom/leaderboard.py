@@ -1,0 +1,95 @@
+"""Who moves the fewest bytes, and whose kernel takes the least time: of those who passed and want to be named.
+
+Bytes are what the simulator counted in the case of the stage *efficient*, the same for everybody. Times are only those that
+the grader's own clock took on a GPU (``verified_us``): what a kernel's own process measured is no ground for a rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from grader.classroom.stored import Stored
+from grader.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Row:
+    """One place."""
+
+    rank: int
+    name: str
+    value: float
+    """Bytes, or microseconds."""
+    ratio: float | None = None
+    """Bytes over the least that the exercise needs."""
+    error: float | None = None
+    """Standard error of a time."""
+
+
+@dataclass
+class Board:
+    """One exercise."""
+
+    exercise: str
+    title: str
+    passed: int = 0
+    traffic: list[Row] = field(default_factory=list)
+    times: list[tuple[str, list[Row]]] = field(default_factory=list)
+    """By size and dtype."""
+
+
+def boards(students: Iterable[Stored]) -> list[Board]:
+    """One for each exercise that somebody who opted in has passed."""
+    passed: dict[str, list[tuple[str, Verdict]]] = {}
+    for student in students:
+        for verdict in student.verdicts:
+            if verdict.passed:
+                passed.setdefault(verdict.exercise, []).append((student.nickname, verdict))
+    made = [_board(exercise, entries) for exercise, entries in sorted(passed.items())]
+    return [board for board in made if board.traffic or board.times]
+
+
+def _board(exercise: str, entries: list[tuple[str, Verdict]]) -> Board:
+    board = Board(exercise, entries[0][1].title, len(entries))
+    traffic: list[tuple[float, str, float | None, float | None]] = []
+    times: dict[str, list[tuple[float, str, float | None, float | None]]] = {}
+    for name, verdict in entries:
+        if not name:
+            continue
+        counted = traffic_of(verdict)
+        if counted is not None:
+            traffic.append((counted[0], name, counted[1], None))
+        for size, microseconds, error in times_of(verdict):
+            times.setdefault(size, []).append((microseconds, name, None, error))
+    board.traffic = _ranked(traffic)
+    board.times = [(size, _ranked(rows)) for size, rows in times.items()]
+    return board
+
+
+def traffic_of(verdict: Verdict) -> tuple[float, float | None] | None:
+    """Bytes of global memory in the counted case, and how many times the least; None where nothing was counted."""
+    stage = verdict.stage("efficient")
+    if stage is None or not stage.totals.get("global_bytes"):
+        return None
+    counted = stage.totals["global_bytes"]
+    minimum = next((bar.values["minimum"] for bar in stage.bars if bar.values.get("minimum")), None)
+    return counted, counted / minimum if minimum else None
+
+
+def times_of(verdict: Verdict) -> list[tuple[str, float, float | None]]:
+    """Size, microseconds and standard error, of times by the grader's own clock."""
+    stage = verdict.stage("fast")
+    timings = stage.timings if stage else []
+    return [
+        (f"{timing.name} ({timing.dtype})", timing.verified_us, timing.verified_error_us)
+        for timing in timings
+        if timing.verified_us is not None
+    ]
+
+
+def _ranked(entries: list[tuple[float, str, float | None, float | None]]) -> list[Row]:
+    """Equal values share a rank."""
+    entries.sort(key=lambda entry: entry[:2])
+    values = [entry[0] for entry in entries]
+    return [Row(values.index(value) + 1, name, value, ratio, error) for value, name, ratio, error in entries]

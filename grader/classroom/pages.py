@@ -1,0 +1,221 @@
+"""The pages of a class: feedback.html for each student, class.html for the instructor, leaderboard.html for everybody.
+
+Each is one file that works offline and loads nothing: no script, no font, one style sheet whose hash stands in the page's
+Content-Security-Policy (Content Security Policy Level 3, W3C). All texts of students are escaped.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from grader.classroom import gradebook, leaderboard, mistakes, similar
+from grader.classroom.gradebook import GradeBook
+from grader.classroom.incidents import Incident, note
+from grader.classroom.records import printable, write
+from grader.classroom.similar import Pair
+from grader.classroom.stored import Stored, stored
+from grader.classroom.submissions import Submission
+from grader.course import Course
+from grader.learner.packing import OPT_IN
+from grader.present import html
+from grader.verdict import ERROR, STAGES, Verdict
+from grader.wording import words
+
+MOST_GROUPS = 25
+"""Groups of similar files that are shown."""
+MOST_LINES = 1500
+"""Of a file that is shown beside another."""
+BINS = 10
+
+
+def write_pages(
+    course: Course,
+    submissions: Sequence[Submission],
+    results: Sequence[Mapping[str, Any]],
+    pairs: Sequence[Pair],
+    out: Path,
+) -> Path:
+    """All of them, below the folder of results; where the class's page is."""
+    book = gradebook.load(out)
+    students = []
+    for submission, result, grade in zip(submissions, results, book.grades):
+        try:
+            student = stored(submission, result, grade, book.maxima)
+            write(out / student.folder / "feedback.html", feedback_page(student, book))
+            students.append(student)
+        except Exception as error:  # the others get their pages
+            note(out, submission.student, Incident.of(error, "writing feedback.html"))
+    boards = leaderboard.boards(students)
+    title = course.manifest.title
+    write(out / "leaderboard.html", _page("leaderboard.html.j2", title=title, boards=boards, opt_in=OPT_IN))
+    path = out / "class.html"
+    write(
+        path, _page("class.html.j2", title=title, boards=boards, opt_in=OPT_IN, **_class(course, students, pairs, book))
+    )
+    return path
+
+
+def feedback_page(student: Stored, book: GradeBook) -> str:
+    """One student's."""
+    from markupsafe import Markup
+
+    verdicts = {verdict.exercise: verdict for verdict in student.verdicts}
+    rows = [
+        {
+            "exercise": name,
+            "points": student.grade.points.get(name, 0.0),
+            "maximum": maximum,
+            "status": _status(verdicts.get(name)),
+        }
+        for name, maximum in book.maxima.items()
+    ]
+    reports = [
+        Markup(html.report(verdict, student.sources.get(verdict.exercise, "").splitlines()))  # escaped by the template
+        for verdict in student.verdicts
+    ]
+    return _page(
+        "feedback.html.j2",
+        title=student.name,
+        submission=printable(str(student.result["submission"])),
+        refused=student.result["refused"],
+        missing=student.result["missing"],
+        remarks=student.result["remarks"],
+        rows=rows,
+        grade=student.grade,
+        maximum=book.maximum,
+        reports=reports,
+    )
+
+
+def _page(name: str, **shown: Any) -> str:
+    from markupsafe import Markup
+
+    own = Path(html.__file__).with_name("class_style.css").read_text(encoding="utf-8")
+    style = html.style() + own
+    return html.template(name).render(style=Markup(style), policy=html.only_this_style(style), **shown)
+
+
+def _status(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return "skipped"
+    return "passed" if verdict.passed else "error" if verdict.exit_code == 2 else "failed"
+
+
+def _class(course: Course, students: list[Stored], pairs: Sequence[Pair], book: GradeBook) -> dict[str, Any]:
+    exercises = [_exercise(name, students) for name in book.maxima]
+    graded = [student.grade.total for student in students if not student.grade.failed]
+    present = {part[0] for row in exercises for part in row["parts"]}
+    groups = similar.groups(pairs)
+    labels = {"passed": "passed", **{stage: f"fails at {stage}" for stage in STAGES}, "error": "not graded"}
+    return {
+        "students": [_row(student, book) for student in students],
+        "complete": sum(total >= book.maximum > 0 for total in graded),
+        "refused": sum(bool(student.result["refused"]) for student in students),
+        "failed": sum(student.grade.failed for student in students),
+        "stage_names": [stage for stage in STAGES if any(row["stuck"][stage] for row in exercises)],
+        "exercises": exercises,
+        "key": [(kind, label) for kind, label in labels.items() if kind in present],
+        "summary": _summary(graded, book.maximum),
+        "bins": _bins(graded, book.maximum),
+        "mistakes": mistakes.commonest(students),
+        "groups": [_group(course, group, students) for group in groups[:MOST_GROUPS]],
+        "more_groups": max(0, len(groups) - MOST_GROUPS),
+        "k": similar.K,
+    }
+
+
+def _exercise(name: str, students: Sequence[Stored]) -> dict[str, Any]:
+    """How the class did: counts, and the parts of a bar, in percent of who handed it in."""
+    verdicts = [verdict for student in students for verdict in student.verdicts if verdict.exercise == name]
+    counts = {"passed": sum(verdict.passed for verdict in verdicts), **dict.fromkeys(STAGES, 0), "error": 0}
+    for verdict in verdicts:
+        stage = verdict.failed_stage
+        if stage is not None:
+            counts["error" if stage.status == ERROR else stage.name] += 1
+    parts, place = [], 0.0
+    for kind, count in counts.items():
+        if count:
+            width = 100 * count / len(verdicts)
+            parts.append((kind, place, width))
+            place += width
+    return {
+        "exercise": name,
+        "short": name.rpartition("/")[2],
+        "handed_in": len(verdicts),
+        "passed": counts["passed"],
+        "errors": counts["error"],
+        "stuck": {stage: counts[stage] for stage in STAGES},
+        "parts": parts,
+    }
+
+
+def _summary(totals: Sequence[float], maximum: float) -> str:
+    if not totals:
+        return "Nobody has a grade yet."
+    mean, median = statistics.fmean(totals), statistics.median(totals)
+    said = f"Of {maximum:g} points the median is {median:.4g} and the mean {mean:.3g}"
+    if len(totals) < 4:
+        return f"{said}."
+    lower, _, upper = statistics.quantiles(totals, n=4, method="inclusive")
+    return f"{said}; half of the class has {lower:.3g} to {upper:.3g}."
+
+
+def _bins(totals: Sequence[float], maximum: float) -> list[dict[str, Any]]:
+    """How many got which share of the points, the best first; above the maximum counts as all."""
+    counts = [0] * BINS
+    for total in totals:
+        counts[min(BINS - 1, int(BINS * total / maximum) if maximum else 0)] += 1
+    most = max(counts)
+    step = 100 // BINS
+    return [
+        {"label": f"{step * i}–{step * (i + 1)} %", "count": counts[i], "width": 100 * counts[i] / most if most else 0}
+        for i in reversed(range(BINS))
+    ]
+
+
+def _group(course: Course, pairs: Sequence[Pair], students: Sequence[Stored]) -> dict[str, Any]:
+    """Its names, and the most similar pair side by side."""
+    by_name = {student.result["student"]: student for student in students}
+    names = sorted({name for pair in pairs for name in (pair.first, pair.second)} & by_name.keys())
+    best = pairs[0]
+    shown = [by_name[name] for name in (best.first, best.second) if name in by_name]
+    texts = [student.sources.get(best.exercise, "") for student in shown]
+    same: Sequence[set[int]] = [set() for _ in texts]
+    if len(texts) == 2:
+        same = similar.common_lines(texts[0], texts[1], similar.given(course.find(best.exercise)))
+    return {
+        "exercise": best.exercise,
+        "similarity": best.similarity,
+        "students": [by_name[name] for name in names],
+        "sides": [
+            {
+                "student": student,
+                "lines": [line.expandtabs(4) for line in text.splitlines()[:MOST_LINES]],
+                "same": marked,
+            }
+            for student, text, marked in zip(shown, texts, same)
+        ],
+    }
+
+
+def _row(student: Stored, book: GradeBook) -> dict[str, Any]:
+    verdicts = {verdict.exercise: verdict for verdict in student.verdicts}
+    marks = []
+    for name in book.maxima:
+        verdict = verdicts.get(name)
+        stage = verdict.failed_stage if verdict else None
+        marks.append((_status(verdict) if verdict else "", stage.name if stage else "" if verdict else "–"))
+    grade = student.grade
+    notes = [str(student.result["refused"])] if student.result["refused"] else []
+    notes += [f"{words.count(grade.days_late, 'day')} late: {-grade.late:g}"] if grade.days_late else []
+    notes += grade.why
+    return {
+        "name": student.name,
+        "folder": student.folder,
+        "total": grade.total,
+        "marks": marks,
+        "note": "; ".join(printable(text) for text in notes),
+    }

@@ -1,0 +1,262 @@
+"""What a verdict is worth: partial points by stage, lateness and extra points, as the instructor's file says.
+
+    [points."day02_reductions/softmax"]    # in place of all or nothing; other exercises keep the course's points
+    builds = 1
+    correct = 5
+    safe = 2
+    efficient = 2
+
+    [late]
+    due = 2026-11-01T23:59:00+01:00        # with its time zone; Gradescope knows it, everybody else asks for it here
+    grace_minutes = 10
+    percent_per_day = 20                   # of the points earned, for each day begun
+    days = 5                               # after as many days nothing counts
+    submitted = "times.csv"                # beside this file: columns student and submitted (ISO 8601); no time: on time
+
+    [[extra]]
+    student = "ann"                        # the name that grades.csv shows
+    points = 2                             # or fewer than 0
+    why = "found a mistake in the lecture"
+
+All of it is checked before anybody is graded. Verdicts stay as they are: grades are made from them anew at each run.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from grader.course import Course
+from grader.errors import GraderError
+from grader.verdict import PASSED
+from grader.wording import words
+
+Points = Annotated[float, msgspec.Meta(ge=0, le=10_000)]
+DAY = timedelta(days=1)
+
+
+class Late(msgspec.Struct, forbid_unknown_fields=True):
+    """``[late]``."""
+
+    due: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    grace_minutes: Annotated[float, msgspec.Meta(ge=0, le=100_000)] = 0
+    percent_per_day: Annotated[float, msgspec.Meta(ge=0, le=100)] = 0
+    days: Annotated[int, msgspec.Meta(ge=0, le=1000)] | None = None
+    submitted: str = ""
+
+    def days_late(self, submitted: datetime, due: datetime) -> int:
+        """Days begun since the due time; 0 within the time of grace."""
+        if submitted <= due + timedelta(minutes=self.grace_minutes):
+            return 0
+        return math.ceil((submitted - due) / DAY)
+
+    def taken(self, earned: float, days_late: int) -> float:
+        """The points that lateness costs."""
+        if self.days is not None and days_late > self.days:
+            return earned
+        return earned * min(1.0, self.percent_per_day * days_late / 100)
+
+
+class Extra(msgspec.Struct, forbid_unknown_fields=True):
+    """An ``[[extra]]``."""
+
+    student: str
+    points: Annotated[float, msgspec.Meta(ge=-10_000, le=10_000)]
+    why: Annotated[str, msgspec.Meta(max_length=500)] = ""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The three tables, checked."""
+
+    stages: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Points by exercise and stage, where partial points are given."""
+    late: Late | None = None
+    extra: tuple[Extra, ...] = ()
+    times: dict[str, datetime | None] = field(default_factory=dict)
+    """When each student handed in, by the file that ``late.submitted`` names; None: on time."""
+    where: str = ""
+    """The instructor's file, for messages."""
+
+    @property
+    def given(self) -> bool:
+        """Whether the instructor says anything about points at all."""
+        return bool(self.stages or self.late or self.extra)
+
+    def check_class(self, students: Iterable[str]) -> None:
+        """What only the class's names can tell: raises before anybody is graded."""
+        known = set(students)
+        for number, extra in enumerate(self.extra, 1):
+            if extra.student not in known:
+                raise GraderError(
+                    f"{self.where}: extra {number}: student = {extra.student!r} handed nothing in",
+                    f"Students are called as their folders or archives are: {words.listed(map(ascii, sorted(known)), 3)}.",
+                )
+        if self.late is None:
+            return
+        if self.late.due is None or not self.late.submitted:
+            raise GraderError(
+                f"{self.where}: [late] has no {'due' if self.late.due is None else 'submitted'}",
+                "due = a date and time with its zone, submitted = a CSV file of times: "
+                "files do not tell when they were handed in. (Only Gradescope knows both.)",
+            )
+        without = sorted(known - self.times.keys())
+        if without:
+            raise GraderError(
+                f"{self.where}: [late] submitted = {self.late.submitted!r} has no row for "
+                f"{words.listed(map(ascii, without), 3)}",
+                "Add a row for each; an empty time means that it came on time.",
+            )
+
+    def maxima(self, points: Mapping[str, float]) -> dict[str, float]:
+        """The most that each exercise gives. ``points``: those of the course, by exercise."""
+        return {name: sum(self.stages[name].values()) if name in self.stages else full for name, full in points.items()}
+
+    def earned(self, verdict: Mapping[str, Any]) -> float:
+        """The points of one verdict, as results.json holds it."""
+        stages = self.stages.get(verdict["exercise"])
+        if stages is None:
+            return float(verdict["score"])
+        return float(sum(stages.get(s["name"], 0) for s in verdict["stages"] if s["status"] == PASSED))
+
+
+class Grade(msgspec.Struct, kw_only=True):
+    """What one student gets, and how it came about."""
+
+    student: str
+    folder: str
+    """Of the student's results."""
+    submission: str
+    """The name of the folder or archive that was handed in."""
+    points: dict[str, float]
+    """By exercise, partial points included."""
+    maximum: float
+    days_late: int = 0
+    late: float = 0.0
+    """Points taken for lateness."""
+    extra: float = 0.0
+    why: list[str] = []
+    """What the extra points are for."""
+    total: float = 0.0
+    failed: bool = False
+    """The grader itself failed with some of it: no grade yet."""
+
+
+def grade(
+    policy: Policy,
+    result: Mapping[str, Any],
+    folder: str,
+    maxima: Mapping[str, float],
+    failed: bool,
+    handed_in: tuple[datetime, datetime] | None = None,
+) -> Grade:
+    """A student's grade, by the results as they are stored. ``handed_in``: when, and when it was due."""
+    student = result["student"]
+    points = {verdict["exercise"]: round(policy.earned(verdict), 2) for verdict in result["verdicts"]}
+    made = Grade(
+        student=student,
+        folder=folder,
+        submission=result["submission"],
+        points=points,
+        maximum=round(sum(maxima.values()), 2),
+        failed=failed,
+    )
+    earned = sum(points.values())
+    if policy.late is not None:
+        time = policy.times.get(student)
+        if handed_in is None and time is not None and policy.late.due is not None:
+            handed_in = (time, policy.late.due)
+        if handed_in is not None:
+            made.days_late = policy.late.days_late(*handed_in)
+            made.late = round(policy.late.taken(earned, made.days_late), 2)
+    mine = [extra for extra in policy.extra if extra.student == student]
+    made.extra = round(sum(extra.points for extra in mine), 2)
+    made.why = [f"{extra.points:+g} points{': ' if extra.why else ''}{extra.why}" for extra in mine]
+    made.total = max(0.0, round(earned - made.late + made.extra, 2))
+    return made
+
+
+def read_policy(data: Mapping[str, Any], path: Path, course: Course) -> Policy:
+    """The tables of an instructor's file at ``path``; whatever does not fit is one message with the key and what to do."""
+    points = data.get("points", {})
+    if not isinstance(points, dict):
+        raise GraderError(f"{path}: points is not a table", 'Begin each with [points."day02_reductions/softmax"].')
+    stages = {}
+    for given, table in points.items():
+        name, worth = _stage_points(given, table, path, course)
+        stages[name] = worth
+    late = _convert(data["late"], Late, f"{path}: [late]") if "late" in data else None
+    listed = data.get("extra", [])
+    if not isinstance(listed, list):
+        raise GraderError(f"{path}: extra is not a list", "Begin each with [[extra]].")
+    extra = tuple(_convert(table, Extra, f"{path}: extra {number}") for number, table in enumerate(listed, 1))
+    times = _times(path.parent / late.submitted, f"{path}: [late] submitted") if late and late.submitted else {}
+    return Policy(stages, late, extra, times, str(path))
+
+
+def _stage_points(given: str, table: Any, path: Path, course: Course) -> tuple[str, dict[str, float]]:
+    where = f'{path}: [points."{given}"]'
+    try:
+        entry = course.find(given)
+    except GraderError as error:
+        raise GraderError(f"{where}: {error.message}", error.hint) from error
+    worth = _convert(table, dict[str, Points], where)
+    for stage in worth:
+        if stage not in entry.stages:
+            raise GraderError(f"{where}: {entry.name} has no stage {stage!r}", f"It has {', '.join(entry.stages)}.")
+        if stage == "fast":
+            raise GraderError(
+                f"{where}: fast = {worth[stage]:g} could not be earned: a class is graded on the simulated GPU",
+                "Give its points to the other stages.",
+            )
+    if not sum(worth.values()):
+        raise GraderError(f"{where} gives no points", "For example: correct = 6, safe = 2, efficient = 2.")
+    return entry.name, worth
+
+
+def _convert(data: Any, kind: Any, where: str) -> Any:
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        hint = "A date and time needs its zone: 2026-11-01T23:59:00+01:00." if "due" in str(error) else ""
+        raise GraderError(f"{where}: {error}", hint) from error
+
+
+def _times(path: Path, where: str) -> dict[str, datetime | None]:
+    hint = "It is a CSV file with the columns student and submitted: ann,2026-11-01T20:15:00+01:00"
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.reader(file))
+    except OSError as error:
+        raise GraderError(f"{where}: {path} cannot be read: {error.strerror}", hint) from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise GraderError(f"{where}: {path} is no CSV file in UTF-8: {error}", hint) from error
+    if not rows or [cell.strip() for cell in rows[0][:2]] != ["student", "submitted"]:
+        raise GraderError(f"{where}: {path} does not begin with the row student,submitted", hint)
+    times: dict[str, datetime | None] = {}
+    for number, row in enumerate(rows[1:], 2):
+        if row:
+            times.update([_time(row, f"{where}: {path}, row {number}", hint, times)])
+    return times
+
+
+def _time(row: Sequence[str], where: str, hint: str, before: Mapping[str, Any]) -> tuple[str, datetime | None]:
+    student, text = (*row, "")[:2]
+    if student in before:
+        raise GraderError(f"{where}: {student!r} has a row already", "Keep one for each student.")
+    if not text.strip():
+        return student, None
+    try:
+        time = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise GraderError(f"{where}: {text!r} is no date and time", hint) from error
+    if time.tzinfo is None:
+        raise GraderError(f"{where}: {text!r} has no time zone", hint)
+    return student, time

@@ -1,0 +1,52 @@
+"""What a folder of results says of one student, with the files that were graded beside it: what pages are made from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.classroom.policy import Grade
+from grader.classroom.records import printable
+from grader.classroom.submissions import Submission
+from grader.classroom.worker import in_utf8
+from grader.verdict import Verdict
+from grader.verdict.texts import clean
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One student."""
+
+    name: str
+    """Safe to show."""
+    folder: str
+    nickname: str
+    result: Mapping[str, Any]
+    grade: Grade
+    verdicts: list[Verdict] = field(default_factory=list)
+    sources: dict[str, str] = field(default_factory=dict)
+    """The text that was graded, by exercise."""
+
+
+def stored(submission: Submission, result: Mapping[str, Any], grade: Grade, maxima: Mapping[str, float]) -> Stored:
+    """From the results as they are written, and the submission that they are of; its verdicts with the grade's points."""
+    verdicts = [Verdict.from_dict(data, submission.folder_name) for data in result["verdicts"]]
+    for verdict in verdicts:
+        verdict.score = grade.points[verdict.exercise]
+        most = maxima.get(verdict.exercise, verdict.points)
+        verdict.points = int(most) if most == int(most) else most  # type: ignore[assignment]  # only shown
+    sources = {
+        verdict.exercise: _shown(submission.kernels[verdict.file])
+        for verdict in verdicts
+        if verdict.file in submission.kernels
+    }
+    name = re.sub(r"_(\d+)_assignsubmission_\w*$", r" (\1)", printable(submission.student))  # how Moodle calls folders
+    return Stored(name, submission.folder_name, submission.nickname, result, grade, verdicts, sources)
+
+
+def _shown(content: bytes) -> str:
+    """A file's text, its lines as compilers count them, without what cannot be seen."""
+    text = in_utf8(content).decode(errors="replace").replace("\r\n", "\n")
+    return clean(text, len(text))

@@ -1,0 +1,64 @@
+"""``grader submit``: packs what is solved into one archive to hand in."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grader.cli.messages import print_note, short_name
+from grader.course import Course, Entry
+from grader.errors import GraderError
+from grader.present import theme, words
+
+
+def command(
+    exercise: Annotated[
+        list[str] | None, typer.Argument(metavar="[EXERCISE]...", help="Pack these; without any: all that are solved.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The archive to write.")] = Path("submission.zip"),
+    unfinished: Annotated[bool, typer.Option("--unfinished", help="Also what is begun and does not pass yet.")] = False,
+    leaderboard: Annotated[
+        str, typer.Option(metavar="NAME", help="Take part in the class's leaderboard, under this name.")
+    ] = "",
+) -> int:
+    """Pack your solved exercises into one archive to hand in.
+
+    It holds your files of the exercises, what your own checks found and nothing else. Exit code: 0 packed all that was asked
+    for, 1 something is missing, 2 nothing was packed.
+    """
+    from grader.learner.packing import pack
+    from grader.learner.progress import ProgressFile
+    from grader.learner.zipped import write
+
+    course = Course()
+    wanted = list({entry.name: entry for entry in map(course.find, exercise or [])}.values()) or course.exercises
+    if out.suffix.lower() != ".zip":
+        raise GraderError(f"{out} is no name for an archive", "--out takes one that ends in .zip.")
+    if out.is_dir():
+        raise GraderError(f"cannot write {out}: it is a folder", "Give the name of a file.")
+    packed = pack(course, ProgressFile(course.root).read(), wanted, unfinished, leaderboard)
+
+    def named(entries: list[Entry]) -> str:
+        return words.listed((short_name(entry, course) for entry in entries), 8)
+
+    if packed.begun:
+        print_note(f"left out, as no check of it passed: {named(packed.begun)} (--unfinished packs it, too)")
+    if packed.untouched and exercise:
+        print_note(f"as the course gave it: {named(packed.untouched)}")
+    if not packed.content:
+        raise GraderError("there is nothing to hand in", "`grader list` shows what is solved, `grader check` tries it.")
+    write(out, packed.content)
+    console = theme.console(sys.stdout)
+    console.print(
+        f"{out}: {words.count(len(packed.entries), 'exercise')}, {words.amount(len(packed.content))}", soft_wrap=True
+    )
+    console.print(f"  {named(packed.entries)}", markup=False, soft_wrap=True)
+    if packed.unfinished:
+        console.print(f"  of which no check passed: {named(packed.unfinished)}", markup=False, soft_wrap=True)
+    rest = len(course.exercises) - len(packed.entries)
+    if not exercise and rest:
+        console.print(f"  {words.count(rest, 'exercise')} of the course are not in it", markup=False)
+    return int(bool(exercise and len(packed.entries) < len(wanted)))

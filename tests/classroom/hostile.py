@@ -1,0 +1,69 @@
+"""Submissions that want to harm whoever grades them or reads what came of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import warnings
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+SCRIPT = "<script>document.title = 'run'</script>"
+MARKUP = f"\"'><img src=x onerror=alert(1)></pre>{SCRIPT}"
+
+
+def _folder(kernel: str, **files: str) -> Callable[[Path, str], None]:
+    def put(place: Path, name: str) -> None:
+        place.mkdir()
+        (place / f"{name}.cu").write_text(kernel)
+        for file, text in files.items():
+            (place / f"{file}.txt").write_text(text)
+
+    return put
+
+
+def _archive(*members: tuple[str, bytes], mode: int = 0) -> Callable[[Path, str], None]:
+    def put(place: Path, name: str) -> None:
+        with warnings.catch_warnings(), zipfile.ZipFile(f"{place}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            warnings.simplefilter("ignore")  # of names that are there already
+            for member, content in members:
+                info = zipfile.ZipInfo(member.format(name=name))
+                info.external_attr = mode << 16
+                archive.writestr(info, content, zipfile.ZIP_DEFLATED)
+
+    return put
+
+
+def _pipe(place: Path, name: str) -> None:
+    place.mkdir()
+    os.mkfifo(place / f"{name}.cu")
+
+
+def _link(place: Path, name: str) -> None:
+    place.mkdir()
+    (place / f"{name}.cu").symlink_to("/etc/passwd")
+
+
+NAMES = [MARKUP.replace("/", "\u2215"), '=HYPERLINK("http:x","y")', "{{ 7 * 7 }}{% raw %}", "a\u202eb\x1b[2J\n,c"]
+"""Of students, as a learning system may pass them on."""
+KINDS: list[Callable[[Path, str], None]] = [
+    _folder(f"// {MARKUP}\nthis is no C++ {MARKUP}\n", leaderboard=MARKUP),
+    _archive(("../../{name}.cu", b"int escaped;")),
+    _archive(("{name}.cu", b" " * (30 << 20))),
+    _archive(("{name}.cu", b"int a;"), ("{name}.cu", b"int b;")),
+    _archive(("{name}.cu", b"/etc/passwd"), mode=stat.S_IFLNK | 0o777),
+    _folder("#include </etc/passwd>\n" + "(" * 5000 + "\n"),
+    _pipe,
+    _link,
+]
+
+
+def hand_in(folder: Path, exercise: str, count: int) -> list[str]:
+    """Write ``count`` of them into a class's folder; the students' names."""
+    students = []
+    for i in range(count):
+        student = f"{NAMES[i % len(NAMES)]}{i}"
+        KINDS[i % len(KINDS)](folder / student, exercise)
+        students.append(student)
+    return students

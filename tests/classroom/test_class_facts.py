@@ -1,0 +1,115 @@
+"""Who is like whom, who leads, and what goes wrong: by verdicts and texts alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.classroom import leaderboard, mistakes, similar
+from grader.classroom.policy import Grade
+from grader.classroom.similar import Pair
+from grader.classroom.stored import Stored
+from grader.course import Course
+from grader.verdict import BarResult, CaseResult, Diagnostic, OutputResult, Stage, Timing, Verdict
+from tests.classroom.conftest import KERNEL
+
+BODY = "".join(f"__device__ float part{i}(float a) {{ return a * {i} + {i}.5f; }}\n" for i in range(12))
+
+
+def student(name: str, *stages: Stage, nickname: str = "", passed: bool = True) -> Stored:
+    verdict = Verdict("d/e", "E", "e.cu", "cuda", 0, passed=passed, stages=list(stages))
+    grade = Grade(student=name, folder=name, submission=name, points={}, maximum=10)
+    return Stored(name, name, nickname, {}, grade, [verdict])
+
+
+def counted(moved: float) -> Stage:
+    bar = BarResult("global_bytes / minimum", moved / 100, True, values={"minimum": 100.0})
+    return Stage("efficient", "passed", totals={"global_bytes": moved}, bars=[bar])
+
+
+def timed(verified: float | None, own: float) -> Stage:
+    return Stage("fast", "passed", timings=[Timing("large", "f32", "gpu", median_us=own, verified_us=verified)])
+
+
+def test_only_times_that_were_verified_count() -> None:
+    students = [
+        student("ann", counted(100), timed(9.0, 9.0), nickname="Ann"),
+        student("bob", counted(150), timed(None, 0.1), nickname="Bob"),  # by its own clock alone
+        student("cem", counted(100), timed(7.0, 7.0), nickname="Cem"),
+        student("dan", counted(10), timed(1.0, 1.0)),  # does not want to be named
+        student("eve", counted(20), timed(2.0, 2.0), nickname="Eve", passed=False),
+    ]
+    (board,) = leaderboard.boards(students)
+    assert board.passed == 4
+    assert [(row.rank, row.name, row.ratio) for row in board.traffic] == [(1, "Ann", 1), (1, "Cem", 1), (3, "Bob", 1.5)]
+    ((size, rows),) = board.times
+    assert size == "large (f32)" and [(row.rank, row.name) for row in rows] == [(1, "Cem"), (2, "Ann")]
+
+
+def test_no_board_without_anybody_who_opted_in() -> None:
+    assert leaderboard.boards([student("ann", counted(100))]) == []
+
+
+def wrong(name: str, message: str = "", case: str = "") -> Stored:
+    if message:
+        stage = Stage("builds", "failed", diagnostics=[Diagnostic("error", message, f"{name}.cu", 3, 1, "int x")])
+    else:
+        output = OutputResult("out", "f32", [4], False, 4, wrong=2)
+        stage = Stage("correct", "failed", cases=[CaseResult(case, "f32", "failed", problem="wrong", outputs=[output])])
+    return student(name, stage, passed=False)
+
+
+def test_one_mistake_under_many_names_is_one() -> None:
+    found = mistakes.commonest(
+        [
+            wrong("ann", case="one"),
+            wrong("bob", "use of undeclared identifier 'foo' in line 3"),
+            wrong("cem", "use of undeclared identifier 'bar' in line 77"),
+            student("dan"),
+        ]
+    )
+    assert [(mistake.count, mistake.stage, mistake.student.name) for mistake in found] == [
+        (2, "Builds", "bob"), (1, "Correct", "ann"),
+    ]  # fmt: skip
+    assert found[0].where.endswith("bob.cu:3") and found[0].source == "int x"
+    assert found[1].title == "wrong elements" and "in the case 'one'" in found[1].text
+
+
+def test_what_the_course_gives_is_nobodys_own(course: Course) -> None:
+    entry = course.find("twice")
+    headers = course.root / "lessons/llmk"
+    headers.mkdir(parents=True)
+    (headers / "parts.cuh").write_text(BODY)
+    entry.skeleton.write_text(KERNEL)
+    given = similar.given(entry)
+    pasted = {"ann": similar.k_grams(BODY + KERNEL), "bob": similar.k_grams(KERNEL + BODY)}
+    assert similar.similar("twice", pasted) and not similar.similar("twice", pasted, given)
+
+
+def test_a_copy_with_more_code_is_found() -> None:
+    more = "".join(f"constexpr long table{i}[] = {{{i}, {i} + 1, {i} << 2, -{i}, ~{i}}};\n" for i in range(3))
+    files = {"ann": similar.k_grams(BODY), "bob": similar.k_grams(more + BODY.replace("part", "mine"))}
+    ((pair),) = similar.similar("twice", files)
+    assert pair.similarity == 1
+    first, second = similar.common_lines(BODY, more + BODY, frozenset())
+    assert first == set(range(1, 13)) and second == set(range(4, 16))
+
+
+def test_code_in_macros_is_compared_too() -> None:
+    body = BODY.replace("\n", " \\\n")
+    macro = f"#define ALL {body}\nALL\n"
+    assert similar.similar("twice", {"ann": similar.k_grams(BODY), "bob": similar.k_grams(macro)})
+
+
+def test_who_is_like_somebody_of_a_group_belongs_to_it() -> None:
+    pairs = [Pair("e", "a", "b", 0.9), Pair("e", "c", "d", 0.8), Pair("e", "b", "c", 0.95), Pair("f", "a", "d", 1.0)]
+    grouped = similar.groups(pairs)
+    assert [[(pair.first, pair.second) for pair in group] for group in grouped] == [
+        [("b", "c"), ("a", "b"), ("c", "d")], [("a", "d")],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["", "#define", "/*", '"', "\\\n" * 3, 'R"x(' * 50])
+def test_any_text_can_be_compared(text: str, tmp_path: Path) -> None:
+    assert similar.common_lines(text, text, frozenset()) == (set(), set()) or text.count("R")

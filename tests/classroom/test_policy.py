@@ -1,0 +1,148 @@
+"""The instructor's points: what may stand in the file, and what comes of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from grader.classroom.instructor import read_instructions
+from grader.classroom.policy import Extra, Late, Policy, grade
+from grader.course import Course
+from grader.errors import GraderError
+
+DUE = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LATE = "[late]\ndue = 2026-03-01T12:00:00+00:00\n"
+
+
+def result(*passed: str) -> dict:
+    stages = [
+        {"name": name, "status": "passed" if name in passed else "failed"} for name in ("builds", "correct", "safe")
+    ]
+    score = 10.0 if len(passed) == 3 else 0.0
+    return {
+        "student": "ann",
+        "submission": "ann.zip",
+        "verdicts": [{"exercise": "d/e", "score": score, "stages": stages}],
+    }
+
+
+def total(policy: Policy, *passed: str, late: timedelta | None = None) -> float:
+    handed_in = None if late is None else (DUE + late, DUE)
+    return grade(policy, result(*passed), "ann", {"d/e": 10.0}, False, handed_in).total
+
+
+def test_all_or_nothing_without_a_policy() -> None:
+    assert total(Policy(), "builds", "correct", "safe") == 10 and total(Policy(), "builds", "correct") == 0
+
+
+def test_partial_points() -> None:
+    policy = Policy({"d/e": {"builds": 1, "correct": 6.5, "safe": 2}})
+    assert [total(policy), total(policy, "builds"), total(policy, "builds", "correct")] == [0, 1, 7.5]
+    assert policy.maxima({"d/e": 10.0, "d/f": 4.0}) == {"d/e": 9.5, "d/f": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("late", "points"),
+    [
+        (timedelta(days=-3), 10),
+        (timedelta(), 10),
+        (timedelta(minutes=10), 10),  # the time of grace
+        (timedelta(minutes=10, seconds=1), 8),
+        (timedelta(days=1), 8),
+        (timedelta(days=1, seconds=1), 6),
+        (timedelta(days=3), 4),
+        (timedelta(days=3, seconds=1), 0),
+    ],
+)
+def test_lateness(late: timedelta, points: float) -> None:
+    policy = Policy(late=Late(due=DUE, grace_minutes=10, percent_per_day=20, days=3))
+    assert total(policy, "builds", "correct", "safe", late=late) == points
+
+
+def test_late_days_cost_no_more_than_there_is() -> None:
+    policy = Policy(late=Late(due=DUE, percent_per_day=60))
+    assert total(policy, "builds", "correct", "safe", late=timedelta(days=9)) == 0
+
+
+def test_extra_points_come_after_lateness_and_never_below_zero() -> None:
+    policy = Policy(late=Late(due=DUE, percent_per_day=50), extra=(Extra("ann", 3, "why"), Extra("bob", 9)))
+    assert total(policy, "builds", "correct", "safe", late=timedelta(hours=1)) == 8
+    assert total(Policy(extra=(Extra("ann", -3),))) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("points = 3", "points is not a table"),
+        ("[points.thrice]\nbuilds = 1", r'\[points."thrice"\]: there is no exercise'),
+        ("[points.twice]\nbuild = 1", "has no stage 'build'"),
+        ("[points.twice]\nbuilds = '1'", "Expected `float`, got `str`"),
+        ("[points.twice]\nbuilds = -1", "Expected `float` >= 0"),
+        ("[points.twice]\nbuilds = nan", "nan|Expected `float`"),
+        ("[points.twice]\nbuilds = 0", "gives no points"),
+        ("[points.twice]\nfast = 2", "has no stage 'fast'"),
+        ("late = 3", r"\[late\]: Expected `object`"),
+        ("[late]\ndue = 2026-03-01", r"\[late\]: Expected `datetime.*due"),
+        ("[late]\ndue = 2026-03-01T12:00:00", "due"),
+        ("[late]\npercent_per_day = 101", "<= 100.*percent_per_day"),
+        ("[late]\npercent = 10", "unknown field `percent`"),
+        (f'{LATE}submitted = "none.csv"', "none.csv cannot be read"),
+        (f'{LATE}submitted = "head.csv"', "does not begin with the row student,submitted"),
+        (f'{LATE}submitted = "when.csv"', "when.csv, row 3: 'yesterday' is no date and time"),
+        (f'{LATE}submitted = "zone.csv"', "zone.csv, row 2: '2026-03-01T10:00:00' has no time zone"),
+        (f'{LATE}submitted = "same.csv"', "same.csv, row 3: 'ann' has a row already"),
+        (f'{LATE}submitted = "latin.csv"', "latin.csv is no CSV file in UTF-8"),
+        ("extra = 1", "extra is not a list"),
+        ("[[extra]]\npoints = 1", "extra 1: Object missing required field `student`"),
+        ('[[extra]]\nstudent = "ann"\npoints = 1e9', "extra 1: Expected `float` <= "),
+    ],
+)
+def test_mistakes_are_said_with_file_and_key(course: Course, tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "instructor.toml"
+    path.write_text(text)
+    (tmp_path / "head.csv").write_text("name,time\n")
+    (tmp_path / "when.csv").write_text("student,submitted\nann,\nbob,yesterday\n")
+    (tmp_path / "zone.csv").write_text("student,submitted\nann,2026-03-01T10:00:00\n")
+    (tmp_path / "same.csv").write_text("student,submitted\nann,\nann,\n")
+    (tmp_path / "latin.csv").write_bytes("student,submitted\nJörg,\n".encode("latin-1"))
+    with pytest.raises(GraderError, match=says) as error:
+        read_instructions(path, course)
+    assert str(path) in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        (Policy(extra=(Extra("eve", 1),)), "extra 1: student = 'eve' handed nothing in"),
+        (Policy(late=Late(submitted="x.csv")), "has no due"),
+        (Policy(late=Late(due=DUE)), "has no submitted"),
+        (Policy(late=Late(due=DUE, submitted="x.csv"), times={"ann": None}), "has no row for 'bob'"),
+    ],
+)
+def test_what_does_not_fit_the_class(policy: Policy, says: str) -> None:
+    with pytest.raises(GraderError, match=says) as error:
+        policy.check_class(["ann", "bob"])
+    assert error.value.hint
+
+
+def test_nobody_is_graded_by_a_policy_that_does_not_fit(course: Course, hand_in, tmp_path: Path, capsys) -> None:
+    from grader.cli.app import run
+
+    (tmp_path / "instructor.toml").write_text('[[extra]]\nstudent = "eve"\npoints = 1\n')
+    arguments = ["grade", str(hand_in("ann")), "--instructor", str(tmp_path / "instructor.toml")]
+    assert run([*arguments, "--out", str(tmp_path / "out")]) == 2
+    assert "'eve' handed nothing in" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_example_of_the_instructors_page_is_right(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    example = (root / "grader/classroom/TEACHING.md").read_text().partition("```toml\n")[2].partition("```")[0]
+    (tmp_path / "instructor.toml").write_text(example)
+    (tmp_path / "times.csv").write_text("student,submitted\nann,\n")
+    read = read_instructions(tmp_path / "instructor.toml", Course(root))
+    read.policy.check_class(["ann"])
+    assert read.policy.maxima({"day02_reductions/softmax": 10.0}) == {"day02_reductions/softmax": 10}
+    assert list(read.cases) == ["day02_reductions/softmax"]

@@ -1,0 +1,234 @@
+"""What a learner hands in, what is left out, and that it is graded as it was packed."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+import warnings
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from grader.classroom import class_archive, submissions
+from grader.classroom.submissions import find_submissions
+from grader.cli.app import run
+from grader.course import Course
+from grader.errors import GraderError
+from grader.learner import packing, pristine
+from grader.learner.progress import ProgressFile
+from tests.classroom.conftest import KERNEL
+from tests.small_course import write_course
+
+TITLE = 'title = "X"\nkind = "implement"\npoints = 10'
+
+
+@pytest.fixture
+def learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
+    """One exercise is solved, one begun, one as the course gave it."""
+    root = tmp_path / "course"
+    write_course(root, {"day01_start": ""}, {f"day01_start/{name}": TITLE for name in ("solved", "begun", "untouched")})
+    monkeypatch.delenv("GRADER_COURSE", raising=False)
+    monkeypatch.chdir(root)
+    course = Course(root)
+    pristine.keep_copies(course)
+    for name in ("solved", "begun"):
+        (root / f"exercises/day01_start/{name}.cu").write_text(f"// {name}\n{KERNEL}")
+    ProgressFile(root).record_check("day01_start/solved", True)
+    ProgressFile(root).record_check("day01_start/begun", False, "correct")
+    for other in ("exercises/day01_start/notes.txt", "exercises/day01_start/secret.cu", "exercises/.env"):
+        (root / other).write_text("mine")
+    return course
+
+
+def members(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_what_is_solved_is_packed_and_nothing_else(learner: Course, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["submit"]) == 0
+    said = capsys.readouterr()
+    assert "1 exercise" in said.out and "left out, as no check of it passed: begun" in said.err
+    files = members(Path("submission.zip"))
+    assert sorted(files) == ["day01_start/solved.cu", "submission.json"]
+    assert files["day01_start/solved.cu"] == f"// solved\n{KERNEL}".encode()
+    (listed,) = json.loads(files["submission.json"])["exercises"]
+    assert listed["exercise"] == "day01_start/solved" and listed["passed"] and listed["checks"] == 1
+    first = Path("submission.zip").read_bytes()
+    os.utime("exercises/day01_start/solved.cu", (0, 0))
+    assert run(["submit", "--out", "again.zip"]) == 0
+    assert Path("again.zip").read_bytes() == first
+
+
+def test_unfinished_work_and_a_nickname(learner: Course, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["submit", "--unfinished", "--leaderboard", "The  Warpers", "--out", "all.zip"]) == 0
+    assert sorted(members(Path("all.zip"))) == [
+        "day01_start/begun.cu", "day01_start/solved.cu", "leaderboard.txt", "submission.json",
+    ]  # fmt: skip
+    assert "of which no check passed: begun" in capsys.readouterr().out
+    (submission,) = find_submissions(Path("all.zip"))
+    assert submission.student == "all" and submission.nickname == "The Warpers"
+    assert sorted(submission.kernels) == ["day01_start/begun.cu", "day01_start/solved.cu"]
+
+
+def test_what_is_missing_is_said(learner: Course, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["submit", "solved", "begun", "untouched"]) == 1
+    said = capsys.readouterr().err
+    assert "no check of it passed: begun" in said and "as the course gave it: untouched" in said
+    Path("submission.zip").unlink()
+    assert run(["submit", "begun"]) == 2
+    assert "nothing to hand in" in capsys.readouterr().err
+    assert not Path("submission.zip").exists()
+
+
+@pytest.mark.parametrize("kind", ["link", "folder link", "pipe", "large", "folder"])
+def test_what_is_no_plain_file_is_refused(learner: Course, tmp_path: Path, kind: str) -> None:
+    path = learner.root / "exercises/day01_start/solved.cu"
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/solved.cu").write_text("secret")
+    if kind == "folder link":
+        path.parent.rename(tmp_path / "moved")
+        path.parent.symlink_to(tmp_path / "moved")
+    elif kind == "large":
+        path.write_bytes(b" " * (packing.MOST_BYTES + 1))
+    else:
+        path.unlink()
+        if kind == "link":
+            path.symlink_to(tmp_path / "elsewhere/solved.cu")
+        elif kind == "pipe":
+            os.mkfifo(path)
+        else:
+            path.mkdir()
+    entry = learner.find("solved")
+    says = {
+        "link": "is a link",
+        "folder link": "is a link",
+        "large": "larger than 1 MB",
+        "pipe": "is no file",
+        "folder": "is no file",
+    }
+    with pytest.raises(GraderError, match=says[kind]):
+        packing.pack(learner, ProgressFile(learner.root).read(), [entry])
+
+
+@pytest.mark.parametrize("name", ["\n", "a\x1b[2J", "x" * 41, "a\u202eb"])
+def test_names_that_no_leaderboard_shows(learner: Course, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["submit", "--leaderboard", name]) == 2
+    assert "cannot be shown" in capsys.readouterr().err
+    assert run(["submit", "--out", "x.tar"]) == 2 and not Path("submission.zip").exists()
+
+
+def test_both_sides_agree_on_sizes() -> None:
+    assert packing.MOST_BYTES == submissions.MOST_KERNEL_BYTES
+
+
+def test_what_was_packed_is_graded(course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pristine.keep_copies(course)
+    (course.root / "exercises/day01_start/twice.cu").write_text(KERNEL)
+    ProgressFile(course.root).record_check("day01_start/twice", True)
+    assert run(["submit", "--out", str(tmp_path / "ann.zip")]) == 0
+    assert run(["grade", str(tmp_path / "ann.zip"), "--out", str(tmp_path / "out"), "--workers", "1"]) == 0
+    assert '"ann","10"' in (tmp_path / "out/grades.csv").read_text(), capsys.readouterr()
+
+
+def packed(path: Path, files: dict[str, bytes], **changes: int) -> Path:
+    with warnings.catch_warnings(), zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        warnings.simplefilter("ignore")
+        for name, content in files.items():
+            info = zipfile.ZipInfo("placeholder")
+            info.filename = info.orig_filename = name
+            for key, value in changes.items():
+                setattr(info, key, value)
+            archive.writestr(info, content, zipfile.ZIP_DEFLATED)
+    return path
+
+
+def inner(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def test_an_archive_of_a_class(tmp_path: Path) -> None:
+    """As a learning system gives it: folders and archives, one of them a bomb, and files that nobody asked for."""
+    path = packed(
+        tmp_path / "class.zip",
+        {
+            "Ann_1_assignsubmission_file_/work.zip": inner({"day01/twice.cu": b"ann"}),
+            "Bob_2_assignsubmission_file_/twice.cu": b"bob",
+            "Bob_2_assignsubmission_file_/report.pdf": b"%PDF",
+            "cem.zip": inner({"twice.cu": b"cem", "leaderboard.txt": b"Cem\nand more"}),
+            "dan.zip": inner({"twice.cu": bytes(30 << 20)}),
+            "eve.rar": b"Rar!",
+            "__MACOSX/cem.zip": b"\0",
+        },
+    )
+    found = {submission.student: submission for submission in find_submissions(path)}
+    assert list(found["Ann_1_assignsubmission_file_"].kernels.values()) == [b"ann"]
+    assert found["Bob_2_assignsubmission_file_"].kernels == {"twice.cu": b"bob"}
+    assert found["cem"].kernels == {"twice.cu": b"cem"} and found["cem"].nickname == "Cem"
+    assert "more than 20 MB" in found["dan"].refused and "neither a folder nor a zip" in found["eve.rar"].refused
+    assert len(found) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("../ann/twice.cu", "leaves the archive"), ("/ann/twice.cu", "absolute"), ("ann\\twice.cu", "another system")],
+)
+def test_an_archive_of_a_class_that_reaches_out(tmp_path: Path, name: str, says: str) -> None:
+    with pytest.raises(GraderError, match=says):
+        find_submissions(packed(tmp_path / "class.zip", {name: b"x"}))
+    assert not list(tmp_path.rglob("twice.cu"))
+
+
+def test_archives_of_a_class_that_are_hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "class.zip"
+    with pytest.raises(GraderError, match="link or a special file"):
+        find_submissions(packed(path, {"ann/twice.cu": b"/etc/passwd"}, external_attr=(stat.S_IFLNK | 0o777) << 16))
+    with zipfile.ZipFile(path, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        archive.writestr("ann/twice.cu", "a")
+        archive.writestr("ann/twice.cu", "b")
+    with pytest.raises(GraderError, match="twice"):
+        find_submissions(path)
+    with pytest.raises(GraderError, match="cannot be read"):
+        find_submissions(packed(path, {"ann": b"", "ann.cu": b"a", "ann.cu/twice.cu": b"b"}))
+    monkeypatch.setattr(class_archive, "MOST_BYTES", 1000)
+    with pytest.raises(GraderError, match="unpacks to more than"):
+        find_submissions(packed(path, {f"ann/{i}.cu": b" " * 600 for i in range(2)}))
+    monkeypatch.setattr(class_archive, "MOST_ENTRIES", 3)
+    with pytest.raises(GraderError, match="more than 3 files"):
+        find_submissions(packed(path, {f"ann/{i}.cu": b"" for i in range(4)}))
+    path.write_bytes(b"PK nothing")
+    with pytest.raises(GraderError, match="cannot be read"):
+        find_submissions(path)
+
+
+def test_one_students_archive_is_refused_as_in_a_class(tmp_path: Path) -> None:
+    (submission,) = find_submissions(packed(tmp_path / "x.zip", {"submission.json": b"{}", "../twice.cu": b"x"}))
+    assert "leaves the archive" in submission.refused and not submission.kernels
+    deep = b"[" * 1_000_000
+    (submission,) = find_submissions(packed(tmp_path / "x.zip", {"submission.json": deep, "day01_a/twice.cu": b"x"}))
+    assert submission.kernels == {"day01_a/twice.cu": b"x"}, "what the learner claims is not read"
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (b"  The   Warpers \nsecond", "The Warpers"),
+        (b"", ""),
+        (b"\xff\xfe\x00", "\ufffd\ufffd"),
+        (b"a\x1b[31mb\xe2\x80\xaec", "a [31mb c"),
+        (b"x" * 10_000, "x" * 40),
+    ],
+)
+def test_names_that_students_choose(tmp_path: Path, content: bytes, name: str) -> None:
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann/twice.cu").write_text("x")
+    (tmp_path / "ann/leaderboard.txt").write_bytes(content)
+    assert find_submissions(tmp_path)[0].nickname == name
