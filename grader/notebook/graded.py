@@ -44,7 +44,7 @@ def source_html(verdict: Verdict) -> str:
     source = source_view.read_source(verdict.file)
     if source is None:
         return ""
-    counted = {row["number"]: row for row in source_rows(verdict)}
+    counted = {row["number"]: row for row in source_rows(verdict, source)}
     said: dict[int, list[tuple[int, str]]] = {}
     for stage in verdict.stages:
         for item in stage.diagnostics:

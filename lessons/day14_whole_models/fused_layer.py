@@ -129,7 +129,7 @@ class Run:
         self.starts = torch.tensor([0, layer.tokens], dtype=torch.int32, device=device)
         self.slots = torch.tensor([max(layer.keys, 1) - 1], device=device)
         self.lengths = torch.tensor([layer.keys], dtype=torch.int32, device=device)
-        self.zeros = torch.zeros(max(layer.hidden, layer.wide), dtype=torch.float16, device=device)
+        self.zeros = torch.zeros(max(layer.hidden, layer.wide, len(self.p["qkv"])), dtype=torch.float16, device=device)
 
     def __call__(self, how: str) -> Tensor:
         """[tokens, hidden]"""

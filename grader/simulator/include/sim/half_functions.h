@@ -72,7 +72,10 @@ SIM_INLINE SIM_HALF __hmul_rn(SIM_HALF a, SIM_HALF b) { return __hmul(a, b); }
 SIM_INLINE SIM_HALF __hneg(SIM_HALF a) {
     return SIM_FROM_BITS((a.bits & 0x7fff) > SIM_FORMAT::infinity ? SIM_FORMAT::nan : a.bits ^ 0x8000);
 }
-SIM_INLINE SIM_HALF __habs(SIM_HALF a) { return SIM_FROM_BITS(a.bits & 0x7fff); }
+SIM_INLINE SIM_HALF __habs(SIM_HALF a) {
+    unsigned short size = a.bits & 0x7fff;
+    return SIM_FROM_BITS(size > SIM_FORMAT::infinity ? SIM_FORMAT::nan : size);
+}
 
 // ---------------------------------------------------------------------------------------------------- comparison
 
