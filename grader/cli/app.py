@@ -13,7 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 from grader import __version__
-from grader.cli import bench, check, demo, dev, doctor, grade, hint, list_exercises, nvcc, reset, solution, watch
+from grader.cli import bench, check, demo, dev, doctor, grade, hint, init, list_exercises, nvcc, reset, solution, watch
 from grader.cli import run as run_program
 from grader.cli.messages import print_error
 from grader.errors import GraderError
@@ -47,6 +47,7 @@ def _options(
         print(context.get_help())
 
 
+app.command("init")(init.command)
 app.command("list")(list_exercises.command)
 app.command("check")(check.command)
 app.command("watch")(watch.command)
