@@ -275,7 +275,18 @@ def test_reset_forgets_the_progress(grader, course, git, judge) -> None:  # type
 def test_doctor(grader) -> None:  # type: ignore[no-untyped-def]
     done = grader("doctor")
     assert done.code == 0
-    for name in ("grader", "torch", "C++ compiler", "nvcc", "GPU", "jail", "build cache", "course"):
+    for name in (
+        "grader",
+        "torch",
+        "platform",
+        "C++ compiler",
+        "nvcc",
+        "GPU",
+        "jail",
+        "browser",
+        "build cache",
+        "course",
+    ):
         assert name in done.out
     assert max(map(len, done.out.splitlines())) <= 80
 
