@@ -36,6 +36,25 @@ def container(machine: Machine, log: Path) -> str:
     return _serves(machine, steps.command, log.with_suffix(".command.log"), **steps.environment)
 
 
+def wheel(machine: Machine, log: Path) -> str:
+    """A wheel is built and installed; then the course in another folder, by ``grader init``, whose commands are used."""
+    steps = (
+        "python3 -m venv .venv",
+        "PATH=$PWD/.venv/bin:$PATH",
+        "pip wheel --no-deps -w ~/wheels .",
+        "pip install -c constraints.txt ~/wheels/*.whl",
+        "cd ~",
+        "grader init mine",
+        "cd mine",
+        "grader demo",
+        "grader list",
+        "grader init",
+        "grader doctor",
+    )
+    _run(machine, " && ".join(steps), log, minutes=40)
+    return PASSED
+
+
 def lab(machine: Machine, log: Path) -> str:
     """``make lab``: JupyterLab starts, and answers with the first lesson."""
     return _serves(machine, "make lab", log, BROWSER="true")
@@ -108,6 +127,7 @@ STEPS: dict[str, Callable[[Machine, Path], str]] = {
     "lab": lab,
     "lesson": lesson,
     "test": whole_suite,
+    "wheel": wheel,
 }
 
 

@@ -83,6 +83,7 @@ def _outcome(row: dict[str, str]) -> str:
         "lab": "`make lab`",
         "lesson": "lessons 1 and 6",
         "test": "`make test`",
+        "wheel": "a wheel, `grader init`, `grader demo`",
     }
     said = [(text, row[step]) for step, text in names.items() if step in row]
     good = ", ".join(text for text, result in said if result == "passes")
