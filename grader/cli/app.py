@@ -22,6 +22,7 @@ from grader.cli import (
     export,
     grade,
     hint,
+    init,
     list_exercises,
     nvcc,
     reset,
@@ -62,6 +63,7 @@ def _options(
         print(context.get_help())
 
 
+app.command("init")(init.command)
 app.command("list")(list_exercises.command)
 app.command("check")(check.command)
 app.command("watch")(watch.command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from grader import shipped
 from grader.cli.check import grade
 from grader.course import Course, Entry
 from grader.learner import pristine
@@ -14,9 +15,13 @@ from grader.present.terminal import NextStep, print_verdict
 RIGHT = "day06_flash_attention/flash_attention"
 BROKEN = "day06_flash_attention/flash_no_rescale"
 
-NEXT: list[NextStep] = [
+_OF_A_CLONE: list[NextStep] = [
     ("make lab", "opens the lessons in JupyterLab: begin with day 1"),
     ("source .venv/bin/activate", "so that the commands below are found"),
+]
+_OF_A_WHEEL: list[NextStep] = [("jupyter lab lessons", "opens the lessons: begin with day 1")]
+NEXT: list[NextStep] = [
+    *(_OF_A_WHEEL if shipped.IN_WHEEL else _OF_A_CLONE),
     ("grader watch", "the first exercise, graded each time you save it"),
 ]
 

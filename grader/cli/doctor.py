@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from grader import __version__
+from grader import __version__, shipped
+from grader.cli.tried import untried
 from grader.course import Course
 from grader.errors import GraderError
 from grader.learner.progress import ProgressFile
@@ -90,6 +92,13 @@ def grader_itself() -> Examined:
     return Examined("grader", GOOD, found)
 
 
+def kind_of_machine() -> Examined:
+    """Whether the course was tried on machines of this kind."""
+    said = untried()
+    found = "of a kind on which the course was tried" if not said else "not all of it is of a kind that was tried"
+    return Examined("platform", OPTIONAL if said else GOOD, found, "\n".join(said))
+
+
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -155,10 +164,12 @@ def nvcc_compiler() -> Examined:
     """nvcc: needed for a real GPU, and for its errors, the registers and the occupancy that *builds* shows."""
     from grader.toolchain.compilers import find_nvcc
 
-    advice = (
-        "Without it *builds* shows no registers and no occupancy. "
-        "Install the CUDA toolkit, or: pip install -e '.[nvcc]' in the course folder."
+    extra = (
+        "pip install the wheel with its extra [nvcc]"
+        if shipped.IN_WHEEL
+        else "pip install -e '.[nvcc]' in the course folder"
     )
+    advice = f"Without it *builds* shows no registers and no occupancy. Install the CUDA toolkit, or: {extra}."
     try:
         compiler = find_nvcc()
     except GraderError as error:
@@ -226,6 +237,19 @@ def jail_on_gpu() -> Examined:
     return Examined("jail on the GPU", status, tiers.TITLES[held.tier], held.explanation.strip())
 
 
+def browser() -> Examined:
+    """What shows the lessons: JupyterLab, in a browser."""
+    try:
+        lab = f"JupyterLab {importlib.metadata.version('jupyterlab')}"
+    except importlib.metadata.PackageNotFoundError:
+        return Examined("browser", OPTIONAL, "JupyterLab is not installed", "The lessons need it; grading does not.")
+    try:
+        return Examined("browser", GOOD, f"{webbrowser.get().name}, for {lab}")
+    except webbrowser.Error:
+        advice = "`jupyter lab lessons` prints an address: open it in a browser that reaches this machine."
+        return Examined("browser", OPTIONAL, f"none here for {lab}", advice)
+
+
 def build_cache() -> Examined:
     """Where compiled kernels are kept, and how much space they take."""
     from grader.toolchain.cache import cache_folder
@@ -268,6 +292,7 @@ def course_folder() -> Examined:
 
 EXAMINATIONS: list[Callable[[], Examined]] = [
     grader_itself,
+    kind_of_machine,
     torch_package,
     cxx_compiler,
     nvcc_compiler,
@@ -275,6 +300,7 @@ EXAMINATIONS: list[Callable[[], Examined]] = [
     gpu,
     jail,
     jail_on_gpu,
+    browser,
     build_cache,
     course_folder,
 ]

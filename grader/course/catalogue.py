@@ -21,6 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from grader import shipped
 from grader.course.manifest import FILE, ListedDay, Manifest, read_manifest, read_toml
 from grader.errors import GraderError
 
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 
 
 def course_root(start: Path | None = None) -> Path:
-    """The folder that holds ``exercises/course.toml``: named by GRADER_COURSE, above the working folder, or around us."""
+    """The folder that holds ``exercises/course.toml``: named by GRADER_COURSE, above the working folder, or the clone around us.
+
+    A course inside an installed package is nobody's to work in: ``grader init`` copies it.
+    """
     named = os.environ.get("GRADER_COURSE")
     if named:
         root = Path(named).resolve()
@@ -37,8 +41,15 @@ def course_root(start: Path | None = None) -> Path:
             raise GraderError(f"GRADER_COURSE is {named}, which has no {FILE}", "Unset it, or correct it.")
         return root
     here = (start or Path.cwd()).resolve()
-    around = Path(__file__).resolve().parents[2]
-    return next((folder for folder in [here, *here.parents] if (folder / FILE).is_file()), around)
+    for folder in (here, *here.parents):
+        if (folder / FILE).is_file():
+            return folder
+    if shipped.IN_WHEEL:
+        raise GraderError(
+            f"there is no course in {here} or above it",
+            "`grader init FOLDER` puts it into a folder of yours; go there, or name the folder in GRADER_COURSE.",
+        )
+    return shipped.COURSE
 
 
 @dataclass(frozen=True)

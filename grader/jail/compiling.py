@@ -5,6 +5,7 @@ The compiler works in a scratch folder; what it leaves there is copied into the 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -16,6 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from grader import shipped
 from grader.course import course_root
 from grader.errors import GraderError
 from grader.jail.running import BWRAP_BASE, CONFINE, Jail, bubblewrap, no_more_namespaces
@@ -147,8 +149,11 @@ def _of_the_system(path: Path) -> bool:
 
 def _hidden() -> list[Path]:
     """Folders of the course that would be visible because it lies among the system's files."""
-    root = course_root()
-    folders = [root / name for name in ("solutions", "exercises", "tests") if (root / name).is_dir()]
+    roots = [shipped.COURSE]
+    with contextlib.suppress(GraderError):  # `grader run` needs no course
+        roots.append(course_root())
+    places = [root / name for root in roots for name in ("solutions", "exercises", "tests")]
+    folders = [place for place in dict.fromkeys(places) if place.is_dir()]
     return [folder for folder in folders if any(folder.is_relative_to(system) for system in _SYSTEM)]
 
 

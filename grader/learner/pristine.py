@@ -2,7 +2,8 @@
 
 With git it is the newest version of the file that somebody else committed: learners commit their own work too. Where
 all commits have one author (a course author, or a learner who put a downloaded copy under git) it is the last commit.
-Without git it is the copy that the grader kept when it first ran here.
+Without git it is the copy that the grader kept when it first ran here. In a learner's own copy of the course it is the one
+that ``grader init`` kept.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course import Course, Entry
+from grader.learner import own_copy
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,10 @@ class Pristine:
 
 def find(course: Course, entry: Entry) -> Pristine | None:
     """The skeleton of an exercise, or None when no copy can be found."""
-    return _from_git(course.root, entry) or _kept(course, entry)
+    if own_copy.is_own_copy(course.root):
+        return _kept(course, entry, "the copy that `grader init` kept")
+    kept = "the copy that was kept when the grader first ran here"
+    return _from_git(course.root, entry) or _kept(course, entry, kept)
 
 
 def untouched(course: Course, entry: Entry) -> bool:
@@ -49,7 +54,7 @@ def committed(course: Course, entry: Entry) -> bool:
 
 def keep_copies(course: Course) -> None:
     """Keep a copy of every skeleton that has none yet, where git does not. Does nothing that can fail a command."""
-    if (course.root / ".git").exists():
+    if (course.root / ".git").exists() or own_copy.is_own_copy(course.root):
         return
     for entry in course.exercises:
         copy = _copy_of(course, entry)
@@ -63,13 +68,12 @@ def keep_copies(course: Course) -> None:
 
 
 def _copy_of(course: Course, entry: Entry) -> Path:
-    return course.root / ".grader" / "skeletons" / entry.day / entry.skeleton.name
+    return own_copy.skeleton_copy(course.root, entry.day, entry.skeleton.name)
 
 
-def _kept(course: Course, entry: Entry) -> Pristine | None:
-    copy = _copy_of(course, entry)
+def _kept(course: Course, entry: Entry, source: str) -> Pristine | None:
     try:
-        return Pristine(copy.read_bytes(), "the copy that was kept when the grader first ran here")
+        return Pristine(_copy_of(course, entry).read_bytes(), source)
     except OSError:
         return None
 

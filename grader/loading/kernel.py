@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from grader import shipped
 from grader.building.build import BuildPlan, BuiltKernel, build, entry_point, plan_kernel
 from grader.errors import GraderError, KernelFinding
 from grader.loading.arguments import Argument, bind
@@ -82,7 +83,7 @@ def find_kernel_file(path: str | Path) -> Path:
             raise GraderError(f"there is no file {wanted}")
         return wanted
     here = Path.cwd()
-    roots = [*here.parents, Path(__file__).parents[2]]
+    roots = [*here.parents, shipped.COURSE]
     for root in roots:
         if (root / "lessons").is_dir() and (root / wanted).is_file():
             return root / wanted

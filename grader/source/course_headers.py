@@ -11,11 +11,11 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from pathlib import Path
 
+from grader import shipped
 from grader.source.tokens import Source
 
-FOLDER = Path(__file__).parents[2] / "lessons" / "llmk"
+FOLDER = shipped.COURSE / "lessons" / "llmk"
 
 _DIRECTIVE = re.compile(r'#[ \t]*include[ \t]*(?:<[^>]*>|"[^"]*")')
 _ONCE = re.compile(r"^#pragma once$", re.MULTILINE)

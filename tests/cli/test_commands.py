@@ -157,6 +157,8 @@ def test_progress_that_cannot_be_kept_costs_no_verdict(grader, course, judge) ->
         (["check", "first", "--json", "."], "it is a folder"),
         (["check", "first", "--html", "exercises/day01_start/tasks.py/x"], "cannot write"),
         (["hint", "frist"], "Did you mean"),
+        (["init"], "that `grader init` did not write"),
+        (["init", "exercises"], "is not empty"),
         (["watch", "frist"], "Did you mean"),
         (["bench"], "--all"),
         (["bench", "first", "--all"], "--all"),
@@ -178,7 +180,7 @@ def test_mistakes_get_one_message(grader, judge, arguments, says) -> None:  # ty
 def test_no_command_shows_help(grader) -> None:  # type: ignore[no-untyped-def]
     done = grader()
     assert done.code == 0
-    for name in ("list", "check", "watch", "hint", "reset", "solution", "bench", "doctor"):
+    for name in ("init", "list", "check", "watch", "hint", "reset", "solution", "bench", "doctor"):
         assert f"  {name} " in done.out
 
 
@@ -273,7 +275,18 @@ def test_reset_forgets_the_progress(grader, course, git, judge) -> None:  # type
 def test_doctor(grader) -> None:  # type: ignore[no-untyped-def]
     done = grader("doctor")
     assert done.code == 0
-    for name in ("grader", "torch", "C++ compiler", "nvcc", "GPU", "jail", "build cache", "course"):
+    for name in (
+        "grader",
+        "torch",
+        "platform",
+        "C++ compiler",
+        "nvcc",
+        "GPU",
+        "jail",
+        "browser",
+        "build cache",
+        "course",
+    ):
         assert name in done.out
     assert max(map(len, done.out.splitlines())) <= 80
 

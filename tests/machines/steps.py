@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.machines import containerfile
 from tests.machines.machine import Machine
 
 PASSED = "passes"
@@ -27,11 +28,43 @@ def demo(machine: Machine, log: Path) -> str:
     return PASSED
 
 
+def container(machine: Machine, log: Path) -> str:
+    """What the Containerfile has the user run, and the command of the container: JupyterLab."""
+    steps = containerfile.read()
+    for line, environment in steps.run:
+        _run(machine, line, log, minutes=40, **environment)
+    return _serves(machine, steps.command, log.with_suffix(".command.log"), **steps.environment)
+
+
+def wheel(machine: Machine, log: Path) -> str:
+    """A wheel is built and installed; then the course in another folder, by ``grader init``, whose commands are used."""
+    steps = (
+        "python3 -m venv .venv",
+        "PATH=$PWD/.venv/bin:$PATH",
+        "pip wheel --no-deps -w ~/wheels .",
+        "pip install -c constraints.txt ~/wheels/*.whl",
+        "cd ~",
+        "grader init mine",
+        "cd mine",
+        "grader demo",
+        "grader list",
+        "grader init",
+        "grader doctor",
+    )
+    _run(machine, " && ".join(steps), log, minutes=40)
+    return PASSED
+
+
 def lab(machine: Machine, log: Path) -> str:
     """``make lab``: JupyterLab starts, and answers with the first lesson."""
+    return _serves(machine, "make lab", log, BROWSER="true")
+
+
+def _serves(machine: Machine, command: str, log: Path, **environment: str) -> str:
+    """A command that starts JupyterLab, asked for the first lesson."""
     with log.open("w") as output:
         server = subprocess.Popen(
-            machine.command("make lab", BROWSER="true"), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            machine.command(command, **environment), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
         try:
             end = time.monotonic() + 300
@@ -88,7 +121,14 @@ def facts(machine: Machine, log: Path) -> dict[str, str]:
     return {name: match[1] if match else "?" for name, match in found.items()} | {"megabytes": text.split()[-1]}
 
 
-STEPS: dict[str, Callable[[Machine, Path], str]] = {"demo": demo, "lab": lab, "lesson": lesson, "test": whole_suite}
+STEPS: dict[str, Callable[[Machine, Path], str]] = {
+    "container": container,
+    "demo": demo,
+    "lab": lab,
+    "lesson": lesson,
+    "test": whole_suite,
+    "wheel": wheel,
+}
 
 
 def _run(machine: Machine, shell: str, log: Path, minutes: float, **environment: str) -> None:

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from tests.machines import containerfile
 from tests.machines.machine import ROOT, Description
 
 RECORDED = Path(__file__).parent / "recorded.json"
@@ -24,6 +25,10 @@ def descriptions() -> dict[str, Description]:
     text = _read()
     entries = {name: text["defaults"] | entry for name, entry in text["machine"].items()}
     for entry in entries.values():
+        if entry.pop("containerfile", False):
+            container = containerfile.read()
+            for part in ("suite", "packages", "user", "folder"):
+                entry[part] = getattr(container, part)
         entry["packages"], entry["run"] = tuple(entry["packages"]), tuple(entry["run"])
     return {name: Description(name=name, **entry) for name, entry in entries.items()}
 
@@ -72,7 +77,14 @@ def render() -> str:
 
 
 def _outcome(row: dict[str, str]) -> str:
-    names = {"demo": "`make demo`", "lab": "`make lab`", "lesson": "lessons 1 and 6", "test": "`make test`"}
+    names = {
+        "container": "the Containerfile's steps",
+        "demo": "`make demo`",
+        "lab": "`make lab`",
+        "lesson": "lessons 1 and 6",
+        "test": "`make test`",
+        "wheel": "a wheel, `grader init`, `grader demo`",
+    }
     said = [(text, row[step]) for step, text in names.items() if step in row]
     good = ", ".join(text for text, result in said if result == "passes")
     rest = [f"{text}: {result.partition(': see')[0]}" for text, result in said if result != "passes"]
@@ -90,6 +102,8 @@ def _difference(machine: Description) -> str:
         words.append("a path with a space and an umlaut")
     if machine.home != "writable":
         words.append("a home folder that cannot be written")
+    if "container" in machine.run:
+        words.append("as the Containerfile says")
     if machine.locale:
         words.append(f"LC_ALL={machine.locale}")
     if "g++" not in machine.packages:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from grader import shipped
 from grader.jail import compiling, staging
 from grader.toolchain.process import Command
 
@@ -31,3 +32,16 @@ def test_what_lies_among_the_systems_files_is_not_bound_again(tmp_path: Path, mo
     monkeypatch.setattr(compiling, "reachable", lambda path: copied)
     argv, _ = compiling._bwrap(Command((str(system / "nvcc"),), tmp_path, reads[1:2]), tmp_path)
     assert str(copied) in argv, "what the jail's user cannot read is bound as a copy"
+
+
+def test_the_course_inside_an_installed_package_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wheel may be installed among the system's files; `grader run` works where there is no course at all."""
+    package, elsewhere = tmp_path / "system" / "course_files", tmp_path / "elsewhere"
+    for folder in (package / "solutions", package / "exercises", package / "lessons", elsewhere):
+        folder.mkdir(parents=True)
+    monkeypatch.setattr(compiling, "_SYSTEM", (tmp_path / "system",))
+    monkeypatch.setattr(shipped, "COURSE", package)
+    monkeypatch.setattr(shipped, "IN_WHEEL", True)
+    monkeypatch.delenv("GRADER_COURSE", raising=False)
+    monkeypatch.chdir(elsewhere)
+    assert compiling._hidden() == [package / "solutions", package / "exercises"]

@@ -1,0 +1,54 @@
+"""``grader init``: the course in a folder of the learner's own, and later the newer course in the same folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grader.course import Course, course_root
+from grader.errors import GraderError
+from grader.learner import own_copy
+from grader.present import words
+
+
+def command(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FOLDER", help="A new or empty folder, or one that has the course. Default: around here."
+        ),
+    ] = None,
+) -> int:
+    """Put the course into a folder of your own, or bring it up to date there.
+
+    What you have changed stays as it is; where the course changed such a file, too, its own is put beside yours.
+    """
+    root = Path(os.path.abspath(folder.expanduser())) if folder else course_root()
+    if folder is None and not own_copy.is_own_copy(root):
+        raise GraderError(
+            f"{root} holds a course that `grader init` did not write",
+            "In a clone, `git pull` brings it up to date; `grader init FOLDER` makes a copy of it.",
+        )
+    new = not own_copy.is_own_copy(root)
+    done = own_copy.write(root)
+    course = Course(root)
+    size = f"{words.count(len(course.days), 'day')}, {words.count(len(course.exercises), 'exercise')}"
+    if new:
+        print(f"The course is in {root}: {size}. Then, in that folder:\n")
+        print("  grader list            the days and their exercises")
+        print("  grader watch           grades the first exercise each time you save it")
+        print("  jupyter lab lessons    the lessons: begin with day 1")
+        return 0
+    for label, names in (("new", done.written), ("updated", done.updated), ("removed", done.removed)):
+        for name in names:
+            print(f"{label:8} {name}")
+    for name, beside in done.beside.items():
+        print(f"yours    {name} stays as it is; the course's new one is {beside}")
+    for name in done.left:
+        print(f"yours    {name} stays as it is; the course no longer has it")
+    changed = done.written or done.updated or done.removed or done.beside or done.left
+    print(f"{root} {'is now' if changed else 'was already'} up to date: {size}.")
+    return 0

@@ -1,0 +1,42 @@
+"""`grader doctor` says of which kinds of machine the course was tried on none."""
+
+from __future__ import annotations
+
+import webbrowser
+
+import pytest
+
+from grader.cli import doctor, tried
+from tests.machines import table
+
+HERE = {"system": "Linux", "processor": "x86_64", "release": "6.12", "library": "glibc", "python": (3, 13)}
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        ({}, []),
+        ({"system": "Darwin", "processor": "arm64"}, ["Darwin is not tried, and kernels do not run there"]),
+        ({"processor": "aarch64"}, ["only the runtime of the simulator, in an emulator"]),
+        ({"processor": "riscv64"}, ["riscv64 is not tried."]),
+        ({"release": "5.15.90.1-microsoft-standard-WSL2"}, ["WSL is not tried"]),
+        ({"library": "", "python": (3, 12)}, ["other than glibc", "Python 3.12 is not tried as a whole"]),
+    ],
+)
+def test_what_was_not_tried(other: dict[str, str], says: list[str]) -> None:
+    said = tried.untried(**(HERE | other))  # type: ignore[arg-type]
+    assert len(said) == len(says) and all(part in sentence for part, sentence in zip(says, said))
+
+
+def test_the_pythons_are_those_of_the_recorded_machines() -> None:
+    recorded = [row["Python"] for row in table.recorded()["machines"].values()]
+    assert {tuple(map(int, version.split(".")[:2])) for version in recorded} == set(tried.PYTHONS)
+
+
+def test_a_machine_without_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> None:
+        raise webbrowser.Error("could not locate runnable browser")
+
+    monkeypatch.setattr(webbrowser, "get", none)
+    found = doctor.browser()
+    assert found.status == doctor.OPTIONAL and "prints an address" in found.advice

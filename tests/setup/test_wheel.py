@@ -1,0 +1,111 @@
+"""The course installed from a wheel, away from any clone: it is put into a folder, graded there and brought up to date."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+from grader import shipped
+from grader.toolchain.cache import installed_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+EXERCISE = "day01_residual_add/residual_add"
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+
+
+class Installed:
+    """An environment that has the wheel, and sees the packages of the one that runs the tests."""
+
+    def __init__(self, wheel: Path, folder: Path) -> None:
+        venv.EnvBuilder(symlinks=True, with_pip=False).create(folder)
+        self.bin = folder / "bin"
+        self.packages = next(folder.glob("lib/python3*/site-packages"))
+        # What a line of a .pth names is searched last, and the .pth files in it are not read: no clone is found that way.
+        places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+        (self.packages / "others.pth").write_text("".join(f"{place}\n" for place in sorted(places)))
+        if installed_folder().is_dir():  # the simulator, built ahead by `make`; otherwise it is built now
+            (folder / "share").mkdir()
+            (folder / "share" / "llm-kernels").symlink_to(installed_folder())
+        pip = [*PIP, "--python", str(self.bin / "python"), "install", "--no-index", "--no-deps", str(wheel)]
+        subprocess.run(pip, check=True, capture_output=True, text=True)
+
+    def grader(self, *arguments: str, cwd: Path) -> tuple[int, str]:
+        """The exit code of a command line and what it printed, each run of white space as one blank."""
+        kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "GRADER_COURSE")}
+        command = [str(self.bin / "grader"), *arguments]
+        done = subprocess.run(command, cwd=cwd, env=kept, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return done.returncode, " ".join(done.stdout.split())
+
+
+def build(folder: Path) -> Path:
+    """The wheel of this clone, built in a copy of it: a build leaves files in its folder."""
+    source = folder / "clone"
+    for name in ("grader", *shipped.FOLDERS):
+        leave = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints", "*.bak")
+        shutil.copytree(ROOT / name, source / name, ignore=leave)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    # The first two are not of the course; the third is of an earlier build in this folder.
+    (source / "exercises" / "__pycache__").mkdir()
+    (source / "exercises" / "__pycache__" / "tasks.pyc").touch()
+    (source / "exercises" / "mine.cu.1.bak").touch()
+    stale = source / "build" / "lib" / "grader" / shipped.INSIDE / "exercises" / "stale.cu"
+    stale.parent.mkdir(parents=True)
+    stale.touch()
+    wheels = folder / "wheels"
+    pip = [*PIP, "wheel", "--no-index", "--no-deps", "--no-build-isolation", "-w", str(wheels), str(source)]
+    done = subprocess.run(pip, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return next(wheels.glob("*.whl"))
+
+
+def test_the_course_from_a_wheel(tmp_path: Path) -> None:
+    wheel = build(tmp_path)
+    names = set(zipfile.ZipFile(wheel).namelist())
+    ours = [path for path in (ROOT / "grader").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    wanted = {path.relative_to(ROOT).as_posix() for path in ours if path.suffix != ".md"}
+    assert not wanted - names, "what the package is made of"
+    inside = f"grader/{shipped.INSIDE}/"
+    assert {name.removeprefix(inside) for name in names if name.startswith(inside)} == set(shipped.files(ROOT))
+
+    installed = Installed(wheel, tmp_path / "venv")
+    code, said = installed.grader("list", cwd=tmp_path)
+    assert code == 2 and "there is no course in" in said and "grader init FOLDER" in said
+    code, said = installed.grader("init", "mine", cwd=tmp_path)
+    assert code == 0 and f"The course is in {tmp_path / 'mine'}: 14 days" in said
+    mine = tmp_path / "mine"
+    code, said = installed.grader("list", cwd=mine / "exercises")
+    assert code == 0 and "residual_add" in said
+
+    skeleton, solution = mine / "exercises" / f"{EXERCISE}.cu", mine / "solutions" / f"{EXERCISE}.cu"
+    assert skeleton.read_bytes() == (ROOT / "exercises" / f"{EXERCISE}.cu").read_bytes()
+    code, said = installed.grader("check", EXERCISE, cwd=mine)
+    assert code == 1 and "correct" in said, said
+    # A header of the course in it, which the package brings.
+    work = '#include "llmk/reduce.cuh"\n' + solution.read_text()
+    skeleton.write_text(work)
+    code, said = installed.grader("check", EXERCISE, cwd=mine)
+    assert code == 0, said
+    program = mine / "lessons" / "bring_your_own_kernel" / "row_sums_fixed.cu"
+    assert installed.grader("run", str(program), cwd=tmp_path)[0] == 0, "programs need no course"
+
+    # A newer package: other text in a file that the learner left alone, and in one that is being worked on.
+    newer = installed.packages / "grader" / shipped.INSIDE
+    for place in ("exercises/day01_residual_add/hints.toml", f"exercises/{EXERCISE}.cu"):
+        with (newer / place).open("a") as file:
+            file.write("\n")
+    code, said = installed.grader("init", cwd=mine / "lessons")
+    assert code == 0 and "updated exercises/day01_residual_add/hints.toml" in said
+    assert f"the course's new one is exercises/{EXERCISE}.cu.new" in said
+    assert skeleton.read_text() == work
+    code, said = installed.grader("reset", EXERCISE, cwd=mine)
+    assert code == 0 and "the copy that `grader init` kept" in said
+    assert skeleton.read_bytes() == (newer / "exercises" / f"{EXERCISE}.cu").read_bytes()
+    code, said = installed.grader("init", cwd=mine)
+    assert code == 0 and "was already up to date" in said
