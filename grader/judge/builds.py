@@ -105,7 +105,7 @@ class Builder:
         word = instrumented.unchecked_word(kernel.plan, self.run_compiler())
         if word:
             names.append(word)
-        if any(name.startswith(("pthread_create", "_ZNSt6thread", "thrd_create")) for name in names):
+        if any(name.startswith(("pthread_create", "std::thread", "std::jthread", "thrd_create")) for name in names):
             raise BuildError(
                 f"{self.file.name} starts a thread of the host: a launcher launches kernels, and returns.",
                 "Take std::thread, std::async and pthread_create out; use blocks and threads of a kernel.",

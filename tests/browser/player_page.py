@@ -1,8 +1,7 @@
-"""A browser for the tests of the player: Debian's chromium, driven by playwright. Without one they are skipped, and say why."""
+"""Pages for the tests of the player, in the browser of conftest.py: any request and any word on the console is a fault."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,19 +9,6 @@ from typing import Any
 import pytest
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """The browser; closed after the module."""
-    api = pytest.importorskip("playwright.sync_api", reason="no playwright here: pip install playwright")
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        pytest.skip("no chromium here: on Debian apt install chromium")
-    with api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

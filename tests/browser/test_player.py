@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from grader.player import page as player
-from tests.browser.player_page import DESKTOP, PHONE, browser, opened
+from tests.browser.player_page import DESKTOP, PHONE, opened
 from tests.player.recordings import kernel, record
 
-__all__ = ["browser", "opened"]
+__all__ = ["opened"]
 Open = Callable[..., Any]
 
 

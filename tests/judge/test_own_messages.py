@@ -49,7 +49,7 @@ def test_a_limit_is_named_only_when_it_was_that(status: int, output: str, says: 
 
 def test_memory_that_ran_out_counts_toward_giving_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases, "MOST_CRASHES", 1)
-    monkeypatch.setattr("grader.judge.cases.os.cpu_count", lambda: 1)
+    monkeypatch.setattr(cases, "CHILDREN", 1)
     monkeypatch.setattr("grader.runner.client.MOST_MEMORY", 1)
     file = tmp_path / "twice.cu"
     file.write_text(KERNEL + LAUNCHER.format("for (volatile int i = 0; i < 2000000000; ++i) {}"))

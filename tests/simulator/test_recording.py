@@ -30,6 +30,7 @@ def kernel() -> Kernel:
 @pytest.fixture
 def record(kernel: Kernel) -> Record:
     def run(name: str, *arguments: Any, block: tuple[int, int, int] = (0, 0, 0)) -> Report:
+        kernel._simulator.configure(schedule="forward", workers="1")  # whatever other tests of this process have set
         with kernel.recording(block):
             getattr(kernel, f"run_{name}")(*arguments)
         return kernel.report
