@@ -110,6 +110,8 @@ _GCC_X86 = (
     "-mno-red-zone",
 )  # building/stores.py uses what is below the stack
 _CLANG_X86 = (*_X86_CHECKED, "-mretpoline-external-thunk")
+# Its checks leave out local arrays that no pointer leaves the function to; an access that misses one of those ends the process.
+_CLANG_LOCAL = ("-fsanitize=local-bounds", "-fsanitize-trap=local-bounds")
 _PLAIN = ("-O2",)
 # A call at the start of each piece of straight-line code: what grader/simulator/disassembly.py counts from.
 _COUNTED = ("-DSIM_COUNT_OPERATIONS",)
@@ -329,6 +331,8 @@ def cpu_flags(cxx: Compiler, checks: bool, operations: bool = False) -> tuple[st
     flags += (_GCC_CHECKED if gcc else _CLANG_CHECKED) if checks else _PLAIN
     if checks and platform.machine() == "x86_64":
         flags += _GCC_X86 if gcc else _CLANG_X86
+    if checks and not gcc:
+        flags += _CLANG_LOCAL
     if checks and gcc_version >= 16:
         # A structure that is read once into a parameter stays read once, however often the parameter is used.
         flags += ("-fno-tree-forwprop",)

@@ -1,4 +1,4 @@
-// A table in constant memory with 16 entries, asked for the 17th.
+// A table in constant memory with 16 entries, asked for the 17th. That it is this table and not x, no compiler can know.
 #include <cuda_runtime.h>
 
 __constant__ float table[16];
@@ -11,7 +11,7 @@ __global__ void look_up(const float* x, float* out, int n) {
 #else
     const int entry = i % 17;
 #endif
-    const float* place = table + entry;
+    const float* place = (n > 0 ? table : x) + entry;
     out[i] = x[i] + *place;  // finding: out_of_bounds
 }
 
