@@ -10,7 +10,7 @@ import sys
 
 from grader.building.build import precompile_headers
 from grader.errors import GraderError
-from grader.jail.compiling import build_compile
+from grader.jail.programs import PROGRAMS, build_program
 from grader.runner.canary import build_canary
 from grader.runner.program import build_runner
 from grader.simulator.library import ensure_library
@@ -26,7 +26,8 @@ def main() -> int:
         precompile_headers(ahead)
         build_runner(cache=ahead)
         build_canary(cache=ahead)
-        build_compile(cache=ahead)
+        for name in PROGRAMS:
+            build_program(name, ahead)
     except GraderError as problem:
         print(f"note: nothing was built ahead: {problem}", file=sys.stderr)
     return 0

@@ -20,10 +20,9 @@ from typing import Any
 from grader import shipped
 from grader.course import course_root
 from grader.errors import GraderError
-from grader.jail.running import BWRAP_BASE, CONFINE, Jail, bubblewrap, no_more_namespaces
+from grader.jail.programs import build_program
+from grader.jail.running import BWRAP_BASE, Jail, bubblewrap, no_more_namespaces
 from grader.jail.staging import as_nobody, reachable, scratch_folder
-from grader.toolchain.cache import BuildCache, digest, open_cache
-from grader.toolchain.compilers import find_cxx
 from grader.toolchain.process import ENGLISH, Command, Finished, RunCommand, run_command, started
 
 SECONDS = 60.0
@@ -90,8 +89,8 @@ def _limits(folder: Path, processes: int) -> list[str]:
 
 def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
     """The system's files, what the command reads, and the scratch folder in place of its own."""
-    program = build_compile()
-    argv = [bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
+    program = build_program("compile")
+    argv = [*as_nobody(), bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
     for path in _SYSTEM:
         if path.is_symlink():
             argv += ["--symlink", os.readlink(path), str(path)]
@@ -110,7 +109,7 @@ def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
             argv += ["--ro-bind", str(reachable(path)), str(path)]
     argv += ["--ro-bind", str(reachable(program)), str(program), "--bind", str(scratch), str(command.folder)]
     argv += ["--remount-ro", "/", "--", str(program), *_limits(command.folder, PROCESSES), "--", *command.argv]
-    return argv, {"env": {}, "cwd": "/", **as_nobody()}
+    return argv, {"env": {}, "cwd": "/"}
 
 
 def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
@@ -127,10 +126,10 @@ def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any
     temporary.mkdir()
     temporary.chmod(0o777)
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TMPDIR": str(temporary), **ENGLISH}
-    program = str(reachable(build_compile()))
+    program = str(reachable(build_program("compile")))
     # The limit on processes counts all of a user, those of other jails too: only for one that has no others.
     limits = _limits(scratch, 8 * PROCESSES if os.geteuid() == 0 else 0)
-    return [program, *limits, *visible, "--", *words], {"env": environment, "cwd": "/", **as_nobody()}
+    return [*as_nobody(), program, *limits, *visible, "--", *words], {"env": environment, "cwd": "/"}
 
 
 def _reads(command: Command) -> list[Path]:
@@ -169,23 +168,3 @@ def _copy(source: Path, target: Path) -> None:
         with os.fdopen(file, "rb") as reading, open(target / entry.name, "wb") as writing:
             shutil.copyfileobj(reading, writing, 1 << 20)
         os.chmod(target / entry.name, 0o755 if status.st_mode & 0o100 else 0o644)
-
-
-@functools.cache
-def _compile_program(cache: BuildCache) -> Path:
-    compiler = find_cxx()
-    sources = [str(CONFINE / f"{name}.cpp") for name in ("compile", "limits", "landlock", "system_calls")]
-    key = digest(["compile", compiler.identity, *(Path(source).read_bytes() for source in sources)])
-
-    def build(folder: Path) -> None:
-        done = run_command(Command((*compiler.command, "-std=c++17", "-O1", *sources, "-o", "compile"), folder))
-        if done.returncode != 0:
-            raise GraderError(f"the program that confines compilers does not build:\n{done.output.strip()}")
-
-    entry, _ = cache.get(key, build, "the jail for compilers")
-    return entry / "compile"
-
-
-def build_compile(cache: BuildCache | None = None) -> Path:
-    """The program that confines itself and becomes a compiler, from the cache where it is there."""
-    return _compile_program(cache or open_cache())

@@ -16,9 +16,6 @@ from grader.errors import GraderError
 from grader.jail import driver
 from grader.jail.staging import as_nobody, reachable
 
-CONFINE = Path(__file__).parent / "source"
-"""What a process does to itself, for the programs that are built with it."""
-
 BWRAP_BASE = [
     "--unshare-all",
     "--unshare-user",
@@ -67,9 +64,9 @@ class Jail:
             visible = [str(path) for path in (*staged.values(), *libraries)]
             if self.gpu:
                 visible += [*driver.READ, *driver.OF_ITSELF, "--", *driver.devices(), driver.THREADS]
-            argv = [str(staged[program]), *words, *visible]
-            return Start(argv, {"env": environment, **as_nobody()}, staged)
-        argv = [bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
+            argv = [*as_nobody(), str(staged[program]), *words, *visible]
+            return Start(argv, {"env": environment}, staged)
+        argv = [*as_nobody(), bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
         for name, value in environment.items():
             argv += ["--setenv", name, value]
         for file, source in [*staged.items(), *((library, library) for library in libraries)]:
@@ -81,7 +78,7 @@ class Jail:
             for path in driver.devices():
                 argv += ["--dev-bind", path, path]
         argv += ["--remount-ro", "/", "--chdir", "/", "--", str(program), *words]
-        return Start(argv, {"env": {}, **as_nobody()}, {file: file for file in files})
+        return Start(argv, {"env": {}}, {file: file for file in files})
 
 
 NO_JAIL = Jail()

@@ -14,7 +14,8 @@ import stat
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any
+
+from grader.jail.programs import build_program
 
 NOBODY = 65534
 """The user and the group that root becomes."""
@@ -24,9 +25,9 @@ _lock = threading.Lock()
 _copies: dict[tuple[Path, int], Path] = {}
 
 
-def as_nobody() -> dict[str, Any]:
-    """Options for ``subprocess.Popen`` that give up root's rights; nothing for everybody else."""
-    return {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+def as_nobody() -> list[str]:
+    """What stands before a command so that it gives up root's rights; nothing for everybody else."""
+    return [str(build_program("nobody")), str(NOBODY)] if os.geteuid() == 0 else []
 
 
 def reachable(path: Path) -> Path:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from grader.errors import GraderError
 from grader.jail.running import BWRAP_BASE, bubblewrap, no_more_namespaces, shared_libraries
@@ -72,18 +71,16 @@ def execute(
             environment |= {"GRADER_PROGRAM_REPORT": str(report), "GRADER_PROGRAM_SETTINGS": settings}
         argv = [name or str(program), *arguments]
         executable = str(program)
-        options: dict[str, Any] = {}
         if jail:
             report.touch()
             report.chmod(0o666)
             report.parent.chmod(0o711)
-            options = as_nobody()
-            argv = _jailed(program, arguments, report, environment)
+            argv = [*as_nobody(), *_jailed(program, arguments, report, environment)]
             executable = argv[0]
         began = time.monotonic()
         sys.stdout.flush()
         try:
-            child = subprocess.Popen(argv, executable=executable, env=environment, **options)
+            child = subprocess.Popen(argv, executable=executable, env=environment)
         except OSError as problem:
             raise GraderError(f"the program cannot be started: {problem.strerror}") from None
         timed_out = _wait(child, timeout)

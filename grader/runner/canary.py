@@ -9,7 +9,8 @@ import tempfile
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.jail.running import CONFINE, Jail
+from grader.jail.programs import CONFINE
+from grader.jail.running import Jail
 from grader.jail.staging import NOBODY
 from grader.runner.client import Child, LoadFailed
 from grader.toolchain.cache import BuildCache, digest, open_cache

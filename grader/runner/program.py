@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grader.building.build import arch_flags
 from grader.errors import GraderError
-from grader.jail.running import CONFINE
+from grader.jail.programs import CONFINE
 from grader.toolchain.cache import BuildCache, digest, digest_folder, open_cache
 from grader.toolchain.compilers import find_cxx, find_nvcc
 from grader.toolchain.process import Command, run_command
