@@ -465,14 +465,11 @@ def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunComma
         if made == "kernel.s":
             assembly = folder / made
             assembly.write_text(with_checks(assembly.read_text(encoding="utf-8")), encoding="utf-8")
-            argv = (*plan.compiler.command, "-c", made, "-o", "kernel.o")
-            _checked(plan, folder, run(Command(argv, folder)))
-            assembly.unlink()
         libsim_folder = libsim.result().parent
     # Without -fsanitize here: the hooks are libsim's, not the sanitizer's library.
-    argv = (*plan.compiler.command, "-shared", "-o", KERNEL_LIBRARY, "kernel.o", *link_flags(plan, cache))
+    argv = (*plan.compiler.command, "-shared", "-o", KERNEL_LIBRARY, made, *link_flags(plan, cache))
     _checked(plan, folder, run(Command(argv, folder, (libsim_folder, _EXPORTS))))
-    (folder / "kernel.o").unlink()
+    (folder / made).unlink()
 
 
 def _headers_ahead(plan: BuildPlan, cache: BuildCache) -> tuple[Path, ...]:
