@@ -8,12 +8,14 @@ place is not fixed in the function's own frame, or in a variable, is preceded he
 
 from __future__ import annotations
 
+import functools
 import re
 
 _LINE = re.compile(r"\t(?:(?P<prefix>rep\w*|lock)(?:;\s*|\s+))?(?P<name>[a-z]\w*)(?:\t(?P<operands>[^#\n]*))?")
 _PLACE = re.compile(r"(?P<segment>%[fg]s:)?(?P<offset>[^(%$]*)(?:\((?P<base>%\w+)?(?:,(?P<index>%\w+)(?:,\d)?)?\))?")
 _HOOK = re.compile(r"__tsan_(?:unaligned_|volatile_|unaligned_volatile_)?write(?P<bytes>\d+)(?:@PLT)?")
 _REGISTER = re.compile(r"%\w+")
+_COMMA = re.compile(r",(?![^(]*\))")
 _ONLY_READS = re.compile(
     r"(cmp|test|call|jmp|push|prefetch|i?div|i?mul|fld|fild|fi?(add|sub|mul|div|com)|bt[wlq]?$|nop|notrack|ldmxcsr|fldcw)\w*"
 )
@@ -94,20 +96,22 @@ def with_checks(assembly: str) -> str:
     return "\n".join(lines) + debugging + rest
 
 
-def _operands(text: str) -> list[str]:
+@functools.lru_cache(maxsize=4096)
+def _operands(text: str) -> tuple[str, ...]:
     """Of an instruction: split at the commas outside of brackets."""
-    return [part.strip() for part in re.split(r",(?![^(]*\))", text)] if text.strip() else []
+    return tuple(part.strip() for part in _COMMA.split(text)) if text.strip() else ()
 
 
-def _registers(place: str) -> set[str]:
-    return {_NAMES.get(register, register) for register in _REGISTER.findall(place)}
+@functools.lru_cache(maxsize=4096)
+def _registers(place: str) -> frozenset[str]:
+    return frozenset(_NAMES.get(register, register) for register in _REGISTER.findall(place))
 
 
 def _normal(place: str) -> str:
     return place.removeprefix("0") if place.startswith("0(") else place
 
 
-def _size(name: str, operands: list[str]) -> int:
+def _size(name: str, operands: tuple[str, ...]) -> int:
     """How many bytes a store writes, at most."""
     if name in _WIDE and (name not in ("movq", "movd") or "%xmm" in operands[0] or name == "movq"):
         return _WIDE[name]
