@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copyreg
+from typing import Any
+
 
 class GraderError(Exception):
     """Something a user can put right: ``message`` says what and where, ``hint`` what to do about it."""
@@ -10,6 +13,10 @@ class GraderError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it goes from one process to another, whatever its ``__init__`` takes."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.hint}" if self.hint else self.message

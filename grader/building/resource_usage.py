@@ -11,7 +11,6 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.building.build import arch_flags, compile_error, plan_kernel
 from grader.source.course_headers import line_directive, with_headers
 from grader.toolchain.cache import BuildCache, digest, open_cache
 from grader.toolchain.compilers import Compiler, cuda_home
@@ -63,6 +62,9 @@ def resource_usage(
     cache: BuildCache | None = None,
 ) -> list[ResourceUsage]:
     """Compiles a kernel file for an architecture; one entry for each kernel (each instance of a template), in order."""
+    # Here, as a check needs only ``ResourceUsage`` where another process builds.
+    from grader.building.build import arch_flags, compile_error, plan_kernel
+
     plan = plan_kernel(path, "cuda", text=text, arch=arch)
     cache = cache or open_cache()
     flags = ("-std=c++17", "-O3", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import sys
 import traceback
@@ -13,37 +14,18 @@ import typer
 from typer.exceptions import TyperException
 
 from grader import __version__
-from grader.cli import (
-    bench,
-    check,
-    demo,
-    dev,
-    doctor,
-    export,
-    grade,
-    hint,
-    init,
-    list_exercises,
-    nvcc,
-    reset,
-    solution,
-    submit,
-    watch,
-)
-from grader.cli import run as run_program
 from grader.cli.messages import print_error
 from grader.errors import GraderError
 
 PASSED, FAILED, NOT_GRADED, INTERRUPTED = 0, 1, 2, 130
 
-app = typer.Typer(
-    name="grader",
-    help="Grades the exercises of 'LLM kernels, day by day', on a simulated GPU or on a real one.",
-    epilog="An exercise is named day06_flash_attention/flash_attention, 6/flash_attention or just flash_attention.",
-    add_completion=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+COMMANDS = {
+    "init": "init",
+    "list": "list_exercises",
+    **{name: name for name in ("check", "watch", "hint", "reset", "solution", "bench", "submit", "grade", "export")},
+    **{name: name for name in ("run", "nvcc", "doctor", "demo", "dev")},
+}
+"""Each with its module, in the order of the help. Only the one that is asked for is imported."""
 
 
 def _version(wanted: bool) -> None:
@@ -52,7 +34,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-@app.callback(invoke_without_command=True)
 def _options(
     context: typer.Context,
     version: Annotated[
@@ -63,28 +44,31 @@ def _options(
         print(context.get_help())
 
 
-app.command("init")(init.command)
-app.command("list")(list_exercises.command)
-app.command("check")(check.command)
-app.command("watch")(watch.command)
-app.command("hint")(hint.command)
-app.command("reset")(reset.command)
-app.command("solution")(solution.command)
-app.command("bench")(bench.command)
-app.command("submit")(submit.command)
-app.command("grade")(grade.command)
-app.add_typer(export.app, name="export")
-app.command("run", cls=run_program.WithArguments)(run_program.command)
-app.command("nvcc", cls=nvcc.AsTheyAre)(nvcc.command)
-app.command("doctor")(doctor.command)
-app.command("demo")(demo.command)
-app.add_typer(dev.app, name="dev")
+def _app(arguments: Sequence[str]) -> typer.Typer:
+    """The command that the arguments begin with, or all of them where it is none."""
+    app = typer.Typer(
+        name="grader",
+        help="Grades the exercises of 'LLM kernels, day by day', on a simulated GPU or on a real one.",
+        epilog="An exercise is named day06_flash_attention/flash_attention, 6/flash_attention or just flash_attention.",
+        add_completion=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(_options)
+    for name in [arguments[0]] if arguments and arguments[0] in COMMANDS else COMMANDS:
+        module = importlib.import_module(f"grader.cli.{COMMANDS[name]}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(name, cls=getattr(module, "CommandClass", None))(module.command)
+    return app
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code. Nothing but a bug under GRADER_DEBUG gets out of here."""
     try:
-        result = app(args=_arguments(arguments), prog_name="grader", standalone_mode=False)
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        result = _app(given)(args=given, prog_name="grader", standalone_mode=False)
         if result == INTERRUPTED:
             raise KeyboardInterrupt
         return result if isinstance(result, int) else PASSED
@@ -116,10 +100,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
             "This is a fault of the grader, not of your kernel. GRADER_DEBUG=1 shows where it comes from.",
         )
         return NOT_GRADED
-
-
-def _arguments(arguments: Sequence[str] | None) -> list[str] | None:
-    return None if arguments is None else list(arguments)
 
 
 def _sentence(message: str) -> str:

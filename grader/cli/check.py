@@ -83,7 +83,7 @@ def command(
     console = theme.console(sys.stderr if to_stdout else sys.stdout)
     recordings: list[Recorded] = []
     wanted = recordings.append if html_out is not None else None
-    verdict = grade(entry, file, device.value, seed, console, verbose, gpu, wanted)
+    verdict = grade(entry, file, device.value, seed, console, verbose, gpu, wanted, own_process=True)
     own = is_own_file(entry, file)
     if own:
         record(course, entry, verdict)
@@ -114,6 +114,7 @@ def grade(
     details: bool = False,
     gpu: str = "H200",
     on_recording: Callable[[Recorded], None] | None = None,
+    own_process: bool = False,
 ) -> Verdict:
     """Run the check, and show what it is doing while a person waits.
 
@@ -132,6 +133,7 @@ def grade(
             details=details,
             gpu=gpu,
             on_recording=on_recording,
+            own_process=own_process and "torch" not in sys.modules,
         )
 
 

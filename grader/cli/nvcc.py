@@ -15,7 +15,7 @@ from grader.errors import GraderError
 _ARGUMENTS = "grader.nvcc.arguments"
 
 
-class AsTheyAre(TyperCommand):
+class CommandClass(TyperCommand):
     """All arguments are nvcc's."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

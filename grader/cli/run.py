@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _ARGUMENTS = "grader.run.arguments"
 
 
-class WithArguments(TyperCommand):
+class CommandClass(TyperCommand):
     """What follows ``--`` is for the program."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -30,6 +30,7 @@ def check(
     details: bool = False,
     gpu: str = "H200",
     on_recording: Callable[[Recorded], None] | None = None,
+    own_process: bool = False,
 ) -> Verdict:
     """Judge a file as an answer to an exercise.
 
@@ -37,10 +38,11 @@ def check(
     ``device``: "cpu" is the simulator, "cuda" a real GPU. ``seed``: of all random inputs; None draws one. ``stages``:
     which to run, by default all that the device has. ``on_progress`` is called from other threads too. ``details``: also
     the floating-point operations of each line, and how long ``gpu`` needs at least for what was counted. ``on_recording`` is given what one block did: that of
-    the first finding, or the first one of a small case; it costs one more run.
+    the first finding, or the first one of a small case; it costs one more run. ``own_process``: the kernel is compiled in one, for a caller who
+    has yet to import torch.
 
     A kernel that fails is a verdict. GraderError means that the grader could not judge: no such file, no compiler...
     """
     from grader.judge.driver import run_check
 
-    return run_check(exercise, file, device, seed, stages, on_progress, details, gpu, on_recording)
+    return run_check(exercise, file, device, seed, stages, on_progress, details, gpu, on_recording, own_process)

@@ -1,6 +1,6 @@
 """Runs the stages of a check in order and stops those that depend on one that failed.
 
-What takes time is overlapped: the kernel, the simulator and the runner compile in threads while torch is imported; the
+What takes time is overlapped: the kernel, the simulator and the runner compile while torch is imported; the
 references run while children compute; the case of *efficient* runs among the others, and is thrown away when it was not
 needed.
 """
@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import grader
-from grader.building.build import BuiltKernel
 from grader.course import Course, Entry
 from grader.course.task import Exercise
 from grader.errors import GraderError
 from grader.jail.running import Jail
+from grader.judge.build_job import Job
 from grader.judge.builds import Builder, Built, add_answer
 from grader.judge.cases import CasePool, Run, plan
 from grader.judge.correct import judge_correct
@@ -61,6 +61,7 @@ def run_check(
     details: bool = False,
     gpu: str = "H200",
     on_recording: Callable[[Recorded], None] | None = None,
+    own_process: bool = False,
 ) -> Verdict:
     """See ``grader.judge.check``."""
     started = time.monotonic()
@@ -80,25 +81,36 @@ def run_check(
     verdict.command = f"grader check {entry.name} --file {path} --device {device} --seed {verdict.seed}"
     report = on_progress or (lambda progress: None)
     report(CheckEvent("builds", "started"))
-    with Builder(path, device, entry.architecture, ask_nvcc=device == "cpu" or details) as builder:
+    job = Job(path, device, entry.architecture, ask_nvcc=device == "cpu" or details)
+    with Builder(job, own_process) as builder:
         task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
         verdict.title, verdict.kind, verdict.points = task.title, task.kind, task.points
-        held = builder.jail.result()
+        held = builder.building.jail.result()
         verdict.isolation, verdict.isolation_note = held.tier, held.note
         stage, built = builder.finish(task)
         verdict.stages.append(stage)
         report(CheckEvent("builds", "finished", status=stage.status))
         if built is not None:
             counting = device == "cpu" and (details or needs(task, OPERATIONS))
-            operations = Operations(path, builder.run_compiler()) if counting else None
+            operations = Operations(path, held.jail) if counting else None
             check = _Check(
-                task, path, built, device, verdict.seed, wanted, report, held.jail, operations, builder.nvcc, peak
+                task,
+                path,
+                built,
+                device,
+                verdict.seed,
+                wanted,
+                report,
+                held.jail,
+                operations,
+                builder.building.nvcc,
+                peak,
             )
             later = check.run() if set(wanted) != {"builds"} else []
             if on_recording is not None and (recorded := check.record()) is not None:
                 on_recording(recorded)
-            if builder.nvcc is not None:
-                add_answer(stage, builder.nvcc.result(), launches_of(check.reports))
+            if builder.building.nvcc is not None:
+                add_answer(stage, builder.building.nvcc.result(), launches_of(check.reports))
             if stage.passed:
                 verdict.stages += later
             else:
@@ -195,7 +207,7 @@ class _Check:
             self.runs,
             kernel,
             self.file,
-            lambda chosen: self._child(kernel, {**SETTINGS, "record": chosen}),
+            lambda chosen: self._child(settings={**SETTINGS, "record": chosen}),
         )
 
     def _turn(self) -> AbstractContextManager[object]:
@@ -221,12 +233,13 @@ class _Check:
         # Kernels compute on the cores that torch would otherwise spin on.
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
-        pool = CasePool(self.task, lambda: self._child(self.built.kernel), self._read, count)
+        pool = CasePool(self.task, self._child, self._read, count)
         if self.device != "cpu":
             pool.helpers = 1
         try:
             # Counted cases are large: one that begins last would keep one child waiting for the other.
-            pool.run([*runs[:-LAST], *counted, *runs[-LAST:]])
+            begin = max(len(runs) - LAST, (len(runs) + 1) // 2)
+            pool.run([*runs[:begin], *counted, *runs[begin:]])
         except LoadFailed as error:
             for run in runs:
                 run.result.status, run.result.problem, run.result.reasons = FAILED, "load", [str(error)]
@@ -235,11 +248,15 @@ class _Check:
 
     def _read(self, run: Run) -> None:
         if self.device == "cpu":
-            attach_findings(run, self.built.kernel, self.file)
+            attach_findings(run, self.built.kernel.library, self.file)
 
-    def _child(self, kernel: BuiltKernel, settings: dict[str, str] = SETTINGS) -> Child:
+    def _child(
+        self, library: Path | None = None, libsim: Path | None = None, settings: dict[str, str] = SETTINGS
+    ) -> Child:
+        """A child for the kernel, or for another library of it."""
+        kernel = self.built.kernel
         settings = settings if self.device == "cpu" else {}
-        return Child(self.built.runner, kernel.library, kernel.libsim, settings, jail=self.jail)
+        return Child(self.built.runner, library or kernel.library, libsim or kernel.libsim, settings, jail=self.jail)
 
 
 def _file(entry: Entry | Exercise, file: str | Path | None) -> Path:
@@ -276,7 +293,7 @@ def _versions(built: Built | None) -> dict[str, str]:
         "system": f"{platform.system()} {platform.machine()}",
     }
     if built is not None:
-        versions["compiler"] = str(built.kernel.plan.compiler)
+        versions["compiler"] = built.kernel.compiler
     return versions
 
 

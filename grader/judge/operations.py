@@ -12,19 +12,19 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.building.build import BuiltKernel, compile_kernel
 from grader.course.task import Exercise
 from grader.errors import GraderError
+from grader.jail.running import Jail
 from grader.judge.cases import Run, plan, run_case
 from grader.judge.simulated import read_report
 from grader.runner.client import Child, LoadFailed
 from grader.simulator.disassembly import find_objdump
 from grader.timing.gpus import PeakRates
 from grader.timing.limiter import time_bound
-from grader.toolchain.process import RunCommand
 from grader.verdict import SourceLine, Stage
 
 if TYPE_CHECKING:
+    from grader.building.build import BuiltKernel
     from grader.simulator.report import KernelCounters
 
 TOTALS = ("flops", "special_functions", "warp_flops", "warp_half_flops", "warp_special_functions", "active_lanes")
@@ -34,24 +34,27 @@ OF_LINES = (*TOTALS, "executions", "warp_executions", "possible_lanes")
 class Operations:
     """The build in a thread; ``count`` waits for it, and ``add_to`` shows what came of it."""
 
-    def __init__(self, file: Path, run_compiler: RunCommand) -> None:
+    def __init__(self, file: Path, jail: Jail) -> None:
         self.file = file
         self._note = ""
         self._lines: list[SourceLine] = []
         self._kernels: list[KernelCounters] = []
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="operations")
-        self._kernel: Future[BuiltKernel] = self._pool.submit(self._compile, run_compiler)
+        self._kernel: Future[BuiltKernel] = self._pool.submit(self._compile, jail)
 
-    def _compile(self, run_compiler: RunCommand) -> BuiltKernel:
+    def _compile(self, jail: Jail) -> BuiltKernel:
+        from grader.building.build import compile_kernel
+        from grader.jail.compiling import run_in
+
         find_objdump()
-        return compile_kernel(self.file, "cpu", checks=True, operations=True, run=run_compiler)
+        return compile_kernel(self.file, "cpu", checks=True, operations=True, run=run_in(jail))
 
-    def count(self, exercise: Exercise, runs: Sequence[Run], new_child: Callable[[BuiltKernel], Child]) -> None:
+    def count(self, exercise: Exercise, runs: Sequence[Run], new_child: Callable[[Path, Path | None], Child]) -> None:
         """Count in one more run of each case; what was counted is among the totals of its report from then on."""
         try:
             kernel = self._kernel.result()
             for run in runs:
-                self._count(exercise, run, kernel, new_child(kernel))
+                self._count(exercise, run, kernel, new_child(kernel.library, kernel.libsim))
         except (GraderError, LoadFailed) as error:
             message = error.message if isinstance(error, GraderError) else str(error)
             hint = error.hint if isinstance(error, GraderError) else ""
@@ -66,7 +69,7 @@ class Operations:
             run_case(exercise, run, child)
         finally:
             child.stop()
-        report = read_report(run, kernel, self.file)
+        report = read_report(run, kernel.library, self.file)
         if report is None or counted.simulated is None or not run.result.passed:
             raise GraderError("the kernel that counts them did not end as the kernel itself did")
         counted.simulated.totals |= {name: float(report.totals.get(name, 0)) for name in TOTALS}

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.building.build import BuiltKernel
 from grader.course.task import Exercise
 from grader.errors import GraderError
+from grader.judge.build_job import Compiled
 from grader.judge.cases import Run, plan, run_case
 from grader.judge.simulated import read_report
 from grader.runner.client import Child, LoadFailed
@@ -45,7 +45,7 @@ class _Choice:
 def record(
     exercise: Exercise,
     runs: Sequence[Run],
-    kernel: BuiltKernel,
+    kernel: Compiled,
     file: Path,
     new_child: Callable[[str], Child],
 ) -> Recorded | None:
@@ -64,11 +64,11 @@ def record(
             return None
         finally:
             child.stop()
-        report = read_report(run, kernel, file)
+        report = read_report(run, kernel.library, file)
         if report is None:
             return None
         if report.recording is not None and choice.kernel in ("", report.recording.kernel):
-            case, source = choice.run.result, kernel.plan.original
+            case, source = choice.run.result, kernel.text
             return Recorded(case.name, case.dtype, report.recording, source, report.findings)
     return None
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from grader.building.build import BuiltKernel
 from grader.judge.cases import Run
 from grader.judge.plausible import implausible
 
@@ -19,7 +18,7 @@ MOST_FINDINGS = 50
 """Different ones of one case that are shown."""
 
 
-def read_report(run: Run, kernel: BuiltKernel, source: Path) -> Report | None:
+def read_report(run: Run, library: Path, source: Path) -> Report | None:
     """The report of a run with its places in the source; None when the child gave none, or one that it made up."""
     if not run.report.strip():
         return None
@@ -27,7 +26,7 @@ def read_report(run: Run, kernel: BuiltKernel, source: Path) -> Report | None:
     from grader.simulator.report_format import MadeUp
 
     try:
-        return Report.from_json(run.report, library=kernel.library, source=source)
+        return Report.from_json(run.report, library=library, source=source)
     except MadeUp:
         return None
 
@@ -38,10 +37,10 @@ def _launched_nothing(run: Run, report: Report) -> bool:
     return empty and not report.totals.get("launches")
 
 
-def attach_findings(run: Run, kernel: BuiltKernel, source: Path) -> None:
+def attach_findings(run: Run, library: Path, source: Path) -> None:
     """Put the findings of a run into its result."""
     result = run.result
-    run.simulated = report = read_report(run, kernel, source)
+    run.simulated = report = read_report(run, library, source)
     findings = list(report.findings) if report is not None else []
     if report is not None and result.problem == "unwritten" and _launched_nothing(run, report):
         # That nothing was written follows from it.

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.jail.running import NO_JAIL, Jail
-from grader.runner.program import build_runner
 
 TIERS = ("bwrap", "landlock", "none")
 
@@ -96,6 +95,7 @@ def why_not(tier: str, arch: str | None = None) -> str:
     if platform.system() != "Linux":
         return "it needs Linux (or Docker, or WSL)"
     from grader.runner.canary import escapes
+    from grader.runner.program import build_runner
 
     try:
         runner = build_runner("cuda" if arch else "cpu", arch)

@@ -11,7 +11,8 @@ import pytest
 
 from grader.course import find
 from grader.course.task import Bar
-from grader.judge import builds, check, nvcc
+from grader.judge import build_threads, check, nvcc
+from grader.judge.build_job import Job
 from grader.judge.efficient import judge_efficient
 from grader.present.junit import junit_xml
 from grader.present.terminal import as_text
@@ -99,7 +100,7 @@ def test_it_works_while_the_simulators_compiler_does(
     tmp_path: Path, asked: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = threading.Event()
-    compile_directly = builds.compile_directly
+    compile_directly = build_threads.compile_directly
 
     def ask(file: Path, architecture: str, run: RunCommand) -> nvcc.Answer:
         begun.set()
@@ -110,7 +111,7 @@ def test_it_works_while_the_simulators_compiler_does(
         compile_directly(*arguments, **options)
 
     monkeypatch.setattr(nvcc, "ask", ask)
-    monkeypatch.setattr(builds, "compile_directly", compile_later)
+    monkeypatch.setattr(build_threads, "compile_directly", compile_later)
     monkeypatch.setenv("GRADER_CACHE", str(tmp_path / "cache"))
     assert "it is a stand-in" in seen(verdict_with("", tmp_path))
 
@@ -118,10 +119,10 @@ def test_it_works_while_the_simulators_compiler_does(
 def test_what_the_front_end_refuses_it_does_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvcc, "ask", lambda *_: pytest.fail("it was asked"))
     (tmp_path / "k.cu").write_text('__global__ void k() { asm("no.such.instruction;"); }\n')
-    builder = builds.Builder(tmp_path / "k.cu", "cpu", "sm_90", ask_nvcc=True)
-    assert builder.nvcc is not None
+    building = build_threads.Threads(Job(tmp_path / "k.cu", "cpu", "sm_90", ask_nvcc=True))
+    assert building.nvcc is not None
     with pytest.raises(RewriteError):
-        builder.nvcc.result()
+        building.nvcc.result()
 
 
 def test_without_nvcc_the_report_says_so(tmp_path: Path, asked: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def passed(report: str) -> Run:
 @pytest.mark.parametrize("report", ["", "{", "[]", '{"version": 1' + "0" * 5000 + "}", '{"findings": [{}]}', "\ufffd"])
 def test_a_report_that_a_kernel_made_up_is_its_failure(built: BuiltKernel, report: str) -> None:
     made = passed(report)
-    attach_findings(made, built, built.file)
+    attach_findings(made, built.library, built.file)
     (finding,) = made.result.findings
     assert finding.kind == "report_missing" and "missing or cannot be read" in message(finding)
 
@@ -46,4 +46,4 @@ def fails(self: object) -> Report:
 def test_a_fault_of_the_grader_is_not(built: BuiltKernel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("grader.simulator.report._Reader.read", fails)
     with pytest.raises(IndexError):
-        attach_findings(passed("{}"), built, built.file)
+        attach_findings(passed("{}"), built.library, built.file)

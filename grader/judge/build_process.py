@@ -1,0 +1,99 @@
+"""The work of the stage *builds*, in a process of its own, for a check that has yet to import torch.
+
+That import holds Python's lock for most of a second: threads beside it would wait for each line that they run. The process gets
+its job through a pipe, sends each part when it is made, and ends with the pipe: when this process stops it, or is gone.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import signal
+import sys
+import threading
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from typing import Any
+
+from grader.errors import GraderError
+from grader.judge.build_job import Building, Job
+from grader.toolchain import ahead
+
+_PARTS = ("jail", "kernel", "runner", "nvcc")
+
+
+class Process(Building):
+    """A job in another process."""
+
+    def __init__(self, job: Job) -> None:
+        self.jail, self.kernel, self.runner = Future(), Future(), Future()
+        self.nvcc = Future() if job.ask_nvcc else None
+        self._process = ahead.take()
+        assert self._process.stdin
+        with suppress(BrokenPipeError):
+            pickle.dump(job, self._process.stdin)
+            self._process.stdin.flush()
+        threading.Thread(target=self._receive, daemon=True).start()
+
+    def stop(self) -> None:
+        assert self._process.stdin
+        self._process.stdin.close()
+        self._process.wait()
+
+    def _receive(self) -> None:
+        assert self._process.stdout
+        with suppress(EOFError, OSError, pickle.UnpicklingError), self._process.stdout as pipe:
+            while True:
+                name, result, error = pickle.load(pipe)
+                future: Future[Any] = getattr(self, name)
+                if error is None:
+                    future.set_result(result)
+                else:
+                    future.set_exception(error)
+        for name in _PARTS:
+            with suppress(InvalidStateError, AttributeError):
+                getattr(self, name).set_exception(GraderError("the process that builds the kernel has ended early"))
+        self._process.wait()
+
+
+def main() -> None:
+    """The other process: what it prints goes to standard error, as its standard output is the pipe."""
+    gc.set_threshold(50_000)
+    pipe = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    from grader.judge.build_threads import Threads
+
+    try:
+        job: Job = pickle.load(sys.stdin.buffer)
+    except EOFError:  # nothing was to be built
+        return
+    try:
+        building = Threads(job)
+    except GraderError as error:
+        pipe.write(b"".join(pickle.dumps((name, None, error)) for name in _PARTS if name != "nvcc" or job.ask_nvcc))
+        pipe.close()
+        return
+    threading.Thread(target=_until_stopped, daemon=True).start()
+    lock, left = threading.Lock(), threading.Semaphore(0)
+
+    def send(name: str, done: Future[Any]) -> None:
+        error = done.exception()
+        with lock, suppress(BrokenPipeError):
+            pickle.dump((name, None if error else done.result(), error), pipe)
+            pipe.flush()
+        left.release()
+
+    parts = [(name, getattr(building, name)) for name in _PARTS if getattr(building, name) is not None]
+    for name, future in parts:
+        future.add_done_callback(lambda done, name=name: send(name, done))
+    try:
+        for _ in parts:
+            left.acquire()
+    except KeyboardInterrupt:
+        building.stop()
+
+
+def _until_stopped() -> None:
+    os.read(0, 1)
+    os.kill(os.getpid(), signal.SIGINT)

@@ -1,0 +1,92 @@
+"""The work of the stage *builds*, in threads: what the jail is, the kernel, the runner, and what nvcc says."""
+
+from __future__ import annotations
+
+import functools
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+from grader.building.build import BuildPlan, BuiltKernel, build, compile_directly, plan_kernel
+from grader.errors import BuildError
+from grader.jail import compiling, imports, instrumented
+from grader.judge import nvcc
+from grader.judge.build_job import Building, Compiled, Job
+from grader.runner import tiers
+from grader.runner.gpu import gpu_architecture
+from grader.runner.program import build_runner
+from grader.toolchain.process import RunCommand, stop_all
+
+
+class Threads(Building):
+    """A job in threads of this process."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        pool = ThreadPoolExecutor(max_workers=5, thread_name_prefix="build")
+        arch = gpu_architecture(job.architecture) if job.device == "cuda" else None
+        self.jail = pool.submit(tiers.in_force, arch)
+        self._plan: Future[BuildPlan] = pool.submit(
+            plan_kernel, job.file, job.device, job.device == "cpu", arch=arch or job.architecture
+        )
+        self.kernel = pool.submit(self._compile)
+        self.runner: Future[Path] = pool.submit(build_runner, job.device, arch)
+        self.nvcc = pool.submit(self._ask_nvcc) if job.ask_nvcc else None
+        pool.shutdown(wait=False)
+
+    def stop(self) -> None:
+        stop_all()
+        futures: list[Future[Any]] = [self.jail, self._plan, self.kernel, self.runner]
+        while wait([*futures, *([self.nvcc] if self.nvcc else [])], timeout=0.05).not_done:
+            stop_all()  # a thread may just have started another one
+
+    def _run_compiler(self) -> RunCommand:
+        return compiling.run_in(self.jail.result().jail)
+
+    def _ask_nvcc(self) -> nvcc.Answer:
+        self._plan.result()  # what the front end refuses, nobody asks nvcc about
+        return nvcc.ask(self._job.file, self._job.architecture, self._run_compiler())
+
+    def _compile(self) -> Compiled:
+        built = build(self._plan.result(), functools.partial(compile_directly, run=self._run_compiler()))
+        refused = None
+        if self._job.device == "cpu":
+            try:
+                self._refuse_tricks(built)
+            except BuildError as error:
+                refused = error
+        plan, warnings = built.plan, built.diagnostics
+        return Compiled(
+            built.library,
+            built.libsim,
+            built.launchers,
+            plan.original,
+            str(plan.compiler),
+            built.cached,
+            warnings,
+            refused,
+        )
+
+    def _refuse_tricks(self, kernel: BuiltKernel) -> None:
+        """What would switch the simulator's checks off is an error here, in words."""
+        assert kernel.libsim
+        name = kernel.file.name
+        if instrumented.renumbers_lines(kernel.plan.original):
+            raise BuildError(
+                f"{name} has a #line directive or a linemarker: the lines of a submission keep their own numbers.",
+                "Take it out.",
+            )
+        names = imports.refused(kernel.library, kernel.libsim)
+        word = instrumented.unchecked_word(kernel.plan, self._run_compiler())
+        if word:
+            names.append(word)
+        if any(name.startswith(("pthread_create", "std::thread", "std::jthread", "thrd_create")) for name in names):
+            raise BuildError(
+                f"{name} starts a thread of the host: a launcher launches kernels, and returns.",
+                "Take std::thread, std::async and pthread_create out; use blocks and threads of a kernel.",
+            )
+        if names:
+            raise BuildError(
+                f"{name} uses or defines {', '.join(names)}, which no kernel needs: "
+                "a submission computes, and leaves the process and the simulator's checks alone."
+            )

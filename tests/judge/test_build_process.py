@@ -1,0 +1,86 @@
+"""The process that builds a kernel for a check says the same as threads, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import pickle
+import signal
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.building.diagnostics import CompileError
+from grader.errors import BuildError, GraderError
+from grader.judge.build_job import Building, Job
+from grader.judge.build_process import Process
+from grader.judge.build_threads import Threads
+from grader.source.prototype import PrototypeError
+from grader.source.rewrite_error import RewriteError
+from grader.toolchain import ahead
+
+RIGHT = '__global__ void k(int* x) { *x = 1; }\nextern "C" void f(int* x) { k<<<1, 1>>>(x); }\n'
+REFUSED = {
+    "the compiler": RIGHT.replace("*x = 1", "*x = y"),
+    "the front end": RIGHT.replace("*x = 1", 'asm("no.such.instruction;")'),
+    "the prototype": 'extern "C" void f(std::string x) {}\n',
+    "the linker": RIGHT.replace("k<<<", "void g(); g(); k<<<"),
+}
+
+
+def outcome(future: Future[Any]) -> tuple[object, ...]:
+    if (error := future.exception(timeout=120)) is not None:
+        assert isinstance(error, GraderError)
+        return type(error), error.message, error.hint, getattr(error, "diagnostics", ())
+    return (future.result(),)
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_errors_are_those_of_threads(tmp_path: Path, why: str) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text(REFUSED[why])
+    job = Job(path, "cpu", "sm_80", ask_nvcc=False)
+    both: list[Building] = [Threads(job), Process(job)]
+    threads, process = (outcome(building.kernel) for building in both)
+    assert threads == process and issubclass(threads[0], BuildError)  # type: ignore[arg-type]
+    assert outcome(both[0].jail) == outcome(both[1].jail) and outcome(both[0].runner) == outcome(both[1].runner)
+
+
+@pytest.mark.parametrize(
+    "error", [RewriteError(3, 4, "m", "h", source_line="x"), PrototypeError("m", "h"), CompileError("m", "h")]
+)
+def test_errors_go_through_a_pipe(error: GraderError) -> None:
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error) and vars(copy) == vars(error) and str(copy) == str(error)
+
+
+def test_stopped_it_leaves_no_compiler(tmp_path: Path) -> None:
+    path = tmp_path / "k.cu"
+    depth = "template <int N> struct T { static const long x = T<N - 1>::x + T<N - 2>::x * N; };\n"
+    path.write_text(f"// {tmp_path}\n" + "".join(depth.replace("T", f"T{i}") for i in range(3000)) + RIGHT)
+    ahead.start()
+    (process,) = ahead._waiting
+    building = Process(Job(path, "cpu", "sm_80", ask_nvcc=False))
+    building.jail.result(timeout=120)
+    building.stop()
+    assert process.poll() is not None
+    assert isinstance(building.kernel.exception(timeout=120), GraderError)
+
+
+def test_one_that_gets_no_job_ends_with_its_parent() -> None:
+    ahead.start()
+    process = ahead.take()
+    assert process.stdin and process.stdout
+    process.stdin.close()
+    assert process.stdout.read() == b"" and process.wait(timeout=120) == 0
+
+
+def test_one_that_is_killed_is_an_error_of_the_grader(tmp_path: Path) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text(RIGHT)
+    ahead.start()
+    (process,) = ahead._waiting
+    process.send_signal(signal.SIGSTOP)
+    building = Process(Job(path, "cpu", "sm_80", ask_nvcc=False))
+    process.kill()
+    assert "has ended early" in str(building.kernel.exception(timeout=120))
