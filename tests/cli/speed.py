@@ -1,0 +1,118 @@
+"""How long a verdict takes, for whoever changes what it takes: ``python -m tests.cli.speed``.
+
+Each run grades a kernel with another comment, so that it is compiled, while the grader's own parts and the headers are in the
+cache. *cold* is ``grader check`` in a process of its own, from its start to its end; *watch* is ``grader watch`` in a terminal,
+from the save to the end of the verdict. Processor time is that of the process and of those that it has waited for.
+``--first``: as root, before all others on a busy machine (SCHED_RR), which comes close to an idle one. ``--nvcc``: with nvcc, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pty
+import resource
+import select
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.course_copy import ROOT, copy_course
+
+GRADER = [sys.executable, "-c", "from grader.cli import main; main()"]
+
+
+def main() -> None:
+    """Measure, and print the medians."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--exercise", default="day06_flash_attention/flash_attention")
+    parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--first", action="store_true")
+    parser.add_argument("--nvcc", action="store_true")
+    options = parser.parse_args()
+    if options.first:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
+    if not options.nvcc:
+        os.environ["GRADER_CHECK_NVCC"] = "off"
+    os.environ["PYTHONPATH"] = str(ROOT)
+    solution = (ROOT / "solutions" / f"{options.exercise}.cu").read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        course = copy_course(Path(folder))
+        file = course / "exercises" / f"{options.exercise}.cu"
+
+        def save() -> None:
+            file.write_text(f"{solution}\n// {time.monotonic_ns()}\n")
+
+        _show("cold", lambda: _cold(course, options.exercise, save), options.runs)
+        save()
+        with _Watch(course, options.exercise) as watch:
+            _show("watch", lambda: watch.verdict(save), options.runs)
+
+
+def _show(name: str, run: Callable[[], float], runs: int) -> None:
+    run()  # fills the caches
+    before = _processor_seconds()
+    seconds = sorted(run() for _ in range(runs))
+    used = (_processor_seconds() - before) / runs
+    print(f"{name:6} median {statistics.median(seconds):.2f} s, {seconds[0]:.2f} to {seconds[-1]:.2f}", end="")
+    print(f", processors {used:.2f} s" if used > 0.1 else "", flush=True)
+
+
+def _processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _cold(course: Path, exercise: str, save: Callable[[], None]) -> float:
+    save()
+    began = time.monotonic()
+    done = subprocess.run([*GRADER, "check", exercise], cwd=course, capture_output=True, text=True, check=False)
+    seconds = time.monotonic() - began
+    if "Passed" not in done.stdout:
+        sys.exit(done.stdout + done.stderr)
+    return seconds
+
+
+class _Watch:
+    """``grader watch`` in a terminal of its own."""
+
+    def __init__(self, course: Path, exercise: str) -> None:
+        self._ours, theirs = pty.openpty()
+        self._process = subprocess.Popen(
+            [*GRADER, "watch", exercise], cwd=course, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+        )
+        os.close(theirs)
+        self._until_it_waits()
+
+    def __enter__(self) -> _Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.write(self._ours, b"q")
+        self._process.wait(timeout=60)
+
+    def verdict(self, save: Callable[[], None]) -> float:
+        time.sleep(0.5)  # as nobody saves twice in a moment
+        began = time.monotonic()
+        save()
+        said = self._until_it_waits()
+        seconds = time.monotonic() - began
+        if "Passed" not in said:
+            sys.exit(said)
+        return seconds
+
+    def _until_it_waits(self) -> str:
+        said = ""
+        while "for you to save" not in said:
+            if not select.select([self._ours], [], [], 120)[0]:
+                sys.exit(f"grader watch says nothing any more: {said}")
+            said += os.read(self._ours, 65536).decode(errors="replace")
+        return said
+
+
+if __name__ == "__main__":
+    main()
