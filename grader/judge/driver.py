@@ -31,7 +31,7 @@ from grader.judge.efficient import judge_efficient, needs
 from grader.judge.events import CheckEvent
 from grader.judge.nvcc import Answer, launches_of
 from grader.judge.operations import TOTALS as OPERATIONS
-from grader.judge.operations import Operations
+from grader.judge.operations import Operations, bound_of
 from grader.judge.safe import judge_safe
 from grader.judge.simulated import attach_findings
 from grader.runner.client import Child, LoadFailed
@@ -185,6 +185,8 @@ class _Check:
                 efficient = judge_efficient(self.task, counted, resources)
                 if self.operations is not None:
                     self.operations.add_to(efficient, counted[0], self.gpu)
+                elif counted[0].simulated is not None:
+                    efficient.bound = bound_of(counted[0], counted[0].simulated.kernels, self.gpu)
                 stages.append(efficient)
                 self.report(CheckEvent("efficient", "finished", status=efficient.status))
         elif "fast" in self.stages and correct.passed:

@@ -21,7 +21,7 @@ from grader.runner.client import Child, LoadFailed
 from grader.simulator.disassembly import find_objdump
 from grader.timing.gpus import PeakRates
 from grader.timing.limiter import time_bound
-from grader.verdict import SourceLine, Stage
+from grader.verdict import SourceLine, Stage, TimeBound
 
 if TYPE_CHECKING:
     from grader.building.build import BuiltKernel
@@ -83,7 +83,12 @@ class Operations:
             stage.totals["flops_needed"] = counted.operations or 0.0
             stage.lines = merged(stage.lines, self._lines)
         kernels = self._kernels or (counted.simulated.kernels if counted.simulated is not None else [])
-        stage.bound = time_bound(kernels, gpu, counted.case.name, counted.dtype, counted.result.dims)
+        stage.bound = bound_of(counted, kernels, gpu)
+
+
+def bound_of(counted: Run, kernels: Sequence[KernelCounters], gpu: PeakRates) -> TimeBound:
+    """How long a GPU needs at least for a run, by its counters; without counted operations for all but arithmetic."""
+    return time_bound(kernels, gpu, counted.case.name, counted.dtype, counted.result.dims)
 
 
 def merged(lines: list[SourceLine], executed: list[SourceLine]) -> list[SourceLine]:

@@ -1,4 +1,4 @@
-"""The verdict on a learner's own kernel: its report, and below it the source in colours with what each line moves."""
+"""The verdict on a learner's own kernel: its report, below it the source in colours with what each line moves, and what limits it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from grader.present.html import source_rows
 from grader.present.picture import timeless
 from grader.present.terminal import NextStep
 from grader.verdict import Verdict
+from grader.wording import limits
 
-RED = "#b3372e"
+RED, BLUE = "#b3372e", "#2f6f9f"
+BAR = 40
+"""Characters of the longest."""
 
 
 class Graded(Panel):
@@ -36,7 +39,25 @@ class Graded(Panel):
     def html(self) -> str:
         """The report and the source, which is folded where the kernel passed."""
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
-        return note + super().html() + self._source
+        return note + super().html() + self._source + bound_html(self.verdict)
+
+
+def bound_html(verdict: Verdict) -> str:
+    """Folded: what each unit of a GPU needs at least for what was counted, as bars of one scale; nothing without counters."""
+    bound = next((stage.bound for stage in verdict.stages if stage.bound is not None), None)
+    longest = bound.microseconds if bound is not None else 0.0
+    if bound is None or longest == 0:
+        return ""
+    bars = [
+        f'{limits.UNITS[unit.unit]:>31}  <span style="color:{BLUE}">{"█" * max(1, round(BAR * unit.microseconds / longest))}'
+        f"</span> {unit.microseconds:.3g} us"
+        for unit in sorted(bound.units, key=lambda unit: -unit.microseconds)
+        if unit.microseconds >= limits.SHOWN * longest
+    ]
+    title = f"What limits it: least times of the units of one {bound.gpu}, by what was counted"
+    said = f"<p>{escape(limits.text(bound))}</p>"
+    drawn = "\n".join(bars)
+    return f'<details><summary>{escape(title)}</summary><pre tabindex="0" style="{BOX}">{drawn}</pre>{said}</details>'
 
 
 def source_html(verdict: Verdict) -> str:

@@ -86,6 +86,8 @@ def test_a_right_kernel_passes(hosted: Hosted) -> None:
     text, html = shown["data"]["text/plain"], shown["data"]["text/html"]
     assert status == "ok" and "Passed  10 of 10 points" in text and "%kernel parallel_residual" in text
     assert "<details><summary>Your kernel, with what each line moves</summary>" in html
+    assert "least times of the units of one H200" in html and "DRAM limits this kernel" in html
+    assert "Arithmetic was not counted" in html, "that takes -v"
     assert str(hosted.root) not in text + html
     assert (hosted.root / "exercises/day01_residual_add/residual_add.cu").read_text() == SOLUTION
 
@@ -95,6 +97,7 @@ def test_a_kernel_that_does_not_compile_shows_where(hosted: Hosted) -> None:
     assert "Not passed yet  stops at Builds" in shown["data"]["text/plain"]
     assert "<details open><summary>Your kernel</summary>" in shown["data"]["text/html"]
     assert "^ " in shown["data"]["text/html"].partition("<details")[2]
+    assert "What limits it" not in shown["data"]["text/html"]
 
 
 @pytest.mark.parametrize("when", ["grading day01_residual_add/residual_add: builds", "correct"])

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from grader.notebook.graded import bound_html
 from grader.notebook.panel import Panel
 from grader.notebook.verdicts import VerdictPanel, placeless, show
 from grader.simulator.report import LineCounters, Report
+from grader.verdict import TimeBound, UnitTime
 from tests.notebooks.test_helpers import notebook
 from tests.present import samples
 
@@ -42,6 +44,23 @@ def test_a_report_shows_findings_and_counters(tmp_path: Path) -> None:
     assert "memcheck" in text and "32-way bank conflict" in text and "8.0x" in text and "line 5;" in text
     assert str(tmp_path) not in text
     assert "No finding" in str(show(Report()))
+
+
+def test_what_limits_a_kernel_is_drawn_to_scale() -> None:
+    verdict = samples.unsafe()
+    assert bound_html(verdict) == ""
+    units = [
+        UnitTime("dram", 1e6, 2.0),
+        UnitTime("f32", 1e6, 4.0),
+        UnitTime("l2", 1.0, 0.001),
+        UnitTime("l1", 1.0, 0.1),
+    ]
+    verdict.stages[3].bound = TimeBound("H200", "a <case>", "f32", {"n": 4}, units, True, 200, 132)
+    html = bound_html(verdict)
+    rows = [line.split("</pre>")[0] for line in html.partition("<pre")[2].splitlines()]
+    assert [row.count("█") for row in rows] == [40, 20, 1] and html.startswith("<details><summary>")
+    assert "FP32 arithmetic" in rows[0] and "4 us" in rows[0] and "DRAM" in rows[1]
+    assert "at least" in html and "not a prediction" in html and "<case>" not in html
 
 
 def test_html_is_one_pre_with_inline_colours() -> None:
