@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from grader.errors import GraderError
+from grader.jail.running import no_more_namespaces, shared_libraries
 from grader.judge.build_job import Building, Job
 from grader.toolchain import ahead
 
@@ -49,6 +50,7 @@ class Process(Building):
                 future: Future[Any] = getattr(self, name)
                 if error is None:
                     future.set_result(result)
+                    _look_ahead(name, result)
                 else:
                     future.set_exception(error)
         for name in _PARTS:
@@ -57,9 +59,19 @@ class Process(Building):
         self._process.wait()
 
 
+def _look_ahead(part: str, result: Any) -> None:
+    """What every start of a runner asks is answered before the first one."""
+    with suppress(GraderError):  # the first start will meet it, too
+        if part == "runner":
+            shared_libraries(result)
+        elif part == "jail" and result.tier == "bwrap":
+            no_more_namespaces()
+
+
 def main() -> None:
     """The other process: what it prints goes to standard error, as its standard output is the pipe."""
     gc.set_threshold(50_000)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what runs in its background ignore it
     pipe = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     from grader.judge.build_threads import Threads
@@ -79,8 +91,12 @@ def main() -> None:
 
     def send(name: str, done: Future[Any]) -> None:
         error = done.exception()
+        try:
+            content = pickle.dumps((name, None if error else done.result(), error))
+        except Exception:  # an error of who knows which library
+            content = pickle.dumps((name, None, GraderError(f"building fails: {type(error).__name__}: {error}")))
         with lock, suppress(BrokenPipeError):
-            pickle.dump((name, None if error else done.result(), error), pipe)
+            pipe.write(content)
             pipe.flush()
         left.release()
 
