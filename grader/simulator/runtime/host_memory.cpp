@@ -11,6 +11,7 @@
 #include "captures.h"
 #include "cuda_runtime_api.h"
 #include "given_stream.h"
+#include "host_memory.h"
 #include "output.h"
 #include "own_memory.h"
 #include "refuse.h"
@@ -143,6 +144,20 @@ Rows one_row(void* to, const void* from, size_t bytes, int value = 0) {
 }
 
 }  // namespace
+
+cudaError_t allocate_memory(const char* call, void** pointer, size_t bytes, const void* caller) {
+    return allocate(call, MemoryKind::device, pointer, bytes, caller);
+}
+cudaError_t release_memory(const char* call, void* pointer, const void* caller) {
+    return release(call, pointer, caller);
+}
+cudaError_t copy_rows(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaStream_t stream, bool async,
+                      const void* caller) {
+    return copy(call, rows, kind, stream, async, caller);
+}
+cudaError_t fill_rows(const char* call, const Rows& rows, cudaStream_t stream, const void* caller) {
+    return fill(call, rows, stream, caller);
+}
 
 cudaError_t perform_copy(const Operation& operation) {
     const Rows& rows = operation.rows;
