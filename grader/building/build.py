@@ -22,6 +22,7 @@ from grader.building.stores import with_checks
 from grader.errors import BuildError, GraderError
 from grader.simulator import hooks, library
 from grader.source.course_headers import line_directive, with_headers
+from grader.source.headers import headers_for
 from grader.source.kernel_definitions import refuse_inlined
 from grader.source.limits import MOST_BYTES, check_limits
 from grader.source.messages import CompilerMessage
@@ -384,9 +385,7 @@ def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototyp
     ``first``: what an entry point does before it calls.
     """
     # Before the first line, as nvcc does; printf and assert are the simulator's from there on.
-    parts = ["#include <cuda_runtime.h>\n"]
-    if "::sim::ptx::" in text:  # an asm statement was translated
-        parts.append('#include "sim/ptx.h"\n')
+    parts = ["#include <cuda_runtime.h>\n", headers_for(text)]
     program = any(launcher.name == "main" for launcher in launchers)
     if program:
         # C++ forbids calling main, so it has another name here.

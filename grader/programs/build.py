@@ -20,6 +20,7 @@ from grader.programs import messages
 from grader.programs.files import CUDA, C, Unit
 from grader.programs.preprocess import Preprocessed, Refused, preprocess
 from grader.simulator import hooks, library
+from grader.source.headers import headers_for
 from grader.source.rewrite import RewriteError, rewrite
 from grader.toolchain.cache import BuildCache, digest, open_cache
 from grader.toolchain.compilers import Compiler, find_cxx, find_nvcc
@@ -92,9 +93,7 @@ def translated(active: Preprocessed) -> str:
     head = "#include <cuda_runtime.h>\n"
     # nvcc's own headers bring these along, and programs rely on it.
     head += "#include <climits>\n" + ("#include <algorithm>\n" if "std::" in rewritten.text else "")
-    if "::sim::ptx::" in rewritten.text:
-        head += '#include "sim/ptx.h"\n'
-    return head + rewritten.text
+    return head + headers_for(rewritten.text) + rewritten.text
 
 
 def _compile_host(unit: Unit, compiler: Compiler, options: Options, flags: tuple[str, ...], cache: BuildCache) -> Path:

@@ -31,17 +31,25 @@ _FOREIGN = {
     "nvtx3/": "NVTX",
 }
 
+_IN_ITS_PLACE = {
+    "Thrust": "Use cudaMalloc, cudaMemcpy and kernels of your own (cub::BlockReduce and cub::BlockScan are there), or run the "
+    "program with --device cuda.",
+    "cuRAND": "Draw numbers on the host and copy them, or hash the thread's index; or run the program with --device cuda.",
+}
+"""What a program can do without a library."""
+
 # Families of headers that belong to CUDA itself; those that the simulator has are found in its include folder.
 _CUDA_FAMILIES = ("cuda", "cooperative_groups", "cub/", "mma.h", "nv/", "device_", "crt/", "sm_", "texture", "surface")
 
 _WORDS = {
-    "texture": ("texture references", "Read global memory, or mark pointers const __restrict__."),
-    "tex1D": ("texture fetches", ""),
-    "tex2D": ("texture fetches", ""),
-    "tex3D": ("texture fetches", ""),
-    "tex1Dfetch": ("texture fetches", "Read global memory, or mark pointers const __restrict__."),
-    "surf2Dread": ("surface reads", ""),
-    "surf2Dwrite": ("surface writes", ""),
+    "texture": (
+        "texture references",
+        "CUDA 12 removed them: make a cudaTextureObject_t with cudaCreateTextureObject and give it to the kernel.",
+    ),
+    "surface": ("surface references", "CUDA 12 removed them: use cudaCreateSurfaceObject."),
+    "cudaBindTexture": ("texture references", "CUDA 12 removed them: use cudaCreateTextureObject."),
+    "tex2Dgather": ("gathering fetches", "Read the four texels by tex2D."),
+    "cudaMallocMipmappedArray": ("mipmapped arrays", "Use one array for each level."),
     "cudaStreamBeginCaptureToGraph": ("captures into a graph that exists", "Use cudaStreamBeginCapture."),
     "cudaStreamGetCaptureInfo": ("queries of a capture's nodes", "Use cudaStreamIsCapturing."),
     "cudaStreamUpdateCaptureDependencies": ("changes of a capture's dependencies", "Use events between streams."),
@@ -89,14 +97,19 @@ def check_includes(source: Source, include_dir: Path | None, alone: bool = True)
         line, column = source.line(include.start), source.column(include.start)
         text = source.line_text(line)
         for prefix, library in _FOREIGN.items():
-            if include.name.startswith(prefix) and not _present(include_dir, include.name):
+            taken = _present(include_dir, include.name) and not (alone and library == "cuBLAS")
+            if include.name.startswith(prefix) and not taken:
                 raise RewriteError(
                     line,
                     column,
                     f"#include {include.header}: {library} is not available to a kernel file"
                     if alone
                     else f"#include {include.header}: the simulator does not have {library}",
-                    "A kernel file is plain CUDA C++ and is linked against nothing: write what you need in the kernel.",
+                    "A kernel file is plain CUDA C++ and is linked against nothing: write what you need in the kernel."
+                    if alone
+                    else _IN_ITS_PLACE.get(
+                        library, "Guard what needs it by #if, or run the program with --device cuda."
+                    ),
                     source_line=text,
                 )
         if alone and (include.name.startswith("/") or ".." in include.name.split("/")):
@@ -183,6 +196,8 @@ def check_words(source: Source, alone: bool = True) -> None:
         before = tokens[i - 1].text if i else ""
         if following not in ("(", "<") or before in (".", "->"):
             continue
+        if token.text in ("texture", "surface") and following != "<":
+            continue  # a name of the program's own
         what, hint = unsupported
         raise error_at(
             source,

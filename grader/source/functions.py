@@ -7,7 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.source.declarations import DEVICE_VARIABLES, kind_of_brace, names_of_variables, strip_attributes
+from grader.source.declarations import (
+    DEVICE_VARIABLES,
+    is_variable,
+    kind_of_brace,
+    names_of_variables,
+    strip_attributes,
+)
 from grader.source.limits import spend
 from grader.source.tokens import Source, Token, closing
 
@@ -72,8 +78,17 @@ def branches_are_whole(source: Source) -> bool:
     return True
 
 
-def collect(source: Source, tokens: Sequence[Token], functions: list[Function], variables: HostVariables) -> None:
-    """The functions and the host's variables of a file, or of the body of a macro of it; bodies are passed over."""
+def collect(
+    source: Source,
+    tokens: Sequence[Token],
+    functions: list[Function],
+    variables: HostVariables,
+    of_device: set[str] | None = None,
+) -> None:
+    """The functions and the host's variables of a file, or of the body of a macro of it; bodies are passed over.
+
+    ``of_device``: for the names of variables of the device alone, which are no constants.
+    """
     scopes: list[tuple[str, str]] = []  # "namespace" or "class", and its name
     start = i = 0
     while i < len(tokens):
@@ -107,6 +122,8 @@ def collect(source: Source, tokens: Sequence[Token], functions: list[Function], 
             spend(source, tokens[i], len(declaration) + len(scopes))
             if not _function(tokens, range(start, i), range(i, i), scopes, functions) and not _owner(scopes):
                 variables.update((_namespace(scopes), name) for name in _host_variables(declaration))
+                if of_device is not None:
+                    of_device.update(_device_variables(declaration))
             i += 1
             start = i
         elif text == ":" and i == start + 1 and tokens[start].text in ("public", "private", "protected"):
@@ -195,6 +212,16 @@ def _host_variables(declaration: Sequence[Token]) -> list[str]:
     if constant and "[" not in words[: index_of(words, "=")] and "{" not in words:
         return []
     return [] if constant and "[" not in words else names_of_variables(declaration)
+
+
+def _device_variables(declaration: Sequence[Token]) -> list[str]:
+    words = [t.text for t in declaration]
+    if not set(words) & {"__device__", "__constant__"} or not is_variable(declaration):
+        return []
+    constant = "constexpr" in words or ("const" in words and "*" not in words)
+    if constant or set(words) & {"__managed__", "using", "typedef", "template", "__shared__"}:
+        return []
+    return [name.rpartition("::")[2] for name in names_of_variables(declaration)]
 
 
 def index_of(words: Sequence[str], word: str) -> int:

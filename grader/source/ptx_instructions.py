@@ -84,6 +84,15 @@ _MMA = {
     for m, n, k, d, a, b in _MMA_ROW.findall(_MMA_SHAPES.read_text(encoding="utf-8"))
 }
 
+
+def _mma(shape: str, saturates: bool) -> str | None:
+    """Only sums of integers saturate."""
+    if shape not in _MMA or (saturates and ".s32." not in shape):
+        return None
+    kind = f"::sim::Mma::{_MMA[shape]}"
+    return f"mma<::sim::saturating({kind})>" if saturates else f"mma<{kind}>"
+
+
 # Products of a warpgroup: the types of d, a and b, and how deep they are (32 bytes).
 _WGMMA_DEPTHS = {
     **{(d, "f16", "f16"): 16 for d in ("f16", "f32")},
@@ -215,8 +224,8 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     ),
     (r"mma\.sync\.aligned\.m8n8k4\.row\.col\.f64\.f64\.f64\.f64", _same("mma_f64")),
     (
-        r"mma\.sync\.aligned\.(?P<shape>[\w.]+?)(?:\.satfinite)?",
-        lambda f: f"mma<::sim::Mma::{_MMA[f['shape']]}>" if f["shape"] in _MMA else None,
+        r"mma\.sync\.aligned\.(?P<shape>\w+\.row\.col)(?P<saturates>\.satfinite)?(?P<types>\.[\w.]+)",
+        lambda f: _mma(f["shape"] + f["types"], bool(f["saturates"])),
     ),
     (
         r"ldmatrix\.sync\.aligned\.m8n8\.x[124](?P<t>\.trans)?(?:\.shared(?:::cta)?)?\.b16",

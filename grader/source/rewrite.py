@@ -32,6 +32,7 @@ from grader.source.declarations import (
     words_before_parameters,
 )
 from grader.source.execution_space import check_execution_spaces
+from grader.source.host_names import host_names
 from grader.source.kernel_definitions import KernelDefinition, cluster_dimensions, find_kernels
 from grader.source.launch_syntax import angle_opening, callee_start, configuration_end, is_triple
 from grader.source.limits import MOST_TRANSLATED, spend
@@ -50,6 +51,7 @@ COPIES = {
     for name, new in (("memcpy", "copy_bytes"), ("memmove", "move_bytes"), ("memset", "set_bytes"))
     for kind in ("", "__builtin_")
 }
+_ON_HOST = "::sim::host_name("
 _LAUNCH_CALLS = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaLaunchKernelExC"}
 
 
@@ -158,8 +160,9 @@ def rewrite(
     regions = [_Region(source.tokens)]
     regions += [_Region(m.body, m.name, frozenset(m.parameters or ())) for m in source.macros if m.body]
     edits: list[Edit] = []
+    on_host = host_names(source)
     for region in regions:
-        _RegionRewriter(source, region, kernels, alone).run()
+        _RegionRewriter(source, region, kernels, alone, on_host).run()
         edits.extend(region.edits)
     return _apply(source.text, edits)
 
@@ -183,9 +186,15 @@ class _RegionRewriter:
     """One pass over the tokens of a region, with the open braces known at each token."""
 
     def __init__(
-        self, source: Source, region: _Region, kernels: Mapping[str, list[KernelDefinition]], alone: bool = True
+        self,
+        source: Source,
+        region: _Region,
+        kernels: Mapping[str, list[KernelDefinition]],
+        alone: bool,
+        on_host: Mapping[int, int],
     ) -> None:
         self.source = source
+        self.on_host = on_host
         self.alone = alone
         self.kernels = kernels
         self.region = region
@@ -256,6 +265,10 @@ class _RegionRewriter:
                 self._edit(token.start, token.start, PREFIX)
             if text in COPIES:
                 self._copy(i)
+            if token.start in self.on_host:
+                first = self.on_host[token.start]
+                self._edit(first, first, _ON_HOST)
+                self._edit(token.end, token.end, ")")
             return i + 1
         if token.kind != "mark":
             return i + 1
@@ -624,13 +637,20 @@ class _RegionRewriter:
         labels = [name.replace("::", "_") for name in names]
         text = "".join(
             f" static ::sim::RegisterGlobal sim_global_{label}("
-            f'"{name}", (void*)&{name}, sizeof({name}), ::sim::GlobalKind::{kind});'
+            f'"{name}", (void*)&{name}, sizeof({name}), ::sim::GlobalKind::{kind}{self._named(name)});'
             for name, label in zip(names, labels, strict=True)
         )
         qualifier = next(t for t in declaration if t.text in DEVICE_VARIABLES)
         in_order = "SIM_IN_ORDER" if len(names) == 1 else "SIM_SEVERAL_IN_ORDER"
         self._edit(qualifier.start, qualifier.start, in_order + " ")
         self._edit(self.tokens[end].end, self.tokens[end].end, f"{text} SIM_ZONE({labels[0]})")
+
+    def _named(self, variable: str) -> str:
+        return ", true" if variable.rpartition("::")[2] in self._names_on_host else ""
+
+    @functools.cached_property
+    def _names_on_host(self) -> set[str]:
+        return {token.text for token in self.tokens if token.start in self.on_host}
 
     # -- inline PTX ------------------------------------------------------------------------------------------------
 
@@ -671,7 +691,10 @@ class _RegionRewriter:
             member = token.text in ("gridDim", "blockDim") and self.source.text[start : token.start].endswith(
                 (".", "->")
             )
-            if token.start in self.own or member:
+            if self.on_host.get(token.start) == token.start:
+                parts += [self.source.text[start : token.start], _ON_HOST, token.text, ")"]
+                start = token.end
+            elif token.start in self.own or member:
                 parts += [self.source.text[start : token.start], PREFIX]
                 start = token.start
         return "".join([*parts, self.source.text[start : self.tokens[last].start]])

@@ -244,6 +244,18 @@ def _refused(finding: Finding) -> str:
     return f"{call} failed with CUDA error {finding.number}: {why}"
 
 
+def _host_name(finding: Finding) -> str:
+    if finding.thread is not None:
+        return f"{access(finding)} of the host's copy of {memory(finding)}"
+    if finding.access == "write":
+        return f"host code writes its own copy of {memory(finding)}, which the device never reads"
+    return f"host code reads its own copy of {memory(finding)}, where the device's holds something else"
+
+
+def memory(finding: Finding) -> str:
+    return memory_name(finding.memory) if finding.memory else "a variable of the device"
+
+
 def _as_said(finding: Finding) -> str:
     return finding.detail or finding.kind.replace("_", " ")
 
@@ -322,6 +334,7 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
     "grid_sync_not_cooperative": lambda f: f"grid barrier in an ordinary launch: {f.detail}",
     "infinite_loop": lambda f: "a loop does not end" + (f": {f.detail}" if f.detail else ""),
     "refused": _refused,
+    "host_name": _host_name,
     "division_by_zero": lambda f: "integer division by zero",
     "assertion": _as_said,
     "trap": _as_said,
@@ -374,6 +387,9 @@ ADVICE: Mapping[str, str] = {
     "write_to_const": "Inputs belong to the caller; write to an output.",
     "write_to_constant": "Kernels can only read __constant__ variables; the host sets them with cudaMemcpyToSymbol.",
     "host_access": "A launcher runs on the CPU, which cannot follow a device pointer: do it in a kernel, or use cudaMemcpy.",
+    "host_name": "On the host, the name of a __device__ or __constant__ variable is a copy of the host's own, and no address of "
+    "the device: cudaMemcpyToSymbol and cudaMemcpyFromSymbol copy to and from the device's variable, cudaGetSymbolAddress gives "
+    "its address, and a __managed__ variable is one for both.",
     "not_its_memory": "A submission may touch its own variables, its tensors, and what new, malloc, cudaMalloc and their like gave it.",
     "not_its_stack": "A pointer to a local variable has gone past it: what lies there is where functions return to.",
     "not_its_function": "Hand over functions of the kernel file alone.",

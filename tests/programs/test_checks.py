@@ -34,3 +34,25 @@ def test_copies_of_what_was_never_written_and_masks_are_told(checks: Path) -> No
     assert message(copied).startswith("128 bytes that were never written are copied to the host: byte 128 of")
     assert shuffled.kind == "own_lane_not_in_mask" and shuffled.count == 16
     assert "0x0000ffff" in message(shuffled)  # not the sum of 16 masks
+
+
+def test_the_host_has_another_variable_under_the_name_of_one_of_the_device(capfd: pytest.CaptureFixture[str]) -> None:
+    file = CHECKS.with_name("host_names.cu")
+    program = build_program([unit(file, (), ())], Options())
+    right, wrong = execute(program), execute(program, ["wrong"])
+    assert right.report is not None and right.report.findings == [] and wrong.report is not None
+    said = "10 1084227584 4 5 7\n"
+    illegal = "an illegal memory access was encountered"
+    assert (
+        capfd.readouterr().out == 2 * said + f"copy: invalid argument\nfill: invalid argument\n0\nlaunch: {illegal}\n"
+    )
+    findings = sorted((finding.kind, finding.line) for finding in wrong.report.findings)
+    lines = [number for number, text in enumerate(file.read_text().splitlines(), 1) if "// wrong" in text]
+    kernel = next(number for number, text in enumerate(file.read_text().splitlines(), 1) if "*other = 1" in text)
+    assert findings == [
+        ("host_name", kernel),
+        ("host_name", lines[2]),
+        ("host_name", lines[3]),
+        ("refused", lines[0]),
+        ("refused", lines[1]),
+    ]

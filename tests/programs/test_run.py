@@ -109,8 +109,8 @@ def test_in_a_jail_a_program_sees_no_files(capfd: pytest.CaptureFixture[str], tm
         ('#include "missing.h"\nint main() {}\n', "wrong.cu:1"),
         ("int main() {\n    return missing;\n}\n", "wrong.cu:2:12: error: 'missing' was not declared"),
         (
-            "#include <cublas_v2.h>\nint main() {}\n",
-            "wrong.cu:1:1: error: #include <cublas_v2.h>: the simulator does not",
+            "#include <cusparse.h>\nint main() {}\n",
+            "wrong.cu:1:1: error: #include <cusparse.h>: the simulator does not",
         ),
         (
             '__global__ void k() {\n    asm volatile("made.up;");\n}\nint main() {}\n',

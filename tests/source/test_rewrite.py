@@ -296,7 +296,7 @@ def test_a_launch_with_branches_of_the_preprocessor_in_it():
     ("code", "line", "says"),
     [
         ("\ntexture<float, 1> t;", 2, "texture"),
-        ("void f() {\n\n tex1Dfetch(t, 3); }", 3, "texture"),
+        ("void f() {\n\n cudaBindTexture(0, t, p, d, n); }", 3, "texture"),
         ('void f() {\n asm("wgmma.mma_async 1;"); }', 2, "wgmma.mma_async"),
         ("#include <cmath>\n#include <thrust/sort.h>\n", 2, "Thrust"),
         ("#include <torch/extension.h>\n", 1, "PyTorch"),

@@ -272,10 +272,11 @@ void default_stream_used(const char* what, const void* address) {
     add_finding(finding);
 }
 
-void refused(const Launch*, const char* call, int cuda_error, const char* why) {
+void refused(const Launch*, const char* call, int cuda_error, const char* why, const void* address) {
     Finding finding = {};
     finding.check = Check::fault;
     finding.kind = "refused";
+    finding.side.address = address;
     finding.count = 1;
     finding.kernel = ~0u;
     finding.number = static_cast<uint64_t>(cuda_error);

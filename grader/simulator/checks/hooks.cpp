@@ -2,6 +2,8 @@
 //
 // The calls are those of libtsan's interface, with our own runtime behind them; libtsan itself is never linked. What
 // identifies an access in the source is the return address of its hook.
+#include <string.h>
+
 #include "checks/access.h"
 #include "checks/counting.h"
 #include "checks/findings.h"
@@ -18,6 +20,26 @@ namespace sim::checks {
 HostView host_view;
 
 namespace {
+
+// Host code reads or writes its copy of a variable of the device. To read the initial value there is fine.
+SIM_NOINLINE void host_name_access(uintptr_t address, unsigned bytes, Access access, const void* code) {
+    GlobalVariable variable;
+    if (!find_host_name(reinterpret_cast<void*>(address), &variable)) return;
+    uintptr_t same =
+        reinterpret_cast<uintptr_t>(variable.base) + address - reinterpret_cast<uintptr_t>(variable.on_host);
+    bool equal = !memcmp(reinterpret_cast<void*>(address), reinterpret_cast<void*>(same), bytes);
+    if (access == Access::read && equal) return;
+    Finding finding = {};
+    finding.check = Check::memcheck;
+    finding.kind = "host_name";
+    finding.side.address = code;
+    finding.side.access = static_cast<uint8_t>(access);
+    finding.bytes = bytes;
+    finding.place = place_of(find_region(same), same);
+    finding.count = 1;
+    finding.kernel = ~0u;
+    add_finding(finding);
+}
 
 // Code of the host: the launchers in a kernel file are instrumented like the kernels.
 SIM_NOINLINE void host_access(uintptr_t address, unsigned bytes, Access access, const void* code) {
@@ -50,6 +72,8 @@ SIM_ALWAYS_INLINE void hook(const void* data, const void* code) {
             host_access(address, 1u << SizeLog2, Write ? Access::write : Access::read, code);
         else if (SIM_UNLIKELY(address - host_view.copied_base < host_view.copied_bytes))
             host_touches_own(address, 1u << SizeLog2, Write, code);
+        else if (SIM_UNLIKELY(address - host_names_base < host_names_bytes))
+            host_name_access(address, 1u << SizeLog2, Write ? Access::write : Access::read, code);
         return;
     }
     ThreadState* state = state_of(*thread);
@@ -71,6 +95,8 @@ SIM_NOINLINE void hook_any(const void* data, unsigned size_log2, const void* cod
             host_access(address, 1u << size_log2, access, code);
         else if (address - host_view.copied_base < host_view.copied_bytes)
             host_touches_own(address, 1u << size_log2, Write, code);
+        else if (address - host_names_base < host_names_bytes)
+            host_name_access(address, 1u << size_log2, access, code);
         return;
     }
     ThreadState* state = state_of(*current_thread);

@@ -117,6 +117,13 @@ void bad_address(ThreadState& thread, const AccessSite& site, uintptr_t address,
         if (!is_write(access)) return;
         kill_launch(cudaErrorIllegalAddress);  // what lies there is the simulator's
     }
+    GlobalVariable variable;
+    if (find_host_name(reinterpret_cast<void*>(address), &variable)) {
+        Region* region = find_region(reinterpret_cast<uintptr_t>(variable.base));
+        address += region->base - reinterpret_cast<uintptr_t>(variable.on_host);
+        report(thread, site, "host_name", access, size_log2, address, region);
+        kill_launch(cudaErrorIllegalAddress);
+    }
     report(thread, site, "illegal_address", access, size_log2, address, nullptr);
     kill_launch(cudaErrorIllegalAddress);
 }

@@ -12,6 +12,8 @@
 //   f32 accumulators the other way, tf32        32 bits a lane for each element
 // clang-format on
 //
+// 8-bit operands come along k as 32 bits, the other way byte by byte, and f64 element by element; this was not compared with nvcc.
+//
 // A product of 16x16x16 is two of mma.sync.m16n8k16, as in the hardware; 8x32x16 is 32x8x16 with the operands exchanged:
 // there matrix_b is operand A of mma.sync, and the accumulators are transposed.
 #pragma once
@@ -68,15 +70,20 @@ struct Shape {
     static constexpr bool is_bfloat16 = Same<T, __nv_bfloat16>::value;
     static constexpr bool is_tf32 = Same<T, precision::tf32>::value;
     static constexpr bool is_float = Same<T, float>::value;
+    static constexpr bool is_int8 = Same<T, signed char>::value || Same<T, unsigned char>::value;
+    static constexpr bool is_int = Same<T, int>::value;
+    static constexpr bool is_double = Same<T, double>::value;
 
     static constexpr bool shape_of_16_bits =
         K == 16 && ((M == 16 && N == 16) || (M == 32 && N == 8) || (M == 8 && N == 32));
     static constexpr bool shape_of_tf32 = M == 16 && N == 16 && K == 8;
-    static constexpr bool exists = is_accumulator
-                                       ? (shape_of_16_bits && (is_half || is_float)) || (shape_of_tf32 && is_float)
-                                       : (shape_of_16_bits && (is_half || is_bfloat16)) || (shape_of_tf32 && is_tf32);
+    static constexpr bool shape_of_double = M == 8 && N == 8 && K == 4;
+    static constexpr bool exists = is_accumulator ? (shape_of_16_bits && (is_half || is_float || is_int)) ||
+                                                        (shape_of_tf32 && is_float) || (shape_of_double && is_double)
+                                                  : (shape_of_16_bits && (is_half || is_bfloat16 || is_int8)) ||
+                                                        (shape_of_tf32 && is_tf32) || (shape_of_double && is_double);
 
-    static constexpr bool operands_exchanged = M == 8;
+    static constexpr bool operands_exchanged = M == 8 && N == 32;
     static constexpr bool is_operand_a = operands_exchanged ? is_b : is_a;
     static constexpr int rows = is_accumulator ? (operands_exchanged ? N : M) : (is_a ? M : N);
     static constexpr int columns = is_accumulator ? (operands_exchanged ? M : N) : K;
@@ -98,8 +105,10 @@ struct Shape {
 template <typename Use, int M, int N, int K, typename T, typename Layout = void>
 class fragment {
     typedef detail::Shape<Use, M, N, K, T> Shape;
-    static_assert(Shape::exists,
-                  "no such fragment: f16 and bf16 come as 16x16x16, 32x8x16 and 8x32x16, tf32 as 16x16x8");
+    static_assert(
+        Shape::exists,
+        "no such fragment: f16, bf16 and 8-bit integers come as 16x16x16, 32x8x16 and 8x32x16, tf32 as 16x16x8, "
+        "f64 as 8x8x4");
     static_assert(Shape::is_accumulator == detail::Same<Layout, void>::value,
                   "matrix_a and matrix_b need row_major or col_major, an accumulator has neither");
 
@@ -133,6 +142,9 @@ SIM_INLINE uint64_t words(const T* x, int first) {
 }
 SIM_INLINE uint64_t words(const float* x, int first) {
     return two_words(::sim::bit_cast<uint32_t>(x[first]), ::sim::bit_cast<uint32_t>(x[first + 1]));
+}
+SIM_INLINE uint64_t words(const int* x, int first) {
+    return two_words(static_cast<uint32_t>(x[first]), static_cast<uint32_t>(x[first + 1]));
 }
 
 // --- memory ---
@@ -201,17 +213,17 @@ SIM_INLINE void load_with_ldmatrix(T* x, const T* memory, unsigned ldm, bool alo
     }
 }
 
-// f32 accumulators.
-template <typename Shape>
-SIM_INLINE void load_floats(float* x, const float* memory, unsigned ldm, bool along) {
+// Accumulators of 32 bits.
+template <typename Shape, typename T>
+SIM_INLINE void load_sums(T* x, const T* memory, unsigned ldm, bool along) {
     Lane lane;
     for (int r = 0; r < Shape::tiles; ++r) {
         if (along) {
-            const float* at =
+            const T* at =
                 memory + static_cast<size_t>(Shape::row_of(r) + lane.g) * ldm + Shape::column_of(r) + 2 * lane.t;
             uint64_t pair = *reinterpret_cast<const DoubleWord*>(at);
-            x[2 * r] = ::sim::bit_cast<float>(static_cast<uint32_t>(pair));
-            x[2 * r + 1] = ::sim::bit_cast<float>(static_cast<uint32_t>(pair >> 32));
+            x[2 * r] = ::sim::bit_cast<T>(static_cast<uint32_t>(pair));
+            x[2 * r + 1] = ::sim::bit_cast<T>(static_cast<uint32_t>(pair >> 32));
         } else {
             for (int i = 0; i < 2; ++i) {
                 size_t line = static_cast<size_t>(Shape::column_of(r) + 2 * lane.t + i);
@@ -220,13 +232,12 @@ SIM_INLINE void load_floats(float* x, const float* memory, unsigned ldm, bool al
         }
     }
 }
-template <typename Shape>
-SIM_INLINE void store_floats(float* memory, const float* x, unsigned ldm, bool along) {
+template <typename Shape, typename T>
+SIM_INLINE void store_sums(T* memory, const T* x, unsigned ldm, bool along) {
     Lane lane;
     for (int r = 0; r < Shape::tiles; ++r) {
         if (along) {
-            float* at =
-                memory + static_cast<size_t>(Shape::row_of(r) + lane.g) * ldm + Shape::column_of(r) + 2 * lane.t;
+            T* at = memory + static_cast<size_t>(Shape::row_of(r) + lane.g) * ldm + Shape::column_of(r) + 2 * lane.t;
             *reinterpret_cast<DoubleWord*>(at) = words(x, 2 * r);
         } else {
             for (int i = 0; i < 2; ++i) {
@@ -246,6 +257,44 @@ SIM_INLINE void load_tf32(float* x, const float* memory, unsigned ldm, bool alon
         size_t row = static_cast<size_t>(lane.g + 8 * down), column = static_cast<size_t>(lane.t + 4 * right);
         x[i] = along ? memory[row * ldm + column] : memory[column * ldm + row];
     }
+}
+
+// 8-bit operands: register r holds row 8r + g, four elements along k.
+template <typename Shape, typename T>
+SIM_INLINE void load_bytes(T* x, const T* memory, unsigned ldm, bool along) {
+    Lane lane;
+    for (int r = 0; r < Shape::rows / 8; ++r) {
+        size_t row = static_cast<size_t>(8 * r + lane.g), k = static_cast<size_t>(4 * lane.t);
+        if (along) {
+            uint32_t word = *reinterpret_cast<const Word*>(memory + row * ldm + k);
+            for (int i = 0; i < 4; ++i) x[4 * r + i] = static_cast<T>(word >> (8 * i));
+        } else {
+            for (size_t i = 0; i < 4; ++i) x[4 * r + static_cast<int>(i)] = memory[(k + i) * ldm + row];
+        }
+    }
+}
+template <typename T>
+SIM_INLINE uint32_t byte_word(const T* x, int r) {
+    uint32_t word = 0;
+    for (int i = 0; i < 4; ++i) word |= static_cast<uint32_t>(static_cast<unsigned char>(x[4 * r + i])) << (8 * i);
+    return word;
+}
+
+// f64: an operand's element (g, t), and the accumulators (g, 2t) and right of it.
+SIM_INLINE void load_double(double* x, const double* memory, unsigned ldm, bool along) {
+    Lane lane;
+    x[0] =
+        along ? memory[static_cast<size_t>(lane.g) * ldm + lane.t] : memory[static_cast<size_t>(lane.t) * ldm + lane.g];
+}
+SIM_INLINE void load_double_sums(double* x, const double* memory, unsigned ldm, bool by_row) {
+    Lane lane;
+    size_t row = static_cast<size_t>(lane.g), column = static_cast<size_t>(2 * lane.t);
+    for (size_t i = 0; i < 2; ++i) x[i] = memory[by_row ? row * ldm + column + i : (column + i) * ldm + row];
+}
+SIM_INLINE void store_double_sums(double* memory, const double* x, unsigned ldm, bool by_row) {
+    Lane lane;
+    size_t row = static_cast<size_t>(lane.g), column = static_cast<size_t>(2 * lane.t);
+    for (size_t i = 0; i < 2; ++i) memory[by_row ? row * ldm + column + i : (column + i) * ldm + row] = x[i];
 }
 
 }  // namespace detail
@@ -269,6 +318,10 @@ SIM_INLINE void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f,
     constexpr bool along = detail::Same<Layout, row_major>::value == Shape::is_a;
     if constexpr (Shape::is_tf32) {
         detail::load_tf32<Shape>(f.x, memory, ldm, along);
+    } else if constexpr (Shape::is_int8) {
+        detail::load_bytes<Shape>(f.x, memory, ldm, along);
+    } else if constexpr (Shape::is_double) {
+        detail::load_double(f.x, memory, ldm, along);
     } else {
         if (Shape::is_half && ::sim::is_shared(memory)) {
             detail::load_with_ldmatrix<Shape>(f.x, memory, ldm, along, site);
@@ -284,8 +337,10 @@ SIM_INLINE void load_matrix_sync(fragment<accumulator, M, N, K, T>& f, const T* 
                                  ::sim::Site site = SIM_CALLER) {
     typedef detail::Shape<accumulator, M, N, K, T> Shape;
     bool along = (layout == mem_row_major) != Shape::operands_exchanged;
-    if constexpr (Shape::is_float) {
-        detail::load_floats<Shape>(f.x, memory, ldm, along);
+    if constexpr (Shape::is_float || Shape::is_int) {
+        detail::load_sums<Shape>(f.x, memory, ldm, along);
+    } else if constexpr (Shape::is_double) {
+        detail::load_double_sums(f.x, memory, ldm, along);
     } else {
         detail::load_words<Shape>(f.x, memory, ldm, along, site);
     }
@@ -296,8 +351,10 @@ SIM_INLINE void store_matrix_sync(T* memory, const fragment<accumulator, M, N, K
                                   ::sim::Site site = SIM_CALLER) {
     typedef detail::Shape<accumulator, M, N, K, T> Shape;
     bool along = (layout == mem_row_major) != Shape::operands_exchanged;
-    if constexpr (Shape::is_float) {
-        detail::store_floats<Shape>(memory, f.x, ldm, along);
+    if constexpr (Shape::is_float || Shape::is_int) {
+        detail::store_sums<Shape>(memory, f.x, ldm, along);
+    } else if constexpr (Shape::is_double) {
+        detail::store_double_sums(memory, f.x, ldm, along);
     } else {
         detail::store_words<Shape>(memory, f.x, ldm, along, site);
     }
@@ -345,6 +402,41 @@ SIM_INLINE void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<ma
         detail::multiply_part(site, kind, d.x + 4 * part, detail::words(operand_a, first_a),
                               detail::words(operand_a, first_a + 2), detail::words(operand_b, first_b), c.x + 4 * part);
     }
+}
+
+// The same for 8-bit integers. `saturates`: sums that an int does not hold become the nearest that it does; else they wrap.
+template <int M, int N, int K, typename T, typename LayoutA, typename LayoutB>
+SIM_INLINE void mma_sync(fragment<accumulator, M, N, K, int>& d, const fragment<matrix_a, M, N, K, T, LayoutA>& a,
+                         const fragment<matrix_b, M, N, K, T, LayoutB>& b, const fragment<accumulator, M, N, K, int>& c,
+                         bool saturates = false, ::sim::Site site = SIM_CALLER) {
+    typedef detail::Shape<matrix_a, M, N, K, T> Shape;
+    constexpr ::sim::Mma kind =
+        detail::Same<T, signed char>::value ? ::sim::Mma::m16n8k16_s32_s8_s8 : ::sim::Mma::m16n8k16_s32_u8_u8;
+    for (int part = 0; part < 2; ++part) {
+        const auto* operand_a = Shape::operands_exchanged ? b.x : a.x;
+        const auto* operand_b = Shape::operands_exchanged ? a.x : b.x;
+        int first_a = M == 16 ? 0 : 2 * part, first_b = M == 16 ? part : 0;
+        uint64_t words_a =
+            detail::two_words(detail::byte_word(operand_a, first_a), detail::byte_word(operand_a, first_a + 1));
+        ::sim::Registers sums = ::sim::mma(site, saturates ? ::sim::saturating(kind) : kind, words_a, 0,
+                                           detail::byte_word(operand_b, first_b), detail::words(c.x, 4 * part),
+                                           detail::words(c.x, 4 * part + 2));
+        for (int i = 0; i < 4; ++i)
+            d.x[4 * part + i] = static_cast<int>((i < 2 ? sums.r01 : sums.r23) >> (32 * (i % 2)));
+    }
+}
+
+// And for f64.
+template <typename LayoutA, typename LayoutB>
+SIM_INLINE void mma_sync(fragment<accumulator, 8, 8, 4, double>& d,
+                         const fragment<matrix_a, 8, 8, 4, double, LayoutA>& a,
+                         const fragment<matrix_b, 8, 8, 4, double, LayoutB>& b,
+                         const fragment<accumulator, 8, 8, 4, double>& c, ::sim::Site site = SIM_CALLER) {
+    ::sim::Registers sums = ::sim::mma(site, ::sim::Mma::m8n8k4_f64_f64_f64, ::sim::bit_cast<uint64_t>(a.x[0]), 0,
+                                       ::sim::bit_cast<uint64_t>(b.x[0]), ::sim::bit_cast<uint64_t>(c.x[0]),
+                                       ::sim::bit_cast<uint64_t>(c.x[1]));
+    d.x[0] = ::sim::bit_cast<double>(sums.r01);
+    d.x[1] = ::sim::bit_cast<double>(sums.r23);
 }
 
 // The nearest number with tf32's 10 bits of mantissa; halfway cases away from zero.

@@ -171,7 +171,7 @@ struct Fault {
 void fault(Launch& launch, const Fault& fault);
 
 // A launch or a runtime call that failed, with CUDA's error and why, in words. `launch` is null for other calls.
-void refused(const Launch* launch, const char* call, int cuda_error, const char* why);
+void refused(const Launch* launch, const char* call, int cuda_error, const char* why, const void* address = nullptr);
 
 // A host call that waits for an event which has not been recorded: CUDA lets it pass.
 void waits_for_nothing(const char* call, const void* address);

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "kernels.h"
 #include "thread.h"
@@ -41,14 +42,54 @@ bool make_room(T*& items, size_t count, size_t& capacity) {
     return true;
 }
 
+constexpr size_t host_names_room = size_t(64) << 20;
+
+// A copy of the variable as it is before the program begins. Pages of zeros take no memory. Null: no room.
+char* copy_for_host(const char* from, size_t bytes) {
+    constexpr size_t page = 4096;
+    if (!host_names_base) {
+        void* made =
+            mmap(nullptr, host_names_room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (made == MAP_FAILED) return nullptr;
+        host_names_base = reinterpret_cast<uintptr_t>(made);
+    }
+    size_t start = (host_names_bytes + 255) / 256 * 256;
+    if (bytes > host_names_room - page || start > host_names_room - page - bytes) return nullptr;
+    host_names_bytes = start + bytes;
+    char* to = reinterpret_cast<char*>(host_names_base) + start;
+    for (size_t done = 0; done < bytes; done += page) {
+        size_t count = bytes - done < page ? bytes - done : page;
+        bool zeros = from[done] == 0 && memcmp(from + done, from + done + 1, count - 1) == 0;
+        if (!zeros) memcpy(to + done, from + done, count);
+    }
+    return to;
+}
+
+template <typename Matches>
+bool find_variable(GlobalVariable* found, Matches matches) {
+    pthread_mutex_lock(&lock);
+    bool known = false;
+    for (size_t i = 0; i < variable_count && !known; ++i) {
+        known = matches(variables[i]);
+        if (known) *found = variables[i];
+    }
+    pthread_mutex_unlock(&lock);
+    return known;
+}
+
 }  // namespace
 
-RegisterGlobal::RegisterGlobal(const char* name, void* address, size_t bytes, GlobalKind kind) noexcept
+uintptr_t host_names_base = 0;
+size_t host_names_bytes = 0;
+
+RegisterGlobal::RegisterGlobal(const char* name, void* address, size_t bytes, GlobalKind kind, bool named) noexcept
     : address_(address) {
     own::check_variable(address, bytes, __builtin_return_address(0));
     pthread_mutex_lock(&lock);
     if (make_room(variables, variable_count, variable_capacity)) {
-        variables[variable_count++] = {name, static_cast<char*>(address), bytes, kind == GlobalKind::constant};
+        char* base = static_cast<char*>(address);
+        char* copy = named ? copy_for_host(base, bytes) : nullptr;
+        variables[variable_count++] = {name, base, bytes, kind == GlobalKind::constant, copy};
     }
     pthread_mutex_unlock(&lock);
 }
@@ -66,14 +107,21 @@ RegisterGlobal::~RegisterGlobal() {
 
 bool find_global(const void* address, GlobalVariable* found) {
     const char* byte = static_cast<const char*>(address);
-    pthread_mutex_lock(&lock);
-    bool known = false;
-    for (size_t i = 0; i < variable_count && !known; ++i) {
-        known = byte >= variables[i].base && byte < variables[i].base + variables[i].bytes;
-        if (known) *found = variables[i];
-    }
-    pthread_mutex_unlock(&lock);
-    return known;
+    return find_variable(found,
+                         [=](const GlobalVariable& one) { return byte >= one.base && byte < one.base + one.bytes; });
+}
+
+bool find_host_name(const void* address, GlobalVariable* found) {
+    if (reinterpret_cast<uintptr_t>(address) - host_names_base >= host_names_bytes) return false;
+    const char* byte = static_cast<const char*>(address);
+    return find_variable(
+        found, [=](const GlobalVariable& one) { return byte >= one.on_host && byte < one.on_host + one.bytes; });
+}
+
+void* host_name_of(void* variable) noexcept {
+    GlobalVariable found;
+    bool copied = !current_thread && find_global(variable, &found) && found.on_host;
+    return copied ? found.on_host + (static_cast<char*>(variable) - found.base) : variable;
 }
 
 RegisterClusters::RegisterClusters(const void* kernel, unsigned x, unsigned y, unsigned z) noexcept : kernel_(kernel) {

@@ -11,6 +11,7 @@
 #include "captures.h"
 #include "cuda_runtime_api.h"
 #include "given_stream.h"
+#include "host_memory.h"
 #include "output.h"
 #include "own_memory.h"
 #include "refuse.h"
@@ -70,6 +71,19 @@ cudaError_t release(const char* call, void* pointer, const void* caller) {
     return cudaSuccess;
 }
 
+// The variable that an argument named `symbol` of the runtime API is.
+bool find_symbol(const void* symbol, GlobalVariable* found) {
+    return find_host_name(symbol, found) || find_global(symbol, found);
+}
+
+// Why a pointer is no device memory.
+const char* not_on_device(const void* pointer, const char* otherwise) {
+    GlobalVariable variable;
+    if (!find_host_name(pointer, &variable)) return otherwise;
+    return "the name of a __device__ or __constant__ variable is no address of the device on the host: use "
+           "cudaMemcpyToSymbol and cudaMemcpyFromSymbol, or the address that cudaGetSymbolAddress gives";
+}
+
 // What is wrong with a copy's two sides; null if nothing is.
 const char* wrong_side(const void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
     bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
@@ -79,8 +93,10 @@ const char* wrong_side(const void* to, const void* from, size_t bytes, cudaMemcp
         to_device = in_arena(to);
         from_device = in_arena(from);
     }
-    if (to_device && !is_device(to, bytes)) return "the destination is not device memory of that many bytes";
-    if (from_device && !is_device(from, bytes)) return "the source is not device memory of that many bytes";
+    if (to_device && !is_device(to, bytes))
+        return not_on_device(to, "the destination is not device memory of that many bytes");
+    if (from_device && !is_device(from, bytes))
+        return not_on_device(from, "the source is not device memory of that many bytes");
     if (!to || !from) return "a null pointer";
     return nullptr;
 }
@@ -129,6 +145,20 @@ Rows one_row(void* to, const void* from, size_t bytes, int value = 0) {
 
 }  // namespace
 
+cudaError_t allocate_memory(const char* call, void** pointer, size_t bytes, const void* caller) {
+    return allocate(call, MemoryKind::device, pointer, bytes, caller);
+}
+cudaError_t release_memory(const char* call, void* pointer, const void* caller) {
+    return release(call, pointer, caller);
+}
+cudaError_t copy_rows(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaStream_t stream, bool async,
+                      const void* caller) {
+    return copy(call, rows, kind, stream, async, caller);
+}
+cudaError_t fill_rows(const char* call, const Rows& rows, cudaStream_t stream, const void* caller) {
+    return fill(call, rows, stream, caller);
+}
+
 cudaError_t perform_copy(const Operation& operation) {
     const Rows& rows = operation.rows;
     show_output();
@@ -136,7 +166,7 @@ cudaError_t perform_copy(const Operation& operation) {
         char* to = static_cast<char*>(rows.to) + row * rows.to_pitch;
         const char* from = static_cast<const char*>(rows.from) + row * rows.from_pitch;
         const char* wrong = wrong_side(to, from, rows.width, operation.direction);
-        if (wrong) return refuse(operation.call, cudaErrorInvalidValue, wrong);
+        if (wrong) return refuse(operation.call, cudaErrorInvalidValue, wrong, operation.caller);
         own::copies_to(to, rows.width, operation.caller);
         if (is_device(from, rows.width)) events::host_read(from, rows.width);
         events::host_copy(to, from, rows.width);
@@ -154,7 +184,8 @@ cudaError_t perform_fill(const Operation& operation) {
     for (size_t row = 0; row < rows.height; ++row) {
         char* to = static_cast<char*>(rows.to) + row * rows.to_pitch;
         if (!is_device(to, rows.width)) {
-            return refuse(operation.call, cudaErrorInvalidValue, "the pointer is not device memory of that many bytes");
+            const char* why = not_on_device(to, "the pointer is not device memory of that many bytes");
+            return refuse(operation.call, cudaErrorInvalidValue, why, operation.caller);
         }
         events::host_fill(to, rows.width);
         memset(to, rows.value, rows.width);
@@ -204,15 +235,16 @@ cudaError_t allocate_pitched(void** pointer, size_t* pitch, size_t width, size_t
 }
 
 cudaError_t symbol_address(void** address, const void* symbol) {
-    *own::result(address) = const_cast<void*>(symbol);
     GlobalVariable variable;
-    if (find_global(symbol, &variable)) return cudaSuccess;
+    bool known = find_symbol(symbol, &variable);
+    *own::result(address) = known ? variable.base : nullptr;
+    if (known) return cudaSuccess;
     return refuse("cudaGetSymbolAddress", cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
 }
 
 cudaError_t symbol_size(size_t* bytes, const void* symbol) {
     GlobalVariable variable;
-    if (!find_global(symbol, &variable)) {
+    if (!find_symbol(symbol, &variable)) {
         return refuse("cudaGetSymbolSize", cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
     }
     *own::result(bytes) = variable.bytes;
@@ -222,7 +254,7 @@ cudaError_t symbol_size(size_t* bytes, const void* symbol) {
 cudaError_t copy_to_symbol(const char* call, const void* symbol, const void* from, size_t bytes, size_t offset,
                            cudaMemcpyKind kind, cudaStream_t stream, bool async) {
     GlobalVariable variable;
-    if (!find_global(symbol, &variable)) {
+    if (!find_symbol(symbol, &variable)) {
         return refuse(call, cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
     }
     if (offset > variable.bytes || bytes > variable.bytes - offset) {
@@ -235,7 +267,7 @@ cudaError_t copy_to_symbol(const char* call, const void* symbol, const void* fro
 cudaError_t copy_from_symbol(const char* call, void* to, const void* symbol, size_t bytes, size_t offset,
                              cudaMemcpyKind kind, cudaStream_t stream, bool async) {
     GlobalVariable variable;
-    if (!find_global(symbol, &variable)) {
+    if (!find_symbol(symbol, &variable)) {
         return refuse(call, cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
     }
     if (offset > variable.bytes || bytes > variable.bytes - offset) {

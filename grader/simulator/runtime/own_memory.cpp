@@ -199,6 +199,7 @@ bool writable(const void* data, size_t bytes, void* const* frame) {
     if (variables.contains(address, bytes) || pool.contains(address, bytes)) return true;
     ArenaRange arena = arena_range();
     if (arena.base && Range{as_number(arena.base), arena.bytes}.contains(address, bytes)) return true;
+    if (Range{host_names_base, host_names_bytes}.contains(address, bytes)) return true;
     if (is_stack(address)) return is_own_local(address, bytes, frame);
     if (Thread* thread = current_thread) {
         const void* last = static_cast<const char*>(data) + bytes - 1;

@@ -1,4 +1,4 @@
-// A runtime call that fails: CUDA's error, and the reason in words for the findings.
+// A runtime call that fails: CUDA's error, and the reason in words for the findings. `caller`: where it was called, if known.
 #pragma once
 
 #include "driver_types.h"
@@ -7,8 +7,8 @@
 
 namespace sim {
 
-inline cudaError_t refuse(const char* call, cudaError_t error, const char* why) {
-    events::refused(nullptr, call, error, why);
+inline cudaError_t refuse(const char* call, cudaError_t error, const char* why, const void* caller = nullptr) {
+    events::refused(nullptr, call, error, why, caller);
     set_error(error);
     return error;
 }

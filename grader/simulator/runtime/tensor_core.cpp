@@ -99,6 +99,17 @@ struct s32 {
     static uint32_t finish(uint32_t sum, uint32_t) { return sum; }
     static void set(uint32_t* d, unsigned i, uint32_t value) { d[i] = value; }
 };
+// .satfinite
+struct saturated {
+    static int64_t get(const uint32_t* c, unsigned i) { return static_cast<int32_t>(c[i]); }
+    static int64_t start(int64_t c) { return c; }
+    static int64_t add(int64_t sum, int32_t a, int32_t b) { return sum + a * b; }
+    static int64_t finish(int64_t sum, int64_t) { return sum; }
+    static void set(uint32_t* d, unsigned i, int64_t value) {
+        int64_t kept = value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : value;
+        d[i] = static_cast<uint32_t>(kept);
+    }
+};
 }  // namespace accumulators
 
 // One layout serves all kinds. With g = lane / 4 and t = lane % 4, a lane holds
@@ -156,14 +167,19 @@ struct Product {
 };
 
 // A number that is no kind can come from a kernel alone.
-Product product(Mma kind, const void* caller) {
-    switch (kind) {
+Product product(Mma wanted, const void* caller) {
+    bool saturates = static_cast<int>(wanted) & saturating_bit;
+    switch (static_cast<Mma>(static_cast<int>(wanted) & ~saturating_bit)) {
 #define SIM_MMA(M, N, K, D, A, B)                                                                               \
-    case Mma::m##M##n##N##k##K##_##D##_##A##_##B:                                                               \
+    case Mma::m##M##n##N##k##K##_##D##_##A##_##B: {                                                             \
         static_assert(N == 8, "a lane holds two columns of eight");                                             \
-        return {multiply<M, K, accumulators::D, operands::A, operands::B>,                                      \
+        using Saturated = std::conditional<std::is_same<accumulators::D, accumulators::s32>::value,             \
+                                           accumulators::saturated, accumulators::D>::type;                     \
+        return {saturates ? multiply<M, K, Saturated, operands::A, operands::B>                                 \
+                          : multiply<M, K, accumulators::D, operands::A, operands::B>,                          \
                 std::is_same<accumulators::D, accumulators::f16>::value ? TensorType::f16_sums : TensorType::A, \
-                2 * M * N * K};
+                2 * M * N * K};                                                                                 \
+    }
 #include "sim/mma_shapes.def"
 #undef SIM_MMA
     }

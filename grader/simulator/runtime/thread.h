@@ -208,8 +208,13 @@ struct GlobalVariable {
     char* base;
     size_t bytes;
     bool constant;
+    char* on_host;  // the host's copy; null: host code does not name it
 };
 bool find_global(const void* address, GlobalVariable* found);
+// The variable in whose copy on the host the address lies. All copies are in one range.
+bool find_host_name(const void* address, GlobalVariable* found);
+extern uintptr_t host_names_base;
+extern size_t host_names_bytes;
 
 // Whether `address` lies in a red zone among constants.
 bool in_zone(const void* address);

@@ -24,10 +24,10 @@ extern "C" void memory(float* x, int* out, int n, cudaStream_t stream) {
     out[5] = cudaMemcpyFromSymbol(back, table, 8, 8) == cudaSuccess && back[0] == 3 && back[1] == 4;
     int* address = nullptr;
     size_t bytes = 0;
-    out[6] = cudaGetSymbolAddress((void**)&address, counters) == cudaSuccess && address == counters;
+    out[6] = cudaGetSymbolAddress((void**)&address, counters) == cudaSuccess && address != counters;  // the host's
     out[7] = cudaGetSymbolSize(&bytes, counters) == cudaSuccess && bytes == 12;
     int read[3];
-    out[8] = cudaMemcpy(read, counters, sizeof read, cudaMemcpyDeviceToHost) == cudaSuccess && read[2] == 7;
+    out[8] = cudaMemcpy(read, address, sizeof read, cudaMemcpyDeviceToHost) == cudaSuccess && read[2] == 7;
     out[9] = cudaMalloc(&more, 0) == cudaSuccess && more == nullptr && cudaFree(nullptr) == cudaSuccess;
     out[10] = cudaMalloc((void**)&more, 1000) == cudaSuccess && cudaMemset(more, 0x11, 1000) == cudaSuccess;
     unsigned word = 0;

@@ -10,7 +10,8 @@ enum class GlobalKind : int { device, constant };
 
 // A static object of this type stands behind each variable at namespace scope.
 struct RegisterGlobal {
-    RegisterGlobal(const char* name, void* address, size_t bytes, GlobalKind kind) noexcept;
+    // `named`: host code has its name.
+    RegisterGlobal(const char* name, void* address, size_t bytes, GlobalKind kind, bool named = false) noexcept;
     ~RegisterGlobal();
     RegisterGlobal(const RegisterGlobal&) = delete;
     RegisterGlobal& operator=(const RegisterGlobal&) = delete;
@@ -18,6 +19,13 @@ struct RegisterGlobal {
   private:
     void* address_;
 };
+
+// What the name of a variable means on the host: a copy of the host's own, as nvcc makes it. Kernels neither read nor write it.
+void* host_name_of(void* variable) noexcept;
+template <typename T>
+T& host_name(T& variable) {
+    return *reinterpret_cast<T*>(host_name_of((void*)&variable));
+}
 
 // Red zones around the variables of one declaration: unused bytes in each section where the compiler may put them, so
 // that an access past the end of one does not land in the next. Those among constants are registered, because an access

@@ -24,6 +24,9 @@ enum class Mma : int {
 #include "sim/mma_shapes.def"
 #undef SIM_MMA
 };
+// The same product of integers, whose sums do not wrap but stay at the largest or smallest int.
+constexpr int saturating_bit = 1 << 8;
+constexpr Mma saturating(Mma kind) { return static_cast<Mma>(static_cast<int>(kind) | saturating_bit); }
 Registers mma(Site site, Mma kind, uint64_t a01, uint64_t a23, uint64_t b01, uint64_t c01, uint64_t c23);
 
 // Lane i hands over the 16 bytes of row i % 8 of matrix i / 8 (8x8 elements of 16 bits); each lane gets its pair of

@@ -1,0 +1,151 @@
+// CUDA arrays, and what a texture or a surface is made of: the types of the runtime API, with NVIDIA's names and values.
+#pragma once
+
+#include "cuda_runtime_api.h"
+
+struct cudaArray;
+typedef cudaArray* cudaArray_t;
+typedef const cudaArray* cudaArray_const_t;
+struct cudaMipmappedArray;
+typedef cudaMipmappedArray* cudaMipmappedArray_t;
+typedef unsigned long long cudaTextureObject_t;
+typedef unsigned long long cudaSurfaceObject_t;
+
+#define cudaArrayDefault 0x00
+#define cudaArrayLayered 0x01
+#define cudaArraySurfaceLoadStore 0x02
+#define cudaArrayCubemap 0x04
+#define cudaArrayTextureGather 0x08
+
+enum cudaChannelFormatKind {
+    cudaChannelFormatKindSigned = 0,
+    cudaChannelFormatKindUnsigned = 1,
+    cudaChannelFormatKindFloat = 2,
+    cudaChannelFormatKindNone = 3
+};
+enum cudaResourceType {
+    cudaResourceTypeArray = 0,
+    cudaResourceTypeMipmappedArray = 1,
+    cudaResourceTypeLinear = 2,
+    cudaResourceTypePitch2D = 3
+};
+enum cudaTextureAddressMode {
+    cudaAddressModeWrap = 0,
+    cudaAddressModeClamp = 1,
+    cudaAddressModeMirror = 2,
+    cudaAddressModeBorder = 3
+};
+enum cudaTextureFilterMode { cudaFilterModePoint = 0, cudaFilterModeLinear = 1 };
+enum cudaTextureReadMode { cudaReadModeElementType = 0, cudaReadModeNormalizedFloat = 1 };
+enum cudaSurfaceBoundaryMode { cudaBoundaryModeZero = 0, cudaBoundaryModeClamp = 1, cudaBoundaryModeTrap = 2 };
+
+struct cudaChannelFormatDesc {
+    int x, y, z, w;  // bits of each channel
+    cudaChannelFormatKind f;
+};
+struct cudaExtent {
+    size_t width, height, depth;
+};
+struct cudaPos {
+    size_t x, y, z;
+};
+struct cudaPitchedPtr {
+    void* ptr;
+    size_t pitch, xsize, ysize;
+};
+struct cudaMemcpy3DParms {
+    cudaArray_t srcArray;
+    cudaPos srcPos;
+    cudaPitchedPtr srcPtr;
+    cudaArray_t dstArray;
+    cudaPos dstPos;
+    cudaPitchedPtr dstPtr;
+    cudaExtent extent;
+    cudaMemcpyKind kind;
+};
+struct cudaResourceDesc {
+    cudaResourceType resType;
+    union {
+        struct {
+            cudaArray_t array;
+        } array;
+        struct {
+            cudaMipmappedArray_t mipmap;
+        } mipmap;
+        struct {
+            void* devPtr;
+            cudaChannelFormatDesc desc;
+            size_t sizeInBytes;
+        } linear;
+        struct {
+            void* devPtr;
+            cudaChannelFormatDesc desc;
+            size_t width, height, pitchInBytes;
+        } pitch2D;
+        struct {
+            int reserved[32];
+        } reserved;
+    } res;
+    unsigned int flags;
+};
+struct cudaResourceViewDesc;
+struct cudaTextureDesc {
+    cudaTextureAddressMode addressMode[3];
+    cudaTextureFilterMode filterMode;
+    cudaTextureReadMode readMode;
+    int sRGB;
+    float borderColor[4];
+    int normalizedCoords;
+    unsigned int maxAnisotropy;
+    cudaTextureFilterMode mipmapFilterMode;
+    float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+    int disableTrilinearOptimization;
+    int seamlessCubemap;
+};
+
+#pragma GCC visibility push(default)
+extern "C" {
+cudaError_t cudaMallocArray(cudaArray_t* array, const cudaChannelFormatDesc* channels, size_t width, size_t height = 0,
+                            unsigned int flags = 0) SIM_SYMBOL(cudaMallocArray);
+cudaError_t cudaMalloc3DArray(cudaArray_t* array, const cudaChannelFormatDesc* channels, cudaExtent extent,
+                              unsigned int flags = 0) SIM_SYMBOL(cudaMalloc3DArray);
+cudaError_t cudaFreeArray(cudaArray_t array) SIM_SYMBOL(cudaFreeArray);
+cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc* channels, cudaExtent* extent, unsigned int* flags,
+                             cudaArray_t array) SIM_SYMBOL(cudaArrayGetInfo);
+cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc* channels, cudaArray_const_t array) SIM_SYMBOL(cudaGetChannelDesc);
+cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t bytes, cudaMemcpyKind kind)
+    SIM_SYMBOL(cudaMemcpyToArray);
+cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, size_t x, size_t y, size_t bytes, cudaMemcpyKind kind)
+    SIM_SYMBOL(cudaMemcpyFromArray);
+cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t pitch, size_t width,
+                                size_t height, cudaMemcpyKind kind) SIM_SYMBOL(cudaMemcpy2DToArray);
+cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void* from, size_t pitch, size_t width,
+                                     size_t height, cudaMemcpyKind kind, cudaStream_t stream = nullptr)
+    SIM_SYMBOL(cudaMemcpy2DToArrayAsync);
+cudaError_t cudaMemcpy2DFromArray(void* to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width,
+                                  size_t height, cudaMemcpyKind kind) SIM_SYMBOL(cudaMemcpy2DFromArray);
+cudaError_t cudaMemcpy2DFromArrayAsync(void* to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width,
+                                       size_t height, cudaMemcpyKind kind, cudaStream_t stream = nullptr)
+    SIM_SYMBOL(cudaMemcpy2DFromArrayAsync);
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* copy) SIM_SYMBOL(cudaMemcpy3D);
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* copy, cudaStream_t stream = nullptr)
+    SIM_SYMBOL(cudaMemcpy3DAsync);
+cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent) SIM_SYMBOL(cudaMalloc3D);
+cudaError_t cudaMemset3D(cudaPitchedPtr pointer, int value, cudaExtent extent) SIM_SYMBOL(cudaMemset3D);
+cudaError_t cudaMemset3DAsync(cudaPitchedPtr pointer, int value, cudaExtent extent, cudaStream_t stream = nullptr)
+    SIM_SYMBOL(cudaMemset3DAsync);
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const cudaResourceDesc* resource,
+                                    const cudaTextureDesc* texture, const cudaResourceViewDesc* view)
+    SIM_SYMBOL(cudaCreateTextureObject);
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object) SIM_SYMBOL(cudaDestroyTextureObject);
+cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object, const cudaResourceDesc* resource)
+    SIM_SYMBOL(cudaCreateSurfaceObject);
+cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object) SIM_SYMBOL(cudaDestroySurfaceObject);
+}
+#pragma GCC visibility pop
+
+inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) { return {width, height, depth}; }
+inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return {x, y, z}; }
+inline cudaPitchedPtr make_cudaPitchedPtr(void* pointer, size_t pitch, size_t xsize, size_t ysize) {
+    return {pointer, pitch, xsize, ysize};
+}

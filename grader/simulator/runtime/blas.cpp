@@ -1,0 +1,367 @@
+// cuBLAS: an operation of its stream that plain loops perform. Its operands must be device memory; bounds are looked at, and
+// what other streams do meanwhile, but not whether each element was written before.
+#include "cublas_v2.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "captures.h"
+#include "operation.h"
+#include "own_memory.h"
+#include "events.h"
+#include "sim/small_float.h"
+#include "streams.h"
+#include "thread.h"
+
+#define CALLER __builtin_return_address(0)
+
+struct cublasContext {
+    bool used;
+    cudaStream_t stream;
+    cublasPointerMode_t mode;
+};
+
+namespace sim::blas {
+
+namespace {
+
+constexpr size_t most_handles = 256;
+cublasContext handles[most_handles];
+
+bool is_handle(cublasHandle_t handle) { return handle >= handles && handle < handles + most_handles && handle->used; }
+
+size_t bytes_of(cudaDataType type) {
+    switch (type) {
+        case CUDA_R_64F:
+            return 8;
+        case CUDA_R_32F:
+        case CUDA_R_32I:
+            return 4;
+        case CUDA_R_16F:
+        case CUDA_R_16BF:
+            return 2;
+        case CUDA_R_8I:
+            return 1;
+    }
+    return 0;
+}
+
+template <typename T>
+T read_as(const void* data, size_t i) {
+    T value;
+    memcpy(&value, static_cast<const char*>(data) + i * sizeof(T), sizeof(T));
+    return value;
+}
+template <typename T>
+void write_as(void* data, size_t i, T value) {
+    memcpy(static_cast<char*>(data) + i * sizeof(T), &value, sizeof(T));
+}
+
+double get(const void* data, cudaDataType type, size_t i) {
+    switch (type) {
+        case CUDA_R_64F:
+            return read_as<double>(data, i);
+        case CUDA_R_32F:
+            return static_cast<double>(read_as<float>(data, i));
+        case CUDA_R_32I:
+            return read_as<int32_t>(data, i);
+        case CUDA_R_16F:
+            return static_cast<double>(F16::decode(read_as<uint16_t>(data, i)));
+        case CUDA_R_16BF:
+            return static_cast<double>(BF16::decode(read_as<uint16_t>(data, i)));
+        case CUDA_R_8I:
+            return read_as<int8_t>(data, i);
+    }
+    return 0;
+}
+
+void set(void* data, cudaDataType type, size_t i, double value) {
+    switch (type) {
+        case CUDA_R_64F:
+            return write_as(data, i, value);
+        case CUDA_R_32F:
+            return write_as(data, i, static_cast<float>(value));
+        case CUDA_R_32I:
+            return write_as(data, i, static_cast<int32_t>(value));
+        case CUDA_R_16F:
+            return write_as(data, i, static_cast<uint16_t>(small_from_double<F16>(value)));
+        case CUDA_R_16BF:
+            return write_as(data, i, static_cast<uint16_t>(small_from_double<BF16>(value)));
+        case CUDA_R_8I:
+            return write_as(data, i, static_cast<int8_t>(value));
+    }
+}
+
+// One call: what it is named in findings, and whether anything was wrong.
+class Call {
+  public:
+    Call(const char* name, cublasHandle_t handle, const void* caller) : name_(name), handle_(handle), caller_(caller) {}
+
+    void fails(cublasStatus_t status, const char* why) {
+        if (good()) events::refused(nullptr, name_, cudaErrorInvalidValue, why, caller_);
+        status_ = status;
+    }
+    bool good() const { return status_ == CUBLAS_STATUS_SUCCESS; }
+
+    // Whether the bytes are all in device memory.
+    bool on_device(const void* data, size_t bytes) {
+        GlobalVariable variable;
+        const char* end = static_cast<const char*>(data) + bytes;
+        bool inside =
+            arena::contains(data, bytes) || (find_global(data, &variable) && end <= variable.base + variable.bytes);
+        if (!inside) fails(CUBLAS_STATUS_EXECUTION_FAILED, "an operand is not device memory of so many elements");
+        return inside;
+    }
+
+    double scalar(const void* at, cudaDataType type, double otherwise) {
+        if (!at) return otherwise;
+        if (handle_->mode == CUBLAS_POINTER_MODE_DEVICE && !on_device(at, bytes_of(type))) return 0;
+        return get(at, type, 0);
+    }
+
+    // `columns` of `rows` elements, `ld` apart, in double precision one behind the other; null when it failed. `told`: the
+    // checks learn of it; they know of what is stored later anyway.
+    double* load(const Matrix& matrix, const char* base, long long rows, long long columns, bool told = true) {
+        if (!check(matrix, base, rows, columns)) return nullptr;
+        auto* values = static_cast<double*>(malloc(static_cast<size_t>(rows * columns + 1) * sizeof(double)));
+        if (!values) {
+            fails(CUBLAS_STATUS_ALLOC_FAILED, "there is no memory on the host for it");
+            return nullptr;
+        }
+        bool turned = matrix.operation != CUBLAS_OP_N;
+        long long lines = turned ? rows : columns, length = turned ? columns : rows;
+        for (long long line = 0; line < lines; ++line) {
+            size_t first = static_cast<size_t>(line * matrix.ld);
+            size_t bytes = static_cast<size_t>(length) * bytes_of(matrix.type);
+            if (told) events::host_read(base + first * bytes_of(matrix.type), bytes);
+            for (long long i = 0; i < length; ++i) {
+                double value = get(base, matrix.type, first + static_cast<size_t>(i));
+                values[turned ? i * rows + line : line * rows + i] = value;
+            }
+        }
+        return values;
+    }
+
+    void store(const Matrix& matrix, char* base, long long rows, long long columns, const double* values) {
+        for (long long column = 0; column < columns; ++column) {
+            size_t first = static_cast<size_t>(column * matrix.ld);
+            for (long long i = 0; i < rows; ++i)
+                set(base, matrix.type, first + static_cast<size_t>(i), values[column * rows + i]);
+            events::host_write(base + first * bytes_of(matrix.type), static_cast<size_t>(rows) * bytes_of(matrix.type));
+        }
+    }
+
+    // Performs it as an operation of the handle's stream. `waits`: the host gets a result.
+    template <typename F>
+    cublasStatus_t run(F function, bool waits = false) {
+        if (own::confined) return CUBLAS_STATUS_NOT_SUPPORTED;  // of a kernel file, which is linked against nothing
+        if (!is_handle(handle_)) return CUBLAS_STATUS_NOT_INITIALIZED;
+        CUstream_st* stream = streams::find(handle_->stream);
+        if (stream && stream->capture) {
+            fails(CUBLAS_STATUS_NOT_SUPPORTED, "cuBLAS in a capture is not simulated");
+            return status_;
+        }
+        Operation operation = {OperationKind::host_function, name_, caller_};
+        operation.function = [](void* data) { (*static_cast<F*>(data))(); };
+        operation.data = &function;
+        if (streams::submit(operation, handle_->stream)) return CUBLAS_STATUS_EXECUTION_FAILED;
+        if (waits && stream) streams::host_waited_for(stream->known);
+        return status_;
+    }
+
+    cublasPointerMode_t mode() const { return handle_->mode; }
+
+  private:
+    bool check(const Matrix& matrix, const char* base, long long rows, long long columns) {
+        bool turned = matrix.operation != CUBLAS_OP_N;
+        long long lines = turned ? rows : columns, length = turned ? columns : rows;
+        if (rows < 0 || columns < 0 || matrix.ld < (length > 1 ? length : 1) || !bytes_of(matrix.type)) {
+            fails(CUBLAS_STATUS_INVALID_VALUE,
+                  "a leading dimension is less than the rows of its matrix, or a size is negative");
+            return false;
+        }
+        if (!lines || !length) return true;
+        size_t elements = static_cast<size_t>((lines - 1) * matrix.ld + length);
+        return on_device(base, elements * bytes_of(matrix.type));
+    }
+
+    const char* name_;
+    cublasHandle_t handle_;
+    const void* caller_;
+    cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
+};
+
+const char* place(const Matrix& matrix, int batch) {
+    return static_cast<const char*>(matrix.data) +
+           batch * matrix.stride * static_cast<long long>(bytes_of(matrix.type));
+}
+
+void multiply_one(Call& call, long long m, long long n, long long k, double alpha, const Matrix& a, const Matrix& b,
+                  double beta, const Matrix& c, int batch) {
+    double* left = call.load(a, place(a, batch), m, k);
+    double* right = left ? call.load(b, place(b, batch), k, n) : nullptr;
+    char* target = const_cast<char*>(place(c, batch));
+    double* sums = right ? call.load(c, target, m, n, false) : nullptr;
+    if (sums) {
+        for (long long j = 0; j < n; ++j) {
+            double* column = sums + j * m;
+            for (long long i = 0; i < m; ++i) column[i] = beta == 0 ? 0 : beta * column[i];
+            for (long long p = 0; p < k; ++p) {
+                double factor = alpha * right[j * k + p];
+                const double* from = left + p * m;
+                for (long long i = 0; i < m; ++i) column[i] += from[i] * factor;
+            }
+        }
+        call.store(c, target, m, n, sums);
+    }
+    free(left);
+    free(right);
+    free(sums);
+}
+
+}  // namespace
+
+cublasStatus_t multiply(const char* name, cublasHandle_t handle, long long m, long long n, long long k,
+                        const void* alpha, Matrix a, Matrix b, const void* beta, Matrix c, int batches,
+                        cudaDataType scalars) {
+    Call call(name, handle, CALLER);
+    return call.run([&] {
+        double by = call.scalar(alpha, scalars, 1), keep = call.scalar(beta, scalars, 1);
+        for (int batch = 0; batch < batches && call.good(); ++batch)
+            multiply_one(call, m, n, k, by, a, b, keep, c, batch);
+    });
+}
+
+cublasStatus_t add(const char* name, cublasHandle_t handle, long long m, long long n, const void* alpha, Matrix a,
+                   const void* beta, Matrix b, Matrix c, cudaDataType scalars) {
+    Call call(name, handle, CALLER);
+    return call.run([&] {
+        double by_a = call.scalar(alpha, scalars, 1), by_b = call.scalar(beta, scalars, 1);
+        double* first =
+            by_a == 0 ? call.load(c, place(c, 0), m, n, false) : call.load(a, place(a, 0), m, n, a.data != c.data);
+        double* second =
+            by_b == 0 ? call.load(c, place(c, 0), m, n, false) : call.load(b, place(b, 0), m, n, b.data != c.data);
+        double* old = first && second ? call.load(c, place(c, 0), m, n, false) : nullptr;
+        for (long long i = 0; old && i < m * n; ++i)
+            old[i] = (by_a == 0 ? 0 : by_a * first[i]) + (by_b == 0 ? 0 : by_b * second[i]);
+        if (old) call.store(c, const_cast<char*>(place(c, 0)), m, n, old);
+        free(first);
+        free(second);
+        free(old);
+    });
+}
+
+cublasStatus_t vectors(const char* name, Vectors what, cublasHandle_t handle, long long n, const void* alpha,
+                       const void* x, long long x_step, void* y, long long y_step, void* result, cudaDataType type) {
+    Call call(name, handle, CALLER);
+    bool on_host = result && is_handle(handle) && handle->mode == CUBLAS_POINTER_MODE_HOST;
+    return call.run(
+        [&] {
+            if (n < 0) n = 0;
+            Matrix of_x = {x, type, x_step, 0, CUBLAS_OP_N}, of_y = {y, type, y_step, 0, CUBLAS_OP_N};
+            double by = call.scalar(alpha, type, 1), sum = 0, largest = -1;
+            bool keeps_x = what != Vectors::scale && what != Vectors::swap;
+            double* first = call.load(of_x, place(of_x, 0), 1, n, keeps_x);
+            double* second = first && y ? call.load(of_y, place(of_y, 0), 1, n, what == Vectors::dot) : nullptr;
+            char *to_x = const_cast<char*>(place(of_x, 0)), *to_y = static_cast<char*>(y);
+            for (long long i = 0; first && i < n; ++i) {
+                double value = first[i];
+                if (what == Vectors::dot && second) sum += value * second[i];
+                if (what == Vectors::norm) sum += value * value;
+                if (what == Vectors::sum_of_sizes) sum += fabs(value);
+                if (what == Vectors::largest && fabs(value) > largest) {
+                    largest = fabs(value);
+                    sum = static_cast<double>(i + 1);
+                }
+                if (what == Vectors::axpy && second) second[i] += by * value;
+                if (what == Vectors::scale) first[i] = by * value;
+            }
+            if (what == Vectors::norm) sum = sqrt(sum);
+            bool found = call.good() && first;
+            if (found && (what == Vectors::copy || what == Vectors::swap || what == Vectors::scale))
+                call.store(of_y, to_y, 1, n, first);
+            if (found && what == Vectors::axpy) call.store(of_y, to_y, 1, n, second);
+            if (found && what == Vectors::swap) call.store(of_x, to_x, 1, n, second);
+            cudaDataType of_result = what == Vectors::largest ? CUDA_R_32I : type;
+            if (found && result && (on_host || call.on_device(result, bytes_of(of_result)))) {
+                set(result, of_result, 0, sum);
+                if (!on_host) events::host_write(result, bytes_of(of_result));
+            }
+            free(first);
+            free(second);
+        },
+        on_host);
+}
+
+}  // namespace sim::blas
+
+using namespace sim::blas;
+
+extern "C" {
+
+cublasStatus_t cublasCreate(cublasHandle_t* handle) {
+    if (sim::own::confined) return CUBLAS_STATUS_NOT_SUPPORTED;
+    sim::DeviceLock lock;
+    for (cublasContext& one : handles) {
+        if (one.used) continue;
+        one = {true, nullptr, CUBLAS_POINTER_MODE_HOST};
+        *handle = &one;
+        return CUBLAS_STATUS_SUCCESS;
+    }
+    return CUBLAS_STATUS_ALLOC_FAILED;
+}
+
+cublasStatus_t cublasDestroy(cublasHandle_t handle) {
+    if (!is_handle(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+    handle->used = false;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream) {
+    if (!is_handle(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+    handle->stream = stream;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetStream(cublasHandle_t handle, cudaStream_t* stream) {
+    if (!is_handle(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+    *stream = handle->stream;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode) {
+    if (!is_handle(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+    handle->mode = mode;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t* mode) {
+    if (!is_handle(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+    *mode = handle->mode;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+const char* cublasGetStatusName(cublasStatus_t status) {
+    switch (status) {
+        case CUBLAS_STATUS_SUCCESS:
+            return "CUBLAS_STATUS_SUCCESS";
+        case CUBLAS_STATUS_NOT_INITIALIZED:
+            return "CUBLAS_STATUS_NOT_INITIALIZED";
+        case CUBLAS_STATUS_ALLOC_FAILED:
+            return "CUBLAS_STATUS_ALLOC_FAILED";
+        case CUBLAS_STATUS_INVALID_VALUE:
+            return "CUBLAS_STATUS_INVALID_VALUE";
+        case CUBLAS_STATUS_EXECUTION_FAILED:
+            return "CUBLAS_STATUS_EXECUTION_FAILED";
+        case CUBLAS_STATUS_NOT_SUPPORTED:
+            return "CUBLAS_STATUS_NOT_SUPPORTED";
+        default:
+            return "another status of cuBLAS";
+    }
+}
+
+const char* cublasGetStatusString(cublasStatus_t status) { return cublasGetStatusName(status); }
+
+}  // extern "C"

@@ -1,0 +1,305 @@
+// Texture and surface objects, and which texels a fetch takes with which weights.
+//
+// CUDA C++ Programming Guide, "Texture Fetching": filters weigh by fractions of 8 bits, coordinates outside are brought inside
+// as the address mode says, and those that are not normalised know clamp and border alone.
+#include "sim/textures.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "arrays.h"
+#include "own_memory.h"
+#include "refuse.h"
+#include "scheduler.h"
+#include "sim/error_codes.h"
+
+#define CALLER __builtin_return_address(0)
+
+namespace sim {
+
+namespace {
+
+struct Object {
+    bool used, surface, linear;  // linear: of tex1Dfetch
+    const char* base;
+    size_t size[3];  // in texels; layers are the last
+    unsigned dimensions;
+    bool layered;
+    size_t element, pitch, slice;
+    cudaChannelFormatDesc channels;
+    cudaTextureDesc texture;
+};
+
+constexpr size_t most_objects = 1024;
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+Object objects[most_objects];
+
+cudaError_t add(const char* call, unsigned long long* handle, const Object& made, const void* caller) {
+    pthread_mutex_lock(&lock);
+    size_t i = 0;
+    while (i < most_objects && objects[i].used) ++i;
+    if (i < most_objects) objects[i] = made;
+    pthread_mutex_unlock(&lock);
+    if (i == most_objects) return refuse(call, cudaErrorMemoryAllocation, "there are 1,024 objects already", caller);
+    *own::result(handle) = i + 1;
+    return cudaSuccess;
+}
+
+cudaError_t remove(const char* call, unsigned long long handle, bool surface, const void* caller) {
+    bool known = handle - 1 < most_objects && objects[handle - 1].used && objects[handle - 1].surface == surface;
+    if (!known) return refuse(call, cudaErrorInvalidValue, "there is no such object", caller);
+    objects[handle - 1].used = false;
+    return cudaSuccess;
+}
+
+void take_array(Object& object, const cudaArray& array) {
+    object.layered = array.flags & cudaArrayLayered;
+    object.base = array.base;
+    object.size[0] = array.width;
+    object.size[1] = array.height ? array.height : 1;
+    object.size[2] = array.depth ? array.depth : 1;
+    object.dimensions = array.depth && !object.layered ? 3 : array.height ? 2 : 1;
+    object.element = array.element;
+    object.pitch = array.pitch;
+    object.slice = array.slice();
+    object.channels = array.channels;
+}
+
+// What is wrong with memory that a texture is to read; null: nothing.
+const char* take_resource(Object& object, const cudaResourceDesc& resource) {
+    size_t base_multiple = 256, pitch_multiple = 32;
+    switch (resource.resType) {
+        case cudaResourceTypeArray:
+            if (!find_array(resource.res.array.array)) return "this is no array, or it has been freed already";
+            take_array(object, *resource.res.array.array);
+            return nullptr;
+        case cudaResourceTypeLinear: {
+            const auto& from = resource.res.linear;
+            object.element = element_bytes(from.desc);
+            object.channels = from.desc;
+            object.base = static_cast<const char*>(from.devPtr);
+            object.size[0] = object.element ? from.sizeInBytes / object.element : 0;
+            object.size[1] = object.size[2] = 1;
+            object.dimensions = 1;
+            object.linear = true;
+            break;
+        }
+        case cudaResourceTypePitch2D: {
+            const auto& from = resource.res.pitch2D;
+            object.element = element_bytes(from.desc);
+            object.channels = from.desc;
+            object.base = static_cast<const char*>(from.devPtr);
+            object.size[0] = from.width;
+            object.size[1] = from.height;
+            object.size[2] = 1;
+            object.dimensions = 2;
+            object.pitch = from.pitchInBytes;
+            if (object.pitch % pitch_multiple || object.pitch < from.width * object.element)
+                return "the pitch is no multiple of 32 bytes, or less than a row";
+            break;
+        }
+        default:
+            return "mipmapped arrays are not simulated";
+    }
+    if (!object.element) return "channels have 8, 16 or 32 bits, and there are one, two or four of them";
+    if (!object.base || reinterpret_cast<uintptr_t>(object.base) % base_multiple)
+        return "the memory of a texture begins where cudaMalloc makes it begin";
+    return nullptr;
+}
+
+bool reads_floats(const Object& object) {
+    return object.channels.f == cudaChannelFormatKindFloat || object.texture.readMode == cudaReadModeNormalizedFloat;
+}
+
+const char* wrong_texture(const Object& object) {
+    const cudaTextureDesc& texture = object.texture;
+    if (texture.sRGB || texture.maxAnisotropy > 1) return "sRGB and anisotropic filters are not simulated";
+    if (texture.filterMode == cudaFilterModeLinear && !reads_floats(object))
+        return "cudaFilterModeLinear needs elements that are floats, or cudaReadModeNormalizedFloat";
+    if (texture.readMode == cudaReadModeNormalizedFloat && object.channels.f != cudaChannelFormatKindFloat &&
+        object.channels.x == 32)
+        return "cudaReadModeNormalizedFloat needs elements of 8 or 16 bits";
+    return nullptr;
+}
+
+[[noreturn]] void misused(const char* why, const void* caller) {
+    raise_fault(events::FaultKind::device_exception, cudaErrorLaunchFailure, nullptr, caller, why);
+}
+
+const Object& find(unsigned long long handle, bool surface, const void* caller) {
+    if (handle - 1 >= most_objects || !objects[handle - 1].used || objects[handle - 1].surface != surface)
+        misused(surface ? "there is no such surface object, or it was destroyed"
+                        : "there is no such texture object, or it was destroyed",
+                caller);
+    return objects[handle - 1];
+}
+
+const Object& find_texture(cudaTextureObject_t handle, unsigned wanted, const void* caller) {
+    const Object& object = find(handle, false, caller);
+    if (reads_floats(object) != !!(wanted & fetch::floats))
+        misused(reads_floats(object) ? "a texture that gives floats is read as integers"
+                                     : "a texture that gives integers is read as floats",
+                caller);
+    return object;
+}
+
+Texel texel_of(const Object& object, const void* address, float weight, unsigned corners) {
+    const cudaChannelFormatDesc& channels = object.channels;
+    Texel texel = {};
+    texel.address = address;
+    texel.weight = weight;
+    texel.bytes = object.element & 31;
+    texel.channels = (channels.w ? 4 : channels.y ? 2 : 1);
+    texel.kind = channels.f & 3;
+    texel.corners = corners & 15;
+    texel.normalised = channels.f != cudaChannelFormatKindFloat && reads_floats(object);
+    return texel;
+}
+
+// The texel that lies at `index` along a dimension, or -1: the border.
+long long inside(long long index, long long size, cudaTextureAddressMode mode) {
+    if (index >= 0 && index < size) return index;
+    switch (mode) {
+        case cudaAddressModeBorder:
+            return -1;
+        case cudaAddressModeWrap:
+            return (index % size + size) % size;
+        case cudaAddressModeMirror: {
+            long long period = (index % (2 * size) + 2 * size) % (2 * size);
+            return period < size ? period : 2 * size - 1 - period;
+        }
+        default:
+            return index < 0 ? 0 : size - 1;
+    }
+}
+
+// Which texel along a dimension a corner of the filter is, and its weight.
+long long along(const Object& object, unsigned dimension, float coordinate, bool second, float* weight) {
+    const cudaTextureDesc& texture = object.texture;
+    long long size = static_cast<long long>(object.size[dimension]);
+    cudaTextureAddressMode mode = texture.addressMode[dimension];
+    if (texture.normalizedCoords)
+        coordinate *= static_cast<float>(size);
+    else if (mode == cudaAddressModeWrap || mode == cudaAddressModeMirror)
+        mode = cudaAddressModeClamp;
+    bool linear = texture.filterMode == cudaFilterModeLinear;
+    if (linear) coordinate -= 0.5f;
+    if (!(coordinate > -1e9f)) coordinate = -1e9f;  // NaN, too
+    if (coordinate > 1e9f) coordinate = 1e9f;
+    float whole = floorf(coordinate);
+    if (linear) {
+        float fraction = floorf((coordinate - whole) * 256 + 0.5f) / 256;
+        *weight *= second ? fraction : 1 - fraction;
+    }
+    return inside(static_cast<long long>(whole) + second, size, mode);
+}
+
+}  // namespace
+
+Texel texel(cudaTextureObject_t handle, unsigned wanted, unsigned corner, float x, float y, float z) {
+    const Object& object = find_texture(handle, wanted, CALLER);
+    unsigned dimensions = wanted & 3;
+    bool layered = wanted & fetch::layered;
+    if (object.linear) misused("a texture of linear memory is read by tex1Dfetch alone", CALLER);
+    if (dimensions != object.dimensions || layered != object.layered)
+        misused("the texture has not the dimensions of the function that reads it", CALLER);
+    float coordinates[3] = {x, y, z}, weight = 1;
+    long long index[3] = {};
+    bool border = false;
+    for (unsigned d = 0; d < dimensions; ++d) {
+        index[d] = along(object, d, coordinates[d], corner >> d & 1, &weight);
+        border = border || index[d] < 0;
+    }
+    if (layered)
+        index[2] = inside(static_cast<long long>(z), static_cast<long long>(object.size[2]), cudaAddressModeClamp);
+    const char* address = object.base + index[2] * static_cast<long long>(object.slice) +
+                          index[1] * static_cast<long long>(object.pitch) +
+                          index[0] * static_cast<long long>(object.element);
+    unsigned corners = object.texture.filterMode == cudaFilterModeLinear ? 1u << dimensions : 1;
+    return texel_of(object, border ? nullptr : address, weight, corners);
+}
+
+// Outside there are zeros: the border of a texture of linear memory.
+Texel texel_at(cudaTextureObject_t handle, unsigned wanted, int index) {
+    const Object& object = find_texture(handle, wanted, CALLER);
+    if (!object.linear) misused("tex1Dfetch reads textures of linear memory alone", CALLER);
+    bool outside = index < 0 || static_cast<size_t>(index) >= object.size[0];
+    return texel_of(object, outside ? nullptr : object.base + static_cast<size_t>(index) * object.element, 1, 1);
+}
+
+uint32_t border_of(cudaTextureObject_t handle, unsigned channel) {
+    const Object& object = find(handle, false, CALLER);
+    return object.linear ? 0 : bit_cast<uint32_t>(object.texture.borderColor[channel & 3]);
+}
+
+void* surface_element(cudaSurfaceObject_t handle, unsigned wanted, int x, int y, int z, unsigned bytes,
+                      cudaSurfaceBoundaryMode mode) {
+    const Object& object = find(handle, true, CALLER);
+    unsigned dimensions = wanted & 3;
+    bool layered = wanted & fetch::layered;
+    if (dimensions != object.dimensions || layered != object.layered)
+        misused("the surface has not the dimensions of the function that uses it", CALLER);
+    long long index[3] = {x, y, z};
+    long long size[3] = {static_cast<long long>(object.pitch), static_cast<long long>(object.size[1]),
+                         static_cast<long long>(object.size[2])};
+    for (unsigned d = 0; d < 3; ++d) {
+        long long last = d == 0 ? size[d] - static_cast<long long>(bytes) : size[d] - 1;
+        if (index[d] >= 0 && index[d] <= last) continue;
+        if (mode == cudaBoundaryModeZero) return nullptr;
+        if (mode == cudaBoundaryModeTrap || last < 0) {
+            char why[160];
+            snprintf(why, sizeof why,
+                     "byte %d, row %d, layer %d is outside a surface of %lld bytes, %lld rows, %lld layers", x, y, z,
+                     size[0], size[1], size[2]);
+            misused(why, CALLER);
+        }
+        index[d] = index[d] < 0 ? 0 : last;
+    }
+    return const_cast<char*>(object.base) + index[2] * static_cast<long long>(object.slice) +
+           index[1] * static_cast<long long>(object.pitch) + index[0];
+}
+
+}  // namespace sim
+
+using namespace sim;
+
+extern "C" {
+
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const cudaResourceDesc* resource,
+                                    const cudaTextureDesc* texture, const cudaResourceViewDesc* view) {
+    constexpr const char* call = "cudaCreateTextureObject";
+    if (!object || !resource || !texture) return refuse(call, cudaErrorInvalidValue, "a null pointer", CALLER);
+    if (view) return refuse(call, cudaErrorNotSupported, "resource views are not simulated", CALLER);
+    Object made = {};
+    made.used = true;
+    made.texture = *texture;
+    const char* wrong = take_resource(made, *resource);
+    if (!wrong) wrong = wrong_texture(made);
+    if (wrong) return refuse(call, cudaErrorInvalidValue, wrong, CALLER);
+    return add(call, object, made, CALLER);
+}
+
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object) {
+    return remove("cudaDestroyTextureObject", object, false, CALLER);
+}
+
+cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object, const cudaResourceDesc* resource) {
+    constexpr const char* call = "cudaCreateSurfaceObject";
+    if (!object || !resource) return refuse(call, cudaErrorInvalidValue, "a null pointer", CALLER);
+    if (resource->resType != cudaResourceTypeArray || !find_array(resource->res.array.array))
+        return refuse(call, cudaErrorInvalidValue, "a surface is made of an array", CALLER);
+    const cudaArray& array = *resource->res.array.array;
+    if (!(array.flags & cudaArraySurfaceLoadStore))
+        return refuse(call, cudaErrorInvalidValue, "the array was made without cudaArraySurfaceLoadStore", CALLER);
+    Object made = {};
+    made.used = made.surface = true;
+    take_array(made, array);
+    return add(call, object, made, CALLER);
+}
+
+cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object) {
+    return remove("cudaDestroySurfaceObject", object, true, CALLER);
+}
+
+}  // extern "C"
