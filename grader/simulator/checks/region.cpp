@@ -234,6 +234,7 @@ void forget_regions() {
     allocations.clear();
     variables.clear();
     cells_refused = false;
+    region_count = 0;
 }
 
 void age_regions() {

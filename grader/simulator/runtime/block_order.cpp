@@ -167,4 +167,6 @@ void remember_order(const Grid& grid) {
     fprintf(stderr, "%s ran on one worker: %s\n", grid.kernel_name, grid.one_worker_because);
 }
 
+void forget_orders() { memset(known, 0, sizeof known); }
+
 }  // namespace sim

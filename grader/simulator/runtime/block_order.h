@@ -35,6 +35,7 @@ void let_later_blocks_go(Grid& grid);
 unsigned workers_for(Grid& grid);
 // A launch has ended or was taken back.
 void remember_order(const Grid& grid);
+void forget_orders();
 
 // launch.cpp: starts the other workers; false when there are none to be had.
 bool start_helpers(Grid& grid);

@@ -314,6 +314,7 @@ void run_thread(Worker& worker, Thread& thread) {
     thread.wait = Wait::none;
     thread.call_address = nullptr;
     thread.polled = thread.watched = nullptr;
+    thread.looks = 0;
     thread.async_copies = nullptr;
     current_thread = &thread;
     if (worker.grid->checks_enabled) events::thread_begin(thread);
