@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -53,6 +54,10 @@ def command(
     jail: Annotated[
         bool, typer.Option("--jail", help="Compile and run it in a jail: it sees no files and no network.")
     ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=64, help="Cores that run blocks at once; as many as there are."),
+    ] = None,
     timeout: Annotated[
         float | None,
         typer.Option(
@@ -62,7 +67,8 @@ def command(
 ) -> int:
     """Run a CUDA program, with a main of its own, on the simulated GPU.
 
-    What follows '--' is for the program. Findings go to stderr. Exit code: the program's own; 1 if it ended well but there
+    What follows '--' is for the program. No output or finding depends on the number of cores: blocks whose order matters run
+    one after another, and -v names their kernels. Findings go to stderr. Exit code: the program's own; 1 if it ended well but there
     are findings; 2 if it could not be built.
     """
     from grader.jail.compiling import run_in
@@ -83,7 +89,16 @@ def command(
             raise GraderError("--jail is for the simulated GPU", "Leave it out with --device cuda.")
         return execute(build_cuda(units, options), arguments, name=name, timeout=timeout, simulated=False).exit_code
     program, seconds = _built(units, options)
-    outcome = execute(program, arguments, name=name, timeout=timeout, checks=not no_checks, jail=jail)
+    outcome = execute(
+        program,
+        arguments,
+        name=name,
+        timeout=timeout,
+        checks=not no_checks,
+        jail=jail,
+        workers=workers or min(64, len(os.sched_getaffinity(0))),
+        explain=verbose,
+    )
     show(outcome, units[0].file, seconds, "bwrap" if jail else "none", verbose, json_out, html_out)
     return outcome.exit_code
 

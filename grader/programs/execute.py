@@ -61,13 +61,19 @@ def execute(
     checks: bool = True,
     jail: bool = False,
     simulated: bool = True,
+    workers: int = 1,
+    explain: bool = False,
 ) -> Outcome:
-    """Runs a program to its end. Its input, output and working folder are the caller's; in a jail it sees no files."""
+    """Runs a program to its end. Its input, output and working folder are the caller's; in a jail it sees no files.
+
+    ``workers``: threads that run blocks. With ``explain`` the program says on stderr which kernels had only one, and why.
+    """
     with tempfile.TemporaryDirectory(prefix="grader-run-") as folder:
         report = Path(folder) / "report.txt"
         environment = dict(os.environ)
         if simulated:
             settings = f"checks={int(checks)} watchdog_seconds={max(BLOCK_SECONDS, timeout or 0):g}"
+            settings += f" workers={workers} explain={int(explain)}"
             environment |= {"GRADER_PROGRAM_REPORT": str(report), "GRADER_PROGRAM_SETTINGS": settings}
         argv = [name or str(program), *arguments]
         executable = str(program)

@@ -89,6 +89,20 @@ def test_without_checks_nothing_is_found(capfd: pytest.CaptureFixture[str]) -> N
     assert "device 8" in capfd.readouterr().out
 
 
+def test_blocks_print_in_their_order_on_several_cores(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "prints.cu"
+    file.write_text(
+        """#include <cstdio>
+__global__ void prints() { printf("%d ", blockIdx.x); }
+int main() { prints<<<50, 1>>>(); cudaDeviceSynchronize(); }
+"""
+    )
+    assert run(["run", str(file), "--no-checks", "--workers", "2", "-v"]) == 0
+    out, err = capfd.readouterr()
+    assert [int(number) for number in out.split()] == list(range(50))
+    assert "prints ran on one worker: its threads print" in err
+
+
 def test_in_a_jail_a_program_sees_no_files(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "look.cu"
     file.write_text('#include <cstdio>\nint main() { return fopen("/etc/passwd", "r") ? 1 : 0; }\n')

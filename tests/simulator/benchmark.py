@@ -4,6 +4,10 @@
 machine does not falsify, without checks with its goal, with all checks and counters, and the ratio of both with its
 limit: 25 for kernels whose work is in shared memory, 5 for others. Tensors are placed as when a kernel is judged: what its
 launcher takes as pointer to const may not be written.
+
+``--workers N`` compares one core with N: runs of either take turns, and the medians are shown of the time that passed, and of
+the processor time of all cores. The ratio of the former says how much sooner the launch was over on this machine as it was; N
+times the ratio of the latter, what N cores come to that nobody else uses. Here nothing is read-only, as in `grader run`.
 """
 
 from __future__ import annotations
@@ -124,16 +128,42 @@ def kernels() -> list[Measured]:
     ]
 
 
-def milliseconds(measured: Measured, checks: bool, repetitions: int, workers: int) -> float:
+def product_of_1024_blocks() -> Measured:
+    """A launch that is worth several cores."""
+    a, b, c = (np.full((512, 512), value, np.float32) for value in (1, 2, 0))
+    return Measured("tiled product 512^3", "tiled_product", KERNELS / "tiled_product.cu", (a, b, c, 512), limit=25)
+
+
+def milliseconds(measured: Measured, checks: bool, repetitions: int) -> float:
     """The median, after one run that warms up."""
     kernel = SimulatedKernel(measured.file, checks=checks, constant_inputs=True)
-    kernel.configure(workers=workers)
     times = []
     for _ in range(repetitions + 1):
         outcome = kernel(measured.launcher, *measured.arguments)
         assert outcome.error == 0, outcome
         times.append(kernel.cpu_seconds * 1e3)
     return statistics.median(times[1:])
+
+
+def compare_workers(measured: Measured, checks: bool, repetitions: int, workers: int) -> str:
+    """How much sooner so many workers are done than one."""
+    kernel = SimulatedKernel(measured.file, checks=checks)
+    passed: dict[int, list[float]] = {1: [], workers: []}
+    worked: dict[int, list[float]] = {1: [], workers: []}
+    for turn in range(2 * repetitions + 2):
+        count = workers if turn % 2 else 1
+        kernel.configure(workers=count)
+        outcome = kernel(measured.launcher, *measured.arguments)
+        assert outcome.error == 0, outcome
+        if turn > 1:
+            passed[count].append(kernel.seconds * 1e3)
+            worked[count].append(kernel.all_cpu_seconds * 1e3)
+    one, several = (statistics.median(passed[count]) for count in (1, workers))
+    alone, together = (statistics.median(worked[count]) for count in (1, workers))
+    return (
+        f"passed {one:7.1f} -> {several:7.1f} ms: {one / several:.2f}; "
+        f"worked {alone:7.1f} -> {together:7.1f} ms: {workers * alone / together:.2f}"
+    )
 
 
 def judged(value: float, limit: float, unit: str) -> str:
@@ -149,10 +179,16 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
+    if options.workers > 1:
+        for measured in [product_of_1024_blocks(), *kernels()]:
+            print(measured.name)
+            for checks, name in ((False, "without checks"), (True, "with all checks")):
+                print(
+                    f"  {name:15} {compare_workers(measured, checks, options.repetitions, options.workers)}", flush=True
+                )
+        return
     for measured in kernels():
-        plain, checked = (
-            milliseconds(measured, checks, options.repetitions, options.workers) for checks in (False, True)
-        )
+        plain, checked = (milliseconds(measured, checks, options.repetitions) for checks in (False, True))
         ratio = checked / plain
         print(measured.name)
         print(f"  without checks {plain:7.1f} ms{judged(plain, measured.goal, ' ms')}")

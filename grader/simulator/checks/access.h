@@ -2,6 +2,7 @@
 #pragma once
 
 #include "checks/requests.h"
+#include "checks/several_workers.h"
 #include "checks/state.h"
 #include "runtime/fiber.h"
 #include "runtime/own_memory.h"
@@ -89,11 +90,14 @@ SIM_ALWAYS_INLINE void access_cells(ThreadState& thread, AccessSite& site, uintp
     }
 }
 
-// Shadow cells that other workers use too: one access at a time.
+// Shadow cells that other workers use too.
 template <bool Write>
-SIM_NOINLINE void access_cells_guarded(ThreadState& thread, AccessSite& site, uintptr_t address, unsigned size_log2) {
-    Locked locked(the_launch.cell_lock);
-    access_cells<Write>(thread, site, address, size_log2);
+SIM_ALWAYS_INLINE void access_cells_guarded(ThreadState& thread, AccessSite& site, uintptr_t address,
+                                            unsigned size_log2) {
+    if (Write)
+        write_cells_of_several(thread, site, address, size_log2);
+    else
+        read_cells_of_several(thread, site, address, size_log2);
 }
 
 // An ordinary read or write of kernel code. `code` is the return address of the hook.

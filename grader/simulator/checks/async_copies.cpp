@@ -41,9 +41,7 @@ template <typename F>
 void each_cell_of_piece(const AccessSite& site, uintptr_t address, unsigned size_log2, F visit) {
     ShadowCell* cell = site.cells + ((address - site.base) >> site.shift);
     unsigned count = size_log2 > site.shift ? 1u << (size_log2 - site.shift) : 1;
-    if (site.guarded) the_launch.cell_lock.lock();
     for (unsigned i = 0; i < count; ++i) visit(cell[i]);
-    if (site.guarded) the_launch.cell_lock.unlock();
 }
 
 // What the copy engine does in global memory for one instruction: visit(site, address, log2 of the size) is called for the
@@ -80,7 +78,10 @@ void access_global(ThreadState& state, const BulkCopy& copy, Access access, cons
 }
 
 void read_source(ThreadState& state, AccessSite& site, uintptr_t from, unsigned size_log2) {
-    each_cell_of_piece(site, from, size_log2, [&](ShadowCell& cell) { read_cell(state, cell, site); });
+    if (site.guarded)
+        read_cells_of_several(state, site, from, size_log2);
+    else
+        access_cells<false>(state, site, from, size_log2);
 }
 
 // The copy arrives some time before the wait: until then nobody may touch its destination.
@@ -134,7 +135,6 @@ void end_reading(ThreadState& state, const BulkStore& store) {
 }
 
 void end_writing(ThreadState& state, const BulkStore& store) {
-    if (the_launch.concurrent) the_launch.cell_lock.lock();
     each_row(store.copy, [&](bool inside, uint32_t, const char* row, uint32_t bytes) {
         if (!inside) return;
         uintptr_t global = reinterpret_cast<uintptr_t>(row);
@@ -142,7 +142,6 @@ void end_writing(ThreadState& state, const BulkStore& store) {
             if (cell.write == store.pending) cell.write = state.epoch.with_atomic(true);
         });
     });
-    if (the_launch.concurrent) the_launch.cell_lock.unlock();
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ void ClusterBarrier::complete(const Cluster& cluster) {
 void ClusterBarrier::wait(ThreadState& thread) {
     const Arrivals& arrivals = arrivals_[thread.block->block->rank];
     const VectorClock* known = thread.extras ? thread.extras->known : nullptr;
-    bool news = thread.extras && (thread.extras->acquired || thread.extras->polled);
+    bool news = thread.extras && thread.extras->acquired;
     if (news || asked_ != known || asked_with_ != complete_) {
         VectorClockBuilder builder(thread.worker->pool, thread.block->serial);
         add_acquired(builder, thread);
@@ -93,7 +93,6 @@ void ClusterBarrier::wait(ThreadState& thread) {
     ThreadExtras& extras = extras_of(thread);
     extras.known = answer_;
     extras.acquired = nullptr;
-    extras.polled = nullptr;
     if (thread.barrier_time < arrivals.joined) thread.barrier_time = arrivals.joined;
     thread.awaited = thread.awaited || awaited_;
     if (thread.time() < arrivals.after) set_time(thread, arrivals.after);

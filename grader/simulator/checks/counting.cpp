@@ -135,6 +135,11 @@ uint64_t graphs() { return instantiated; }
 uint64_t async_bytes() { return copied_asynchronously; }
 uint64_t prefetched_bytes() { return prefetched; }
 
+void return_async_bytes(uint64_t copied, uint64_t before) {
+    copied_asynchronously = copied;
+    prefetched = before;
+}
+
 void forget_submissions() { submitted = instantiated = copied_asynchronously = prefetched = 0; }
 
 }  // namespace sim::checks

@@ -78,5 +78,6 @@ void count_prefetched(size_t bytes);
 uint64_t async_bytes();
 uint64_t prefetched_bytes();
 void forget_submissions();
+void return_async_bytes(uint64_t copied, uint64_t prefetched);  // of a launch that was taken back
 
 }  // namespace sim::checks

@@ -20,8 +20,6 @@ using namespace sim::checks;
 
 namespace {
 
-SpinLock atomic_lock;  // of one atomic operation and what the checks learn from it, when several workers run
-
 // Decides what a thread left open, now that it does something else than access memory.
 inline void settle_if_pending(ThreadState& thread) {
     if (SIM_UNLIKELY(thread.pending)) settle(thread, 0, nullptr);
@@ -81,19 +79,43 @@ void launch_begin(Launch& launch) {
     the_launch.tensor_operations_at.clear();
     the_launch.operand_bytes_at.clear();
     memset(the_launch.tensor_operations, 0, sizeof the_launch.tensor_operations);
-    the_launch.cell_lock.reset();
     the_launch.lock.reset();
-    atomic_lock.reset();
+    the_launch.sites_before = site_count();
+    the_launch.async_before = async_bytes();
+    the_launch.prefetched_before = prefetched_bytes();
     if (!begin_ordered_launch(launch)) launch.checks_enabled = false;
     the_launch.exact = the_launch.exact || the_launch.cluster_size > 1;
-    // Cells cannot be split while several workers use them.
-    if (the_launch.concurrent) {
-        each_allocation(
-            [](Region& region, void*) {
-                if (!region.element_bytes) refine(region, 0);
-            },
-            nullptr);
-    }
+}
+
+const char* needs_one_worker(const Launch& launch) {
+    if (launch.cluster.x * launch.cluster.y * launch.cluster.z > 1) return "it has clusters of blocks";
+    if (launch.programmatic || (current_work() && !current_work()->alone)) return "there are several streams";
+    return trace_limit || some_block_is_chosen() ? "what a block does is recorded" : nullptr;
+}
+
+void goes_alone(Launch&) {
+    the_launch.concurrent = false;
+    each_worker([](WorkerState& worker) {
+        keep_written(worker);
+        worker.sites.each([](AccessSite& site) { site.guarded = false; });
+    });
+}
+
+void launch_taken_back(Launch&) {
+    each_worker([](WorkerState& worker) {
+        undo_written(worker);
+        drop_logs(worker);
+        while (!worker.blocks.empty()) end_block(*worker.blocks.back());
+        worker.sites.clear();
+        worker.pool.clear();
+        worker.known_barriers.clear();
+    });
+    drop_sectors();
+    forget_site_ids(the_launch.sites_before);
+    return_async_bytes(the_launch.async_before, the_launch.prefetched_before);
+    past_launches().back().number = 0;  // everybody knows it to be over
+    end_ordered_launch();
+    the_launch.launch = nullptr;
 }
 
 void launch_end(Launch& launch) {
@@ -132,6 +154,7 @@ void launch_end(Launch& launch) {
     record.touched_sectors[2] += sectors.either;
     record.first_read_sectors += sectors.first_read;
     each_worker([](WorkerState& worker) {
+        keep_written(worker);
         worker.pool.clear();
         worker.known_barriers.clear();
     });
@@ -271,7 +294,6 @@ void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope s
     bool shared = alone && in_shared(*state.block, reinterpret_cast<uintptr_t>(data));
     unordered_access(state, reinterpret_cast<uintptr_t>(data), Access::atomic, size_log2, address, reads,
                      (scope == Scope::block || (scope == Scope::cluster && alone)) && !shared);
-    if (the_launch.concurrent) atomic_lock.lock();
     if (op != AtomicOp::store) acquire(state, data);
 }
 
@@ -280,7 +302,6 @@ void atomic_done(Thread& thread, const void* data, size_t, AtomicOp op, bool cha
     // Any operation that stores goes on with what earlier ones released; only a failed exchange stores nothing.
     bool stores = op != AtomicOp::load && (changed || op != AtomicOp::compare_and_swap);
     if (stores) checks::release(state, data);
-    if (the_launch.concurrent) atomic_lock.unlock();
 }
 
 void fence(Thread& thread, Scope scope) {

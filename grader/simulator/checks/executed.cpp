@@ -5,6 +5,7 @@
 
 #include "checks/hook_names.h"
 #include "checks/state.h"
+#include "runtime/block_order.h"
 
 namespace sim::checks {
 
@@ -103,6 +104,7 @@ HOOK(void, __sanitizer_cov_trace_pc)() {
     ThreadState* state = thread ? state_of(*thread) : nullptr;
     if (!state) return;
     void*& executed = state->block->executed;
+    if (!executed) sim::in_block_order("what its threads execute is counted");
     if (!executed) executed = calloc(sim::max_threads_per_block, sizeof(Executions));
     if (!executed) abort();
     static_cast<Executions*>(executed)[thread->linear].add(__builtin_return_address(0));

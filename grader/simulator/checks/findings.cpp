@@ -1,6 +1,6 @@
 #include "checks/findings.h"
 
-#include "checks/state.h"
+#include "checks/several_workers.h"
 
 namespace sim::checks {
 
@@ -54,6 +54,7 @@ Place place_of(const Region* region, uintptr_t address) {
 }
 
 void add_finding(const Finding& finding) {
+    in_block_order_unlocked("there are findings");
     Locked locked(lock);
     uint32_t& index = by_key.at(key_of(finding));
     if (index) {

@@ -11,6 +11,7 @@
 #include "checks/hooks.h"
 #include "checks/races.h"
 #include "checks/streams.h"
+#include "runtime/block_order.h"
 #include "runtime/own_memory.h"
 #include "sim/copies.h"
 #include "sim/shared.h"
@@ -139,15 +140,17 @@ void hook_volatile(const void* data, unsigned size_log2, const void* code) {
     }
     ThreadState& state = *state_of(*thread);
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
-    if (in_shared(*state.block, address))
+    if (in_shared(*state.block, address)) {
         hook_any<Write>(data, size_log2, code);
-    else
+    } else {
+        in_block_order("its threads use volatile accesses");
         unordered_access(state, address, Write ? Access::volatile_write : Access::volatile_read, size_log2, code,
                          !Write, false);
+    }
     if (Write)
         release(state, data);
     else
-        acquire_later(state, data);
+        acquire(state, data);
 }
 
 }  // namespace
@@ -156,11 +159,9 @@ void unordered_access(ThreadState& thread, uintptr_t address, Access access, uns
                       bool reads, bool block_scope) {
     AccessSite* site = prepare_and_log(thread, address, access, size_log2, code);
     if (!site || !site->cells) return;
-    if (site->guarded) the_launch.cell_lock.lock();
     ShadowCell* cell = site->cells + ((address - site->base) >> site->shift);
     unsigned count = size_log2 > site->shift ? 1u << (size_log2 - site->shift) : 1;
     for (unsigned i = 0; i < count; ++i) atomic_cell(thread, cell[i], *site, reads, block_scope);
-    if (site->guarded) the_launch.cell_lock.unlock();
 }
 
 }  // namespace sim::checks

@@ -2,6 +2,7 @@
 #include "checks/clusters.h"
 #include "checks/members.h"
 #include "checks/races.h"
+#include "runtime/block_order.h"
 
 namespace sim::checks {
 
@@ -66,7 +67,6 @@ void learn(ThreadState& thread, const VectorClock* known, const Release* release
     ThreadExtras& extras = extras_of(thread);
     extras.known = known;
     extras.acquired = nullptr;
-    extras.polled = nullptr;
     if (released) extras.released[2] = released;
 }
 
@@ -74,13 +74,13 @@ void learn(ThreadState& thread, const VectorClock* known, const Release* release
 
 void add_acquired(VectorClockBuilder& builder, ThreadState& thread) {
     if (!thread.extras) return;
-    if (thread.extras->polled) acquire(thread, thread.extras->polled);
     builder.add(thread.extras->known);
     builder.add(thread.extras->acquired);
 }
 
 void become_exact(BlockState& block) {
     if (block.exact) return;
+    in_block_order("its threads meet in parts of a block or a warp");
     block.exact = true;
     for (unsigned i = 0; i < block.block->thread_count; ++i) set_time(block.threads[i], block.threads[i].time());
 }
@@ -208,7 +208,6 @@ void grid_joined() {
                 if (thread.extras) {
                     thread.extras->known = thread.extras->acquired = nullptr;
                     for (const Release*& release : thread.extras->released) release = nullptr;
-                    thread.extras->polled = nullptr;
                 }
                 thread.epoch = Epoch(block->serial, 0, thread.thread->linear);
                 set_time(thread, block->time);
@@ -224,12 +223,11 @@ void fenced(ThreadState& thread, Scope scope) {
     if (scope != Scope::block) the_launch.exact = true;
     become_exact(block);
     ThreadExtras& extras = extras_of(thread);
-    if (extras.acquired || extras.polled) {
+    if (extras.acquired) {
         VectorClockBuilder builder(block.worker->pool, block.serial);
         add_acquired(builder, thread);
         extras.known = builder.finish();
         extras.acquired = nullptr;
-        extras.polled = nullptr;
     }
     Release* release = block.worker->pool.take<Release>();
     *release = release_of(thread, thread.time());
@@ -256,11 +254,6 @@ void acquire(ThreadState& thread, const void* variable) {
     builder.add(extras.acquired);
     builder.add_log(*log, (*log)->length());
     extras.acquired = builder.finish();
-}
-
-void acquire_later(ThreadState& thread, const void* variable) {
-    acquire(thread, variable);
-    if (the_launch.concurrent) extras_of(thread).polled = variable;
 }
 
 Release release_of(const ThreadState& thread, uint32_t time) {

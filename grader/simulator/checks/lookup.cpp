@@ -4,6 +4,7 @@
 #include "checks/access.h"
 #include "checks/findings.h"
 #include "checks/streams.h"
+#include "runtime/block_order.h"
 #include "sim/error_codes.h"
 #include "sim/shared.h"
 
@@ -137,12 +138,13 @@ void forget_region(WorkerState& worker, const Region& region) {
 void make_cells(ThreadState& thread, Region& region, unsigned size_log2) {
     bool global = region.space != Space::shared;
     if (global && the_launch.concurrent) {
-        Locked locked(the_launch.cell_lock);
+        Locked locked(the_launch.lock);
         track(region);
-        return;
+    } else if (global) {  // shared arrays come with cells
+        track(region);
     }
-    if (global) track(region);  // shared arrays come with cells
     if (size_log2 >= region.shift) return;
+    if (global) in_block_order("its threads access pieces of elements");
     refine(region, size_log2);
     forget_region(*thread.worker, region);
 }

@@ -32,8 +32,6 @@ void grid_joined();
 void become_exact(BlockState& block);
 void fenced(ThreadState& thread, Scope scope);
 void acquire(ThreadState& thread, const void* variable);
-// The read is about to happen: what it will see may be published a moment later by another worker.
-void acquire_later(ThreadState& thread, const void* variable);
 void release(ThreadState& thread, const void* variable);
 // The log of the releases through this variable, or null.
 const SyncLog* log_of(const void* variable);

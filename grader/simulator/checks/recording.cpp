@@ -154,6 +154,8 @@ bool choose_recorded(const char* text) {
     return choice.wanted || !strcmp(text, "none");
 }
 
+bool some_block_is_chosen() { return choice.wanted; }
+
 void forget_recording() {
     choice.launches = 0;
     recorded_block = nullptr;

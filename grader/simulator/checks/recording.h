@@ -80,6 +80,7 @@ inline bool is_recorded(const Block& block) { return SIM_UNLIKELY(recorded_block
 
 // "launch,x,y,z": which block of which launch; anything else: none. False when it is neither.
 bool choose_recorded(const char* text);
+bool some_block_is_chosen();
 void forget_recording();
 void count_launch();
 void record_block(BlockState& block);  // from here on, if it is the one

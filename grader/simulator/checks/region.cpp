@@ -74,6 +74,7 @@ Region* variable_region(const GlobalVariable& variable) {
     Region* region = new_region();
     region->base = base;
     region->bytes = variable.bytes;
+    region->id = static_cast<uint32_t>(mix(base) >> 34) | 1u << 30;  // in whatever order blocks come upon them
     region->space = variable.constant ? Space::constant : Space::global;
     region->kind = variable.constant ? RegionKind::constant_variable : RegionKind::device_variable;
     region->read_only = variable.constant;
@@ -233,6 +234,7 @@ void forget_regions() {
     allocations.clear();
     variables.clear();
     cells_refused = false;
+    region_count = 0;
 }
 
 void age_regions() {

@@ -125,12 +125,39 @@ class Writer {
 };
 
 Writer out;
-bool used_site[65536];
+int kind_of(const PlaceCount&) { return 0; }
+int kind_of(const SiteCounters& counted) {
+    return static_cast<int>(counted.space) << 16 | static_cast<int>(counted.access) << 8 | counted.size;
+}
 
-unsigned use_site(const void* address) {
-    unsigned id = address ? site_id(address) : 0;
-    if (id) used_site[id] = true;
-    return id;
+// Sites are numbered as they come in the report: in whatever order several workers came upon them.
+uint16_t number_of[65536];
+Growable<uint16_t> used_sites;
+
+uint64_t use_site(uint16_t id) {
+    if (id && !number_of[id]) {
+        used_sites.push(id);
+        number_of[id] = static_cast<uint16_t>(used_sites.size());
+    }
+    return number_of[id];
+}
+
+uint64_t use_site(const void* address) { return use_site(address ? site_id(address) : uint16_t(0)); }
+
+// Calls visit(item) for each one in the order of the code.
+template <typename T, typename F>
+void each_in_order(const Growable<T>& items, F visit) {
+    Growable<const T*> ordered;
+    for (const T& item : items) ordered.push(&item);
+    auto compare = [](const void* a, const void* b) {
+        const T &one = **static_cast<const T* const*>(a), &other = **static_cast<const T* const*>(b);
+        auto place = reinterpret_cast<uintptr_t>(site_address(one.site));
+        auto other_place = reinterpret_cast<uintptr_t>(site_address(other.site));
+        if (place != other_place) return place < other_place ? -1 : 1;
+        return kind_of(one) - kind_of(other);
+    };
+    qsort(ordered.begin(), ordered.size(), sizeof(const T*), compare);
+    for (const T* item : ordered) visit(*item);
 }
 
 const char* name_of(Check check) {
@@ -218,9 +245,9 @@ const char* name_of(RegionKind kind) {
 }
 
 void write_side(const Side& side) {
-    out.member("site", uint64_t(use_site(side.address)));
+    out.member("site", use_site(side.address));
     out.text("access", name_of(static_cast<Access>(side.access)));
-    if (side.fallback) out.member("fallback", uint64_t(use_site(side.fallback)));
+    if (side.fallback) out.member("fallback", use_site(side.fallback));
     if (side.line) out.member("line", uint64_t(side.line));
     if (side.in_stream) out.member("stream", uint64_t(side.stream));
     if (side.call || side.in_stream) out.text("work", side.call ? side.call : kernel(side.kernel).name);
@@ -250,6 +277,22 @@ void write_place(const Place& place) {
     out.close('}');
 }
 
+// "... at __syncthreads, {site 7 line 31}": the sites with the numbers that they have here.
+void write_detail(const char* text) {
+    char named[2 * sizeof Finding::detail];  // more than numbers of five digits can add
+    char *next = named, *end = named + sizeof named;
+    constexpr char mark[] = "{site ";
+    while (const char* site = strstr(text, mark)) {
+        char* rest;
+        unsigned long id = strtoul(site + sizeof mark - 1, &rest, 10);
+        next += snprintf(next, static_cast<size_t>(end - next), "%.*s%s%u", static_cast<int>(site - text), text, mark,
+                         static_cast<unsigned>(use_site(static_cast<uint16_t>(id))));
+        text = rest;
+    }
+    snprintf(next, static_cast<size_t>(end - next), "%s", text);
+    out.text("detail", named);
+}
+
 void write_finding(const Finding& finding) {
     out.open('{');
     out.text("check", name_of(finding.check));
@@ -259,7 +302,7 @@ void write_finding(const Finding& finding) {
     out.member("bytes", uint64_t(finding.bytes));
     out.member("data", finding.data);
     out.member("number", finding.number);
-    if (*finding.detail) out.text("detail", finding.detail);
+    if (*finding.detail) write_detail(finding.detail);
     write_side(finding.side);
     if (finding.other.address || finding.other.has_thread || finding.other.in_stream) {
         out.open("other", '{');
@@ -273,7 +316,7 @@ void write_finding(const Finding& finding) {
 void write_counters(const SiteCounters& counted) {
     const Counters& c = counted.counters;
     out.open('{');
-    out.member("site", uint64_t(counted.site));
+    out.member("site", use_site(counted.site));
     out.text("space", name_of(counted.space));
     out.text("access", name_of(counted.access));
     out.member("size", uint64_t(counted.size));
@@ -286,18 +329,16 @@ void write_counters(const SiteCounters& counted) {
     out.member("ideal_wavefronts", c.ideal_wavefronts);
     out.member("worst_ways", uint64_t(c.worst_ways));
     out.close('}');
-    used_site[counted.site] = true;
 }
 
 void write_places(const char* name, const Growable<PlaceCount>& counts) {
     out.open(name, '[');
-    for (const PlaceCount& counted : counts) {
+    each_in_order(counts, [](const PlaceCount& counted) {
         out.open('[');
-        out.item(uint64_t(counted.site));
+        out.item(use_site(counted.site));
         out.item(counted.count);
         out.close(']');
-        used_site[counted.site] = true;
-    }
+    });
     out.close(']');
 }
 
@@ -320,7 +361,7 @@ void write_kernel(const KernelRecord& record) {
     for (uint64_t operations : record.tensor_operations) out.item(operations);
     out.close(']');
     out.open("sites", '[');
-    for (const SiteCounters& counted : *record.sites) write_counters(counted);
+    each_in_order(*record.sites, write_counters);
     out.close(']');
     write_places("barrier_sites", *record.barrier_sites);
     write_places("tensor_sites", *record.tensor_sites);
@@ -330,7 +371,7 @@ void write_kernel(const KernelRecord& record) {
 
 void write_trace(const TracedRequest& traced) {
     out.open('{');
-    out.member("site", uint64_t(traced.site));
+    out.member("site", use_site(traced.site));
     out.text("access", name_of(traced.access));
     out.text("space", name_of(traced.space));
     out.member("size", uint64_t(traced.size));
@@ -383,7 +424,7 @@ void write_recording() {
         out.open('[');
         out.item(uint64_t(event.kind));
         out.item(uint64_t(event.thread));
-        out.item(uint64_t(event.site));
+        out.item(use_site(event.site));
         out.item(uint64_t(event.memory));
         out.item(event.offset);
         out.item(uint64_t(event.bytes));
@@ -392,7 +433,6 @@ void write_recording() {
         out.item(event.value[0]);
         out.item(event.value[1]);
         out.close(']');
-        used_site[event.site] = true;
     }
     out.close(']');
     out.close('}');
@@ -421,17 +461,16 @@ void write_sites() {
     Growable<const char*> modules;
     bool asked = false;
     out.open("sites", '[');
-    for (unsigned id = 1; id < 65536; ++id) {
-        if (!used_site[id]) continue;
+    for (uint16_t id : used_sites) {
         Dl_info info = {};
-        const void* address = site_address(static_cast<uint16_t>(id));
+        const void* address = site_address(id);
         if (!dladdr(address, &info) || !info.dli_fname) continue;
         asked = asked || limits::has_asked(info.dli_fbase);
         size_t module = 0;
         while (module < modules.size() && strcmp(modules[module], info.dli_fname) != 0) ++module;
         if (module == modules.size()) modules.push(info.dli_fname);
         out.open('[');
-        out.item(uint64_t(id));
+        out.item(use_site(id));
         out.item(uint64_t(module));
         out.item(uint64_t(static_cast<const char*>(address) - static_cast<const char*>(info.dli_fbase)));
         out.close(']');
@@ -494,7 +533,8 @@ void find_leak(Region& region) {
 }  // namespace
 
 const char* write_report() {
-    memset(used_site, 0, sizeof used_site);
+    memset(number_of, 0, sizeof number_of);
+    used_sites.clear();
     size_t found = finding_count();
     each_allocation(
         [](Region& region, void*) {

@@ -13,10 +13,11 @@ namespace sim::checks {
 class SecondReader {
     using Site = BitField<uint32_t, 0, 16>;
     using Thread = BitField<uint32_t, Site::end, 10>;
+    using BeforeOthers = BitField<uint32_t, Thread::end, 2>;
     using Number = BitField<uint32_t, 0, 30>;
     using BlockScope = BitField<uint32_t, Number::end, 1>;
     using Listed = BitField<uint32_t, BlockScope::end, 1>;
-    static_assert(Thread::end <= Number::end && Listed::end == 32, "the fields fill the word");
+    static_assert(BeforeOthers::end <= Number::end && Listed::end == 32, "the fields fill the word");
 
   public:
     static constexpr uint32_t number_limit = Number::largest + 1;
@@ -26,6 +27,10 @@ class SecondReader {
     void set(uint16_t site, unsigned thread) {
         word_ = (word_ & BlockScope::mask) | Thread::make(thread) | Site::make(site);
     }
+
+    // How far the set of the first block reached when others joined it: several_workers.h.
+    Sharing before_others() const { return static_cast<Sharing>(BeforeOthers::get(word_)); }
+    void set_before_others(Sharing sharing) { word_ = BeforeOthers::replace(word_, sharing); }
 
     bool listed() const { return Listed::get(word_) != 0; }
     uint32_t number() const { return Number::get(word_); }

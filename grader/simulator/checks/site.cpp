@@ -103,10 +103,13 @@ bool is_site(const void* address) {
     return ids.find(reinterpret_cast<uint64_t>(address)) != nullptr;
 }
 
-void forget_site_ids() {
+size_t site_count() { return addresses.size(); }
+
+void forget_site_ids(size_t kept) {
     Locked locked(lock);
     ids.clear();
-    addresses.clear();
+    addresses.truncate(kept);
+    for (size_t id = 1; id < kept; ++id) ids.at(reinterpret_cast<uint64_t>(addresses[id])) = static_cast<uint16_t>(id);
 }
 
 }  // namespace sim::checks

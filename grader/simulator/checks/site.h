@@ -105,6 +105,8 @@ class SiteTable {
 uint16_t site_id(const void* address);
 const void* site_address(uint16_t id);
 bool is_site(const void* address);
-void forget_site_ids();
+size_t site_count();
+// All but the first so many.
+void forget_site_ids(size_t kept = 0);
 
 }  // namespace sim::checks

@@ -15,6 +15,7 @@ struct BlockState;
 struct WarpState;
 struct WorkerState;
 struct RequestLog;
+struct Overwritten;
 
 // A write to what another thread wrote, unordered. A race, unless both wrote the same value: known after the write.
 struct PendingWrite {
@@ -56,7 +57,6 @@ struct ThreadExtras {
     const VectorClock* acquired;  // read from atomics, in force after the next fence or barrier
     const Release* released[3];   // what the last fence of a scope published: block, cluster, device or more; null
                                   // where a later one reaches further
-    const void* polled;           // a volatile read whose writer may publish a moment later (several workers)
     PendingWrite write;
     PendingIndex index;
     Growable<AsyncCopy>* copies;
@@ -153,9 +153,11 @@ struct WorkerState {
     Pool pool;                         // until the launch ends
     HashMap<uint32_t> known_barriers;  // what known_barrier() said, plus 1, by knowledge and block
     TouchedSectors* sectors;
-    NumberSet* numbers;  // for counting requests
-    Segment tables;      // constants of a kernel library, where the last ones were
-    uint64_t launch;     // the one that the caches hold for
+    NumberSet* numbers;                 // for counting requests
+    Segment tables;                     // constants of a kernel library, where the last ones were
+    uint64_t launch;                    // the one that the caches hold for
+    Growable<Overwritten> overwritten;  // several_workers.h
+    SpinLock* held;
 };
 
 struct SharedArray {
@@ -179,11 +181,12 @@ struct LaunchState {
     uint32_t start_serial;  // first_serial at the beginning
     unsigned kernel;        // index into the kernels of the report
     bool concurrent;        // more than one worker
-    bool exact;             // a fence was executed: sets of readers are kept member by member
+    size_t sites_before;    // numbers of sites that were given out before it
+    uint64_t async_before, prefetched_before;
+    bool exact;  // a fence was executed: sets of readers are kept member by member
     bool has_dynamic_array;
     Growable<SharedArray> arrays;
-    SpinLock cell_lock;      // of the shadow cells of global memory, when concurrent
-    SpinLock lock;           // of the rest
+    SpinLock lock;
     HashMap<SyncLog*> logs;  // by the address of the atomic variable
     uint64_t barriers;
     HashMap<uint64_t> barriers_at;           // by return address

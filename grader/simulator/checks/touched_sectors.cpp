@@ -104,6 +104,19 @@ SectorTotals end_sectors() {
     return totals;
 }
 
+void drop_sectors() {
+    each_worker([](WorkerState& worker) {
+        TouchedSectors& touched = *worker.sectors;
+        for (unsigned w = 0; w < 2; ++w) {
+            if (touched.bits[w] && touched.first[w] <= touched.last[w])
+                memset(touched.bits[w] + touched.first[w], 0,
+                       (touched.last[w] - touched.first[w] + 1) * sizeof(uint64_t));
+            touched.first[w] = touched.words;
+            touched.last[w] = 0;
+        }
+    });
+}
+
 void remember_sectors(uintptr_t address, size_t bytes) {
     ArenaRange arena = arena_range();
     uintptr_t base = reinterpret_cast<uintptr_t>(arena.base);

@@ -44,6 +44,7 @@ struct SectorTotals {
 
 void begin_sectors(WorkerState& worker);
 SectorTotals end_sectors();                              // of all workers, which then begin anew
+void drop_sectors();                                     // of a launch that was taken back
 void remember_sectors(uintptr_t address, size_t bytes);  // the host writes there
 void forget_sectors();
 

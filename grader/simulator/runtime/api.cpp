@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "block_order.h"
 #include "events.h"
 #include "kernels.h"
 #include "last_error.h"
@@ -55,6 +56,7 @@ void sim_reset(void) {
     events::reset();
     arena::release_all();
     forget_attributes();
+    forget_orders();
     take_output();
     forget_fault();
 }

@@ -28,7 +28,9 @@ SIM_EXPORT void sim_tensor_readonly(void* device);
 
 // Settings, kept until changed: returns 0, or -1 for an unknown key or a bad value.
 //   checks             0 | 1      report accesses and synchronisation to the checks (default 1)
-//   workers            1..64      OS threads that run blocks (default 1)
+//   workers            1..64      OS threads that run blocks, where their order does not matter (default 1). No result
+//                                 depends on their number
+//   explain            0 | 1      say on stderr why a kernel has one worker, where more are wanted (default 0)
 //   watchdog_seconds   number     CPU time without the end of a block that is an infinite loop (default 10)
 //   spin_rounds        number     so many looks at what nobody changes, by all threads that are left, are an infinite
 //                                 loop as well, whatever the time (default 1000000; with one worker)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "async_operations.h"
+#include "block_order.h"
 #include "misuse.h"
 #include "scheduler.h"
 #include "sim/device.h"
@@ -125,6 +126,7 @@ void bulk_store(Site site, void* global, const void* shared, uint32_t bytes) {
 }
 
 void start_store(Thread& self, const BulkCopy& copy) {
+    if (copy.reduction != Reduction::none) in_block_order("its threads use atomic operations");
     if (checked(self)) events::bulk_store(self, copy, self.call_address);
     if (!copies_of(self).bulk_stores.add(copy)) out_of_copies(self.call_address);
 }

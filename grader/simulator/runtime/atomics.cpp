@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "scheduler.h"
+#include "block_order.h"
 #include "sim/barrier.h"
 #include "sim/error_codes.h"
 #include "sim/small_float.h"
@@ -100,6 +100,8 @@ uint32_t small_pair_result(AtomicOp op, uint32_t old, uint32_t operand) {
 void begin(Thread* self, AtomicOp op, void* address, size_t bytes, Scope scope, const void* caller) {
     if (!self) return;
     self->call_address = caller;
+    if (self->block->launch->workers > 1 && !shared_owner(*self->block, address))
+        in_block_order("its threads use atomic operations");
     if (self->block->launch->checks_enabled) events::atomic(*self, address, bytes, op, scope, caller);
     if (reinterpret_cast<uintptr_t>(address) % bytes != 0) {
         raise_fault(events::FaultKind::misaligned_address, cudaErrorMisalignedAddress, address, caller,
@@ -204,9 +206,10 @@ uint64_t compare_and_swap_64(void* address, uint64_t compare, uint64_t value, Sc
 void fence(Scope scope) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     Thread* self = current_thread;
-    if (!self || !self->block->launch->checks_enabled) return;
+    if (!self) return;
     self->call_address = CALLER;
-    events::fence(*self, scope);
+    if (scope != Scope::block) in_block_order("its threads use fences");
+    if (self->block->launch->checks_enabled) events::fence(*self, scope);
 }
 
 }  // namespace sim

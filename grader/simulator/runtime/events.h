@@ -31,6 +31,14 @@ void work_end();
 void submitted();
 void graph_instantiated();
 
+// --- blocks of several workers (runtime/block_order.h) ---
+// Why the launch, which has not begun, can have only one worker with checks; null when it may have several.
+const char* needs_one_worker(const Launch& launch);
+// It was meant to have several, and goes on with one. Only its first cluster has run, or does.
+void goes_alone(Launch& launch);
+// In place of launch_end: nothing of it has happened. On the host's stack.
+void launch_taken_back(Launch& launch);
+
 // --- the life of a grid (launch_* on the host's stack; block_* on a worker's) ---
 void launch_begin(Launch& launch);
 void launch_end(Launch& launch);

@@ -9,6 +9,9 @@ WEAK void work_begin(const Work&, bool) {}
 WEAK void work_end() {}
 WEAK void submitted() {}
 WEAK void graph_instantiated() {}
+WEAK const char* needs_one_worker(const Launch&) { return nullptr; }
+WEAK void goes_alone(Launch&) {}
+WEAK void launch_taken_back(Launch&) {}
 WEAK void launch_begin(Launch&) {}
 WEAK void launch_end(Launch&) {}
 WEAK void block_begin(Block&) {}

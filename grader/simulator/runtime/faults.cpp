@@ -220,13 +220,14 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     }
     Thread* thread = current_thread;
     int cuda_error;
-    events::Fault fault = {};
+    events::Fault& fault = worker->fault = {};
     fault.kind = classify(signal, info, context, *worker, &cuda_error);
     fault.thread = thread;
     fault.data = fault.kind == FaultKind::illegal_address ? info->si_addr : nullptr;
     fault.address = place_of(context, *worker);
     fault.data_known = fault.data != nullptr || info->si_code == SEGV_MAPERR || info->si_code == SEGV_ACCERR;
-    record_fault(*worker->grid, fault, cuda_error);
+    worker->fault_error = cuda_error;
+    worker->faulted = true;
     siglongjmp(worker->landing, 1);
 }
 

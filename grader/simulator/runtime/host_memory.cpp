@@ -8,6 +8,7 @@
 
 #include "api.h"
 #include "arena.h"
+#include "block_order.h"
 #include "captures.h"
 #include "cuda_runtime_api.h"
 #include "given_stream.h"
@@ -363,6 +364,7 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
 // no room, as on a GPU.
 SIM_EXPORT void* sim_malloc(size_t bytes) {
     if (!current_thread) return own::confined ? own::allocate(bytes) : malloc(bytes);
+    in_block_order("its threads allocate memory");
     char* base = arena::allocate(bytes, 0);
     if (base)
         events::allocation({MemoryKind::heap, base, bytes, nullptr, nullptr, 0, nullptr, __builtin_return_address(0)});
@@ -376,6 +378,7 @@ SIM_EXPORT void sim_free(void* pointer) {
         own::release(pointer);
         return;
     }
+    in_block_order("its threads allocate memory");
     size_t bytes;
     if (arena::release(pointer, &bytes)) events::release(pointer, bytes, __builtin_return_address(0));
 }

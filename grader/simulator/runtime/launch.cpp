@@ -8,6 +8,7 @@
 
 #include <new>
 
+#include "block_order.h"
 #include "faults.h"
 #include "given_stream.h"
 #include "kernels.h"
@@ -26,7 +27,7 @@ namespace sim {
 namespace {
 
 uint64_t launch_count = 0;
-Worker* workers[64];
+Worker* workers[max_workers];
 
 // A launch made by a kernel: it runs when the grid that made it has ended.
 struct ChildLaunch {
@@ -42,6 +43,7 @@ pthread_mutex_t children_lock = PTHREAD_MUTEX_INITIALIZER;
 
 Worker* get_worker(unsigned number) {
     if (!workers[number]) workers[number] = new (std::nothrow) Worker();
+    if (workers[number]) workers[number]->number = number;
     return workers[number];
 }
 
@@ -58,17 +60,13 @@ struct HelperThread {
     Worker* worker;
     Grid* grid;
 };
+HelperThread helpers[max_workers];
+unsigned helper_count = 0;
 
 void* help(void* argument) {
     auto* helper = static_cast<HelperThread*>(argument);
     work(*helper->worker, *helper->grid);
     return nullptr;
-}
-
-// The blocks of a cooperative launch wait for each other, so one worker must hold them all.
-unsigned worker_count(const Grid& grid) {
-    if (grid.cooperative) return 1;
-    return grid.cluster_count < settings.workers ? static_cast<unsigned>(grid.cluster_count) : settings.workers;
 }
 
 void run_workers(Grid& grid) {
@@ -79,16 +77,9 @@ void run_workers(Grid& grid) {
                      cudaErrorMemoryAllocation);
         return;
     }
-    HelperThread helpers[64];
-    unsigned started = 0;
-    for (unsigned i = 1; i < grid.workers; ++i) {
-        HelperThread& helper = helpers[started];
-        helper.worker = get_worker(i);
-        helper.grid = &grid;
-        if (helper.worker && pthread_create(&helper.thread, nullptr, help, &helper) == 0) ++started;
-    }
+    helper_count = 0;
     work(*first, grid);
-    for (unsigned i = 0; i < started; ++i) pthread_join(helpers[i].thread, nullptr);
+    for (unsigned i = 0; i < helper_count; ++i) pthread_join(helpers[i].thread, nullptr);
 }
 
 // The blocks of each cluster: as the launch says, or the kernel.
@@ -123,9 +114,19 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     grid.shared_limit = asked ? limits::shared_with_attribute : limits::shared_without_attribute;
     grid.residency = resident_blocks(config);
 
-    grid.workers = worker_count(grid);
+    grid.workers = workers_for(grid);
+    Grid again = grid;
     events::launch_begin(grid);
     run_workers(grid);
+    remember_order(grid);
+    if (grid.taken_back) {
+        events::launch_taken_back(grid);
+        grid = again;
+        grid.id = ++launch_count;
+        grid.workers = 1;
+        events::launch_begin(grid);
+        run_workers(grid);
+    }
     if (grid.faulted) events::fault(grid, grid.fault);
     events::launch_end(grid);
     remember_static_shared(config.kernel, grid.static_shared_bytes);
@@ -281,12 +282,23 @@ int validate(const LaunchConfig& config, const char** why) {
     return 0;
 }
 
+bool start_helpers(Grid& grid) {
+    for (unsigned i = 1; i < grid.workers; ++i) {
+        HelperThread& helper = helpers[helper_count];
+        helper.worker = get_worker(i);
+        helper.grid = &grid;
+        if (helper.worker && pthread_create(&helper.thread, nullptr, help, &helper) == 0) ++helper_count;
+    }
+    return helper_count > 0;
+}
+
 void run_grid(const LaunchConfig& config, const char* name, const LaunchBody& body) {
     const void* caller = __builtin_return_address(0);
     own::check_function(reinterpret_cast<const void*>(body.call), caller);
     if (current_thread) {
         own::check_function(reinterpret_cast<const void*>(body.clone), caller);
         own::check_function(reinterpret_cast<const void*>(body.destroy), caller);
+        in_block_order("its threads launch kernels");
         void* copy = body.clone(body.context);
         auto* child = new ChildLaunch{config, name, body.call, copy, body.destroy, nullptr};
         pthread_mutex_lock(&children_lock);

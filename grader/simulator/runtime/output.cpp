@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "block_order.h"
 #include "limits.h"
 #include "own_memory.h"
 #include "scheduler.h"
@@ -48,6 +49,7 @@ void append(const char* text, size_t bytes) {
 }
 
 void print(const char* format, va_list arguments, int* length) {
+    in_block_order("its threads print");
     char text[1024];
     va_list again;
     va_copy(again, arguments);

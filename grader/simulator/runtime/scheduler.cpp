@@ -5,9 +5,8 @@
 // not started, on the same stack, so a kernel that never waits costs no switch at all.
 #include "scheduler.h"
 
-#include <sched.h>
-
 #include "async_operations.h"
+#include "block_order.h"
 #include "context.h"
 #include "settings.h"
 #include "sim/error_codes.h"
@@ -54,13 +53,6 @@ inline unsigned choose_warp(Worker& worker, unsigned runnable, unsigned index) {
         return 31u - static_cast<unsigned>(__builtin_clz(earlier ? earlier : runnable));
     }
     return choose(worker, runnable);
-}
-
-// Leaves all fibers for the host's stack, for good.
-[[noreturn]] void leave_grid(Worker& worker) {
-    void* abandoned;
-    sim_switch_context(&abandoned, worker.host_context);
-    __builtin_unreachable();
 }
 
 // The place of something in a box of these dimensions, x fastest.
@@ -114,7 +106,7 @@ void start_block(Worker& worker, BlockStorage* block, Cluster& cluster, unsigned
 bool start_next_cluster(Worker& worker) {
     Grid& grid = *worker.grid;
     if (grid.stop.is_raised()) return false;
-    uint64_t number = grid.next_cluster.next();
+    uint64_t number = take_cluster(worker);
     if (number >= grid.cluster_count) return false;
     Cluster* cluster = nullptr;
     unsigned size = grid.cluster_size;
@@ -175,6 +167,7 @@ void end_block(Worker& worker, BlockStorage* block) {
     // The cluster lies in the storage of its first block.
     for (unsigned rank = cluster.size; rank-- > 0;)
         retire_block(worker, static_cast<BlockStorage*>(cluster.blocks[rank]));
+    cluster_ended(worker);
 }
 
 // Calls visit(thread) for each spinning thread of the resident blocks, until one returns false.
@@ -246,10 +239,11 @@ bool find_runnable_block(Worker& worker) {
         } else if (all_wait_at_mbarriers(worker)) {
             if (++worker.vain_rounds > mbarrier_patience) deadlock(worker);
         } else if (++worker.spin_rounds > spin_patience) {
+            in_block_order("its blocks wait for each other");
             if (worker.resident_count + grid.cluster_size <= grid.residency && start_next_cluster(worker)) return true;
             // What they wait for may be done by a block of another worker: then only the watchdog can tell.
             if (++worker.vain_rounds > settings.spin_rounds && grid.workers == 1) livelock(worker);
-            if (grid.workers > 1) sched_yield();
+            if (grid.workers > 1) let_later_blocks_go(grid);
         }
         for (BlockStorage* block = worker.resident; block; block = block->next) {
             for (unsigned warps = block->spinning; warps; warps &= warps - 1) {
@@ -320,6 +314,7 @@ void run_thread(Worker& worker, Thread& thread) {
     thread.wait = Wait::none;
     thread.call_address = nullptr;
     thread.polled = thread.watched = nullptr;
+    thread.looks = 0;
     thread.async_copies = nullptr;
     current_thread = &thread;
     if (worker.grid->checks_enabled) events::thread_begin(thread);
@@ -354,6 +349,12 @@ void run_thread(Worker& worker, Thread& thread) {
 }
 
 }  // namespace
+
+void leave_grid(Worker& worker) {
+    void* abandoned;
+    sim_switch_context(&abandoned, worker.host_context);
+    __builtin_unreachable();
+}
 
 void switch_away(Thread& self) {
     Worker& worker = *current_worker;
@@ -421,6 +422,7 @@ void let_others_run() {
 }
 
 void kill_launch(int cuda_error) {
+    in_block_order("its blocks do what ends it");
     Worker& worker = *current_worker;
     Grid& grid = *worker.grid;
     if (grid.stop.raise()) grid.error = cuda_error;
@@ -429,12 +431,16 @@ void kill_launch(int cuda_error) {
 
 void record_fault(Grid& grid, const events::Fault& fault, int cuda_error) {
     if (!grid.stop.raise()) return;
+    // With checks it is found again, in its order.
+    grid.taken_back = grid.workers > 1 && grid.helped && grid.checks_enabled;
+    if (grid.taken_back) grid.one_worker_because = "its blocks do what ends it";
     grid.fault = fault;
     grid.faulted = true;
     grid.error = cuda_error;
 }
 
 void raise_fault(events::FaultKind kind, int cuda_error, const void* data, const void* address, const char* detail) {
+    in_block_order("its blocks do what ends it");
     Worker& worker = *current_worker;
     record_fault(*worker.grid, {kind, current_thread, data, address, detail, data != nullptr}, cuda_error);
     leave_grid(worker);
@@ -450,6 +456,7 @@ void run_blocks(Worker& worker, Grid& grid) {
     worker.live_threads = 0;
     worker.spin_rounds = worker.vain_rounds = 0;
     worker.starting = nullptr;
+    worker.faulted = false;
     current_worker = &worker;
     // A fault handler leaves through `landing`: it must restore the signal mask, hence the 1.
     if (sigsetjmp(worker.landing, 1) == 0) {
@@ -470,6 +477,7 @@ void run_blocks(Worker& worker, Grid& grid) {
             record_fault(grid, fault, cudaErrorMemoryAllocation);
         }
     }
+    if (worker.faulted) record_fault_in_order(worker);
     current_thread = nullptr;
     while (worker.resident) {  // only after a launch that was stopped
         BlockStorage* block = worker.resident;

@@ -17,6 +17,8 @@ namespace sim {
 
 enum class Order : uint8_t { forward, reverse, random };
 
+constexpr unsigned max_workers = 64;
+
 // A static shared array, and what its declaration promises of its address.
 struct StaticArray {
     size_t offset, bytes, alignment;
@@ -39,6 +41,10 @@ struct Grid : Launch {
     bool faulted;  // `fault` is valid
     events::Fault fault;
     uint64_t residency;  // blocks that the device can hold at once
+    // block_order.h
+    bool helped;                     // other workers have started
+    bool taken_back;                 // it is to run again, on one worker
+    const char* one_worker_because;  // null: it has several, or nobody wanted them
 };
 
 // The memory of a block, kept for the blocks that follow.
@@ -51,6 +57,7 @@ struct BlockStorage : Block {
 };
 
 struct Worker {
+    unsigned number;
     Grid* grid;
     void* host_context;  // of run_blocks, which started the first fiber
     sigjmp_buf landing;  // where a fault leaves to
@@ -79,12 +86,19 @@ struct Worker {
     const Thread* volatile seen_thread;
     unsigned idle_ticks, stop_ticks, alone_ticks;
     void* handler_stack;
+    // A fault of the processor: what it left the grid for.
+    bool faulted;
+    events::Fault fault;
+    int fault_error;
 };
 
 extern __thread Worker* current_worker __attribute__((tls_model("initial-exec")));
 
 // Runs blocks of the grid until none is left or the launch is stopped. On the host's stack.
 void run_blocks(Worker& worker, Grid& grid);
+
+// Leaves all fibers for the host's stack, for good.
+[[noreturn]] void leave_grid(Worker& worker);
 
 // The running thread has put itself into a set of its warp that is not `ready`: runs others until it is chosen again.
 void switch_away(Thread& self);

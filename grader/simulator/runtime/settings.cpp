@@ -61,8 +61,11 @@ int configure(const char* key, const char* value) {
         good = parse(value, 0, 1, &number);
         if (good) settings.checks = number != 0;
     } else if (strcmp(key, "workers") == 0) {
-        good = parse(value, 1, 64, &number);
+        good = parse(value, 1, max_workers, &number);
         if (good) settings.workers = static_cast<unsigned>(number);
+    } else if (strcmp(key, "explain") == 0) {
+        good = parse(value, 0, 1, &number);
+        if (good) settings.explain = number != 0;
     } else if (strcmp(key, "watchdog_seconds") == 0) {
         good = parse(value, 0.001, 1e9, &number);
         if (good) settings.watchdog_seconds = number;

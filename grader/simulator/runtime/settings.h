@@ -15,6 +15,7 @@ struct Settings {
     unsigned spin_rounds = 1000000;
     Order order = Order::forward;
     uint64_t seed = 1;
+    bool explain = false;    // on stderr, why a launch has one worker
     size_t stack_bytes = 0;  // of one CUDA thread; 0: as fits the process
 };
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "block_order.h"
 #include "limits.h"
 #include "misuse.h"
 #include "scheduler.h"
@@ -42,6 +43,7 @@ uint32_t static_window(const Block& block) {
 
 // Gives the array a place for the rest of the launch.
 void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
+    if (grid.helped) in_block_order("its shared arrays are placed in the order of their use");
     pthread_mutex_lock(&placing);
     if (__atomic_load_n(&slot.launch, __ATOMIC_ACQUIRE) == grid.id) {  // another worker was faster
         pthread_mutex_unlock(&placing);

@@ -1,0 +1,172 @@
+#include "block_order.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "settings.h"
+
+namespace sim {
+
+namespace {
+
+constexpr uint64_t none = ~uint64_t(0);
+constexpr long patience_nanoseconds = 10000000;  // a signal's handler may stop the launch, and cannot wake who waits
+
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+uint64_t oldest[max_workers];  // cluster of each worker that has not ended
+bool unordered = false;
+
+struct Locked {
+    Locked() { pthread_mutex_lock(&lock); }
+    ~Locked() { pthread_mutex_unlock(&lock); }
+};
+
+// Kernels that were not run by several workers, or in vain.
+struct Known {
+    char name[128];
+    unsigned taken_back;
+    bool told;
+};
+Known known[256];
+// After so many launches that were taken back a kernel is not tried again. The first may have been for something that
+// happens once: an array is placed, cells are split.
+constexpr unsigned most_taken_back = 2;
+
+Known* known_kernel(const char* name) {
+    for (Known& one : known) {
+        if (!*one.name) strncpy(one.name, name, sizeof one.name - 1);
+        if (!strncmp(one.name, name, sizeof one.name - 1)) return &one;
+    }
+    return nullptr;
+}
+
+// From now on the launch has one worker, as if it had never been meant to have more.
+void go_alone(Grid& grid, const char* what) {
+    grid.workers = 1;
+    grid.one_worker_because = what;
+    if (grid.checks_enabled) events::goes_alone(grid);
+}
+
+void take_back(Grid& grid, const char* what) {
+    if (!grid.stop.raise()) return;
+    grid.taken_back = true;
+    grid.one_worker_because = what;
+}
+
+bool is_oldest(const Worker& worker) {
+    for (unsigned i = 0; i < worker.grid->workers; ++i)
+        if (i != worker.number && oldest[i] < oldest[worker.number]) return false;
+    return true;
+}
+
+// False when the launch is over.
+bool wait_for_turn(Worker& worker) {
+    Grid& grid = *worker.grid;
+    Locked locked;
+    while (!grid.stop.is_raised() && !unordered && !is_oldest(worker)) {
+        timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += patience_nanoseconds;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&changed, &lock, &until);
+    }
+    return !grid.stop.is_raised();
+}
+
+}  // namespace
+
+void in_block_order(const char* what) {
+    Worker* worker = current_worker;
+    if (!worker || !worker->grid || worker->grid->workers == 1) return;
+    Grid& grid = *worker->grid;
+    if (!grid.helped) {
+        go_alone(grid, what);
+    } else if (grid.checks_enabled) {
+        take_back(grid, what);
+        leave_grid(*worker);
+    } else if (!wait_for_turn(*worker)) {
+        leave_grid(*worker);
+    }
+}
+
+uint64_t take_cluster(Worker& worker) {
+    Grid& grid = *worker.grid;
+    if (grid.workers == 1) return grid.next_cluster.next();
+    Locked locked;
+    if (!grid.helped && worker.resident_count == 0) {
+        for (uint64_t& cluster : oldest) cluster = none;
+        unordered = false;
+    }
+    uint64_t number = grid.next_cluster.next();
+    if (oldest[worker.number] == none && number < grid.cluster_count) oldest[worker.number] = number;
+    return number;
+}
+
+void cluster_ended(Worker& worker) {
+    Grid& grid = *worker.grid;
+    if (grid.workers == 1) return;
+    if (!grid.helped) {
+        grid.helped = true;
+        if (!start_helpers(grid)) {
+            go_alone(grid, "there are no other threads to be had");
+            return;
+        }
+    }
+    Locked locked;
+    oldest[worker.number] = none;
+    for (const BlockStorage* block = worker.resident; block; block = block->next)
+        if (block->cluster->linear < oldest[worker.number]) oldest[worker.number] = block->cluster->linear;
+    pthread_cond_broadcast(&changed);
+}
+
+void record_fault_in_order(Worker& worker) {
+    Grid& grid = *worker.grid;
+    bool waits = grid.workers > 1 && grid.helped && !grid.checks_enabled;
+    if (!waits || wait_for_turn(worker)) record_fault(grid, worker.fault, worker.fault_error);
+}
+
+void let_later_blocks_go(Grid& grid) {
+    {
+        Locked locked;
+        unordered = true;
+        pthread_cond_broadcast(&changed);
+    }
+    (void)grid;
+    sched_yield();
+}
+
+unsigned workers_for(Grid& grid) {
+    if (settings.workers == 1 || grid.cluster_count == 1) return 1;
+    const char* because = nullptr;
+    Known* kernel = known_kernel(grid.kernel_name);
+    if (grid.cooperative)
+        because = "its blocks meet at a barrier of the grid";
+    else if (settings.order != Order::forward)
+        because = "its threads run in an order that was asked for";
+    else if (!kernel || kernel->taken_back >= most_taken_back)
+        because = "its blocks had to run in their order before";
+    else if (grid.checks_enabled)
+        because = events::needs_one_worker(grid);
+    grid.one_worker_because = because;
+    if (because) return 1;
+    return grid.cluster_count < settings.workers ? static_cast<unsigned>(grid.cluster_count) : settings.workers;
+}
+
+void remember_order(const Grid& grid) {
+    if (!grid.one_worker_because) return;
+    Known* kernel = known_kernel(grid.kernel_name);
+    if (!kernel) return;
+    if (grid.taken_back) ++kernel->taken_back;
+    if (!settings.explain || kernel->told) return;
+    kernel->told = true;
+    fprintf(stderr, "%s ran on one worker: %s\n", grid.kernel_name, grid.one_worker_because);
+}
+
+void forget_orders() { memset(known, 0, sizeof known); }
+
+}  // namespace sim
