@@ -13,6 +13,7 @@ from grader.cli.check import Device
 from grader.cli.messages import print_error, shown_path
 from grader.course import Course, Entry
 from grader.errors import GraderError
+from grader.learner import pristine
 from grader.present import theme, words
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def command(
         from grader.cli.bench_grid import bench_grid, with_grid
 
         chosen_entries = with_grid(entries, every)
-        kernels = [file or (entry.solution if every else entry.skeleton) for entry in chosen_entries]
+        kernels = [_kernel(course, entry, file, every) for entry in chosen_entries]
         return bench_grid(chosen_entries, kernels, csv_out, minutes)
     console = theme.console()
     from grader.present.timings import render_bench
@@ -110,8 +111,8 @@ def command(
         if every and not entry.load().bench:
             console.print(f"  {entry.name}: not timed, its task names no sizes for it\n")
             continue
-        kernel = file or (entry.solution if every or record else entry.skeleton)
         try:
+            kernel = _kernel(course, entry, file, every or record)
             report = _time(entry, kernel, chosen, machine, every or record)
         except GraderError as error:
             if len(entries) == 1:
@@ -133,6 +134,18 @@ def command(
     if failed:
         print_error(f"{words.count(failed, 'exercise')} of {len(entries)} could not be timed")
     return 2 if failed else 0
+
+
+def _kernel(course: Course, entry: Entry, file: Path | None, solution: bool) -> Path:
+    """The file to time."""
+    if file is not None or solution:
+        return file or entry.solution
+    if entry.kind == "implement" and pristine.untouched(course, entry):
+        raise GraderError(
+            f"{shown_path(entry.skeleton, course)} is as the course gave it: there is no kernel to time",
+            "Write it first, or time another file with --file F; --all times the solutions.",
+        )
+    return entry.skeleton
 
 
 def _kept(entries: list[Entry], every: bool) -> list[BenchReport]:

@@ -16,7 +16,7 @@ from grader.runner.gpu import gpu_architecture
 from grader.runner.program import build_runner
 from grader.source.dtypes import ITEM_BYTES
 from grader.source.prototype import parse_prototype, require_launcher
-from grader.timing.bench import draw_on_gpu, rotation, time_in_child
+from grader.timing.bench import draw_on_gpu, faster_than_possible, rotation, time_in_child
 from grader.timing.events import percentiles, runs_for
 from grader.timing.floor import Limits, limits_of_gpu
 from grader.timing.grid import Figures, Point, Row, row_of, source_of
@@ -83,6 +83,8 @@ class Measurer:
             outputs = sum(place.bytes for place in buffers.outputs.values())
         mean = sum(times) / len(times)
         at = percentiles(times)
+        if faster := faster_than_possible(at["p50_us"], self.limits.floor_us(self.task, call)):
+            raise GraderError(faster)
         flops = self.task.operations(call) or 0.0
         return Figures(len(times), mean, at["p50_us"], at["p99_us"], inputs + outputs, flops / (mean * 1e-6))
 

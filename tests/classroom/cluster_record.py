@@ -1,6 +1,6 @@
 """A class on a Ray cluster beside the same class on this machine alone: ``python -m tests.classroom.cluster_record --record``.
 
-Three nodes of one core, in processes of this machine, against three workers. Then the same class again, with a node killed
+Three nodes, in processes of this machine, against as many workers as they have cores. Then the same class again, with a node killed
 when a third is done and the driver when half is: what is lost, what is done twice, and whether the grades are the same.
 """
 
@@ -35,21 +35,29 @@ def finished(out: Path) -> int:
     return sum(path.name != PLAN for path in (out / FOLDER).glob("*.json"))
 
 
+def where_they_part(one: str, other: str) -> tuple[str, str]:
+    """The first words that differ."""
+    at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return one[max(0, at - 40) : at + 40], other[max(0, at - 40) : at + 40]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--submissions", type=int, default=300)
+    parser.add_argument("--cores", type=int, default=1, help="of each node")
     parser.add_argument("--note", default="", help="what to record about the circumstances")
     parser.add_argument("--record", action="store_true", help=f"write {RECORDED.name} beside this file")
+    parser.add_argument("--out", type=Path, help="write it there instead")
     options = parser.parse_args()
     os.environ.setdefault("GRADER_CHECK_NVCC", "off")
     course, exercise = Course(ROOT), EXERCISES[0]
-    with tempfile.TemporaryDirectory(prefix="cluster-record-") as name, nodes_here([0] * NODES) as nodes:
+    with tempfile.TemporaryDirectory(prefix="cluster-record-") as name, nodes_here([0] * NODES, options.cores) as nodes:
         base = Path(name)
         instructor = base / "instructor.toml"
         instructor.write_text("seed = 7\n")
-        hand_in(base / "few", course, (exercise,), 2 * NODES, "few")
+        hand_in(base / "few", course, (exercise,), 2 * NODES * options.cores, "few")
         hand_in(base / "class", course, (exercise,), options.submissions, "class")
-        here, there = ["--workers", str(NODES)], ["--cluster", nodes.address]
+        here, there = ["--workers", str(NODES * options.cores)], ["--cluster", nodes.address]
 
         def start(folder: str, out: Path, where: list[str], cache: str) -> subprocess.Popen[bytes]:
             command = [sys.executable, "-m", "grader", "grade", str(base / folder), "--out", str(out), *where]
@@ -69,7 +77,12 @@ def main() -> int:
                 time.sleep(0.05)
 
         record: dict[str, Any] = {"machine": machine(), "date": datetime.date.today().isoformat(), "note": options.note}
-        record |= {"exercise": exercise, "submissions": options.submissions, "nodes": NODES}
+        record |= {
+            "exercise": exercise,
+            "submissions": options.submissions,
+            "nodes": NODES,
+            "cores_of_a_node": options.cores,
+        }
         timed("few", "few-here", here, "cache-here")  # the grader's own parts
         timed("few", "few-there", there, "cache-there")
         local, ray = timed("class", "here", here, "cache-here"), timed("class", "there", there, "cache-there")
@@ -103,12 +116,15 @@ def main() -> int:
         }
         record["grades_csv_is_the_same"] = all(same.values())
         texts = {folder: files(base / folder) for folder in ("here", "there", "killed")}
-        record["results_that_differ_but_for_times"] = sorted(
-            name for name in texts["here"] if any(texts[folder].get(name) != texts["here"][name] for folder in texts)
-        )
+        record["results_that_differ_but_for_times"] = {
+            f"{folder}/{name}": where_they_part(text, texts[folder].get(name, ""))
+            for folder in ("there", "killed")
+            for name, text in sorted(texts["here"].items())
+            if texts[folder].get(name) != text
+        }
     print(json.dumps(record, indent=1), flush=True)
-    if options.record:
-        RECORDED.write_text(json.dumps(record, indent=1) + "\n")
+    if options.record or options.out:
+        (options.out or RECORDED).write_text(json.dumps(record, indent=1) + "\n")
     killed = record["killed"]
     return int(bool(killed["lost"] or killed["done_twice"] or not record["grades_csv_is_the_same"]))
 

@@ -24,8 +24,8 @@ class NotStarted(Exception):
 
 
 @contextlib.contextmanager
-def nodes_here(gpus: Sequence[int]) -> Iterator[Any]:
-    """Nodes of one core, the first of them the head; ``gpus``: how many each pretends to have.
+def nodes_here(gpus: Sequence[int], cores: int = 1) -> Iterator[Any]:
+    """Nodes of so many cores, the first of them the head; ``gpus``: how many each has, or pretends to have.
 
     Ray waits a quarter of a minute for each of its processes, no longer: on a machine that is too busy for that it gets
     several attempts, and then NotStarted says so.
@@ -39,7 +39,7 @@ def nodes_here(gpus: Sequence[int]) -> Iterator[Any]:
             nodes = Cluster()
             try:
                 for number, count in enumerate(gpus):
-                    nodes.add_node(num_cpus=1, num_gpus=count, **memory, **({} if number else head))
+                    nodes.add_node(num_cpus=cores, num_gpus=count, **memory, **({} if number else head))
                 break
             except Exception as error:  # Ray has no kind of its own for this
                 nodes.shutdown()

@@ -177,6 +177,13 @@ def test_mistakes_get_one_message(grader, judge, arguments, says) -> None:  # ty
     assert done.out == "" and "Traceback" not in done.err
 
 
+def test_a_skeleton_is_not_timed(grader, judge) -> None:  # type: ignore[no-untyped-def]
+    grader("check", "first")
+    done = grader("bench", "first", "--device", "cpu")
+    assert done.code == 2 and "is as the course gave it: there is no kernel to time" in done.err
+    assert done.out == "" and "Traceback" not in done.err
+
+
 def test_no_command_shows_help(grader) -> None:  # type: ignore[no-untyped-def]
     done = grader()
     assert done.code == 0

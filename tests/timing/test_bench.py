@@ -274,3 +274,8 @@ def test_torch_is_timed_on_the_same_task(name: str) -> None:
     for output, tensor in found.items():
         off = (tensor.double() - expected[output]).norm() / expected[output].norm()
         assert float(off) < 1e-4, output
+
+
+def test_a_time_that_no_kernel_can_have() -> None:
+    assert "1.3 us are less than the 2.17 us" in b.faster_than_possible(1.3, 2.17)
+    assert b.faster_than_possible(2.17, 2.17) == ""

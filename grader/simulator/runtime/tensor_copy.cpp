@@ -103,6 +103,10 @@ void tensor_store(Site site, const void* map, unsigned dimensions, const int32_t
     BulkCopy copy = box(*self, site, shared, map, dimensions, at, reduction);
     if (!exists(reduction, copy.map.type))
         misused(*self, site, "cp.reduce.async.bulk.tensor has no such reduction of the elements of this tensor map");
+    // The programming guide allows that of loads alone; an H200 ends the kernel with an illegal instruction.
+    for (unsigned d = 0; d < dimensions; ++d) {
+        if (at[d] < 0) misused(*self, site, "the box of a store to a tensor begins at no negative coordinate");
+    }
     start_store(*self, copy);
 }
 

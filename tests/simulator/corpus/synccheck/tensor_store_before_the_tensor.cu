@@ -1,0 +1,44 @@
+// The box of a store may end behind the tensor, where nothing is written; it may not begin before it, as that of a load may.
+// n = 256
+#include <cuda_runtime.h>
+#include <cudaTypedefs.h>
+
+// clang-format off
+__device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
+__device__ void store(const CUtensorMap* map, int row, const void* tile) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(0), "r"(row), "r"(address_of(tile)) : "memory");  // finding: instruction_misused
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+// clang-format on
+
+// A matrix of rows of 32 floats, in boxes of 8 rows.
+static CUtensorMap encode(const float* matrix, int rows) {
+    CUtensorMap map = {};
+    void* entry = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found);
+    cuuint64_t size[] = {32, (cuuint64_t)rows}, stride[] = {128};
+    cuuint32_t box[] = {32, 8}, step[] = {1, 1};
+    ((PFN_cuTensorMapEncodeTiled_v12000)entry)(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, (void*)matrix, size, stride, box, step,
+                                               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return map;
+}
+
+__global__ void doubled(const float* x, float* out, const __grid_constant__ CUtensorMap map) {
+    __shared__ alignas(128) float tile[256];
+    tile[threadIdx.x] = 2 * x[threadIdx.x];
+    if (threadIdx.x < 64) out[threadIdx.x] = tile[threadIdx.x];
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0) {
+#ifdef CLEAN
+        store(&map, 2, tile);
+#else
+        store(&map, -2, tile);
+#endif
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { doubled<<<1, 256, 0, stream>>>(x, out, encode(out, n / 32)); }
