@@ -69,5 +69,6 @@ def test_the_verdict_does_not_depend_on_the_schedule(corpus_file):
 
 @pytest.mark.parametrize("corpus_file", EVERY)
 def test_the_verdict_is_the_same_every_time(corpus_file):
-    for turn in range(20):
-        check(corpus_file, workers=1 + turn % 2)
+    """One worker can only be misled by what an earlier run left; two race anew each time."""
+    for workers in (1, 1, *10 * (2,)):
+        check(corpus_file, workers=workers)
