@@ -11,7 +11,13 @@ from grader.building.diagnostics import CompileError
 from grader.building.precompiled import USUAL, headers_at_head
 from grader.cli import demo
 from grader.course import Course
-from grader.toolchain.cache import BuildCache
+from grader.toolchain.cache import BuildCache, installed_folder
+
+
+def empty_cache(folder: Path) -> BuildCache:
+    """One without kernels and without these headers, which need not build the simulator for that."""
+    return BuildCache(folder / "cache", installed=installed_folder())
+
 
 KERNEL = """// A kernel with halves.
 #include <cuda_fp16.h>
@@ -52,16 +58,18 @@ def test_a_header_that_comes_later_gives_no_names_before(tmp_path: Path) -> None
     file = tmp_path / "late.cu"
     file.write_text("__half early;\n" + KERNEL)
     with pytest.raises(CompileError, match=r"late\.cu:1:1: error: '__half' does not name a type|unknown type name"):
-        compile_kernel(file, cache=BuildCache(tmp_path / "cache"))
+        compile_kernel(file, cache=empty_cache(tmp_path))
 
 
 def test_a_form_that_the_compiler_does_not_take_is_done_without(tmp_path: Path) -> None:
     """One that another compiler wrote, say."""
     file = tmp_path / "halves.cu"
-    cache = BuildCache(tmp_path / "cache")
+    cache = empty_cache(tmp_path)
     file.write_text(KERNEL)
     first = compile_kernel(file, cache=cache).plan
-    for broken in cache.folder.rglob("*.gch"):
+    forms = list(cache.folder.rglob("*.gch"))
+    assert len(forms) == (first.compiler.family == "gcc")
+    for broken in forms:
         broken.write_bytes(b"gpch" + bytes(4096))
     file.write_text(f"{KERNEL}// changed\n")
     again = compile_kernel(file, cache=cache)
@@ -83,7 +91,7 @@ def test_the_jail_takes_them_but_does_not_write_them(tmp_path: Path) -> None:
 
     file = tmp_path / "halves.cu"
     file.write_text(KERNEL)
-    cache = BuildCache(tmp_path / "cache")
+    cache = empty_cache(tmp_path)
     assert compile_kernel(file, cache=cache, run=run).library.is_file()
     ahead = [word for word in calls[0].argv if word.startswith("-include")]
     assert len(ahead) == (find_cxx().family == "gcc")

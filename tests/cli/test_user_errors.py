@@ -1,4 +1,7 @@
-"""Every mistake a user can make ends in one clear message and the right exit code: the whole command, nothing faked."""
+"""Every mistake a user can make ends in one clear message and the right exit code: nothing faked.
+
+Where settings or signals matter it is a command of its own; elsewhere this process runs it, which has loaded torch already.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from grader.cli.app import run
 
 ROOT = Path(__file__).resolve().parents[2]
 EXERCISE = "day01_residual_add/residual_add"
@@ -24,6 +30,21 @@ def check(file: Path, *options: str, **environment: str) -> tuple[int, str]:
     )
     assert "Traceback" not in done.stderr
     return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+@pytest.fixture
+def check_here(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Path], tuple[int, str]]:
+    """The same as ``check`` in this process."""
+    monkeypatch.chdir(ROOT)
+
+    def call(file: Path) -> tuple[int, str]:
+        code = run(["check", EXERCISE, "--file", str(file)])
+        printed = capsys.readouterr()
+        return code, " ".join((printed.out + printed.err).split())
+
+    return call
 
 
 def changed(tmp_path: Path, find: str, replace: str) -> Path:
@@ -42,32 +63,32 @@ def test_syntax_error(tmp_path: Path) -> None:
     assert code == 1 and "expected" in said and f"residual_add.cu:{line}:14" in said and "int broken = ;" in said
 
 
-def test_wrong_prototype(tmp_path: Path) -> None:
+def test_wrong_prototype(tmp_path: Path, check_here: Callable[[Path], tuple[int, str]]) -> None:
     path = changed(
         tmp_path, "float* out, long long n, cudaStream_t stream) {", "float* out, int n, cudaStream_t stream) {"
     )
-    code, said = check(path)
+    code, said = check_here(path)
     assert code == 1 and "const float* residual, float* out, long long n, cudaStream_t stream" in said
 
 
-def test_no_launcher(tmp_path: Path) -> None:
+def test_no_launcher(tmp_path: Path, check_here: Callable[[Path], tuple[int, str]]) -> None:
     path = tmp_path / "empty.cu"
     path.write_text("// nothing here\n")
-    code, said = check(path)
+    code, said = check_here(path)
     assert code == 1 and "residual_add_f32" in said
 
 
-def test_unsupported_construct(tmp_path: Path) -> None:
+def test_unsupported_construct(tmp_path: Path, check_here: Callable[[Path], tuple[int, str]]) -> None:
     path = tmp_path / "residual_add.cu"
     path.write_text(SOLUTION.read_text() + '\n__global__ void t() { asm volatile("frobnicate.b32 %0;" :: "r"(1)); }\n')
-    code, said = check(path)
+    code, said = check_here(path)
     assert code == 1 and "frobnicate.b32" in said
 
 
-def test_missing_header(tmp_path: Path) -> None:
+def test_missing_header(tmp_path: Path, check_here: Callable[[Path], tuple[int, str]]) -> None:
     path = tmp_path / "residual_add.cu"
     path.write_text("#include <cublas_v2.h>\n" + SOLUTION.read_text())
-    code, said = check(path)
+    code, said = check_here(path)
     assert code == 1 and "cublas_v2.h" in said
 
 

@@ -1,19 +1,15 @@
-"""What the tests over all exercises share: the list of kernels, built ahead in two threads, and how a learner sees a verdict."""
+"""What the tests over all exercises share: the list of kernels, and how a learner sees a verdict."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from grader.authoring.mistakes import Mistake, read_mistakes
-from grader.building.build import compile_kernel
 from grader.course import Course, Entry
-from grader.errors import GraderError
 from grader.present.terminal import as_text
 from grader.verdict import Verdict
 
@@ -37,12 +33,12 @@ def wrong_kernels() -> list[Wrong]:
 
 @dataclass
 class Kernels:
-    """The files of the wrong kernels, written once."""
+    """The files of the wrong kernels."""
 
     folder: Path
 
-    def path(self, wrong: Wrong) -> Path:
-        """The file of one: it is called as the exercise's own, in a folder of its own."""
+    def path(self, wrong: Wrong, change: Callable[[str], str] = lambda text: text) -> Path:
+        """The file of one, written anew: it is called as the exercise's own, in a folder of its own."""
         place = (
             self.folder
             / wrong.entry.day
@@ -51,8 +47,7 @@ class Kernels:
         )
         place.mkdir(parents=True, exist_ok=True)
         path = place / f"{wrong.entry.variable}.cu"
-        if not path.exists():
-            path.write_text(wrong.mistake.text(wrong.entry))
+        path.write_text(change(wrong.mistake.text(wrong.entry)))
         return path
 
 
@@ -74,32 +69,6 @@ def exercise_of(item: pytest.Item) -> str:
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
     """Where the wrong kernels are."""
     return Kernels(tmp_path_factory.mktemp("wrong"))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def built_ahead(request: pytest.FixtureRequest, kernels: Kernels) -> Iterator[None]:
-    """Compiles what the chosen tests will need while earlier tests run."""
-    files: list[Path] = []
-    for item in request.session.items:
-        values = getattr(getattr(item, "callspec", None), "params", {})
-        if "wrong" in values:
-            wrong = values["wrong"]
-            with contextlib.suppress(GraderError, OSError):  # the test itself will say so
-                files.append(kernels.path(wrong))
-        elif "kernel" in values:
-            files.append(values["kernel"])
-    pool = ThreadPoolExecutor(max_workers=2)
-    for file in dict.fromkeys(files):
-        pool.submit(_build, file)
-    yield
-    pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _build(file: Path) -> None:
-    try:
-        compile_kernel(file, "cpu", checks=True)
-    except GraderError:
-        return
 
 
 def as_seen(verdict: Verdict) -> str:

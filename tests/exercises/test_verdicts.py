@@ -14,11 +14,25 @@ from grader.course import Entry
 from grader.course.task import Exercise
 from grader.judge import check
 from grader.judge.cases import CasePool
+from grader.toolchain.process import run_command
 from grader.verdict import FAILED, PASSED, STAGES, Verdict
 from tests.exercises.conftest import COURSE, Kernels, Wrong, as_seen, wrong_kernels
+from tests.exercises.narrowed import cases_that_catch, narrowed_task, narrowed_text
 from tests.seeds import SEED
 
 ENTRIES = COURSE.exercises
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_child() -> Iterator[None]:
+    """One case at a time: every core has a test of its own, and a case beside one that fails would be run for nothing.
+
+    And compilers without a jail, into and out of which files are copied: tests/attacks is about those.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("grader.judge.cases.CHILDREN", 1)
+        patch.setattr("grader.jail.compiling.run_in", lambda jail: run_command)
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,9 +63,9 @@ def drawn_once() -> Iterator[None]:
         yield
 
 
-def verdict_of(entry: Entry, file: Path, last: str = STAGES[-1]) -> Verdict:
+def verdict_of(exercise: Entry | Exercise, file: Path, last: str = STAGES[-1]) -> Verdict:
     """The verdict of the stages up to ``last``: what follows a failure is not run anyway."""
-    return check(entry, file, device="cpu", seed=SEED, stages=STAGES[: STAGES.index(last) + 1])
+    return check(exercise, file, device="cpu", seed=SEED, stages=STAGES[: STAGES.index(last) + 1])
 
 
 def must_pass(verdict: Verdict) -> None:
@@ -90,6 +104,8 @@ WRONG = wrong_kernels()
 
 @pytest.mark.parametrize("wrong", WRONG, ids=[f"{w.entry.name}: {w.mistake.name}" for w in WRONG])
 def test_wrong_kernel_fails_as_a_learner_needs(wrong: Wrong, kernels: Kernels) -> None:
+    if "correct" in wrong.mistake.stages and fails_narrowed(wrong, kernels):
+        return
     last = max(wrong.mistake.stages, key=STAGES.index)
     must_fail(wrong.entry, kernels.path(wrong), wrong.mistake, last)
 
@@ -98,15 +114,36 @@ def test_there_are_many_wrong_kernels() -> None:
     assert len(WRONG) >= 60
 
 
+def fails_narrowed(wrong: Wrong, kernels: Kernels) -> bool:
+    """Whether it fails as it must in the cases that should catch it, built for these alone: no other case could mend that.
+
+    Where it does not, the whole verdict decides.
+    """
+    task, mistake = wrong.entry.load(), wrong.mistake
+    cases = cases_that_catch(task, mistake.says)
+    if not cases:
+        return False
+    narrow = narrowed_task(task, cases)
+    file = kernels.path(wrong, lambda text: narrowed_text(text, task, narrow, SEED))
+    verdict = verdict_until_one_fails(narrow, file, max(mistake.stages, key=STAGES.index))
+    failed = verdict.failed_stage
+    return failed is not None and failed.name in {"correct", "safe"} & set(mistake.stages) and says(verdict, mistake)
+
+
+def verdict_until_one_fails(exercise: Entry | Exercise, file: Path, last: str) -> Verdict:
+    """The same of as many cases as it takes until one fails."""
+    with pytest.MonkeyPatch.context() as patch:
+        until_one_fails = functools.partial(CasePool, enough=lambda run: run.result.status == FAILED)
+        patch.setattr("grader.judge.driver.CasePool", until_one_fails)
+        return verdict_of(exercise, file, last)
+
+
 def must_fail(entry: Entry, file: Path, failure: Failure, last: str = STAGES[-1]) -> Verdict:
     """A verdict that fails as it should, of as many cases as that takes.
 
     A case that fails makes *correct* fail, whatever the cases after it do; so they run only where what it says is not enough.
     """
-    with pytest.MonkeyPatch.context() as patch:
-        until_one_fails = functools.partial(CasePool, enough=lambda run: run.result.status == FAILED)
-        patch.setattr("grader.judge.driver.CasePool", until_one_fails)
-        verdict = verdict_of(entry, file, last)
+    verdict = verdict_until_one_fails(entry, file, last)
     if verdict.failed_stage is not None and verdict.failed_stage.name == "correct" and not says(verdict, failure):
         verdict = verdict_of(entry, file, last)
     seen = as_seen(verdict)

@@ -5,6 +5,7 @@ nbval runs each notebook: cells tagged ``nbval-check-output`` must print what th
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import subprocess
@@ -26,20 +27,17 @@ MOST_BYTES = 2_000_000
 each_lesson = pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
 
 
-@pytest.fixture(scope="session")
-def warm_cache() -> None:
-    """Build the simulator, the runner and the lessons' kernels: cells then find them ready."""
+@pytest.fixture
+def warm_cache(path: Path) -> None:
+    """Build the simulator, the runner and the lesson's kernels: its cells then find them ready."""
     from grader.building.build import compile_kernel
     from grader.errors import GraderError
     from grader.runner.program import build_runner
 
     build_runner("cpu")
-    for notebook in NOTEBOOKS:
-        for kernel in sorted(notebook.parent.glob("*.cu")):
-            try:
-                compile_kernel(kernel, "cpu", checks=True)
-            except GraderError:
-                continue  # a lesson may show a kernel that does not compile
+    for kernel in sorted(path.parent.glob("*.cu")):
+        with contextlib.suppress(GraderError):  # a lesson may show a kernel that does not compile
+            compile_kernel(kernel, "cpu", checks=True)
 
 
 def without_comparisons(path: Path, folder: Path) -> Path:
