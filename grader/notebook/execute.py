@@ -69,7 +69,7 @@ def compact_picture(png: str) -> str:
     own = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
     compact = io.BytesIO()
     own.quantize(256, kmeans=1, dither=Image.Dither.NONE).save(compact, "PNG", optimize=True)
-    return base64.b64encode(compact.getvalue()).decode()
+    return min(base64.b64encode(compact.getvalue()).decode(), png, key=len)
 
 
 def kernel_environment() -> dict[str, str]:
