@@ -42,11 +42,12 @@ def attention(q, k, v, scale, causal):
     return torch.nan_to_num(torch.softmax(scores, dim=-1), nan=0.0) @ v
 
 
-def decode(q, k, v, lengths, scale):
-    """Attention of one query per sequence to the first lengths[b] keys; zeros where there are none."""
+def decode(q, k, v, lengths, scale, first_sequence):
+    """Attention of one query per sequence to the first lengths[b] keys; zeros where there are none, and no cache either."""
     out = torch.zeros_like(q)
-    for b, length in enumerate(lengths.tolist()):
-        one = attention(q[b, None, :, None], k[b, None, :, :length], v[b, None, :, :length], scale, causal=False)
+    for b, length in enumerate(lengths[first_sequence:].tolist(), first_sequence):
+        keys, values = (cache[b - first_sequence, None, :, :length] for cache in (k, v))
+        one = attention(q[b, None, :, None], keys, values, scale, causal=False)
         out[b] = one[0, :, 0]
     return out
 
@@ -66,7 +67,7 @@ def cached(values):
 
     def draw(shape, dims, generator, inputs):
         cache = values(shape, dims, generator)
-        unused = torch.arange(shape[2]) >= inputs["lengths"][:, None]
+        unused = torch.arange(shape[2]) >= inputs["lengths"][-shape[0] :, None]
         return cache.masked_fill(unused[:, None, :, None], torch.nan)
 
     return draw
@@ -209,6 +210,9 @@ def decoding(batch=1, heads=1, kv_heads=1, max_len=1, head_dim=64, splits=4, **m
 
 
 FULL = {"lengths": constant("max_len")}
+CACHE = "(batch-first_sequence) kv_heads room head_dim"
+"""All of it, but in the largest: there the last sequence has keys, the others have none, and only its first rows exist."""
+PARTS_OF_CACHE = {"first_sequence": lambda d: d.get("first_sequence", 0), "room": lambda d: d.get("room", d["max_len"])}
 
 gqa_decode = Exercise(
     summary="""\
@@ -225,15 +229,15 @@ f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all tensors
     inputs={
         "lengths": Input("batch", integers(0, "max_len + 1"), dtype="i32"),
         "q": Input("batch heads head_dim", normal(scale=2.0)),
-        "k": Input("batch kv_heads max_len head_dim", cached(normal())),
-        "v": Input("batch kv_heads max_len head_dim", cached(normal(channel_offset=1.0, mean=0.5))),
+        "k": Input(CACHE, cached(normal())),
+        "v": Input(CACHE, cached(normal(channel_offset=1.0, mean=0.5))),
     },
     outputs={
         "out": Output("batch heads head_dim"),
         "partial_out": Output("batch heads splits head_dim", dtype="f32", scratch=True),
         "partial_stats": Output("batch heads splits 2", dtype="f32", scratch=True),
     },
-    scalars={"scale": scale_of, "heads": heads_of},
+    scalars={"scale": scale_of, "heads": heads_of, **PARTS_OF_CACHE},
     reference=decode,
     tolerance=TOLERANCE,
     cases=[
@@ -277,6 +281,13 @@ f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all tensors
             max_len=between(1, 140),
             head_dim=one_of(32, 64, 80, 96, 128),
             splits=between(1, 5),
+        ),
+        Case(
+            "a sequence beyond 2^32 elements, in 16-byte pieces too",
+            dtypes=["f16"],
+            inputs={"lengths": lambda shape: torch.tensor([0, 41])},
+            before={name: "first_sequence * kv_heads * max_len * head_dim" for name in ("k", "v")},
+            **decoding(2, 4, 1, 1 << 29, splits=3, first_sequence=1, room=48),
         ),
         Case("no sequences", dtypes=["f16"], **decoding(0, 2, 1, 5)),
     ],

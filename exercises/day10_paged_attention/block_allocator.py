@@ -9,27 +9,7 @@ copy of his own first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-
-class OutOfPages(Exception):
-    """There are not enough free pages."""
-
-
-@dataclass
-class Sequence:
-    """One sequence's share of the cache: its pages in order, and how many tokens there are."""
-
-    table: list[int] = field(default_factory=list)
-    length: int = 0
-
-
-@dataclass(frozen=True)
-class Appended:
-    """What the kernels must do for some new tokens: where each goes, and which page to copy (from, to) before."""
-
-    slots: list[int]  # page * page_size + row, for each new token
-    copy: tuple[int, int] | None = None
+from sequences import Appended, OutOfPages, Sequence  # noqa: F401 - lessons/day10_paged_attention/sequences.py
 
 
 class BlockAllocator:

@@ -1,5 +1,5 @@
 // One step of a whole Qwen2: a token of each sequence goes in, what the model makes of it for the next one comes out. The
-// kernels are here, each plain and right. What is asked for is the wiring: where the new token stands, where its key and value
+// kernels are given, each plain and right. What is asked for is the wiring: where the new token stands, where its key and value
 // go, and which kernel reads what.
 //
 //   ids, lengths: [batch]; lengths counts the new token      block_tables: [batch, max_pages]
@@ -12,7 +12,7 @@
 //   logits: [batch, vocabulary]
 #include <cuda_runtime.h>
 
-#include "llmk/reduce.cuh"
+#include "llmk/plain_layer.cuh"
 
 constexpr int kThreads = 128, kWarps = kThreads / 32;
 
@@ -36,34 +36,6 @@ __device__ size_t place_of(const int* block_table, int position, int kv_head, in
     size_t place = 0;
     // TODO 2: the page is block_table's, the place in it is what is left.
     return place;
-}
-
-// x[b] = table[ids[b]]
-__global__ void embed(const int* ids, const float* table, float* x, int hidden) {
-    const size_t row = static_cast<size_t>(blockIdx.x) * hidden, from = static_cast<size_t>(ids[blockIdx.x]) * hidden;
-    for (int i = threadIdx.x; i < hidden; i += blockDim.x) x[row + i] = table[from + i];
-}
-
-// out[b] = x[b] / sqrt(mean(x[b]^2) + eps) * weight
-__global__ void rms_norm(const float* x, const float* weight, float* out, int hidden, float eps) {
-    const size_t row = static_cast<size_t>(blockIdx.x) * hidden;
-    float squares = 0;
-    for (int i = threadIdx.x; i < hidden; i += blockDim.x) squares += x[row + i] * x[row + i];
-    const float scale = rsqrtf(llmk::block_sum(squares) / hidden + eps);
-    for (int i = threadIdx.x; i < hidden; i += blockDim.x) out[row + i] = x[row + i] * scale * weight[i];
-}
-
-// out[b, n] = in[b] . weight[n] + bias[n]: a warp for each n. Without a bias it is nullptr.
-__global__ void linear(const float* in, const float* weight, const float* bias, float* out, int in_features,
-                       int out_features) {
-    const int n = blockIdx.x * kWarps + threadIdx.x / 32, lane = threadIdx.x % 32;
-    if (n >= out_features) return;
-    in += static_cast<size_t>(blockIdx.y) * in_features;
-    weight += static_cast<size_t>(n) * in_features;
-    float sum = 0;
-    for (int k = lane; k < in_features; k += 32) sum += in[k] * weight[k];
-    sum = llmk::warp_sum(sum);
-    if (lane == 0) out[static_cast<size_t>(blockIdx.y) * out_features + n] = sum + (bias ? bias[n] : 0.0f);
 }
 
 // Turns the first gridDim.x heads of each row by its position, in place: channel i with channel i + head_dim / 2.
@@ -118,21 +90,6 @@ __global__ void attend(const float* q, const float* k_cache, const float* v_cach
     }
 }
 
-// out[b] = silu(gate[b]) * up[b]. From a row of gate and up to the next there are row_size floats.
-__global__ void swiglu(const float* gate, const float* up, float* out, int row_size, int feed_forward) {
-    const size_t row = static_cast<size_t>(blockIdx.y) * row_size;
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= feed_forward) return;
-    const float z = gate[row + i];
-    out[static_cast<size_t>(blockIdx.y) * feed_forward + i] = z / (1.0f + expf(-z)) * up[row + i];
-}
-
-// x += y
-__global__ void add(float* x, const float* y, int n) {
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) x[i] += y[i];
-}
-
 extern "C" void qwen2_decode(const int* ids, const int* lengths, const int* block_tables, const float* table,
                              const float* norm_1, const float* qkv_weight, const float* qkv_bias,
                              const float* out_weight, const float* norm_2, const float* gate_up_weight,
@@ -154,7 +111,7 @@ extern "C" void qwen2_decode(const int* ids, const int* lengths, const int* bloc
     const auto blocks = [](int count) { return (count + kThreads - 1) / kThreads; };
     const auto products = [batch](int out_features) { return dim3((out_features + kWarps - 1) / kWarps, batch); };
 
-    embed<<<batch, kThreads, 0, stream>>>(ids, table, w.x, hidden);
+    llmk::embed<<<batch, kThreads, 0, stream>>>(ids, table, w.x, hidden);
     for (int layer = 0; layer < layers; ++layer) {
         // TODO 3: x = x + attention(norm_1(x)). The weights of this layer, and its cache, lie behind those of the layers before
         // it. q, k and v are one product, and lie side by side in a row of w.qkv.

@@ -117,21 +117,19 @@
     return Math.ceil(bytes.size / 32);
   }
   // The parts of a request that shared memory serves one after another, as checks/request.cpp has them: halves of a warp
-  // where lanes take 8 bytes, quarters for 16; two neighbouring ones together where lanes read the same as a neighbour.
+  // where lanes take 8 bytes, quarters for 16; two neighbouring ones together where all lanes read the same as a neighbour.
+  const isWrite = (event) => event.kind.endsWith("write");
   function partsOf(event) {
     const all = event.lanes.map((_, i) => i);
     if (event.size < 8 || event.kind === "atomic") return [all];
     const at = new Map(event.lanes.map((lane, i) => [lane, event.offsets[i]]));
-    const agree = (part, distance) => part.every((i) => {
-      const other = event.lanes[i] ^ distance;
-      return !part.some((k) => event.lanes[k] === other) || at.get(other) === event.offsets[i];
-    });
-    const within = (from, to) => all.filter((i) => event.lanes[i] >= from && event.lanes[i] < to);
-    const split = (from, to) => {
-      const part = within(from, to), middle = (from + to) / 2;
-      return agree(part, 1) || agree(part, 2) ? [part] : [within(from, middle), within(middle, to)];
-    };
-    return (event.size === 8 ? split(0, 32) : [...split(0, 16), ...split(16, 32)]).filter((part) => part.length);
+    const agree = (distance) => event.lanes.every((lane, i) => !at.has(lane ^ distance) || at.get(lane ^ distance) === event.offsets[i]);
+    const lanes = 128 / event.size * (!isWrite(event) && (agree(1) || agree(2)) ? 2 : 1), parts = new Map();
+    for (const i of all) {
+      const part = Math.floor(event.lanes[i] / lanes);
+      parts.set(part, [...(parts.get(part) || []), i]);
+    }
+    return [...parts.values()];
   }
   // Wavefronts, each with the lanes that every bank serves in it; and how many would do.
   function wavefrontsOf(event) {
@@ -150,6 +148,7 @@
       for (let row = 0; row < height; ++row) rows.push({ first: row === 0, banks: banks.map((served) => [...served.values()][row] || []) });
     }
     let least = event.size > 8 && !atomic && event.lanes[0] < 16 && event.lanes[event.lanes.length - 1] >= 16 ? 2 : 1;
+    if (isWrite(event) && event.size > 4) least = partsOf(event).length;
     if (atomic) {
       const same = new Map();
       for (const offset of event.offsets) same.set(Math.floor(offset / 4), (same.get(Math.floor(offset / 4)) || 0) + 1);

@@ -421,8 +421,8 @@ ADVICE: Mapping[str, str] = {
     "the phase with the right parity. A bulk store: cp.async.bulk.wait_group.read before its source is written again.",
     "missing_proxy_fence": "The copy engine and wgmma do not see ordinary writes by themselves: each thread that wrote executes "
     "fence.proxy.async.shared::cta before the barrier after which the bulk copy or the product begins.",
-    "operands_not_awaited": "wgmma reads its tiles until its group has been waited for: wgmma.commit_group, then wgmma.wait_group, "
-    "then a barrier (or an arrival at an mbarrier) before anyone overwrites them.",
+    "operands_not_awaited": "A product reads its tiles until it has been waited for: wgmma.commit_group, then wgmma.wait_group "
+    "(tcgen05.commit, then its mbarrier), then a barrier (or an arrival at an mbarrier) before anyone overwrites them.",
     "accumulator_not_awaited": "Between wgmma.mma_async and the wgmma.wait_group that waits for its group nobody may read or write "
     "the accumulators: wgmma.commit_group, then wgmma.wait_group, then use them.",
     "missing_wgmma_fence": "wgmma.fence.sync.aligned stands before the first wgmma.mma_async, and again wherever threads have "

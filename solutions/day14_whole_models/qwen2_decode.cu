@@ -1,5 +1,5 @@
 // One step of a whole Qwen2: a token of each sequence goes in, what the model makes of it for the next one comes out. The
-// kernels are here, each plain and right. What is asked for is the wiring: where the new token stands, where its key and value
+// kernels are given, each plain and right. What is asked for is the wiring: where the new token stands, where its key and value
 // go, and which kernel reads what.
 //
 //   ids, lengths: [batch]; lengths counts the new token      block_tables: [batch, max_pages]
@@ -12,7 +12,7 @@
 //   logits: [batch, vocabulary]
 #include <cuda_runtime.h>
 
-#include "llmk/reduce.cuh"
+#include "llmk/plain_layer.cuh"
 
 constexpr int kThreads = 128, kWarps = kThreads / 32;
 
@@ -37,34 +37,6 @@ __device__ size_t place_of(const int* block_table, int position, int kv_head, in
     const size_t page = block_table[position / page_size];
     place = ((page * kv_heads + kv_head) * page_size + position % page_size) * head_dim;
     return place;
-}
-
-// x[b] = table[ids[b]]
-__global__ void embed(const int* ids, const float* table, float* x, int hidden) {
-    const size_t row = static_cast<size_t>(blockIdx.x) * hidden, from = static_cast<size_t>(ids[blockIdx.x]) * hidden;
-    for (int i = threadIdx.x; i < hidden; i += blockDim.x) x[row + i] = table[from + i];
-}
-
-// out[b] = x[b] / sqrt(mean(x[b]^2) + eps) * weight
-__global__ void rms_norm(const float* x, const float* weight, float* out, int hidden, float eps) {
-    const size_t row = static_cast<size_t>(blockIdx.x) * hidden;
-    float squares = 0;
-    for (int i = threadIdx.x; i < hidden; i += blockDim.x) squares += x[row + i] * x[row + i];
-    const float scale = rsqrtf(llmk::block_sum(squares) / hidden + eps);
-    for (int i = threadIdx.x; i < hidden; i += blockDim.x) out[row + i] = x[row + i] * scale * weight[i];
-}
-
-// out[b, n] = in[b] . weight[n] + bias[n]: a warp for each n. Without a bias it is nullptr.
-__global__ void linear(const float* in, const float* weight, const float* bias, float* out, int in_features,
-                       int out_features) {
-    const int n = blockIdx.x * kWarps + threadIdx.x / 32, lane = threadIdx.x % 32;
-    if (n >= out_features) return;
-    in += static_cast<size_t>(blockIdx.y) * in_features;
-    weight += static_cast<size_t>(n) * in_features;
-    float sum = 0;
-    for (int k = lane; k < in_features; k += 32) sum += in[k] * weight[k];
-    sum = llmk::warp_sum(sum);
-    if (lane == 0) out[static_cast<size_t>(blockIdx.y) * out_features + n] = sum + (bias ? bias[n] : 0.0f);
 }
 
 // Turns the first gridDim.x heads of each row by its position, in place: channel i with channel i + head_dim / 2.
@@ -119,21 +91,6 @@ __global__ void attend(const float* q, const float* k_cache, const float* v_cach
     }
 }
 
-// out[b] = silu(gate[b]) * up[b]. From a row of gate and up to the next there are row_size floats.
-__global__ void swiglu(const float* gate, const float* up, float* out, int row_size, int feed_forward) {
-    const size_t row = static_cast<size_t>(blockIdx.y) * row_size;
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= feed_forward) return;
-    const float z = gate[row + i];
-    out[static_cast<size_t>(blockIdx.y) * feed_forward + i] = z / (1.0f + expf(-z)) * up[row + i];
-}
-
-// x += y
-__global__ void add(float* x, const float* y, int n) {
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) x[i] += y[i];
-}
-
 extern "C" void qwen2_decode(const int* ids, const int* lengths, const int* block_tables, const float* table,
                              const float* norm_1, const float* qkv_weight, const float* qkv_bias,
                              const float* out_weight, const float* norm_2, const float* gate_up_weight,
@@ -155,31 +112,31 @@ extern "C" void qwen2_decode(const int* ids, const int* lengths, const int* bloc
     const auto blocks = [](int count) { return (count + kThreads - 1) / kThreads; };
     const auto products = [batch](int out_features) { return dim3((out_features + kWarps - 1) / kWarps, batch); };
 
-    embed<<<batch, kThreads, 0, stream>>>(ids, table, w.x, hidden);
+    llmk::embed<<<batch, kThreads, 0, stream>>>(ids, table, w.x, hidden);
     for (int layer = 0; layer < layers; ++layer) {
         const size_t cache = static_cast<size_t>(layer) * pages * page_size * kv_size;
-        rms_norm<<<batch, kThreads, 0, stream>>>(w.x, norm_1 + layer * hidden, w.normed, hidden, eps);
-        linear<<<products(qkv_size), kThreads, 0, stream>>>(w.normed, qkv_weight + layer * qkv_size * hidden,
-                                                            qkv_bias + layer * qkv_size, w.qkv, hidden, qkv_size);
+        llmk::rms_norm<<<batch, kThreads, 0, stream>>>(w.x, norm_1 + layer * hidden, w.normed, hidden, eps);
+        llmk::linear<<<products(qkv_size), kThreads, 0, stream>>>(w.normed, qkv_weight + layer * qkv_size * hidden,
+                                                                  qkv_bias + layer * qkv_size, w.qkv, hidden, qkv_size);
         rope<<<dim3(heads + kv_heads, batch), 32, 0, stream>>>(w.qkv, lengths, qkv_size, head_dim, theta);
         append<<<dim3(kv_heads, batch), 32, 0, stream>>>(w.qkv + q_size, w.qkv + q_size + kv_size, lengths,
                                                          block_tables, k_cache + cache, v_cache + cache, qkv_size,
                                                          head_dim, page_size, max_pages);
         attend<<<dim3(heads, batch), 32, 0, stream>>>(w.qkv, k_cache + cache, v_cache + cache, lengths, block_tables,
                                                       w.attended, qkv_size, kv_heads, head_dim, page_size, max_pages);
-        linear<<<products(hidden), kThreads, 0, stream>>>(w.attended, out_weight + layer * hidden * q_size, nullptr,
-                                                          w.added, q_size, hidden);
-        add<<<blocks(batch * hidden), kThreads, 0, stream>>>(w.x, w.added, batch * hidden);
+        llmk::linear<<<products(hidden), kThreads, 0, stream>>>(w.attended, out_weight + layer * hidden * q_size,
+                                                                nullptr, w.added, q_size, hidden);
+        llmk::add<<<blocks(batch * hidden), kThreads, 0, stream>>>(w.x, w.added, batch * hidden);
 
-        rms_norm<<<batch, kThreads, 0, stream>>>(w.x, norm_2 + layer * hidden, w.normed, hidden, eps);
-        linear<<<products(2 * feed_forward), kThreads, 0, stream>>>(
+        llmk::rms_norm<<<batch, kThreads, 0, stream>>>(w.x, norm_2 + layer * hidden, w.normed, hidden, eps);
+        llmk::linear<<<products(2 * feed_forward), kThreads, 0, stream>>>(
             w.normed, gate_up_weight + layer * 2 * feed_forward * hidden, nullptr, w.gate_up, hidden, 2 * feed_forward);
-        swiglu<<<dim3(blocks(feed_forward), batch), kThreads, 0, stream>>>(w.gate_up, w.gate_up + feed_forward,
-                                                                           w.inside, 2 * feed_forward, feed_forward);
-        linear<<<products(hidden), kThreads, 0, stream>>>(w.inside, down_weight + layer * hidden * feed_forward,
-                                                          nullptr, w.added, feed_forward, hidden);
-        add<<<blocks(batch * hidden), kThreads, 0, stream>>>(w.x, w.added, batch * hidden);
+        llmk::swiglu<<<dim3(blocks(feed_forward), batch), kThreads, 0, stream>>>(
+            w.gate_up, w.gate_up + feed_forward, w.inside, 2 * feed_forward, feed_forward);
+        llmk::linear<<<products(hidden), kThreads, 0, stream>>>(w.inside, down_weight + layer * hidden * feed_forward,
+                                                                nullptr, w.added, feed_forward, hidden);
+        llmk::add<<<blocks(batch * hidden), kThreads, 0, stream>>>(w.x, w.added, batch * hidden);
     }
-    rms_norm<<<batch, kThreads, 0, stream>>>(w.x, last_norm, w.normed, hidden, eps);
-    linear<<<products(vocabulary), kThreads, 0, stream>>>(w.normed, table, nullptr, logits, hidden, vocabulary);
+    llmk::rms_norm<<<batch, kThreads, 0, stream>>>(w.x, last_norm, w.normed, hidden, eps);
+    llmk::linear<<<products(vocabulary), kThreads, 0, stream>>>(w.normed, table, nullptr, logits, hidden, vocabulary);
 }

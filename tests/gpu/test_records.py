@@ -13,7 +13,7 @@ from grader.course import Course, course_root
 from grader.course.tolerance import DEFAULT
 from grader.notebook.bounds import recorded_bounds
 from tests.attacks.conftest import REACHES_OUTSIDE
-from tests.gpu import bounds, jail, sanitize, timing_attacks, verify
+from tests.gpu import bounds, jail, sanitize, shared_patterns, timing_attacks, verify
 from tests.gpu.launch_solutions import chosen
 
 CLEAN = """========= COMPUTE-SANITIZER
@@ -53,6 +53,20 @@ def test_every_bound_lies_below_every_time_that_is_recorded() -> None:
     timed = [row for row in rows if row.time_us]
     assert len(timed) >= 30  # `grader bench` has small sizes, too
     assert [row for row in timed if row.share >= 1] == []
+
+
+def test_every_access_to_shared_memory_takes_the_wavefronts_that_ncu_counted() -> None:
+    content = json.loads(shared_patterns.RECORD.read_text())
+    again = f"run `{content['command']}` on a GPU"
+    rows = content["rows"]
+    assert len(rows) == 6 * len(shared_patterns.FAMILIES), again
+    for row, group in zip(rows, shared_patterns.groups(content["count"]), strict=True):
+        assert (row["bytes"], row["access"], row["family"]) == (
+            group.bytes,
+            shared_patterns.access_of(group),
+            group.family,
+        ), again
+        assert shared_patterns.simulated(group) == row["ncu"], f"{row['bytes']} bytes, {row['access']}, {row['family']}"
 
 
 def test_times_below_their_bounds_are_told() -> None:

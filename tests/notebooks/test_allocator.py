@@ -26,6 +26,7 @@ def lesson_module(name: str) -> ModuleType:
     return sys.modules[name]
 
 
+lesson_module("sequences")
 allocator_module = lesson_module("allocator")
 serving = lesson_module("serving")
 BlockAllocator, OutOfPages = allocator_module.BlockAllocator, allocator_module.OutOfPages

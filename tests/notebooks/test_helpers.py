@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,7 +30,7 @@ from grader.notebook import (
     show_source,
 )
 from grader.notebook.accesses import Request
-from grader.notebook.execute import execute
+from grader.notebook.execute import compact_picture, execute
 from grader.notebook.gpus import GPUS, gpu
 from grader.notebook.source import function
 from tests.notebooks.lessons import ROOT
@@ -249,6 +251,25 @@ def test_execute_keeps_outputs_in_canonical_form(tmp_path: Path) -> None:
     assert tmp_path.name in first and '"42"' in first
     execute(path)
     assert path.read_text() == first
+
+
+def test_a_picture_keeps_its_colours_where_there_are_few(tmp_path: Path) -> None:
+    import numpy
+    from PIL import Image
+
+    def compacted(pixels: numpy.ndarray) -> tuple[numpy.ndarray, int, int]:
+        own = io.BytesIO()
+        Image.fromarray(pixels).save(own, "PNG")
+        compact = base64.b64decode(compact_picture(base64.b64encode(own.getvalue()).decode()))
+        return numpy.asarray(Image.open(io.BytesIO(compact)).convert("RGB")), len(compact), len(own.getvalue())
+
+    random = numpy.random.default_rng(1)
+    few = random.integers(0, 256, (200, 3)).astype(numpy.uint8)[random.integers(0, 200, (64, 64))]
+    after, _, _ = compacted(few)
+    assert (after == few).all()
+    smooth = numpy.stack([*numpy.meshgrid(numpy.arange(256), numpy.arange(256)), numpy.full((256, 256), 90)], -1)
+    after, size, before = compacted(smooth.astype(numpy.uint8))
+    assert size <= before and abs(after.astype(int) - smooth).mean() < 8
 
 
 def test_execute_leaves_a_failing_notebook_alone(tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ def test_the_page_asks_for_nothing() -> None:
 def test_the_frame_lets_scripts_run_and_nothing_else() -> None:
     framed = page.frame(*record("races", torch.arange(64.0)))
     assert 'sandbox="allow-scripts"' in framed and framed.count("sandbox") == 1
+    assert "width:100%;box-sizing:border-box" in framed, "its right border would be cut off"
 
 
 def test_play_in_a_notebook(tmp_path: Path) -> None:

@@ -1,19 +1,10 @@
 // How wavefronts are counted, and how far that has been measured.
 //
-// Against Nsight Compute on an H200 (lessons/can_i_believe_this/counters_h200.json, which tests/gpu/compare_counters.py
-// records): in the 16 calls for which g++ and nvcc made equally many shared-memory instructions, 13 agree to the last
-// wavefront and 3 within 0.05 %. Their accesses are regular, with nearly all lanes active; so is what the rule for merging
-// halves and quarters of a request (may_merge) rests on. Known limits:
-//
-// clang-format off
-//   8- and 16-byte accesses, some lanes inactive or addresses at random   10 to 20 % more than on the H200, and up to
-//                                                                         50 % more for 16-byte reads
-//   atomic operations on shared memory                                    a rule, not measured: each wavefront serves one
-//                                                                         lane of each bank, as lanes that change the
-//                                                                         same word must take turns too. For an addition
-//                                                                         that the hardware makes of a loop with
-//                                                                         compare-and-swap (float, half) it is the least
-// clang-format on
+// Against Nsight Compute on an H200, pattern by pattern (lessons/can_i_believe_this/shared_patterns_h200.json, which
+// tests/gpu/shared_patterns.py records): reads and writes of 4, 8 and 16 bytes, with some lanes inactive and addresses at random,
+// agree to the last wavefront. Whole kernels are in counters_h200.json beside it. Not measured are atomic operations on shared
+// memory: each wavefront serves one lane of each bank, as lanes that change the same word must take turns too. For an addition
+// that the hardware makes of a loop with compare-and-swap (float, half) that is the least.
 #include "checks/request.h"
 
 #include "checks/state.h"
@@ -44,53 +35,32 @@ unsigned wavefronts(NumberSet& seen, const Request& request, unsigned size_log2,
     return most;
 }
 
-// Two halves of a request are served in one wavefront when each active lane reads the same as its neighbour at this
-// distance, or that one is not active.
-bool neighbours_agree(const Request& request, unsigned first, unsigned last, unsigned distance) {
+// Each active lane reads the same as its neighbour at this distance, or that one is not active.
+bool neighbours_agree(const Request& request, unsigned distance) {
     uint32_t value[32];
     unsigned active = 0;
-    for (unsigned i = first; i < last; ++i) {
+    for (unsigned i = 0; i < request.count; ++i) {
         active |= 1u << request.lane[i];
         value[request.lane[i]] = request.entry[i];
     }
-    for (unsigned i = first; i < last; ++i) {
+    for (unsigned i = 0; i < request.count; ++i) {
         unsigned other = request.lane[i] ^ distance;
         if (active >> other & 1 && value[other] != request.entry[i]) return false;
     }
     return true;
 }
 
-bool may_merge(const Request& request, unsigned first, unsigned last) {
-    return neighbours_agree(request, first, last, 1) || neighbours_agree(request, first, last, 2);
-}
-
-// Splits [first, last) at the first lane that is not below `lane`.
-unsigned split_at(const Request& request, unsigned first, unsigned last, unsigned lane) {
-    while (first < last && request.lane[first] < lane) ++first;
-    return first;
-}
-
-// 8-byte accesses are served by half warps, 16-byte accesses by quarter warps; two neighbouring ones together where
-// may_merge() says so.
-unsigned shared_wavefronts(NumberSet& seen, const Request& request, unsigned size_log2, unsigned* words) {
-    unsigned count = request.count;
-    if (size_log2 < 3) return wavefronts(seen, request, size_log2, 0, count, words);
-    if (size_log2 == 3) {
-        if (may_merge(request, 0, count)) return wavefronts(seen, request, 3, 0, count, words);
-        unsigned middle = split_at(request, 0, count, 16);
-        return wavefronts(seen, request, 3, 0, middle, words) + wavefronts(seen, request, 3, middle, count, words);
-    }
-    unsigned sum = 0;
-    for (unsigned half = 0, first = 0; half < 2; ++half) {
-        unsigned last = split_at(request, first, count, 16 * half + 16);
-        if (first < last && may_merge(request, first, last)) {
-            sum += wavefronts(seen, request, 4, first, last, words);
-        } else {
-            unsigned middle = split_at(request, first, last, 16 * half + 8);
-            sum +=
-                wavefronts(seen, request, 4, first, middle, words) + wavefronts(seen, request, 4, middle, last, words);
-        }
-        first = last;
+// 8-byte accesses are served by half warps, 16-byte accesses by quarter warps; two neighbouring ones together where they are
+// reads and neighbours agree in the whole warp. `parts`: how many of them have active lanes.
+unsigned shared_wavefronts(NumberSet& seen, const Request& request, unsigned size_log2, bool write, unsigned* words,
+                           unsigned* parts) {
+    unsigned lanes = size_log2 < 3 ? 32 : size_log2 == 3 ? 16 : 8, sum = 0;
+    if (lanes < 32 && !write && (neighbours_agree(request, 1) || neighbours_agree(request, 2))) lanes *= 2;
+    for (unsigned first = 0, last; first < request.count; first = last) {
+        unsigned part = request.lane[first] / lanes;
+        for (last = first; last < request.count && request.lane[last] / lanes == part;) ++last;
+        sum += wavefronts(seen, request, size_log2, first, last, words);
+        ++*parts;
     }
     return sum;
 }
@@ -150,9 +120,10 @@ void RequestCounter::count_shared(const Request& request) {
     if (site_.access == Access::atomic) return count_shared_atomic(request);
     unsigned words = 0, wavefronts;
     unsigned size_log2 = site_.size_log2;
-    // 16-byte accesses of lanes in both halves of a warp take two wavefronts, even if all want the same.
+    bool write = is_write(site_.access);
+    // 16-byte reads of lanes in both halves of a warp take two wavefronts, even if all want the same.
     unsigned least = size_log2 > 3 && request.lane[0] < 16 && request.lane[request.count - 1] >= 16 ? 2 : 1;
-    if (request.even && request.step == 0) {
+    if (request.even && request.step == 0 && has_formula(request.count, 0)) {
         wavefronts = least;
         words = size_log2 > 2 ? 1u << (size_log2 - 2) : 1;
         counters_.bytes += 1u << size_log2;
@@ -170,7 +141,9 @@ void RequestCounter::count_shared(const Request& request) {
         words = static_cast<unsigned>(((first + bytes - 1) >> 2) - (first >> 2) + 1);
         counters_.bytes += bytes;
     } else {
-        wavefronts = shared_wavefronts(seen_, request, size_log2, &words);
+        unsigned parts = 0;
+        wavefronts = shared_wavefronts(seen_, request, size_log2, write, &words, &parts);
+        if (write && parts > least) least = parts;
         counters_.bytes += uint64_t(distinct(request)) << size_log2;
     }
     unsigned ideal = (words + banks - 1) / banks;

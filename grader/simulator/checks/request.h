@@ -49,7 +49,8 @@ class RequestCounter {
     // Whether an even request can be counted from its first entry and its step; else it needs all entries and lanes.
     bool has_formula(unsigned lanes, int32_t step) const {
         if (site_.space == Space::shared && site_.access == Access::atomic) return false;
-        if (site_.space != Space::shared || step == 0 || site_.size_log2 == 2) return true;
+        if (site_.space != Space::shared || site_.size_log2 == 2) return true;
+        if (step == 0) return site_.size_log2 < 3 || !is_write(site_.access);
         return step == 1 && (site_.size_log2 < 2 || lanes == 32);
     }
     void count(const Request& request);

@@ -13,13 +13,13 @@ namespace {
 // Counts one request with nothing else around it.
 class Counted {
   public:
-    Counted(Space space, unsigned size_log2) {
+    Counted(Space space, unsigned size_log2, Access access = Access::read) {
         static TouchedSectors touched;
         static NumberSet numbers;
         worker_.sectors = &touched;
         worker_.numbers = &numbers;
         site_.space = space;
-        site_.access = Access::read;
+        site_.access = access;
         site_.size_log2 = static_cast<uint8_t>(size_log2);
         site_.origin = 1;  // in no arena
     }
@@ -119,6 +119,20 @@ CASE(wide_accesses_are_served_in_halves_and_quarters) {
     CHECK_EQUAL(fours.all([](unsigned lane) { return lane / 2; }).wavefronts, 2);
     CHECK_EQUAL(fours.all([](unsigned) { return 3u; }, 0x0000ffff).wavefronts, 1);
     CHECK_EQUAL(fours.all([](unsigned) { return 3u; }).wavefronts, 2);
+    // All of the warp decides: lane 31 has another neighbour, so the first half is served in quarters, too.
+    CHECK_EQUAL(fours.all([](unsigned lane) { return lane == 31 ? 40 : lane / 2; }).wavefronts, 4);
+}
+
+CASE(writes_of_halves_and_quarters_are_never_served_together) {
+    Counted pairs(Space::shared, 3, Access::write), fours(Space::shared, 4, Access::write);
+    auto own = [](unsigned lane) { return lane; };
+    CHECK_EQUAL(pairs.all(own, 0x00010001).wavefronts, 2);
+    CHECK_EQUAL(pairs.all(own, 0x00010001).ideal_wavefronts, 2);
+    CHECK_EQUAL(fours.all(own, 0x01010101).wavefronts, 4);
+    CHECK_EQUAL(fours.all(own, 0x01010101).worst_ways, 1);
+    CHECK_EQUAL(fours.all([](unsigned) { return 3u; }).wavefronts, 4);
+    CHECK_EQUAL(pairs.all(own, 0x00000001).wavefronts, 1);
+    CHECK(!pairs.has_formula(32, 0) && pairs.has_formula(32, 1));
 }
 
 CASE(small_accesses_at_random_cost_what_a_model_says) {
@@ -155,7 +169,7 @@ CASE(a_formula_gives_what_counting_lane_by_lane_gives) {
         unsigned size_log2 = random.below(5), lanes = turn % 3 ? 32 : 2 + random.below(31);
         int32_t step = static_cast<int32_t>(random.below(turn % 5 ? 5 : 200)) - (turn % 7 ? 0 : 2);
         uint32_t first = 10000 + random.below(64);
-        Counted counted(space, size_log2);
+        Counted counted(space, size_log2, turn % 11 ? Access::read : Access::write);
         if (!counted.has_formula(lanes, step)) continue;
         auto entry_of = [=](unsigned lane) { return first + static_cast<uint32_t>(step) * lane; };
         Counters slow = counted.all(entry_of, lanes == 32 ? ~0u : (1u << lanes) - 1);

@@ -1,0 +1,54 @@
+// The kernels of a decoder layer that know nothing of positions or caches, each plain and right: f32, a row for each
+// sequence. Day 14 wires them up; the days that derive them have the fast ones.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "llmk/reduce.cuh"
+
+namespace llmk {
+
+// x[b] = table[ids[b]]
+__global__ void embed(const int* ids, const float* table, float* x, int hidden) {
+    const size_t row = static_cast<size_t>(blockIdx.x) * hidden, from = static_cast<size_t>(ids[blockIdx.x]) * hidden;
+    for (int i = threadIdx.x; i < hidden; i += blockDim.x) x[row + i] = table[from + i];
+}
+
+// out[b] = x[b] / sqrt(mean(x[b]^2) + eps) * weight
+__global__ void rms_norm(const float* x, const float* weight, float* out, int hidden, float eps) {
+    const size_t row = static_cast<size_t>(blockIdx.x) * hidden;
+    float squares = 0;
+    for (int i = threadIdx.x; i < hidden; i += blockDim.x) squares += x[row + i] * x[row + i];
+    const float scale = rsqrtf(block_sum(squares) / hidden + eps);
+    for (int i = threadIdx.x; i < hidden; i += blockDim.x) out[row + i] = x[row + i] * scale * weight[i];
+}
+
+// out[b, n] = in[b] . weight[n] + bias[n]: a warp for each n. Without a bias it is nullptr.
+__global__ void linear(const float* in, const float* weight, const float* bias, float* out, int in_features,
+                       int out_features) {
+    const int n = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+    if (n >= out_features) return;
+    in += static_cast<size_t>(blockIdx.y) * in_features;
+    weight += static_cast<size_t>(n) * in_features;
+    float sum = 0;
+    for (int k = lane; k < in_features; k += 32) sum += in[k] * weight[k];
+    sum = warp_sum(sum);
+    if (lane == 0) out[static_cast<size_t>(blockIdx.y) * out_features + n] = sum + (bias ? bias[n] : 0.0f);
+}
+
+// out[b] = silu(gate[b]) * up[b]. From a row of gate and up to the next there are row_size floats.
+__global__ void swiglu(const float* gate, const float* up, float* out, int row_size, int feed_forward) {
+    const size_t row = static_cast<size_t>(blockIdx.y) * row_size;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= feed_forward) return;
+    const float z = gate[row + i];
+    out[static_cast<size_t>(blockIdx.y) * feed_forward + i] = z / (1.0f + expf(-z)) * up[row + i];
+}
+
+// x += y
+__global__ void add(float* x, const float* y, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] += y[i];
+}
+
+}  // namespace llmk
