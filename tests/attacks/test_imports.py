@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.jail import imports
+from tests.attacks import fuzz
 
 
 def test_an_unreadable_library_is_refused(tmp_path: Path) -> None:
@@ -75,6 +76,31 @@ def library(path: Path, symbols: list[tuple[str, int, int]], table: int = import
         bytes(content) + entries + names + b"".join(imports._SECTION.pack(*section) for section in sections)
     )
     return path
+
+
+def test_numbers_that_no_library_holds_are_an_answer() -> None:
+    content = fuzz.seeds("symbols")[0].encode("latin-1")
+    assert imports.refused_of(content, {"sim_launch"}) == ["_ZNSolsEi", "fork", "mine", "sim_launch"]
+    (sections,) = struct.unpack_from("<Q", content, 40)
+    for where, number in ((40, (1 << 64) - 1), (sections + 64 + 24, 1 << 63), (sections + 64 + 32, 1 << 62)):
+        changed = bytearray(content)
+        struct.pack_into("<Q", changed, where, number)
+        assert imports.refused_of(bytes(changed), set()) == ["?"], where
+
+
+def test_lists_and_names_that_overlap_are_refused(tmp_path: Path) -> None:
+    """A small file could hold gigabytes of them."""
+    names = bytearray(library(tmp_path / "a.so", [("a" * 3000, FUNCTION, 0), *[("b", FUNCTION, 0)] * 9]).read_bytes())
+    assert imports.symbols(bytes(names), imports._DYNAMIC, defined=False) == {"a" * 3000, "b"}
+    for entry in range(2, 11):
+        struct.pack_into("<I", names, 64 + imports._SYMBOL.size * entry, 1)
+    with pytest.raises(ValueError, match="names that overlap"):
+        imports.symbols(bytes(names), imports._DYNAMIC, defined=False)
+    lists = bytearray(library(tmp_path / "a.so", [("b", FUNCTION, 0)] * 30).read_bytes())
+    (place,) = struct.unpack_from("<Q", lists, 40)
+    lists[place : place + 64] = lists[place + 64 : place + 128]
+    with pytest.raises(ValueError, match="lists that overlap"):
+        imports.symbols(bytes(lists), imports._DYNAMIC, defined=False)
 
 
 def test_what_is_used_and_what_is_defined(tmp_path: Path) -> None:
