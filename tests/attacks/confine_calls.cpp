@@ -58,8 +58,11 @@ extern "C" int __wrap_prctl(int option, ...) {
     va_start(rest, option);
     unsigned long second = va_arg(rest, unsigned long);
     const void* third = va_arg(rest, const void*);
+    unsigned long fourth = va_arg(rest, unsigned long), fifth = va_arg(rest, unsigned long);
     va_end(rest);
-    printf("prctl %d %lu\n", option, second);
+    printf("prctl %d %lu", option, second);
+    if (option == PR_SET_NO_NEW_PRIVS) printf(" %lu %lu %lu", reinterpret_cast<unsigned long>(third), fourth, fifth);
+    printf("\n");
     if (option == PR_SET_SECCOMP) {
         auto* program = static_cast<const sock_fprog*>(third);
         for (int i = 0; i < program->len; ++i) {

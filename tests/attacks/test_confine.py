@@ -125,7 +125,9 @@ def made(asked: Callable[..., list[str]], what: str) -> Filter:
     numbers = {line[1]: int(line[2]) for line in lines if line[0] == "name"}
     found = Filter(program, numbers, int(known[1]), int(known[2]), int(known[3]))
     said = [line for line in lines if line[0] not in ("is", "bpf", "name")]
-    assert said == [["prctl", "38", "1"], ["prctl", "22", "2"], ["gives", "1"]], "no new rights, then the filter"
+    assert said == [["prctl", "38", "1", "0", "0", "0"], ["prctl", "22", "2"], ["gives", "1"]], (
+        "no new rights, then the filter"
+    )
     assert len(program) < 4096
     return found
 
@@ -213,7 +215,7 @@ def test_a_compiler_stays_with_its_own(asked: Callable[..., list[str]]) -> None:
 
 
 def test_limits(asked: Callable[..., list[str]]) -> None:
-    beginning = ["prctl 1 9", "prctl 4 0", "prctl 38 1", f"limit {resource.RLIMIT_CORE} 0 0"]
+    beginning = ["prctl 1 9", "prctl 4 0", "prctl 38 1 0 0 0", f"limit {resource.RLIMIT_CORE} 0 0"]
     lines = [line for line in asked("limits", 3, 5, 7, 11, 13) if not line.startswith("name")]
     wanted = {
         resource.RLIMIT_AS: 3 << 20,
