@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import io
 import json
 import os
 import random
@@ -58,6 +60,7 @@ CXX_TARGETS: dict[str, list[str]] = {
     "grader/jail/source/landlock.cpp": _CONFINE,
     "grader/jail/source/limits.cpp": _CONFINE,
 }
+_QUIETLY = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
 INCLUDES = ("grader/jail/source", "grader/simulator/include", "grader/simulator", "grader/simulator/runtime")
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -271,7 +274,7 @@ def start(tests: Sequence[str], mutant: Mutant | None) -> int:
             sys.path.insert(0, str(folder))
             for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "grader")]:
                 del sys.modules[name]
-        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]))
+        code = int(pytest.main(["-x", *_QUIETLY, *tests]))
     except BaseException:
         code = 1  # not even a module any more
     finally:
@@ -368,11 +371,15 @@ def main() -> int:
     import hypothesis  # noqa: F401  (what takes long to import is there before the tests are)
     import jinja2  # noqa: F401
     import msgspec  # noqa: F401
-    import pytest  # noqa: F401
+    import pytest
     import rich.console  # noqa: F401
     import torch
 
     torch.set_num_threads(1)
+    with contextlib.redirect_stdout(
+        io.StringIO()
+    ):  # loads all of its plugins, which takes ten times as long as most tests
+        pytest.main([*_QUIETLY, "--collect-only", "tests/__init__.py"])
     rows, failed = [], 0
     for file in [*CXX_TARGETS, *TARGETS]:
         if arguments.names and not any(name in file for name in arguments.names):
