@@ -59,6 +59,7 @@ CXX_TARGETS: dict[str, list[str]] = {
     "grader/jail/source/system_calls.cpp": _CONFINE,
     "grader/jail/source/landlock.cpp": _CONFINE,
     "grader/jail/source/limits.cpp": _CONFINE,
+    "grader/simulator/runtime/own_memory.cpp": ["tests/simulator/test_own_memory.py"],
 }
 _QUIETLY = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
 INCLUDES = ("grader/jail/source", "grader/simulator/include", "grader/simulator", "grader/simulator/runtime")

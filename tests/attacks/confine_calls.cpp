@@ -1,7 +1,7 @@
 // Prints what the functions of confine.h ask of the system, in place of asking it: the calls by which they ask end here (ld --wrap).
 //
 // computing, gpu or compiler: that filter. limits MEGABYTES SECONDS FILE_MEGABYTES FILES PROCESSES, or
-// files VERSION FAILING READABLE... -- WRITABLE... of a system whose Landlock has that version, and whose call FAILING fails.
+// files VERSION N M PATH... (N to read, M to write, and more that are not named) of a system whose Landlock has that version, and whose call FAILING fails.
 #include <dirent.h>
 #include <errno.h>
 #include <linux/audit.h>
@@ -84,11 +84,12 @@ extern "C" long __wrap_syscall(long number, ...) {
     uint64_t a[4];
     for (uint64_t& argument : a) argument = va_arg(rest, uint64_t);
     va_end(rest);
-    if (number == 444 && a[0] == 0) return static_cast<uint32_t>(a[2]) == 1 ? landlock_version : -1;
+    if (number == 444 && a[0] == 0) return a[1] == 0 && static_cast<uint32_t>(a[2]) == 1 ? landlock_version : -1;
     if (number == 444) {
         uint64_t wanted[3] = {};
         memcpy(wanted, reinterpret_cast<void*>(a[0]), a[1]);
-        printf("ruleset %lu %lx %lx %lx\n", a[1], wanted[0], wanted[1], wanted[2]);
+        printf("ruleset %lu %lx %lx %lx flags %u\n", a[1], wanted[0], wanted[1], wanted[2],
+               static_cast<uint32_t>(a[2]));
         return fails() ? -1 : 77;
     }
     if (number == 445) {
@@ -100,7 +101,8 @@ extern "C" long __wrap_syscall(long number, ...) {
         char link[64], path[256] = {};
         snprintf(link, sizeof link, "/proc/self/fd/%d", place);
         if (readlink(link, path, sizeof path - 1) < 0) strcpy(path, "nothing");
-        printf("rule %d %d %lx %s\n", static_cast<int>(a[0]), static_cast<int>(a[1]), rights, path);
+        printf("rule %d %d %lx flags %u %s\n", static_cast<int>(a[0]), static_cast<int>(a[1]), rights,
+               static_cast<uint32_t>(a[3]), path);
         return fails() ? -1 : 0;
     }
     printf("call %ld %d\n", number, static_cast<int>(a[0]));
@@ -117,10 +119,8 @@ int main(int count, char** words) {
         confine::limit({n[0], n[1], n[2], n[3], n[4]});
     } else if (strcmp(what, "files") == 0) {
         landlock_version = atoi(words[2]);
-        int middle = 3;
-        while (strcmp(words[middle], "--") != 0) ++middle;
-        int before = open_files();
-        done = confine::only_files(words + 3, middle - 3, words + middle + 1, count - middle - 1);
+        int reads = atoi(words[3]), writes = atoi(words[4]), before = open_files();
+        done = confine::only_files(words + 5, reads, words + 5 + reads, writes);
         printf("left open %d\n", open_files() - before);
     } else {
         printf("is %d %lu %u\n", getpid(), own_place(),

@@ -237,17 +237,18 @@ RIGHTS = {1: FIRST, 2: 0x3FFF, 3: 0x7FFF, 4: 0x7FFF, 5: 0xFFFF, 6: 0xFFFF, 7: 0x
 @pytest.mark.parametrize("version", RIGHTS)
 def test_only_files_that_are_named(asked: Callable[..., list[str]], version: int, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    places = [tmp_path, tmp_path / "file", tmp_path / "missing", "--", tmp_path, tmp_path / "file"]
+    file = tmp_path / "file"
+    places = [3, 2, tmp_path, file, tmp_path / "missing", tmp_path, file, tmp_path]
     lines = [line for line in asked("files", version, *places) if not line.startswith("name")]
     rights = RIGHTS[version]
     size = 8 if version < 4 else 16 if version < 6 else 24
     of_files = rights & 0xC007
     assert lines == [
-        f"ruleset {size} {rights:x} {TCP if version >= 4 else 0:x} {SCOPE if version >= 6 else 0:x}",
-        f"rule 77 1 d {tmp_path}",
-        f"rule 77 1 5 {tmp_path / 'file'}",
-        f"rule 77 1 {rights:x} {tmp_path}",
-        f"rule 77 1 {of_files:x} {tmp_path / 'file'}",
+        f"ruleset {size} {rights:x} {TCP if version >= 4 else 0:x} {SCOPE if version >= 6 else 0:x} flags 0",
+        f"rule 77 1 d flags 0 {tmp_path}",
+        f"rule 77 1 5 flags 0 {file}",
+        f"rule 77 1 {rights:x} flags 0 {tmp_path}",
+        f"rule 77 1 {of_files:x} flags 0 {file}",
         "call 446 77",
         "left open 0",
         "gives 1",
@@ -255,9 +256,9 @@ def test_only_files_that_are_named(asked: Callable[..., list[str]], version: int
 
 
 def test_without_landlock_or_where_it_fails_that_is_told(asked: Callable[..., list[str]], tmp_path: Path) -> None:
-    lines = asked("files", 0, tmp_path, "--", tmp_path)
-    assert lines[:2] == ["left open 0", "gives 0"] and asked("files", -1, tmp_path, "--")[1] == "gives 0"
+    both = [1, 1, tmp_path, tmp_path]
+    assert asked("files", 0, *both)[:2] == asked("files", -1, *both)[:2] == ["left open 0", "gives 0"]
     for failing in range(4):
-        lines = [line for line in asked("files", 7, tmp_path, "--", tmp_path, failing=failing) if line[:4] != "name"]
+        lines = [line for line in asked("files", 7, *both, failing=failing) if line[:4] != "name"]
         assert lines[-1] == "gives 0" and lines[-2] == "left open 0"
         assert ("call 446 77" in lines) is (failing == 3), "nothing is given up where a rule is missing"
