@@ -2,7 +2,8 @@
 
 ``python -m tests.attacks.fuzz --minutes 30 --seed 1 --out FILE`` tries texts for so long: what hypothesis draws from the words
 of CUDA, and kernels and reports of the course changed at random, pieces of them repeated most of all. FILE then holds how
-many were tried, the most seconds and bytes of memory for each byte of a text, and what failed.
+many were tried, the most processor time and memory that one took, and what failed. ``--recorded`` prints what half an hour found
+(fuzz.json, which a test reads).
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from tests.attacks.growing import FRONT_END
 
 HERE = Path(__file__).parent
 COURSE = HERE.parents[1]
+RECORD = HERE / "fuzz.json"
 LONGEST = 256 << 10
 
 SECONDS_PER_BYTE, SECONDS = 60e-6, 0.5
@@ -310,12 +312,29 @@ def try_drawn(reader: str, count: int, number: int, tried: Tried) -> None:
     attempts()
 
 
+def show(data: dict[str, Any]) -> int:
+    """Print what came of each reader's texts; how many failed or took too much."""
+    print(f"{data['command']}, {data['date']}, Python {data['python']}")
+    bad = 0
+    for name, tried in data["readers"].items():
+        took = (
+            f"at most {tried['most_seconds']:.2f} s of processor time and {tried['most_memory'] / 1e6:.1f} MB for one"
+        )
+        failed = len(tried["crashes"]) + len(tried["too_much"])
+        print(f"{name:16} {tried['inputs']:6} texts, {tried['bytes'] / 1e6:5.1f} MB: {took}; {failed} failed")
+        bad += failed
+    return bad
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="a JSON file for what came of it")
+    parser.add_argument("--recorded", action="store_true", help="print what was kept")
     chosen = parser.parse_args()
+    if chosen.recorded:
+        return show(json.loads(RECORD.read_text()))
     found = {name: Tried() for name in READERS}
     for family in FRONT_END.values():
         for n in (10, 1000, 16000):
@@ -345,11 +364,9 @@ def main() -> int:
         "most_resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
         "readers": {name: asdict(tried) for name, tried in found.items()},
     }
-    text = json.dumps(data, indent=1)
     if chosen.out:
-        chosen.out.write_text(text + "\n", encoding="utf-8")
-    print(text)
-    return any(tried.crashes or tried.too_much for tried in found.values())
+        chosen.out.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    return min(1, show(data))
 
 
 if __name__ == "__main__":
