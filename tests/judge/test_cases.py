@@ -255,6 +255,8 @@ def test_what_is_planned() -> None:
         (name, dtype, False) for name, dtype in ((case.name, dtype) for case, dtype in exercise.runs())
     ]
     assert all(run.result.status == SKIPPED and run.result.seed == run.seed for run in runs)
+    bare = Run(Case("a", n=3), "f32", 1, runs[0].result)
+    assert (bare.minimum_bytes, bare.operations, bare.counted, bare.leaves_all) == (0.0, None, False, False)
     assert len({run.seed for run in runs}) == 4 and plan(exercise, exercise.runs(), 1, counted=True)[0].counted
     assert [run.seed for run in plan(exercise, exercise.runs(), seed=2)] != [run.seed for run in runs]
 
@@ -371,6 +373,22 @@ def test_a_fault_of_the_grader_ends_all(monkeypatch: pytest.MonkeyPatch, helpers
         ten(monkeypatch, result, helpers)
     assert 1 <= len(seen) <= 2 and any(child.killed for child in Idle.every)
     assert all(child.stopped for child in Idle.every)
+
+
+def test_who_still_works_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, ended = threading.Barrier(2), []
+    main = threading.current_thread()
+
+    def result(run: Run) -> None:
+        both.wait(60)
+        if threading.current_thread() is main:
+            raise GraderError("mine")
+        time.sleep(0.3)
+        ended.append(run)
+
+    with pytest.raises(GraderError, match="mine"):
+        ten(monkeypatch, result, 2)
+    assert len(ended) == 1
 
 
 def test_inputs_are_never_what_is_compared_with() -> None:

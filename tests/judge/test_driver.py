@@ -40,6 +40,7 @@ class World:
         self.threads: list[int] = []
         self.turns: list[Any] = []
         self.fast = PASSED
+        self.counters = 0
         world = self
 
         class Builder:
@@ -71,7 +72,7 @@ class World:
             helpers = 7
 
             def __init__(self, exercise: Exercise, new_child: Any, on_run: Any, on_result: Any) -> None:
-                self.new_child, self.on_result = new_child, on_result
+                self.new_child, self.on_run, self.on_result = new_child, on_run, on_result
                 world.pools.append(self)
 
             def run(self, runs: list[Run]) -> None:
@@ -90,7 +91,7 @@ class World:
 
         class Operations:
             def __init__(self, *_: object) -> None:
-                pass
+                world.counters += 1
 
             def count(self, task: Exercise, runs: list[Run], child: Any) -> None:
                 world.counted.append(len(runs))
@@ -233,11 +234,14 @@ def test_an_exercise_without_the_stage_efficient(world: World, more: dict[str, A
 def test_a_kernel_that_does_not_load_fails_all_cases(world: World) -> None:
     world.fails = LoadFailed("no such symbol", "")
     before = torch.get_num_threads()
+    torch.set_num_threads(2)
     verdict = world.check()
+    assert torch.get_num_threads() == 2
+    torch.set_num_threads(before)
     (case,) = verdict.stages[1].cases
     assert (case.status, case.problem, case.reasons) == (FAILED, "load", ["no such symbol"])
     assert said(verdict) == "builds=passed correct=failed safe=skipped efficient=skipped fast=skipped"
-    assert world.threads == [1] and torch.get_num_threads() == before
+    assert world.threads == [1]
     world.fails = GraderError("the grader's own fault")
     with pytest.raises(GraderError, match="own fault"):
         world.check()
@@ -255,9 +259,11 @@ def test_operations_are_counted_where_a_bar_needs_them_or_somebody_asks(world: W
 
 @pytest.mark.parametrize(("details", "asked"), [(False, False), (True, True)])
 def test_on_a_gpu(world: World, details: bool, asked: bool) -> None:
-    verdict = world.check(device="cuda", details=details)
+    seen: list[CheckEvent] = []
+    verdict = world.check(device="cuda", details=details, on_progress=seen.append)
+    assert [(e.event, e.status) for e in seen if e.stage == "fast"] == [("started", ""), ("finished", PASSED)]
     assert said(verdict) == "builds=passed correct=passed safe=skipped efficient=skipped fast=passed"
-    assert verdict.passed and world.ran == ["some"] and not world.counted
+    assert verdict.passed and world.ran == ["some"] and not world.counted and not world.counters
     assert world.turns == [("GPU-1", False)] and world.pools[0].helpers == 1 and world.asked == [asked]
     assert verdict.stages[4].summary == "the jail"
     child = world.pools[0].new_child()
@@ -266,7 +272,30 @@ def test_on_a_gpu(world: World, details: bool, asked: bool) -> None:
     assert not world.check(device="cuda").passed
     world.spoil = on("some", status=FAILED)
     assert said(world.check(device="cuda")).endswith("correct=failed safe=skipped efficient=skipped fast=skipped")
+    world.spoil = on("nothing")
     assert world.check(device="cuda", stages=["correct"]).stages[4].summary == "not asked for"
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_findings_are_read_on_the_simulator(world: World, monkeypatch: pytest.MonkeyPatch, device: str) -> None:
+    read: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(driver, "attach_findings", lambda *arguments: read.append(arguments))
+    world.check(device=device)
+    world.pools[0].on_run("a run")
+    assert [(run, file) for run, _, file in read] == ([("a run", world.file)] if device == "cpu" else [])
+
+
+@pytest.mark.parametrize(("device", "found", "given"), [("cpu", "it", ["it"]), ("cpu", None, []), ("cuda", "it", [])])
+def test_a_recording(world: World, monkeypatch: pytest.MonkeyPatch, device: str, found: Any, given: list[str]) -> None:
+    monkeypatch.setattr("grader.judge.recorded.record", lambda *_: found)
+    kept: list[Any] = []
+    world.check(device=device, on_recording=kept.append)
+    assert kept == given
+
+
+def test_the_case_of_efficient_may_have_dtypes_of_its_own(world: World) -> None:
+    own = task(efficient=Case("counted", n=512, dtypes=("f16",)), dtypes=("f32", "f16"))
+    assert world.check(own).passed and world.ran == ["some", "some", "counted"]
 
 
 def test_children_on_the_simulator_are_checked_and_watched(world: World) -> None:

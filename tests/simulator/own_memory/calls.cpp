@@ -28,11 +28,12 @@ namespace {
 int wrong = 0;
 char said[64];
 bool said_write = false;
+size_t said_bytes = 0;
 int fault = 0, killed = 0;
 jmp_buf from_kernel;
 alignas(64) char arena[256];
 char shared[64], other_shared[64];
-Range open_[3], callable;
+Range open_[3] = {{9, 9}, {9, 9}, {9, 9}}, callable;
 sim::Block* owner = nullptr;
 
 #define CHECK(...) ((__VA_ARGS__) ? (void)0 : (printf("%d: %s\n", __LINE__, #__VA_ARGS__), (void)++wrong))
@@ -53,7 +54,8 @@ Block* shared_owner(const Block&, const void* address) {
     return nullptr;
 }
 namespace events {
-void not_its_own(const char* kind, const void*, size_t, bool write, const void*) {
+void not_its_own(const char* kind, const void*, size_t bytes, bool write, const void*) {
+    said_bytes = bytes;
     snprintf(said, sizeof said, "%s", kind);
     said_write = write;
 }
@@ -114,10 +116,11 @@ int ask_in_frames(void** words) {
 }
 
 Access wanted;  // of the local variable: `data` counts from it
-bool only_stack = false;
+bool only_stack = false, from_the_frame = false;
 __attribute__((noinline)) void look_at_local(void* words) {
     const void* local = *static_cast<void**>(words);
-    const void* data = plus(local, reinterpret_cast<long>(wanted.data));
+    const void* from = from_the_frame ? static_cast<const void*>(SIM_FRAME) : local;
+    const void* data = plus(from, reinterpret_cast<long>(wanted.data));
     if (only_stack)
         own::check_stack(data, wanted.bytes, code(), SIM_FRAME);
     else
@@ -147,15 +150,16 @@ bool passes(int (*what)(void**), const void* first, size_t second = 0) {
     return sim_call(what, words) == 5;
 }
 
-// How a process ends in which a submission's constructor does it; what it prints goes nowhere.
-int ends(const void* data, bool write) {
+// How a process ends in which a submission's constructor does it, as the first thing that it does.
+template <typename F>
+int ends(F what) {
     fflush(stdout);
     int both[2];
     if (pipe(both)) abort();
     pid_t child = fork();
     if (child == 0) {
         dup2(both[1], 1);
-        own::check(data, 8, write, code(), SIM_FRAME);
+        what();
         _exit(0);
     }
     close(both[1]);
@@ -183,6 +187,7 @@ __attribute__((noinline)) void places() {
     CHECK(may_read(parts.table, 8) && refused(parts.table, 8, true));
     CHECK(may_read(parts.function, 4) && refused(parts.function, 4, true));
     CHECK(refused(plus(reinterpret_cast<void*>(callable.base), callable.bytes - 4), 8, true));
+    CHECK(refused(plus(parts.of_the_thread, 16), 8, true) && refused(plus(parts.of_the_thread, 8), 16, true));
     CHECK(may_write(parts.of_the_thread, 16) && refused(&thread_local_of_ours, 8, true) &&
           refused(&thread_local_of_ours, 8, false));
     CHECK(refused(&data_of_ours, 8, true) && refused(&data_of_ours, 8, false));
@@ -216,6 +221,9 @@ __attribute__((noinline)) void stacks() {
         CHECK(!strcmp(local(-200, 8, true, deeper), "not_its_stack"));
         CHECK(!*local(64, 8, false, deeper));  // it may be read
     }
+    from_the_frame = true;  // its saved frame pointer, where it returns to, and what lies deeper
+    for (long offset : {0, 8, -8, -16, -64}) CHECK(!strcmp(local(offset, 8, true), "not_its_stack"));
+    from_the_frame = false;
     only_stack = true;
     CHECK(!*local(0, 32, true) && !strcmp(local(200, 8, true), "not_its_stack"));
     CHECK(!strcmp(local(reinterpret_cast<long>(parts.variable), 8, true), "not_its_stack"));
@@ -226,7 +234,8 @@ __attribute__((noinline)) void stacks() {
 
 __attribute__((noinline)) void functions() {
     const void* ours = reinterpret_cast<const void*>(&ask);
-    CHECK(passes(ask_function, parts.function) && !passes(ask_function, ours) && !strcmp(said, "not_its_function"));
+    CHECK(passes(ask_function, parts.function) && !passes(ask_function, ours) && !strcmp(said, "not_its_function") &&
+          !said_bytes);
     CHECK(passes(ask_callable, parts.function) && !passes(ask_callable, plus(parts.function, 1)) &&
           !passes(ask_callable, ours));
     CHECK(passes(ask_callable, parts.bound) && !strcmp(said, ""));
@@ -309,13 +318,22 @@ int main(int, char** words) {
     CHECK(own::confined && callable.base == 1 && callable.bytes == 0 && open_[0].base == 0 && open_[0].bytes == 0);
     own::check(&data_of_ours, 0, true, reinterpret_cast<const void*>(&main), SIM_FRAME);
     CHECK(callable.base == 1);  // the simulator's own code is no submission
-    CHECK(ends(parts.variable, true) == 0 && ends(&data_of_ours, true) == -1 && ends(&data_of_ours, false) == -1);
+    CHECK(ends([] { own::check(parts.variable, 8, true, code(), SIM_FRAME); }) == 0);
+    for (bool write : {true, false}) CHECK(ends([=] { own::check(&data_of_ours, 8, write, code(), SIM_FRAME); }) == -1);
+    CHECK(ends([] { own::check_function(reinterpret_cast<const void*>(&main), code()); }) == -1);
+    CHECK(ends([] { own::check_function(parts.function, code()); }) == 0);
+    CHECK(ends([] { own::check_callable(parts.function, code()); }) == 0);
+    CHECK(ends([] { own::check_callable(reinterpret_cast<const void*>(&main), code()); }) == -1);
+    CHECK(ends([] { own::check_variable(parts.variable, 8, code()); }) == 0);
+    CHECK(ends([] { own::check_variable(&data_of_ours, 8, code()); }) == -1);
+    CHECK(ends([] { own::check_stack(&data_of_ours, 8, code(), SIM_FRAME); }) == -1);
+    CHECK(ends([] { _exit(own::allocate(size_t(512) << 20) && !own::allocate(1) ? 0 : 1); }) == 0);
     places();
     stacks();
     functions();
     heap();
     kernels();
     CHECK(refused(&above + 64, 8, true) && refused(SIM_FRAME + 16, 8, false));
-    CHECK(ends(&data_of_ours, true) == -1);
+    CHECK(ends([] { own::check(&data_of_ours, 8, true, code(), SIM_FRAME); }) == -1);
     return wrong != 0;
 }
