@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.jail import imports
+from grader.toolchain.compilers import find_cxx
 from tests.attacks import fuzz
 
 
@@ -76,6 +77,33 @@ def library(path: Path, symbols: list[tuple[str, int, int]], table: int = import
         bytes(content) + entries + names + b"".join(imports._SECTION.pack(*section) for section in sections)
     )
     return path
+
+
+REAL = """
+extern "C" int fork();
+extern __thread int of_another;
+int plain = 3;
+const int constant = 4;
+extern "C" int one() { return fork() + of_another + plain; }
+extern "C" void* pick() { return reinterpret_cast<void*>(&one); }
+extern "C" __attribute__((ifunc("pick"))) int chosen();
+asm(".text; .globl code; .type code, %object; .size code, 4; code: .long 5; .type not_code, %object; .data; not_code: .long 5");
+"""
+
+
+def test_a_library_as_a_linker_makes_it(tmp_path: Path) -> None:
+    argv = [*find_cxx().command, "-shared", "-fPIC", "-x", "c++", "-", "-o", str(tmp_path / "real.so")]
+    subprocess.run(argv, input=REAL, text=True, check=True)
+    content = (tmp_path / "real.so").read_bytes()
+    assert imports.refused_of(content, set()) == ["chosen", "code", "fork", "of_another"]
+    assert imports.refused_of(content, {"one", "plain", "fork"}) == [
+        "chosen",
+        "code",
+        "fork",
+        "of_another",
+        "one",
+        "plain",
+    ]
 
 
 def test_numbers_that_no_library_holds_are_an_answer() -> None:
