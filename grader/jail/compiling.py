@@ -65,7 +65,9 @@ def _wait(name: str, argv: list[str], options: dict[str, Any]) -> tuple[int, str
                 status = process.wait(timeout=PATIENCE * SECONDS)
         except subprocess.TimeoutExpired:
             status = 1
-            os.pwrite(printed, f"error: {name} was stopped: it did not end within {PATIENCE * SECONDS:.0f} s\n".encode(), 0)
+            os.pwrite(
+                printed, f"error: {name} was stopped: it did not end within {PATIENCE * SECONDS:.0f} s\n".encode(), 0
+            )
         output = os.pread(printed, OUTPUT_LIMIT, 0).decode(errors="replace")
         if status != 0 and (limit := _limit(status, output)):
             output += f"error: {name} was stopped: it used more than {limit}\n"

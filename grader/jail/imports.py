@@ -42,6 +42,8 @@ _OF_STD = re.compile(r"_ZNK?St(?:7__cxx11)?(?P<length>\d+)(?P<rest>\w+)")
 # Kinds of tables and of symbols, as the ELF format numbers them.
 _ALL, _DYNAMIC = 2, 11
 _EXECUTABLE = 4
+_OF_THE_PROGRAM = 1
+_ENDBR64 = b"\xf3\x0f\x1e\xfa"
 _NO_TYPE, _OBJECT, _FUNCTION, _THREAD_LOCAL, _INDIRECT = 0, 1, 2, 6, 10
 _EVERY = (_NO_TYPE, _OBJECT, _FUNCTION, _THREAD_LOCAL, _INDIRECT)
 _SYMBOL = struct.Struct("<IBBHQQ")
@@ -68,6 +70,26 @@ def refused_of(content: bytes, exported: Set[str]) -> list[str]:
     except (ValueError, IndexError, OverflowError, struct.error):
         return ["?"]
     return sorted(used)
+
+
+def entries_in_constants(content: bytes) -> bool:
+    """Whether the instruction endbr64, to which calls through pointers may lead, stands in code where no function begins."""
+    (place,) = struct.unpack_from("<Q", content, 40)
+    size, count, texts = struct.unpack_from("<HHH", content, 58)
+    sections = [_SECTION.unpack_from(content, place + size * i) for i in range(count)]
+    begins = set()
+    for section in sections:
+        if section[1] == _ALL:
+            for entry in range(section[4], section[4] + section[5], _SYMBOL.size):
+                begins.add(_SYMBOL.unpack_from(content, entry)[4])
+    for name, kind, flags, address, start, length, *_ in sections:
+        called = content[sections[texts][4] + name :].startswith(b".plt")  # the linker's
+        if kind != _OF_THE_PROGRAM or not flags & _EXECUTABLE or called:
+            continue
+        code = content[start : start + length]
+        if any(address + match.start() not in begins for match in re.finditer(re.escape(_ENDBR64), code)):
+            return True
+    return False
 
 
 def is_allowed(name: str) -> bool:

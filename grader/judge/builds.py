@@ -102,6 +102,8 @@ class Builder:
                 "Take it out.",
             )
         names = imports.refused(kernel.library, kernel.libsim)
+        if kernel.plan.compiler.family == "gcc" and imports.entries_in_constants(kernel.library.read_bytes()):
+            names.append("the instruction endbr64 in a constant")
         word = instrumented.unchecked_word(kernel.plan, self.run_compiler())
         if word:
             names.append(word)

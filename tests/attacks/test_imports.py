@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import struct
 import subprocess
@@ -104,6 +105,24 @@ def test_a_library_as_a_linker_makes_it(tmp_path: Path) -> None:
         "one",
         "plain",
     ]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="calls through pointers are looked at on x86-64 alone")
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("int one() { return 1; } int (*volatile two)() = one;", False),
+        ("int one() { return 0xfa1e0ff3; }", True),
+        ("int one() { return 0xfa1e0ff2; }", False),
+        ('asm(".text; movabsq $0x00fa1e0ff3000000, %rax");', True),
+        ("const int one[2] = {(int)0xfa1e0ff3, 1};", False),  # in data, where nothing runs
+        ('asm(".text; movl $0x0ffa1e0f, -13(%rax)");', True),
+    ],
+)
+def test_the_beginning_of_a_function_in_a_constant(code: str, found: bool, tmp_path: Path) -> None:
+    argv = [*find_cxx().command, "-shared", "-fPIC", "-O1", "-fcf-protection=branch", "-x", "c++", "-"]
+    subprocess.run([*argv, "-o", str(tmp_path / "real.so")], input=code, text=True, check=True)
+    assert imports.entries_in_constants((tmp_path / "real.so").read_bytes()) is found
 
 
 def test_numbers_that_no_library_holds_are_an_answer() -> None:

@@ -59,7 +59,7 @@ def test_by_definition(off: float) -> None:
         draw = torch.Generator().manual_seed(number)
         want = torch.randn(shape, generator=draw, dtype=torch.float64) * size
         flat = want.view(-1)
-        if number % 3 == 1 and flat.numel() > 16:
+        if number % 4 == 1 and flat.numel() > 16:
             flat[:15], flat[16] = math.inf, -math.inf  # a row with one finite number, or none
         if number % 5 == 2 and len(shape) > 1:
             want[0] = 0.0
