@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -193,6 +194,9 @@ __attribute__((noinline)) void places() {
     CHECK(refused(&data_of_ours, 8, true) && refused(&data_of_ours, 8, false));
     CHECK(may_read(&constant_of_ours, 8) && refused(&constant_of_ours, 8, true));
     CHECK(may_read(&stdout, 8) && may_read(&stderr, 8) && refused(&stdout, 8, true) && refused(&stdin, 8, false));
+    auto* of_the_system = reinterpret_cast<const void*>(getauxval(AT_SYSINFO_EHDR));  // a library without tables
+    CHECK(!of_the_system || (may_read(of_the_system, 8) && refused(of_the_system, 8, true)));
+    CHECK(refused(plus(SIM_FRAME, -(8 << 20) - (64 << 10)), 8, false));  // deeper than any stack
     CHECK(refused(nullptr, 8, false) && refused(reinterpret_cast<void*>(~uintptr_t(0) - 3), 8, false));
     void* foreign = malloc(64);
     CHECK(refused(foreign, 8, true) && refused(foreign, 8, false) && may_write(foreign, 0) && may_read(foreign, 0));
@@ -240,6 +244,8 @@ __attribute__((noinline)) void functions() {
           !passes(ask_callable, ours));
     CHECK(passes(ask_callable, parts.bound) && !strcmp(said, ""));
     CHECK(!passes(ask_callable, reinterpret_cast<const void*>(&sim_confine)) && !strcmp(said, "not_its_function"));
+    CHECK(passes(ask_function, reinterpret_cast<const void*>(callable.base + callable.bytes - 1)));
+    CHECK(!passes(ask_function, reinterpret_cast<const void*>(callable.base + callable.bytes)));
     own::lend(ours);
     CHECK(passes(ask_callable, ours) && !passes(ask_callable, plus(ours, 1)));
     own::lend(nullptr);
