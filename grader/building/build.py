@@ -18,7 +18,7 @@ from pathlib import Path
 
 from grader.building import diagnostics
 from grader.building.precompiled import PRELUDE, USUAL, headers_at_head, precompiled, refused
-from grader.building.stores import keeps_its_stack_pointer, with_checks
+from grader.building.stores import with_checks
 from grader.errors import BuildError, GraderError
 from grader.simulator import hooks, library
 from grader.source.course_headers import line_directive, with_headers
@@ -464,14 +464,7 @@ def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunComma
         _checked(plan, folder, done)
         if made == "kernel.s":
             assembly = folder / made
-            text = assembly.read_text(encoding="utf-8")
-            if keeps_its_stack_pointer(text):
-                raise BuildError(
-                    f"{plan.file.name}: a function has local variables that are aligned to more than 16 bytes, and an array whose size "
-                    "is known only when it runs.",
-                    "Give the array a size that is a constant, or take std::vector.",
-                )
-            assembly.write_text(with_checks(text), encoding="utf-8")
+            assembly.write_text(with_checks(assembly.read_text(encoding="utf-8")), encoding="utf-8")
             argv = (*plan.compiler.command, "-c", made, "-o", "kernel.o")
             _checked(plan, folder, run(Command(argv, folder)))
             assembly.unlink()

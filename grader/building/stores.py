@@ -55,12 +55,6 @@ _NAMES = {
 _KEPT_BY_CALLS = {"%rbx", "%rbp", "%rsp", "%r12", "%r13", "%r14", "%r15"}
 
 
-def keeps_its_stack_pointer(assembly: str) -> bool:
-    """Whether a function keeps the stack's old place among its local variables, where stores are allowed: g++ does so where some
-    are aligned to more than 16 bytes, and others have a size that is known when it runs."""
-    return "\tpushq\t-8(%r10)\n" in assembly
-
-
 def with_checks(assembly: str) -> str:
     """The same assembly, every store in it checked."""
     known: dict[str, int] = {}  # the addresses that were checked since the last label, and how many bytes
