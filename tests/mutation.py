@@ -1,27 +1,37 @@
 """Whether the tests notice when what decides a verdict is wrong: ``python -m tests.mutation [--record] [NAME...]``.
 
-Each file of ``TARGETS`` is changed at one place at a time (a comparison, an operator, a number, a call left out), and the tests
-that are named beside it must fail. A change that they do not notice survives; each survivor stands, with the reason why no
-test can or need notice it, in mutation_survivors.toml. The exit code says whether that is so and at least ``LEAST`` of
-the changes of each file were noticed. It takes some minutes of two processors, so it is no part of ``make test``.
+Each file of ``TARGETS`` is changed at one place at a time (a comparison, an operator, a number, a condition, a call or a statement
+left out), and the tests that are named beside it must fail. A change that they do not notice survives; each survivor stands, with the
+reason why no test can or need notice it, in mutation_survivors.toml. The exit code says whether that is so and at least ``LEAST``
+of the changes of each file were noticed. It takes long (``--sample 40`` tries so many changes of each file, drawn by ``--seed``),
+so it is no part of ``make test``.
 
-``--record`` keeps the numbers in mutation.json, ``--recorded`` prints them.
+A changed C++ file stands in a copy of the folders in which it and its tests are; what does not compile is no change.
+``--record`` keeps the numbers in mutation.json, ``--recorded`` prints them, ``--out FILE`` writes them elsewhere.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import io
 import json
 import os
+import random
+import re
+import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -32,6 +42,8 @@ LEAST = 0.9
 
 TARGETS: dict[str, list[str]] = {
     "grader/comparison/compare.py": ["tests/comparison"],
+    "grader/judge/driver.py": ["tests/judge/test_driver.py"],
+    "grader/judge/cases.py": ["tests/judge/test_cases.py", "tests/judge/test_stopping.py"],
     "grader/judge/correct.py": ["tests/judge/test_stages.py"],
     "grader/judge/safe.py": ["tests/judge/test_stages.py"],
     "grader/judge/plausible.py": ["tests/judge/test_stages.py"],
@@ -40,7 +52,17 @@ TARGETS: dict[str, list[str]] = {
     "grader/timing/turns.py": ["tests/timing/test_turns.py"],
     "grader/timing/others.py": ["tests/timing/test_turns.py"],
 }
-"""The tests for each file: those that need no compiler."""
+"""The tests for each file: those that need no kernel."""
+
+_CONFINE = ["tests/attacks/test_confine.py"]
+CXX_TARGETS: dict[str, list[str]] = {
+    "grader/jail/source/system_calls.cpp": _CONFINE,
+    "grader/jail/source/landlock.cpp": _CONFINE,
+    "grader/jail/source/limits.cpp": _CONFINE,
+    "grader/simulator/runtime/own_memory.cpp": ["tests/simulator/test_own_memory.py"],
+}
+_QUIETLY = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+INCLUDES = ("grader/jail/source", "grader/simulator/include", "grader/simulator", "grader/simulator/runtime")
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -75,7 +97,8 @@ class Mutant:
     line: int
     before: str
     after: str
-    code: CodeType
+    code: CodeType | str
+    """For C++ the whole file's text."""
 
     @property
     def name(self) -> str:
@@ -86,6 +109,9 @@ class Mutant:
 def mutants(file: str) -> Iterator[Mutant]:
     """All changes of a file, one at a time."""
     text = (ROOT / file).read_text(encoding="utf-8")
+    if not file.endswith(".py"):
+        yield from _cxx_mutants(file, text)
+        return
     count = sum(1 for _ in _sites(ast.parse(text)))
     for number in range(count):
         tree = ast.parse(text)
@@ -137,6 +163,66 @@ def _sites(tree: ast.Module) -> Iterator[tuple[ast.stmt | ast.expr, Callable[[],
             yield node, lambda node=node: setattr(node, "value", ast.Constant(None))
 
 
+_CXX = {
+    **{" < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " == ": " != ", " != ": " == ", " && ": " || "},
+    **{" || ": " && ", " + ": " - ", " - ": " + ", " | ": " & ", " & ": " | ", " << ": " >> ", "true": "false"},
+    **{"false": "true"},
+}
+_CXX_OPERATOR = re.compile(r" (?:[<>]=?|[=!]=|&&|\|\||[-+|&]|<<) |\b(?:true|false)\b")
+_CXX_NUMBER = re.compile(r"(?<![\w.])(?:0x[0-9a-f]+|[0-9]+)(?![\w.]*[\w.])")
+_CXX_CONDITION = re.compile(r"\b(if|while) \((?!.*[{;]\s*$.*else)(?P<condition>.+)\)(?= \S)")
+_CXX_STATEMENT = re.compile(
+    r"(?!(?:return|using|typedef|static_assert|struct|enum|namespace|extern|case|break|continue|else)\b)"
+    r"(?:[\w.:>\[\]()*+-]+(?: [-+|&]?= .+)?|[\w.:>-]+\(.*\));"
+)
+_CXX_ENTRY = re.compile(r"[A-Z]\w+,")
+
+
+def _cxx_mutants(file: str, text: str) -> Iterator[Mutant]:
+    """By lines, as clang-format leaves them. What is assembly, a directive, a comment or a text is left alone."""
+    lines = text.split("\n")
+    raw = False
+    for number, line in enumerate(lines):
+        code = re.sub(r'"(?:[^"\\]|\\.)*"', lambda match: "\0" * len(match[0]), line.partition("//")[0].rstrip())
+        opens, closes = 'R"(' in line, ')"' in line
+        skipped = raw or opens or code.lstrip().startswith(("#", "asm"))
+        raw = (raw or opens) and not closes
+        if skipped:
+            continue
+        places = [(match.start(), match.end(), _CXX[match[0]]) for match in _CXX_OPERATOR.finditer(code)]
+        for match in _CXX_NUMBER.finditer(code):
+            places.append((match.start(), match.end(), f"{int(match[0], 0) + 1}"))
+        if match := _CXX_CONDITION.search(code):
+            places.append((*match.span("condition"), f"!({match['condition']})"))
+        bare = code.strip()
+        if _CXX_STATEMENT.fullmatch(bare) or _CXX_ENTRY.fullmatch(bare):
+            places.append((code.index(bare), len(code), ""))
+        for start, end, new in places:
+            after = line[:start] + new + line[end:]
+            whole = "\n".join([*lines[:number], after, *lines[number + 1 :]])
+            yield Mutant(file, number + 1, line.strip(), after.strip(), whole)
+
+
+def compiles(mutant: Mutant) -> bool:
+    """Whether a C++ file is still one."""
+    folders = [f"-I{ROOT / folder}" for folder in INCLUDES]
+    argv = ["g++", "-std=c++17", "-w", "-fsyntax-only", *folders, "-x", "c++", "-"]
+    return subprocess.run(argv, input=str(mutant.code), text=True, capture_output=True).returncode == 0
+
+
+def beside(mutant: Mutant, folder: Path) -> None:
+    """A course in which the file is changed: all else are links to ours."""
+    place, ours = folder, ROOT
+    *folders, name = mutant.file.split("/")
+    for part in [*folders, name]:
+        place.mkdir(exist_ok=True)
+        for entry in ours.iterdir():
+            if entry.name != part:
+                (place / entry.name).symlink_to(entry)
+        place, ours = place / part, ours / part
+    place.write_text(str(mutant.code), encoding="utf-8")
+
+
 def _gives_something(node: ast.AST) -> bool:
     return isinstance(node, ast.Return) and node.value is not None and not isinstance(node.value, ast.Constant)
 
@@ -164,7 +250,7 @@ class Instead(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.util.spec_from_file_location(name, self.path, loader=self) if name == self.module else None
 
     def exec_module(self, module: ModuleType) -> None:
-        exec(self.code, module.__dict__)
+        exec(self.code, module.__dict__)  # type: ignore[arg-type]
 
 
 def start(tests: Sequence[str], mutant: Mutant | None) -> int:
@@ -180,12 +266,21 @@ def start(tests: Sequence[str], mutant: Mutant | None) -> int:
             os.dup2(nothing, file)
         import pytest
 
-        if mutant is not None:
+        if mutant is not None and not isinstance(mutant.code, str):
             sys.meta_path.insert(0, Instead(mutant))
-        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]))
+        elif mutant is not None:
+            folder = Path(tempfile.mkdtemp(prefix="mutant-")) / "course"
+            beside(mutant, folder)
+            os.chdir(folder)
+            sys.path.insert(0, str(folder))
+            for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "grader")]:
+                del sys.modules[name]
+        code = int(pytest.main(["-x", *_QUIETLY, *tests]))
     except BaseException:
         code = 1  # not even a module any more
     finally:
+        if mutant is not None and isinstance(mutant.code, str):
+            shutil.rmtree(Path.cwd().parent, ignore_errors=True)
         os._exit(code)
 
 
@@ -210,21 +305,28 @@ def noticed(found: Sequence[Mutant], tests: Sequence[str], workers: int, limit: 
     return [results[number] for number in range(len(found))]
 
 
-def run(file: str, workers: int) -> dict[str, object]:
-    """All changes of one file."""
-    tests = TARGETS[file]
+def run(file: str, workers: int, sample: int, seed: int) -> dict[str, object] | None:
+    """All changes of one file, or some; None where its tests fail anyway."""
+    tests = {**TARGETS, **CXX_TARGETS}[file]
     began = time.monotonic()
     if os.waitstatus_to_exitcode(os.waitpid(start(tests, None), 0)[1]) != 0:
-        raise SystemExit(f"{' '.join(tests)} fail without any change")
+        print(f"{file}: {' '.join(tests)} fail without any change", flush=True)
+        return None
     limit = 60 + 5 * (time.monotonic() - began)
-    found = list(mutants(file))
+    every = list(mutants(file))
+    found = every if sample >= len(every) else random.Random(f"{file} {seed}").sample(every, sample)
+    if file in CXX_TARGETS:
+        with ThreadPoolExecutor(workers) as pool:
+            found = [mutant for mutant, still in zip(found, pool.map(compiles, found)) if still]
+    found.sort(key=lambda mutant: mutant.line)
     killed = noticed(found, tests, workers, limit)
     survivors = [f"{m.name}" for m, dead in zip(found, killed) if not dead]
     for mutant, dead in zip(found, killed):
         if not dead:
             print(f"  {file}:{mutant.line}: {mutant.name}", flush=True)
     print(f"{file}: {sum(killed)} of {len(found)} noticed, {time.monotonic() - began:.0f} s", flush=True)
-    return {"file": file, "changes": len(found), "noticed": sum(killed), "survivors": survivors}
+    row = {"file": file, "changes": len(found), "noticed": sum(killed), "survivors": survivors}
+    return row if len(every) <= sample else {**row, "drawn_from": len(every), "seed": seed}
 
 
 def unexplained(row: dict[str, object], reasons: dict[str, dict[str, str]]) -> list[str]:
@@ -241,7 +343,10 @@ def judge(rows: Sequence[dict[str, object]]) -> int:
         share = row["noticed"] / max(1, row["changes"])  # type: ignore[operator, call-overload]
         open_ = unexplained(row, reasons)
         bad += share < LEAST or bool(open_)
-        print(f"{row['file']:34} {row['noticed']:4} of {row['changes']:4} {share:6.1%}  {len(open_)} without a reason")
+        drawn = f", drawn from {row['drawn_from']}" if "drawn_from" in row else ""
+        print(
+            f"{row['file']:36} {row['noticed']:4} of {row['changes']:4} {share:6.1%}  {len(open_)} without a reason{drawn}"
+        )
         for name in open_:
             print(f"    {name}")
     return bad
@@ -252,6 +357,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="parts of the files' names; all when none is given")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--sample", type=int, default=1000, metavar="N", help="so many changes of each file")
+    parser.add_argument("--seed", type=int, default=1, help="by which they are drawn")
+    parser.add_argument("--out", type=Path, help="write the numbers here")
     parser.add_argument("--record", action="store_true", help="keep the numbers of these files")
     parser.add_argument("--recorded", action="store_true", help="print what was kept")
     arguments = parser.parse_args()
@@ -264,23 +372,33 @@ def main() -> int:
     import hypothesis  # noqa: F401  (what takes long to import is there before the tests are)
     import jinja2  # noqa: F401
     import msgspec  # noqa: F401
-    import pytest  # noqa: F401
+    import pytest
     import rich.console  # noqa: F401
     import torch
 
-    import grader.course.task
-    import grader.verdict  # noqa: F401
-
     torch.set_num_threads(1)
-    chosen = [file for file in TARGETS if not arguments.names or any(name in file for name in arguments.names)]
-    rows = []
-    for file in chosen:
-        rows.append(run(file, arguments.workers))
-        if arguments.record:
-            others = [row for row in kept["files"] if row["file"] != file and row["file"] in TARGETS]
-            kept["files"] = sorted([*others, rows[-1]], key=lambda row: row["file"])
-            RECORD.write_text(json.dumps(kept, indent=1) + "\n")
-    return 1 if judge(rows) else 0
+    with contextlib.redirect_stdout(
+        io.StringIO()
+    ):  # loads all of its plugins, which takes ten times as long as most tests
+        pytest.main([*_QUIETLY, "--collect-only", "tests/__init__.py"])
+    rows, failed = [], 0
+    for file in [*CXX_TARGETS, *TARGETS]:
+        if arguments.names and not any(name in file for name in arguments.names):
+            continue
+        if file in TARGETS:  # what a changed file of theirs would be is imported anew by each test
+            import grader.course.task
+            import grader.verdict  # noqa: F401
+        row = run(file, arguments.workers, arguments.sample, arguments.seed)
+        if row is None:
+            failed += 1
+            continue
+        rows.append(row)
+        others = [row for row in kept["files"] if row["file"] != file and row["file"] in {**TARGETS, **CXX_TARGETS}]
+        kept["files"] = sorted([*others, rows[-1]], key=lambda row: row["file"])
+        for path in (arguments.out, RECORD if arguments.record else None):
+            if path is not None:
+                path.write_text(json.dumps(kept, indent=1) + "\n")
+    return 1 if judge(rows) or failed else 0
 
 
 if __name__ == "__main__":

@@ -31,6 +31,33 @@ def test_each_change_is_one_and_still_a_program(tmp_path: Path, monkeypatch: pyt
     assert names["LIMIT"] == 4
 
 
+def test_each_change_of_a_cxx_file_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutation, "ROOT", tmp_path)
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "other.h").write_text("#pragma once\n")
+    (tmp_path / "part" / "small.cpp").write_text(
+        '#include "other.h"\nint f(int a) {  // 7\n    if (a < 3) return 1;\n    g("a < 3");\n    return a && true;\n}\n'
+    )
+    found = list(mutation.mutants("part/small.cpp"))
+    assert [(mutant.line, mutant.after) for mutant in found] == [
+        (3, "if (a <= 3) return 1;"),
+        (3, "if (a < 4) return 1;"),
+        (3, "if (a < 3) return 2;"),
+        (3, "if (!(a < 3)) return 1;"),
+        (4, ""),
+        (5, "return a || true;"),
+        (5, "return a && false;"),
+    ]
+    course = tmp_path / "copy" / "course"
+    course.parent.mkdir()
+    mutation.beside(found[4], course)
+    assert (
+        'g("a < 3")' not in (course / "part" / "small.cpp").read_text() and (course / "part" / "other.h").is_symlink()
+    )
+    assert 'g("a < 3")' in (tmp_path / "part" / "small.cpp").read_text()
+    assert not mutation.compiles(found[0]), "nobody knows g"
+
+
 def test_a_survivor_wants_a_reason() -> None:
     row = {"file": "a.py", "changes": 10, "noticed": 9, "survivors": ["1 -> 2"]}
     assert mutation.unexplained(row, {}) == ["1 -> 2"]
@@ -39,5 +66,9 @@ def test_a_survivor_wants_a_reason() -> None:
 
 def test_what_was_recorded_is_good_enough() -> None:
     rows = json.loads(mutation.RECORD.read_text())["files"]
-    assert rows and {row["file"] for row in rows} <= set(mutation.TARGETS)
+    files = {row["file"] for row in rows}
+    assert files <= {*mutation.TARGETS, *mutation.CXX_TARGETS}
+    for part in ("comparison/compare", "judge/driver", "judge/cases", "judge/correct", "judge/safe", "judge/efficient"):
+        assert f"grader/{part}.py" in files, "run `python -m tests.mutation --record`"
+    assert {f"grader/jail/source/{name}.cpp" for name in ("system_calls", "landlock", "limits")} <= files
     assert mutation.judge(rows) == 0, "run `python -m tests.mutation --record`"

@@ -317,7 +317,7 @@ def _plan_cpu(
     )
     if checks:
         linking += hooks.link_flags(cxx.family)
-    key = digest(["kernel 2", text, *flags, cxx.identity, libsim.key, *linking])
+    key = digest(["kernel 3", text, *flags, cxx.identity, libsim.key, *linking])
     include = (library.INCLUDE_DIR,)
     return BuildPlan(path, "cpu", checks, source, text, launchers, cxx, flags, include, linking, key, rewritten, libsim)
 

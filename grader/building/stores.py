@@ -4,6 +4,9 @@ g++ puts the calls for the checks in while it still works on expressions. What b
 call that is a structure, copies that it writes out itself, an index or an offset that leaves a local array. So each store whose
 place is not fixed in the function's own frame, or in a variable, is preceded here by a call of ``sim_store_<bytes>``
 (``runtime/stores.cpp``), which keeps all registers; except where the call for the check of just this address comes before it.
+
+Where exceptions land g++ writes the instruction endbr64, as at the beginning of functions. It is left out there: calls through
+pointers may lead to it (``runtime/indirect_calls.cpp``), and no processor asks for it in programs of Linux.
 """
 
 from __future__ import annotations
@@ -58,6 +61,7 @@ def with_checks(assembly: str) -> str:
     """The same assembly, every store in it checked."""
     known: dict[str, int] = {}  # the addresses that were checked since the last label, and how many bytes
     argument = ""  # the address that the next call gets
+    label = ""
     lines = []
     code, debugging, rest = assembly.partition("\t.section\t.debug_")
     every = code.split("\n")
@@ -65,8 +69,10 @@ def with_checks(assembly: str) -> str:
         match = None if line.startswith("\t.") else _LINE.fullmatch(line)
         if match is None:
             if line and line[0] not in "\t#" and not line.startswith(_NO_TARGETS):
-                known, argument = {}, ""
+                known, argument, label = {}, "", line
             lines.append(line)
+            continue
+        if match["name"] == "endbr64" and label.startswith(".L"):
             continue
         name, operands = match["name"], _operands(match["operands"] or "")
         last = operands[-1] if operands else ""

@@ -26,6 +26,9 @@ from grader.jail.staging import as_nobody, reachable, scratch_folder
 from grader.toolchain.process import ENGLISH, Command, Finished, RunCommand, run_command, started
 
 SECONDS = 60.0
+"""Of processor time, for each process."""
+PATIENCE = 10
+"""Times as long by the clock, for a compiler that waits: a busy machine alone stops nobody."""
 MEGABYTES = 2048
 PROCESSES = 32
 OUTPUT_LIMIT = 64 * 1024
@@ -58,10 +61,12 @@ def _wait(name: str, argv: list[str], options: dict[str, Any]) -> tuple[int, str
     try:
         try:
             with started(argv, stdout=printed, stderr=printed, **options) as process:
-                status = process.wait(timeout=SECONDS)
+                status = process.wait(timeout=PATIENCE * SECONDS)
         except subprocess.TimeoutExpired:
             status = 1
-            os.pwrite(printed, f"error: {name} was stopped: it compiled for {SECONDS:.0f} s\n".encode(), 0)
+            os.pwrite(
+                printed, f"error: {name} was stopped: it did not end within {PATIENCE * SECONDS:.0f} s\n".encode(), 0
+            )
         output = os.pread(printed, OUTPUT_LIMIT, 0).decode(errors="replace")
         if status != 0 and (limit := _limit(status, output)):
             output += f"error: {name} was stopped: it used more than {limit}\n"

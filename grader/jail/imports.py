@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 import struct
+from collections.abc import Set
 from pathlib import Path
 
 from grader.simulator import hooks
@@ -41,6 +42,8 @@ _OF_STD = re.compile(r"_ZNK?St(?:7__cxx11)?(?P<length>\d+)(?P<rest>\w+)")
 # Kinds of tables and of symbols, as the ELF format numbers them.
 _ALL, _DYNAMIC = 2, 11
 _EXECUTABLE = 4
+_OF_THE_PROGRAM = 1
+_ENDBR64 = b"\xf3\x0f\x1e\xfa"
 _NO_TYPE, _OBJECT, _FUNCTION, _THREAD_LOCAL, _INDIRECT = 0, 1, 2, 6, 10
 _EVERY = (_NO_TYPE, _OBJECT, _FUNCTION, _THREAD_LOCAL, _INDIRECT)
 _SYMBOL = struct.Struct("<IBBHQQ")
@@ -50,16 +53,43 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 def refused(library: Path, libsim: Path) -> list[str]:
     """The names that a kernel must not use or define; "?" stands for a library whose list cannot be read."""
     try:
-        content = library.read_bytes()
+        return refused_of(library.read_bytes(), _exported(libsim))
+    except (OSError, ValueError):
+        return ["?"]
+
+
+def refused_of(content: bytes, exported: Set[str]) -> list[str]:
+    """The same of a library's bytes, beside what the simulator exports."""
+    try:
         used = {shown(name) for name in symbols(content, _DYNAMIC, defined=False) if not is_allowed(name)}
         # A function of its own in place of one of the simulator's: the checks would never be called.
-        used |= symbols(content, _ALL, defined=True) & _exported(libsim)
+        used |= symbols(content, _ALL, defined=True) & exported
         # One that is chosen while the library is loaded, and data in the place of code.
         used |= symbols(content, _ALL, defined=True, kinds=(_INDIRECT,))
         used |= symbols(content, _ALL, defined=True, kinds=(_OBJECT,), executable=True)
-    except (ValueError, IndexError, struct.error, OSError):
+    except (ValueError, IndexError, OverflowError, struct.error):
         return ["?"]
     return sorted(used)
+
+
+def entries_in_constants(content: bytes) -> bool:
+    """Whether the instruction endbr64, to which calls through pointers may lead, stands in code where no function begins."""
+    (place,) = struct.unpack_from("<Q", content, 40)
+    size, count, texts = struct.unpack_from("<HHH", content, 58)
+    sections = [_SECTION.unpack_from(content, place + size * i) for i in range(count)]
+    begins = set()
+    for section in sections:
+        if section[1] == _ALL:
+            for entry in range(section[4], section[4] + section[5], _SYMBOL.size):
+                begins.add(_SYMBOL.unpack_from(content, entry)[4])
+    for name, kind, flags, address, start, length, *_ in sections:
+        called = content[sections[texts][4] + name :].startswith(b".plt")  # the linker's
+        if kind != _OF_THE_PROGRAM or not flags & _EXECUTABLE or called:
+            continue
+        code = content[start : start + length]
+        if any(address + match.start() not in begins for match in re.finditer(re.escape(_ENDBR64), code)):
+            return True
+    return False
 
 
 def is_allowed(name: str) -> bool:
@@ -90,16 +120,21 @@ def symbols(
     sections = [_SECTION.unpack_from(content, place + size * i) for i in range(count)]
     if not any(section[1] == table for section in sections):
         raise ValueError("no list of symbols")
-    names = set()
+    names, left = set(), len(content)  # lists and names do not overlap, so that all of them together are not longer
     for _, kind, _, _, start, length, link, *_ in sections:
         if kind != table:
             continue
-        texts = sections[link][4]
+        texts, left = sections[link][4], left - length
+        if left < 0:
+            raise ValueError("lists that overlap")
         for entry in range(start, start + length, _SYMBOL.size):
             name, information, _, section, _, _ = _SYMBOL.unpack_from(content, entry)
             if executable and not (section < count and sections[section][2] & _EXECUTABLE):
                 continue
             if name and (section != 0) == defined and information & 15 in kinds:
                 end = content.index(b"\0", texts + name)
+                left -= end - texts - name
+                if left < 0:
+                    raise ValueError("names that overlap")
                 names.add(content[texts + name : end].decode("ascii", errors="replace"))
     return names

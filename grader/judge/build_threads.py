@@ -77,6 +77,8 @@ class Threads(Building):
                 "Take it out.",
             )
         names = imports.refused(kernel.library, kernel.libsim)
+        if kernel.plan.compiler.family == "gcc" and imports.entries_in_constants(kernel.library.read_bytes()):
+            names.append("the instruction endbr64 in a constant")
         word = instrumented.unchecked_word(kernel.plan, self._run_compiler())
         if word:
             names.append(word)

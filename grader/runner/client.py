@@ -180,11 +180,20 @@ class Child:
             self.stop()
         return reply
 
+    @staticmethod
+    def _status(process: subprocess.Popen[bytes]) -> int | None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout=0.1)
+        return None
+
     def _how_it_ended(self, process: subprocess.Popen[bytes]) -> Ended:
-        try:
-            status = process.wait(timeout=2)
-        except subprocess.TimeoutExpired:
-            return Ended("exit", "it closed its connection instead of returning from the launcher")
+        asleep, cpu_before = 0, self._cpu_used()
+        while (status := self._status(process)) is None:
+            asleep += self._asleep() and os.path.exists(f"/proc/{self._pid}")
+            if (
+                asleep > 20 or self._cpu_used() > cpu_before + 2.0
+            ):  # a busy machine alone takes none for one that goes on
+                return Ended("exit", "it closed its connection instead of returning from the launcher")
         if self.jail.tier == "bwrap" and 128 < status < 128 + signal.NSIG:
             status = 128 - status  # how bubblewrap hands on a signal
         if status < 0:

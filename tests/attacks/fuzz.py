@@ -2,14 +2,19 @@
 
 ``python -m tests.attacks.fuzz --minutes 30 --seed 1 --out FILE`` tries texts for so long: what hypothesis draws from the words
 of CUDA, and kernels and reports of the course changed at random, pieces of them repeated most of all. FILE then holds how
-many were tried, the most seconds and bytes of memory for each byte of a text, and what failed.
+many were tried, the most processor time and memory that one took, and what failed. ``--recorded`` prints what half an hour found
+(fuzz.json, which a test reads).
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
+import platform
 import random
+import resource
+import struct
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -25,14 +30,17 @@ from grader.building import diagnostics
 from grader.building.build import plan_kernel
 from grader.classroom.worker import in_utf8
 from grader.errors import GraderError
+from grader.jail import imports
 from grader.jail.instrumented import renumbers_lines
 from grader.runner import answers
 from grader.simulator.report import Report
+from grader.simulator.report_format import HAPPENINGS
 from grader.verdict import Diagnostic
 from tests.attacks.growing import FRONT_END
 
 HERE = Path(__file__).parent
 COURSE = HERE.parents[1]
+RECORD = HERE / "fuzz.json"
 LONGEST = 256 << 10
 
 SECONDS_PER_BYTE, SECONDS = 60e-6, 0.5
@@ -73,11 +81,18 @@ def answer(text: str) -> None:
         return
 
 
+def symbols(text: str) -> None:
+    """As the library that was made of a kernel file: its lists of symbols."""
+    content = text.encode("latin-1", errors="replace")
+    imports.refused_of(content, frozenset())
+
+
 READERS: dict[str, Callable[[str], None]] = {
     "front end": front_end,
     "compiler output": compiler_output,
     "report": report,
     "answer": answer,
+    "symbols": symbols,
 }
 
 
@@ -157,11 +172,35 @@ def seeds(reader: str) -> list[str]:
         side = '"site": 1, "access": "write", "line": 3, "block": [0, 0, 0], "thread": [1, 0, 0]'
         memory = '{"kind": "tensor", "name": "x", "dtype": "f32", "shape": [4], "id": 1, "bytes": 16, "element_bytes": 4, "offset": 16}'
         finding = f'{{{side}, "check": "memcheck", "kind": "out_of_bounds", "kernel": "k", "count": 1, "bytes": 4, "data": 0, "number": 0, "detail": "", "memory": {memory}}}'
+        happened = [[kind, 3, 1, 1, 16, 4, 0xFF, 1, 7, 7] for kind in HAPPENINGS]
+        recording = {
+            **{"kernel": "k", "launch": 0, "grid": [1, 1, 1], "block": [64, 1, 1], "index": [0, 0, 0], "threads": 64},
+            **{"shared_bytes": 64, "cut": 0, "names": ["barrier"], "events": happened * 4},
+            "memories": [{"space": "shared", "name": "s", "dtype": "f32", "element_bytes": 4, "start": 0, "bytes": 64}],
+        }
         return [
+            json.dumps({"version": 1, "recording": recording, "sites": [[1, 0, 4660]], "modules": ["kernel.so"]}),
             '{"version": 1, "findings": [], "dropped_findings": 0, "kernels": [], "scratch_bytes": 0, "traces": [],'
             ' "sites": [[1, 0, 4660]], "modules": ["kernel.so"]}',
             f'{{"version": 1, "findings": [{finding}, {finding}], "sites": [[1, 0, 16]], "modules": ["kernel.so"]}}',
         ]
+    if reader == "symbols":
+        names = b"\0fork\0sim_launch\0_ZNSolsEi\0mine\0"
+        entries = b"".join(
+            imports._SYMBOL.pack(place, 1 << 4 | kind, 0, section, 0x1000, 8)
+            for place, kind, section in ((0, 0, 0), (1, 2, 0), (6, 2, 1), (17, 1, 0), (27, 10, 5))
+        )
+        sections = [(0,) * 10] + [
+            (0, table, 4, 0, 64, len(entries), 3, 0, 8, imports._SYMBOL.size)
+            for table in (imports._DYNAMIC, imports._ALL)
+        ]
+        sections.append((0, 3, 0, 0, 64 + len(entries), len(names), 0, 0, 1, 0))
+        head = bytearray(64)
+        head[:6] = b"\x7fELF\x02\x01"
+        struct.pack_into("<Q", head, 40, 64 + len(entries) + len(names))
+        struct.pack_into("<HH", head, 58, imports._SECTION.size, len(sections))
+        tables = b"".join(imports._SECTION.pack(*section) for section in sections)
+        return [(bytes(head) + entries + names + tables).decode("latin-1")]
     return ["ok", "error no", "done 0\nremark run a\nremark report", "writer\n0 0 0 1 0 0\nunknown", "1.000\n2.000"]
 
 
@@ -240,6 +279,15 @@ def changed(reader: str, draw: random.Random) -> Iterator[str]:
     known = seeds(reader)
     while True:
         text = draw.choice(known)
+        if reader == "symbols" and draw.random() < 0.8:  # numbers exchanged, so that it stays a library
+            content = bytearray(text, "latin-1")
+            for _ in range(draw.randint(1, 4)):
+                size = draw.choice([1, 2, 4, 8])
+                place = draw.randrange(0, len(content) - size + 1, size)
+                number = draw.choice([0, 1, draw.randrange(400), 1 << 16, 1 << 31, 1 << 62, (1 << 64) - 1])
+                content[place : place + size] = (number % (1 << 8 * size)).to_bytes(size, "little")
+            yield content.decode("latin-1") + "x" * draw.choice([0, 0, 9000])
+            continue
         if reader == "report" and draw.random() < 0.7:
             yield json.dumps(exchanged(draw, json.loads(text)))[:LONGEST]
         else:
@@ -264,12 +312,29 @@ def try_drawn(reader: str, count: int, number: int, tried: Tried) -> None:
     attempts()
 
 
+def show(data: dict[str, Any]) -> int:
+    """Print what came of each reader's texts; how many failed or took too much."""
+    print(f"{data['command']}, {data['date']}, Python {data['python']}")
+    bad = 0
+    for name, tried in data["readers"].items():
+        took = (
+            f"at most {tried['most_seconds']:.2f} s of processor time and {tried['most_memory'] / 1e6:.1f} MB for one"
+        )
+        failed = len(tried["crashes"]) + len(tried["too_much"])
+        print(f"{name:16} {tried['inputs']:6} texts, {tried['bytes'] / 1e6:5.1f} MB: {took}; {failed} failed")
+        bad += failed
+    return bad
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="a JSON file for what came of it")
+    parser.add_argument("--recorded", action="store_true", help="print what was kept")
     chosen = parser.parse_args()
+    if chosen.recorded:
+        return show(json.loads(RECORD.read_text()))
     found = {name: Tried() for name in READERS}
     for family in FRONT_END.values():
         for n in (10, 1000, 16000):
@@ -284,6 +349,9 @@ def main() -> int:
             try_drawn(name, 20, number, tried)
         round_ += 1
     data = {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "python": platform.python_version(),
+        "command": f"python -m tests.attacks.fuzz --minutes {chosen.minutes:g} --seed {chosen.seed}",
         "minutes": chosen.minutes,
         "seed": chosen.seed,
         "longest_text": LONGEST,
@@ -293,13 +361,12 @@ def main() -> int:
             "memory": MEMORY,
             "memory_per_byte": MEMORY_PER_BYTE,
         },
+        "most_resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
         "readers": {name: asdict(tried) for name, tried in found.items()},
     }
-    text = json.dumps(data, indent=1)
     if chosen.out:
-        chosen.out.write_text(text + "\n", encoding="utf-8")
-    print(text)
-    return any(tried.crashes or tried.too_much for tried in found.values())
+        chosen.out.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    return min(1, show(data))
 
 
 if __name__ == "__main__":

@@ -99,3 +99,17 @@ def test_nothing_fails(name: str) -> None:
     fuzz.try_drawn(name, 10, 0, tried)
     assert tried.inputs >= 30
     assert not tried.crashes
+
+
+def test_what_half_an_hour_found() -> None:
+    data = json.loads(fuzz.RECORD.read_text())
+    again = "run `python -m tests.attacks.fuzz --minutes 30 --seed 1 --out tests/attacks/fuzz.json`"
+    assert data["minutes"] >= 30 and set(data["readers"]) == set(fuzz.READERS), again
+    assert data["allowed"]["us_per_byte"] <= fuzz.SECONDS_PER_BYTE * 1e6 and data["allowed"]["seconds"] <= fuzz.SECONDS
+    assert data["allowed"]["memory_per_byte"] <= fuzz.MEMORY_PER_BYTE and data["allowed"]["memory"] <= fuzz.MEMORY
+    for name, tried in data["readers"].items():
+        assert not tried["crashes"] and not tried["too_much"] and tried["inputs"] >= 2000, f"{name}: {again}"
+        assert tried["most_seconds"] <= fuzz.SECONDS + fuzz.SECONDS_PER_BYTE * tried["most_seconds_of"], name
+    assert fuzz.show(data) == 0
+    data["readers"]["answer"]["crashes"].append("ValueError of ...")
+    assert fuzz.show(data) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import struct
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from grader.jail import imports
+from grader.toolchain.compilers import find_cxx
+from tests.attacks import fuzz
 
 
 def test_an_unreadable_library_is_refused(tmp_path: Path) -> None:
@@ -75,6 +78,76 @@ def library(path: Path, symbols: list[tuple[str, int, int]], table: int = import
         bytes(content) + entries + names + b"".join(imports._SECTION.pack(*section) for section in sections)
     )
     return path
+
+
+REAL = """
+extern "C" int fork();
+extern __thread int of_another;
+int plain = 3;
+const int constant = 4;
+extern "C" int one() { return fork() + of_another + plain; }
+extern "C" void* pick() { return reinterpret_cast<void*>(&one); }
+extern "C" __attribute__((ifunc("pick"))) int chosen();
+asm(".text; .globl code; .type code, %object; .size code, 4; code: .long 5; .type not_code, %object; .data; not_code: .long 5");
+"""
+
+
+def test_a_library_as_a_linker_makes_it(tmp_path: Path) -> None:
+    argv = [*find_cxx().command, "-shared", "-fPIC", "-x", "c++", "-", "-o", str(tmp_path / "real.so")]
+    subprocess.run(argv, input=REAL, text=True, check=True)
+    content = (tmp_path / "real.so").read_bytes()
+    assert imports.refused_of(content, set()) == ["chosen", "code", "fork", "of_another"]
+    assert imports.refused_of(content, {"one", "plain", "fork"}) == [
+        "chosen",
+        "code",
+        "fork",
+        "of_another",
+        "one",
+        "plain",
+    ]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="calls through pointers are looked at on x86-64 alone")
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("int one() { return 1; } int (*volatile two)() = one;", False),
+        ("int one() { return 0xfa1e0ff3; }", True),
+        ("int one() { return 0xfa1e0ff2; }", False),
+        ('asm(".text; movabsq $0x00fa1e0ff3000000, %rax");', True),
+        ("const int one[2] = {(int)0xfa1e0ff3, 1};", False),  # in data, where nothing runs
+        ('asm(".text; movl $0x0ffa1e0f, -13(%rax)");', True),
+    ],
+)
+def test_the_beginning_of_a_function_in_a_constant(code: str, found: bool, tmp_path: Path) -> None:
+    argv = [*find_cxx().command, "-shared", "-fPIC", "-O1", "-fcf-protection=branch", "-x", "c++", "-"]
+    subprocess.run([*argv, "-o", str(tmp_path / "real.so")], input=code, text=True, check=True)
+    assert imports.entries_in_constants((tmp_path / "real.so").read_bytes()) is found
+
+
+def test_numbers_that_no_library_holds_are_an_answer() -> None:
+    content = fuzz.seeds("symbols")[0].encode("latin-1")
+    assert imports.refused_of(content, {"sim_launch"}) == ["_ZNSolsEi", "fork", "mine", "sim_launch"]
+    (sections,) = struct.unpack_from("<Q", content, 40)
+    for where, number in ((40, (1 << 64) - 1), (sections + 64 + 24, 1 << 63), (sections + 64 + 32, 1 << 62)):
+        changed = bytearray(content)
+        struct.pack_into("<Q", changed, where, number)
+        assert imports.refused_of(bytes(changed), set()) == ["?"], where
+
+
+def test_lists_and_names_that_overlap_are_refused(tmp_path: Path) -> None:
+    """A small file could hold gigabytes of them."""
+    names = bytearray(library(tmp_path / "a.so", [("a" * 3000, FUNCTION, 0), *[("b", FUNCTION, 0)] * 9]).read_bytes())
+    assert imports.symbols(bytes(names), imports._DYNAMIC, defined=False) == {"a" * 3000, "b"}
+    for entry in range(2, 11):
+        struct.pack_into("<I", names, 64 + imports._SYMBOL.size * entry, 1)
+    with pytest.raises(ValueError, match="names that overlap"):
+        imports.symbols(bytes(names), imports._DYNAMIC, defined=False)
+    lists = bytearray(library(tmp_path / "a.so", [("b", FUNCTION, 0)] * 30).read_bytes())
+    (place,) = struct.unpack_from("<Q", lists, 40)
+    lists[place : place + 64] = lists[place + 64 : place + 128]
+    with pytest.raises(ValueError, match="lists that overlap"):
+        imports.symbols(bytes(lists), imports._DYNAMIC, defined=False)
 
 
 def test_what_is_used_and_what_is_defined(tmp_path: Path) -> None:

@@ -4,8 +4,11 @@
 
 attacks   those of tests/attacks/run that reach outside, compiled by nvcc and run on the GPU in each tier that holds here: none may
           pass. An honest kernel and a wrong one go with them.
-cost      seconds from nothing to a loaded kernel in each tier and without one.
+cost      seconds of a whole check (builds and correct), from nothing to a loaded kernel, and of one request, in each tier and
+          without one: medians of runs that take turns.
 together  four graders at once, each with all stages of a kernel of its own: their verdicts are those that each gives alone.
+
+It takes about a minute and a half. What each step found is written before the next one begins.
 
 ``--record`` keeps what came of it in tests/attacks/gpu/jail_h200.json, ``--recorded`` prints that and needs no GPU.
 """
@@ -16,10 +19,14 @@ import argparse
 import datetime
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -29,11 +36,18 @@ from tests.attacks.conftest import HERE, REACHES_OUTSIDE, exercise, wanted_place
 
 RECORD = HERE / "gpu" / "jail_h200.json"
 STEPS = ("attacks", "cost", "together")
-RUNS = 5
-TIMED, UNTIMED = "day02_reductions/racy_reduce", "day06_flash_attention/flash_no_rescale"
-"""Exercises that are graded at once: the first by two graders, and by a third with this fault."""
+RUNS = 7
+AT_ONCE = (
+    "day04_linear/transpose",
+    "day13_performance/pipelined_norm",
+    "day06_flash_attention/flash_no_rescale",
+    "day02_reductions/racy_reduce",
+)
+"""Exercises whose solutions are graded at once, the last one with a fault; the first two are timed."""
 
 RIGHT, WRONG = "distance = 16;", "distance = 8;"
+MOST_SECONDS = 100
+"""Of one grader."""
 
 
 def tiers_here(arch: str) -> list[str]:
@@ -100,70 +114,92 @@ def escaped(rows: list[dict[str, str]]) -> list[str]:
 
 
 def cost(tiers: list[str], arch: str) -> dict[str, dict[str, float]]:
-    """Seconds to start a child and load a kernel, the driver with it; and what a call takes then. The least of several."""
+    """Medians of seconds: of a whole check; to start a child and load a kernel, the driver with it; and of a request then."""
     from grader.building.build import compile_kernel
     from grader.jail.running import NO_JAIL, Jail
+    from grader.judge import check
     from grader.runner.client import Child
     from grader.runner.program import build_runner
     from grader.timing.verified import NOTHING
 
     kernel, runner = compile_kernel(NOTHING, "cuda", checks=False, arch=arch), build_runner("cuda", arch)
-    found = {}
-    for tier in ["none", *tiers]:
-        starts, calls = [], []
-        for _ in range(RUNS):
-            began = time.perf_counter()
-            with Child(runner, kernel.library, jail=NO_JAIL if tier == "none" else Jail(tier, gpu=True)) as child:
-                child.start()
-                starts.append(time.perf_counter() - began)
-                for _ in range(20):
-                    began = time.perf_counter()
-                    child.request("awake")
-                    calls.append(time.perf_counter() - began)
-        found[tier] = {"start_seconds": round(min(starts), 4), "awake_seconds": round(min(calls), 6)}
-    return found
+    seconds: dict[str, dict[str, list[float]]] = {
+        tier: {"check": [], "start": [], "awake": []} for tier in ["none", *tiers]
+    }
+    with tempfile.TemporaryDirectory() as name:
+        honest = Path(name) / "twice.cu"
+        honest.write_text((HERE / "prelude.cu").read_text() + (HERE / "controls/honest.cu").read_text())
+        for round_ in range(RUNS + 1):
+            for tier, took in seconds.items():
+                os.environ["GRADER_JAIL"] = tier
+                began = time.perf_counter()
+                verdict = check(exercise(), honest, device="cuda", seed=round_, stages=["builds", "correct"])
+                took["check"].append(time.perf_counter() - began)
+                assert verdict.passed and verdict.isolation == tier
+                began = time.perf_counter()
+                with Child(runner, kernel.library, jail=NO_JAIL if tier == "none" else Jail(tier, gpu=True)) as child:
+                    child.start()
+                    took["start"].append(time.perf_counter() - began)
+                    for _ in range(20):
+                        began = time.perf_counter()
+                        child.request("awake")
+                        took["awake"].append(time.perf_counter() - began)
+        os.environ.pop("GRADER_JAIL", None)
+    return {  # without the first round, in which all is compiled and tried
+        tier: {
+            "check_seconds": round(statistics.median(took["check"][1:]), 4),
+            "start_seconds": round(statistics.median(took["start"][1:]), 4),
+            "awake_seconds": round(statistics.median(took["awake"][20:]), 6),
+        }
+        for tier, took in seconds.items()
+    }
 
 
 def together() -> list[dict[str, Any]]:
     """The stages of each kernel alone, and of all at once."""
     with tempfile.TemporaryDirectory() as name:
-        timed, untimed = find(TIMED), find(UNTIMED)
+        jobs = [(entry.name, entry.solution) for entry in map(find, AT_ONCE)]
         wrong = Path(name) / "wrong.cu"
-        text = timed.solution.read_text()
+        text = jobs[-1][1].read_text()
         assert text.count(RIGHT) == 1
         wrong.write_text(text.replace(RIGHT, WRONG))
-        jobs = [(timed.name, timed.solution), (timed.name, wrong), (untimed.name, untimed.solution)]
-        jobs.append(jobs[0])
+        jobs[-1] = (jobs[-1][0], wrong)
 
         def grade(job: tuple[str, Path]) -> dict[str, Any]:
-            with tempfile.TemporaryDirectory() as out:
-                result = Path(out) / "result.json"
-                command = [sys.executable, "-m", "grader", "check", job[0], "--file", str(job[1])]
-                began = time.monotonic()
+            result = Path(name) / f"{threading.get_ident()}.json"
+            command = [sys.executable, "-m", "grader", "check", job[0], "--file", str(job[1]), "--seed", "1"]
+            began = time.monotonic()
+            row: dict[str, Any] = {"exercise": job[0], "file": job[1].name, "stages": {}, "cases": {}}
+            try:
                 subprocess.run(
-                    [*command, "--device", "cuda", "--json", str(result)], capture_output=True, timeout=80, check=False
+                    [*command, "--device", "cuda", "--json", str(result)],
+                    capture_output=True,
+                    timeout=MOST_SECONDS,
+                    check=False,
                 )
                 verdict = json.loads(result.read_text())
-                fast = next(stage for stage in verdict["stages"] if stage["name"] == "fast")
-                return {
-                    "exercise": job[0],
-                    "file": job[1].name,
-                    "stages": {stage["name"]: stage["status"] for stage in verdict["stages"]},
-                    "largest_us": max((t["median_us"] for t in fast["timings"]), default=None),
-                    "isolation": verdict["isolation"],
-                    "fast": fast["summary"],
-                    "seconds": round(time.monotonic() - began, 1),
-                }
+                result.unlink()
+            except (subprocess.TimeoutExpired, OSError) as error:
+                return {**row, "largest_us": None, "isolation": "", "fast": f"no verdict: {error}", "seconds": 0.0}
+            stages = {stage["name"]: stage for stage in verdict["stages"]}
+            return {
+                **row,
+                "stages": {name: stage["status"] for name, stage in stages.items()},
+                "cases": Counter(case["status"] for case in stages["correct"]["cases"]),
+                "largest_us": max((t["median_us"] for t in stages["fast"]["timings"]), default=None),
+                "isolation": verdict["isolation"],
+                "fast": stages["fast"]["summary"],
+                "seconds": round(time.monotonic() - began, 1),
+            }
 
-        alone = [grade(job) for job in jobs[:-1]]
-        alone.append(alone[0])
+        alone = [grade(job) for job in jobs]
         with ThreadPoolExecutor(len(jobs)) as pool:
             at_once = list(pool.map(grade, jobs))
     return [{"alone": a, "together": b} for a, b in zip(alone, at_once)]
 
 
-def run(steps: list[str]) -> dict[str, Any]:
-    """All of these steps."""
+def run(steps: list[str]) -> Iterator[dict[str, Any]]:
+    """What is known after each of these steps."""
     import torch
 
     from grader.runner.gpu import gpu_architecture
@@ -171,20 +207,19 @@ def run(steps: list[str]) -> dict[str, Any]:
     arch = gpu_architecture()
     here = tiers_here(arch)
     content: dict[str, Any] = {
-        "version": 1,
+        "version": 2,
         "gpu": torch.cuda.get_device_name(0),
         "linux": os.uname().release,
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "command": "python -m tests.gpu.jail --record",
         "tiers": here,
     }
-    if "attacks" in steps:
-        content["attacks"] = attacks(here)
-    if "cost" in steps:
-        content["cost"] = cost(here, arch)
-    if "together" in steps:
-        content["together"] = together()
-    return content
+    does = {"attacks": lambda: attacks(here), "cost": lambda: cost(here, arch), "together": together}
+    for step in steps:
+        began = time.monotonic()
+        content[step] = does[step]()
+        print(f"{step}: {time.monotonic() - began:.0f} s", flush=True)
+        yield content
 
 
 def show(content: dict[str, Any]) -> list[str]:
@@ -196,11 +231,13 @@ def show(content: dict[str, Any]) -> list[str]:
     bad += escaped(content.get("attacks", []))
     for tier, times in content.get("cost", {}).items():
         start, call = times["start_seconds"] * 1e3, times["awake_seconds"] * 1e6
-        print(f"{tier:9} starts in {start:.0f} ms, wakes the device in {call:.0f} us")
+        whole = f"checks in {times['check_seconds'] * 1e3:.0f} ms, " if "check_seconds" in times else ""
+        print(f"{tier:9} {whole}starts in {start:.0f} ms, wakes the device in {call:.0f} us")
     for pair in content.get("together", []):
         for how, row in pair.items():
             print(f"{how:9} {row['exercise']:40} {row['file']:20} {row['seconds']:5.1f} s  {row['fast']}")
-        if pair["alone"]["stages"] != pair["together"]["stages"]:
+        alone, at_once = ({what: row[what] for what in ("stages", "cases", "isolation")} for row in pair.values())
+        if alone != at_once or not alone["stages"]:
             bad.append(f"{pair['alone']['exercise']} ({pair['alone']['file']}) at once with others")
     print(f"{len(bad)} not as it should be" + (f": {', '.join(bad)}" if bad else ""))
     return bad
@@ -220,12 +257,12 @@ def main() -> int:
     if arguments.recorded and not RECORD.exists():
         print(f"nothing is recorded yet in {RECORD.relative_to(course_root())}", file=sys.stderr)
         return 2
-    content = json.loads(RECORD.read_text()) if arguments.recorded else run(steps)
-    if arguments.record and RECORD.exists():
-        content = {**json.loads(RECORD.read_text()), **content}
-    for path in (arguments.out, RECORD if arguments.record else None):
-        if path is not None:
-            path.write_text(json.dumps(content, indent=1) + "\n")
+    content = json.loads(RECORD.read_text()) if RECORD.exists() and (arguments.recorded or arguments.record) else {}
+    for found in [] if arguments.recorded else run(steps):
+        content |= found
+        for path in (arguments.out, RECORD if arguments.record else None):
+            if path is not None:
+                path.write_text(json.dumps(content, indent=1) + "\n")
     return 1 if show(content) else 0
 
 

@@ -173,8 +173,21 @@ def test_the_record_of_the_jail_covers_its_attacks() -> None:
         attacks = {row["attack"] for row in content["attacks"] if row["tier"] == tier}
         assert attacks == {"honest", "wrong", *REACHES_OUTSIDE}, "run `python -m tests.gpu.jail --record`"
         assert content["cost"][tier]["start_seconds"] < content["cost"]["none"]["start_seconds"] + 0.5
-    for pair in content.get("together", []):  # graders at once, where they were recorded
+        assert content["cost"][tier].get("check_seconds", 0) < content["cost"]["none"].get("check_seconds", 0) + 1.0
+    pairs = content.get("together", [])  # graders at once, where they were recorded
+    assert [pair["alone"]["exercise"] for pair in pairs] in ([], list(jail.AT_ONCE))
+    for pair in pairs:
         assert pair["together"]["stages"]["fast"] in ("passed", "skipped")
+    assert not pairs or "failed" in pairs[-1]["together"]["cases"]
+
+
+def test_graders_at_once_that_disagree_are_told() -> None:
+    alone = {"exercise": "a/b", "file": "b.cu", "stages": {"fast": "passed"}, "cases": {"passed": 3}, "fast": ""}
+    alone |= {"isolation": "bwrap", "seconds": 1.0}
+    content = {"tiers": ["bwrap"], "gpu": "", "linux": "", "date": "", "command": ""}
+    assert jail.show({**content, "together": [{"alone": alone, "together": dict(alone)}]}) == []
+    for other in ({"stages": {"fast": "skipped"}}, {"cases": {"passed": 2, "failed": 1}}, {"isolation": "none"}):
+        assert len(jail.show({**content, "together": [{"alone": alone, "together": {**alone, **other}}]})) == 1
 
 
 def test_an_attack_that_gets_out_is_told() -> None:

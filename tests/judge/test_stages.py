@@ -80,6 +80,11 @@ def test_reports_that_cannot_be_true() -> None:
     ):
         found = implausible(passed, report(**totals))
         assert found is not None and (found.check, found.kind) == ("report", kind)
+    outside = report(global_written_bytes=0)
+    outside.findings = [Finding(check="memcheck", kind="out_of_bounds", line=3)]
+    assert implausible(passed, outside) is None, "it wrote, but elsewhere"
+    outside.findings = [Finding(check="memcheck", kind="misaligned", line=3)]
+    assert implausible(passed, outside) is not None
     found = implausible(passed, report(host_bytes=12.0))
     assert found is not None and found.number == 12
     missing = implausible(passed, None)

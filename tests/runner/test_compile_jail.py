@@ -45,3 +45,12 @@ def test_the_course_inside_an_installed_package_is_hidden(tmp_path: Path, monkey
     monkeypatch.delenv("GRADER_COURSE", raising=False)
     monkeypatch.chdir(elsewhere)
     assert compiling._hidden() == [package / "solutions", package / "exercises"]
+
+
+def test_a_compiler_that_only_has_to_wait_for_a_processor_is_not_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "SECONDS", 0.1)
+    monkeypatch.setattr(compiling, "PATIENCE", 600)
+    assert compiling._wait("sleep", ["sleep", "0.3"], {}) == (0, "")
+    monkeypatch.setattr(compiling, "PATIENCE", 1)
+    status, said = compiling._wait("sleep", ["sleep", "600"], {})
+    assert status != 0 and said == "error: sleep was stopped: it did not end within 0 s\n"

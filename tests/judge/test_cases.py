@@ -1,0 +1,396 @@
+"""What becomes of one case, and of many, by what a child answers and leaves in its outputs: no child runs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+import torch
+
+from grader.course.task import Call, Case, Exercise, Input, Output, normal
+from grader.errors import GraderError
+from grader.judge import cases
+from grader.judge.cases import CasePool, Run, add_writers, flat_index, judge, leaves_all, plan, run_case
+from grader.runner.answers import Answer, Done, Ended, Ok, Refused, Writers
+from grader.runner.buffers import Buffers, as_bytes, prepare
+from grader.runner.client import Reply
+from grader.toolchain.cuda_errors import LAUNCHER_THREW, describe_error
+from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, Finding
+from tests.judge.test_stages import task
+
+
+def two_outputs(**more: Any) -> Exercise:
+    """out = 2 x, and y = y + 1 where it stands."""
+    described: dict[str, Any] = {
+        "launchers": "void twice(const float* x, float* out, float* y, int n, cudaStream_t stream)",
+        "outputs": {"out": Output("n"), "y": Output("n", inout=True, start=normal())},
+        "reference": lambda x, y: {"out": 2 * x, "y": y + 1},
+    }
+    return task(**{**described, **more})
+
+
+def answer_of(call: Call) -> dict[str, torch.Tensor]:
+    return {"out": 2 * call.tensors["x"], "y": call.tensors["y"] + 1}
+
+
+class FakeChild:
+    """Leaves these outputs and gives this answer."""
+
+    libsim: Any = "libsim"
+    alive = True
+
+    def __init__(self, answer: Answer, wrong: bool = False, report: bytes = b"{}") -> None:
+        self.answer, self.wrong, self.report = answer, wrong, report
+        self.asked: list[str] = []
+        self.writers: Answer = Writers((([0, 1, 2], [3, 4, 5]), None))
+        self.stopped = self.received = 0
+        self.buffers: Buffers | None = None
+
+    def send(self, text: str, files: list[int]) -> None:
+        import os
+
+        self.asked.append(text)
+        size = os.fstat(files[1]).st_size
+        for line in text.splitlines():
+            words = line.split(" ")
+            if words[0] == "out":
+                values = torch.full((int(words[4]) // 4,), 3.0) if self.wrong else self.right
+                os.pwrite(files[1], as_bytes(values), int(words[3]))
+                assert int(words[3]) + int(words[4]) <= size
+        os.pwrite(files[2], self.report, 0)
+
+    def receive(self, timeout: float) -> Reply:
+        self.timeout = timeout
+        return Reply(self.answer, printed="hello")
+
+    def request(self, text: str, timeout: float) -> Reply:
+        self.asked.append(text)
+        return Reply(self.writers)
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+
+def ran(child: FakeChild, exercise: Exercise | None = None) -> Run:
+    """One case of out = 2 x with this child."""
+    exercise = exercise or task(timeout=4.0)
+    (run,) = plan(exercise, exercise.runs()[:1], seed=1)
+    child.right = 2 * exercise.call(run.case, run.dtype, run.seed).tensors["x"]  # type: ignore[attr-defined]
+    run_case(exercise, run, child)  # type: ignore[arg-type]
+    return run
+
+
+def judged(answer: Answer, outputs: dict[str, torch.Tensor] | None = None, outside: int | None = None) -> CaseResult:
+    """The result where the outputs hold these values (by default the right ones; what is not named stays as it started)."""
+    import os
+
+    exercise = two_outputs()
+    (run,) = plan(exercise, exercise.runs()[:1], seed=1)
+    call = exercise.call(run.case, run.dtype, run.seed)
+    with prepare(call) as buffers:
+        for name, values in (answer_of(call) if outputs is None else outputs).items():
+            os.pwrite(buffers.output_file, as_bytes(values.float()), buffers.outputs[name].start)
+        if outside is not None:
+            place = buffers.outputs["out"]
+            os.pwrite(buffers.output_file, b"x" * 8, place.start + outside)
+        judge(exercise, call, buffers, exercise.expected(call), Reply(answer), run.result)
+    return run.result
+
+
+def test_a_right_output_passes() -> None:
+    result = judged(Done(0))
+    assert (result.status, result.problem, result.reasons, result.outside) == (PASSED, "", [], {})
+    assert [(output.name, output.passed, output.elements) for output in result.outputs] == [
+        ("out", True, 100),
+        ("y", True, 100),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem", "reasons"),
+    [
+        (Ended("crash", "it crashed"), "crash", ["it crashed"]),
+        (Refused("no such launcher"), "call", ["no such launcher"]),
+        (Ok(), "call", ["no reason given"]),
+        (Writers(()), "call", ["no reason given"]),
+        (Done(0, (("memory", "not enough"),)), "memory", ["not enough"]),
+        (Done(9, (("memory", "not enough"),)), "memory", ["not enough"]),
+        (Done(LAUNCHER_THREW, (("run", "x"),)), "exception", []),
+        (Done(9, (("launch", "a"), ("run", "b"))), "launch", ["a", "b"]),
+        (Done(9, (("run", "b"), ("setup", "c"), ("fetch", "d"))), "run", ["b", "c", "d"]),
+        (Done(-2), "run", [describe_error(-2)]),
+        (Done(1), "run", [describe_error(1)]),
+        (Done(0, (("changed", "x"),)), "inputs", ["x"]),
+    ],
+)
+def test_an_answer_can_only_make_it_worse(answer: Answer, problem: str, reasons: list[str]) -> None:
+    """The outputs are right each time."""
+    result = judged(answer)
+    assert (result.status, result.problem, result.reasons) == (FAILED, problem, reasons)
+
+
+def test_outputs_that_are_not_right() -> None:
+    right = ran_right()
+    for outputs, problem in (
+        ({"y": right["y"]}, "unwritten"),
+        ({**right, "out": right["out"] + 1}, "wrong"),
+        ({"out": right["out"]}, "wrong"),  # y stays as it started, which nobody can call unwritten
+        ({**right, "out": torch.cat([right["out"][:50], torch.full((40,), 9.0)])}, "wrong"),
+        ({**right, "y": right["y"] * torch.nan}, "wrong"),
+    ):
+        result = judged(Done(0), outputs)
+        assert (result.status, result.problem) == (FAILED, problem)
+    result = judged(Done(0), {**right, "out": right["out"][:60]})
+    assert result.problem == "unwritten" and result.outputs[0].unwritten == result.outputs[0].wrong == 40
+    assert judged(Done(0, (("changed", "x"),)), {"y": right["y"]}).problem == "unwritten"
+
+
+def ran_right() -> dict[str, torch.Tensor]:
+    exercise = two_outputs()
+    (run,) = plan(exercise, exercise.runs()[:1], seed=1)
+    return answer_of(exercise.call(run.case, run.dtype, run.seed))
+
+
+@pytest.mark.parametrize(("outside", "elements"), [(400, 0), (408, 2), (-8, -1), (-12, -2)])
+def test_what_is_written_beside_an_output_fails(outside: int, elements: int) -> None:
+    result = judged(Done(0), outside=outside)
+    assert (result.status, result.problem, result.outside) == (FAILED, "guard", {"out": elements})
+    assert all(output.passed for output in result.outputs)
+
+
+def test_a_case_from_its_inputs_to_its_result() -> None:
+    child = FakeChild(Done(0), report=b'{"version": 1}')
+    run = ran(child)
+    assert (run.result.status, run.result.problem, run.result.printed) == (PASSED, "", "hello")
+    assert run.report == '{"version": 1}' and run.result.dims == {"n": 100} and run.minimum_bytes == 800.0
+    assert child.asked[0].startswith("call twice\nin x f32 0 400 ") and len(child.asked) == 1
+    assert child.timeout == 4.0 and 0 < run.result.seconds < 100
+    assert not run.leaves_all and not child.stopped
+
+
+def test_a_report_is_read_where_it_is_whole() -> None:
+    assert ran(FakeChild(Done(0, report_cut=True))).report == ""
+    assert ran(FakeChild(Ended("crash", "x"))).report == ""
+    assert ran(FakeChild(Done(0), report=b"\xff")).report == "\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("answer", "libsim", "stopped"),
+    [
+        (Done(0), None, 0),
+        (Done(700), None, 1),
+        (Ended("timeout", "x"), None, 1),
+        (Done(700), "libsim", 0),
+        (Ended("timeout", "x"), "libsim", 0),
+    ],
+)
+def test_an_error_on_a_device_stays_with_its_process(answer: Answer, libsim: str | None, stopped: int) -> None:
+    child = FakeChild(answer)
+    child.libsim = libsim
+    ran(child)
+    assert child.stopped == stopped
+
+
+def test_who_wrote_the_worst_elements_is_asked() -> None:
+    child = FakeChild(Done(0), wrong=True)
+    run = ran(child)
+    worst = run.result.outputs[0].worst
+    assert child.asked[1] == f"writer out {' '.join(str(4 * each.index[0]) for each in worst)}"
+    assert (worst[0].block, worst[0].thread) == ([0, 1, 2], [3, 4, 5]) and not worst[1].block
+    for nobody in ({"libsim": None}, {"alive": False}):
+        child = FakeChild(Done(0), wrong=True)
+        vars(child).update(nobody)
+        ran(child)
+        assert len(child.asked) == 1
+    child = FakeChild(Done(0), wrong=True)
+    child.writers = Ended("crash", "x")
+    assert not ran(child).result.outputs[0].worst[0].block
+
+
+def test_unwritten_elements_have_no_writer() -> None:
+    child = FakeChild(Done(0), wrong=True)
+    run = ran(child)
+    call = task().call(run.case, run.dtype, run.seed)
+    first, *others = run.result.outputs[0].worst
+    first.unwritten = True
+    add_writers(run.result, call, child)  # type: ignore[arg-type]
+    assert child.asked[-1] == f"writer out {' '.join(str(4 * each.index[0]) for each in others)}"
+    assert others[0].block == [0, 1, 2]
+    for each in others:
+        each.unwritten = True
+    count = len(child.asked)
+    add_writers(run.result, call, child)  # type: ignore[arg-type]
+    assert len(child.asked) == count
+
+
+def test_a_reference_that_fails_is_no_fault_of_the_kernel() -> None:
+    def fails(x: torch.Tensor) -> torch.Tensor:
+        raise ZeroDivisionError("mine")
+
+    def refuses(x: torch.Tensor) -> torch.Tensor:
+        raise GraderError("the course's fault")
+
+    for reference, says in ((fails, "fails in case 'some' .f32.: ZeroDivisionError: mine"), (refuses, "^the course")):
+        with pytest.raises(GraderError, match=says):
+            ran(FakeChild(Done(0)), task(reference=reference))
+
+
+def test_whether_the_right_answer_changes_nothing() -> None:
+    call = two_outputs().call(two_outputs().cases[0], "f32", 1)
+    same, other = {"y": call.tensors["y"].double()}, {"y": call.tensors["y"].double() + 1}
+    assert leaves_all(call, same) and not leaves_all(call, other)
+    assert not leaves_all(call, {**same, "out": torch.zeros(100)})
+
+
+def test_places_in_a_tensor() -> None:
+    assert flat_index([1, 2, 3], [4, 5, 6]) == 45 and flat_index([], []) == 0 and flat_index([3], [7]) == 3
+
+
+def test_what_is_planned() -> None:
+    exercise = task(cases=[Case("a", n=3), Case("b", n=4)], dtypes=("f32", "f16"))
+    runs = plan(exercise, exercise.runs(), seed=1)
+    assert [(run.case.name, run.dtype, run.counted) for run in runs] == [
+        (name, dtype, False) for name, dtype in ((case.name, dtype) for case, dtype in exercise.runs())
+    ]
+    assert all(run.result.status == SKIPPED and run.result.seed == run.seed for run in runs)
+    bare = Run(Case("a", n=3), "f32", 1, runs[0].result)
+    assert (bare.minimum_bytes, bare.operations, bare.counted, bare.leaves_all) == (0.0, None, False, False)
+    assert len({run.seed for run in runs}) == 4 and plan(exercise, exercise.runs(), 1, counted=True)[0].counted
+    assert [run.seed for run in plan(exercise, exercise.runs(), seed=2)] != [run.seed for run in runs]
+
+
+# -- many of them --
+
+
+class Idle:
+    """A child that is started and stopped."""
+
+    every: list[Idle]
+
+    def __init__(self) -> None:
+        self.stopped = self.killed = 0
+        self.every.append(self)
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+    def kill(self) -> None:
+        self.killed += 1
+
+
+def ten(monkeypatch: pytest.MonkeyPatch, result: Any, helpers: int = 1, **more: Any) -> list[Run]:
+    """Ten cases; ``result`` is given each run in place of running it."""
+    Idle.every = []
+    monkeypatch.setattr(cases, "run_case", lambda exercise, run, child: result(run))
+    exercise = task(cases=[Case(f"case {n}", n=n) for n in range(1, 11)])
+    runs = plan(exercise, exercise.runs(), seed=1)
+    CasePool(exercise, Idle, helpers=helpers, **more).run(runs)  # type: ignore[arg-type]
+    return runs
+
+
+def passes(run: Run) -> None:
+    run.result.status = PASSED
+
+
+@pytest.mark.parametrize("helpers", [1, 3, 50])
+def test_all_are_run_in_order_each_once(monkeypatch: pytest.MonkeyPatch, helpers: int) -> None:
+    seen, told, results = [], [], []
+
+    def result(run: Run) -> None:
+        seen.append(run.case.name)
+        passes(run)
+
+    runs = ten(monkeypatch, result, helpers, on_run=told.append, on_result=results.append)
+    names = [run.case.name for run in runs]
+    assert sorted(seen) == sorted(names) and (helpers > 1 or seen == names)
+    assert len(told) == len(results) == 10 and all(run.result.status == PASSED for run in runs)
+    assert 1 <= len(Idle.every) <= min(helpers, 10) and all(child.stopped == 1 for child in Idle.every)
+    assert not any(child.killed for child in Idle.every)
+
+
+def test_as_many_children_as_are_worth_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    together = threading.Barrier(3)
+
+    def result(run: Run) -> None:
+        if run.case.name in ("case 1", "case 2", "case 3"):
+            together.wait(60)
+
+    ten(monkeypatch, result, helpers=3)
+    assert len(Idle.every) == 3
+    assert 1 <= cases.CHILDREN <= 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "ran", "reason"),
+    [
+        ({"problem": "timeout"}, 2, "after_timeouts"),
+        ({"problem": "crash"}, 4, "after_crashes"),
+        ({"problem": "exit"}, 4, "after_crashes"),
+        ({"problem": "output"}, 4, "after_crashes"),
+        ({"problem": "oom"}, 4, "after_crashes"),
+        ({"problem": "reply"}, 4, "after_crashes"),
+        ({"problem": "wrong"}, 10, ""),
+        ({"findings": [Finding(check="fault", kind="infinite_loop", line=1)], "seconds": 3.0}, 2, "after_timeouts"),
+        ({"findings": [Finding(check="fault", kind="infinite_loop", line=1)], "seconds": 2.5}, 10, ""),
+        ({"findings": [Finding(check="fault", kind="other", line=1)], "seconds": 3.0}, 10, ""),
+    ],
+)
+def test_what_costs_too_much_is_not_tried_again(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], ran: int, reason: str
+) -> None:
+    def result(run: Run) -> None:
+        run.result.status = FAILED
+        for name, value in changes.items():
+            setattr(run.result, name, value)
+
+    told: list[Run] = []
+    runs = ten(monkeypatch, result, on_run=told.append)
+    assert [run.result.status for run in runs] == [FAILED] * ran + [SKIPPED] * (10 - ran) and len(told) == ran
+    assert all(run.result.problem == reason for run in runs[ran:])
+
+
+def test_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = ten(monkeypatch, passes, enough=lambda run: run.case.name == "case 3")
+    assert [run.result.status for run in runs] == [PASSED] * 3 + [SKIPPED] * 7
+
+
+@pytest.mark.parametrize("helpers", [1, 2])
+def test_a_fault_of_the_grader_ends_all(monkeypatch: pytest.MonkeyPatch, helpers: int) -> None:
+    seen: list[str] = []
+    main = threading.current_thread()
+
+    def result(run: Run) -> None:
+        seen.append(run.case.name)
+        if helpers == 2 and threading.current_thread() is main:
+            while not any(child.killed for child in Idle.every):  # the other one fails
+                time.sleep(0.001)
+        else:
+            raise GraderError("mine")
+
+    with pytest.raises(GraderError, match="mine"):
+        ten(monkeypatch, result, helpers)
+    assert 1 <= len(seen) <= 2 and any(child.killed for child in Idle.every)
+    assert all(child.stopped for child in Idle.every)
+
+
+def test_who_still_works_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, ended = threading.Barrier(2), []
+    main = threading.current_thread()
+
+    def result(run: Run) -> None:
+        both.wait(60)
+        if threading.current_thread() is main:
+            raise GraderError("mine")
+        time.sleep(0.3)
+        ended.append(run)
+
+    with pytest.raises(GraderError, match="mine"):
+        ten(monkeypatch, result, 2)
+    assert len(ended) == 1
+
+
+def test_inputs_are_never_what_is_compared_with() -> None:
+    exercise = task(inputs={"x": Input("n", normal())})
+    assert exercise.expected(exercise.call(exercise.cases[0], "f32", 1))["out"].dtype == torch.float64

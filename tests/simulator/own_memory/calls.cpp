@@ -1,0 +1,345 @@
+// What own_memory.cpp lets a submission do, asked place by place. The rest of the simulator is not here: what it would be told
+// is printed by nobody and compared at once.
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <initializer_list>
+
+#include "runtime/events.h"
+#include "runtime/fiber.h"
+#include "runtime/last_error.h"
+#include "runtime/own_memory.h"
+#include "runtime/thread.h"
+#include "submission.h"
+
+extern "C" void sim_confine();
+extern "C" int sim_call(int (*thunk)(void**), void** arguments);
+
+using sim::own::Range;
+
+namespace {
+int wrong = 0;
+char said[64];
+bool said_write = false;
+size_t said_bytes = 0;
+int fault = 0, killed = 0;
+jmp_buf from_kernel;
+alignas(64) char arena[256];
+char shared[64], other_shared[64];
+Range open_[3] = {{9, 9}, {9, 9}, {9, 9}}, callable;
+sim::Block* owner = nullptr;
+
+#define CHECK(...) ((__VA_ARGS__) ? (void)0 : (printf("%d: %s\n", __LINE__, #__VA_ARGS__), (void)++wrong))
+}  // namespace
+
+namespace sim {
+__thread Thread* current_thread = nullptr;
+void kill_launch(int error) {
+    killed = error;
+    longjmp(from_kernel, 1);
+}
+void set_fault(int error) { fault = error; }
+ArenaRange arena_range() { return {arena, sizeof arena}; }
+Block* shared_owner(const Block&, const void* address) {
+    auto at = static_cast<const char*>(address);
+    if (at >= shared && at < shared + sizeof shared) return owner;
+    if (at >= other_shared && at < other_shared + sizeof other_shared) return owner + 1;
+    return nullptr;
+}
+namespace events {
+void not_its_own(const char* kind, const void*, size_t bytes, bool write, const void*) {
+    said_bytes = bytes;
+    snprintf(said, sizeof said, "%s", kind);
+    said_write = write;
+}
+}  // namespace events
+namespace own {
+void set_open(unsigned which, uintptr_t base, size_t bytes) { open_[which] = {base, bytes}; }
+void set_callable(uintptr_t base, size_t bytes) { callable = {base, bytes}; }
+}  // namespace own
+}  // namespace sim
+
+using namespace sim;
+
+namespace {
+Parts parts;
+const void* code() { return static_cast<const char*>(parts.function) + 1; }
+
+struct Access {
+    const void* data;
+    size_t bytes;
+    bool write;
+};
+
+int ask(void** words) {
+    auto* access = static_cast<Access*>(words[0]);
+    own::check(access->data, access->bytes, access->write, code(), SIM_FRAME);
+    return 5;
+}
+
+// What becomes of an access in a launcher: empty when it may happen.
+const char* launcher(const void* data, size_t bytes, bool write) {
+    Access access = {data, bytes, write};
+    void* words[] = {&access};
+    said[0] = 0;
+    fault = 0;
+    int result = sim_call(ask, words);
+    if (result == 5) {
+        CHECK(!fault && !said[0]);
+        return "";
+    }
+    CHECK(result == 700 && fault == 700 && said_write == write);
+    return said;
+}
+bool may_read(const void* data, size_t bytes) { return !*launcher(data, bytes, false); }
+bool may_write(const void* data, size_t bytes) { return !*launcher(data, bytes, true); }
+bool refused(const void* data, size_t bytes, bool write, const char* kind = "not_its_memory") {
+    return strcmp(launcher(data, bytes, write), kind) == 0;
+}
+
+const void* plus(const void* data, long bytes) { return static_cast<const char*>(data) + bytes; }
+
+int ask_in_frames(void** words) {
+    auto inner = reinterpret_cast<void (*)(void*)>(words[0]);
+    auto deeper = reinterpret_cast<void (*)(void*, void (*)(void*))>(words[1]);
+    void* place = nullptr;
+    void* both[2] = {place, words[2]};
+    parts.with_local(inner, deeper, both);
+    return 5;
+}
+
+Access wanted;  // of the local variable: `data` counts from it
+bool only_stack = false, from_the_frame = false;
+__attribute__((noinline)) void look_at_local(void* words) {
+    const void* local = *static_cast<void**>(words);
+    const void* from = from_the_frame ? static_cast<const void*>(SIM_FRAME) : local;
+    const void* data = plus(from, reinterpret_cast<long>(wanted.data));
+    if (only_stack)
+        own::check_stack(data, wanted.bytes, code(), SIM_FRAME);
+    else
+        own::check(data, wanted.bytes, wanted.write, code(), SIM_FRAME);
+}
+__attribute__((noinline)) void one_frame_deeper(void* words, void (*inner)(void*)) {
+    volatile long mine[8] = {};
+    inner(words);
+    mine[0] = 1;
+}
+const char* local(long offset, size_t bytes, bool write, bool deeper = false) {
+    wanted = {reinterpret_cast<const void*>(offset), bytes, write};
+    void* words[] = {reinterpret_cast<void*>(&look_at_local),
+                     deeper ? reinterpret_cast<void*>(&one_frame_deeper) : nullptr};
+    said[0] = 0;
+    return sim_call(ask_in_frames, words) == 5 ? "" : said;
+}
+
+// --- functions that are called, variables that are registered ---
+int ask_function(void** words) { return own::check_function(words[0], code()), 5; }
+int ask_callable(void** words) { return own::check_callable(words[0], code()), 5; }
+int ask_variable(void** words) { return own::check_variable(words[0], reinterpret_cast<size_t>(words[1]), code()), 5; }
+int ask_refuse(void** words) { own::refuse(words[0], code()); }
+bool passes(int (*what)(void**), const void* first, size_t second = 0) {
+    void* words[] = {const_cast<void*>(first), reinterpret_cast<void*>(second)};
+    said[0] = 0;
+    return sim_call(what, words) == 5;
+}
+
+// How a process ends in which a submission's constructor does it, as the first thing that it does.
+template <typename F>
+int ends(F what) {
+    fflush(stdout);
+    int both[2];
+    if (pipe(both)) abort();
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(both[1], 1);
+        what();
+        _exit(0);
+    }
+    close(both[1]);
+    char text[200] = {};
+    ssize_t length = read(both[0], text, sizeof text - 1);
+    close(both[0]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFEXITED(status)) return WEXITSTATUS(status);
+    CHECK(length > 0 && strncmp(text, "stopped: ", 9) == 0 && WTERMSIG(status) == SIGSEGV);
+    return -1;
+}
+
+long data_of_ours = 1;
+const long constant_of_ours = 2;
+thread_local long thread_local_of_ours = 3;
+
+__attribute__((noinline)) void places() {
+    CHECK(may_read(parts.variable, 32) && may_write(parts.variable, 32) && may_write(plus(parts.variable, 31), 1));
+    CHECK(callable.contains(reinterpret_cast<uintptr_t>(parts.function), 1) &&
+          open_[0].contains(reinterpret_cast<uintptr_t>(parts.variable), 32));
+    CHECK(open_[2].base == reinterpret_cast<uintptr_t>(arena) && open_[2].bytes == sizeof arena);
+    CHECK(!open_[0].contains(reinterpret_cast<uintptr_t>(parts.table), 8));
+    CHECK(may_read(parts.constant, 16) && refused(parts.constant, 8, true));
+    CHECK(may_read(parts.table, 8) && refused(parts.table, 8, true));
+    CHECK(may_read(parts.function, 4) && refused(parts.function, 4, true));
+    CHECK(refused(plus(reinterpret_cast<void*>(callable.base), callable.bytes - 4), 8, true));
+    CHECK(refused(plus(parts.of_the_thread, 16), 8, true) && refused(plus(parts.of_the_thread, 8), 16, true));
+    CHECK(may_write(parts.of_the_thread, 16) && refused(&thread_local_of_ours, 8, true) &&
+          refused(&thread_local_of_ours, 8, false));
+    CHECK(refused(&data_of_ours, 8, true) && refused(&data_of_ours, 8, false));
+    CHECK(may_read(&constant_of_ours, 8) && refused(&constant_of_ours, 8, true));
+    CHECK(may_read(&stdout, 8) && may_read(&stderr, 8) && refused(&stdout, 8, true) && refused(&stdin, 8, false));
+    auto* of_the_system = reinterpret_cast<const void*>(getauxval(AT_SYSINFO_EHDR));  // a library without tables
+    CHECK(!of_the_system || (may_read(of_the_system, 8) && refused(of_the_system, 8, true)));
+    CHECK(refused(plus(SIM_FRAME, -(8 << 20) - (64 << 10)), 8, false));  // deeper than any stack
+    CHECK(refused(nullptr, 8, false) && refused(reinterpret_cast<void*>(~uintptr_t(0) - 3), 8, false));
+    void* foreign = malloc(64);
+    CHECK(refused(foreign, 8, true) && refused(foreign, 8, false) && may_write(foreign, 0) && may_read(foreign, 0));
+    CHECK(may_write(arena, 256) && may_write(arena + 255, 1) && refused(arena + 252, 8, true) &&
+          refused(arena - 1, 2, true));
+    CHECK(refused(arena, ~size_t(0), true));
+    own::exception = {reinterpret_cast<uintptr_t>(foreign) + 8, 16};
+    CHECK(may_write(plus(foreign, 8), 16) && refused(foreign, 8, true) && refused(plus(foreign, 16), 16, true));
+    own::exception = {};
+    free(foreign);
+}
+
+__attribute__((noinline)) void stacks() {
+    CHECK(!*local(0, 32, true) && !*local(24, 8, true) && !*local(0, 32, true, true));
+    CHECK(!*local(0, 8, false, true));
+    for (bool deeper : {false, true}) {
+        bool hit = false;
+        // Upwards from the local variable: the saved frame pointer, where the function returns to, and other frames.
+        for (long offset = 32; offset < 160; offset += 8)
+            hit |= !strcmp(local(offset, 8, true, deeper), "not_its_stack");
+        CHECK(hit);
+        for (long offset = 64; offset < 160; offset += 8)
+            CHECK(!strcmp(local(offset, 8, true, deeper), "not_its_stack"));
+        for (long offset = -8; offset >= -64; offset -= 8)
+            if (*local(offset, 8, true, deeper)) hit = true;
+        CHECK(!strcmp(local(-200, 8, true, deeper), "not_its_stack"));
+        CHECK(!*local(64, 8, false, deeper));  // it may be read
+    }
+    from_the_frame = true;  // its saved frame pointer, where it returns to, and what lies deeper
+    for (long offset : {0, 8, -8, -16, -64}) CHECK(!strcmp(local(offset, 8, true), "not_its_stack"));
+    from_the_frame = false;
+    only_stack = true;
+    CHECK(!*local(0, 32, true) && !strcmp(local(200, 8, true), "not_its_stack"));
+    CHECK(!strcmp(local(reinterpret_cast<long>(parts.variable), 8, true), "not_its_stack"));
+    only_stack = false;
+    long mine = 0;
+    CHECK(refused(&mine, 8, true, "not_its_stack") && may_read(&mine, 8));
+}
+
+__attribute__((noinline)) void functions() {
+    const void* ours = reinterpret_cast<const void*>(&ask);
+    CHECK(passes(ask_function, parts.function) && !passes(ask_function, ours) && !strcmp(said, "not_its_function") &&
+          !said_bytes);
+    CHECK(passes(ask_callable, parts.function) && !passes(ask_callable, plus(parts.function, 1)) &&
+          !passes(ask_callable, ours));
+    CHECK(passes(ask_callable, parts.bound) && !strcmp(said, ""));
+    CHECK(!passes(ask_callable, reinterpret_cast<const void*>(&sim_confine)) && !strcmp(said, "not_its_function"));
+    CHECK(passes(ask_function, reinterpret_cast<const void*>(callable.base + callable.bytes - 1)));
+    CHECK(!passes(ask_function, reinterpret_cast<const void*>(callable.base + callable.bytes)));
+    own::lend(ours);
+    CHECK(passes(ask_callable, ours) && !passes(ask_callable, plus(ours, 1)));
+    own::lend(nullptr);
+    CHECK(passes(ask_variable, parts.variable, 32) && passes(ask_variable, parts.constant, 8));
+    CHECK(!passes(ask_variable, &data_of_ours, 8) && !passes(ask_variable, parts.variable, 1 << 20));
+    CHECK(!passes(ask_refuse, parts.variable) && !strcmp(said, "not_its_memory"));
+    own::check_function(ours, reinterpret_cast<const void*>(&functions));  // the simulator's own code may
+}
+
+__attribute__((noinline)) void heap() {
+    void* one = own::allocate(100);
+    void* two = own::allocate(100);
+    CHECK(one && two && one != two && may_write(one, 128) && may_write(two, 128));
+    CHECK(labs(static_cast<char*>(two) - static_cast<char*>(one)) >= 128 &&
+          reinterpret_cast<uintptr_t>(one) % 128 == 0);
+    CHECK(open_[1].bytes == size_t(512) << 20 && open_[1].contains(reinterpret_cast<uintptr_t>(one), 128));
+    CHECK(refused(reinterpret_cast<void*>(open_[1].base + open_[1].bytes - 4), 8, true));
+    CHECK(refused(reinterpret_cast<void*>(open_[1].base - 1), 2, true));
+    CHECK(own::release(two) && own::allocate(128) == two && own::release(one) && own::release(two));
+    CHECK(own::allocate(65) == two && own::allocate(128) == one);
+    CHECK(!own::release(&data_of_ours) && !own::release(static_cast<char*>(one) + 16) && !own::release(nullptr));
+    CHECK(reinterpret_cast<uintptr_t>(own::allocate(1, 4096)) % 4096 == 0);
+    CHECK(reinterpret_cast<uintptr_t>(own::allocate(5000)) % 4096 == 0 &&
+          reinterpret_cast<uintptr_t>(own::allocate(1, 8192)) % 8192 == 0);
+    void* small = own::allocate(1);
+    CHECK(static_cast<char*>(own::allocate(32)) == static_cast<char*>(small) + 32 && own::allocate(0));
+    void* many[200];
+    for (auto& each : many) each = own::allocate(48);
+    for (auto& each : many) CHECK(each && own::release(each));
+    for (int i = 200; i-- > 0;) CHECK(own::allocate(64) == many[i]);
+    CHECK(!own::allocate((size_t(512) << 20) + 1) && !own::allocate(~size_t(0)));
+    void* half = own::allocate(size_t(256) << 20);
+    CHECK(half && !own::allocate(size_t(512) << 20) && !own::allocate(size_t(256) << 20) && own::allocate(1 << 20));
+}
+
+__attribute__((noinline)) void kernels() {
+    alignas(Block) static char block_room[2 * sizeof(Block)], thread_room[sizeof(Thread)];
+    auto* block = reinterpret_cast<Block*>(block_room);
+    auto* thread = reinterpret_cast<Thread*>(thread_room);
+    static char stack[1024];
+    Fiber fiber = {stack, stack + sizeof stack, nullptr};
+    thread->block = block;
+    thread->fiber = &fiber;
+    owner = block;
+    auto in_kernel = [&](const void* data, size_t bytes, bool write) -> const char* {
+        said[0] = 0, killed = 0;
+        current_thread = thread;
+        if (setjmp(from_kernel) == 0) own::check(data, bytes, write, code(), SIM_FRAME);
+        current_thread = nullptr;
+        CHECK(killed == (said[0] ? 700 : 0));
+        return said;
+    };
+    CHECK(!*in_kernel(shared, 64, true) && !*in_kernel(parts.variable, 8, true) && !*in_kernel(arena, 256, true));
+    CHECK(!strcmp(in_kernel(shared + 60, 8, true), "not_its_memory") &&
+          !strcmp(in_kernel(&data_of_ours, 8, true), "not_its_memory"));
+    CHECK(!*in_kernel(stack, 8, false) && !*in_kernel(stack + 1016, 8, false) &&
+          !strcmp(in_kernel(stack, 8, true), "not_its_stack"));
+    CHECK(!strcmp(in_kernel(stack + 1024, 8, false), "not_its_memory") &&
+          !strcmp(in_kernel(stack - 1, 1, false), "not_its_memory"));
+    CHECK(!strcmp(in_kernel(parts.of_the_thread, 8, true), "not_its_memory"));
+    long mine = 0;
+    CHECK(!strcmp(in_kernel(&mine, 8, false), "not_its_memory"));  // of the host
+}
+}  // namespace
+
+int main(int, char** words) {
+    long above = 0;  // of whoever has loaded the submission
+    own::check_function(reinterpret_cast<const void*>(&main), reinterpret_cast<const void*>(&main));
+    CHECK(!own::confined && !callable.bytes);
+    void* library = dlopen(words[1], RTLD_NOW);
+    if (!library) return printf("%s\n", dlerror()), 2;
+    reinterpret_cast<void (*)(Parts*)>(dlsym(library, "submission_parts"))(&parts);
+    own::check_function(reinterpret_cast<const void*>(&main), code());  // nobody is confined yet
+    own::check_variable(&data_of_ours, 8, code());
+    sim_confine();
+    CHECK(own::confined && callable.base == 1 && callable.bytes == 0 && open_[0].base == 0 && open_[0].bytes == 0);
+    own::check(&data_of_ours, 0, true, reinterpret_cast<const void*>(&main), SIM_FRAME);
+    CHECK(callable.base == 1);  // the simulator's own code is no submission
+    CHECK(ends([] { own::check(parts.variable, 8, true, code(), SIM_FRAME); }) == 0);
+    for (bool write : {true, false}) CHECK(ends([=] { own::check(&data_of_ours, 8, write, code(), SIM_FRAME); }) == -1);
+    CHECK(ends([] { own::check_function(reinterpret_cast<const void*>(&main), code()); }) == -1);
+    CHECK(ends([] { own::check_function(parts.function, code()); }) == 0);
+    CHECK(ends([] { own::check_callable(parts.function, code()); }) == 0);
+    CHECK(ends([] { own::check_callable(reinterpret_cast<const void*>(&main), code()); }) == -1);
+    CHECK(ends([] { own::check_variable(parts.variable, 8, code()); }) == 0);
+    CHECK(ends([] { own::check_variable(&data_of_ours, 8, code()); }) == -1);
+    CHECK(ends([] { own::check_stack(&data_of_ours, 8, code(), SIM_FRAME); }) == -1);
+    CHECK(ends([] { _exit(own::allocate(size_t(512) << 20) && !own::allocate(1) ? 0 : 1); }) == 0);
+    places();
+    stacks();
+    functions();
+    heap();
+    kernels();
+    CHECK(refused(&above + 64, 8, true) && refused(SIM_FRAME + 16, 8, false));
+    CHECK(ends([] { own::check(&data_of_ours, 8, true, code(), SIM_FRAME); }) == -1);
+    return wrong != 0;
+}
