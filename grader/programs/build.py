@@ -89,7 +89,7 @@ def translated(active: Preprocessed) -> str:
         rewritten = rewrite(active.text, library.INCLUDE_DIR, alone=False)
     except RewriteError as problem:
         raise messages.placed(problem, active.places) from None
-    head = "#include <cuda_runtime.h>\n"
+    head = '#include <cuda_runtime.h>\n#include "sim/before_cuda_13.h"\n'
     # nvcc's own headers bring these along, and programs rely on it.
     head += "#include <climits>\n" + ("#include <algorithm>\n" if "std::" in rewritten.text else "")
     if "::sim::ptx::" in rewritten.text:
@@ -103,7 +103,7 @@ def _compile_host(unit: Unit, compiler: Compiler, options: Options, flags: tuple
     if unit.language == C:
         flags = ("-g1", "-gdwarf-4", "-O1", "-fPIC", *options.host_flags)
     includes = [f"-I{path}" for path in (*unit.include_dirs, library.INCLUDE_DIR)]
-    base = (*compiler.command, "-x", language, *flags, "-w", *unit.defines, *includes)
+    base = (*compiler.command, "-x", language, *flags, "-w", "-DSIM_OLD_NAMES", *unit.defines, *includes)
     reads = (*unit.include_dirs, unit.file.parent, library.INCLUDE_DIR)
     key = digest(["host", *base, compiler.identity, library.headers_digest(), *_contents(unit)])
 

@@ -40,7 +40,7 @@ _STD_TYPES = re.compile(
     r"(is_|remove_|add_|make_(un)?signed|tuple|u?int\d+_t$|u?int(ptr|max)_t$)\w*|\w+_[tv]$|"
     r"(numeric_limits|array|pair|integral_constant|conditional|enable_if|decay|common_type|underlying_type|byte|"
     r"(make_)?(index|integer)_sequence|index_sequence_for|true_type|false_type|initializer_list|conjunction|disjunction|"
-    r"negation|alignment_of|extent|rank|plus|minus|multiplies|less|greater|equal_to|round_toward_zero|round_to_nearest)$"
+    r"negation|alignment_of|aligned_storage|aligned_union|extent|rank|plus|minus|multiplies|less|greater|equal_to|round_toward_zero|round_to_nearest)$"
 )
 _STD_FUNCTIONS = _words("""
 min max clamp move forward get tie make_tuple make_pair declval as_const addressof printf memcpy memset malloc free
@@ -143,7 +143,7 @@ class _Body:
         declared = set()
         for k in [*self.function.head, *self.function.body]:
             token, before = self.tokens[k], self.tokens[k - 1]
-            if token.kind != "word" or k == 0 or token.text == self.function.name:
+            if token.kind != "word" or k == 0 or (token.text == self.function.name and k in self.function.head):
                 continue
             following = self.tokens[k + 1].text if k + 1 < len(self.tokens) else ""
             typed = before.kind == "word" and before.text not in _STATEMENT_WORDS
@@ -218,10 +218,13 @@ class _Body:
         found, before = self.names.get(self.tokens[k].text, []), self.tokens[k - 1].text
         spend(self.source, self.tokens[k], len(found))
         if before in (".", "->"):
-            return [f for f in found if f.owner]
+            return [f for f in found if f.owner] if self._call(k) else []
         if before != "::":
             around = self.function.namespace
             found = [f for f in found if f.namespace == around[: len(f.namespace)]]
+        elif self.tokens[k - 2].kind == "word" and self.tokens[k - 2].text not in _STATEMENT_WORDS:
+            outer = self.tokens[k - 2].text  # a namespace that has another name here may be any
+            found = [f for f in found if outer in (f.owner, *f.namespace[-1:])]
         return [f for f in found if not f.owner or f.owner in (self.function.owner, self.tokens[k - 2].text)]
 
     def _on_the_device(self, k: int) -> None:

@@ -75,6 +75,7 @@ def branches_are_whole(source: Source) -> bool:
 def collect(source: Source, tokens: Sequence[Token], functions: list[Function], variables: HostVariables) -> None:
     """The functions and the host's variables of a file, or of the body of a macro of it; bodies are passed over."""
     scopes: list[tuple[str, str]] = []  # "namespace" or "class", and its name
+    types: list[int] = []  # how deep the braces of each open `typedef struct {` are
     start = i = 0
     while i < len(tokens):
         text = tokens[i].text if tokens[i].kind == "mark" else ""
@@ -86,6 +87,7 @@ def collect(source: Source, tokens: Sequence[Token], functions: list[Function], 
             kind = kind_of_brace(declaration)
             if kind in ("namespace", "class"):
                 scopes.append((kind, _name(declaration, kind)))
+                types += [len(scopes)] if kind == "class" and tokens[start].text == "typedef" else []
                 i += 1
                 start = i
             elif kind == "function":
@@ -98,9 +100,13 @@ def collect(source: Source, tokens: Sequence[Token], functions: list[Function], 
             else:
                 i = after(tokens, i)
         elif text == "}":
+            i += 1
+            if types and types[-1] == len(scopes):  # typedef struct { ... } Name; declares no variable
+                types.pop()
+                while i < len(tokens) and tokens[i].text != ";":
+                    i += 1
             if scopes:
                 scopes.pop()
-            i += 1
             start = i
         elif text == ";":
             declaration = tokens[start:i]
@@ -191,7 +197,7 @@ def _host_variables(declaration: Sequence[Token]) -> list[str]:
         or "(" in words[: index_of(words, "=")]
     ):
         return []
-    constant = "constexpr" in words or ("const" in words and "*" not in words)
+    constant = "constexpr" in words or ("const" in words and "*" not in words[: index_of(words, "=")])
     if constant and "[" not in words[: index_of(words, "=")] and "{" not in words:
         return []
     return [] if constant and "[" not in words else names_of_variables(declaration)

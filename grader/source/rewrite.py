@@ -29,6 +29,7 @@ from grader.source.declarations import (
     kind_of_brace,
     names_of_variables,
     parse_shared,
+    strip_attributes,
     words_before_parameters,
 )
 from grader.source.execution_space import check_execution_spaces
@@ -192,7 +193,7 @@ class _RegionRewriter:
         self.tokens = region.tokens
         # A macro's body is taken as the inside of a function: that is where launches and shared arrays stand.
         self.scope = _Scope("block" if region.macro else "namespace")
-        self.dynamic_arrays: dict[str, str] = {}  # extern __shared__ at namespace scope: the type of each
+        self.file_arrays: dict[str, str] = {}  # __shared__ at namespace scope: how a function gets each
         self.saved: list[_Scope] = []  # at each open #if
         self.launched = 0  # behind the "(" of the last launch
         self.own = own_names(region.tokens)
@@ -292,8 +293,8 @@ class _RegionRewriter:
         if kind == "function" and scope.kind == "namespace":
             self._make_inline(declaration)
         self.scope = _Scope(kind, i + 1, outer=scope)
-        if kind == "function" and self.dynamic_arrays:
-            self._declare_dynamic_arrays(declaration, i)
+        if kind == "function" and self.file_arrays:
+            self._declare_file_arrays(declaration, i)
         if kind == "function" and not self.region.macro:
             self._register_clusters(declaration, i)
             if not self.alone:
@@ -344,8 +345,10 @@ class _RegionRewriter:
             return
         if any(t.text in ("noinline", "__noinline") for t in declaration):
             return  # asked for in the compiler's own words
-        qualifier = next(t for t in declaration if t.text == "__device__")
-        self._edit(qualifier.start, qualifier.start, "SIM_HELPER ")
+        head = strip_attributes(declaration)
+        at = next(k for k, t in enumerate(head) if t.text == "__device__")
+        at = 0 if any(t.kind == "mark" for t in head[:at]) else at  # const T& __device__ f(...)
+        self._edit(head[at].start, head[at].start, "SIM_HELPER ")
 
     def _close(self, i: int) -> None:
         closed, outer = self.scope, self.scope.outer
@@ -402,8 +405,8 @@ class _RegionRewriter:
 
     def _zeros(self, callee: Sequence[Token], start: int, close: int) -> None:
         """``NULL``, ``0`` for a pointer and ``{}`` among the arguments of a launch: they have no type of their own to pass on."""
-        name = callee[-1].text if callee[-1].kind == "word" else ""
-        known = self.kernels.get(name, [])
+        opened = angle_opening(callee, len(callee) - 1) if callee[-1].text == ">" else None
+        known = self.kernels.get(callee[opened - 1 if opened else -1].text, [])
         for k, part in enumerate(split_commas(self.tokens[start:close])):
             text = "".join(token.text for token in part)
             pointer = bool(known) and all(kernel.takes_pointer(k) for kernel in known)
@@ -488,7 +491,7 @@ class _RegionRewriter:
         tokens = self.tokens
         first, before = i, tokens[i - 1].text if i else ""
         if before == "::":
-            own = i >= 2 and tokens[i - 2].kind == "word" and tokens[i - 2].text != "std"
+            own = i >= 2 and tokens[i - 2].text != "std" and (tokens[i - 2].kind == "word" or tokens[i - 2].text == ">")
             if own:
                 return
             first = i - 2 if i >= 2 and tokens[i - 2].text == "std" else i - 1
@@ -551,7 +554,7 @@ class _RegionRewriter:
         spend(self.source, tokens[i], len(declaration))
         self._refuse_directives(declaration[0].start, declaration[-1].end, "a __shared__ declaration")
         dynamic = any(t.text == "extern" for t in declaration)
-        if scope.kind in ("namespace", "class") and not dynamic:
+        if (scope.kind == "class" or (scope.kind == "namespace" and self.alone)) and not dynamic:
             raise error_at(
                 self.source,
                 tokens[i],
@@ -569,15 +572,20 @@ class _RegionRewriter:
                     "CUDA does not allow one: let threads write it, then __syncthreads().",
                 )
             label = f"#{name}" if name in self.region.parameters else f'"{name}"'
+            # Every array is 16-byte aligned anyway.
+            needed = parsed.alignment and parsed.alignment not in ("1", "2", "4", "8", "16")
+            alignment = f", {parsed.alignment}" if needed else ""
             if dynamic:
+                pointer = f"auto* {name} = ::sim::dynamic_shared<{type_id}>({label})"
                 if scope.kind == "namespace":
-                    self.dynamic_arrays[name] = type_id
+                    self.file_arrays[name] = pointer
                 else:
-                    statements.append(f"auto* {name} = ::sim::dynamic_shared<{type_id}>({label})")
+                    statements.append(pointer)
+            elif scope.kind == "namespace":  # one array, whichever function names it
+                statements.append(f"struct sim_shared_{name} {{}}")
+                site = f"sim_shared_{name}()"
+                self.file_arrays[name] = f"auto& {name} = ::sim::shared_array<{type_id}>({label}, {site}{alignment})"
             else:
-                # Every array is 16-byte aligned anyway.
-                needed = parsed.alignment and parsed.alignment not in ("1", "2", "4", "8", "16")
-                alignment = f", {parsed.alignment}" if needed else ""
                 if parsed.inline_type:
                     statements.append(f"typedef {parsed.inline_type} sim_type_{name}")
                     type_id = type_id.replace(parsed.inline_type, f"sim_type_{name}", 1)
@@ -592,16 +600,17 @@ class _RegionRewriter:
             i -= 1
         return i
 
-    def _declare_dynamic_arrays(self, declaration: Sequence[Token], brace: int) -> None:
-        """An ``extern __shared__`` array of the file becomes a pointer at the start of each function that names it."""
+    def _declare_file_arrays(self, declaration: Sequence[Token], brace: int) -> None:
+        """A ``__shared__`` array of the file is declared at the start of each function that names it."""
         end = closing(self.tokens, brace) or len(self.tokens)
         used = {t.text for t in self.tokens[brace:end] if t.kind == "word"}
-        parameters = {t.text for t in declaration if t.kind == "word"}
-        spend(self.source, self.tokens[brace], len(self.dynamic_arrays))
+        own = {t.text for t in declaration if t.kind == "word"}
+        for type_word, name in zip(self.tokens[brace:end], self.tokens[brace + 1 : end]):
+            if name.text in self.file_arrays and type_word.kind == "word" and type_word.text != "return":
+                own.add(name.text)
+        spend(self.source, self.tokens[brace], len(self.file_arrays))
         text = "".join(
-            f' auto* {name} = ::sim::dynamic_shared<{type_id}>("{name}");'
-            for name, type_id in self.dynamic_arrays.items()
-            if name in used and name not in parameters
+            f" {declaration};" for name, declaration in self.file_arrays.items() if name in used and name not in own
         )
         if text:
             self._edit(self.tokens[brace].end, self.tokens[brace].end, text)
@@ -613,7 +622,7 @@ class _RegionRewriter:
         spend(self.source, self.tokens[end], len(declaration))
         kinds = [DEVICE_VARIABLES[t.text] for t in declaration if t.text in DEVICE_VARIABLES]
         words = {t.text for t in declaration}
-        if not kinds or "extern" in words or "template" in words or "using" in words or "typedef" in words:
+        if not kinds or words & {"__shared__", "extern", "template", "using", "typedef"}:
             return
         if not is_variable(declaration):
             return
