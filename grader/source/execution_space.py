@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from grader.source.declarations import strip_attributes
 from grader.source.functions import Function, HostVariables, Space, after, branches_are_whole, collect, index_of
-from grader.source.launch_syntax import is_triple
+from grader.source.launch_syntax import angle_opening, is_triple
 from grader.source.limits import spend
 from grader.source.macros import expanded
 from grader.source.rewrite_error import error_at
@@ -33,6 +33,10 @@ _OVERLOADED = _words("""
 min max abs
 """)
 """Names that CUDA's headers give to both sides: a function of the file is one more overload."""
+_CONTAINER_METHODS = _words("""
+size empty begin end data at front back get reset count find insert erase fill swap load store length str value
+""")
+"""Names that a call of a member has whatever class the file gives them to."""
 
 # The parts of namespace std that device code may use: what is constexpr in C++17, types, and the functions of <cmath>,
 # which CUDA overloads.
@@ -182,6 +186,8 @@ class _Body:
         head = [self.tokens[k].text for k in self.function.head]
         if space is Space.BOTH and ("template" in head or self.function.owner or self._has_sides()):
             return
+        if space is Space.HOST and self.function.of_template:
+            return
         lambda_end = -1
         for k in self.function.body:
             if space is Space.HOST and self.tokens[k].text == "__device__":  # [=] __device__ (int i) { ... }
@@ -218,14 +224,21 @@ class _Body:
         found, before = self.names.get(self.tokens[k].text, []), self.tokens[k - 1].text
         spend(self.source, self.tokens[k], len(found))
         if before in (".", "->"):
-            return [f for f in found if f.owner] if self._call(k) else []
+            of_any_class = self.tokens[k].text in _CONTAINER_METHODS or not self._call(k)
+            return [] if of_any_class else [f for f in found if f.owner]
         if before != "::":
             around = self.function.namespace
             found = [f for f in found if f.namespace == around[: len(f.namespace)]]
-        elif self.tokens[k - 2].kind == "word" and self.tokens[k - 2].text not in _STATEMENT_WORDS:
-            outer = self.tokens[k - 2].text  # a namespace that has another name here may be any
+        elif outer := self._qualifier(k - 2):  # a namespace that has another name here may be any
             found = [f for f in found if outer in (f.owner, *f.namespace[-1:])]
         return [f for f in found if not f.owner or f.owner in (self.function.owner, self.tokens[k - 2].text)]
+
+    def _qualifier(self, k: int) -> str:
+        """The last name before a ``::``, whose last token is at ``k``: ``S`` of ``n::S<int>::``."""
+        if self.tokens[k].text == ">":
+            k = (angle_opening(self.tokens, k) or 0) - 1
+        word = self.tokens[k]
+        return word.text if k >= 0 and word.kind == "word" and word.text not in _STATEMENT_WORDS else ""
 
     def _on_the_device(self, k: int) -> None:
         token, name = self.tokens[k], self.tokens[k].text

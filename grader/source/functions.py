@@ -6,6 +6,7 @@ import enum
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from grader.source.declarations import DEVICE_VARIABLES, kind_of_brace, names_of_variables, strip_attributes
 from grader.source.limits import spend
@@ -39,11 +40,21 @@ class Function:
     tokens: Sequence[Token]
     head: range
     body: range
+    of_template: bool = False
+    """A member of a class template, which is judged as it is used."""
 
     @property
     def in_device_code(self) -> bool:
         """Whether device code may call it; constexpr functions count, as the course builds with that option of nvcc."""
         return self.space in (Space.DEVICE, Space.BOTH) or self.constexpr
+
+
+class _Scope(NamedTuple):
+    """A namespace or a class whose brace is open."""
+
+    kind: str
+    name: str
+    template: bool
 
 
 _CLASSES = ("struct", "class", "union")
@@ -74,7 +85,7 @@ def branches_are_whole(source: Source) -> bool:
 
 def collect(source: Source, tokens: Sequence[Token], functions: list[Function], variables: HostVariables) -> None:
     """The functions and the host's variables of a file, or of the body of a macro of it; bodies are passed over."""
-    scopes: list[tuple[str, str]] = []  # "namespace" or "class", and its name
+    scopes: list[_Scope] = []
     types: list[int] = []  # how deep the braces of each open `typedef struct {` are
     start = i = 0
     while i < len(tokens):
@@ -86,7 +97,7 @@ def collect(source: Source, tokens: Sequence[Token], functions: list[Function], 
             spend(source, tokens[i], len(declaration) + len(scopes))
             kind = kind_of_brace(declaration)
             if kind in ("namespace", "class"):
-                scopes.append((kind, _name(declaration, kind)))
+                scopes.append(_Scope(kind, _name(declaration, kind), tokens[start].text == "template"))
                 types += [len(scopes)] if kind == "class" and tokens[start].text == "typedef" else []
                 i += 1
                 start = i
@@ -135,16 +146,20 @@ def _name(declaration: Sequence[Token], kind: str) -> str:
     return next((word for word in words[named[-1] + 1 :] if re.match(r"\w", word)), "") if named else ""
 
 
-def _owner(scopes: Sequence[tuple[str, str]]) -> str:
-    return scopes[-1][1] if scopes and scopes[-1][0] == "class" else ""
+def _owner(scopes: Sequence[_Scope]) -> str:
+    return scopes[-1].name if scopes and scopes[-1].kind == "class" else ""
 
 
-def _namespace(scopes: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    return tuple(name for kind, name in scopes if kind == "namespace" and name)
+def _in_template(scopes: Sequence[_Scope]) -> bool:
+    return any(scope.template for scope in scopes)
+
+
+def _namespace(scopes: Sequence[_Scope]) -> tuple[str, ...]:
+    return tuple(scope.name for scope in scopes if scope.kind == "namespace" and scope.name)
 
 
 def _function(
-    tokens: Sequence[Token], head: range, body: range, scopes: Sequence[tuple[str, str]], functions: list[Function]
+    tokens: Sequence[Token], head: range, body: range, scopes: Sequence[_Scope], functions: list[Function]
 ) -> bool:
     """Adds the function that a declaration declares, if it does."""
     declaration = strip_attributes([tokens[k] for k in head])
@@ -173,7 +188,9 @@ def _function(
     if tail in ("=default", "=delete", "=0") or before[-2:-1] == ["~"]:
         return True
     constexpr = "constexpr" in before or "consteval" in before
-    functions.append(Function(called, owner, _namespace(scopes), _space(before), constexpr, tokens, head, body))
+    functions.append(
+        Function(called, owner, _namespace(scopes), _space(before), constexpr, tokens, head, body, _in_template(scopes))
+    )
     return True
 
 

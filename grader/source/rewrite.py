@@ -180,6 +180,21 @@ def _apply(text: str, edits: list[Edit]) -> Rewritten:
     return Rewritten("".join(out), text, tuple(placed))
 
 
+def _called_with_arguments(tokens: Sequence[Token]) -> frozenset[str]:
+    """Names of function templates whose arguments a call of a member writes: ``x.f<4>(...)``."""
+    defined: set[str] = set()
+    called: set[str] = set()
+    for i, token in enumerate(tokens[:-1]):
+        if token.text == "(" and i > 1 and tokens[i - 1].text == ">":
+            opened = angle_opening(tokens, i - 1)
+            if opened and opened > 1 and tokens[opened - 2].text in (".", "->"):
+                called.add(tokens[opened - 1].text)
+        elif token.text == "template" and tokens[i + 1].text == "<":
+            end = next((k for k in range(i, len(tokens)) if tokens[k].text in ("(", ";", "{")), i)
+            defined.add(tokens[end - 1].text)
+    return frozenset(called & defined)
+
+
 class _RegionRewriter:
     """One pass over the tokens of a region, with the open braces known at each token."""
 
@@ -195,8 +210,10 @@ class _RegionRewriter:
         self.scope = _Scope("block" if region.macro else "namespace")
         self.file_arrays: dict[str, str] = {}  # __shared__ at namespace scope: how a function gets each
         self.saved: list[_Scope] = []  # at each open #if
+        self.device_end = self.host_end = 0  # where the body of a function of a program ends
         self.launched = 0  # behind the "(" of the last launch
         self.own = own_names(region.tokens)
+        self.member_templates = frozenset() if alone or region.macro else _called_with_arguments(region.tokens)
 
     def run(self) -> None:
         for start, end, call in first_looks(self.tokens):
@@ -257,6 +274,8 @@ class _RegionRewriter:
                 self._edit(token.start, token.start, PREFIX)
             if text in COPIES:
                 self._copy(i)
+            if text in self.member_templates and i and self.tokens[i - 1].text in (".", "->"):
+                self._edit(token.start, token.start, "template ")  # nvcc does without, other compilers ask for it
             return i + 1
         if token.kind != "mark":
             return i + 1
@@ -277,7 +296,23 @@ class _RegionRewriter:
                 self.scope = scope.started(i + 1)
         elif text == "<" and is_triple(self.tokens, i, "<"):
             return self._launch(i)
+        elif text in ("<", ">") and i < self.device_end:
+            return self._shift(i)
         return i + 1
+
+    def _shift(self, i: int) -> int:
+        """``a << b`` in device code, where nobody has written by how much: a GPU does it in its own way."""
+        mark, following = self.tokens[i], self.tokens[i + 1 : i + 4]
+        if len(following) < 3 or following[0].text != mark.text or following[0].start != mark.end:
+            return i + 1
+        amount, after = following[1:]
+        known = amount.kind == "number" and after.text not in ("+", "-", "*", "/", "%")
+        starts = amount.kind in ("word", "number") or amount.text in ("(", "-", "~")
+        ended = self.tokens[i - 1].kind in ("word", "number") or self.tokens[i - 1].text in (")", "]")
+        template = mark.text == ">" and angle_opening(self.tokens, i + 1) is not None
+        if starts and ended and not known and not template and self.tokens[i - 1].text != "operator":
+            self._edit(following[0].end, following[0].end, f" ::sim::gpu {mark.text * 2}")
+        return i + 2
 
     def _in_attribute(self, i: int) -> bool:
         return i >= 3 and [t.text for t in self.tokens[i - 3 : i]] == ["__attribute__", "(", "("]
@@ -293,6 +328,11 @@ class _RegionRewriter:
         if kind == "function" and scope.kind == "namespace":
             self._make_inline(declaration)
         self.scope = _Scope(kind, i + 1, outer=scope)
+        if kind == "function" and not self.alone and not self.region.macro:
+            words = words_before_parameters(declaration)
+            if "__device__" in words or "__global__" in words:
+                self.device_end = closing(self.tokens, i) or len(self.tokens)
+            self.host_end = 0 if i < self.device_end else closing(self.tokens, i) or len(self.tokens)
         if kind == "function" and self.file_arrays:
             self._declare_file_arrays(declaration, i)
         if kind == "function" and not self.region.macro:
@@ -622,7 +662,10 @@ class _RegionRewriter:
         spend(self.source, self.tokens[end], len(declaration))
         kinds = [DEVICE_VARIABLES[t.text] for t in declaration if t.text in DEVICE_VARIABLES]
         words = {t.text for t in declaration}
-        if not kinds or words & {"__shared__", "extern", "template", "using", "typedef"}:
+        if not kinds or words & {"__shared__", "extern", "using", "typedef"}:
+            return
+        if "template" in words:
+            self._refuse_variable_template(declaration)
             return
         if not is_variable(declaration):
             return
@@ -641,6 +684,13 @@ class _RegionRewriter:
         self._edit(qualifier.start, qualifier.start, in_order + " ")
         self._edit(self.tokens[end].end, self.tokens[end].end, f"{text} SIM_ZONE({labels[0]})")
 
+    def _refuse_variable_template(self, declaration: Sequence[Token]) -> None:
+        """Each of its variables would have to be known to copies by name."""
+        if not self.alone and self.scope.kind == "namespace" and is_variable(declaration):
+            qualifier = next(t for t in declaration if t.text in DEVICE_VARIABLES)
+            what = f"a {qualifier.text} variable that is a template is not simulated"
+            raise error_at(self.source, qualifier, what, "Declare one variable for each type.")
+
     # -- inline PTX ------------------------------------------------------------------------------------------------
 
     def _asm(self, i: int) -> int:
@@ -653,6 +703,8 @@ class _RegionRewriter:
         close = closing(tokens, paren)
         if close is None:
             raise error_at(self.source, tokens[i], "an asm statement with no closing ')'")
+        if i < self.host_end:
+            return close + 1  # the host's own
         self._refuse_directives(tokens[i].start, tokens[close].end, "an asm statement")
         try:
             call = ptx_asm.translate(tokens[paren + 1 : close], self.source.architecture)

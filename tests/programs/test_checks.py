@@ -34,3 +34,10 @@ def test_copies_of_what_was_never_written_and_masks_are_told(checks: Path) -> No
     assert message(copied).startswith("128 bytes that were never written are copied to the host: byte 128 of")
     assert shuffled.kind == "own_lane_not_in_mask" and shuffled.count == 16
     assert "0x0000ffff" in message(shuffled)  # not the sum of 16 masks
+
+
+def test_older_programs_run_as_on_a_gpu_of_their_time(capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = execute(build_program([unit(CHECKS.with_name("older.cu"), (), ())], Options()))
+    assert outcome.report is not None and outcome.report.findings == []
+    assert outcome.exit_code == 0 and outcome.leaked == 0
+    assert capfd.readouterr().out == "9 9 9 9 499\n7fff7fff 7f01017f 10 4 1 0 ffffffff\n0 2 0 -2048\n"
