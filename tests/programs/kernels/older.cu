@@ -35,6 +35,16 @@ __global__ void packed(unsigned* out, double* rounded, int none) {
     rounded[3] = __ull2double_rz(~0ull) - 18446744073709551616.0;
 }
 
+__global__ void least(double* address) {
+    double value = -static_cast<double>(threadIdx.x + blockIdx.x);
+    unsigned long long seen = __double_as_longlong(*address);  // what it sees is never taken for the newest
+    while (value < __longlong_as_double(static_cast<long long>(seen))) {
+        unsigned long long old = seen;
+        seen = atomicCAS((unsigned long long*)address, old, __double_as_longlong(value));
+        if (seen == old) break;
+    }
+}
+
 int main() {
     int *device, *pinned, host[32];
     cudaMalloc(&device, sizeof host);
@@ -60,6 +70,10 @@ int main() {
     cudaDeviceSynchronize();
     printf("%x %x %u %u %x %u %x\n", packs[0], packs[1], packs[2], packs[3], packs[4], packs[5], packs[6]);
     printf("%g %g %g %g\n", rounded[0], rounded[1], rounded[2], rounded[3]);
+
+    least<<<2, 32>>>(rounded);
+    cudaDeviceSynchronize();
+    printf("%g\n", rounded[0]);
 
     int* of_host = nullptr;
     bool reached = cudaHostGetDevicePointer(&of_host, host, 0) == cudaSuccess;
