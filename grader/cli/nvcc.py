@@ -26,12 +26,17 @@ class CommandClass(TyperCommand):
 def command(context: typer.Context) -> int:
     """Compile and link CUDA programs for the simulated GPU, called as nvcc is: make NVCC="grader nvcc".
 
-    What it makes are ordinary objects and programs. A program shows its findings on stderr when it ends.
+    What it makes are ordinary objects and programs. A program shows its findings on stderr when it ends. Makefiles that
+    name CUDA's folder get one: make CUDA_DIR="$(grader nvcc --toolkit)".
     """
     from grader.programs.build import Options, compile_unit, link
     from grader.programs.files import language_of, unit
     from grader.programs.nvcc_options import read_command_line
+    from grader.programs.toolkit import folder, for_any_linker
 
+    if context.meta.get(_ARGUMENTS) == ["--toolkit"]:
+        print(folder())
+        return 0
     call = read_command_line(context.meta.get(_ARGUMENTS, []))
     if call.version:
         # Makefiles ask; the release is the one whose rules the simulator has.
@@ -51,7 +56,7 @@ def command(context: typer.Context) -> int:
         made[path] = compile_unit(one, options)
     if call.compile_only:
         for path, built in made.items():
-            _place(built, call.output or Path(path.with_suffix(".o").name))
+            _place(for_any_linker(built), call.output or Path(path.with_suffix(".o").name))
         return 0
     objects = [made.get(path, path.resolve()) for path in call.inputs]
     for path in objects:

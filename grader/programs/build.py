@@ -90,9 +90,13 @@ def translated(active: Preprocessed) -> str:
         rewritten = rewrite(active.text, library.INCLUDE_DIR, alone=False)
     except RewriteError as problem:
         raise messages.placed(problem, active.places) from None
-    head = "#include <cuda_runtime.h>\n"
+    head = '#include <cuda_runtime.h>\n#include "sim/before_cuda_13.h"\n'
     # nvcc's own headers bring these along, and programs rely on it.
     head += "#include <climits>\n" + ("#include <algorithm>\n" if "std::" in rewritten.text else "")
+    if "::sim::gpu " in rewritten.text:
+        head += '#include "sim/shifts.h"\n'
+    if "::sim::ptx::" in rewritten.text:
+        head += '#include "sim/ptx.h"\n'
     return head + headers_for(rewritten.text) + rewritten.text
 
 
@@ -102,7 +106,7 @@ def _compile_host(unit: Unit, compiler: Compiler, options: Options, flags: tuple
     if unit.language == C:
         flags = ("-g1", "-gdwarf-4", "-O1", "-fPIC", *options.host_flags)
     includes = [f"-I{path}" for path in (*unit.include_dirs, library.INCLUDE_DIR)]
-    base = (*compiler.command, "-x", language, *flags, "-w", *unit.defines, *includes)
+    base = (*compiler.command, "-x", language, *flags, "-w", "-DSIM_OLD_NAMES", *unit.defines, *includes)
     reads = (*unit.include_dirs, unit.file.parent, library.INCLUDE_DIR)
     key = digest(["host", *base, compiler.identity, library.headers_digest(), *_contents(unit)])
 
@@ -133,29 +137,40 @@ def link(
     cache = cache or open_cache()
     compiler = find_cxx()
     libsim = library.ensure_library(compiler, cache)
-    argv = [*compiler.command, *map(str, objects), "start.o", "-pie", *flags, "-o", PROGRAM]
+    start = start_object(reporter, options, cache)
+    argv = [*compiler.command, *map(str, objects), str(start), "-pie", *flags, "-o", PROGRAM]
     if options.checks:
         argv += hooks.link_flags(compiler.family)
     argv += ["-Wl,--no-as-needed", str(libsim), f"-Wl,-rpath,{libsim.parent}", "-Wl,--as-needed"]
     argv += ["-pthread", "-ldl", "-lm"]
-    command = [sys.executable, "-m", "grader.cli.reporter"] if reporter else []
-    start = f"#define REPORTER {', '.join(map(json.dumps, command)) or 'nullptr'}\n" + _START.read_text(
-        encoding="utf-8"
-    )
     contents = [Path(path).read_bytes() for path in objects if Path(path).is_file()]
-    key = digest(["program", start, compiler.identity, *argv, *contents])
+    key = digest(["program", compiler.identity, *argv, *contents])
 
     def build(folder: Path) -> None:
-        (folder / "start.cpp").write_text(start, encoding="utf-8")
-        done = options.run(Command((*compiler.command, "-fPIC", "-c", "start.cpp", "-o", "start.o"), folder))
-        if done.returncode == 0:
-            reads = (libsim.parent, *(Path(path).parent for path in objects if Path(path).is_absolute()))
-            done = options.run(Command(tuple(argv), folder, reads))
+        reads = (libsim.parent, start.parent, *(Path(path).parent for path in objects if Path(path).is_absolute()))
+        done = options.run(Command(tuple(argv), folder, reads))
         if done.returncode != 0:
             raise messages.explain(done.output, [], compiler)
 
     entry, _ = cache.get(key, build, "the program")
     return entry / PROGRAM
+
+
+def start_object(reporter: bool, options: Options, cache: BuildCache) -> Path:
+    """The object that tells libsim of a program's start, before its first line."""
+    compiler = find_cxx()
+    command = [sys.executable, "-m", "grader.cli.reporter"] if reporter else []
+    start = f"#define REPORTER {', '.join(map(json.dumps, command)) or 'nullptr'}\n" + _START.read_text(
+        encoding="utf-8"
+    )
+
+    def build(folder: Path) -> None:
+        (folder / "start.cpp").write_text(start, encoding="utf-8")
+        done = options.run(Command((*compiler.command, "-fPIC", "-c", "start.cpp", "-o", "start.o"), folder))
+        if done.returncode != 0:
+            raise messages.explain(done.output, [], compiler)
+
+    return cache.get(digest(["start", start, compiler.identity]), build, "the program's start")[0] / "start.o"
 
 
 def build_program(units: Sequence[Unit], options: Options, cache: BuildCache | None = None) -> Path:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import GraderError
+from grader.simulator import library
 
 CUDA, CPP, C = "cuda", "c++", "c"
 _LANGUAGES = {".cu": CUDA, ".cuh": CUDA, ".c": C, ".cpp": CPP, ".cc": CPP, ".cxx": CPP, ".C": CPP, ".c++": CPP}
@@ -39,7 +40,9 @@ def unit(path: Path, include_dirs: tuple[Path, ...], defines: tuple[str, ...], l
         raise GraderError(
             f"{path} is no source file", f"A program is made of files that end in {', '.join(_LANGUAGES)}."
         )
-    return Unit(path.resolve(), tuple(folder.resolve() for folder in include_dirs), defines, kind)
+    # CUDA's own headers come from here anyway, and are none of the program's.
+    folders = tuple(folder for folder in (given.resolve() for given in include_dirs) if folder != library.INCLUDE_DIR)
+    return Unit(path.resolve(), folders, defines, kind)
 
 
 def read_text(path: Path) -> str:

@@ -86,6 +86,6 @@ def _how(outcome: Outcome) -> str:
         return f"The program was stopped after {outcome.timed_out:g} s{', while it was' + where if where else ''}."
     if outcome.signal:
         return f"The program was ended by {signal_name(outcome.signal)}{where}."
-    if outcome.status > 128:
+    if 128 < outcome.status <= 192:  # there are 64 signals
         return f"The program was ended by {signal_name(outcome.status - 128)}."
     return f"The program ended with status {outcome.status}."

@@ -48,6 +48,9 @@ LIBRARY = (
     *("fprintf", "fputs", "fputc", "putc", "fwrite", "fflush", "snprintf"),
 )
 
+WRAPPED = (*INSERTED, *_COPIES, *LIBRARY)
+"""What is asked for under other names."""
+
 
 def wrapped(name: str) -> str:
     """What a kernel library asks for in place of a name."""
@@ -56,4 +59,4 @@ def wrapped(name: str) -> str:
 
 def link_flags(family: str) -> tuple[str, ...]:
     """The flags with which a compiler of a family (gcc or clang) links a kernel library that is checked."""
-    return tuple(f"-Wl,--wrap={name}" for name in (*INSERTED, *_COPIES, *LIBRARY))
+    return tuple(f"-Wl,--wrap={name}" for name in WRAPPED)

@@ -51,7 +51,9 @@ def _reads(tokens: Sequence[Token], exchange: int, address: list[str]) -> Iterat
             return
         if tokens[k].text != "=":
             continue
+        converted = "_as_" in tokens[k + 1].text and tokens[k + 2].text == "("  # __double_as_longlong(*address)
+        start, ends = (k + 3, (")",)) if converted else (k + 1, (";", ","))
         for form, replaced in forms:
-            end = k + 1 + len(form)
-            if end < exchange and [t.text for t in tokens[k + 1 : end]] == form and tokens[end].text in (";", ","):
-                yield k + 1, end - 1, replaced
+            end = start + len(form)
+            if end < exchange and [t.text for t in tokens[start:end]] == form and tokens[end].text in ends:
+                yield start, end - 1, replaced

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from grader.source.declarations import strip_attributes
 from grader.source.functions import Function, HostVariables, Space, after, branches_are_whole, collect, index_of
-from grader.source.launch_syntax import is_triple
+from grader.source.launch_syntax import angle_opening, is_triple
 from grader.source.limits import spend
 from grader.source.macros import expanded
 from grader.source.rewrite_error import error_at
@@ -33,6 +33,10 @@ _OVERLOADED = _words("""
 min max abs
 """)
 """Names that CUDA's headers give to both sides: a function of the file is one more overload."""
+_CONTAINER_METHODS = _words("""
+size empty begin end data at front back get reset count find insert erase fill swap load store length str value
+""")
+"""Names that a call of a member has whatever class the file gives them to."""
 
 # The parts of namespace std that device code may use: what is constexpr in C++17, types, and the functions of <cmath>,
 # which CUDA overloads.
@@ -40,7 +44,7 @@ _STD_TYPES = re.compile(
     r"(is_|remove_|add_|make_(un)?signed|tuple|u?int\d+_t$|u?int(ptr|max)_t$)\w*|\w+_[tv]$|"
     r"(numeric_limits|array|pair|integral_constant|conditional|enable_if|decay|common_type|underlying_type|byte|"
     r"(make_)?(index|integer)_sequence|index_sequence_for|true_type|false_type|initializer_list|conjunction|disjunction|"
-    r"negation|alignment_of|extent|rank|plus|minus|multiplies|less|greater|equal_to|round_toward_zero|round_to_nearest)$"
+    r"negation|alignment_of|aligned_storage|aligned_union|extent|rank|plus|minus|multiplies|less|greater|equal_to|round_toward_zero|round_to_nearest)$"
 )
 _STD_FUNCTIONS = _words("""
 min max clamp move forward get tie make_tuple make_pair declval as_const addressof printf memcpy memset malloc free
@@ -143,7 +147,7 @@ class _Body:
         declared = set()
         for k in [*self.function.head, *self.function.body]:
             token, before = self.tokens[k], self.tokens[k - 1]
-            if token.kind != "word" or k == 0 or token.text == self.function.name:
+            if token.kind != "word" or k == 0 or (token.text == self.function.name and k in self.function.head):
                 continue
             following = self.tokens[k + 1].text if k + 1 < len(self.tokens) else ""
             typed = before.kind == "word" and before.text not in _STATEMENT_WORDS
@@ -182,6 +186,8 @@ class _Body:
         head = [self.tokens[k].text for k in self.function.head]
         if space is Space.BOTH and ("template" in head or self.function.owner or self._has_sides()):
             return
+        if space is Space.HOST and self.function.of_template:
+            return
         lambda_end = -1
         for k in self.function.body:
             if space is Space.HOST and self.tokens[k].text == "__device__":  # [=] __device__ (int i) { ... }
@@ -218,11 +224,21 @@ class _Body:
         found, before = self.names.get(self.tokens[k].text, []), self.tokens[k - 1].text
         spend(self.source, self.tokens[k], len(found))
         if before in (".", "->"):
-            return [f for f in found if f.owner]
+            of_any_class = self.tokens[k].text in _CONTAINER_METHODS or not self._call(k)
+            return [] if of_any_class else [f for f in found if f.owner]
         if before != "::":
             around = self.function.namespace
             found = [f for f in found if f.namespace == around[: len(f.namespace)]]
+        elif outer := self._qualifier(k - 2):  # a namespace that has another name here may be any
+            found = [f for f in found if outer in (f.owner, *f.namespace[-1:])]
         return [f for f in found if not f.owner or f.owner in (self.function.owner, self.tokens[k - 2].text)]
+
+    def _qualifier(self, k: int) -> str:
+        """The last name before a ``::``, whose last token is at ``k``: ``S`` of ``n::S<int>::``."""
+        if self.tokens[k].text == ">":
+            k = (angle_opening(self.tokens, k) or 0) - 1
+        word = self.tokens[k]
+        return word.text if k >= 0 and word.kind == "word" and word.text not in _STATEMENT_WORDS else ""
 
     def _on_the_device(self, k: int) -> None:
         token, name = self.tokens[k], self.tokens[k].text

@@ -6,6 +6,7 @@ import enum
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from grader.source.declarations import (
     DEVICE_VARIABLES,
@@ -45,11 +46,21 @@ class Function:
     tokens: Sequence[Token]
     head: range
     body: range
+    of_template: bool = False
+    """A member of a class template, which is judged as it is used."""
 
     @property
     def in_device_code(self) -> bool:
         """Whether device code may call it; constexpr functions count, as the course builds with that option of nvcc."""
         return self.space in (Space.DEVICE, Space.BOTH) or self.constexpr
+
+
+class _Scope(NamedTuple):
+    """A namespace or a class whose brace is open."""
+
+    kind: str
+    name: str
+    template: bool
 
 
 _CLASSES = ("struct", "class", "union")
@@ -89,7 +100,8 @@ def collect(
 
     ``of_device``: for the names of variables of the device alone, which are no constants.
     """
-    scopes: list[tuple[str, str]] = []  # "namespace" or "class", and its name
+    scopes: list[_Scope] = []
+    types: list[int] = []  # how deep the braces of each open `typedef struct {` are
     start = i = 0
     while i < len(tokens):
         text = tokens[i].text if tokens[i].kind == "mark" else ""
@@ -100,7 +112,8 @@ def collect(
             spend(source, tokens[i], len(declaration) + len(scopes))
             kind = kind_of_brace(declaration)
             if kind in ("namespace", "class"):
-                scopes.append((kind, _name(declaration, kind)))
+                scopes.append(_Scope(kind, _name(declaration, kind), tokens[start].text == "template"))
+                types += [len(scopes)] if kind == "class" and tokens[start].text == "typedef" else []
                 i += 1
                 start = i
             elif kind == "function":
@@ -113,9 +126,13 @@ def collect(
             else:
                 i = after(tokens, i)
         elif text == "}":
+            i += 1
+            if types and types[-1] == len(scopes):  # typedef struct { ... } Name; declares no variable
+                types.pop()
+                while i < len(tokens) and tokens[i].text != ";":
+                    i += 1
             if scopes:
                 scopes.pop()
-            i += 1
             start = i
         elif text == ";":
             declaration = tokens[start:i]
@@ -146,16 +163,20 @@ def _name(declaration: Sequence[Token], kind: str) -> str:
     return next((word for word in words[named[-1] + 1 :] if re.match(r"\w", word)), "") if named else ""
 
 
-def _owner(scopes: Sequence[tuple[str, str]]) -> str:
-    return scopes[-1][1] if scopes and scopes[-1][0] == "class" else ""
+def _owner(scopes: Sequence[_Scope]) -> str:
+    return scopes[-1].name if scopes and scopes[-1].kind == "class" else ""
 
 
-def _namespace(scopes: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    return tuple(name for kind, name in scopes if kind == "namespace" and name)
+def _in_template(scopes: Sequence[_Scope]) -> bool:
+    return any(scope.template for scope in scopes)
+
+
+def _namespace(scopes: Sequence[_Scope]) -> tuple[str, ...]:
+    return tuple(scope.name for scope in scopes if scope.kind == "namespace" and scope.name)
 
 
 def _function(
-    tokens: Sequence[Token], head: range, body: range, scopes: Sequence[tuple[str, str]], functions: list[Function]
+    tokens: Sequence[Token], head: range, body: range, scopes: Sequence[_Scope], functions: list[Function]
 ) -> bool:
     """Adds the function that a declaration declares, if it does."""
     declaration = strip_attributes([tokens[k] for k in head])
@@ -184,7 +205,9 @@ def _function(
     if tail in ("=default", "=delete", "=0") or before[-2:-1] == ["~"]:
         return True
     constexpr = "constexpr" in before or "consteval" in before
-    functions.append(Function(called, owner, _namespace(scopes), _space(before), constexpr, tokens, head, body))
+    functions.append(
+        Function(called, owner, _namespace(scopes), _space(before), constexpr, tokens, head, body, _in_template(scopes))
+    )
     return True
 
 
@@ -208,7 +231,7 @@ def _host_variables(declaration: Sequence[Token]) -> list[str]:
         or "(" in words[: index_of(words, "=")]
     ):
         return []
-    constant = "constexpr" in words or ("const" in words and "*" not in words)
+    constant = "constexpr" in words or ("const" in words and "*" not in words[: index_of(words, "=")])
     if constant and "[" not in words[: index_of(words, "=")] and "{" not in words:
         return []
     return [] if constant and "[" not in words else names_of_variables(declaration)

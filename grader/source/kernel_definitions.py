@@ -27,7 +27,7 @@ class KernelDefinition:
     pointers: tuple[bool, ...] = ()
     """For each parameter whether it is a pointer."""
     alone: bool = True
-    """No function of the host has its name."""
+    """No other function has its name."""
 
     def takes_pointer(self, index: int) -> bool:
         """Whether that parameter is a pointer."""
@@ -118,12 +118,10 @@ def _host_functions(tokens: Sequence[Token]) -> set[str]:
         if token.text in (";", "{", "}"):
             kernel = False
         kernel = kernel or "__global__" in (before.text, token.text)
-        if after.text == "(" and before.text in _RETURNED and token.kind == "word" and not kernel:
+        returned = before.kind == "word" and before.text not in ("return", "else", "do", "case")
+        if after.text == "(" and (returned or before.text in ("*", "&", ">")) and token.kind == "word" and not kernel:
             found.add(token.text)
     return found
-
-
-_RETURNED = {"void", "int", "float", "double", "bool", "unsigned", "long", "size_t", "auto", "cudaError_t"}
 
 
 def cluster_dimensions(head: Sequence[Token]) -> str:

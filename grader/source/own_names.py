@@ -1,4 +1,4 @@
-"""Variables of a program's own that are called ``gridDim`` or ``blockDim``.
+"""Variables of a program's own that are called ``gridDim``, ``blockDim`` or the like.
 
 On the simulator those names are macros, which stand for calls. Where the file declares one of them, as a variable, a
 parameter or a member, it and its uses in that scope get a name that is no macro.
@@ -37,7 +37,7 @@ def own_names(tokens: Sequence[Token]) -> frozenset[int]:
                 scopes.pop()
             elif text == ";" and depth == 0:
                 parameters = set()
-            start = text in (";", "{", "}")
+            start = text in ("{", "}") or (text == ";" and depth <= 0)
             if start:
                 depth, declares = 0, False
             continue

@@ -29,6 +29,7 @@ from grader.source.declarations import (
     kind_of_brace,
     names_of_variables,
     parse_shared,
+    strip_attributes,
     words_before_parameters,
 )
 from grader.source.execution_space import check_execution_spaces
@@ -182,6 +183,21 @@ def _apply(text: str, edits: list[Edit]) -> Rewritten:
     return Rewritten("".join(out), text, tuple(placed))
 
 
+def _called_with_arguments(tokens: Sequence[Token]) -> frozenset[str]:
+    """Names of function templates whose arguments a call of a member writes: ``x.f<4>(...)``."""
+    defined: set[str] = set()
+    called: set[str] = set()
+    for i, token in enumerate(tokens[:-1]):
+        if token.text == "(" and i > 1 and tokens[i - 1].text == ">":
+            opened = angle_opening(tokens, i - 1)
+            if opened and opened > 1 and tokens[opened - 2].text in (".", "->"):
+                called.add(tokens[opened - 1].text)
+        elif token.text == "template" and tokens[i + 1].text == "<":
+            end = next((k for k in range(i, len(tokens)) if tokens[k].text in ("(", ";", "{")), i)
+            defined.add(tokens[end - 1].text)
+    return frozenset(called & defined)
+
+
 class _RegionRewriter:
     """One pass over the tokens of a region, with the open braces known at each token."""
 
@@ -201,10 +217,12 @@ class _RegionRewriter:
         self.tokens = region.tokens
         # A macro's body is taken as the inside of a function: that is where launches and shared arrays stand.
         self.scope = _Scope("block" if region.macro else "namespace")
-        self.dynamic_arrays: dict[str, str] = {}  # extern __shared__ at namespace scope: the type of each
+        self.file_arrays: dict[str, str] = {}  # __shared__ at namespace scope: how a function gets each
         self.saved: list[_Scope] = []  # at each open #if
+        self.device_end = self.host_end = 0  # where the body of a function of a program ends
         self.launched = 0  # behind the "(" of the last launch
         self.own = own_names(region.tokens)
+        self.member_templates = frozenset() if alone or region.macro else _called_with_arguments(region.tokens)
 
     def run(self) -> None:
         for start, end, call in first_looks(self.tokens):
@@ -269,6 +287,8 @@ class _RegionRewriter:
                 first = self.on_host[token.start]
                 self._edit(first, first, _ON_HOST)
                 self._edit(token.end, token.end, ")")
+            if text in self.member_templates and i and self.tokens[i - 1].text in (".", "->"):
+                self._edit(token.start, token.start, "template ")  # nvcc does without, other compilers ask for it
             return i + 1
         if token.kind != "mark":
             return i + 1
@@ -289,7 +309,23 @@ class _RegionRewriter:
                 self.scope = scope.started(i + 1)
         elif text == "<" and is_triple(self.tokens, i, "<"):
             return self._launch(i)
+        elif text in ("<", ">") and i < self.device_end:
+            return self._shift(i)
         return i + 1
+
+    def _shift(self, i: int) -> int:
+        """``a << b`` in device code, where nobody has written by how much: a GPU does it in its own way."""
+        mark, following = self.tokens[i], self.tokens[i + 1 : i + 4]
+        if len(following) < 3 or following[0].text != mark.text or following[0].start != mark.end:
+            return i + 1
+        amount, after = following[1:]
+        known = amount.kind == "number" and after.text not in ("+", "-", "*", "/", "%")
+        starts = amount.kind in ("word", "number") or amount.text in ("(", "-", "~")
+        ended = self.tokens[i - 1].kind in ("word", "number") or self.tokens[i - 1].text in (")", "]")
+        template = mark.text == ">" and angle_opening(self.tokens, i + 1) is not None
+        if starts and ended and not known and not template and self.tokens[i - 1].text != "operator":
+            self._edit(following[0].end, following[0].end, f" ::sim::gpu {mark.text * 2}")
+        return i + 2
 
     def _in_attribute(self, i: int) -> bool:
         return i >= 3 and [t.text for t in self.tokens[i - 3 : i]] == ["__attribute__", "(", "("]
@@ -305,8 +341,13 @@ class _RegionRewriter:
         if kind == "function" and scope.kind == "namespace":
             self._make_inline(declaration)
         self.scope = _Scope(kind, i + 1, outer=scope)
-        if kind == "function" and self.dynamic_arrays:
-            self._declare_dynamic_arrays(declaration, i)
+        if kind == "function" and not self.alone and not self.region.macro:
+            words = words_before_parameters(declaration)
+            if "__device__" in words or "__global__" in words:
+                self.device_end = closing(self.tokens, i) or len(self.tokens)
+            self.host_end = 0 if i < self.device_end else closing(self.tokens, i) or len(self.tokens)
+        if kind == "function" and self.file_arrays:
+            self._declare_file_arrays(declaration, i)
         if kind == "function" and not self.region.macro:
             self._register_clusters(declaration, i)
             if not self.alone:
@@ -357,8 +398,10 @@ class _RegionRewriter:
             return
         if any(t.text in ("noinline", "__noinline") for t in declaration):
             return  # asked for in the compiler's own words
-        qualifier = next(t for t in declaration if t.text == "__device__")
-        self._edit(qualifier.start, qualifier.start, "SIM_HELPER ")
+        head = strip_attributes(declaration)
+        at = next(k for k, t in enumerate(head) if t.text == "__device__")
+        at = 0 if any(t.kind == "mark" for t in head[:at]) else at  # const T& __device__ f(...)
+        self._edit(head[at].start, head[at].start, "SIM_HELPER ")
 
     def _close(self, i: int) -> None:
         closed, outer = self.scope, self.scope.outer
@@ -415,8 +458,8 @@ class _RegionRewriter:
 
     def _zeros(self, callee: Sequence[Token], start: int, close: int) -> None:
         """``NULL``, ``0`` for a pointer and ``{}`` among the arguments of a launch: they have no type of their own to pass on."""
-        name = callee[-1].text if callee[-1].kind == "word" else ""
-        known = self.kernels.get(name, [])
+        opened = angle_opening(callee, len(callee) - 1) if callee[-1].text == ">" else None
+        known = self.kernels.get(callee[opened - 1 if opened else -1].text, [])
         for k, part in enumerate(split_commas(self.tokens[start:close])):
             text = "".join(token.text for token in part)
             pointer = bool(known) and all(kernel.takes_pointer(k) for kernel in known)
@@ -501,7 +544,7 @@ class _RegionRewriter:
         tokens = self.tokens
         first, before = i, tokens[i - 1].text if i else ""
         if before == "::":
-            own = i >= 2 and tokens[i - 2].kind == "word" and tokens[i - 2].text != "std"
+            own = i >= 2 and tokens[i - 2].text != "std" and (tokens[i - 2].kind == "word" or tokens[i - 2].text == ">")
             if own:
                 return
             first = i - 2 if i >= 2 and tokens[i - 2].text == "std" else i - 1
@@ -564,7 +607,7 @@ class _RegionRewriter:
         spend(self.source, tokens[i], len(declaration))
         self._refuse_directives(declaration[0].start, declaration[-1].end, "a __shared__ declaration")
         dynamic = any(t.text == "extern" for t in declaration)
-        if scope.kind in ("namespace", "class") and not dynamic:
+        if (scope.kind == "class" or (scope.kind == "namespace" and self.alone)) and not dynamic:
             raise error_at(
                 self.source,
                 tokens[i],
@@ -582,15 +625,20 @@ class _RegionRewriter:
                     "CUDA does not allow one: let threads write it, then __syncthreads().",
                 )
             label = f"#{name}" if name in self.region.parameters else f'"{name}"'
+            # Every array is 16-byte aligned anyway.
+            needed = parsed.alignment and parsed.alignment not in ("1", "2", "4", "8", "16")
+            alignment = f", {parsed.alignment}" if needed else ""
             if dynamic:
+                pointer = f"auto* {name} = ::sim::dynamic_shared<{type_id}>({label})"
                 if scope.kind == "namespace":
-                    self.dynamic_arrays[name] = type_id
+                    self.file_arrays[name] = pointer
                 else:
-                    statements.append(f"auto* {name} = ::sim::dynamic_shared<{type_id}>({label})")
+                    statements.append(pointer)
+            elif scope.kind == "namespace":  # one array, whichever function names it
+                statements.append(f"struct sim_shared_{name} {{}}")
+                site = f"sim_shared_{name}()"
+                self.file_arrays[name] = f"auto& {name} = ::sim::shared_array<{type_id}>({label}, {site}{alignment})"
             else:
-                # Every array is 16-byte aligned anyway.
-                needed = parsed.alignment and parsed.alignment not in ("1", "2", "4", "8", "16")
-                alignment = f", {parsed.alignment}" if needed else ""
                 if parsed.inline_type:
                     statements.append(f"typedef {parsed.inline_type} sim_type_{name}")
                     type_id = type_id.replace(parsed.inline_type, f"sim_type_{name}", 1)
@@ -605,16 +653,17 @@ class _RegionRewriter:
             i -= 1
         return i
 
-    def _declare_dynamic_arrays(self, declaration: Sequence[Token], brace: int) -> None:
-        """An ``extern __shared__`` array of the file becomes a pointer at the start of each function that names it."""
+    def _declare_file_arrays(self, declaration: Sequence[Token], brace: int) -> None:
+        """A ``__shared__`` array of the file is declared at the start of each function that names it."""
         end = closing(self.tokens, brace) or len(self.tokens)
         used = {t.text for t in self.tokens[brace:end] if t.kind == "word"}
-        parameters = {t.text for t in declaration if t.kind == "word"}
-        spend(self.source, self.tokens[brace], len(self.dynamic_arrays))
+        own = {t.text for t in declaration if t.kind == "word"}
+        for type_word, name in zip(self.tokens[brace:end], self.tokens[brace + 1 : end]):
+            if name.text in self.file_arrays and type_word.kind == "word" and type_word.text != "return":
+                own.add(name.text)
+        spend(self.source, self.tokens[brace], len(self.file_arrays))
         text = "".join(
-            f' auto* {name} = ::sim::dynamic_shared<{type_id}>("{name}");'
-            for name, type_id in self.dynamic_arrays.items()
-            if name in used and name not in parameters
+            f" {declaration};" for name, declaration in self.file_arrays.items() if name in used and name not in own
         )
         if text:
             self._edit(self.tokens[brace].end, self.tokens[brace].end, text)
@@ -626,7 +675,10 @@ class _RegionRewriter:
         spend(self.source, self.tokens[end], len(declaration))
         kinds = [DEVICE_VARIABLES[t.text] for t in declaration if t.text in DEVICE_VARIABLES]
         words = {t.text for t in declaration}
-        if not kinds or "extern" in words or "template" in words or "using" in words or "typedef" in words:
+        if not kinds or words & {"__shared__", "extern", "using", "typedef"}:
+            return
+        if "template" in words:
+            self._refuse_variable_template(declaration)
             return
         if not is_variable(declaration):
             return
@@ -652,6 +704,13 @@ class _RegionRewriter:
     def _names_on_host(self) -> set[str]:
         return {token.text for token in self.tokens if token.start in self.on_host}
 
+    def _refuse_variable_template(self, declaration: Sequence[Token]) -> None:
+        """Each of its variables would have to be known to copies by name."""
+        if not self.alone and self.scope.kind == "namespace" and is_variable(declaration):
+            qualifier = next(t for t in declaration if t.text in DEVICE_VARIABLES)
+            what = f"a {qualifier.text} variable that is a template is not simulated"
+            raise error_at(self.source, qualifier, what, "Declare one variable for each type.")
+
     # -- inline PTX ------------------------------------------------------------------------------------------------
 
     def _asm(self, i: int) -> int:
@@ -664,6 +723,8 @@ class _RegionRewriter:
         close = closing(tokens, paren)
         if close is None:
             raise error_at(self.source, tokens[i], "an asm statement with no closing ')'")
+        if i < self.host_end:
+            return close + 1  # the host's own
         self._refuse_directives(tokens[i].start, tokens[close].end, "an asm statement")
         try:
             call = ptx_asm.translate(tokens[paren + 1 : close], self.source.architecture)

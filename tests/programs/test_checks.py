@@ -56,3 +56,10 @@ def test_the_host_has_another_variable_under_the_name_of_one_of_the_device(capfd
         ("refused", lines[0]),
         ("refused", lines[1]),
     ]
+
+
+def test_older_programs_run_as_on_a_gpu_of_their_time(capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = execute(build_program([unit(CHECKS.with_name("older.cu"), (), ())], Options()))
+    assert outcome.report is not None and outcome.report.findings == []
+    assert outcome.exit_code == 0 and outcome.leaked == 0
+    assert capfd.readouterr().out == "9 9 9 9 499\n7fff7fff 7f01017f 10 4 1 0 ffffffff\n0 2 0 -2048\n-32\n"

@@ -30,7 +30,7 @@ def together(cases: dict[str, dict[str, Any]]) -> str:
 
 
 def _header(line: str) -> bool:
-    return re.match(r'#include (<cuda|")', line) is not None
+    return re.match(r"#include (<cuda|<cooperative_groups|<std|<type_traits|<vector|\")", line) is not None
 
 
 def test_there_are_enough() -> None:

@@ -11,6 +11,7 @@ import pytest
 from grader.cli.app import run
 from grader.errors import GraderError
 from grader.programs.nvcc_options import read_command_line
+from grader.toolchain.compilers import find_cxx
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -68,3 +69,26 @@ def test_a_make_file_builds_a_program_that_shows_its_findings(
     said = " ".join(done.stderr.split())
     assert "past the end of memory from cudaMalloc (32 bytes) at endings.cu:" in said
     assert "There is 1 finding in 1 launch." in said
+
+
+def test_makefiles_that_name_cudas_folder_link_by_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["nvcc", "--toolkit"]) == 0
+    folder = capfd.readouterr().out.strip()
+    (tmp_path / "device.cu").write_text(
+        '__global__ void k(int* x) { x[threadIdx.x + 1] = 7; }\nextern "C" int launch() {\n    int *x, y = 0;\n'
+        "    cudaMalloc(&x, 4);\n    k<<<1, 1>>>(x);\n    return cudaMemcpy(&y, x, 4, cudaMemcpyDeviceToHost);\n}\n"
+    )
+    (tmp_path / "host.c").write_text(
+        "int launch();\nint cudaSetDevice();\nint main() { return cudaSetDevice(0) + launch(); }\n"
+    )
+    assert run(["nvcc", f"-I{folder}/include", "-c", "device.cu"]) == 0
+    compiler = find_cxx().command[0]
+    subprocess.run([compiler, "-x", "c", "-c", "-w", "host.c"], check=True)
+    subprocess.run(
+        [compiler, "host.o", "device.o", f"-L{folder}/lib64", "-lcuda", "-lcudart", "-o", "both"], check=True
+    )
+    done = subprocess.run(["./both"], capture_output=True, text=True)
+    assert done.returncode == 0 and "device.cu:1, block (0, 0, 0) thread (0, 0, 0)" in " ".join(done.stderr.split())

@@ -108,25 +108,14 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) SIM_SYMBOL(cudaGraphDestroy);
 
 }  // extern "C"
 
-// There is one device, and nobody to look at a profile.
-inline cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
-    *can = 0;
-    return cudaSuccess;
-}
-inline cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int) { return cudaErrorInvalidDevice; }
-inline cudaError_t cudaDeviceDisablePeerAccess(int) { return cudaErrorInvalidDevice; }
 inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags) {
     return cudaEventCreateWithFlags(event, flags);
 }
+// Nobody looks at a profile.
 inline cudaError_t cudaProfilerStart() { return cudaSuccess; }
 inline cudaError_t cudaProfilerStop() { return cudaSuccess; }
 
-// Memory of cudaHostAlloc has one address for both sides.
-template <typename T>
-cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned int) {
-    *device = static_cast<T*>(host);
-    return cudaSuccess;
-}
+#include "sim/one_device.h"
 
 namespace sim {
 
@@ -155,3 +144,6 @@ cudaError_t launch_registered(const char* name, const void* kernel, dim3 grid, d
 
 }  // namespace sim
 #pragma GCC visibility pop
+#ifdef SIM_OLD_NAMES
+#include "sim/before_cuda_13.h"
+#endif

@@ -22,6 +22,7 @@ constexpr int clock_kilohertz = 1980000;
 constexpr int memory_clock_kilohertz = 3201000;
 constexpr int memory_bus_bits = 6016;
 constexpr int l2_bytes = 50 << 20;
+constexpr int texture_alignment = 512;
 
 unsigned sm = simulated.sm;
 
@@ -80,6 +81,18 @@ int attribute_value(cudaDeviceAttr attribute, bool* known) {
             return static_cast<int>(limits::reserved_shared);
         case cudaDevAttrClusterLaunch:
             return simulated.cluster_blocks > 0;
+        case cudaDevAttrMaxPitch:
+            return static_cast<int>(limits::grid_x);
+        case cudaDevAttrTextureAlignment:
+            return texture_alignment;
+        case cudaDevAttrSingleToDoublePrecisionPerfRatio:
+            return 2;
+        case cudaDevAttrGpuOverlap:
+        case cudaDevAttrStreamPrioritiesSupported:
+        case cudaDevAttrGlobalL1CacheSupported:
+        case cudaDevAttrLocalL1CacheSupported:
+        case cudaDevAttrHostRegisterSupported:
+        case cudaDevAttrComputePreemptionSupported:
         case cudaDevAttrMemoryPoolsSupported:
         case cudaDevAttrCanMapHostMemory:
         case cudaDevAttrConcurrentKernels:
@@ -93,6 +106,18 @@ int attribute_value(cudaDeviceAttr attribute, bool* known) {
         case cudaDevAttrComputeMode:
         case cudaDevAttrEccEnabled:
         case cudaDevAttrPageableMemoryAccess:
+        case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
+        case cudaDevAttrDirectManagedMemAccessFromHost:
+        case cudaDevAttrCanUseHostPointerForRegisteredMem:
+        case cudaDevAttrHostNativeAtomicSupported:
+        case cudaDevAttrIsMultiGpuBoard:
+        case cudaDevAttrMultiGpuBoardGroupID:
+        case cudaDevAttrTccDriver:
+        case cudaDevAttrPciBusId:
+        case cudaDevAttrPciDeviceId:
+        case cudaDevAttrPciDomainId:
+        case cudaDevAttrMaxPersistingL2CacheSize:
+        case cudaDevAttrMaxAccessPolicyWindowSize:
             return 0;
     }
     *known = false;
@@ -191,7 +216,13 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     p.reservedSharedMemPerBlock = limits::reserved_shared;
     p.memoryPoolsSupported = 1;
     p.streamPrioritiesSupported = 1;
-    p.textureAlignment = 512;
+    p.textureAlignment = texture_alignment;
+    p.hostRegisterSupported = 1;
+    p.deviceOverlap = 1;
+    p.singleToDoublePrecisionPerfRatio = 2;
+    p.globalL1CacheSupported = 1;
+    p.localL1CacheSupported = 1;
+    p.clusterLaunch = simulated.cluster_blocks > 0;
     *own::result(properties) = p;
     return cudaSuccess;
 }

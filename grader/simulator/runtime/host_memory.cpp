@@ -102,11 +102,13 @@ const char* wrong_side(const void* to, const void* from, size_t bytes, cudaMemcp
     return nullptr;
 }
 
-// Whether the copy is over for the host when the call returns. One without Async is, unless both sides are on the device. One
-// with it may be when host memory is not pinned, which nobody can rely on.
-bool host_waits(const Rows& rows, bool async) {
+// Whether the copy is over for the host when the call returns. One without Async is, unless both sides are on the device (where
+// pinned memory lies, too: then the direction tells). One with it may be when host memory is not pinned, which nobody can
+// rely on.
+bool host_waits(const Rows& rows, cudaMemcpyKind kind, bool async) {
     bool from_device = is_device(rows.from, 1), to_device = is_device(rows.to, 1);
-    return async ? !from_device && !to_device : !(from_device && to_device);
+    if (async) return !from_device && !to_device;
+    return !(from_device && to_device) || kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToHost;
 }
 
 cudaError_t copy(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaStream_t stream, bool async,
@@ -125,7 +127,7 @@ cudaError_t copy(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaSt
     operation.direction = kind;
     cudaError_t error = streams::submit(operation, stream);
     CUstream_st* known = streams::find(stream);
-    if (!error && known && !known->capture && host_waits(rows, async)) streams::host_waited_for(known->known);
+    if (!error && known && !known->capture && host_waits(rows, kind, async)) streams::host_waited_for(known->known);
     return error;
 }
 

@@ -250,6 +250,29 @@ SIM_INTEGER_CONVERSIONS(ull, unsigned long long)
 #undef SIM_INTEGER_CONVERSIONS
 #undef SIM_INTEGER_CONVERSION
 
+namespace sim {
+
+// A double holds every int; of 64 bits the nearest one may lie beyond the integer, and is then one step too far.
+template <typename Integer>
+SIM_INLINE double double_from_integer(Integer a, Rounding mode) {
+    double nearest = static_cast<double>(a);
+    __int128 rest = static_cast<__int128>(a) - static_cast<__int128>(nearest);
+    if (mode == Rounding::zero) mode = a < 0 ? Rounding::up : Rounding::down;
+    if (rest < 0 && mode == Rounding::down) return ::nextafter(nearest, -HUGE_VAL);
+    if (rest > 0 && mode == Rounding::up) return ::nextafter(nearest, HUGE_VAL);
+    return nearest;
+}
+
+}  // namespace sim
+
+#define SIM_TO_DOUBLE(word, Integer)                                                                                   \
+    SIM_INLINE double __##word##2double_rz(Integer a) { return ::sim::double_from_integer(a, ::sim::Rounding::zero); } \
+    SIM_INLINE double __##word##2double_rd(Integer a) { return ::sim::double_from_integer(a, ::sim::Rounding::down); } \
+    SIM_INLINE double __##word##2double_ru(Integer a) { return ::sim::double_from_integer(a, ::sim::Rounding::up); }
+SIM_TO_DOUBLE(ll, long long)
+SIM_TO_DOUBLE(ull, unsigned long long)
+#undef SIM_TO_DOUBLE
+
 // ------------------------------------------------------------------------------------------------------- integers
 
 SIM_INLINE int __clz(int a) { return a == 0 ? 32 : __builtin_clz(static_cast<unsigned int>(a)); }
@@ -436,6 +459,10 @@ SIM_LANES(__vsetgts, int16_t, int8_t, a > b)
 SIM_LANES(__vsetgtu, uint16_t, uint8_t, a > b)
 SIM_LANES(__vsetlts, int16_t, int8_t, a < b)
 SIM_LANES(__vsetltu, uint16_t, uint8_t, a < b)
+SIM_LANES(__vsetges, int16_t, int8_t, a >= b)
+SIM_LANES(__vsetgeu, uint16_t, uint8_t, a >= b)
+SIM_LANES(__vsetles, int16_t, int8_t, a <= b)
+SIM_LANES(__vsetleu, uint16_t, uint8_t, a <= b)
 SIM_LANES(__vabsdiffs, int16_t, int8_t, a > b ? a - b : b - a)
 SIM_LANES(__vhaddu, uint16_t, uint8_t, (a + b) >> 1)
 SIM_LANES(__vavgs, int16_t, int8_t, (a + b + (a + b >= 0)) >> 1)
@@ -462,3 +489,13 @@ SIM_INLINE unsigned int __vabs2(unsigned int value) { return __vabsdiffs2(value,
 SIM_INLINE unsigned int __vabs4(unsigned int value) { return __vabsdiffs4(value, 0); }
 SIM_INLINE unsigned int __vsadu4(unsigned int a, unsigned int b) { return __dp4a(__vabsdiffu4(a, b), 0x01010101u, 0u); }
 SIM_INLINE unsigned int __vsads4(unsigned int a, unsigned int b) { return __dp4a(__vabsdiffs4(a, b), 0x01010101u, 0u); }
+SIM_INLINE unsigned int __vsadu2(unsigned int a, unsigned int b) {
+    unsigned int both = __vabsdiffu2(a, b);
+    return (both & 0xffffu) + (both >> 16);
+}
+SIM_INLINE unsigned int __vsads2(unsigned int a, unsigned int b) {
+    unsigned int both = __vabsdiffs2(a, b);
+    return (both & 0xffffu) + (both >> 16);
+}
+SIM_INLINE unsigned int __vabsss2(unsigned int value) { return __vmaxs2(value, __vnegss2(value)); }
+SIM_INLINE unsigned int __vabsss4(unsigned int value) { return __vmaxs4(value, __vnegss4(value)); }
