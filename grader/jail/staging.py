@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import functools
 import os
 import shutil
@@ -73,14 +74,32 @@ def _open_to_all(path: Path) -> bool:
 
 @functools.cache
 def own_folder() -> Path:
-    """A folder of this process below the temporary one, removed at its end; those of dead processes go too."""
+    """A folder of this process below the temporary one, removed at its end; those of dead processes go too.
+
+    A process is known by its number, and by a lock on its folder where containers with numbers of their own share /tmp.
+    """
     base = Path(tempfile.gettempdir())
     for left in base.glob(f"{_PREFIX}*"):
         pid = left.name.removeprefix(_PREFIX).partition(".")[0]
         with contextlib.suppress(OSError):  # another run removes it at the same time
             if pid.isdigit() and not Path(f"/proc/{pid}").exists() and left.lstat().st_uid == os.geteuid():
+                os.close(_locked(left))
                 shutil.rmtree(left, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}.", dir=base))
-    os.chmod(folder, 0o711)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}.", dir=base))
+        with contextlib.suppress(OSError):  # somebody else was here before the lock
+            _locked(folder)
+            os.chmod(folder, 0o711)
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            return folder
+
+
+def _locked(folder: Path) -> int:
+    """A descriptor that holds the lock on a folder until it is closed. OSError: another has the lock."""
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        raise
+    return file

@@ -27,3 +27,23 @@ def test_a_folder_is_copied_again_only_when_a_file_in_it_changed(tmp_path: Path)
     os.utime(file, ns=(0, 2 * 10**9))
     second = staging.reachable(folder)
     assert second != first and (second / "file").read_text() == "two"
+
+
+def test_folders_of_the_dead_go_and_those_of_other_containers_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where /tmp is shared a process that cannot be seen here may live: its folder is locked."""
+    monkeypatch.setattr(staging.tempfile, "tempdir", str(tmp_path))
+    nobody = 2**22 + 1  # no process has such a number
+    dead, elsewhere = tmp_path / f"grader-jail-{nobody}.dead", tmp_path / f"grader-jail-{nobody}.elsewhere"
+    alive = tmp_path / f"grader-jail-{os.getpid()}.alive"
+    for folder in (dead, elsewhere, alive):
+        folder.mkdir()
+    held = staging._locked(elsewhere)
+    try:
+        mine = staging.own_folder.__wrapped__()
+        with pytest.raises(BlockingIOError):
+            staging._locked(mine)
+    finally:
+        os.close(held)
+    assert sorted(tmp_path.iterdir()) == sorted([elsewhere, alive, mine])
