@@ -20,6 +20,7 @@ def host_names(source: Source) -> dict[int, int]:
     host: HostVariables = set()
     variables: set[str] = set()
     collect(source, expanded(source), functions, host, variables)
+    variables -= {function.name for function in functions}  # of another namespace: which one is meant nobody knows here
     found: dict[int, int] = {}
     for function in functions:
         if variables and function.space is Space.HOST and len(function.body) and not function.constexpr:

@@ -16,6 +16,14 @@ def day(folder: str, name: str) -> ModuleType:
     if known not in sys.modules:
         spec = importlib.util.spec_from_file_location(known, LESSONS / folder / f"{name}.py")
         assert spec is not None and spec.loader is not None
-        sys.modules[known] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[known])
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[known] = module  # where its dataclasses look for it
+        sys.path.append(str(LESSONS / folder))  # which its own imports are found in
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[known]
+            raise
+        finally:
+            sys.path.remove(str(LESSONS / folder))
     return sys.modules[known]
