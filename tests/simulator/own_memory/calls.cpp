@@ -33,6 +33,7 @@ size_t said_bytes = 0;
 int fault = 0, killed = 0;
 jmp_buf from_kernel;
 alignas(64) char arena[256];
+char host_names[32];
 char shared[64], other_shared[64];
 Range open_[3] = {{9, 9}, {9, 9}, {9, 9}}, callable;
 sim::Block* owner = nullptr;
@@ -48,6 +49,8 @@ void kill_launch(int error) {
 }
 void set_fault(int error) { fault = error; }
 ArenaRange arena_range() { return {arena, sizeof arena}; }
+uintptr_t host_names_base = reinterpret_cast<uintptr_t>(host_names);
+size_t host_names_bytes = sizeof host_names;
 Block* shared_owner(const Block&, const void* address) {
     auto at = static_cast<const char*>(address);
     if (at >= shared && at < shared + sizeof shared) return owner;
@@ -203,6 +206,7 @@ __attribute__((noinline)) void places() {
     CHECK(may_write(arena, 256) && may_write(arena + 255, 1) && refused(arena + 252, 8, true) &&
           refused(arena - 1, 2, true));
     CHECK(refused(arena, ~size_t(0), true));
+    CHECK(may_write(host_names, 32) && refused(host_names + 30, 4, true) && refused(host_names - 1, 2, true));
     own::exception = {reinterpret_cast<uintptr_t>(foreign) + 8, 16};
     CHECK(may_write(plus(foreign, 8), 16) && refused(foreign, 8, true) && refused(plus(foreign, 16), 16, true));
     own::exception = {};
