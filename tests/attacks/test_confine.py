@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.jail.running import CONFINE
+from grader.jail.programs import CONFINE
 from grader.toolchain.compilers import find_cxx
 
 HERE = Path(__file__).parent
