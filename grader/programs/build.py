@@ -93,10 +93,6 @@ def translated(active: Preprocessed) -> str:
     head = '#include <cuda_runtime.h>\n#include "sim/before_cuda_13.h"\n'
     # nvcc's own headers bring these along, and programs rely on it.
     head += "#include <climits>\n" + ("#include <algorithm>\n" if "std::" in rewritten.text else "")
-    if "::sim::gpu " in rewritten.text:
-        head += '#include "sim/shifts.h"\n'
-    if "::sim::ptx::" in rewritten.text:
-        head += '#include "sim/ptx.h"\n'
     return head + headers_for(rewritten.text) + rewritten.text
 
 

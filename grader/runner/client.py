@@ -190,9 +190,8 @@ class Child:
         asleep, cpu_before = 0, self._cpu_used()
         while (status := self._status(process)) is None:
             asleep += self._asleep() and os.path.exists(f"/proc/{self._pid}")
-            if (
-                asleep > 20 or self._cpu_used() > cpu_before + 2.0
-            ):  # a busy machine alone takes none for one that goes on
+            # By what it does, not by the clock: on a busy machine the end of a process may take seconds.
+            if asleep > 20 or self._cpu_used() > cpu_before + 2.0:
                 return Ended("exit", "it closed its connection instead of returning from the launcher")
         if self.jail.tier == "bwrap" and 128 < status < 128 + signal.NSIG:
             status = 128 - status  # how bubblewrap hands on a signal

@@ -12,5 +12,9 @@ _TEXTURES = re.compile(
 
 def headers_for(text: str) -> str:
     """``#include`` lines for a translated file."""
-    asm = '#include "sim/ptx.h"\n' if "::sim::ptx::" in text else ""
-    return asm + ('#include "sim/textures.h"\n' if _TEXTURES.search(text) else "")
+    wanted = {
+        "ptx": "::sim::ptx::" in text,
+        "shifts": "::sim::gpu " in text,
+        "textures": _TEXTURES.search(text) is not None,
+    }
+    return "".join(f'#include "sim/{name}.h"\n' for name, used in wanted.items() if used)

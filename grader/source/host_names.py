@@ -53,15 +53,21 @@ def _in_body(source: Source, function: Function, variables: set[str]) -> dict[in
             continue
         elif _declares(tokens, k) or (tokens[k - 1].text == "," and depth == 0):
             (ahead if depth else scopes[-1]).add(token.text)
-        elif token.text not in ahead and not any(token.text in scope for scope in scopes):
+        elif token.text not in ahead and not _is_in_one_of(scopes, token, source):
             first = k
             while tokens[first - 1].text == "::":
                 first -= 2 if tokens[first - 2].kind == "word" else 1
+            spend(source, token, k - first)
             before = tokens[first - 1].text
             member = before in (".", "->") or (before == "(" and tokens[first - 2].text == "decltype")
             if not member and source.text.startswith(token.text, token.start):  # and comes out of no macro
                 found[token.start] = tokens[first].start
     return found
+
+
+def _is_in_one_of(scopes: Sequence[set[str]], token: Token, source: Source) -> bool:
+    spend(source, token, len(scopes))
+    return any(token.text in scope for scope in scopes)
 
 
 def _declares(tokens: Sequence[Token], k: int) -> bool:

@@ -56,6 +56,14 @@ def test_too_much_is_refused_at_its_line(says: str) -> None:
     assert problem.value.line >= first and len(str(problem.value)) < 2000
 
 
+@pytest.mark.parametrize(
+    "body", ["x::" * 2500 + "x;", "{" * 200 + "x;" * 2500 + "}" * 200], ids=["qualified", "nested"]
+)
+def test_names_of_device_variables_are_not_looked_for_without_end(body: str) -> None:
+    with pytest.raises(RewriteError, match="reading the file up to here takes too long"):
+        rewrite(f"__device__ int x;\nvoid f() {{ {body} }}\n", INCLUDE_DIR)
+
+
 @pytest.mark.parametrize("name", SPLICED)
 def test_a_word_over_two_lines_is_refused(name: str) -> None:
     with pytest.raises(RewriteError, match="a backslash divides a word over two lines"):
