@@ -2,7 +2,8 @@
 
 ``python -m tests.gpu.errors [--device cuda] [--record] [NAME...]`` runs the solutions on the simulator, or on a GPU, and prints for
 each dtype the largest error beside what is tolerated. With ``--record`` it writes
-lessons/can_i_believe_this/errors_simulator.json, or errors_gpu.json, which the lesson shows.
+lessons/can_i_believe_this/errors_simulator.json, or errors_gpu.json, which the lesson shows: with names, the rows of these
+solutions in place of their earlier ones.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from grader.course import Entry, course_root
+from grader.course import Course, Entry, course_root
 from grader.judge import check
 from grader.verdict import PASSED
 from tests.gpu.launch_solutions import chosen
@@ -53,8 +54,6 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="keep the figures for the lesson can_i_believe_this")
     parser.add_argument("--out", type=Path, help="write them here")
     arguments = parser.parse_args()
-    if arguments.record and arguments.names:
-        parser.error("--record keeps the figures of all solutions: name none")
     print(f"{'solution':52}{'dtype':6}{'cases':>5}  {'error':>8} {'tolerated':>9}  largest element")
     rows: list[dict[str, Any]] = []
     for entry in chosen(arguments.names):
@@ -68,6 +67,7 @@ def main() -> int:
                 text += "whole numbers: exact"
             print(text + ("" if row["passed"] == row["cases"] else "   FAILED"), flush=True)
     gpu = arguments.device == "cuda"
+    places = {entry.name: place for place, entry in enumerate(Course().exercises)}
     content: dict[str, Any] = {
         "version": 1,
         "device": "the simulator",
@@ -85,7 +85,10 @@ def main() -> int:
         name = "errors_gpu.json" if gpu else "errors_simulator.json"
         where.append(course_root() / "lessons" / "can_i_believe_this" / name)
     for path in where:
-        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        kept = json.loads(path.read_text(encoding="utf-8"))["rows"] if arguments.names and path.exists() else []
+        both = [*(row for row in kept if row["exercise"] not in {new["exercise"] for new in rows}), *rows]
+        both.sort(key=lambda row: places.get(row["exercise"], -1))  # stable: a solution's dtypes keep their order
+        path.write_text(json.dumps({**content, "rows": both}, indent=1) + "\n", encoding="utf-8")
     return 0 if rows and all(row["passed"] == row["cases"] for row in rows) else 1
 
 
