@@ -77,13 +77,13 @@ def boxes(kernel: OnGpu) -> dict[str, dict[str, int]]:
     @run
     @given(copies.boxes(stored=True), copies.OFFSETS, copies.SEEDS)
     def stores(box: Box, offset: int, rng: np.random.Generator) -> None:
-        memory = rng.integers(0, 256, box.extent, dtype=np.uint8)
+        memory = rng.integers(0, 256, box.written_extent, dtype=np.uint8)
         store("stores", box, rng.integers(0, 256, box.bytes, dtype=np.uint8), memory, offset)
 
     @run
     @given(copies.boxes(reduced=True), copies.OFFSETS, copies.SEEDS)
     def reductions(box: Box, offset: int, rng: np.random.Generator) -> None:
-        memory = copies.values(box.type, -(-box.extent // box.item), rng)[: box.extent]
+        memory = copies.values(box.type, box.written_extent // box.item, rng)
         store("reductions", box, copies.values(box.type, box.bytes // box.item, rng), memory, offset)
 
     for compare in (loads, stores, reductions):

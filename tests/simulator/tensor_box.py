@@ -67,18 +67,26 @@ class Box:
         rest = [self.size, self.stride, self.box, self.step, self.at]
         return np.array(head + [n for part in rest for n in five(part)], dtype=np.int32)
 
-    def elements(self, start: int) -> Iterator[tuple[int, int | None]]:
+    @property
+    def written_extent(self) -> int:
+        """Bytes up to the last that a store may write: the hardware cuts rows at multiples of 16 bytes."""
+        return -(-self.extent // 16) * 16
+
+    def elements(self, start: int, written: bool = False) -> Iterator[tuple[int, int | None]]:
         """For each element: its byte in shared memory, and its byte in the tensor, None outside of it.
 
-        ``start``: the address in shared memory at which the box begins, as far as the swizzle looks at it.
+        ``start``: the address in shared memory at which the box begins, as far as the swizzle looks at it. ``written``: a
+        row ends at the next multiple of 16 bytes, which no document says and an H200 does.
         """
+        row = -(-self.size[0] * self.item // 16) * 16 // self.item if written else self.size[0]
+        sizes = (row, *self.size[1:])
         strides = (self.item, *self.stride)
         steps = (1, *self.step[1:])
         order = itertools.product(*(range(n) for n in reversed(self.counts)))
         for linear, reversed_index in enumerate(order):
             index = reversed_index[::-1]
             at = [a + i * s for a, i, s in zip(self.at, index, steps, strict=True)]
-            inside = all(0 <= a < n for a, n in zip(at, self.size, strict=True))
+            inside = all(0 <= a < n for a, n in zip(at, sizes, strict=True))
             address = start + linear * self.item
             address ^= (address >> 7 & (1 << self.swizzle) - 1) << 4
             yield address - start, sum(a * s for a, s in zip(at, strides, strict=True)) if inside else None
@@ -86,7 +94,7 @@ class Box:
     def load(self, tensor: np.ndarray, start: int) -> np.ndarray:
         """The box's bytes in shared memory, of the tensor's bytes."""
         tile = np.zeros(self.bytes, dtype=np.uint8)
-        nan = np.frombuffer(b"\xff" * (self.item - 1) + b"\x7f", dtype=np.uint8)
+        nan = np.frombuffer((b"\xf7\x7f" * 4)[: self.item], dtype=np.uint8)
         for place, source in self.elements(start):
             if source is not None:
                 tile[place : place + self.item] = tensor[source : source + self.item]
@@ -97,7 +105,7 @@ class Box:
     def store(self, tile: np.ndarray, tensor: np.ndarray, start: int) -> np.ndarray:
         """The tensor's bytes after the box was stored, or combined with them."""
         result = tensor.copy()
-        for place, target in self.elements(start):
+        for place, target in self.elements(start, written=True):
             if target is None:
                 continue
             new = tile[place : place + self.item]

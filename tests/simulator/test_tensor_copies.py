@@ -18,7 +18,7 @@ REDUCES = {
     "u4": ["add", "min", "max", "inc", "dec", "and", "or", "xor"],
     "i4": ["add", "min", "max", "and", "or", "xor"],
     "u8": ["add", "min", "max", "and", "or", "xor"],
-    "i8": ["min", "max", "and", "or", "xor"],
+    "i8": ["min", "max"],
     "f2": ["add", "min", "max"],
     "f4": ["add"],
     "bf16": ["add", "min", "max"],
@@ -110,7 +110,7 @@ def test_loads(box, offset, by, rng, checks):
 
 @given(boxes(stored=True), OFFSETS, SEEDS, st.booleans())
 def test_stores(box, offset, rng, checks):
-    memory = rng.integers(0, 256, box.extent, dtype=np.uint8)
+    memory = rng.integers(0, 256, box.written_extent, dtype=np.uint8)
     tile = rng.integers(0, 256, box.bytes, dtype=np.uint8)
     result, error, outcome = stored(box, tile, memory, offset, checks)
     assert error == 0 and outcome.error == 0 and not outcome.report["findings"], outcome
@@ -119,7 +119,7 @@ def test_stores(box, offset, rng, checks):
 
 @given(boxes(reduced=True), OFFSETS, SEEDS, st.booleans())
 def test_reductions(box, offset, rng, checks):
-    memory = values(box.type, -(-box.extent // box.item), rng)[: box.extent]
+    memory = values(box.type, box.written_extent // box.item, rng)
     tile = values(box.type, box.bytes // box.item, rng)
     result, error, outcome = stored(box, tile, memory, offset, checks)
     assert error == 0 and outcome.error == 0 and not outcome.report["findings"], outcome
@@ -185,6 +185,28 @@ def test_a_box_that_begins_between_16_bytes_is_a_finding(column):
     _, _, outcome = loaded(changed(at=(column, 0)), np.zeros(8192, dtype=np.uint8), checks=True)
     (finding,) = outcome.report["findings"]
     assert outcome.error and finding["kind"] == "instruction_misused" and "multiple of 16 bytes" in finding["detail"]
+
+
+@pytest.mark.parametrize(("type_", "wrong"), [("i8", True), ("u8", False), ("i4", False)])
+@pytest.mark.parametrize("name", ["and", "or", "xor"])
+def test_the_bits_of_signed_64_bit_numbers_are_not_combined(type_, wrong, name):
+    """An H200 ends such a kernel with an illegal instruction."""
+    box = changed(type=type_, box=(8, 8), swizzle=0, reduction=REDUCTIONS.index(name))
+    memory = np.zeros(8192, dtype=np.uint8)
+    _, _, outcome = stored(box, np.zeros(box.bytes, dtype=np.uint8), memory, checks=True)
+    details = [finding["detail"] for finding in outcome.report["findings"]]
+    assert [("no such reduction" in detail) for detail in details] == [True] * wrong
+
+
+@pytest.mark.parametrize(("elements", "wrong"), [(61, True), (64, False)])
+def test_a_store_ends_at_a_multiple_of_16_bytes_behind_the_row(elements, wrong):
+    box = Box("f4", (elements,), (), (32,), (1,), (32,))
+    out, error = np.zeros(elements, dtype=np.int32), np.ones(1, dtype=np.int32)
+    tile = np.ones(32, dtype=np.int32)
+    outcome = kernel(True)("run_store", tile, box.numbers(), out, error, 0, box.bytes)
+    kinds = [finding["kind"] for finding in outcome.report["findings"]]
+    assert kinds == ["out_of_bounds"] * wrong, outcome
+    assert out[32:].all()
 
 
 @pytest.mark.parametrize(

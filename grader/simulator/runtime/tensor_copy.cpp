@@ -82,8 +82,8 @@ bool exists(Reduction reduction, ElementType type) {
         case Reduction::inc:
         case Reduction::dec:
             return type == ElementType::u32;
-        default:
-            return type >= ElementType::u32 && type <= ElementType::s64;
+        default:  // PTX has those of s64, too, but an H200 ends the kernel with an illegal instruction
+            return type >= ElementType::u32 && type <= ElementType::u64;
     }
 }
 
@@ -107,6 +107,10 @@ void tensor_store(Site site, const void* map, unsigned dimensions, const int32_t
     for (unsigned d = 0; d < dimensions; ++d) {
         if (at[d] < 0) misused(*self, site, "the box of a store to a tensor begins at no negative coordinate");
     }
+    // No document says so, but an H200 cuts rows that it writes at multiples of 16 bytes: up to the next one behind a row's
+    // end, the box is written, too.
+    uint64_t per_piece = 16 / bytes_of(copy.map.type);
+    copy.map.size[0] = (copy.map.size[0] + per_piece - 1) / per_piece * per_piece;
     start_store(*self, copy);
 }
 
