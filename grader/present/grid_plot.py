@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,36 +33,40 @@ def kernels(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def save_plot(rows: Sequence[Row], path: Path) -> None:
-    """A row of two panels for each kernel: the largest batch's tokens per second, and the smallest batch's latency, P50 to P99."""
+    """A row of two panels for each kernel: tokens per second of the batch with the most figures (the largest of those), and the
+    smallest batch's latency, P50 to P99."""
     import matplotlib
 
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
+    from matplotlib.lines import Line2D
 
     drawn = kernels(rows)
     if not drawn:
         raise GraderError("there are no figures to draw yet", "Give the run more --minutes.")
-    figure, axes = plt.subplots(len(drawn), 2, figsize=(11, 3.6 * len(drawn)), squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(len(drawn), 2, figsize=(12, 3.6 * len(drawn)), squeeze=False, layout="constrained")
     for (name, measured), (left, right) in zip(drawn.items(), axes):
-        batches = sorted({row.B for row in measured})
+        batches = Counter(row.B for row in measured)
+        colours = {pair: f"C{number % 10}" for number, pair in enumerate(sorted({(row.C, row.H) for row in measured}))}
         for axis, batch, title in (
-            (left, batches[-1], "tokens per second"),
-            (right, batches[0], "latency in us, P50 to P99"),
+            (left, max(batches, key=lambda batch: (batches[batch], batch)), "tokens per second"),
+            (right, min(batches), "latency in us, P50 to P99"),
         ):
             for (width, heads), points in series(measured, batch).items():
-                lengths, label = [row.N for row in points], f"C {width}, H {heads} (D {width // heads})"
-                if axis is left:
-                    axis.plot(lengths, [row.tokens_per_second for row in points], "o-", ms=3, lw=1, label=label)
-                else:
-                    line = axis.plot(lengths, [row.p50_us for row in points], "o-", ms=3, lw=1, label=label)[0]
+                lengths, colour = [row.N for row in points], colours[width, heads]
+                values = [row.tokens_per_second if axis is left else row.p50_us for row in points]
+                axis.plot(lengths, values, "o-", ms=3, lw=1, color=colour)
+                if axis is right:
                     bounds = [row.p50_us for row in points], [row.p99_us for row in points]
-                    axis.fill_between(lengths, *bounds, color=line.get_color(), alpha=0.2)
+                    axis.fill_between(lengths, *bounds, color=colour, alpha=0.2)
             axis.set_xscale("log", base=2)
             axis.set_yscale("log")
             axis.set_xticks(sorted({row.N for row in measured}), [str(n) for n in sorted({row.N for row in measured})])
             axis.set_xlabel("N")
-            axis.set_title(f"{name}, B {batch}: {title}", fontsize=9, loc="left")
-        left.legend(fontsize=6, ncols=2)
+            axis.set_title(f"{name}\nbatch of {batch}: {title}", fontsize=8, loc="left")
+        lines = [Line2D([], [], color=colour, marker="o", ms=3, lw=1) for colour in colours.values()]
+        labels = [f"C {width}, H {heads} (D {width // heads})" for width, heads in colours]
+        right.legend(lines, labels, fontsize=6, loc="center left", bbox_to_anchor=(1, 0.5))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
