@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.errors import GraderError
 from grader.timing.grid import Row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Series = dict[tuple[int, int], list[Row]]
 """By C and H, in the order of N."""
@@ -32,12 +37,9 @@ def kernels(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return found
 
 
-def save_plot(rows: Sequence[Row], path: Path) -> None:
+def draw(rows: Sequence[Row]) -> Figure:
     """A row of two panels for each kernel: tokens per second of the batch with the most figures (the largest of those), and the
     smallest batch's latency, P50 to P99."""
-    import matplotlib
-
-    matplotlib.use("agg")
     import matplotlib.pyplot as plt
     from matplotlib.lines import Line2D
 
@@ -47,7 +49,8 @@ def save_plot(rows: Sequence[Row], path: Path) -> None:
     figure, axes = plt.subplots(len(drawn), 2, figsize=(12, 3.6 * len(drawn)), squeeze=False, layout="constrained")
     for (name, measured), (left, right) in zip(drawn.items(), axes):
         batches = Counter(row.B for row in measured)
-        colours = {pair: f"C{number % 10}" for number, pair in enumerate(sorted({(row.C, row.H) for row in measured}))}
+        pairs = sorted({(row.C, row.H) for row in measured})
+        colours = dict(zip(pairs, itertools.cycle(plt.colormaps["tab20"].colors)))
         for axis, batch, title in (
             (left, max(batches, key=lambda batch: (batches[batch], batch)), "tokens per second"),
             (right, min(batches), "latency in us, P50 to P99"),
@@ -67,6 +70,17 @@ def save_plot(rows: Sequence[Row], path: Path) -> None:
         lines = [Line2D([], [], color=colour, marker="o", ms=3, lw=1) for colour in colours.values()]
         labels = [f"C {width}, H {heads} (D {width // heads})" for width, heads in colours]
         right.legend(lines, labels, fontsize=6, loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+def save_plot(rows: Sequence[Row], path: Path) -> None:
+    """The same as a PNG file."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure = draw(rows)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
