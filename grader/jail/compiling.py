@@ -23,7 +23,7 @@ from grader.errors import GraderError
 from grader.jail.programs import build_program
 from grader.jail.running import BWRAP_BASE, Jail, bubblewrap, no_more_namespaces
 from grader.jail.staging import as_nobody, reachable, scratch_folder
-from grader.toolchain.process import ENGLISH, Command, Finished, RunCommand, run_command, started
+from grader.toolchain.process import ENGLISH, Command, Finished, RunCommand, run_command, started, status_when_ended
 
 SECONDS = 60.0
 """Of processor time, for each process."""
@@ -61,7 +61,7 @@ def _wait(name: str, argv: list[str], options: dict[str, Any]) -> tuple[int, str
     try:
         try:
             with started(argv, stdout=printed, stderr=printed, **options) as process:
-                status = process.wait(timeout=PATIENCE * SECONDS)
+                status = status_when_ended(process, PATIENCE * SECONDS)
         except subprocess.TimeoutExpired:
             status = 1
             os.pwrite(

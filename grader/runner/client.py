@@ -128,7 +128,7 @@ class Child:
         poll = select.poll()
         poll.register(sock, select.POLLIN)
         ended = -1
-        with contextlib.suppress(OSError):  # where the system lacks it, the closed socket tells
+        with contextlib.suppress(OSError, AttributeError):  # some systems and Pythons lack it: the closed socket tells
             ended = os.pidfd_open(process.pid)
             poll.register(ended, select.POLLIN)
         answer = b""

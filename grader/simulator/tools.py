@@ -10,6 +10,8 @@ import resource
 import subprocess
 from collections.abc import Sequence
 
+from grader.toolchain.process import status_when_ended
+
 SECONDS = 30
 MEMORY = 2 << 30
 OUTPUT = 64 << 20
@@ -31,7 +33,7 @@ def read_with(argv: Sequence[str], said: str = "") -> str | None:
                 (resource.RLIMIT_FSIZE, OUTPUT),
             ):
                 resource.prlimit(process.pid, kind, (most, most))
-            process.wait(timeout=4 * SECONDS)
+            status_when_ended(process, 4 * SECONDS)
         except ProcessLookupError:  # it has ended already
             process.wait()
         except subprocess.TimeoutExpired:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import time
@@ -74,6 +75,21 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """The compiler proper is a child of the program that was started: both are in a session of their own."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def status_when_ended(process: subprocess.Popen[bytes], seconds: float) -> int:
+    """The status of a process as soon as it has ended, or TimeoutExpired. With a timeout ``Popen.wait`` looks twenty times a second."""
+    try:
+        ended = os.pidfd_open(process.pid)
+    except (OSError, AttributeError):  # the system lacks it, or the Python: conda's is made for old ones
+        return process.wait(seconds)
+    try:
+        poll = select.poll()
+        poll.register(ended, select.POLLIN)
+        poll.poll(seconds * 1000)
+    finally:
+        os.close(ended)
+    return process.wait(0)
 
 
 def run_command(command: Command) -> Finished:

@@ -29,7 +29,7 @@ def build_program(folder: Path, command: tuple[str, ...], runtime: list[Path], *
     source.write_text(rewrite((KERNELS / "self_test.cu").read_text(), INCLUDE_DIR).text)
     settings.write_text(_SETTINGS)
     common = ("-std=c++17", "-O1", "-fno-finite-loops", "-fno-builtin-printf", "-fno-strict-aliasing")
-    include = (f"-I{INCLUDE_DIR}", f"-I{INCLUDE_DIR.parent}", f"-I{RUNTIME}", "-include", "cuda_runtime.h")
+    include = (f"-I{INCLUDE_DIR}", f"-I{INCLUDE_DIR.parent}", f"-I{RUNTIME}")
     files = map(str, (*runtime, source, settings))
     done = subprocess.run(
         [*command, *common, *flags, *include, *files, "-o", str(program), "-lpthread"], capture_output=True, text=True

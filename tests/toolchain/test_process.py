@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import threading
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import psutil
 import pytest
 
 from grader.errors import GraderError
-from grader.toolchain.process import Command, run_command, started, stop_all
+from grader.toolchain.process import Command, run_command, started, status_when_ended, stop_all
 
 DRIVER = ("sh", "-c", "sleep 1000 & sleep 1000; true")
 """Like g++, which starts the compiler proper."""
@@ -48,3 +51,17 @@ def test_an_interrupt_ends_it() -> None:
         wait_for(lambda: len(children()) >= len(before) + 3)
         raise KeyboardInterrupt
     wait_for(lambda: children() == before)
+
+
+@pytest.mark.parametrize("lacking", [None, OSError, AttributeError], ids=["pidfd", "old system", "old Python"])
+def test_waiting_ends_with_the_process_or_with_the_time(
+    lacking: type[Exception] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if lacking:
+        monkeypatch.setattr(os, "pidfd_open", Mock(side_effect=lacking))
+    with started(("sh", "-c", "exit 3")) as process:
+        assert status_when_ended(process, 600) == 3
+    with started(("sleep", "1000")) as process:
+        with pytest.raises(subprocess.TimeoutExpired):
+            status_when_ended(process, 0.01)
+        process.kill()
