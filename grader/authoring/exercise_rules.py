@@ -182,7 +182,7 @@ def mistakes(draft: Draft) -> Iterator[Lack]:
 
 def summary(draft: Draft) -> Iterator[Lack]:
     """It says what the kernel must do, and what happens at empty input."""
-    if len(" ".join(draft.task.summary.split())) <= SUMMARY:
+    if len(draft.task.summary) <= SUMMARY:
         yield draft.described("the summary does not say what the kernel must do, and what at empty input")
 
 
