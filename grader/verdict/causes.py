@@ -58,10 +58,9 @@ def _memory(finding: Finding) -> tuple[str, str] | None:
 
 
 def _for_the_line(race: Finding, every: Sequence[Finding]) -> Finding:
-    """A race within a warp on a line that also races with other warps: what orders these orders it, too."""
+    """A race within a warp on a line that also races with other warps, there or in another array: one barrier orders both."""
     if race.kind == "within_warp" and any(
-        other.kind == "within_block" and _memory(other) == _memory(race) and other.places & race.places
-        for other in every
+        other.kind == "within_block" and other.places & race.places for other in every
     ):
         return structs.replace(race, kind="within_block")
     return race

@@ -63,6 +63,12 @@ def test_threads_of_several_warps_need_a_barrier_of_the_block() -> None:
         assert race.kind == "within_block" and race.count == 2
     elsewhere = finding("racecheck", "within_block", side(3), side(8, "write"))
     assert [race.kind for race in causes_first([near, elsewhere])] == ["within_block", "within_block"]
+    tile = finding("racecheck", "within_block", side(8, "write", name="tile"), side(3, name="tile"))
+    assert [race.kind for race in causes_first([near, tile])] == ["within_block", "within_block"]
+    assert [race.kind for race in causes_first([near, structs.replace(tile, other=None)])] == [
+        "within_warp",
+        "within_block",
+    ]
     assert several([near, elsewhere], 4).count("__syncwarp") == 1
     assert several(causes_first([near, elsewhere]), 4).count("put __syncthreads()") == 1
     assert several(causes_first([near, elsewhere]), 4).count("__syncwarp") == 0
