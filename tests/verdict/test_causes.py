@@ -46,6 +46,18 @@ def test_what_an_access_out_of_bounds_hits_follows_from_it(follows: bool, conseq
         assert told == [consequence, OUTSIDE]
 
 
+def test_races_of_what_is_on_the_wrong_stream_follow_from_it() -> None:
+    wrong = finding("synccheck", "default_stream", side(5, ""))
+    in_default = structs.replace(side(5, "write"), work="scale", stream=0)
+    in_own = structs.replace(side(6, "write"), work="scale", stream=2)
+    caller = structs.replace(side(0), work="the caller of the launcher", stream=1)
+    assert causes_first([finding("racecheck", "between_streams", in_default, caller), wrong]) == [
+        structs.replace(wrong, hides=True)
+    ]
+    another = finding("racecheck", "between_streams", in_own, caller)
+    assert causes_first([another, wrong]) == [another, wrong] and causes_first([another]) == [another]
+
+
 @pytest.mark.parametrize("kind", DIVERGENT)
 def test_a_divergent_barrier_comes_before_the_races_that_it_causes(kind: str) -> None:
     race = finding("racecheck", "within_block", side(3), side(4, "write"))
