@@ -18,9 +18,9 @@ residual_add = Exercise(
     operator="add",
     summary=(
         "Add two tensors of n elements: out = x + residual, for f32, f16 and bf16. Add in float and round once. n "
-        "may be anything, from 0 (write nothing and start nothing) to more than 2^31, and each of the three tensors "
-        "may start at any element, so not every address is a multiple of 16 bytes. Where they are, move 16 bytes per "
-        "access."
+        "may be anything, from 0 (write nothing and start nothing) to more than 2^31, though in no case here, and each of "
+        "the three tensors may start at any element, so not every address is a multiple of 16 bytes. Where they are, "
+        "move 16 bytes per access."
     ),
     launchers=(
         "void residual_add_{dtype}(const {T}* x, const {T}* residual, {T}* out, long long n, cudaStream_t stream)"
@@ -148,7 +148,7 @@ strided_add = Exercise(
         "out = x + y, where x and y are views of (rows, cols) with strides of their own, counted in elements: "
         "transposed, every second row, without the first column, one row repeated. out is contiguous. The kernel "
         "given was written for contiguous tensors: find what it assumes, and repair it. Nothing is written when rows "
-        "or cols is 0; rows times a stride may be more than 2^31."
+        "or cols is 0; rows times a stride may be more than 2^31, though in no case here."
     ),
     launchers=(
         "void strided_add(const float* x, const float* y, float* out, int rows, int cols, long long x_row_stride, "

@@ -36,8 +36,8 @@ softmax = Exercise(
     operator="softmax",
     summary=(
         "Softmax of each of the rows: out = exp(x - max) / sum(exp(x - max)), for f32, f16 and bf16, in float "
-        "inside. Any number of rows and columns (rows * cols may be more than 2^31), any alignment; with no rows or "
-        "no columns nothing is written. A row may hold -infinity, though not everywhere. Rows of common widths must "
+        "inside. Any number of rows and columns (rows * cols may be more than 2^31, though in no case here), any "
+        "alignment; with no rows or no columns nothing is written. A row may hold -infinity, though not everywhere. Rows of common widths must "
         "be read only once."
     ),
     launchers="void softmax_{dtype}(const {T}* x, {T}* out, int rows, int cols, cudaStream_t stream)",
@@ -92,7 +92,7 @@ rms_norm = Exercise(
     summary=(
         "RMSNorm of each row: out = x / sqrt(mean(x^2) + eps) * weight, weight of cols elements, for f32, f16 and "
         "bf16. Sum in float: a square of 300 already overflows f16. Any number of rows and columns (rows * cols may "
-        "be more than 2^31), any alignment; with no rows or no columns nothing is written. Rows of common widths "
+        "be more than 2^31, though in no case here), any alignment; with no rows or no columns nothing is written. Rows of common widths "
         "must be read only once."
     ),
     launchers=(
@@ -153,8 +153,8 @@ layer_norm = Exercise(
     summary=(
         "LayerNorm of each row: out = (x - mean) / sqrt(variance + eps) * weight + bias, where the variance divides "
         "by cols, for f32, f16 and bf16. It must be right when the mean is 300 times the spread, which mean(x^2) - "
-        "mean(x)^2 is not. Any number of rows and columns (rows * cols may be more than 2^31), any alignment; with "
-        "no rows or no columns nothing is written. Rows of common widths must be read only once."
+        "mean(x)^2 is not. Any number of rows and columns (rows * cols may be more than 2^31, though in no case "
+        "here), any alignment; with no rows or no columns nothing is written. Rows of common widths must be read only once."
     ),
     launchers=(
         "void layer_norm_{dtype}(const {T}* x, const {T}* weight, const {T}* bias, {T}* out, int rows, int cols, "
@@ -243,7 +243,8 @@ argmax = Exercise(
     summary=(
         "The column of the largest element of each row, as torch.argmax gives it: the lowest column among equal "
         "ones, and the first NaN where there is one. f32, f16 and bf16 in, int out. Any number of rows and columns "
-        "(rows * cols may be more than 2^31), any alignment; with no rows nothing is written, and cols is at least 1."
+        "(rows * cols may be more than 2^31, though in no case here), any alignment; with no rows nothing is written, and "
+        "cols is at least 1."
     ),
     launchers="void argmax_{dtype}(const {T}* x, int* out, int rows, int cols, cudaStream_t stream)",
     dtypes=DTYPES,

@@ -208,7 +208,7 @@ swiglu = Exercise(
     operator="SwiGLU",
     summary="""out[i] = silu(gate[i]) * up[i], with silu(x) = x / (1 + exp(-x)), for n elements (Shazeer 2020, section 2).
     Computed in float32 and rounded once. Large gates of either sign must give no NaN: silu goes to 0 on the left and to x
-    on the right. Any alignment, any n; n may exceed 2^31. With n = 0 there is nothing to do.""",
+    on the right. Any alignment, any n; n may exceed 2^31, though in no case here. With n = 0 there is nothing to do.""",
     launchers="""void swiglu_{dtype}(const {T}* gate, const {T}* up, {T}* out, long long n, cudaStream_t stream)""",
     dtypes=("f32", "f16", "bf16"),
     inputs={"gate": Input("n", normal(scale=2.0, mean=0.5)), "up": Input("n", normal(mean=1.0))},

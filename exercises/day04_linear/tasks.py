@@ -12,7 +12,7 @@ NO_SCRATCH = Bar("scratch_bytes", at_most=0)
 transpose = Exercise(
     summary="""out[c, r] = in[r, c] for in [rows, cols]. The kernel you are given is right, but neighbouring threads write
     addresses that lie a whole row apart. Move whole sectors on both sides, without bank conflicts. Any rows and cols,
-    rows * cols may exceed 2^31; where either is 0 there is nothing to do.""",
+    rows * cols may exceed 2^31, though in no case here; where either is 0 there is nothing to do.""",
     launchers="void transpose(const float* in, float* out, int rows, int cols, cudaStream_t stream)",
     # The parameter is called `in`, which no Python function can name: it arrives among the keyword arguments.
     inputs={"in": Input("rows cols", normal(channel_offset=1.0))},

@@ -112,7 +112,9 @@ With no keys at all, every output is zero; with no queries there is nothing to d
         Case("causal, more keys than queries", **sizes(batch=2, query_len=5, key_len=101, causal=True)),
         Case("causal, queries that see no key", **sizes(heads=2, query_len=150, key_len=71, head_dim=32, causal=True)),
         Case("head_dim 80", **sizes(heads=2, query_len=33, key_len=65, head_dim=80)),
-        Case("head_dim 96", **sizes(query_len=65, key_len=33, head_dim=96, causal=True)),
+        Case(
+            "head_dim 96, causal, queries that see no key", **sizes(query_len=65, key_len=33, head_dim=96, causal=True)
+        ),
         Case("head_dim 128", **sizes(query_len=67, key_len=70, head_dim=128)),
         Case("head_dim 5", **sizes(heads=2, query_len=35, key_len=66, head_dim=5)),
         Case(

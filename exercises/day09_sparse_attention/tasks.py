@@ -139,9 +139,13 @@ outputs are zero, with no queries there is nothing to do. (On a GPU, window 512 
         Case("more keys than queries", **sizes(batch=2, query_len=5, key_len=201, window=50)),
         Case("one query, many keys", dtypes=["bf16"], **sizes(heads=2, key_len=257, window=100)),
         Case("queries that see no key", dtypes=["f16"], **sizes(query_len=150, key_len=71, head_dim=32, window=20)),
-        Case("head_dim 80", dtypes=["f16"], **sizes(query_len=33, key_len=65, head_dim=80, window=20)),
+        Case(
+            "head_dim 80, more keys than queries",
+            dtypes=["f16"],
+            **sizes(query_len=33, key_len=65, head_dim=80, window=20),
+        ),
         Case("head_dim 96", dtypes=["bf16"], **sizes(query_len=65, key_len=65, head_dim=96, window=40)),
-        Case("head_dim 128", **sizes(query_len=67, key_len=70, head_dim=128, window=30)),
+        Case("head_dim 128, more keys than queries", **sizes(query_len=67, key_len=70, head_dim=128, window=30)),
         Case(
             "pointers that are not 16-byte aligned",
             dtypes=["f16"],

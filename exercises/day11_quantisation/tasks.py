@@ -182,7 +182,7 @@ gptq_dequantize = Exercise(
 w[k, n] = (q - zero) * scale in f16, rounded once, for int4 weights in GPTQ's format: qweight [in_features / 8, out_features] holds eight q
 to a word along k, qzeros [groups, out_features / 8] eight zeros along n, each stored less 1 (so zero is 1 ... 16), scales [groups,
 out_features], and g_idx [in_features] says the group of each k. in_features and out_features are multiples of 8, groups of any size and in any
-order, all tensors 16-byte aligned; there may be more than 2^31 weights. Without weights there is nothing to do.""",
+order, all tensors 16-byte aligned; there may be more than 2^31 weights, though in no case here. Without weights there is nothing to do.""",
     launchers="void gptq_dequantize(const int* qweight, const int* qzeros, const {T}* scales, const int* g_idx, {T}* out, "
     "int in_features, int out_features, cudaStream_t stream)",
     dtypes=("f16",),
@@ -253,7 +253,7 @@ gptq_linear = Exercise(
 out = x w (+ bias where has_bias) for 1 to 16 rows of f16 and int4 weights in GPTQ's format: w[k, n] = (q - zero) * scale with qweight
 [in_features / 8, out_features], qzeros [groups, out_features / 8] (zeros stored less 1), scales [groups, out_features], g_idx [in_features].
 Without act_order the group of k is k / group_size. Sums in float, one rounding at the end, the same result in every run. in_features and
-out_features are multiples of 8, tensors 16-byte aligned, groups of any size; there may be more than 2^31 weights. With
+out_features are multiples of 8, tensors 16-byte aligned, groups of any size; there may be more than 2^31 weights, though in no case here. With
 in_features = 0 the result is the bias, or zero; with no rows or no out_features there is nothing to do. (On a GPU: twice as fast as
 torch's own int4 product, and faster than its product with 16-bit weights.)""",
     launchers=LINEAR.format(name="gptq_linear"),

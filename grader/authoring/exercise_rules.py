@@ -20,6 +20,8 @@ MISTAKES, DESIGNS, HINTS = 6, 2, 3
 """How many wrong kernels, right kernels of other designs, and hints there are, at least."""
 SUMMARY, HINT = 60, 20
 """The fewest characters of a summary and of a hint: less says nothing."""
+UNTRIED = "though in no case here"
+"""What a summary says of a promise that would take too much memory, or too long, to be tried."""
 
 
 @dataclass(frozen=True)
@@ -181,9 +183,15 @@ def mistakes(draft: Draft) -> Iterator[Lack]:
 
 
 def summary(draft: Draft) -> Iterator[Lack]:
-    """It says what the kernel must do, and what happens at empty input."""
-    if len(" ".join(draft.task.summary.split())) <= SUMMARY:
+    """It says what the kernel must do, what happens at empty input, and which of its promises no case tries."""
+    if len(draft.task.summary) <= SUMMARY:
         yield draft.described("the summary does not say what the kernel must do, and what at empty input")
+    if (
+        "2^31" in draft.task.summary
+        and UNTRIED not in draft.task.summary
+        and not any(c.before for c in draft.task.cases)
+    ):
+        yield draft.described(f"the summary promises 2^31 elements: a case has them (before=), or it says {UNTRIED!r}")
 
 
 def stages(draft: Draft) -> Iterator[Lack]:

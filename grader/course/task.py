@@ -211,6 +211,7 @@ class Exercise:
     def __post_init__(self) -> None:
         """Refuse a description that contradicts itself, with a message for the author."""
         self.dtypes = tuple(self.dtypes)
+        self.summary = " ".join(self.summary.split())  # one paragraph: how tasks.py wraps it is no learner's business
         problems = []
         for dtype in self.dtypes:
             if dtype not in DTYPES:

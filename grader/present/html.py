@@ -108,9 +108,10 @@ def _margin(verdict: Verdict) -> dict[int, source_view.MarginLine]:
 
 def worst_lines(verdict: Verdict) -> list[dict[str, Any]]:
     """The lines that cost most, with what is wrong with each."""
+    bars = [bar for stage in verdict.stages for bar in stage.bars]
     return [
         {"line": line.line, "source": line.source.strip(), "advice": line.waste}
-        for line in source_view.worst(_margin(verdict))
+        for line in source_view.worst(_margin(verdict), bars)
     ]
 
 

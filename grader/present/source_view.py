@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from grader.verdict import Finding, SourceLine
+from grader.verdict import BarResult, Finding, SourceLine
 from grader.wording import counters, words
 from grader.wording.findings import message
 
@@ -91,15 +91,21 @@ def main_file(lines: Sequence[SourceLine], findings: Sequence[Finding] = ()) -> 
     return max(weight, key=lambda name: weight[name]) if weight else ""
 
 
-def worst(margin: dict[int, MarginLine], most: int = 3) -> list[MarginLine]:
-    """The lines with the most traffic to save, the largest first."""
-    wasteful = [line for line in margin.values() if line.excess_bytes > 0]
-    return sorted(wasteful, key=lambda line: (-line.excess_bytes, line.line))[:most]
+def worst(margin: dict[int, MarginLine], bars: Iterable[BarResult] = ()) -> list[MarginLine]:
+    """The three lines with the most traffic to save: first those that waste what a missed bar counts, then by size."""
+    missed = {counter for bar in bars if not bar.passed for counter in bar.values}
+    sectors, shared = "sectors" in missed, not missed.isdisjoint(("bank_conflict_ways", "shared_wavefronts"))
+
+    def rank(line: MarginLine) -> tuple[bool, float, int]:
+        blamed = (sectors and line.sector_ratio > 1) or (shared and line.ways > 1)
+        return not blamed, -line.excess_bytes, line.line
+
+    return sorted((line for line in margin.values() if line.excess_bytes > 0), key=rank)[:3]
 
 
-def render_worst(margin: dict[int, MarginLine], file: str, most: int = 3) -> RenderableType | None:
+def render_worst(margin: dict[int, MarginLine], file: str, bars: Iterable[BarResult] = ()) -> RenderableType | None:
     """The worst lines with what is wrong with each; None when no line wastes anything."""
-    lines = worst(margin, most)
+    lines = worst(margin, bars)
     if not lines:
         return None
     rows = []

@@ -151,7 +151,7 @@ def counters_view(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
     margin = source_view.margin_lines(lines, [finding for finding in findings if finding.file == file])
     rows: list[RenderableType] = []
     name = file.rsplit("/", 1)[-1]
-    top = source_view.render_worst(margin, name)
+    top = source_view.render_worst(margin, name, stage.bars)
     if top is not None:
         rows += [Text(""), Text("  The lines that cost most", style="title"), top]
     source = source_view.read_source(verdict.file)

@@ -25,8 +25,11 @@ def causes_first(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _without_consequences(findings: Sequence[Finding]) -> list[Finding]:
-    """Only some accesses of a wrong address leave all memory; others hit another tensor, and seem to race there."""
-    causes = [finding for finding in findings if finding.kind == "out_of_bounds"]
+    """Only some accesses of a wrong address leave all memory; others hit another tensor, and seem to race there.
+
+    What was put on the wrong stream races with all that is in the right one.
+    """
+    causes = [finding for finding in findings if finding.kind in ("out_of_bounds", "default_stream")]
     hiding: set[int] = set()
     told = []
     for finding in findings:
@@ -39,12 +42,14 @@ def _without_consequences(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _follows(finding: Finding, cause: Finding) -> bool:
-    """Whether a finding is about the access of another one, in other memory."""
+    """Whether a finding is about the access of another one, in other memory, or about its stream."""
+    sides = [finding] if finding.other is None else [finding, finding.other]
+    if cause.kind == "default_stream":
+        return finding.kind == "between_streams" and any(side.stream == 0 for side in sides)
     if finding.check not in _WRONG_VALUES and finding.kind not in _FOLLOWS:
         return False
     if _memory(finding) == _memory(cause):
         return False
-    sides = [finding] if finding.other is None else [finding, finding.other]
     return cause.line > 0 and any(_same_access(side, cause) for side in sides)
 
 
@@ -58,10 +63,9 @@ def _memory(finding: Finding) -> tuple[str, str] | None:
 
 
 def _for_the_line(race: Finding, every: Sequence[Finding]) -> Finding:
-    """A race within a warp on a line that also races with other warps: what orders these orders it, too."""
+    """A race within a warp on a line that also races with other warps, there or in another array: one barrier orders both."""
     if race.kind == "within_warp" and any(
-        other.kind == "within_block" and _memory(other) == _memory(race) and other.places & race.places
-        for other in every
+        other.kind == "within_block" and other.places & race.places for other in every
     ):
         return structs.replace(race, kind="within_block")
     return race

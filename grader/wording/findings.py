@@ -567,7 +567,7 @@ def title(finding: Finding) -> str:
     return {"refused": "failed call"}.get(finding.kind, finding.kind.replace("_", " "))
 
 
-HIDES = "What else was found at the places that this access hit follows from it, and is left out."
+HIDES = "What else was found and follows from this is left out."
 
 
 def text(finding: Finding, advised: bool = True) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from grader.verdict import FAILED, SKIPPED, STAGES, CaseResult, Stage, Verdict
+from grader.verdict import FAILED, SKIPPED, STAGES, CaseResult, Diagnostic, Stage, Verdict
 from grader.wording import bars, cases, findings, words
 
 TITLES = {"builds": "Builds", "correct": "Correct", "safe": "Safe", "efficient": "Efficient", "fast": "Fast"}
@@ -120,12 +121,20 @@ def first_look(verdict: Verdict) -> str:
             shows = _SHOWS.get(finding.kind) or _SHOWS.get(finding.check, "where the fault shows")
             return f"{finding.file.rsplit('/', 1)[-1]}:{finding.line}, {shows}"
     errors = [item for item in stage.diagnostics if item.severity.startswith(("error", "fatal")) and item.line]
+    if errors and _semicolon_missing(errors[0]):
+        return f"the end of what stands above line {errors[0].line}: a ';' seems to be missing there"
     if len(errors) > 1:
         return f"the first error, line {errors[0].line}; later ones often follow from it"
     failing = failing_cases(stage)
     if failing:
         return _look_at_case(stage, failing)
     return ""
+
+
+def _semicolon_missing(error: Diagnostic) -> bool:
+    """g++ misses it at the next token, which often begins a line that is right."""
+    before = error.source_line[: max(0, error.column - 1)]
+    return bool(re.match("expected .*';'.* before", error.message)) and not before.strip()
 
 
 def _look_at_case(stage: Stage, failing: Sequence[CaseResult]) -> str:

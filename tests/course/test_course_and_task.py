@@ -152,6 +152,12 @@ def test_import_is_light() -> None:
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+def test_a_summary_is_one_paragraph() -> None:
+    assert some_exercise(summary="Twice\n    the input. \n  None of it is lost.").summary == (
+        "Twice the input. None of it is lost."
+    )
+
+
 def some_exercise(**changes) -> Exercise:
     description = dict(
         summary="",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 
+import pytest
+
 from grader.present import source_view, theme
+from grader.verdict import BarResult
 from tests.present import samples
 
 SOURCE = [f"line {number};" for number in range(1, 31)]
@@ -34,6 +37,15 @@ def test_worst_lines_come_first() -> None:
     assert [line.line for line in worst] == [7, 5]
     assert worst[0].waste == "32-way bank conflict"
     assert worst[1].waste == "moves 8 times the sectors that its data fill"
+
+
+@pytest.mark.parametrize(
+    ("counter", "passed", "first"),
+    [("sectors", False, 5), ("sectors", True, 7), ("bank_conflict_ways", False, 7), ("launches", False, 7)],
+)
+def test_lines_that_a_missed_bar_counts_come_first(counter: str, passed: bool, first: int) -> None:
+    bar = BarResult(counter, 2.0, passed, at_most=1.0, values={counter: 2.0})
+    assert source_view.worst(source_view.margin_lines(samples.lines()), [bar])[0].line == first
 
 
 def test_carets_stand_at_findings() -> None:

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from grader.present import failures, terminal, theme
-from grader.verdict import CaseResult, Finding, Stage
+from grader.verdict import CaseResult, Diagnostic, Finding, Stage
 from grader.wording.findings import an_access
 from tests.present import samples
 
@@ -170,6 +170,22 @@ def test_a_hang_is_blamed_on_its_loop(kind: str, says: str) -> None:
     found = Finding(check="synccheck", kind=kind, file="a.cu", line=9)
     verdict = samples.verdict(samples.builds(), Stage("safe", "failed", findings=[found]))
     assert f"Look first at a.cu:9, {says}" in flat(terminal.as_text(verdict))
+
+
+@pytest.mark.parametrize(
+    ("column", "source", "says"),
+    [
+        (5, "    for (int k = 0;", "the end of what stands above line 16: a ';' seems to be missing there"),
+        (20, "    float sum = 0.0f  float other;", "the first error, line 16; later ones often follow from it"),
+    ],
+)
+def test_a_semicolon_is_missed_on_the_line_after(column: int, source: str, says: str) -> None:
+    errors = [
+        Diagnostic("error", "expected ',' or ';' before 'for'", "a.cu", 16, column, source),
+        Diagnostic("error", "'k' was not declared in this scope", "a.cu", 16, column + 9, source),
+    ]
+    verdict = samples.verdict(Stage("builds", "failed", diagnostics=errors))
+    assert f"Look first at {says}" in flat(terminal.as_text(verdict))
 
 
 def test_the_article_of_an_access() -> None:

@@ -46,6 +46,18 @@ def test_what_an_access_out_of_bounds_hits_follows_from_it(follows: bool, conseq
         assert told == [consequence, OUTSIDE]
 
 
+def test_races_of_what_is_on_the_wrong_stream_follow_from_it() -> None:
+    wrong = finding("synccheck", "default_stream", side(5, ""))
+    in_default = structs.replace(side(5, "write"), work="scale", stream=0)
+    in_own = structs.replace(side(6, "write"), work="scale", stream=2)
+    caller = structs.replace(side(0), work="the caller of the launcher", stream=1)
+    assert causes_first([finding("racecheck", "between_streams", in_default, caller), wrong]) == [
+        structs.replace(wrong, hides=True)
+    ]
+    another = finding("racecheck", "between_streams", in_own, caller)
+    assert causes_first([another, wrong]) == [another, wrong] and causes_first([another]) == [another]
+
+
 @pytest.mark.parametrize("kind", DIVERGENT)
 def test_a_divergent_barrier_comes_before_the_races_that_it_causes(kind: str) -> None:
     race = finding("racecheck", "within_block", side(3), side(4, "write"))
@@ -63,6 +75,12 @@ def test_threads_of_several_warps_need_a_barrier_of_the_block() -> None:
         assert race.kind == "within_block" and race.count == 2
     elsewhere = finding("racecheck", "within_block", side(3), side(8, "write"))
     assert [race.kind for race in causes_first([near, elsewhere])] == ["within_block", "within_block"]
+    tile = finding("racecheck", "within_block", side(8, "write", name="tile"), side(3, name="tile"))
+    assert [race.kind for race in causes_first([near, tile])] == ["within_block", "within_block"]
+    assert [race.kind for race in causes_first([near, structs.replace(tile, other=None)])] == [
+        "within_warp",
+        "within_block",
+    ]
     assert several([near, elsewhere], 4).count("__syncwarp") == 1
     assert several(causes_first([near, elsewhere]), 4).count("put __syncthreads()") == 1
     assert several(causes_first([near, elsewhere]), 4).count("__syncwarp") == 0

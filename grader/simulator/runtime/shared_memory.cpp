@@ -57,8 +57,8 @@ void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
     int error = cudaErrorInvalidValue;
     if (packed > limits::static_shared) {
         excess =
-            "the static shared arrays of this kernel take more than 48 KB: nvcc refuses to compile it (use "
-            "dynamic shared memory)";
+            "the static shared arrays of this kernel take more than 48 KB, the most that CUDA gives to "
+            "static ones (use dynamic shared memory)";
     } else if (packed + grid.dynamic_shared_bytes > grid.shared_limit) {
         excess = "static and dynamic shared memory together exceed what this kernel may use";
     } else if (end + red_zone > static_region) {

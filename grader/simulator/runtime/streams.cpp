@@ -192,6 +192,7 @@ void caller_reads(const void* data, size_t bytes) {
     Clock known = stream.known;
     Work work;
     work.call = "the caller of the launcher";
+    work.stream = stream.number;
     work.lane = stream.lane;
     work.number = ++stream.count;
     work.known = &known;
