@@ -115,7 +115,7 @@ def test_a_library_as_a_linker_makes_it(tmp_path: Path) -> None:
         ("int one() { return 0xfa1e0ff3; }", True),
         ("int one() { return 0xfa1e0ff2; }", False),
         ('asm(".text; movabsq $0x00fa1e0ff3000000, %rax");', True),
-        ("const int one[2] = {(int)0xfa1e0ff3, 1};", False),  # in data, where nothing runs
+        ("extern const int one[2] = {(int)0xfa1e0ff3, 1};", False),  # in data, where nothing runs
         ('asm(".text; movl $0x0ffa1e0f, -13(%rax)");', True),
     ],
 )
@@ -123,6 +123,34 @@ def test_the_beginning_of_a_function_in_a_constant(code: str, found: bool, tmp_p
     argv = [*find_cxx().command, "-shared", "-fPIC", "-O1", "-fcf-protection=branch", "-x", "c++", "-"]
     subprocess.run([*argv, "-o", str(tmp_path / "real.so")], input=code, text=True, check=True)
     assert imports.entries_in_constants((tmp_path / "real.so").read_bytes()) is found
+
+
+@pytest.mark.parametrize(
+    ("section", "kind", "flags", "begins", "found"),
+    [
+        (".text", 1, 6, 0x1000, True),
+        (".text", 1, 6, 0x1004, False),
+        (".plt", 1, 6, 0x1000, False),  # the linker's
+        (".plt.sec", 1, 6, 0x1000, False),
+        (".data", 1, 2, 0x1000, False),  # does not run
+        (".bss", 8, 6, 0x1000, False),  # has no content in the file
+    ],
+)
+def test_where_the_beginning_of_a_function_is_looked_for(
+    section: str, kind: int, flags: int, begins: int, found: bool, tmp_path: Path
+) -> None:
+    """Sections as the ELF format numbers their kinds and flags (2: in memory, 4: executable)."""
+    content = library(tmp_path / "a.so", [("f", FUNCTION, 3)], imports._ALL).read_bytes()
+    (place,) = struct.unpack_from("<Q", content, 40)
+    tables = content[place:]
+    names = b"\0" + section.encode() + b"\0"
+    head = bytearray(content[:place] + b"\x90" * 4 + imports._ENDBR64 + names)
+    struct.pack_into("<Q", head, 64 + imports._SYMBOL.size + 8, begins)
+    struct.pack_into("<Q", head, 40, len(head))
+    struct.pack_into("<HHH", head, 58, imports._SECTION.size, 5, 4)
+    tables += imports._SECTION.pack(1, kind, flags, 0x1000, place, 8, 0, 0, 1, 0)
+    tables += imports._SECTION.pack(0, 3, 0, 0, place + 8, len(names), 0, 0, 1, 0)
+    assert imports.entries_in_constants(bytes(head) + tables) is found
 
 
 def test_numbers_that_no_library_holds_are_an_answer() -> None:
@@ -161,6 +189,9 @@ def test_what_is_used_and_what_is_defined(tmp_path: Path) -> None:
     content = library(tmp_path / "a.so", symbols).read_bytes()
     assert imports.symbols(content, imports._DYNAMIC, defined=False) == {"fork", "data", "any"}
     assert imports.symbols(content, imports._DYNAMIC, defined=True) == {"mine"}
+    elsewhere = [("absolute", FUNCTION, 0xFFF1), ("past the last section", FUNCTION, 3), ("in a table", FUNCTION, 2)]
+    content = library(tmp_path / "a.so", elsewhere).read_bytes()
+    assert imports.symbols(content, imports._DYNAMIC, defined=True, executable=True) == set(), "none is in code"
     with pytest.raises(ValueError, match="no list"):
         imports.symbols(content, imports._ALL, defined=True)
 
