@@ -67,8 +67,5 @@ def test_a_survivor_wants_a_reason() -> None:
 def test_what_was_recorded_is_good_enough() -> None:
     rows = json.loads(mutation.RECORD.read_text())["files"]
     files = {row["file"] for row in rows}
-    assert files <= {*mutation.TARGETS, *mutation.CXX_TARGETS}
-    for part in ("comparison/compare", "judge/driver", "judge/cases", "judge/correct", "judge/safe", "judge/efficient"):
-        assert f"grader/{part}.py" in files, "run `python -m tests.mutation --record`"
-    assert {f"grader/jail/source/{name}.cpp" for name in ("system_calls", "landlock", "limits")} <= files
+    assert files == {*mutation.TARGETS, *mutation.CXX_TARGETS}, "run `python -m tests.mutation --record`"
     assert mutation.judge(rows) == 0, "run `python -m tests.mutation --record`"

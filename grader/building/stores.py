@@ -20,7 +20,7 @@ _HOOK = re.compile(r"__tsan_(?:unaligned_|volatile_|unaligned_volatile_)?write(?
 _REGISTER = re.compile(r"%\w+")
 _COMMA = re.compile(r",(?![^(]*\))")
 _ONLY_READS = re.compile(
-    r"(cmp|test|call|jmp|push|prefetch|i?div|i?mul|fld|fild|fi?(add|sub|mul|div|com)|bt[wlq]?$|nop|notrack|ldmxcsr|fldcw)\w*"
+    r"(cmp(?!xchg)|test|call|jmp|push|prefetch|i?div|i?mul|fld|fild|fi?(add|sub|mul|div|com)|bt[wlq]?$|nop|notrack|ldmxcsr|fldcw)\w*"
 )
 _SETS_FLAGS = re.compile(r"(add|sub|cmp|test|and|or|xor|neg)[bwlq]|u?comis[sd]|v?u?comis[sd]|call|ret|imul[wlq]")
 _LEAVES_FLAGS = re.compile(

@@ -72,7 +72,7 @@ def _lock(stack: contextlib.ExitStack, name: str, kind: int, until: float) -> bo
 def _open(path: Path) -> int:
     """A descriptor of the file, which is made if it is not there. Without O_CREAT at first: Linux refuses that, in folders that
     all may write, for another user's file."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     with contextlib.suppress(FileNotFoundError):
         return os.open(path, flags)
     file = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o644)

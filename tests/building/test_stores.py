@@ -30,6 +30,26 @@ def checks(assembly: str) -> list[str]:
         ("xchgl\t(%rdx), %eax", "4"),
         ("sete\t(%rdx)", "1"),
         ("rep stosq", "range"),
+        ("movsb", "range"),
+        ("movw\t%ax, (%rbx)", "2"),
+        ("movss\t%xmm0, (%rbx)", "4"),
+        ("movd\t%xmm0, (%rbx)", "4"),
+        ("movsd\t%xmm0, (%rbx)", "8"),
+        ("movhps\t%xmm0, (%rbx)", "8"),
+        ("movq\t%xmm0, (%rbx)", "8"),
+        ("fstpt\t(%rbx)", "16"),
+        ("lock cmpxchg16b\t(%rbx)", "16"),
+        ("lock cmpxchgl\t%ecx, (%rbx)", "4"),
+        ("xchgl\t%eax, (%rdx)", "4"),
+        # not of the function's own frame, or not surely
+        ("movl\t%eax, -4097(%rbp)", "4"),
+        ("movl\t%eax, 0(%rbp)", "4"),
+        ("movl\t%eax, -8(%rsp)", "4"),
+        ("movl\t%eax, 128(%rsp)", "4"),
+        ("movl\t%eax, 8(%rsp,%rcx,4)", "4"),
+        ("movl\t%eax, table(%rbx)", "4"),
+        ("movl\t%eax, %fs:(%rbx)", "4"),
+        ("movl\t%eax, %fs:8(%rsp)", "4"),
     ],
 )
 def test_a_store_is_checked(store: str, bytes_: str) -> None:
@@ -40,7 +60,27 @@ def test_a_store_is_checked(store: str, bytes_: str) -> None:
     "line",
     [
         "movl\t%eax, -4(%rbp)",
+        "movl\t%eax, -4096(%rbp)",
+        "movl\t%eax, (%rsp)",
         "movl\t%eax, 8(%rsp)",
+        "movl\t%eax, 127(%rsp)",
+        "prefetcht0\t(%rbx)",
+        "idivl\t(%rbx)",
+        "mull\t(%rbx)",
+        "imulq\t(%rbx)",
+        "flds\t(%rbx)",
+        "fildl\t(%rbx)",
+        "fadds\t(%rbx)",
+        "fsubs\t(%rbx)",
+        "fmuls\t(%rbx)",
+        "fidivl\t(%rbx)",
+        "fcoml\t(%rbx)",
+        "btl\t%eax, (%rbx)",
+        "nopw\t(%rbx)",
+        "jmp\t*(%rbx)",
+        "notrack jmp\t*(%rbx)",
+        "ldmxcsr\t(%rbx)",
+        "fldcw\t(%rbx)",
         "movl\t%eax, count(%rip)",
         "movl\t(%rbx), %eax",
         "cmpl\t$1, (%rbx)",
@@ -60,6 +100,15 @@ def test_a_store_behind_the_check_of_its_address_needs_no_other() -> None:
     assert checks(f"f:\n{HOOKED}{store}\tret") == []
     assert checks(f"f:\n{HOOKED}\t.loc 1 2 3\n.LVL3:\n{store}\tret") == []
     assert checks("f:\n\tleaq\t8(%rbx), %rdi\n\tcall\t__tsan_write4@PLT\n\tmovl\t%eax, 8(%rbx)\n\tret") == []
+    for hook in (
+        "__tsan_write8",
+        "__tsan_unaligned_write4",
+        "__tsan_volatile_write4",
+        "__tsan_unaligned_volatile_write4",
+    ):
+        assert checks(f"f:\n\tleaq\t0(%rbx), %rdi\n\tcall\t{hook}\n\tcall\tg\n{store}\tret") == []
+    twice = HOOKED.replace("write4", "write8") + HOOKED
+    assert checks(f"f:\n{twice}\tmovq\t%rax, (%rbx)\n\tret") == [], "the larger check counts"
 
 
 @pytest.mark.parametrize(
@@ -76,14 +125,63 @@ def test_nor_when_more_bytes_are_written_or_the_call_has_changed_the_register() 
     assert checks("f:\n\tmovq\t%rbx, %rdi\n\tcall\t__tsan_read4@PLT\n\tmovl\t%eax, (%rbx)\n\tret") == ["4"]
 
 
+@pytest.mark.parametrize(
+    "between", ["addq\t$4, %rdi", "addq\t$4, %rbx", "popq\t%rdi", "call\tg@PLT", "xchgq\t%rdi, %rax"]
+)
+def test_nor_when_the_hook_was_given_another_address(between: str) -> None:
+    assert checks(f"f:\n\tmovq\t%rbx, %rdi\n\t{between}\n\tcall\t__tsan_write4\n\tmovl\t%eax, (%rbx)\n\tret") == ["4"]
+    assert checks("f:\n\tleaq\t8(%rdi), %rdi\n\tcall\t__tsan_write4\n\tmovl\t%eax, 8(%rdi)\n\tret") == ["4"]
+
+
 def test_flags_that_are_asked_for_later_are_kept() -> None:
     asked = with_checks("f:\n\tcmpl\t$1, %eax\n\tmovl\t%eax, (%rcx)\n\tjne\t.L2\n\tret")
     assert "\tpushfq\n" in asked and "\tpopfq\n" in asked
     assert "pushfq" not in with_checks("f:\n\tmovl\t%eax, (%rcx)\n\taddl\t$1, %eax\n\tjne\t.L2\n\tret")
 
 
+@pytest.mark.parametrize(
+    ("behind", "kept"),
+    [
+        (["jne\t.L2"], True),
+        ([".L2:"], True),  # others come there, too
+        (["addl\t$1, %eax", "jne\t.L2"], False),
+        (["cmpq\t%rax, %rbx"], False),
+        (["ucomiss\t%xmm0, %xmm1"], False),
+        (["imull\t%eax, %ebx"], False),
+        (["call\tg@PLT"], False),
+        (["movl\t%ecx, %eax", "leaq\t8(%rax), %rbx", "addss\t%xmm0, %xmm1", "cltq", "ret"], False),
+        (["movl\t%ecx, %eax", "adcl\t$0, %eax", "ret"], True),
+        (["sete\t%al", "ret"], True),
+        ([".loc 1 2 3", "ret"], False),
+        (["movl\t%ecx, %eax"] * 38 + ["ret"], False),
+        (["movl\t%ecx, %eax"] * 40 + ["ret"], True),  # not looked for any further
+        (["movl\t%ecx, %eax"], True),  # where the text ends
+    ],
+)
+def test_whether_flags_are_asked_for_later(behind: list[str], kept: bool) -> None:
+    lines = [line if line.endswith(":") else f"\t{line}" for line in behind]
+    assert ("pushfq" in with_checks("f:\n\tmovl\t%eax, (%rcx)\n" + "\n".join(lines))) is kept
+
+
+@pytest.mark.parametrize(
+    ("store", "bytes_"),
+    [("rep stosq", "leaq\t(,%rcx,8), %r10"), ("rep movsw", "leaq\t(,%rcx,2), %r10"), ("movsb", "movl\t$1, %r10d")],
+)
+def test_how_many_bytes_a_string_instruction_writes(store: str, bytes_: str) -> None:
+    saved = f"\tpushq\t%r11\n\tpushq\t%r10\n\tmovq\t%rdi, %r11\n\t{bytes_}\n"
+    check = f"{saved}\tcall\tsim_store_range@PLT\n\tpopq\t%r10\n\tpopq\t%r11\n"
+    assert with_checks(f"f:\n\t{store}\n\tret") == f"f:\n{check}\t{store}\n\tret"
+
+
+def test_what_a_check_of_one_store_is() -> None:
+    assert with_checks("f:\n\tmovl\t%eax, 8(%rbx)\n\tret") == (
+        "f:\n\tpushq\t%r11\n\tleaq\t8(%rbx), %r11\n\tcall\tsim_store_4@PLT\n\tpopq\t%r11\n\tmovl\t%eax, 8(%rbx)\n\tret"
+    )
+
+
 def test_a_place_that_counts_from_the_top_of_the_stack_is_counted_from_there() -> None:
     assert "\tleaq\t8+512(%rsp), %r11\n" in with_checks("f:\n\tmovl\t%eax, 512(%rsp)\n\tret")
+    assert "\tleaq\t16+512(%rsp), %r11\n" in with_checks("f:\n\tmovl\t%eax, 512(%rsp)\n\tjne\t.L2")
 
 
 def test_where_exceptions_land_no_call_may_lead() -> None:

@@ -6,7 +6,8 @@ import fcntl
 import os
 import subprocess
 import sys
-import time
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -20,6 +21,7 @@ from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Timing
 from grader.wording import timed
 
 GPU = "GPU-0"
+FOLDER = turns.folder
 ANOTHER = """
 import sys
 from pathlib import Path
@@ -71,15 +73,49 @@ def test_who_waits_to_be_alone_is_not_overtaken(place: Path) -> None:
     assert granted(alone=False)
 
 
-def test_a_lock_that_cannot_be_taken_grants_nothing(place: Path) -> None:
+class Clock:
+    """Time that passes only while somebody sleeps; something happens when it says 5."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object] = lambda: None) -> None:
+        self.now, self.happens = 0.0, happens
+        monkeypatch.setattr(turns, "time", SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep))
+
+    def sleep(self, seconds: float) -> None:
+        if self.now < 5 <= self.now + seconds:
+            self.happens()
+        self.now += seconds
+
+
+@pytest.mark.parametrize(("seconds", "got"), [(10, True), (4, False), (0, False)])
+def test_a_turn_is_waited_for_so_long(seconds: int, got: bool, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(place / f"grader-{GPU}.lock", "w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        clock = Clock(monkeypatch, other.close)
+        with turns.turn(GPU, True, seconds) as mine:
+            assert mine is got and min(seconds, 5) <= clock.now <= min(seconds, 5) + (0.1 if seconds else 0)
+            assert granted(alone=True) is got, "who was not granted a turn has none to share with himself"
+
+
+def test_a_lock_that_cannot_be_taken_grants_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
     (place / "elsewhere").touch()
     (place / f"grader-{GPU}.lock").symlink_to(place / "elsewhere")
-    assert not granted(alone=True)
+    with turns.turn(GPU, alone=True) as got:
+        assert not got and clock.now == 0, "a link of somebody else is not waited for"
     (place / f"grader-{GPU}.lock").unlink()
     assert granted(alone=True)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_pipe_in_the_place_of_a_lock_holds_nobody_up(place: Path) -> None:
+    os.mkfifo(place / f"grader-{GPU}.lock")
+    assert granted(alone=True)
+
+
+def test_all_users_look_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert FOLDER() == Path("/tmp")
+
+
 def test_another_user_locks_the_same_file(place: Path) -> None:
     before = os.umask(0o077)
     try:
@@ -99,14 +135,13 @@ class NotFound(NvmlError):
 
 
 def nvml(there: list[int], used: list[tuple[int, float, int]]) -> ModuleType:
-    """A driver that tells of these processes, and of (process, seconds from now, percent)."""
+    """A driver that tells of these processes, and of (process, seconds from NOW, percent)."""
     module = ModuleType("pynvml")
-    now = time.time()
 
     def utilization(device: str, since: int) -> list[SimpleNamespace]:
         if not used:
             raise NotFound
-        return [SimpleNamespace(pid=p, timeStamp=int((now + t) * 1e6), smUtil=u) for p, t, u in used]
+        return [SimpleNamespace(pid=p, timeStamp=int((NOW + t) * 1e6), smUtil=u) for p, t, u in used]
 
     module.__dict__.update(
         NVMLError=NvmlError,
@@ -120,7 +155,7 @@ def nvml(there: list[int], used: list[tuple[int, float, int]]) -> ModuleType:
     return module
 
 
-LATER = others.SETTLING + 5
+NOW = 1000.0
 ME = os.getpid()
 
 
@@ -128,11 +163,11 @@ ME = os.getpid()
     ("there", "used", "known", "busy"),
     [
         ([ME], [], True, set()),
-        ([ME], [(ME, LATER, 90), (11, LATER, 90)], True, {11}),
-        ([ME], [(11, LATER, others.BUSY_PERCENT - 1)], True, set()),
-        ([ME], [(11, 0, 90)], True, set()),  # before
-        ([ME], [(12, LATER, 90)], True, set()),  # a child of ours
-        ([1], [(11, LATER, 90)], False, set()),  # the numbers of processes are not ours
+        ([ME], [(ME, 6, 90), (11, 6, 90)], True, {11}),
+        ([ME], [(11, 6, 10), (13, 6, 9)], True, {11}),  # from a tenth of the time on
+        ([ME], [(11, 1, 90), (13, 0.999, 90)], True, {11}),  # from a second after the start on
+        ([ME], [(12, 6, 90)], True, set()),  # a child of ours
+        ([1], [(11, 6, 90)], False, set()),  # the numbers of processes are not ours
     ],
 )
 def test_who_else_used_the_gpu(
@@ -142,11 +177,15 @@ def test_who_else_used_the_gpu(
     busy: set[int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", nvml(there, used))
+    module = nvml(there, used)
+    ended: list[bool] = []
+    module.nvmlShutdown = lambda: ended.append(True)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pynvml", module)
+    monkeypatch.setattr(others, "time", SimpleNamespace(time=lambda: NOW))
     monkeypatch.setattr(Child, "started", {12})
     with others.watch(GPU) as seen:
         pass
-    assert (seen.known, seen.busy) == (known, busy)
+    assert (seen.known, seen.busy, ended) == (known, busy, [True])
 
 
 def test_a_driver_that_does_not_tell_accuses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
