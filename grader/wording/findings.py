@@ -377,6 +377,8 @@ _NAMES_ITS_PLACES = (
 ADVICE: Mapping[str, str] = {
     "host_copies": "A launcher launches kernels: compute on the device, and leave tensors there.",
     "out_of_bounds": "Compare the index with the size: a guard is missing, or the index is computed for another shape.",
+    "index_out_of_bounds": "Compare the array's length with what the index counts to. One of threadIdx counts to the block's "
+    "size in that direction: in a block launched with a single number threadIdx.x numbers all threads, and threadIdx.y is 0.",
     "use_after_free": "The memory was given back by cudaFree or cudaFreeAsync before this launch.",
     "ended_block": "A block's shared memory ends with it: all blocks of the cluster meet once more (cluster.sync()) after the "
     "last access to each other's shared memory, before any returns.",

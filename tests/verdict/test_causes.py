@@ -90,3 +90,8 @@ def test_only_one_access_is_atomic() -> None:
     race = finding("racecheck", "between_blocks", side(3, "atomic"), side(4))
     assert "make the other one atomic" in advice(race) and "use atomics" not in advice(race)
     assert "use atomics" in advice(finding("racecheck", "between_blocks", side(3, "write"), side(4)))
+
+
+def test_an_index_past_an_array_is_compared_with_the_block() -> None:
+    past = finding("memcheck", "index_out_of_bounds", side(3))
+    assert "in a block launched with a single number threadIdx.x numbers all threads" in advice(past)
