@@ -1,8 +1,7 @@
 // XORWOW advances by a linear map of bits, so n steps at once are its n-th power. Its powers of two are computed when a
 // program first asks for them, in about 20 ms.
+#include <pthread.h>
 #include <string.h>
-
-#include <mutex>
 
 #include "curand_kernel.h"
 
@@ -17,7 +16,7 @@ struct BitMatrix {
     unsigned rows[bits][words];
 };
 BitMatrix xorwow_powers[powers];
-std::once_flag computed;
+pthread_once_t computed = PTHREAD_ONCE_INIT;
 
 void apply(const BitMatrix& matrix, unsigned (&vector)[words]) {
     unsigned result[words] = {};
@@ -44,7 +43,7 @@ void compute_powers() {
 }  // namespace
 
 void skip_xorwow(unsigned (&vector)[5], unsigned long long n, unsigned log2_unit) {
-    if (n) std::call_once(computed, compute_powers);
+    if (n) pthread_once(&computed, compute_powers);
     for (; n; n >>= 1, ++log2_unit)
         if (n & 1) apply(xorwow_powers[log2_unit], vector);
 }
