@@ -35,11 +35,11 @@ class device_reference {
         return *this = static_cast<Value>(static_cast<Value>(*this) op value);      \
     }
     SIM_ASSIGN(+)
-    SIM_ASSIGN(-) SIM_ASSIGN(*) SIM_ASSIGN(/)
+    SIM_ASSIGN(-)
+    SIM_ASSIGN(*)
+    SIM_ASSIGN(/)
 #undef SIM_ASSIGN
-        SIM_INLINE const device_reference& operator++() const {
-        return *this += 1;
-    }
+    SIM_INLINE const device_reference& operator++() const { return *this += 1; }
     template <typename Stream>
     friend Stream& operator<<(Stream& stream, const device_reference& element) {
         stream << static_cast<Value>(element);

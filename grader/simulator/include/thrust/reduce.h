@@ -90,27 +90,16 @@ SIM_INLINE auto as_given_reversed(const Result& result, const Arguments& argumen
     return as_given(result, std::get<sizeof...(Index) - 1 - Index>(arguments)...);
 }
 
-#define SIM_STANDARD(name)                                                                                 \
-    template <typename Policy, typename... Arguments>                                                      \
-    SIM_INLINE auto name(const Policy& policy, const Arguments&... arguments) {                            \
-        auto result = [&](auto... raws) __attribute__((always_inline)) {                                   \
-            return result_of(policy, "thrust::" #name, [=] { return std::name(raws...); });                \
-        };                                                                                                 \
-        if constexpr (std::is_void_v<decltype(result(raw(arguments, 0)...))>)                              \
-            result(raw(arguments, 0)...);                                                                  \
-        else                                                                                               \
-            return as_given_reversed(result(raw(arguments, 0)...), std::tuple<Arguments...>(arguments...), \
-                                     std::index_sequence_for<Arguments...>());                             \
-    }
-#define SIM_STANDARD_ALGORITHMS(X)                                                                                \
-    X(all_of)                                                                                                     \
-    X(any_of) X(none_of) X(count) X(count_if) X(find) X(find_if) X(equal) X(copy_if) X(unique) X(unique_copy)     \
-        X(remove) X(remove_if) X(remove_copy_if) X(reverse) X(reverse_copy) X(replace) X(replace_if) X(partition) \
-            X(merge) X(swap_ranges) X(min_element) X(max_element) X(minmax_element) X(is_sorted) X(lower_bound)   \
-                X(upper_bound) X(binary_search) X(inclusive_scan) X(adjacent_difference) X(set_intersection)      \
-                    X(set_union) X(set_difference)
-SIM_STANDARD_ALGORITHMS(SIM_STANDARD)
-#undef SIM_STANDARD
+template <typename Policy, typename F, typename... Arguments>
+SIM_INLINE auto run_standard(const Policy& policy, const char* name, F f, const Arguments&... arguments) {
+    auto run = [=](auto... raws)
+                   __attribute__((always_inline)) { return result_of(policy, name, [=] { return f(raws...); }); };
+    if constexpr (std::is_void_v<decltype(f(raw(arguments, 0)...))>)
+        return run(raw(arguments, 0)...);
+    else
+        return as_given_reversed(run(raw(arguments, 0)...), std::tuple<Arguments...>(arguments...),
+                                 std::index_sequence_for<Arguments...>());
+}
 
 template <typename Policy, typename In, typename Out, typename T = value_of<In>, typename Op = ::cuda::std::plus<>>
 SIM_INLINE Out exclusive_scan(const Policy& policy, In first, In last, Out out, T init = T(), Op op = Op()) {
@@ -123,12 +112,51 @@ SIM_INLINE Out exclusive_scan(const Policy& policy, In first, In last, Out out, 
 
 }  // namespace detail
 
-SIM_STANDARD_ALGORITHMS(SIM_THRUST)
-#undef SIM_STANDARD_ALGORITHMS
+#define SIM_STANDARD(name)                                                                                   \
+    namespace detail {                                                                                       \
+    template <typename Policy, typename... Arguments>                                                        \
+    SIM_INLINE auto name(const Policy& policy, const Arguments&... arguments) {                              \
+        return run_standard(                                                                                 \
+            policy, "thrust::" #name, [](const auto&... raws) { return std::name(raws...); }, arguments...); \
+    }                                                                                                        \
+    }                                                                                                        \
+    SIM_THRUST(name)
+SIM_STANDARD(all_of)
+SIM_STANDARD(any_of)
+SIM_STANDARD(none_of)
+SIM_STANDARD(count)
+SIM_STANDARD(count_if)
+SIM_STANDARD(find)
+SIM_STANDARD(find_if)
+SIM_STANDARD(equal)
+SIM_STANDARD(copy_if)
+SIM_STANDARD(unique)
+SIM_STANDARD(unique_copy)
+SIM_STANDARD(remove)
+SIM_STANDARD(remove_if)
+SIM_STANDARD(remove_copy_if)
+SIM_STANDARD(reverse)
+SIM_STANDARD(reverse_copy)
+SIM_STANDARD(replace)
+SIM_STANDARD(replace_if)
+SIM_STANDARD(partition)
+SIM_STANDARD(merge)
+SIM_STANDARD(swap_ranges)
+SIM_STANDARD(min_element)
+SIM_STANDARD(max_element)
+SIM_STANDARD(minmax_element)
+SIM_STANDARD(is_sorted)
+SIM_STANDARD(lower_bound)
+SIM_STANDARD(upper_bound)
+SIM_STANDARD(binary_search)
+SIM_STANDARD(inclusive_scan)
+SIM_STANDARD(adjacent_difference)
+#undef SIM_STANDARD
+
+SIM_THRUST(exclusive_scan)
 SIM_THRUST(reduce)
 SIM_THRUST(transform_reduce)
 SIM_THRUST(inner_product)
 SIM_THRUST(reduce_by_key)
-SIM_THRUST(exclusive_scan)
 
 }  // namespace thrust
