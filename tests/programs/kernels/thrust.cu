@@ -79,7 +79,7 @@ void right() {
     keys.erase(ends.first, keys.end());
     show("runs", keys);
     show("sums", thrust::host_vector<int>(sums.begin(), ends.second));
-    int* raw = values.data().get();
+    int* raw = thrust::raw_pointer_cast(&values[0]);
     thrust::for_each(thrust::counting_iterator<int>(0), thrust::counting_iterator<int>(4),
                      [=] __device__(int i) { raw[i] *= i; });
     cudaStream_t stream;
@@ -95,6 +95,10 @@ void right() {
     thrust::stable_sort(host.begin(), host.end(), thrust::greater<int>());
     host.erase(thrust::unique(host.begin(), host.end(), [](int a, int b) { return a / 20 == b / 20; }), host.end());
     show("host", host);
+    int array[] = {4, 1, 9};
+    auto ends_of = thrust::minmax_element(array, array + 3);
+    thrust::inclusive_scan(array, array + 3, array);
+    std::cout << "array " << ends_of.second - ends_of.first << " " << array[2] << "\n";
 }
 
 void wrong() {

@@ -5,6 +5,9 @@
 
 namespace thrust {
 
+template <typename T>
+class device_ptr;
+
 // An element of device memory.
 template <typename T>
 class device_reference {
@@ -40,6 +43,7 @@ class device_reference {
     SIM_ASSIGN(/)
 #undef SIM_ASSIGN
     SIM_INLINE const device_reference& operator++() const { return *this += 1; }
+    SIM_INLINE device_ptr<T> operator&() const { return device_ptr<T>(place_); }
     template <typename Stream>
     friend Stream& operator<<(Stream& stream, const device_reference& element) {
         stream << static_cast<Value>(element);

@@ -172,7 +172,7 @@ SIM_INLINE auto result_of(const Policy& policy, const char* name, F f) {
 // thrust::name with a policy and without one, for a function in detail that wants one.
 #define SIM_THRUST(name)                                                                                   \
     template <typename First, typename... Rest>                                                            \
-    SIM_INLINE auto name(const First& first, const Rest&... rest) {                                        \
+    SIM_INLINE auto name(First first, Rest... rest) {                                                      \
         if constexpr (std::is_base_of_v<::thrust::detail::policy, First>)                                  \
             return ::thrust::detail::name(first, rest...);                                                 \
         else                                                                                               \
