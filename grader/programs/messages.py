@@ -24,7 +24,7 @@ def explain(output: str, files: Sequence[Path], compiler: Compiler) -> BuildErro
         named = ", ".join(list(missing)[:8])
         return BuildError(
             f"used but defined nowhere: {named}",
-            "Name all files of the program; libraries such as cuBLAS are not simulated.",
+            "Name all files of the program; libraries such as cuFFT are not simulated.",
         )
     return _explain_by_file(output, files, compiler)
 

@@ -31,12 +31,8 @@ _FOREIGN = {
     "nvtx3/": "NVTX",
 }
 
-_IN_ITS_PLACE = {
-    "Thrust": "Use cudaMalloc, cudaMemcpy and kernels of your own (cub::BlockReduce and cub::BlockScan are there), or run the "
-    "program with --device cuda.",
-    "cuRAND": "Draw numbers on the host and copy them, or hash the thread's index; or run the program with --device cuda.",
-}
-"""What a program can do without a library."""
+_FOR_PROGRAMS = ("cuBLAS", "cuRAND", "Thrust")
+"""Libraries that the simulator has as far as it has their headers."""
 
 # Families of headers that belong to CUDA itself; those that the simulator has are found in its include folder.
 _CUDA_FAMILIES = ("cuda", "cooperative_groups", "cub/", "mma.h", "nv/", "device_", "crt/", "sm_", "texture", "surface")
@@ -97,19 +93,18 @@ def check_includes(source: Source, include_dir: Path | None, alone: bool = True)
         line, column = source.line(include.start), source.column(include.start)
         text = source.line_text(line)
         for prefix, library in _FOREIGN.items():
-            taken = _present(include_dir, include.name) and not (alone and library == "cuBLAS")
+            taken = _present(include_dir, include.name) and not (alone and library in _FOR_PROGRAMS)
             if include.name.startswith(prefix) and not taken:
+                missing = f"this header of {library}" if library in _FOR_PROGRAMS else library
                 raise RewriteError(
                     line,
                     column,
                     f"#include {include.header}: {library} is not available to a kernel file"
                     if alone
-                    else f"#include {include.header}: the simulator does not have {library}",
+                    else f"#include {include.header}: the simulator does not have {missing}",
                     "A kernel file is plain CUDA C++ and is linked against nothing: write what you need in the kernel."
                     if alone
-                    else _IN_ITS_PLACE.get(
-                        library, "Guard what needs it by #if, or run the program with --device cuda."
-                    ),
+                    else "Guard what needs it by #if, or run the program with --device cuda.",
                     source_line=text,
                 )
         if alone and (include.name.startswith("/") or ".." in include.name.split("/")):

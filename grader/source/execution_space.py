@@ -61,7 +61,7 @@ _DEVICE_INTRINSIC = re.compile(
     r"__(sync(threads|warp)\w*|shfl\w*|ballot\w*|any_sync|all_sync|match_\w+|activemask|threadfence\w*|reduce_\w+|ld(g|c[agsv])|"
     r"nanosleep|(exp|exp10|log|log2|log10|sin|cos|tan|pow|fdivide)f|f(add|mul|ma|rcp|sqrt|div)_r[nzud]|popc(ll)?|clz(ll)?|"
     r"brev(ll)?|ffs(ll)?|cvta_\w+|cluster(?!_dims__)\w+)$|atomic[A-Z][A-Za-z]*$|"
-    r"cuda(GridDependencySynchronize|TriggerProgrammaticLaunchCompletion)$"
+    r"cuda(GridDependencySynchronize|TriggerProgrammaticLaunchCompletion)$|curand(4|_\w+)?$|skipahead(_sequence)?$"
 )
 _NOT_ON_THE_DEVICE = {
     "try": "exceptions",

@@ -53,7 +53,11 @@ Place place_of(const Region* region, uintptr_t address) {
     return place;
 }
 
-void add_finding(const Finding& finding) {
+void add_finding(const Finding& made) {
+    Finding finding = made;
+    // A kernel of a library's header has no line of the program's but the one that calls the library.
+    const Launch* launch = the_launch.launch;
+    if (!finding.side.fallback && launch && finding.launch == launch->id) finding.side.fallback = launch->caller;
     in_block_order_unlocked("there are findings");
     Locked locked(lock);
     uint32_t& index = by_key.at(key_of(finding));

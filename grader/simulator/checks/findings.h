@@ -26,7 +26,7 @@ struct Place {
 
 struct Side {
     const void* address;   // of the code; null when unknown
-    const void* fallback;  // the last call into the simulator, when the address may belong to no line
+    const void* fallback;  // when the address may belong to no line: the last call into the simulator, or the launch
     uint8_t access;        // an Access
     bool has_thread;
     uint32_t serial;   // of the block; 0 when unknown

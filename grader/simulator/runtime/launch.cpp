@@ -91,6 +91,7 @@ dim3 cluster_of(const LaunchConfig& config) {
 int run(const LaunchConfig& config, const char* name, void (*body)(void*), void* context) {
     Grid grid{};
     grid.kernel_name = name;
+    grid.caller = config.caller;
     grid.grid = config.grid;
     grid.block = config.block;
     grid.dynamic_shared_bytes = config.dynamic_shared_bytes;
@@ -310,6 +311,7 @@ void run_grid(const LaunchConfig& config, const char* name, const LaunchBody& bo
     check_stream(name, config.stream, caller);
     Operation operation = {OperationKind::kernel, name, nullptr};
     operation.config = config;
+    operation.config.caller = caller;
     operation.body = body;
     streams::submit(operation, config.stream);
 }

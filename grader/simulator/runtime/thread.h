@@ -171,6 +171,7 @@ struct Block {
 
 struct Launch {
     const char* kernel_name;
+    const void* caller;  // where the launch is written; null: unknown
     dim3 grid;
     dim3 block;
     dim3 cluster;       // blocks of each

@@ -14,6 +14,7 @@ struct LaunchConfig {
     dim3 block;
     size_t dynamic_shared_bytes;
     cudaStream_t stream;
+    const void* caller = nullptr;  // where the launch is written, as the runtime sees it
     const void* kernel = nullptr;  // the kernel's address where it is known: finds its cudaFuncSetAttribute
     bool cooperative = false;
     dim3 cluster = dim3(0, 0, 0);  // blocks of each; zeros: as the kernel says

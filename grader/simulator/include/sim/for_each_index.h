@@ -1,0 +1,24 @@
+// A kernel of a library's header: f(i) for each i below n, each by a thread of its own.
+#pragma once
+
+#include "cuda_runtime.h"
+#include "sim/collective.h"
+
+namespace sim {
+
+template <typename F>
+void thread_for_each(F f, ptrdiff_t n) {
+    ptrdiff_t i = static_cast<ptrdiff_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < n) f(i);
+}
+
+// Inlined, so that the line of the launch is the one that calls the library: what the kernel does wrong is told there.
+template <typename F>
+SIM_INLINE void for_each_index(cudaStream_t stream, const char* name, ptrdiff_t n, F f) {
+    if (n <= 0) return;
+    unsigned threads = n < 256 ? static_cast<unsigned>(n) : 256;
+    LaunchConfig config(static_cast<unsigned>((n + threads - 1) / threads), threads, 0, stream);
+    launch(config, name, thread_for_each<F>, f, n);
+}
+
+}  // namespace sim

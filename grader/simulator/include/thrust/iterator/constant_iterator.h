@@ -1,0 +1,1 @@
+#include "thrust/iterator/counting_iterator.h"

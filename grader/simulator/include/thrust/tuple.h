@@ -1,0 +1,17 @@
+// thrust::tuple and thrust::pair are the C++ library's.
+#pragma once
+
+#include <tuple>
+#include <utility>
+
+namespace thrust {
+
+using std::get;
+using std::make_pair;
+using std::make_tuple;
+using std::pair;
+using std::swap;
+using std::tie;
+using std::tuple;
+
+}  // namespace thrust
