@@ -22,9 +22,9 @@ _COMMA = re.compile(r",(?![^(]*\))")
 _ONLY_READS = re.compile(
     r"(cmp(?!xchg)|test|call|jmp|push|prefetch|i?div|i?mul|fld|fild|fi?(add|sub|mul|div|com)|bt[wlq]?$|nop|notrack|ldmxcsr|fldcw)\w*"
 )
-_SETS_FLAGS = re.compile(r"(add|sub|cmp|test|and|or|xor|neg)[bwlq]|u?comis[sd]|v?u?comis[sd]|call|ret|imul[wlq]")
+_SETS_FLAGS = re.compile(r"(add|sub|cmp|test|and|or|xor|neg)[bwlq]|v?u?comis[sd]|call|ret|imul[wlq]")
 _LEAVES_FLAGS = re.compile(
-    r"mov|lea|push|pop|cvt|(add|sub|mul|div|sqrt|max|min|and|or|xor|andn|unpck\w*|shuf)[ps][sd]|p[a-z]+|not|c[lqd]t|stos"
+    r"mov|lea|cvt|(add|sub|mul|div|sqrt|max|min|and|or|xor|andn|unpck\w*|shuf)[ps][sd]|p[a-z]+|not|c[lqd]t|stos"
 )
 _STRINGS = re.compile(r"(stos|movs)(?P<size>[bwlq])$")
 _SIZES = {"b": 1, "w": 2, "l": 4, "q": 8}
@@ -97,7 +97,7 @@ def with_checks(assembly: str) -> str:
             argument = ""
         if last == "%rdi" and name == "movq" and operands[0] in _NAMES:
             argument = f"({operands[0]})"
-        elif last == "%rdi" and name == "leaq" and "%rdi" not in _registers(operands[0]):
+        elif last == "%rdi" and name == "leaq":
             argument = _normal(operands[0])
     return "\n".join(lines) + debugging + rest
 
@@ -119,11 +119,11 @@ def _normal(place: str) -> str:
 
 def _size(name: str, operands: tuple[str, ...]) -> int:
     """How many bytes a store writes, at most."""
-    if name in _WIDE and (name not in ("movq", "movd") or "%xmm" in operands[0] or name == "movq"):
+    if name in _WIDE:
         return _WIDE[name]
     if name.startswith("set"):
         return 1
-    if "%xmm" in "".join(operands) or name.startswith(("f", "cmpxchg16")):
+    if "%xmm" in "".join(operands) or name.startswith("f"):
         return 16
     return _SIZES.get(name[-1], 16)
 

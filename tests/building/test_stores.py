@@ -30,12 +30,15 @@ def checks(assembly: str) -> list[str]:
         ("xchgl\t(%rdx), %eax", "4"),
         ("sete\t(%rdx)", "1"),
         ("rep stosq", "range"),
+        ("rep; movsl", "range"),
         ("movsb", "range"),
+        ("movntdq\t%xmm0, (%rbx)", "16"),
+        ("fstpl\t(%rbx)", "16"),
         ("movw\t%ax, (%rbx)", "2"),
         ("movss\t%xmm0, (%rbx)", "4"),
         ("movd\t%xmm0, (%rbx)", "4"),
         ("movsd\t%xmm0, (%rbx)", "8"),
-        ("movhps\t%xmm0, (%rbx)", "8"),
+        *((f"mov{half}\t%xmm0, (%rbx)", "8") for half in ("hps", "hpd", "lps", "lpd")),
         ("movq\t%xmm0, (%rbx)", "8"),
         ("fstpt\t(%rbx)", "16"),
         ("lock cmpxchg16b\t(%rbx)", "16"),
@@ -64,6 +67,7 @@ def test_a_store_is_checked(store: str, bytes_: str) -> None:
         "movl\t%eax, (%rsp)",
         "movl\t%eax, 8(%rsp)",
         "movl\t%eax, 127(%rsp)",
+        "movsb\t(%rax), %ecx",  # extends a sign
         "prefetcht0\t(%rbx)",
         "idivl\t(%rbx)",
         "mull\t(%rbx)",
@@ -107,6 +111,8 @@ def test_a_store_behind_the_check_of_its_address_needs_no_other() -> None:
         "__tsan_unaligned_volatile_write4",
     ):
         assert checks(f"f:\n\tleaq\t0(%rbx), %rdi\n\tcall\t{hook}\n\tcall\tg\n{store}\tret") == []
+    later = HOOKED.replace("\tcall", "\tmovl\t$1, %esi\n\tcall")
+    assert checks(f"f:\n{later}{store}\tret") == []
     twice = HOOKED.replace("write4", "write8") + HOOKED
     assert checks(f"f:\n{twice}\tmovq\t%rax, (%rbx)\n\tret") == [], "the larger check counts"
 
@@ -126,7 +132,8 @@ def test_nor_when_more_bytes_are_written_or_the_call_has_changed_the_register() 
 
 
 @pytest.mark.parametrize(
-    "between", ["addq\t$4, %rdi", "addq\t$4, %rbx", "popq\t%rdi", "call\tg@PLT", "xchgq\t%rdi, %rax"]
+    "between",
+    ["addq\t$4, %rdi", "addq\t%rbx, %rdi", "addq\t$4, %rbx", "popq\t%rdi", "call\tg@PLT", "xchgq\t%rdi, %rax"],
 )
 def test_nor_when_the_hook_was_given_another_address(between: str) -> None:
     assert checks(f"f:\n\tmovq\t%rbx, %rdi\n\t{between}\n\tcall\t__tsan_write4\n\tmovl\t%eax, (%rbx)\n\tret") == ["4"]
@@ -143,7 +150,8 @@ def test_flags_that_are_asked_for_later_are_kept() -> None:
     ("behind", "kept"),
     [
         (["jne\t.L2"], True),
-        ([".L2:"], True),  # others come there, too
+        ([".L2:", "ret"], True),  # others come there, too
+        ([".LVL2:", "ret"], False),
         (["addl\t$1, %eax", "jne\t.L2"], False),
         (["cmpq\t%rax, %rbx"], False),
         (["ucomiss\t%xmm0, %xmm1"], False),
@@ -161,6 +169,37 @@ def test_flags_that_are_asked_for_later_are_kept() -> None:
 def test_whether_flags_are_asked_for_later(behind: list[str], kept: bool) -> None:
     lines = [line if line.endswith(":") else f"\t{line}" for line in behind]
     assert ("pushfq" in with_checks("f:\n\tmovl\t%eax, (%rcx)\n" + "\n".join(lines))) is kept
+
+
+def test_which_instructions_ask_for_flags_and_which_set_them() -> None:
+    set_ = [f"{name}l" for name in ("add", "sub", "cmp", "test", "and", "or", "xor", "neg", "imul")]
+    set_ += ["comiss", "ucomisd", "vcomiss", "vucomisd", "call", "ret"]
+    leave = [
+        "movl",
+        "leaq",
+        "pushq",
+        "popq",
+        "cvtsi2ss",
+        "sqrtss",
+        "pxor",
+        "notl",
+        "cltq",
+        "cqto",
+        "stosq",
+        "unpcklps",
+        "shufps",
+    ]
+    leave += [f"{name}{of}" for name in ("add", "sub", "mul", "div", "max", "min") for of in ("ss", "pd")]
+    leave += [f"{name}ps" for name in ("and", "or", "xor", "andn")]
+    ask = ["je", "setne", "cmovl", "adcl", "sbbq", "shll", "incl", "lahf"]
+    for names, behind, kept in (
+        (set_, "", False),
+        (leave, "", True),
+        (leave, "\n\tret", False),
+        (ask, "\n\tret", True),
+    ):
+        for name in names:
+            assert ("pushfq" in with_checks(f"f:\n\tmovl\t%eax, (%rcx)\n\t{name}{behind}")) is kept, name
 
 
 @pytest.mark.parametrize(

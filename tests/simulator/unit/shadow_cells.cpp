@@ -232,6 +232,19 @@ CASE(atomic_operations_race_with_accesses_and_not_with_each_other) {
     CHECK(finding_count() == 4 && !strcmp(finding(3).kind, "between_blocks"));
 }
 
+// Also for who writes what is there already: a value that an atomic operation made may be another by then.
+CASE(an_atomic_operation_is_remembered_when_a_read_has_come_after_it) {
+    Floats x;
+    Grid grid(2, 64);
+    x.atomic(grid.thread(0, 0), 0);
+    grid.syncthreads(0);
+    x.read(grid.thread(0, 50), 0);
+    x.write(grid.thread(1, 0), 0);
+    CHECK_EQUAL(finding_count(), 2);
+    CHECK_EQUAL(finding(0).other.access, static_cast<uint8_t>(Access::atomic));
+    CHECK_EQUAL(finding(1).other.access, static_cast<uint8_t>(Access::read));
+}
+
 CASE(a_write_of_the_value_that_is_there_is_no_race) {
     Floats x;
     Grid grid(1, 64);
