@@ -16,6 +16,7 @@ def headers_for(text: str) -> str:
     wanted = {
         "ptx": "::sim::ptx::" in text,
         "shifts": "::sim::gpu " in text,
+        "local_arrays": "::sim::LocalArray<" in text,
         "textures": _TEXTURES.search(text) is not None,
         "texture_references": _REFERENCES.search(text) is not None,
     }

@@ -39,7 +39,8 @@ Fiber* FiberPool::take() {
     return fiber;
 }
 
-void FiberPool::give_all() {
+void FiberPool::give_all(bool cut_short) {
+    if (cut_short) return unmap();
     while (count_ > kept_fibers) {
         Chunk* newest = chunks_;
         chunks_ = newest->next;

@@ -29,8 +29,9 @@ class FiberPool {
         free_ = fiber;
     }
     // After a launch: all stacks are free again, also those of threads that were suspended when it was ended. Those
-    // beyond what an ordinary block needs are unmapped.
-    void give_all();
+    // beyond what an ordinary block needs are unmapped; all of them if the launch was cut short, as what is left there could
+    // be taken for red zones.
+    void give_all(bool cut_short);
 
     // Whether `address` lies in the guard page of one of these stacks.
     bool in_guard(const void* address) const;

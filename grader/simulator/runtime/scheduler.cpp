@@ -501,7 +501,7 @@ void run_blocks(Worker& worker, Grid& grid) {
         forget_arrivals(*block);
         give_storage(worker, block);
     }
-    worker.fibers.give_all();
+    worker.fibers.give_all(grid.stop.is_raised());
     worker.block = &worker.idle_block;
     worker.warp = &worker.idle_warp;
     worker.grid = nullptr;
