@@ -33,6 +33,9 @@ struct FiberPool::Chunk {
 FiberPool::~FiberPool() { unmap(); }
 
 Fiber* FiberPool::take() {
+    for (Chunk* chunk = stale_ ? chunks_ : nullptr; chunk; chunk = chunk->next)
+        madvise(chunk->base, chunk->bytes, MADV_DONTNEED);
+    stale_ = false;
     if (!free_ && !grow()) return nullptr;
     Fiber* fiber = free_;
     free_ = fiber->next;
@@ -40,7 +43,7 @@ Fiber* FiberPool::take() {
 }
 
 void FiberPool::give_all(bool cut_short) {
-    if (cut_short) return unmap();
+    stale_ = stale_ || cut_short;
     while (count_ > kept_fibers) {
         Chunk* newest = chunks_;
         chunks_ = newest->next;

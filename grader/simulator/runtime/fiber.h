@@ -29,8 +29,7 @@ class FiberPool {
         free_ = fiber;
     }
     // After a launch: all stacks are free again, also those of threads that were suspended when it was ended. Those
-    // beyond what an ordinary block needs are unmapped; all of them if the launch was cut short, as what is left there could
-    // be taken for red zones.
+    // beyond what an ordinary block needs are unmapped. `cut_short`: some threads did not come to their end.
     void give_all(bool cut_short);
 
     // Whether `address` lies in the guard page of one of these stacks.
@@ -48,6 +47,7 @@ class FiberPool {
     Chunk* chunks_ = nullptr;
     Fiber* free_ = nullptr;
     size_t count_ = 0;
+    bool stale_ = false;  // threads that were cut short have left red zones of local arrays there
 };
 
 }  // namespace sim
