@@ -587,7 +587,12 @@ def _name(finding: Finding) -> str:
     return finding.memory.name or finding.memory.kind if finding.memory else ""
 
 
-_SPACES: dict[str, Space] = {"__shared__": "shared", "dynamic shared": "shared", "__constant__": "constant"}
+_SPACES: dict[str, Space] = {
+    "__shared__": "shared",
+    "dynamic shared": "shared",
+    "__constant__": "constant",
+    "local": "local",
+}
 
 
 def _memory(data: report_format.Memory | None) -> Memory | None:

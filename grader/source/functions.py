@@ -227,7 +227,8 @@ def _host_variables(declaration: Sequence[Token]) -> list[str]:
     ):
         return []
     if (
-        set(words[:2]) & {"struct", "class", "union", "enum", "namespace", "extern"}
+        "texture<" in "".join(words[:4])  # a texture reference
+        or set(words[:2]) & {"struct", "class", "union", "enum", "namespace", "extern"}
         or "(" in words[: index_of(words, "=")]
     ):
         return []

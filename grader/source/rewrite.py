@@ -4,6 +4,7 @@ Only what C++ cannot express is touched; headers do the rest (``__global__`` and
 
 * ``kernel<<<grid, block, smem, stream>>>(args)`` becomes a call of ``sim::launch``;
 * ``__shared__`` and ``extern __shared__`` declarations become references into the block's shared memory;
+* local arrays that a pointer leads into are laid between red zones (``local_arrays.py``);
 * ``__device__`` and ``__constant__`` variables are registered, so that their bounds are known;
 * ``asm("ptx" : outputs : inputs)`` becomes a call into ``sim::ptx``, for a closed set of instructions.
 
@@ -37,6 +38,7 @@ from grader.source.host_names import host_names
 from grader.source.kernel_definitions import KernelDefinition, cluster_dimensions, find_kernels
 from grader.source.launch_syntax import angle_opening, callee_start, configuration_end, is_triple
 from grader.source.limits import MOST_TRANSLATED, spend
+from grader.source.local_arrays import LocalArrays
 from grader.source.own_names import PREFIX, own_names
 from grader.source.ptx_instructions import architecture_for
 from grader.source.rewrite_error import RewriteError, error_at
@@ -350,6 +352,7 @@ class _RegionRewriter:
             self._declare_file_arrays(declaration, i)
         if kind == "function" and not self.region.macro:
             self._register_clusters(declaration, i)
+            self._guard_local_arrays(declaration, i)
             if not self.alone:
                 self._refuse_new(declaration, i)
 
@@ -368,6 +371,15 @@ class _RegionRewriter:
             name = words[-1]
             known = f" static ::sim::RegisterClusters sim_clusters_{name}_{brace}((const void*)&{name}, {cluster});"
             self.scope = replace(self.scope, after=known)
+
+    def _guard_local_arrays(self, declaration: Sequence[Token], brace: int) -> None:
+        words = set(words_before_parameters(declaration))
+        if not words & {"__device__", "__global__"} or words & {"constexpr", "consteval"}:
+            return
+        end = closing(self.tokens, brace) or len(self.tokens)
+        spend(self.source, self.tokens[brace], (end - brace) // 8)
+        for start, stop, text in LocalArrays(self.source, self.tokens, brace, end).edits():
+            self._edit(start, stop, text)
 
     def _refuse_new(self, declaration: Sequence[Token], brace: int) -> None:
         """``new`` takes memory of the host here; ``malloc`` in a kernel takes the device's."""

@@ -12,15 +12,15 @@ from grader.verdict.fact import Fact, Line, Text
 Index = list[int]
 """Of a block, a thread, or an element."""
 
-Space = Literal["global", "shared", "constant"]
-"""The address spaces of memory that threads share."""
+Space = Literal["global", "shared", "constant", "local"]
+"""The address spaces of memory. What is local is one thread's own."""
 
 
 class Memory(Fact, kw_only=True):
     """The memory that an access was meant for."""
 
     kind: Line
-    """``tensor``, ``__shared__``, ``dynamic shared``, ``__device__``, ``__constant__``, or the function that allocated it."""
+    """``tensor``, ``__shared__``, ``dynamic shared``, ``local``, ``__device__``, ``__constant__``, or the function that allocated it."""
     space: Space
     name: Line = ""
     dtype: Line = ""

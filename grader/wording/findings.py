@@ -42,6 +42,8 @@ def memory_name(memory: Memory) -> str:
             return f"the shared array {memory.name} ({size})"
         case "dynamic shared":
             return f"the dynamic shared memory ({size})"
+        case "local":
+            return f"the local array {memory.name} ({size})"
         case "host":
             return f"the host's own memory ({size})"
         case "__device__" | "__constant__":

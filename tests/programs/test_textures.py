@@ -74,3 +74,11 @@ def test_texels_that_were_never_written_and_places_off_a_surface_are_found(progr
     [finding] = off.report.findings
     assert "off_the_surface" in lines[finding.line - 1] or "surf2Dwrite(1.0f" in lines[finding.line - 1]
     assert "byte 64, row 0, layer 0 is outside a surface of 16 bytes, 2 rows, 1 layers" in message(finding)
+
+
+def test_texture_references_read_what_they_are_bound_to(capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = execute(build_program([unit(FILE.parent / "texture_references.cu", (), ())], Options()))
+    assert outcome.report is not None and outcome.report.findings == [] and outcome.status == 0
+    said = np.array(capfd.readouterr().out.split(), float).reshape(4, 5)
+    image, colours, numbers, rows = [1.5, 3, 6, 8], [0, 0.2, 0.4, 1], [10, 11, 12, 0], [9, 11, 13, 15]
+    np.testing.assert_allclose(said.T, [image, colours, [1, 0.8, 0.6, 0], numbers, rows], rtol=1e-6)

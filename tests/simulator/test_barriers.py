@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -92,3 +94,11 @@ def test_spin_locks(load, schedule, launcher, blocks, threads):
     arguments = (rounds,) if launcher == "spin_lock" else ()
     assert kernel(launcher, lock, counter, blocks, threads, *arguments).error == 0
     assert counter[0] == blocks * threads * rounds
+
+
+def test_lanes_that_undo_each_others_writes_get_through(load):
+    kernel = load("barriers", checks=True)
+    drawn = list(itertools.accumulate(range(1280), lambda r, _: (r * 1103515245 + 12345) % 2**32, initial=1))
+    bins, done = np.array([r >> 16 & 3 for r in drawn[1:]], dtype=np.int32), np.zeros(32, dtype=np.int32)
+    assert kernel("read_back", bins, done, 40).error == 0
+    assert done.all()

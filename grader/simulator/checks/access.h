@@ -6,6 +6,7 @@
 #include "checks/state.h"
 #include "runtime/fiber.h"
 #include "runtime/own_memory.h"
+#include "sim/local_arrays.h"
 
 #define SIM_ALWAYS_INLINE inline __attribute__((always_inline))
 #define SIM_NOINLINE __attribute__((noinline))
@@ -30,6 +31,15 @@ AccessSite* prepare_and_log(ThreadState& thread, uintptr_t address, Access acces
 
 // --- products.cpp ---
 void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code);
+
+// --- local_arrays.cpp ---
+// An access on the stack, next to a red word: a finding, where it is to the red zone of a local array.
+void red_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code);
+// An access of one or two bytes may lie before the zone, where the array does not end at a multiple of four.
+SIM_ALWAYS_INLINE bool looks_red(uintptr_t address, size_t bytes) {
+    auto word = reinterpret_cast<const uint32_t*>(address & ~uintptr_t(3));
+    return word[0] == red_word || (bytes != 4 && word[bytes < 4 ? 1 : bytes / 4 - 1] == red_word);
+}
 
 // --- pending.cpp ---
 // What comes first at an access of a thread with something pending.
@@ -112,6 +122,8 @@ SIM_ALWAYS_INLINE void on_access(ThreadState& thread, uintptr_t address, const v
         if (is_local(thread, address)) {
             if (Write && own::confined && !own::in_caller(address, size_t(1) << SizeLog2, SIM_FRAME))
                 own::check_stack(reinterpret_cast<void*>(address), size_t(1) << SizeLog2, code, SIM_FRAME);
+            if (SIM_UNLIKELY(looks_red(address, size_t(1) << SizeLog2)))
+                red_access(thread, address, size_t(1) << SizeLog2, Write ? Access::write : Access::read, code);
             if (SIM_UNLIKELY(thread.watches))
                 local_access(thread, address, size_t(1) << SizeLog2, Write ? Access::write : Access::read, code);
             return;

@@ -160,6 +160,7 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
     if (is_local(thread, address)) {
         if (own::confined && (is_write(access) || access == Access::atomic))
             own::check_stack(reinterpret_cast<void*>(address), size, site->address, SIM_FRAME);
+        if (looks_red(address, size)) red_access(thread, address, size, access, site->address);
         if (thread.watches) local_access(thread, address, size, access, site->address);
         return nullptr;
     }

@@ -26,6 +26,7 @@ enum class RegionKind : uint8_t {
     constant_variable,
     shared_array,
     dynamic_shared,
+    local_array,  // of one thread: named in a finding, and not kept
 };
 
 // Which accesses are known to be older, per kind of memory: an index into ThreadState::floors.

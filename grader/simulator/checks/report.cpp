@@ -240,6 +240,8 @@ const char* name_of(RegionKind kind) {
             return "__shared__";
         case RegionKind::dynamic_shared:
             return "dynamic shared";
+        case RegionKind::local_array:
+            return "local";
     }
     return "";
 }

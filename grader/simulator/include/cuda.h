@@ -93,4 +93,8 @@ CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap* tensorMap, CUtensorMapDataT
 }
 #pragma GCC visibility pop
 
+#ifdef SIM_WHOLE_PROGRAM
+#include "sim/driver_api.h"
+#endif
+
 #endif

@@ -33,13 +33,17 @@ struct FiberPool::Chunk {
 FiberPool::~FiberPool() { unmap(); }
 
 Fiber* FiberPool::take() {
+    for (Chunk* chunk = stale_ ? chunks_ : nullptr; chunk; chunk = chunk->next)
+        madvise(chunk->base, chunk->bytes, MADV_DONTNEED);
+    stale_ = false;
     if (!free_ && !grow()) return nullptr;
     Fiber* fiber = free_;
     free_ = fiber->next;
     return fiber;
 }
 
-void FiberPool::give_all() {
+void FiberPool::give_all(bool cut_short) {
+    stale_ = stale_ || cut_short;
     while (count_ > kept_fibers) {
         Chunk* newest = chunks_;
         chunks_ = newest->next;

@@ -29,8 +29,8 @@ class FiberPool {
         free_ = fiber;
     }
     // After a launch: all stacks are free again, also those of threads that were suspended when it was ended. Those
-    // beyond what an ordinary block needs are unmapped.
-    void give_all();
+    // beyond what an ordinary block needs are unmapped. `cut_short`: some threads did not come to their end.
+    void give_all(bool cut_short);
 
     // Whether `address` lies in the guard page of one of these stacks.
     bool in_guard(const void* address) const;
@@ -47,6 +47,7 @@ class FiberPool {
     Chunk* chunks_ = nullptr;
     Fiber* free_ = nullptr;
     size_t count_ = 0;
+    bool stale_ = false;  // threads that were cut short have left red zones of local arrays there
 };
 
 }  // namespace sim

@@ -218,6 +218,15 @@ bool all_wait_at_mbarriers(const Worker& worker) {
     leave_grid(worker);
 }
 
+// Lanes that write until they read back what they wrote can undo each other's writes for ever, each in its turn. So now and
+// then one of them has a few turns for itself.
+unsigned lanes_to_wake(const Worker& worker, unsigned spinning) {
+    if (worker.spin_rounds % 64 < 56) return spinning;
+    unsigned skipped = worker.spin_rounds / 64 % static_cast<unsigned>(__builtin_popcount(spinning));
+    for (; skipped; --skipped) spinning &= spinning - 1;
+    return spinning & (0u - spinning);
+}
+
 // Makes worker.block one that can run. False when the grid is done or has been stopped.
 bool find_runnable_block(Worker& worker) {
     Grid& grid = *worker.grid;
@@ -248,10 +257,11 @@ bool find_runnable_block(Worker& worker) {
         for (BlockStorage* block = worker.resident; block; block = block->next) {
             for (unsigned warps = block->spinning; warps; warps &= warps - 1) {
                 Warp& warp = block->warps[__builtin_ctz(warps)];
-                make_ready(warp, warp.spinning);
-                warp.spinning = 0;
+                unsigned lanes = lanes_to_wake(worker, warp.spinning);
+                make_ready(warp, lanes);
+                warp.spinning &= ~lanes;
+                if (!warp.spinning) block->spinning &= ~(1u << warp.index);
             }
-            block->spinning = 0;
         }
     }
 }
@@ -491,7 +501,7 @@ void run_blocks(Worker& worker, Grid& grid) {
         forget_arrivals(*block);
         give_storage(worker, block);
     }
-    worker.fibers.give_all();
+    worker.fibers.give_all(grid.stop.is_raised());
     worker.block = &worker.idle_block;
     worker.warp = &worker.idle_warp;
     worker.grid = nullptr;

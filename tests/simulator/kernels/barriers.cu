@@ -187,3 +187,22 @@ __global__ void lock_in_block_kernel(int* lock, volatile int* counter) {
 extern "C" void lock_in_block(int* lock, int* counter, int blocks, int threads, cudaStream_t stream) {
     lock_in_block_kernel<<<blocks, threads, 0, stream>>>(lock, counter);
 }
+
+// A histogram of older programs: each lane writes its count, with a tag, until it reads back what it wrote.
+__global__ void read_back_kernel(const int* bins, int* done, int rounds) {
+    volatile __shared__ unsigned counts[4];
+    if (threadIdx.x < 4) counts[threadIdx.x] = 0;
+    __syncthreads();
+    for (int i = 0; i < rounds; ++i) {
+        unsigned bin = bins[32 * i + threadIdx.x], count;
+        do {
+            count = ((counts[bin] & 0x7ffffffu) + 1) | threadIdx.x << 27;
+            counts[bin] = count;
+        } while (counts[bin] != count);
+    }
+    done[threadIdx.x] = 1;
+}
+
+extern "C" void read_back(const int* bins, int* done, int rounds, cudaStream_t stream) {
+    read_back_kernel<<<1, 32, 0, stream>>>(bins, done, rounds);
+}

@@ -2,6 +2,8 @@
 // warp functions without a mask meant the lanes that run together: here all those of the warp that have not returned.
 #pragma once
 
+#define SIM_WHOLE_PROGRAM  // cuda.h has more for it
+
 #include "cuda_runtime_api.h"
 
 enum cudaSharedMemConfig {
