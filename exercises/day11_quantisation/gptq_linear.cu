@@ -6,15 +6,6 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-struct Weights {
-    const int* qweight;
-    const int* qzeros;
-    const __half* scales;
-    const int* g_idx;
-    int in_features, out_features, group_size;
-    bool act_order;
-};
-
 // TODO: a kernel in which a block makes a few columns (32, say), its warps each a part of in_features
 // TODO:   - 16 bytes of qweight a lane, several loads on their way at any time
 // TODO:   - (q - zero) exactly, through 0x6400 | q; the sums of a group in float, then times its scale
@@ -25,6 +16,5 @@ extern "C" void gptq_linear(const __half* x, const int* qweight, const int* qzer
                             const int* g_idx, const __half* bias, __half* out, int rows, int in_features,
                             int out_features, int group_size, bool act_order, bool has_bias, cudaStream_t stream) {
     if (rows == 0 || out_features == 0) return;
-    const Weights weights = {qweight, qzeros, scales, g_idx, in_features, out_features, group_size, act_order};
     // TODO: launch it.
 }

@@ -6,15 +6,6 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-struct Weights {
-    const int* qweight;
-    const int* qzeros;
-    const __half* scales;
-    const int* g_idx;
-    int in_features, out_features, group_size;
-    bool act_order;
-};
-
 // TODO: for few rows a kernel that normalises all of them into shared memory and goes on as gptq_linear
 
 // TODO: for many rows a kernel that writes the normalised rows to `normalized`, and one that multiplies:
@@ -28,6 +19,5 @@ extern "C" void ln_qkv_gptq(const __half* x, const __half* weight, const __half*
                             bool act_order, bool has_bias, float eps, cudaStream_t stream) {
     const int rows = batch * length;
     if (rows == 0 || in_features == 0) return;
-    const Weights w = {qweight, qzeros, scales, g_idx, in_features, 3 * in_features, group_size, act_order};
     // TODO: launch them.
 }

@@ -1,4 +1,4 @@
-// Four-bit weights, eight in a word, as halves: GPTQ's words unpacked in registers. Day 11 derives it.
+// Four-bit weights, eight in a word, as halves: GPTQ's words unpacked in registers, w = (q - zero) * scale. Day 11 derives it.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -41,6 +41,59 @@ __device__ __forceinline__ void unpack(unsigned word, __half2 low, __half2 high,
         pairs[2 * i] = __hsub2(even, low);
         pairs[2 * i + 1] = __hfma2(odd, sixteenth, high);
         word >>= 8;
+    }
+}
+
+// A layer in GPTQ's format. in_features and out_features are multiples of 8.
+struct Int4Layer {
+    const int* qweight;    // [in_features / 8, out_features]: eight q to a word along k
+    const int* qzeros;     // [groups, out_features / 8]: eight zeros to a word along n, each stored less 1
+    const __half* scales;  // [groups, out_features]
+    const int* g_idx;      // [in_features]: the group of each k, for act_order; without it that is k / group_size
+    int in_features, out_features, group_size;
+    bool act_order;
+};
+
+// The words of four columns at the same eight k of one group, finished: weight[c] are the pairs of column c, rounded once.
+// zeros: those of the four columns are its lowest nibbles     scales: of the four columns
+__device__ __forceinline__ void finish(const Four& words, unsigned zeros, uint2 scales, __half2 (&weight)[4][4]) {
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+        const __half2 two = as_half2(c < 2 ? scales.x : scales.y);
+        const __half2 scale = c % 2 == 0 ? __low2half2(two) : __high2half2(two);
+        __half2 low, high;
+        constants((zeros >> 4 * c & 15) + 1, low, high);
+        unpack(words.word[c], low, high, weight[c]);
+#pragma unroll
+        for (int p = 0; p < 4; ++p) weight[c][p] = __hmul2(weight[c][p], scale);
+    }
+}
+
+// The same for words of k ... k + 7 and columns column ... column + 3, whatever the groups.
+__device__ inline void finish(const Four& words, const Int4Layer& w, int k, int column, __half2 (&weight)[4][4]) {
+    auto zeros_at = [&](size_t at) { return static_cast<unsigned>(w.qzeros[at / 8]) >> (column % 8 * 4); };
+    if (!w.act_order && w.group_size % 8 == 0) {  // no word lies in two groups
+        const size_t at = static_cast<size_t>(k / w.group_size) * w.out_features + column;
+        finish(words, zeros_at(at), *reinterpret_cast<const uint2*>(w.scales + at), weight);
+        return;
+    }
+#pragma unroll
+    for (int p = 0; p < 4; ++p) {
+        __half value[2][4];
+#pragma unroll
+        for (int side = 0; side < 2; ++side) {
+            const int place = p + 4 * side;
+            const size_t group = w.act_order ? w.g_idx[k + place] : (k + place) / w.group_size;
+            const size_t at = group * w.out_features + column;
+            const unsigned zeros = zeros_at(at);
+#pragma unroll
+            for (int c = 0; c < 4; ++c) {
+                const int q = words.word[c] >> 4 * place & 15, zero = (zeros >> 4 * c & 15) + 1;
+                value[side][c] = __hmul(__int2half_rn(q - zero), w.scales[at + c]);
+            }
+        }
+#pragma unroll
+        for (int c = 0; c < 4; ++c) weight[c][p] = __halves2half2(value[0][c], value[1][c]);
     }
 }
 

@@ -49,7 +49,8 @@ __device__ __forceinline__ void give_registers() {
 }
 
 // multiply_tiles: c [64, N] (+)= a [64, 16] b [16, N], both K-major in shared memory. multiply_registers: a in registers, as
-// mma.sync has its operand A, of each warp's 16 rows; b MN-major in shared memory. add 0: c is overwritten.
+// mma.sync has its operand A, of each warp's 16 rows; b MN-major in shared memory, or K-major where N is 128 and kMnMajor
+// false. add 0: c is overwritten.
 
 // The products themselves, for N = 64, 80, 128 and 256: the instruction lists every register.
 template <typename T>
@@ -223,7 +224,7 @@ __device__ __forceinline__ void multiply_tiles(float (&c)[64], uint64_t a, uint6
     }
 }
 
-template <typename T>
+template <typename T, bool kMnMajor = true>
 __device__ __forceinline__ void multiply_registers(float (&c)[64], const unsigned (&a)[4], uint64_t b, unsigned add) {
     if constexpr (std::is_same<T, __half>::value) {
         asm volatile(
@@ -234,7 +235,7 @@ __device__ __forceinline__ void multiply_registers(float (&c)[64], const unsigne
             "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, "
             "%42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "
             "%62, %63}, "
-            "{%64, %65, %66, %67}, %68, p, 1, 1, 1; }"
+            "{%64, %65, %66, %67}, %68, p, 1, 1, %70; }"
             : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]), "+f"(c[7]),
               "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]), "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]),
               "+f"(c[16]), "+f"(c[17]), "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
@@ -243,7 +244,7 @@ __device__ __forceinline__ void multiply_registers(float (&c)[64], const unsigne
               "+f"(c[40]), "+f"(c[41]), "+f"(c[42]), "+f"(c[43]), "+f"(c[44]), "+f"(c[45]), "+f"(c[46]), "+f"(c[47]),
               "+f"(c[48]), "+f"(c[49]), "+f"(c[50]), "+f"(c[51]), "+f"(c[52]), "+f"(c[53]), "+f"(c[54]), "+f"(c[55]),
               "+f"(c[56]), "+f"(c[57]), "+f"(c[58]), "+f"(c[59]), "+f"(c[60]), "+f"(c[61]), "+f"(c[62]), "+f"(c[63])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"(kMnMajor ? 1 : 0));
     } else {
         asm volatile(
             "{ .reg .pred p;\n"
@@ -253,7 +254,7 @@ __device__ __forceinline__ void multiply_registers(float (&c)[64], const unsigne
             "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, "
             "%42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "
             "%62, %63}, "
-            "{%64, %65, %66, %67}, %68, p, 1, 1, 1; }"
+            "{%64, %65, %66, %67}, %68, p, 1, 1, %70; }"
             : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]), "+f"(c[7]),
               "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]), "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]),
               "+f"(c[16]), "+f"(c[17]), "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
@@ -262,7 +263,7 @@ __device__ __forceinline__ void multiply_registers(float (&c)[64], const unsigne
               "+f"(c[40]), "+f"(c[41]), "+f"(c[42]), "+f"(c[43]), "+f"(c[44]), "+f"(c[45]), "+f"(c[46]), "+f"(c[47]),
               "+f"(c[48]), "+f"(c[49]), "+f"(c[50]), "+f"(c[51]), "+f"(c[52]), "+f"(c[53]), "+f"(c[54]), "+f"(c[55]),
               "+f"(c[56]), "+f"(c[57]), "+f"(c[58]), "+f"(c[59]), "+f"(c[60]), "+f"(c[61]), "+f"(c[62]), "+f"(c[63])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"(kMnMajor ? 1 : 0));
     }
 }
 

@@ -3,34 +3,29 @@
 //   x: [rows, C]     weight, beta: [C]     bias: [3 C]     out: [3, rows, C]     rows = batch * length
 //   qweight: [C / 8, 3 C]     qzeros: [groups, 3 C / 8]     scales: [groups, 3 C]     g_idx: [C]     y: [rows, C]
 //
-// Few rows: the weights are the work, as in gptq_linear. Each block normalises all rows for itself, into shared memory,
-// while its first weights are on their way: one kernel, and nothing but x, the weights and out crosses global memory.
+// Few rows: the weights are the work, as in gptq_linear, and the product is the same one (llmk/int4_rows.cuh). Each block
+// normalises all rows for itself, into shared memory, while its first weights are on their way: one kernel, and nothing but x,
+// the weights and out crosses global memory.
 //
 // Many rows: the tensor cores are the work, and a norm in every block would be done again for every 256 columns. So a
 // first kernel writes the normalised rows, y, and a second multiplies tiles of 128 rows by 256 columns. A warp owns 32 columns
-// and all 128 rows of the tile, so each word of qweight is unpacked by one warp of the block only, in registers.
+// and all 128 rows of the tile, so each word of qweight is unpacked by one warp of the block only, in registers, where the
+// product takes it from: nobody stores finished weights. On Hopper the product is wgmma's, on other GPUs mma.sync's.
 //
-// In both the *weights* are operand A of the tensor core's product, 16 columns at a time. Lane (i, t) = (lane / 4, lane %
-// 4) unpacks the words of columns 4 i ... 4 i + 3 at k = 8 t ... 8 t + 7 of a step of 32, which gives pairs (0, 4), (1, 5), (2, 6), (3, 7).
-// y is kept in that order, eight by eight: 0 4 1 5 2 6 3 7. So a lane's part of operand B is 16 bytes that lie side by side.
+// In all of them the *weights* are operand A of the tensor core's product, 16 columns at a time. Lane (i, t) = (lane / 4, lane %
+// 4) unpacks the words of four columns at k = 8 t ... 8 t + 7 of a step of 32, which gives pairs (0, 4), (1, 5), (2, 6), (3, 7).
+// y is kept in that order, eight by eight: 0 4 1 5 2 6 3 7. So a lane's part of mma.sync's operand B is 16 bytes side by side.
+// wgmma reads its operand B from shared memory itself: there a step has pair 0 of the four eights first, then their pair 1 ...
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
-#include "llmk/int4.cuh"
-#include "llmk/mma.cuh"
+#include "llmk/int4_rows.cuh"
+#include "llmk/tma.cuh"
+#include "llmk/wgmma.cuh"
 
 constexpr int kStep = 32;  // values of k that a warp multiplies at a time
 constexpr unsigned kAllLanes = 0xffffffffu;
-
-struct Weights {
-    const int* qweight;
-    const int* qzeros;
-    const __half* scales;
-    const int* g_idx;
-    int in_features, out_features, group_size;
-    bool act_order;
-};
 
 // What is made of the product, and where it goes.
 struct Output {
@@ -44,30 +39,6 @@ struct Output {
         return out + (static_cast<size_t>(part) * rows + row) * width + (column - part * width);
     }
 };
-
-// Unpacked weights where k and its neighbours may belong to different groups: finished weights, rounded once.
-__device__ void scaled(const unsigned (&words)[4], const Weights& w, int k, int column, __half2 (&weight)[4][4]) {
-    const bool there = k < w.in_features;
-#pragma unroll
-    for (int p = 0; p < 4; ++p) {
-        __half value[2][4] = {};
-#pragma unroll
-        for (int side = 0; side < 2; ++side) {
-            if (!there) continue;
-            const int place = p + 4 * side;
-            const size_t group = w.act_order ? w.g_idx[k + place] : (k + place) / w.group_size;
-            const size_t at = group * w.out_features + column;
-            const unsigned zeros = static_cast<unsigned>(w.qzeros[at / 8]) >> (column % 8 * 4);
-#pragma unroll
-            for (int c = 0; c < 4; ++c) {
-                const int q = words[c] >> 4 * place & 15, zero = (zeros >> 4 * c & 15) + 1;
-                value[side][c] = __hmul(__int2half_rn(q - zero), w.scales[at + c]);
-            }
-        }
-#pragma unroll
-        for (int c = 0; c < 4; ++c) weight[c][p] = __halves2half2(value[0][c], value[1][c]);
-    }
-}
 
 // ------------------------------------------------------------------------------------------------------- LayerNorm
 
@@ -94,19 +65,8 @@ __device__ __forceinline__ void load_eight(const __half* from, float (&x)[8]) {
     }
 }
 
-// The moments of a warp's part of a row: eights first, first + step, ... of each lane. Every lane gets them.
-__device__ Moments moments_of(const __half* row, int width, int first, int step) {
-    Moments all = {0, 0, 0};
-    for (int eight = first; eight < width / 8; eight += step) {
-        float x[8];
-        load_eight(row + 8 * eight, x);
-        Moments own = {8, 0, 0};
-#pragma unroll
-        for (int j = 0; j < 8; ++j) own.mean += x[j] * 0.125f;
-#pragma unroll
-        for (int j = 0; j < 8; ++j) own.deviations += (x[j] - own.mean) * (x[j] - own.mean);
-        all = join(all, own);
-    }
+// One set from those of all lanes. Every lane gets it.
+__device__ Moments join_lanes(Moments all) {
 #pragma unroll
     for (int reach = 16; reach > 0; reach /= 2) {
         const Moments other = {__shfl_xor_sync(kAllLanes, all.count, reach),
@@ -117,253 +77,147 @@ __device__ Moments moments_of(const __half* row, int width, int first, int step)
     return all;
 }
 
-// Writes the same eights of the normalised row, each in the order 0 4 1 5 2 6 3 7.
-__device__ void normalize(const __half* row, const __half* weight, const __half* beta, __half* y, const Moments& m,
-                          float eps, int width, int first, int step) {
-    const float factor = rsqrtf(m.deviations / m.count + eps);
+// The moments of a warp's part of a row: eights first, first + step, ... of each lane. Every lane gets them. A lane's own
+// elements are read twice, for their mean and for their deviations from it.
+__device__ __forceinline__ Moments moments_of(const __half* row, int width, int first, int step) {
+    Moments own = {0, 0, 0};
+    float x[8];
+#pragma unroll 4
     for (int eight = first; eight < width / 8; eight += step) {
-        float x[8], w[8], b[8];
         load_eight(row + 8 * eight, x);
-        load_eight(weight + 8 * eight, w);
-        load_eight(beta + 8 * eight, b);
+        own.count += 8;
 #pragma unroll
-        for (int j = 0; j < 8; ++j) x[j] = (x[j] - m.mean) * factor * w[j] + b[j];
-        const uint4 bits =
-            make_uint4(llmk::as_bits(__floats2half2_rn(x[0], x[4])), llmk::as_bits(__floats2half2_rn(x[1], x[5])),
-                       llmk::as_bits(__floats2half2_rn(x[2], x[6])), llmk::as_bits(__floats2half2_rn(x[3], x[7])));
-        *reinterpret_cast<uint4*>(y + 8 * eight) = bits;
+        for (int j = 0; j < 8; ++j) own.mean += x[j];
     }
+    if (own.count > 0) own.mean /= own.count;
+#pragma unroll 4
+    for (int eight = first; eight < width / 8; eight += step) {
+        load_eight(row + 8 * eight, x);
+#pragma unroll
+        for (int j = 0; j < 8; ++j) own.deviations += (x[j] - own.mean) * (x[j] - own.mean);
+    }
+    return join_lanes(own);
+}
+
+struct Norm {
+    const __half* x;
+    const __half* weight;
+    const __half* beta;
+    int width;
+    float eps;
+
+    // What a row's elements are multiplied by, and what is added then.
+    __device__ float2 line(const Moments& m) const {
+        const float factor = rsqrtf(m.deviations / m.count + eps);
+        return make_float2(factor, -m.mean * factor);
+    }
+};
+
+// Eight elements of a row, normalised, in the order 0 4 1 5 2 6 3 7.
+__device__ __forceinline__ uint4 normalize(const __half* row, float2 line, const float (&weight)[8],
+                                           const float (&beta)[8]) {
+    float x[8];
+    load_eight(row, x);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) x[j] = (x[j] * line.x + line.y) * weight[j] + beta[j];
+    return make_uint4(llmk::pair<__half>(x[0], x[4]), llmk::pair<__half>(x[1], x[5]), llmk::pair<__half>(x[2], x[6]),
+                      llmk::pair<__half>(x[3], x[7]));
 }
 
 constexpr int kNormWarps = 4;
 
-// A block for each row.
-__global__ void __launch_bounds__(32 * kNormWarps)
-    layer_norm(const __half* __restrict__ x, const __half* __restrict__ weight, const __half* __restrict__ beta,
-               __half* __restrict__ y, int width, float eps) {
+// A block for each row. across: the four eights of a step have their first pairs first, then their second ones ...
+__global__ void __launch_bounds__(32 * kNormWarps) layer_norm(Norm norm, __half* __restrict__ y, bool across) {
     __shared__ Moments parts[kNormWarps];
-    const size_t from = static_cast<size_t>(blockIdx.x) * width;
-    const Moments own = moments_of(x + from, width, threadIdx.x, blockDim.x);
+    const size_t from = static_cast<size_t>(blockIdx.x) * norm.width;
+    const Moments own = moments_of(norm.x + from, norm.width, threadIdx.x, blockDim.x);
     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = own;
     __syncthreads();
     Moments all = {0, 0, 0};
 #pragma unroll
     for (int warp = 0; warp < kNormWarps; ++warp) all = join(all, parts[warp]);
-    normalize(x + from, weight, beta, y + from, all, eps, width, threadIdx.x, blockDim.x);
+    const float2 line = norm.line(all);
+#pragma unroll 4
+    for (int eight = threadIdx.x; eight < norm.width / 8; eight += blockDim.x) {
+        float weight[8], beta[8];
+        load_eight(norm.weight + 8 * eight, weight);
+        load_eight(norm.beta + 8 * eight, beta);
+        const uint4 pairs = normalize(norm.x + from + 8 * eight, line, weight, beta);
+        if (across) {
+            unsigned* to = reinterpret_cast<unsigned*>(y + from + eight / 4 * kStep) + eight % 4;
+            to[0] = pairs.x, to[4] = pairs.y, to[8] = pairs.z, to[12] = pairs.w;
+        } else {
+            *reinterpret_cast<uint4*>(y + from + 8 * eight) = pairs;
+        }
+    }
 }
 
 // -------------------------------------------------------------------------------------------------------- few rows
 
-constexpr int kWarps = 16;
-constexpr int kThreads = 32 * kWarps;
-constexpr int kColumns = 32;          // that a block makes at a time
-constexpr int kPitch = kColumns + 4;  // floats from row to row of the partial sums, so that stores meet no conflict
-constexpr int kStages = 6;            // steps that are on their way
-constexpr int kSMs = 132;             // of an H200: about as many blocks are started
-constexpr int kFewRows = 64;          // up to here the weights are read again for every 16 rows
-constexpr int kSharedBytes = 227 * 1024;
+using S = llmk::Int4Rows;
+constexpr int kFewRows = 64;  // up to here the weights are read again for every 16 rows
 
-// What is on its way for one step.
-struct Stage {
-    uint4 words[kThreads];    // each lane's own: of its four columns
-    uint2 scales[kWarps][8];  // of the four columns of each quad, where a group begins with this step
-    int zeros[kWarps][8];     // the words that hold theirs
-};
+struct Normalized {
+    Norm norm;
+    Output output;
+    Moments* moments;  // shared: of each warp
+    float2* lines;     // shared: of each row
+    int first_row, rows, pitch;
+    int parts;  // warps that share a row
 
-// Elements from row to row of y: two rows lie in different halves of the 32 banks.
-__host__ __device__ constexpr int y_pitch(int width) {
-    return (width + 31) / 32 * 32 + ((width + 31) / 32 % 2 ? 0 : 32);
-}
-
-template <int kTiles>
-constexpr int few_rows_bytes(int width) {
-    return kStages * static_cast<int>(sizeof(Stage)) + 8 * kTiles * 2 * y_pitch(width);
-}
-
-// kTiles: of 8 rows each. kPlain: the groups are in order, all steps are whole, and none lies in two groups.
-template <int kTiles, bool kPlain>
-__global__ void __launch_bounds__(kThreads, 1)
-    few_rows(const __half* __restrict__ x, const __half* __restrict__ norm_weight, const __half* __restrict__ beta,
-             Weights w, Output output, float eps) {
-    constexpr int kRows = 8 * kTiles;
-    extern __shared__ __align__(16) unsigned char shared[];
-    __shared__ __align__(16) float partial[kWarps][kRows][kPitch];
-    __shared__ Moments moments[kWarps];
-    Stage* stages = reinterpret_cast<Stage*>(shared);
-    __half* y = reinterpret_cast<__half*>(shared + kStages * sizeof(Stage));  // [kRows][pitch]
-    const int pitch = y_pitch(w.in_features);
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
-    const int first_row = blockIdx.y * kRows, rows = min(kRows, output.rows - first_row);
-
-    const int steps = (w.in_features + kStep - 1) / kStep, own_steps = (steps + kWarps - 1) / kWarps;
-    const int first_step = min(warp * own_steps, steps), end_step = min(first_step + own_steps, steps);
-    const int tiles = (w.out_features + kColumns - 1) / kColumns;
-
-    // What lies past the last column is not stored in the end: the last ones are read in its place.
-    auto column_of = [&](int tile) { return min(tile * kColumns + 4 * i, w.out_features - 4); };
-    const unsigned step_words = kStep / 8 * w.out_features;
-
-    // Steps of a group: of the first one of this warp, and of the others.
-    const int group_steps = kPlain ? w.group_size / kStep : 0;
-    const int first_group = kPlain ? first_step / group_steps : 0;
-    const int first_part = (first_group + 1) * group_steps - first_step;
-
-    // The next step to ask for. After the last one of a tile comes the first one of the next tile. Scales and zeros are
-    // asked for with the first step of their group.
-    int next_tile = first_step < end_step ? blockIdx.x : tiles, next_step = first_step;
-    int next_group = first_group, left = 0, then = first_part;
-    auto fetch = [&](int to) {
-        if (next_tile < tiles) {
-            Stage& s = stages[to];
-            const int column = column_of(next_tile);
-            const bool there = kPlain || next_step * kStep + 8 * t < w.in_features;
-            const int* word = w.qweight + static_cast<size_t>(t) * w.out_features + column;
-            word += static_cast<size_t>(static_cast<unsigned>(next_step)) * step_words;
-            __pipeline_memcpy_async(&s.words[threadIdx.x], there ? word : w.qweight, 16, there ? 0 : 16);
-            if (kPlain && left == 0) {
-                if (t == 0) {
-                    const size_t at = static_cast<size_t>(next_group) * w.out_features + column;
-                    __pipeline_memcpy_async(&s.scales[warp][i], w.scales + at, 8);
-                    __pipeline_memcpy_async(&s.zeros[warp][i], w.qzeros + at / 8, 4);
-                }
-                ++next_group;
-                left = then;
-                then = group_steps;
-            }
-            --left;
-            if (++next_step == end_step) {
-                next_tile += gridDim.x;
-                next_step = first_step;
-                next_group = first_group;
-                left = 0;
-                then = first_part;
-            }
-        }
-        __pipeline_commit();
-    };
-    for (int s = 0; s < kStages - 1; ++s) fetch(s);
-
-    // The norm. Several warps share a row where there are fewer rows than warps.
-    int parts = kWarps;
-    while (parts * rows > kWarps) parts /= 2;
-    const int row = warp / parts, first = warp % parts * 32 + lane;
-    const __half* x_row = x + static_cast<size_t>(first_row + row) * w.in_features;
-    if (row < rows) {
-        const Moments own = moments_of(x_row, w.in_features, first, 32 * parts);
-        if (lane == 0) moments[warp] = own;
-    }
-    __syncthreads();
-    if (row < rows) {
-        Moments all = moments[row * parts];
-        for (int part = 1; part < parts; ++part) all = join(all, moments[row * parts + part]);
-        normalize(x_row, norm_weight, beta, y + row * pitch, all, eps, w.in_features, first, 32 * parts);
-    }
-    __syncthreads();
-
-    int stage = 0;
-    for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        // Columns 4 i + 2 j (e < 2) and the next, rows 2 t (even e) and the next: of this group so far, and of those before.
-        float product[kTiles][2][4] = {}, sums[kTiles][2][4] = {};
-        __half2 low[4], high[4];  // 1024 + zero, and -(64 + zero)
-        float scale[4] = {};
-        auto end_of_group = [&] {
-#pragma unroll
-            for (int r = 0; r < kTiles; ++r) {
-#pragma unroll
-                for (int j = 0; j < 2; ++j) {
-#pragma unroll
-                    for (int e = 0; e < 4; ++e) {
-                        sums[r][j][e] += kPlain ? product[r][j][e] * scale[2 * j + e / 2] : product[r][j][e];
-                        product[r][j][e] = 0;
-                    }
-                }
-            }
-        };
-        int group_left = 0, group_then = first_part;
-        for (int step = first_step; step < end_step; ++step) {
-            __pipeline_wait_prior(kStages - 2);
-            __syncwarp();  // all lanes' copies of this step have arrived, and all are done with the step before
-            fetch(stage == 0 ? kStages - 1 : stage - 1);
-            const Stage& s = stages[stage];
-            stage = stage == kStages - 1 ? 0 : stage + 1;
-
-            llmk::Four words;
-            words.vector = s.words[threadIdx.x];
-            __half2 weight[4][4];  // of column 4 i + c, pair by pair
-            if (kPlain) {
-                if (group_left == 0) {
-                    end_of_group();
-                    group_left = group_then;
-                    group_then = group_steps;
-                    const unsigned zeros = static_cast<unsigned>(s.zeros[warp][i]) >> (column_of(tile) % 8 * 4);
-#pragma unroll
-                    for (int c = 0; c < 4; ++c) llmk::constants((zeros >> 4 * c & 15) + 1, low[c], high[c]);
-                    const uint2 halves = s.scales[warp][i];
-                    const float2 left_two = __half22float2(llmk::as_half2(halves.x));
-                    const float2 right_two = __half22float2(llmk::as_half2(halves.y));
-                    scale[0] = left_two.x, scale[1] = left_two.y, scale[2] = right_two.x, scale[3] = right_two.y;
-                }
-                --group_left;
-#pragma unroll
-                for (int c = 0; c < 4; ++c) llmk::unpack(words.word[c], low[c], high[c], weight[c]);
-            } else {
-                scaled(words.word, w, step * kStep + 8 * t, column_of(tile), weight);
-            }
-#pragma unroll
-            for (int r = 0; r < kTiles; ++r) {
-                llmk::Four b = {make_uint4(0, 0, 0, 0)};
-                if (8 * r + i < rows && (kPlain || step * kStep + 8 * t < w.in_features)) {
-                    b.vector = *reinterpret_cast<const uint4*>(y + (8 * r + i) * pitch + step * kStep + 8 * t);
-                }
-#pragma unroll
-                for (int p = 0; p < 4; p += 2) {
-#pragma unroll
-                    for (int j = 0; j < 2; ++j) {
-                        const __half2(&upper)[4] = weight[2 * j], (&lower)[4] = weight[2 * j + 1];
-                        const unsigned a[4] = {llmk::as_bits(upper[p]), llmk::as_bits(lower[p]),
-                                               llmk::as_bits(upper[p + 1]), llmk::as_bits(lower[p + 1])};
-                        llmk::multiply<__half>(product[r][j], a, b.word[p], b.word[p + 1]);
-                    }
-                }
-            }
-        }
-        end_of_group();
-
-#pragma unroll
-        for (int r = 0; r < kTiles; ++r) {
-#pragma unroll
-            for (int odd = 0; odd < 2; ++odd) {
-                const float4 four =
-                    make_float4(sums[r][0][odd], sums[r][0][2 + odd], sums[r][1][odd], sums[r][1][2 + odd]);
-                *reinterpret_cast<float4*>(&partial[warp][8 * r + 2 * t + odd][4 * i]) = four;
-            }
+    // First x as it is. A thread copies the eights whose moments it takes.
+    __device__ void prepare(__half* y, int) const {
+        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = warp / parts;
+        if (row < rows) {
+            const int first = threadIdx.x % (32 * parts), step = 32 * parts;
+            const __half* x = norm.x + static_cast<size_t>(first_row + row) * norm.width;
+#pragma unroll 4
+            for (int eight = first; eight < norm.width / 8; eight += step)
+                __pipeline_memcpy_async(y + row * pitch + 8 * eight, x + 8 * eight, 16);
+            __pipeline_commit();
+            __pipeline_wait_prior(0);
+            const Moments all = moments_of(y + row * pitch, norm.width, first, step);
+            if (lane == 0) moments[warp] = all;
         }
         __syncthreads();
-        for (int o = threadIdx.x; o < rows * kColumns; o += kThreads) {
-            const int out_row = o / kColumns, c = o % kColumns, to = tile * kColumns + c;
-            if (to >= w.out_features) continue;
-            float sum = output.has_bias ? __half2float(output.bias[to]) : 0.0f;
-#pragma unroll
-            for (int part = 0; part < kWarps; ++part) sum += partial[part][out_row][c];
-            *output.at(first_row + out_row, to) = __float2half(sum);
+        if (warp < rows) {
+            const Moments all = join_lanes(lane < parts ? moments[warp * parts + lane] : Moments{0, 0, 0});
+            if (lane == 0) lines[warp] = norm.line(all);
         }
-        __syncthreads();  // the partial sums of the next tile may take their place
+        __syncthreads();
+        // Then the same columns of all rows: a thread reads their weights once.
+        for (int eight = threadIdx.x; eight < norm.width / 8; eight += S::kThreads) {
+            float weight[8], beta[8];
+            load_eight(norm.weight + 8 * eight, weight);
+            load_eight(norm.beta + 8 * eight, beta);
+#pragma unroll 2
+            for (int r = 0; r < rows; ++r) {
+                __half* at = y + r * pitch + 8 * eight;
+                *reinterpret_cast<uint4*>(at) = normalize(at, lines[r], weight, beta);
+            }
+        }
     }
-}
 
+    __device__ void store(int row, int column, float sum) const {
+        if (output.has_bias) sum += __half2float(output.bias[column]);
+        *output.at(first_row + row, column) = __float2half(sum);
+    }
+};
+
+// kTiles: of 8 rows each, that a block has. kPlain: see llmk::Int4Rows.
 template <int kTiles, bool kPlain>
-void launch_few(const __half* x, const __half* norm_weight, const __half* beta, const Weights& w, const Output& output,
-                float eps, cudaStream_t stream) {
-    const int tiles = (w.out_features + kColumns - 1) / kColumns;
-    const int tiles_each = (tiles + kSMs - 1) / kSMs;
-    const dim3 grid((tiles + tiles_each - 1) / tiles_each, (output.rows + 8 * kTiles - 1) / (8 * kTiles));
-    const int bytes = few_rows_bytes<kTiles>(w.in_features);
-    const auto kernel = few_rows<kTiles, kPlain>;
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    kernel<<<grid, kThreads, bytes, stream>>>(x, norm_weight, beta, w, output, eps);
+__global__ void __launch_bounds__(S::kThreads, 1) few_rows(llmk::Int4Layer w, S share, Normalized job) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    __shared__ Moments moments[S::kWarps];
+    __shared__ float2 lines[S::kWarps];
+    job.moments = moments;
+    job.lines = lines;
+    job.first_row = blockIdx.y * share.rows;
+    job.rows = min(share.rows, job.output.rows - job.first_row);
+    llmk::multiply_int4_rows<kTiles, kPlain>(w, share, job.rows, shared, job);
 }
 
-// ------------------------------------------------------------------------------------------------------- many rows
+// ----------------------------------------------------------------------------------------- many rows, by mma.sync
 
 constexpr int kTileWarps = 8;
 constexpr int kTileThreads = 32 * kTileWarps;
@@ -383,7 +237,8 @@ struct TileStage {
 };
 
 template <bool kPlain>
-__global__ void __launch_bounds__(kTileThreads, 1) many_rows(const __half* __restrict__ y, Weights w, Output output) {
+__global__ void __launch_bounds__(kTileThreads, 1)
+    many_rows(const __half* __restrict__ y, llmk::Int4Layer w, Output output) {
     constexpr int kStripes = kTileRows / 8;
     extern __shared__ __align__(16) unsigned char shared[];
     TileStage* stages = reinterpret_cast<TileStage*>(shared);
@@ -451,22 +306,13 @@ __global__ void __launch_bounds__(kTileThreads, 1) many_rows(const __half* __res
         for (int step = 0; step < kSteps; ++step) {
             llmk::Four words;
             words.vector = s.words[step][threadIdx.x];
-            __half2 weight[4][4];  // of column 4 i + c, pair by pair, finished
+            __half2 weight[4][4] = {};  // of column 4 i + c, pair by pair, finished
+            const int k = (number * kSteps + step) * kStep + 8 * t;
             if (kPlain) {
                 const unsigned zeros = static_cast<unsigned>(s.zeros[step][warp][i]) >> (column % 8 * 4);
-                const uint2 halves = s.scales[step][warp][i];
-#pragma unroll
-                for (int c = 0; c < 4; ++c) {
-                    const __half2 two = llmk::as_half2(c < 2 ? halves.x : halves.y);
-                    const __half2 scale = c % 2 == 0 ? __low2half2(two) : __high2half2(two);
-                    __half2 low, high;
-                    llmk::constants((zeros >> 4 * c & 15) + 1, low, high);
-                    llmk::unpack(words.word[c], low, high, weight[c]);
-#pragma unroll
-                    for (int p = 0; p < 4; ++p) weight[c][p] = __hmul2(weight[c][p], scale);
-                }
-            } else {
-                scaled(words.word, w, (number * kSteps + step) * kStep + 8 * t, column, weight);
+                llmk::finish(words, zeros, s.scales[step][warp][i], weight);
+            } else if (k < w.in_features) {
+                llmk::finish(words, w, k, column, weight);
             }
 #pragma unroll
             for (int r = 0; r < kStripes; r += kTogether) {
@@ -511,24 +357,208 @@ __global__ void __launch_bounds__(kTileThreads, 1) many_rows(const __half* __res
     }
 }
 
+// -------------------------------------------------------------------------------------------- many rows, by wgmma
+
+// Of the 384 threads of a block one asks the copy engine (TMA) for the tiles of the next steps: 128 rows of y, and the words of
+// 256 columns. Two warpgroups multiply, 128 columns each: operand A from registers, where a step of 32 is unpacked while the
+// products of the step before run. Blocks stay and go on to the next tile. C and group_size are multiples of 64.
+namespace hopper {
+
+constexpr int kRows = 128, kColumns = 256, kDepth = 64;
+constexpr int kThreads = 3 * 128;
+constexpr int kStages = 8;
+constexpr int kRowBytes = 2 * kDepth * kRows, kStageBytes = kRowBytes + kDepth / 2 * kColumns;
+constexpr int kBytes = 1024 + kStages * kStageBytes + 2 * kStages * 8;
+
+// y_map: boxes of 64 k by 128 rows of y. w_map: boxes of 8 word rows by 32 columns, 8 of them side by side, one for each warp.
+__global__ void __launch_bounds__(kThreads, 1)
+    many_rows(const __grid_constant__ CUtensorMap y_map, const __grid_constant__ CUtensorMap w_map, llmk::Int4Layer w,
+              Output output) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    extern __shared__ __align__(16) unsigned char shared[];
+    unsigned char* stages = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
+    uint64_t* full = reinterpret_cast<uint64_t*>(stages + kStages * kStageBytes);  // [kStages]: the tile has arrived
+    uint64_t* empty = full + kStages;  // [kStages]: all eight warps are done with it
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < kStages; ++s) {
+            llmk::make_barrier(full + s, 1);
+            llmk::make_barrier(empty + s, kColumns / 32);
+        }
+        llmk::fence_barriers();
+    }
+    __syncthreads();
+
+    // Neighbouring blocks have the same columns: L2 serves their words, and y.
+    const int tile_rows = (output.rows + kRows - 1) / kRows;
+    const int tiles = tile_rows * ((w.out_features + kColumns - 1) / kColumns), steps = w.in_features / kDepth;
+    llmk::Ring<kStages> ring;
+    if (threadIdx.x < 128) {
+        llmk::give_registers<40>();
+        if (threadIdx.x == 0) {
+            for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+                for (int k = 0; k < steps; ++k, ring.next()) {
+                    unsigned char* stage = stages + ring.stage * kStageBytes;
+                    uint64_t* arrived = full + ring.stage;
+                    llmk::wait(empty + ring.stage, ring.parity ^ 1);
+                    llmk::arrive_and_expect(arrived, kStageBytes);
+                    llmk::load_box(stage, &y_map, arrived, k * kDepth, tile % tile_rows * kRows, 0);
+                    llmk::load_box(stage + kRowBytes, &w_map, arrived, 0, k * kDepth / 8,
+                                   tile / tile_rows * kColumns / 32);
+                }
+            }
+        }
+    } else {
+        llmk::take_registers<232>();
+        const int warp = threadIdx.x / 32 - 4, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
+        // Which four of the warp's 32 columns this lane has: so chosen that eight lanes read 16 bytes each from all 32 banks.
+        const int four = i / 2 + i % 2 * 4;
+        const int group_steps = w.group_size / kDepth, groups = (steps + group_steps - 1) / group_steps;
+
+        // Scales and zeros are asked for one group ahead. After the last group of a tile comes the first one of the next.
+        int next_tile = blockIdx.x, next_group = 0;
+        uint2 next_scales = make_uint2(0, 0);
+        unsigned next_zeros = 0;
+        auto fetch = [&] {
+            if (next_tile >= tiles) return;
+            const int column = min(next_tile / tile_rows * kColumns + 32 * warp + 4 * four, w.out_features - 4);
+            const size_t at = static_cast<size_t>(next_group) * w.out_features + column;
+            next_scales = *reinterpret_cast<const uint2*>(w.scales + at);
+            next_zeros = w.qzeros[at / 8];
+            if (++next_group == groups) {
+                next_group = 0;
+                next_tile += gridDim.x;
+            }
+        };
+        fetch();
+        __half2 low[4], high[4], scale[4];
+        for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            float sums[2][kRows / 2];  // columns 0 and 1 of the four (j = 0), 2 and 3, and all rows
+            unsigned a[2][2][2][4];    // operand A: of each half of a stage, 16 k, j
+            int left = 0;              // steps of this group
+            for (int k = 0; k < steps; ++k, ring.next()) {
+                if (left == 0) {
+                    left = group_steps;
+#pragma unroll
+                    for (int c = 0; c < 4; ++c) {
+                        const __half2 two = llmk::as_half2(c < 2 ? next_scales.x : next_scales.y);
+                        scale[c] = c % 2 == 0 ? __low2half2(two) : __high2half2(two);
+                        llmk::constants((next_zeros >> (four % 2 * 16 + 4 * c) & 15) + 1, low[c], high[c]);
+                    }
+                    fetch();
+                }
+                --left;
+                llmk::wait(full + ring.stage, ring.parity);
+                const unsigned char* stage = stages + ring.stage * kStageBytes;
+                const uint64_t b = llmk::describe_tile(stage);
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    const int row = 4 * half + t;  // of words: 128 bytes, swizzled
+                    const unsigned char* from = stage + kRowBytes + warp * 1024 + row * 128 + (four ^ row) * 16;
+                    llmk::Four words;
+                    words.vector = *reinterpret_cast<const uint4*>(from);
+                    llmk::wait_for_products<1>();  // those of the same half of the stage before
+                    if (half == 1) {  // k is the arrival's condition: a branch here, and ptxas runs products one by one
+                        __syncwarp();
+                        if (lane == 0 && k > 0) llmk::arrive(empty + (ring.stage + kStages - 1) % kStages);
+                    }
+#pragma unroll
+                    for (int c = 0; c < 4; ++c) {
+                        __half2 weight[4];
+                        llmk::unpack(words.word[c], low[c], high[c], weight);
+#pragma unroll
+                        for (int p = 0; p < 4; ++p)
+                            a[half][p / 2][c / 2][p % 2 * 2 + c % 2] = llmk::as_bits(__hmul2(weight[p], scale[c]));
+                    }
+                    llmk::begin_products();
+#pragma unroll
+                    for (int p = 0; p < 2; ++p) {
+#pragma unroll
+                        for (int j = 0; j < 2; ++j)
+                            llmk::multiply_registers<__half, false>(sums[j], a[half][p][j], b + 2 * (2 * half + p),
+                                                                    k > 0 || half > 0 || p > 0);
+                    }
+                    llmk::commit_products();
+                }
+            }
+            llmk::wait_for_products<0>();
+            __syncwarp();
+            if (lane == 0) llmk::arrive(empty + (ring.stage + kStages - 1) % kStages);
+
+            const int column = tile / tile_rows * kColumns + 32 * warp + 4 * four, first_row = tile % tile_rows * kRows;
+            if (column >= w.out_features) continue;
+            float bias[4] = {};
+            if (output.has_bias) {
+#pragma unroll
+                for (int c = 0; c < 4; ++c) bias[c] = __half2float(output.bias[column + c]);
+            }
+            __half* to = output.at(first_row, column);  // the four lie in one part
+#pragma unroll
+            for (int g = 0; g < kRows / 8; ++g) {
+#pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    const int row = 8 * g + 2 * t + e;
+                    if (first_row + row >= output.rows) continue;
+                    const float *left_two = sums[0] + 4 * g + e, *right_two = sums[1] + 4 * g + e;
+                    *reinterpret_cast<uint2*>(to + static_cast<size_t>(row) * output.width) =
+                        make_uint2(llmk::pair<__half>(left_two[0] + bias[0], left_two[2] + bias[1]),
+                                   llmk::pair<__half>(right_two[0] + bias[2], right_two[2] + bias[3]));
+                }
+            }
+        }
+    }
+#else
+    __trap();  // only ever started on Hopper, for which the file was not compiled
+#endif
+}
+
+void launch(const __half* y, const llmk::Int4Layer& w, const Output& output, int sms, cudaStream_t stream) {
+    CUtensorMap y_map, w_map;
+    // Words as pairs of 16 bits: 32 columns, a row of a box, are 64 of them.
+    const __half* words = reinterpret_cast<const __half*>(w.qweight);
+    if (llmk::describe_tensor(&y_map, y, w.in_features, output.rows, 1, w.in_features, 8, kRows) != cudaSuccess ||
+        llmk::describe_tensor(&w_map, words, 64, w.in_features / 8, w.out_features / 32, 2LL * w.out_features, 64,
+                              kDepth / 8, kColumns / 32) != cudaSuccess)
+        return;
+    const int tiles = (output.rows + kRows - 1) / kRows * ((w.out_features + kColumns - 1) / kColumns);
+    cudaFuncSetAttribute(many_rows, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+    const int blocks = tiles < sms ? tiles : sms;
+    many_rows<<<blocks, kThreads, kBytes, stream>>>(y_map, w_map, w, output);
+}
+
+}  // namespace hopper
+
 extern "C" void ln_qkv_gptq(const __half* x, const __half* weight, const __half* beta, const int* qweight,
                             const int* qzeros, const __half* scales, const int* g_idx, const __half* bias,
                             __half* normalized, __half* out, int batch, int length, int in_features, int group_size,
                             bool act_order, bool has_bias, float eps, cudaStream_t stream) {
     const int rows = batch * length;
     if (rows == 0 || in_features == 0) return;
-    const Weights w = {qweight, qzeros, scales, g_idx, in_features, 3 * in_features, group_size, act_order};
+    const llmk::Int4Layer w = {qweight, qzeros, scales, g_idx, in_features, 3 * in_features, group_size, act_order};
+    const Norm norm = {x, weight, beta, in_features, eps};
     const Output output = {bias, out, rows, in_features, has_bias};
-    const bool plain = !act_order && group_size % kStep == 0 && in_features % (kSteps * kStep) == 0;
-    constexpr int kOthers = 1024 + static_cast<int>(sizeof(float)) * kWarps * 8 * kPitch;  // of a tile of 8 rows
-    if (rows <= kFewRows && few_rows_bytes<1>(in_features) + kOthers <= kSharedBytes) {
-        const bool two = rows > 8 && few_rows_bytes<2>(in_features) + 2 * kOthers <= kSharedBytes;
-        const auto start = two ? (plain ? launch_few<2, true> : launch_few<2, false>)
-                               : (plain ? launch_few<1, true> : launch_few<1, false>);
-        start(x, weight, beta, w, output, eps, stream);
+    if (rows <= kFewRows) {
+        const S share(w, rows, true);
+        if (share.segment > 0) {
+            const Normalized job = {norm, output, nullptr, nullptr, 0, 0, share.pitch, share.parts};
+            const auto kernel = share.rows > 8 ? (share.plain ? few_rows<2, true> : few_rows<2, false>)
+                                               : (share.plain ? few_rows<1, true> : few_rows<1, false>);
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, share.bytes);
+            kernel<<<share.grid, S::kThreads, share.bytes, stream>>>(w, share, job);
+            return;
+        }
+    }
+    int device = 0, generation = 0, sms = 0;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&generation, cudaDevAttrComputeCapabilityMajor, device);
+    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+    const bool by_wgmma =
+        generation == 9 && !act_order && group_size % hopper::kDepth == 0 && in_features % hopper::kDepth == 0;
+    layer_norm<<<rows, 32 * kNormWarps, 0, stream>>>(norm, normalized, by_wgmma);
+    if (by_wgmma) {
+        hopper::launch(normalized, w, output, sms, stream);
         return;
     }
-    layer_norm<<<rows, 32 * kNormWarps, 0, stream>>>(x, weight, beta, normalized, in_features, eps);
+    const bool plain = !act_order && group_size % kStep == 0 && in_features % (kSteps * kStep) == 0;
     const dim3 grid((rows + kTileRows - 1) / kTileRows, (w.out_features + kTileColumns - 1) / kTileColumns);
     const int bytes = sizeof(TileStage) * kTileStages;
     const auto kernel = plain ? many_rows<true> : many_rows<false>;

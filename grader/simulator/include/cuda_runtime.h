@@ -10,6 +10,9 @@
 #include "sim/architectures.h"
 #if !defined(__CUDA_ARCH__)
 #define __CUDA_ARCH__ (10 * SIM_SM)
+#if SIM_SM == 90
+#define __CUDA_ARCH_FEAT_SM90_ALL 1  // the instructions of sm_90a, which later ones have not
+#endif
 #endif
 
 #include "sim/c_library.h"
