@@ -7,6 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 import tests.no_grammars  # noqa: F401
@@ -31,6 +32,12 @@ os.environ.setdefault("GRADER_CHECK_NVCC", "off")
 # Hypothesis draws by its own seed: fixed like ours, and nothing is kept from one run to the next.
 settings.register_profile("course", derandomize=SEED == FIXED, database=None, deadline=None)
 settings.load_profile("course")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """For ``-n auto``: one more than there are cores, since many tests wait: for time limits, for jails, for a build of another."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
 
 
 def pytest_report_header() -> str:

@@ -42,6 +42,8 @@ class Mistake(Failure, frozen=True, forbid_unknown_fields=True, kw_only=True):
     count: int = 1
     """How often ``find`` occurs in the solution."""
     file: str = ""
+    case: str = ""
+    """The case that catches it, where ``says`` names none: the tests build it for that alone."""
 
     def text(self, entry: Entry) -> str:
         """The whole wrong kernel."""

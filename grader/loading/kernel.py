@@ -179,6 +179,7 @@ class Kernel:
             yield
         finally:
             self._recorded, self._raise_on_finding = "none", raises
+            self._simulator.configure(record="none")  # whoever calls the same simulator next
 
     def _call_simulated(self, launcher: Launcher, arguments: list[Argument]) -> None:
         plan = self._built.plan

@@ -1,29 +1,45 @@
-"""A kernel file as far as a few cases need it: compilers spend most of their time on what those cases never run."""
+"""A kernel file as far as what catches a mistake needs it: compilers spend most of their time on what is never run there."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import re
+from collections.abc import Sequence
 
+from grader.authoring.mistakes import Mistake
 from grader.course.task import Case, Exercise
 
 
-def cases_that_catch(task: Exercise, says: str) -> list[Case]:
-    """The case that a mistake's ``says`` names, if it names one; all of the exercise's first dtype, if there are others.
+def narrowed_task(task: Exercise, mistake: Mistake) -> Exercise | None:
+    """The exercise with the case that a mistake names, or that its ``says`` names; else in one dtype, with all cases of that.
 
-    None where nothing would be left out.
+    None where nothing would be left out. A mistake that *efficient* catches keeps its cases: it passes all of them.
     """
-    says = " ".join(says.lower().split())
-    for case in task.cases:
+    says = " ".join(mistake.says.lower().split())
+    for case in task.cases if "efficient" not in mistake.stages else ():
         name = case.name.lower()
-        if re.search(rf"\b{re.escape(says)}\b", name) or re.search(rf"\b{re.escape(name)}\b", says):
-            return [case]
-    return [case for case, dtype in task.runs() if dtype == task.dtypes[0]] if len(task.dtypes) > 1 else []
+        if mistake.case == case.name or (
+            not mistake.case
+            and (re.search(rf"\b{re.escape(says)}\b", name) or re.search(rf"\b{re.escape(name)}\b", says))
+        ):
+            return _only(task, [case], (case.dtypes or task.dtypes)[0], None)
+    assert not mistake.case, f"{task.name} has no case {mistake.case!r}"
+    if len(task.dtypes) == 1:
+        return None
+    counted = task.efficient if "efficient" in mistake.stages else None
+    dtype = (counted.dtypes if counted and counted.dtypes else task.dtypes)[0]
+    return _only(task, [case for case, other in task.runs() if other == dtype], dtype, counted)
 
 
-def narrowed_task(task: Exercise, cases: list[Case]) -> Exercise:
-    """The exercise with these cases, in one dtype that they have."""
-    return dataclasses.replace(task, cases=cases, dtypes=(cases[0].dtypes or task.dtypes)[:1])
+def _only(task: Exercise, cases: Sequence[Case], dtype: str, counted: Case | None) -> Exercise:
+    def in_dtype(case: Case) -> Case:
+        alone = copy.copy(case)
+        object.__setattr__(alone, "dtypes", (dtype,))
+        return alone
+
+    few, counted = [in_dtype(case) for case in cases], in_dtype(counted) if counted else None
+    return dataclasses.replace(task, cases=few, dtypes=(dtype,), efficient=counted, bench=[], time_bars=[])
 
 
 def narrowed_text(text: str, task: Exercise, narrow: Exercise, seed: int) -> str:
@@ -32,7 +48,7 @@ def narrowed_text(text: str, task: Exercise, narrow: Exercise, seed: int) -> str
     """
     (dtype,) = narrow.dtypes
     sizes = ""
-    if len(narrow.cases) == 1:
+    if len(narrow.cases) == 1 and narrow.efficient is None:
         values = task.scalars_of(task.dims_of(narrow.cases[0], task.case_seed(seed, narrow.cases[0], dtype)))
         sizes = "".join(
             f" {parameter.name} = {int(values[parameter.name])};"

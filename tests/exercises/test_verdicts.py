@@ -17,7 +17,7 @@ from grader.judge.cases import CasePool
 from grader.toolchain.process import run_command
 from grader.verdict import FAILED, PASSED, STAGES, Verdict
 from tests.exercises.conftest import COURSE, Kernels, Wrong, as_seen, wrong_kernels
-from tests.exercises.narrowed import cases_that_catch, narrowed_task, narrowed_text
+from tests.exercises.narrowed import narrowed_task, narrowed_text
 from tests.seeds import SEED
 
 ENTRIES = COURSE.exercises
@@ -104,7 +104,7 @@ WRONG = wrong_kernels()
 
 @pytest.mark.parametrize("wrong", WRONG, ids=[f"{w.entry.name}: {w.mistake.name}" for w in WRONG])
 def test_wrong_kernel_fails_as_a_learner_needs(wrong: Wrong, kernels: Kernels) -> None:
-    if "correct" in wrong.mistake.stages and fails_narrowed(wrong, kernels):
+    if fails_narrowed(wrong, kernels):
         return
     last = max(wrong.mistake.stages, key=STAGES.index)
     must_fail(wrong.entry, kernels.path(wrong), wrong.mistake, last)
@@ -115,19 +115,20 @@ def test_there_are_many_wrong_kernels() -> None:
 
 
 def fails_narrowed(wrong: Wrong, kernels: Kernels) -> bool:
-    """Whether it fails as it must in the cases that should catch it, built for these alone: no other case could mend that.
+    """Whether it fails as it must in what should catch it, built for that alone: no other case could mend that.
 
-    Where it does not, the whole verdict decides.
+    Where it does not, the whole verdict decides; but what a mistake names as its case must catch it.
     """
     task, mistake = wrong.entry.load(), wrong.mistake
-    cases = cases_that_catch(task, mistake.says)
-    if not cases:
+    narrow = narrowed_task(task, mistake)
+    if narrow is None:
         return False
-    narrow = narrowed_task(task, cases)
     file = kernels.path(wrong, lambda text: narrowed_text(text, task, narrow, SEED))
     verdict = verdict_until_one_fails(narrow, file, max(mistake.stages, key=STAGES.index))
     failed = verdict.failed_stage
-    return failed is not None and failed.name in {"correct", "safe"} & set(mistake.stages) and says(verdict, mistake)
+    fails = failed is not None and failed.name in {*mistake.stages} - {"builds"} and says(verdict, mistake)
+    assert fails or not mistake.case, f"the case {mistake.case!r} does not catch it\n{as_seen(verdict)}"
+    return fails
 
 
 def verdict_until_one_fails(exercise: Entry | Exercise, file: Path, last: str) -> Verdict:

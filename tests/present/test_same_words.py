@@ -27,6 +27,7 @@ MEMORY = Memory(
 OTHER = Side(
     access="write", bytes=4, memory=MEMORY, file=samples.FILE, line=40, source_line="x[0] = 1;", thread=[1, 0, 0]
 )
+VALIDATOR = jsonschema.Draft202012Validator(schema.schema())  # that it is a schema itself is tested once: tests/verdict
 
 
 def finding(kind: str, **facts: object) -> Finding:
@@ -51,7 +52,7 @@ def xml_text(verdict: Verdict) -> str:
 
 def json_text(verdict: Verdict) -> str:
     data = json.loads(results.as_json(verdict))
-    jsonschema.validate(data, schema.schema())
+    VALIDATOR.validate(data)
     return "\n".join(part["text"] for stage in data["stages"] for part in [stage, *stage["cases"], *stage["findings"]])
 
 

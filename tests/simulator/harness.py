@@ -62,7 +62,7 @@ class SimulatedKernel:
         self.sim.sim_tensor_read.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
         self.sim.sim_tensor_readonly.argtypes = [ctypes.c_void_p]
         self.sim.sim_report.restype = self.sim.sim_take_output.restype = ctypes.c_char_p
-        self.configure(checks=int(checks), workers=1, schedule="forward", watchdog_seconds=10)
+        self.configure(checks=int(checks), workers=1, schedule="forward", watchdog_seconds=10, trace=0, record="none")
         self._library = ctypes.CDLL(str(self.built.library))
         self.seconds = self.cpu_seconds = self.all_cpu_seconds = 0.0  # of the last call, in the launcher itself
         self._launchers = {p.name: p for p in self.built.launchers}

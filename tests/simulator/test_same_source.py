@@ -32,12 +32,13 @@ NAMES = [
 
 
 def compile_with_nvcc(file: Path, folder: Path, architecture: str) -> None:
+    """To machine code for the GPU: nvcc reads the code of the host with it, and leaves out what g++ would make of that."""
     nvcc = find_nvcc(required=False)
     if nvcc is None:
         pytest.skip("no nvcc here")
     target = f"-gencode=arch=compute_{architecture},code=sm_{architecture}"
-    command = [*nvcc.command, "-std=c++17", target, "-I", str(ROOT / "lessons"), "-c", str(file)]
-    command += ["-o", str(folder / "x.o")]
+    command = [*nvcc.command, "-std=c++17", target, "-I", str(ROOT / "lessons"), "-cubin", str(file)]
+    command += ["-o", str(folder / "x.cubin")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

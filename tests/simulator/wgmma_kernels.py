@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -131,8 +132,8 @@ class Layout:
         value = (self.leading >> 4) << 16 | (self.stride >> 4) << 32 | MODES[self.swizzle] << 62
         return value - (1 << 64) if value >= 1 << 63 else value
 
-    def offset(self, row: int, byte_k: int, bits: int) -> int:
-        """Where element (row, k) begins, k being given in bytes along a K-major row; MN-major elements have 16 bits."""
+    def offset(self, row: Any, byte_k: Any, bits: int) -> Any:
+        """Where elements (row, k) begin, k being given in bytes along a K-major row; MN-major elements have 16 bits."""
         line = LINES[self.swizzle]
         if not self.mn_major:
             step = self.leading if line == 16 else 16
@@ -152,10 +153,8 @@ class Layout:
         rows, k = elements.shape
         size = elements.itemsize
         raw = np.ascontiguousarray(elements).view(np.uint8).reshape(rows, k, size)
-        for row in range(rows):
-            for j in range(k):
-                at = self.offset(row, j * size, 8 * size)
-                image[at : at + size] = raw[row, j]
+        at = self.offset(np.arange(rows)[:, None], size * np.arange(k), 8 * size)
+        image[at[..., None] + np.arange(size)] = raw
 
 
 def words_of(a: np.ndarray) -> np.ndarray:
@@ -173,11 +172,8 @@ def accumulators(matrix: np.ndarray, d: str) -> np.ndarray:
     """[64, n] as threads hold it, [128][registers]: rows i / 4 and 8 below it, two neighbours of each 8 columns."""
     n = matrix.shape[1]
     dtype = {"f32": np.float32, "f16": np.float16, "s32": np.int32}[d]
-    held = np.zeros((128, n // 2), dtype)
-    for thread in range(128):
-        row, column = thread // 32 * 16 + thread % 32 // 4, thread % 4 * 2
-        for group in range(n // 8):
-            for half in range(2):
-                at = 4 * group + 2 * half
-                held[thread, at : at + 2] = matrix[row + 8 * half, 8 * group + column : 8 * group + column + 2]
+    warps = matrix.reshape(
+        4, 2, 8, n // 8, 4, 2
+    )  # warp, row i / 4 or 8 below, i / 4, group of columns, i % 4, neighbour
+    held = np.ascontiguousarray(warps.transpose(0, 2, 4, 3, 1, 5).reshape(128, n // 2), dtype)
     return held.view(np.int32) if d == "f16" else held
