@@ -1,7 +1,7 @@
 """Whether the tests notice when what decides a verdict is wrong: ``python -m tests.mutation [--record] [NAME...]``.
 
-Each file of ``TARGETS`` is changed at one place at a time (a comparison, an operator, a number, a condition, a call or a statement
-left out), and the tests that are named beside it must fail. A change that they do not notice survives; each survivor stands, with the
+Each file of ``TARGETS`` is changed at one place at a time (a comparison, an operator, a number, a condition; a call, a statement or
+one alternative of a regular expression left out), and the tests that are named beside it must fail. A change that they do not notice survives; each survivor stands, with the
 reason why no test can or need notice it, in mutation_survivors.toml. The exit code says whether that is so and at least ``LEAST``
 of the changes of each file were noticed. It takes long (``--sample 40`` tries so many changes of each file, drawn by ``--seed``),
 so it is no part of ``make test``.
@@ -48,7 +48,11 @@ TARGETS: dict[str, list[str]] = {
     "grader/judge/safe.py": ["tests/judge/test_stages.py"],
     "grader/judge/plausible.py": ["tests/judge/test_stages.py"],
     "grader/judge/efficient.py": ["tests/judge/test_stages.py", "tests/judge/test_efficient.py"],
+    "grader/building/stores.py": ["tests/building/test_stores.py"],
+    "grader/course/tolerance.py": ["tests/comparison"],
     "grader/jail/imports.py": ["tests/attacks/test_imports.py"],
+    "grader/jail/instrumented.py": ["tests/attacks/test_own_words.py", "tests/attacks/test_line_directives.py"],
+    "grader/jail/own_code.py": ["tests/attacks/test_own_words.py"],
     "grader/timing/turns.py": ["tests/timing/test_turns.py"],
     "grader/timing/others.py": ["tests/timing/test_turns.py"],
 }
@@ -119,11 +123,26 @@ def mutants(file: str) -> Iterator[Mutant]:
         before = ast.unparse(node)
         change()
         code = compile(ast.fix_missing_locations(tree), str(ROOT / file), "exec")
-        yield Mutant(file, node.lineno, before, ast.unparse(node), code)
+        yield Mutant(file, node.lineno, *_what_differs(before, ast.unparse(node)), code)
+
+
+def _what_differs(before: str, after: str, around: int = 20) -> tuple[str, str]:
+    """Of long texts; and a little before and behind it."""
+    if len(before) < 200:
+        return before, after
+    start = max(0, _same(before, after) - around)
+    before, after = before[start:], after[start:]
+    end = max(0, _same(before[around:][::-1], after[around:][::-1]) - around)
+    return before[: len(before) - end], after[: len(after) - end]
+
+
+def _same(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    return next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
 
 
 def _sites(tree: ast.Module) -> Iterator[tuple[ast.stmt | ast.expr, Callable[[], None]]]:
-    """Nodes and how each could be changed. Types are left alone, and so are texts: they decide nothing."""
+    """Nodes and how each could be changed. Types are left alone, and so are texts that are no pattern: they decide nothing."""
     for node in _evaluated(tree):
         if isinstance(node, ast.Compare):
             for i, operator in enumerate(node.ops):
@@ -159,8 +178,36 @@ def _sites(tree: ast.Module) -> Iterator[tuple[ast.stmt | ast.expr, Callable[[],
             yield node, lambda node=node, value=value: setattr(node, "value", value)
         elif isinstance(node, ast.IfExp):
             yield node, lambda node=node: setattr(node, "test", ast.UnaryOp(ast.Not(), node.test))
+        elif (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) == "re.compile"
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            pattern = node.args[0]
+            for less in _without_an_alternative(pattern.value):
+                yield pattern, lambda pattern=pattern, less=less: setattr(pattern, "value", less)
         elif (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)) or _gives_something(node):
             yield node, lambda node=node: setattr(node, "value", ast.Constant(None))
+
+
+_IN_PATTERN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]])*\]|#[^\n]*\n|(?P<mark>[(|)])", re.DOTALL)
+
+
+def _without_an_alternative(pattern: str) -> Iterator[str]:
+    """A regular expression (a ``#`` in it begins a comment) with one of each "a|b|c" left out."""
+    groups: list[list[int]] = [[-1]]  # where an alternative of each open group ends
+    for match in [*_IN_PATTERN.finditer(pattern), None]:
+        mark, place = (match["mark"], match.start()) if match else (")", len(pattern))
+        if mark == "(":
+            groups.append([place])
+        elif mark == "|":
+            groups[-1].append(place)
+        elif mark == ")":
+            ends = [*groups.pop(), place]
+            for i in range(len(ends) - 1) if len(ends) > 2 else ():
+                head = re.match(r"(?:\?(?:P<\w+>|[:=!]|<[=!]))?", pattern[ends[0] + 1 :])[0] if i == 0 else ""  # type: ignore[index]
+                kept = pattern[: ends[i] + 1] + head if i == 0 else pattern[: ends[i]]
+                yield kept + pattern[ends[i + 1] + (i == 0) :]
 
 
 _CXX = {
@@ -267,7 +314,11 @@ def start(tests: Sequence[str], mutant: Mutant | None) -> int:
         import pytest
 
         if mutant is not None and not isinstance(mutant.code, str):
-            sys.meta_path.insert(0, Instead(mutant))
+            instead = Instead(mutant)
+            if instead.module in sys.modules:  # and so is what imported it
+                for name in [name for name in sys.modules if name.partition(".")[0] == "grader"]:
+                    del sys.modules[name]
+            sys.meta_path.insert(0, instead)
         elif mutant is not None:
             folder = Path(tempfile.mkdtemp(prefix="mutant-")) / "course"
             beside(mutant, folder)

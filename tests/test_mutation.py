@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,22 @@ def test_each_change_is_one_and_still_a_program(tmp_path: Path, monkeypatch: pyt
     names: dict[str, object] = {}
     exec(found[0].code, names)
     assert names["LIMIT"] == 4
+
+
+def test_of_a_pattern_each_alternative_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutation, "ROOT", tmp_path)
+    (tmp_path / "small.py").write_text('import re\nWORD = re.compile(r"a|(?:[(|)]|\\||c)d")\n')
+    patterns = []
+    for mutant in mutation.mutants("small.py"):
+        names: dict[str, re.Pattern[str]] = {}
+        exec(mutant.code, names)
+        patterns.append(names["WORD"].pattern)
+    assert sorted(patterns) == sorted([r"(?:[(|)]|\||c)d", "a", r"a|(?:\||c)d", "a|(?:[(|)]|c)d", r"a|(?:[(|)]|\|)d"])
+    before = "x" * 300 + "|that|" + "y" * 300
+    assert mutation._what_differs(before, before.replace("that|", "")) == (
+        f"{'x' * 19}|that|{'y' * 20}",
+        f"{'x' * 19}|{'y' * 20}",
+    )
 
 
 def test_each_change_of_a_cxx_file_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,7 @@ def checks(assembly: str) -> list[str]:
         ("movsb", "range"),
         ("movntdq\t%xmm0, (%rbx)", "16"),
         ("fstpl\t(%rbx)", "16"),
+        ("movnti\t%eax, (%rbx)", "16"),  # at most
         ("movw\t%ax, (%rbx)", "2"),
         ("movss\t%xmm0, (%rbx)", "4"),
         ("movd\t%xmm0, (%rbx)", "4"),
@@ -137,6 +138,8 @@ def test_nor_when_more_bytes_are_written_or_the_call_has_changed_the_register() 
 )
 def test_nor_when_the_hook_was_given_another_address(between: str) -> None:
     assert checks(f"f:\n\tmovq\t%rbx, %rdi\n\t{between}\n\tcall\t__tsan_write4\n\tmovl\t%eax, (%rbx)\n\tret") == ["4"]
+    for other in ("movq\t%rbx, %rcx", "movq\t(%rbx), %rdi", "addq\t(%rbx), %rdi", "leaq\t(%rbx), %rcx"):
+        assert checks(f"f:\n\t{other}\n\tcall\t__tsan_write4\n\tmovl\t%eax, (%rbx)\n\tret") == ["4"]
     assert checks("f:\n\tleaq\t8(%rdi), %rdi\n\tcall\t__tsan_write4\n\tmovl\t%eax, 8(%rdi)\n\tret") == ["4"]
 
 
