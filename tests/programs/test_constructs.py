@@ -30,11 +30,11 @@ def together(cases: dict[str, dict[str, Any]]) -> str:
 
 
 def _header(line: str) -> bool:
-    return re.match(r"#include (<cuda|<cooperative_groups|<std|<type_traits|<vector|\")", line) is not None
+    return re.match(r"#include (<cuda|<mma|<cooperative_groups|<std|<type_traits|<vector|\")", line) is not None
 
 
 def test_there_are_enough() -> None:
-    assert len(CASES) >= 40
+    assert len(CASES) >= 80
 
 
 def test_what_programs_are_made_of_is_taken(tmp_path: Path) -> None:
