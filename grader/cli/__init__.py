@@ -11,6 +11,13 @@ import signal
 import sys
 
 
+def of_an_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: where classes and modules are made, Python and others raise another because of it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def main() -> None:
     """The console script."""
     gc.set_threshold(500_000)  # looking for garbage took a fifth of the time of importing torch
@@ -24,7 +31,9 @@ def main() -> None:
 
         code = run()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: what is left is to end
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Exception) as error:
+        if not of_an_interrupt(error):
+            raise
         print("\ninterrupted", file=sys.stderr)
         os._exit(130)
     if code == INTERRUPTED:

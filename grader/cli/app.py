@@ -14,6 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from grader import __version__
+from grader.cli import of_an_interrupt
 from grader.cli.messages import print_error
 from grader.errors import GraderError
 
@@ -64,6 +65,12 @@ def _app(arguments: Sequence[str]) -> typer.Typer:
     return app
 
 
+def _interrupted() -> int:
+    with contextlib.suppress(OSError):
+        print("\ninterrupted", file=sys.stderr)
+    return INTERRUPTED
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code. Nothing but a bug under GRADER_DEBUG gets out of here."""
     try:
@@ -83,14 +90,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
         print_error(_sentence(error.format_message()), f"`{command} --help` shows what it takes.")
         return NOT_GRADED
     except (KeyboardInterrupt, typer.Abort):
-        with contextlib.suppress(OSError):
-            print("\ninterrupted", file=sys.stderr)
-        return INTERRUPTED
+        return _interrupted()
     except BrokenPipeError:
         # The reader (head, less) has gone: nothing is left to say, not even when Python flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PASSED
     except Exception as error:
+        if of_an_interrupt(error):
+            return _interrupted()
         if os.environ.get("GRADER_DEBUG"):
             raise
         last = traceback.extract_tb(error.__traceback__)[-1]

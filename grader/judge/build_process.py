@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import os
 import pickle
-import signal
 import sys
 import threading
 from concurrent.futures import Future, InvalidStateError
@@ -71,7 +70,6 @@ def _look_ahead(part: str, result: Any) -> None:
 def main() -> None:
     """The other process: what it prints goes to standard error, as its standard output is the pipe."""
     gc.set_threshold(50_000)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what runs in its background ignore it
     pipe = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     from grader.judge.build_threads import Threads
@@ -86,8 +84,7 @@ def main() -> None:
         pipe.write(b"".join(pickle.dumps((name, None, error)) for name in _PARTS if name != "nvcc" or job.ask_nvcc))
         pipe.close()
         return
-    threading.Thread(target=_until_stopped, daemon=True).start()
-    lock, left = threading.Lock(), threading.Semaphore(0)
+    lock, left, stopped = threading.Lock(), threading.Semaphore(0), threading.Event()
 
     def send(name: str, done: Future[Any]) -> None:
         error = done.exception()
@@ -103,13 +100,15 @@ def main() -> None:
     parts = [(name, getattr(building, name)) for name in _PARTS if getattr(building, name) is not None]
     for name, future in parts:
         future.add_done_callback(lambda done, name=name: send(name, done))
-    try:
-        for _ in parts:
-            left.acquire()
-    except KeyboardInterrupt:
-        building.stop()
 
+    def wait_for_the_end() -> None:
+        os.read(0, 1)
+        stopped.set()
+        left.release()
 
-def _until_stopped() -> None:
-    os.read(0, 1)
-    os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=wait_for_the_end, daemon=True).start()
+    for _ in parts:
+        left.acquire()
+        if stopped.is_set():
+            building.stop()
+            return

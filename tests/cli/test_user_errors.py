@@ -12,9 +12,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from grader.cli import app, of_an_interrupt
 from grader.cli.app import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -128,3 +130,20 @@ def test_interrupted_and_then_run_again(tmp_path: Path, after: float) -> None:
     assert finished or (child.returncode, err.strip()) == (130, "interrupted"), out + err
     code, said = check(path)
     assert code == 0 and "Passed" in said
+
+
+def test_an_interrupt_that_comes_out_as_another_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As where Ctrl-C is pressed while a class is made: Python 3.11 raises RuntimeError then."""
+
+    def fails(_: object) -> Any:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise RuntimeError("Error calling __set_name__") from error
+
+    monkeypatch.setattr(app, "_app", fails)
+    assert app.run(["check"]) == app.INTERRUPTED
+    assert capsys.readouterr().err == "\ninterrupted\n"
+    assert not of_an_interrupt(RuntimeError("of another kind"))
