@@ -30,7 +30,11 @@ def untried(
     said = []
     if processor.lower() not in ("x86_64", "amd64"):
         known = processor.lower() in ("aarch64", "arm64")
-        part = " as a whole: only the runtime of the simulator, in an emulator" if known else ""
+        part = (
+            " as a whole: only solutions and skeletons on the simulator, in an emulator and without a jail"
+            if known
+            else ""
+        )
         said.append(f"{processor} is not tried{part}.")
     if "microsoft" in release.lower():
         said.append("WSL is not tried.")

@@ -17,7 +17,10 @@ HERE = {"system": "Linux", "processor": "x86_64", "release": "6.12", "library": 
     [
         ({}, []),
         ({"system": "Darwin", "processor": "arm64"}, ["Darwin is not tried, and kernels do not run there"]),
-        ({"processor": "aarch64"}, ["only the runtime of the simulator, in an emulator"]),
+        (
+            {"processor": "aarch64"},
+            ["only solutions and skeletons on the simulator, in an emulator and without a jail"],
+        ),
         ({"processor": "riscv64"}, ["riscv64 is not tried."]),
         ({"release": "5.15.90.1-microsoft-standard-WSL2"}, ["WSL is not tried"]),
         ({"library": "", "python": (3, 12)}, ["other than glibc", "Python 3.12 is not tried as a whole"]),

@@ -2,7 +2,8 @@
 
 Needs root and debootstrap, and a network; takes some minutes for each machine, and half an hour more for each that runs
 the whole suite. ``--record`` keeps what came of it in recorded.json, and in CONTRIBUTING's table. ``--compilers`` runs the
-simulator's tests with each compiler in machines.toml instead.
+simulator's tests with each compiler in machines.toml instead, and ``--arm64`` has an emulated processor run solutions and
+skeletons (arm64.py; it needs no root).
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from datetime import date
 from pathlib import Path
 
 from tests.machines import table
+from tests.machines.arm64 import lacking
 from tests.machines.compilers import try_compilers
 from tests.machines.machine import ROOT, Images, Machine, MachineError
-from tests.machines.steps import STEPS, StepFailed, facts
+from tests.machines.steps import STEPS, StepFailed, counts, facts
 
 
 def main() -> int:
@@ -31,12 +33,15 @@ def main() -> int:
     parser.add_argument("--run", help="these steps in place of the machine's own: demo,lab,lesson,test")
     parser.add_argument("--record", action="store_true", help="write recorded.json and CONTRIBUTING's table")
     parser.add_argument("--compilers", action="store_true", help="try the compilers instead")
+    parser.add_argument("--arm64", action="store_true", help="try an emulated arm64 processor instead")
     asked = parser.parse_args()
     unknown = set(asked.names) - set(descriptions) - (set(table.compilers()) if asked.compilers else set())
     if unknown:
         parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(descriptions)}")
     logs = asked.logs or Path(tempfile.mkdtemp(prefix="machines-"))
     logs.mkdir(parents=True, exist_ok=True)
+    if asked.arm64:
+        return try_arm64(logs / "arm64.log", asked.record)
     try:
         images = Images(asked.images)
         if asked.compilers:
@@ -55,12 +60,17 @@ def main() -> int:
     return 1 if any(value.startswith("FAILS") for row in rows.values() for value in row.values()) else 0
 
 
+def made_from() -> dict[str, str]:
+    """When, and of which commit."""
+    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return {"date": date.today().isoformat(), "commit": commit.stdout.strip()}
+
+
 def try_machine(name: str, images: Images, logs: Path, steps: str | None) -> dict[str, str]:
     """Makes a machine, takes its steps and removes it: what came of each."""
     description = table.descriptions()[name]
     image = images.get(description.suite, description.packages)
-    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    row = {"date": date.today().isoformat(), "commit": commit.stdout.strip()}
+    row = made_from()
     with tempfile.TemporaryDirectory(prefix="machine-", dir=images.folder) as folder:
         machine = Machine(description, image, Path(folder) / "machine", images.folder / "pip")
         for step in steps.split(",") if steps else description.run:
@@ -74,6 +84,22 @@ def try_machine(name: str, images: Images, logs: Path, steps: str | None) -> dic
         except StepFailed as problem:
             print(f"{name}: {problem}", flush=True)
     return row
+
+
+def try_arm64(log: Path, record: bool) -> int:
+    """Every solution and every skeleton on an emulated processor: what came of it."""
+    if lacking():
+        print(f"machines: {lacking()}", file=sys.stderr)
+        return 2
+    asked = ["-p", "tests.machines.arm64", "tests/exercises/test_verdicts.py", "-n", "auto", "--timeout", "3000"]
+    argv = [sys.executable, "-m", "pytest", *asked, "-k", "solution or skeleton"]
+    with log.open("w") as output:
+        done = subprocess.run(argv, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
+    result = counts(log)
+    print(f"arm64: {result}: see {log}")
+    if record:
+        table.record("emulated", {"arm64": {**made_from(), "verdicts": result}})
+    return done.returncode
 
 
 if __name__ == "__main__":

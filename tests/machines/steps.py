@@ -93,17 +93,18 @@ def lesson(machine: Machine, log: Path) -> str:
 def whole_suite(machine: Machine, log: Path) -> str:
     """``make test``: how many tests passed."""
     _run(machine, "make test", log, minutes=80)
-    return _counts(log)
+    return counts(log)
 
 
 def run_tests(machine: Machine, tests: str, log: Path, before: str = "true", **environment: str) -> str:
     """Some of the tests, in an environment that is set up if it is not there: how many passed."""
     shell = f"{before} && make && .venv/bin/python -m pytest {tests} -n auto"
     _run(machine, shell, log, minutes=60, **environment)
-    return _counts(log)
+    return counts(log)
 
 
-def _counts(log: Path) -> str:
+def counts(log: Path) -> str:
+    """What pytest said at its end: how many passed."""
     said = re.findall(r"=+ (.*?) in [\d.]+s", log.read_text(errors="replace"))
     return said[-1] if said else PASSED
 

@@ -13,6 +13,7 @@ from tests.machines.machine import ROOT, Description
 RECORDED = Path(__file__).parent / "recorded.json"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 BEGIN, END = "<!-- machines: made by python -m tests.machines --record -->", "<!-- end of machines -->"
+EMULATED = ("arm64",)
 COMPILERS_ON = {"bookworm": "debian12", "trixie": "debian13", "testing": "testing"}
 
 
@@ -43,14 +44,14 @@ def compilers() -> list[str]:
 
 
 def recorded() -> dict[str, dict[str, dict[str, str]]]:
-    return json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.exists() else {"machines": {}, "compilers": {}}
+    return json.loads(RECORDED.read_text(encoding="utf-8"))
 
 
 def record(kind: str, rows: dict[str, dict[str, str]]) -> None:
     """Keeps new rows, and writes the table anew."""
     everything = recorded()
-    known = descriptions() if kind == "machines" else compilers()
-    merged = everything[kind] | rows
+    known = {"machines": descriptions(), "compilers": compilers(), "emulated": EMULATED}[kind]
+    merged = everything.get(kind, {}) | rows
     everything[kind] = {name: merged[name] for name in known if name in merged}
     RECORDED.write_text(json.dumps(everything, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     text = CONTRIBUTING.read_text(encoding="utf-8")
@@ -62,6 +63,7 @@ def record(kind: str, rows: dict[str, dict[str, str]]) -> None:
 def render() -> str:
     """The table of CONTRIBUTING, between its marks."""
     everything = recorded()
+    emulated = everything["emulated"]["arm64"]["verdicts"]
     lines = [
         BEGIN,
         "| machine | what is different | Python, compiler, torch | `.venv` | came of it |",
@@ -73,6 +75,7 @@ def render() -> str:
         lines.append(f"| {name} | {_difference(descriptions()[name])} | {has} | {size} | {_outcome(row)} |")
     lines += ["", "| compiler | tests of the simulator |", "| --- | --- |"]
     lines += [f"| {name} | {row['simulator']} |" for name, row in everything["compilers"].items()]
+    lines += ["", f"On an emulated arm64 processor, solutions and skeletons (`--arm64`): {emulated}."]
     return "\n".join([*lines, END])
 
 

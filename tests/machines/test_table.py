@@ -14,6 +14,7 @@ def test_every_machine_and_every_compiler_was_tried() -> None:
     recorded = table.recorded()
     assert list(recorded["machines"]) == list(table.descriptions())
     assert list(recorded["compilers"]) == table.compilers()
+    assert tuple(recorded["emulated"]) == table.EMULATED
     for name, row in recorded["machines"].items():
         assert set(table.descriptions()[name].run) <= set(row), name
 

@@ -1,0 +1,57 @@
+"""The course's kernels on an arm64 processor that qemu emulates: ``python -m pytest -p tests.machines.arm64 tests/exercises/test_verdicts.py``.
+
+Kernels, the simulator and the runner are compiled for arm64, and the runner runs in the emulator. Python and the compiler are this
+machine's, and there is no jail: an emulated process can have neither Landlock nor seccomp.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMPILER, EMULATOR = "aarch64-linux-gnu-g++", "qemu-aarch64-static"
+_LIBRARIES = "/usr/aarch64-linux-gnu"
+SLOWER = 40
+"""Times that a kernel may take as long as on a processor."""
+
+
+def lacking() -> str:
+    """What has to be installed first; empty where all is there."""
+    there = shutil.which(COMPILER) and shutil.which(EMULATOR)
+    return "" if there else f"needs {COMPILER} and {EMULATOR} (apt install g++-aarch64-linux-gnu qemu-user-static)"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if lacking():
+        raise pytest.UsageError(lacking())
+    os.environ |= {"GRADER_CXX": COMPILER, "GRADER_JAIL": "none"}
+    platform.machine = lambda: "aarch64"
+    from grader.runner import program
+
+    build = program.build_runner
+    folder = tempfile.TemporaryDirectory(prefix="arm64-")
+    config.add_cleanup(folder.cleanup)
+
+    def emulated(*asked: Any, **more: Any) -> Path:
+        script = Path(folder.name, "runner")
+        if not script.exists():
+            runner = build(*asked, **more)
+            script.write_text(f'#!/bin/sh\nexec {EMULATOR} -L {_LIBRARIES} {shlex.quote(str(runner))} "$@"\n')
+            script.chmod(0o755)
+        return script
+
+    program.build_runner = emulated
+    # Not before the runner's place is taken.
+    from grader.judge import driver
+    from grader.runner.client import Child
+
+    driver.SETTINGS["watchdog_seconds"] = str(3 * SLOWER)
+    receive = Child.receive
+    Child.receive = lambda child, timeout=20.0, awake=False: receive(child, SLOWER * timeout, awake)
