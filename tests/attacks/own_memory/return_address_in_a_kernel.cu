@@ -1,7 +1,8 @@
 // A kernel writes over where its function returns to. Says: not_its_stack.
+// No red zones lie around the array, as a decltype stands in its function.
 __global__ void there(int count, long value) {
     volatile long local[2] = {0, 0};
-    volatile long* p = local + blockIdx.x;
+    volatile decltype(value)* p = local + blockIdx.x;
     for (int k = 0; k < count; ++k) p[k] = value;
 }
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
