@@ -27,7 +27,8 @@ __global__ void embedding_kernel3(const float4* table, const long long* ids, flo
     const long long id = ids[blockIdx.x];
     const bool known = id >= 0 && id < vocabulary;
     for (int i = threadIdx.x; i < pieces; i += blockDim.x) {
-        out[blockIdx.x * pieces + i] = known ? table[id * pieces + i] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        out[static_cast<long long>(blockIdx.x) * pieces + i] =
+            known ? table[id * pieces + i] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     }
 }
 
