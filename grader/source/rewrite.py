@@ -376,7 +376,9 @@ class _RegionRewriter:
         words = set(words_before_parameters(declaration))
         if not words & {"__device__", "__global__"} or words & {"constexpr", "consteval"}:
             return
-        end = closing(self.tokens, brace) or len(self.tokens)
+        end = closing(self.tokens, brace)
+        if end is None:  # the compiler will say so
+            return
         spend(self.source, self.tokens[brace], (end - brace) // 8)
         for start, stop, text in LocalArrays(self.source, self.tokens, brace, end).edits():
             self._edit(start, stop, text)

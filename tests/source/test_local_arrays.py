@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import pytest
 
-from grader.source.rewrite import rewrite
+from grader.source.rewrite import RewriteError, rewrite
 
 
 def guarded(body: str, head: str = "__device__ void f(int i)") -> list[str]:
@@ -47,3 +48,10 @@ def test_lines_stay_where_they_were() -> None:
     new = rewrite(text).text
     assert new.count("\n") == text.count("\n")
     assert new.splitlines()[3] == "    g(a, b);"
+
+
+def test_a_file_that_ends_anywhere() -> None:
+    text = "__device__ void f(int i) { alignas(16) A<int> *a[4] = {1, 2}, b[2]; switch (i) { case 0: int c[4]; g(c, &a[1]); } }"
+    for end in range(len(text)):
+        with contextlib.suppress(RewriteError):
+            rewrite(text[:end])
