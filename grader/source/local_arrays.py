@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from grader.source.tokens import Source, Token, closing, join, opening
 
-_NO_TYPES = {
-    *(
+_NO_TYPES = frozenset(
+    [
         "return",
         "delete",
         "new",
@@ -31,8 +31,6 @@ _NO_TYPES = {
         "while",
         "switch",
         "sizeof",
-    ),
-    *(
         "static",
         "constexpr",
         "extern",
@@ -43,9 +41,19 @@ _NO_TYPES = {
         "friend",
         "operator",
         "namespace",
-    ),
-    *("asm", "auto", "enum", "union", "class", "not", "__shared__", "__device__", "__constant__", "__managed__"),
-}
+        "asm",
+        "auto",
+        "enum",
+        "union",
+        "class",
+        "not",
+        "__shared__",
+        "__device__",
+        "__constant__",
+        "__managed__",
+    ]
+)
+"""Words that no declaration of a local array begins with, or whose arrays are none of the thread's own."""
 _ALIGNMENTS = {"alignas", "__align__", "__builtin_align__"}
 _MOST_TYPE_TOKENS = 64
 
