@@ -69,7 +69,8 @@ _Files = tuple[tuple[Path, int, int], ...]
 
 def _files() -> _Files:
     walks = (walk for top in (INCLUDE_DIR, *_SOURCE_DIRS) for walk in os.walk(top))
-    paths = sorted(Path(folder, name) for folder, _, names in walks for name in names)
+    names = (Path(folder, name) for folder, _, names in walks for name in names)
+    paths = sorted(path for path in names if path.suffix != ".md")  # a wheel has none, and no compiler reads them
     return tuple((path, (status := path.stat()).st_size, status.st_mtime_ns) for path in paths)
 
 
