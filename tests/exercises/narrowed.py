@@ -42,9 +42,16 @@ def _only(task: Exercise, cases: Sequence[Case], dtype: str, counted: Case | Non
     return dataclasses.replace(task, cases=few, dtypes=(dtype,), efficient=counted, bench=[], time_bars=[])
 
 
+_HELPER = re.compile(
+    r"^((?:template <[^;{}]*?>\s)?)((?:static )?(?:void|cudaError_t) \w+\([^;{}]*?cudaStream_t[^;{}]*?\)\s*{)",
+    re.MULTILINE,
+)
+"""A function of the host that a launcher calls: the template's head, and the rest."""
+
+
 def narrowed_text(text: str, task: Exercise, narrow: Exercise, seed: int) -> str:
-    """The kernel with the launchers of other dtypes empty and, where there is one case, its sizes as constants in the launcher:
-    what that would choose for other sizes is never called then, so it is not compiled. Lines stay where they are.
+    """The kernel with the launchers of other dtypes empty and, where there is one case, its sizes as constants in the launcher and
+    what that calls: what they would choose for other sizes is never called then, so it is not compiled. Lines stay where they are.
     """
     (dtype,) = narrow.dtypes
     sizes = ""
@@ -55,6 +62,7 @@ def narrowed_text(text: str, task: Exercise, narrow: Exercise, seed: int) -> str
             for parameter in task.parameters(dtype)
             if parameter.kind == "scalar" and isinstance(values.get(parameter.name), int)
         )
+        text = _HELPER.sub(r"\1__forceinline__ \2", text)  # there they are constants, too
     for other in task.dtypes:
         body = re.compile(
             rf'(extern "C" void {re.escape(task.launcher(other))}\([^)]*\)\s*{{)(.*?)^}}', re.DOTALL | re.MULTILINE
