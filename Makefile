@@ -28,7 +28,7 @@ demo: setup
 	@$(BIN)/grader demo
 
 test: setup lint
-	$(BIN)/python -m pytest -p tests.no_grammars tests -n auto
+	$(BIN)/python -m pytest -p tests.no_grammars tests -n auto --dist worksteal
 
 lint: setup
 	$(BIN)/ruff check .

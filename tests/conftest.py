@@ -40,6 +40,16 @@ def pytest_xdist_auto_num_workers() -> int:
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
 
 
+LONG = ("test_lessons.py", "test_operator_table.py", "test_wheel.py", "test_make.py", "test_lab.py", "test_grade.py")
+"""Files with a test of more than ten seconds."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those begin: at the end the other workers would wait for them. With ``--dist worksteal`` each worker has a third of the tests
+    in a row, and what a file's tests share is made once."""
+    items.sort(key=lambda item: item.path.name not in LONG)
+
+
 def pytest_report_header() -> str:
     """The line to repeat a run by."""
     return f"inputs drawn by {VARIABLE}={SEED}"
