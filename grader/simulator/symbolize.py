@@ -116,7 +116,7 @@ def _in_header(frames: Sequence[tuple[str, int]]) -> str:
     return next((f"{name}:{line}" for file, line in frames if (name := header_name(file)) and line), "")
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=512)
 def symbolizer(library: Path, source: Path | None = None) -> Symbolizer:
     """The symbolizer of a library, with what it has looked up before. Libraries in the build cache never change."""
     return Symbolizer(library, source)
