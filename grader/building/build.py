@@ -84,7 +84,9 @@ _GCC_CHECKED += tuple(
         *("if-conversion2", "move-loop-invariants", "reorder-blocks", "shrink-wrap", "split-wide-types"),
     )
 )
-_GCC_CHECKED += ("-fira-region=one", "-fira-algorithm=priority", "-fno-ivopts")
+_GCC_CHECKED += ("-fira-region=one", "-fira-algorithm=priority", "-fno-tree-loop-optimize")
+# A seventh of what was left: the rest of what comes after those calls, and what only saves an instruction now and then.
+_GCC_CHECKED += ("--param=max-combine-insns=2", "-fno-tree-bit-ccp", "-fno-tree-slsr", "-fno-dce")
 _CLANG_FLAGS = (
     "-fno-vectorize",
     "-fno-slp-vectorize",
