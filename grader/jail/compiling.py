@@ -49,7 +49,8 @@ def _run(jail: Jail, command: Command) -> Finished:
         _copy(command.folder, scratch)
         argv, options = _bwrap(command, scratch) if jail.tier == "bwrap" else _landlock(command, scratch)
         status, output = _wait(Path(command.argv[0]).name, argv, {**options, "pipes": command.pipes})
-        _copy(scratch, command.folder)
+        if "stdout" not in command.pipes:  # all that it made has gone there
+            _copy(scratch, command.folder)
         return Finished(status, output, time.monotonic() - began)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
