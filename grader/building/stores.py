@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable, Iterator
 
 _LINE = re.compile(r"\t(?:(?P<prefix>rep\w*|lock)(?:;\s*|\s+))?(?P<name>[a-z]\w*)(?:\t(?P<operands>[^#\n]*))?")
 _PLACE = re.compile(r"(?P<segment>%[fg]s:)?(?P<offset>[^(%$]*)(?:\((?P<base>%\w+)?(?:,(?P<index>%\w+)(?:,\d)?)?\))?")
@@ -57,13 +58,30 @@ _NAMES = {
 _KEPT_BY_CALLS = {"%rbx", "%rbp", "%rsp", "%r12", "%r13", "%r14", "%r15"}
 
 
+FUNCTION_ENDS, _DEBUGGING = "\n\t.size\t", "\t.section\t.debug_"
+
+
+def checked_parts(parts: Iterable[str]) -> Iterator[str]:
+    """The same as ``with_checks`` of an assembly that comes in parts, as soon as each function is there."""
+    text, code = "", True
+    for part in parts:
+        text += part
+        last = text.rfind(FUNCTION_ENDS, max(0, len(text) - len(part) - len(FUNCTION_ENDS))) if code else -1
+        end = text.find("\n", last + 1) + 1 if last >= 0 else 0
+        if end:
+            yield with_checks(text[:end])
+            code = _DEBUGGING not in text[:end]
+            text = text[end:]
+    yield with_checks(text) if code else text
+
+
 def with_checks(assembly: str) -> str:
     """The same assembly, every store in it checked."""
     known: dict[str, int] = {}  # the addresses that were checked since the last label, and how many bytes
     argument = ""  # the address that the next call gets
     label = ""
     lines = []
-    code, debugging, rest = assembly.partition("\t.section\t.debug_")
+    code, debugging, rest = assembly.partition(_DEBUGGING)
     every = code.split("\n")
     for number, line in enumerate(every):
         match = None if line.startswith("\t.") else _LINE.fullmatch(line)

@@ -134,6 +134,7 @@ def grade(
             gpu=gpu,
             on_recording=on_recording,
             own_process=own_process and "torch" not in sys.modules,
+            ahead=True,
         )
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import sys
 
 from grader.building.build import precompile_headers
+from grader.building.cxx_library import few_functions
 from grader.errors import GraderError
 from grader.jail.programs import PROGRAMS, build_program
 from grader.runner.canary import build_canary
 from grader.runner.program import build_runner
 from grader.simulator.library import ensure_library
 from grader.toolchain import cache
+from grader.toolchain.compilers import find_cxx
 
 
 def main() -> int:
@@ -24,6 +26,7 @@ def main() -> int:
         ahead = cache.BuildCache(folder)
         ensure_library(cache=ahead)
         precompile_headers(ahead)
+        few_functions(find_cxx(), ahead)
         build_runner(cache=ahead)
         build_canary(cache=ahead)
         for name in PROGRAMS:

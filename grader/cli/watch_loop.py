@@ -372,7 +372,7 @@ def _watch_files(course: Course, saved: Callable[[Path], None], stop: threading.
 
     seen: dict[Path, int] = {}
     folder = course.root / "exercises"
-    for changes in watch(folder, stop_event=stop, debounce=200, step=20, raise_interrupt=False):
+    for changes in watch(folder, stop_event=stop, debounce=200, step=10, raise_interrupt=False):
         paths = sorted({Path(name).resolve() for change, name in changes if change is not Change.deleted})
         for path in paths:
             if path.suffix != ".cu" and path.name != "tasks.py":

@@ -48,8 +48,9 @@ def _run(jail: Jail, command: Command) -> Finished:
     try:
         _copy(command.folder, scratch)
         argv, options = _bwrap(command, scratch) if jail.tier == "bwrap" else _landlock(command, scratch)
-        status, output = _wait(Path(command.argv[0]).name, argv, options)
-        _copy(scratch, command.folder)
+        status, output = _wait(Path(command.argv[0]).name, argv, {**options, "pipes": command.pipes})
+        if "stdout" not in command.pipes:  # all that it made has gone there
+            _copy(scratch, command.folder)
         return Finished(status, output, time.monotonic() - began)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -60,7 +61,7 @@ def _wait(name: str, argv: list[str], options: dict[str, Any]) -> tuple[int, str
     printed = os.memfd_create("messages", os.MFD_CLOEXEC)
     try:
         try:
-            with started(argv, stdout=printed, stderr=printed, **options) as process:
+            with started(argv, **{"stdout": printed, "stderr": printed, **options}) as process:
                 status = status_when_ended(process, PATIENCE * SECONDS)
         except subprocess.TimeoutExpired:
             status = 1

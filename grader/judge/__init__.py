@@ -31,6 +31,7 @@ def check(
     gpu: str = "H200",
     on_recording: Callable[[Recorded], None] | None = None,
     own_process: bool = False,
+    ahead: bool = False,
 ) -> Verdict:
     """Judge a file as an answer to an exercise.
 
@@ -39,10 +40,10 @@ def check(
     which to run, by default all that the device has. ``on_progress`` is called from other threads too. ``details``: also
     the floating-point operations of each line, and how long ``gpu`` needs at least for what was counted. ``on_recording`` is given what one block did: that of
     the first finding, or the first one of a small case; it costs one more run. ``own_process``: the kernel is compiled in one, for a caller who
-    has yet to import torch.
+    has yet to import torch. ``ahead``: inputs are drawn while it compiles, for one who waits; in vain where it does not compile.
 
     A kernel that fails is a verdict. GraderError means that the grader could not judge: no such file, no compiler...
     """
     from grader.judge.driver import run_check
 
-    return run_check(exercise, file, device, seed, stages, on_progress, details, gpu, on_recording, own_process)
+    return run_check(exercise, file, device, seed, stages, on_progress, details, gpu, on_recording, own_process, ahead)

@@ -51,6 +51,9 @@ class Building:
     runner: Future[Path]
     nvcc: Future[Answer] | None
 
+    def translated(self) -> None:
+        """Wait until the front end, which needs Python's lock of this process, has done its part."""
+
     def stop(self) -> None:
         """End it: when this returns, no compiler is left."""
         raise NotImplementedError

@@ -34,6 +34,9 @@ class Threads(Building):
         self.nvcc = pool.submit(self._ask_nvcc) if job.ask_nvcc else None
         pool.shutdown(wait=False)
 
+    def translated(self) -> None:
+        wait([self._plan])
+
     def stop(self) -> None:
         stop_all()
         futures: list[Future[Any]] = [self.jail, self._plan, self.kernel, self.runner]

@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ CHILDREN = max(1, min(2, os.cpu_count() or 1))
 """At work at the same time; a class, which has jobs for all cores, sets it to 1."""
 MOST_TIMEOUTS = 2
 MOST_CRASHES = 4
+MOST_AHEAD = 64 << 20
+"""Bytes of inputs and outputs that are laid out before there is a kernel."""
 LONG = 2.5
 """Seconds from which on a launch that the simulator stopped as an endless loop costs too much to be tried again often."""
 
@@ -50,6 +53,8 @@ class Run:
     operations: float | None = None
     counted: bool = False
     """A case of the stage *efficient*: its output is compared too."""
+    drawn: tuple[Call, Buffers, dict[str, Any]] | None = None
+    """Its inputs, laid out, and the reference: where there was time for them before the kernel was there."""
     leaves_all: bool = False
     """The right answer changes no output (all are in-out, and stay as they start): nothing need be written."""
 
@@ -143,19 +148,33 @@ def plan(exercise: Exercise, cases: Sequence[tuple[Case, str]], seed: int, count
     return runs
 
 
+def draw_ahead(exercise: Exercise, runs: Sequence[Run], enough: Callable[[], bool], held: ExitStack) -> None:
+    """Draw the inputs of runs and work out their references until it is enough; ``held`` lets go of what is not used."""
+    left = MOST_AHEAD
+    with suppress(Exception):  # a reference that fails says so when its turn comes
+        for run in runs:
+            if enough() or left <= 0:
+                return
+            call = exercise.call(run.case, run.dtype, run.seed)
+            buffers = held.enter_context(prepare(call))
+            left -= sum(place.bytes for place in (*buffers.inputs.values(), *buffers.outputs.values()))
+            run.drawn = call, buffers, exercise.expected(call)
+
+
 def run_case(exercise: Exercise, run: Run, child: Child) -> None:
     """One case from drawing its inputs to its result."""
     started = time.monotonic()
     result = run.result
-    call = exercise.call(run.case, run.dtype, run.seed)
+    drawn, run.drawn = run.drawn, None
+    call = drawn[0] if drawn else exercise.call(run.case, run.dtype, run.seed)
     result.dims = dict(call.dims)
     run.minimum_bytes = exercise.least_bytes(call)
     run.operations = exercise.operations(call)
-    with prepare(call) as buffers:
+    with drawn[1] if drawn else prepare(call) as buffers:
         lines = [f"call {exercise.launcher(run.dtype)}", *buffers.lines(call, exercise.parameters(run.dtype))]
         child.send("\n".join(lines), buffers.files)
         try:
-            expected = exercise.expected(call)
+            expected = drawn[2] if drawn else exercise.expected(call)
         except GraderError:
             raise
         except Exception as error:

@@ -1,8 +1,8 @@
 """Runs the stages of a check in order and stops those that depend on one that failed.
 
 What takes time is overlapped: the kernel, the simulator and the runner compile while torch is imported; the
-references run while children compute; the case of *efficient* runs among the others, and is thrown away when it was not
-needed.
+references run while children compute, or already while the kernel compiles; the case of *efficient* runs among the
+others, and is thrown away when it was not needed.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ import datetime
 import hashlib
 import platform
 import secrets
+import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +27,7 @@ from grader.errors import GraderError
 from grader.jail.running import Jail
 from grader.judge.build_job import Job
 from grader.judge.builds import Builder, Built, add_answer
-from grader.judge.cases import CasePool, Run, plan
+from grader.judge.cases import CasePool, Run, draw_ahead, plan
 from grader.judge.correct import judge_correct
 from grader.judge.efficient import judge_efficient, needs
 from grader.judge.events import CheckEvent
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from grader.judge.recorded import Recorded
     from grader.simulator.report import Report
 
-LAST = 4
+LAST = 6
 """Cases that begin after those of *efficient*."""
 
 SETTINGS = {"checks": "1", "watchdog_seconds": "3"}
@@ -62,6 +64,7 @@ def run_check(
     gpu: str = "H200",
     on_recording: Callable[[Recorded], None] | None = None,
     own_process: bool = False,
+    ahead: bool = False,
 ) -> Verdict:
     """See ``grader.judge.check``."""
     started = time.monotonic()
@@ -82,11 +85,16 @@ def run_check(
     report = on_progress or (lambda progress: None)
     report(CheckEvent("builds", "started"))
     job = Job(path, device, entry.architecture, ask_nvcc=device == "cpu" or details)
-    with Builder(job, own_process) as builder:
-        task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
+    with Builder(job, own_process) as builder, ExitStack() as drawn:
+        task = _loaded(entry) if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
         verdict.title, verdict.kind, verdict.points = task.title, task.kind, task.points
         held = builder.building.jail.result()
         verdict.isolation, verdict.isolation_note = held.tier, held.note
+        runs, counted = _planned(task, device, wanted, verdict.seed)
+        if ahead:
+            builder.building.translated()
+            with _one_thread():
+                draw_ahead(task, _in_order(runs, counted), builder.building.kernel.done, drawn)
         stage, built = builder.finish(task)
         verdict.stages.append(stage)
         report(CheckEvent("builds", "finished", status=stage.status))
@@ -98,7 +106,7 @@ def run_check(
                 path,
                 built,
                 device,
-                verdict.seed,
+                (runs, counted),
                 wanted,
                 report,
                 held.jail,
@@ -139,7 +147,7 @@ class _Check:
         file: Path,
         built: Built,
         device: str,
-        seed: int,
+        planned: tuple[list[Run], list[Run]],
         stages: Sequence[str],
         report: Callable[[CheckEvent], None],
         jail: Jail,
@@ -149,7 +157,7 @@ class _Check:
     ) -> None:
         self.gpu = gpu
         self.jail, self.operations, self.nvcc = jail, operations, nvcc
-        self.task, self.file, self.built, self.device, self.seed = task, file, built, device, seed
+        self.task, self.file, self.built, self.device, self.planned = task, file, built, device, planned
         self.stages, self.report = stages, report
         self.reports: list[Report | None] = []
         """What the simulator reported, by run."""
@@ -158,11 +166,7 @@ class _Check:
     def run(self) -> list[Stage]:
         """All of them that are wanted, each with its time."""
         began = time.monotonic()
-        runs = plan(self.task, self.task.runs(), self.seed)
-        counted: list[Run] = []
-        if self.device == "cpu" and "efficient" in self.stages and self.task.efficient and self.task.bars:
-            case = self.task.efficient
-            counted = plan(self.task, [(case, d) for d in case.dtypes or self.task.dtypes], self.seed, counted=True)
+        runs, counted = self.planned
         self.report(CheckEvent("correct", "started", total=len(runs)))
         with self._turn():
             self._run_cases(runs, counted)
@@ -222,8 +226,6 @@ class _Check:
         return turn(uuid(), alone=False)
 
     def _run_cases(self, runs: list[Run], counted: list[Run]) -> None:
-        import torch
-
         done = 0
 
         def count(run: Run) -> None:
@@ -232,21 +234,15 @@ class _Check:
                 done += 1
                 self.report(CheckEvent("correct", "case", done, len(runs), run.case.name, run.result.status))
 
-        # Kernels compute on the cores that torch would otherwise spin on.
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
         pool = CasePool(self.task, self._child, self._read, count)
         if self.device != "cpu":
             pool.helpers = 1
         try:
-            # Counted cases are large: one that begins last would keep one child waiting for the other.
-            begin = max(len(runs) - LAST, (len(runs) + 1) // 2)
-            pool.run([*runs[:begin], *counted, *runs[begin:]])
+            with _one_thread():
+                pool.run(_in_order(runs, counted))
         except LoadFailed as error:
             for run in runs:
                 run.result.status, run.result.problem, run.result.reasons = FAILED, "load", [str(error)]
-        finally:
-            torch.set_num_threads(threads)
 
     def _read(self, run: Run) -> None:
         if self.device == "cpu":
@@ -259,6 +255,51 @@ class _Check:
         kernel = self.built.kernel
         settings = settings if self.device == "cpu" else {}
         return Child(self.built.runner, library or kernel.library, libsim or kernel.libsim, settings, jail=self.jail)
+
+
+def _loaded(entry: Entry) -> Exercise:
+    """The description of an exercise. Torch is imported with an empty stack: Python takes memory for calls in pieces, and how
+    deep it begins decides whether ten thousand calls within that import each take a piece and give it back, a tenth of a second."""
+    if "torch" in sys.modules:
+        return entry.load()
+    loaded: Future[Exercise] = Future()
+
+    def load() -> None:
+        try:
+            loaded.set_result(entry.load())
+        except BaseException as error:
+            loaded.set_exception(error)
+
+    threading.Thread(target=load, daemon=True).start()
+    return loaded.result()
+
+
+def _planned(task: Exercise, device: str, stages: Sequence[str], seed: int) -> tuple[list[Run], list[Run]]:
+    """The runs of *correct*, and those of *efficient*."""
+    counted: list[Run] = []
+    if device == "cpu" and "efficient" in stages and task.efficient and task.bars:
+        dtypes = task.efficient.dtypes or task.dtypes
+        counted = plan(task, [(task.efficient, dtype) for dtype in dtypes], seed, counted=True)
+    return plan(task, task.runs(), seed), counted
+
+
+def _in_order(runs: list[Run], counted: list[Run]) -> list[Run]:
+    """Counted cases are large: one that begins last would keep one child waiting for the other."""
+    begin = max(len(runs) - LAST, (len(runs) + 1) // 2)
+    return [*runs[:begin], *counted, *runs[begin:]]
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Compilers and kernels compute on the cores that torch would otherwise spin on."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _file(entry: Entry | Exercise, file: str | Path | None) -> Path:

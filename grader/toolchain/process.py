@@ -8,10 +8,11 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import IO, Any
 
 from grader.errors import GraderError
 
@@ -24,11 +25,16 @@ _OUTPUT_LIMIT = 256 * 1024
 
 @dataclass(frozen=True)
 class Command:
-    """A compiler call: it writes in ``folder`` only, and reads ``reads`` besides the system's files."""
+    """A compiler call: it writes in ``folder`` only, and reads ``reads`` besides the system's files.
+
+    ``pipes`` are its standard input (``stdin``) and output (``stdout``), where they lead to another one; they are closed here
+    as soon as it has them.
+    """
 
     argv: tuple[str, ...]
     folder: Path
     reads: tuple[Path, ...] = ()
+    pipes: Mapping[str, IO[bytes]] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -47,9 +53,14 @@ _running: set[subprocess.Popen[bytes]] = set()
 
 
 @contextlib.contextmanager
-def started(argv: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+def started(
+    argv: Sequence[str], pipes: Mapping[str, IO[bytes]] = MappingProxyType({}), **options: Any
+) -> Iterator[subprocess.Popen[bytes]]:
     """A compiler at work. Whatever ends the block early ends it, and so does ``stop_all``; then a GraderError is raised."""
-    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True, **options)
+    options = {"stdin": subprocess.DEVNULL, **options, **pipes}
+    process = subprocess.Popen(argv, start_new_session=True, **options)
+    for pipe in pipes.values():
+        pipe.close()
     _running.add(process)
     try:
         yield process
@@ -98,12 +109,13 @@ def run_command(command: Command) -> Finished:
     try:
         with started(
             command.argv,
+            command.pipes,
             cwd=command.folder,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=subprocess.PIPE if command.pipes else subprocess.STDOUT,
             env={**os.environ, **ENGLISH},
         ) as process:
-            printed, _ = process.communicate(timeout=_TIME_LIMIT)
+            printed = b"".join(part for part in process.communicate(timeout=_TIME_LIMIT) if part)
     except subprocess.TimeoutExpired:
         raise GraderError(
             f"{Path(command.argv[0]).name} was stopped: it compiled for {_TIME_LIMIT:.0f} s without an end",
