@@ -117,3 +117,25 @@ CASE(serials_say_which_cluster) {
         for (unsigned b = 0; b < 4; ++b) CHECK_EQUAL(same_cluster(first + a, first + b), a / 2 == b / 2);
     CHECK(!same_cluster(first - 1, first));
 }
+
+// So is an atomic operation in memory marked that had no value before.
+CASE(the_time_before_its_threads_began_is_before_all_of_a_cluster) {
+    Grid grid(2, 32, 2);
+    uint32_t serial = grid.thread(0, 0).block->serial;
+    CHECK(ordered(grid.thread(1, 0), Epoch(serial, 0)) && !ordered(grid.thread(1, 0), Epoch(serial, 1)));
+}
+
+CASE(a_barrier_of_the_grid_begins_the_clusters_barrier_anew) {
+    Grid grid(2, 33, 2);
+    Floats x;
+    all_arrive(grid, 33);
+    for (unsigned block = 0; block < 2; ++block)
+        for (unsigned thread = 0; thread < 33; ++thread) grid.wait_for_cluster(block, thread);
+    grid.sync_grid();
+    grid.syncwarp(0, 0, 0xff);
+    x.write(grid.thread(0, 5), 0);  // later than others arrive
+    all_arrive(grid, 33);
+    grid.wait_for_cluster(1, 1);
+    x.read(grid.thread(1, 1), 0);
+    CHECK_FOUND("nothing");
+}
