@@ -139,3 +139,44 @@ CASE(a_barrier_of_the_grid_begins_the_clusters_barrier_anew) {
     x.read(grid.thread(1, 1), 0);
     CHECK_FOUND("nothing");
 }
+
+// Thread 0 arrives without releasing: what it did is known where a barrier had ordered it, and no further.
+CASE(barriers_before_an_arrival_order_what_others_did) {
+    enum { before_barrier, before_syncwarp, after_syncwarp };
+    for (int when : {before_barrier, before_syncwarp, after_syncwarp}) {
+        Grid grid(2, 64, 2);
+        Floats x;
+        if (when == before_barrier) x.write(grid.thread(0, 0), 0);
+        grid.syncthreads(0);
+        if (when == before_syncwarp) x.write(grid.thread(0, 0), 0);
+        grid.syncwarp(0, 0);
+        if (when == after_syncwarp) x.write(grid.thread(0, 0), 0);
+        all_arrive(grid, 64, false);
+        grid.wait_for_cluster(1, 1);
+        x.read(grid.thread(1, 1), 0);
+        CHECK_FOUND(when == after_syncwarp ? "within_cluster" : "nothing");
+    }
+}
+
+CASE(a_warp_that_met_says_nothing_of_the_next) {
+    Grid grid(2, 64, 2);
+    Floats x;
+    x.write(grid.thread(0, 32), 0);
+    grid.syncwarp(0, 0);
+    for (unsigned thread = 64; thread-- > 0;) {
+        grid.arrive_at_cluster(0, thread, thread != 32);
+        grid.arrive_at_cluster(1, thread);
+    }
+    grid.complete_cluster(0);
+    grid.wait_for_cluster(1, 1);
+    x.read(grid.thread(1, 1), 0);
+    CHECK_FOUND("within_cluster");
+}
+
+CASE(what_one_has_waited_for_all_know_after_the_barrier) {
+    Grid grid(2, 32, 2);
+    grid.thread(0, 3).awaited = true;
+    all_arrive(grid, 32);
+    grid.wait_for_cluster(1, 1);
+    CHECK(grid.thread(1, 1).awaited && !grid.thread(1, 2).awaited);
+}
