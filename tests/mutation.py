@@ -65,7 +65,7 @@ TARGETS: dict[str, list[str]] = {
 
 _CONFINE = ["tests/attacks/test_confine.py"]
 _CORPUS = ["tests/simulator/unit", "tests/simulator/corpus"]
-_DECIDE = ("races", "joins", "members", "local_arrays")
+_DECIDE = ("races", "order", "joins", "members", "local_arrays")
 CHECKS = "grader/simulator/checks/"
 CXX_TARGETS: dict[str, list[str]] = {
     "grader/jail/source/system_calls.cpp": _CONFINE,
