@@ -6,7 +6,10 @@ reason why no test can or need notice it, in mutation_survivors.toml. The exit c
 of the changes of each file were noticed. It takes long (``--sample 40`` tries so many changes of each file, drawn by ``--seed``),
 so it is no part of ``make test``.
 
-A changed C++ file stands in a copy of the folders in which it and its tests are; what does not compile is no change.
+A changed C++ file stands in a copy of the folders in which it and its tests are; what does not compile is no change. One of the
+simulator's checks is compiled by itself and linked with the rest of the simulator, in place of the one for which the tests' kernels
+were built: the unit tests and the corpus judge it, in seconds.
+After a new test, ``--again`` tries what had survived, if the file is the same.
 ``--record`` keeps the numbers in mutation.json, ``--recorded`` prints them, ``--out FILE`` writes them elsewhere.
 """
 
@@ -21,8 +24,10 @@ import importlib.util
 import io
 import json
 import os
+import pickle
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -59,12 +64,18 @@ TARGETS: dict[str, list[str]] = {
 """The tests for each file: those that need no kernel."""
 
 _CONFINE = ["tests/attacks/test_confine.py"]
+_CORPUS = ["tests/simulator/unit", "tests/simulator/corpus"]
+_DECIDE = ("races", "order", "joins", "members", "local_arrays")
+CHECKS = "grader/simulator/checks/"
 CXX_TARGETS: dict[str, list[str]] = {
     "grader/jail/source/system_calls.cpp": _CONFINE,
     "grader/jail/source/landlock.cpp": _CONFINE,
     "grader/jail/source/limits.cpp": _CONFINE,
     "grader/simulator/runtime/own_memory.cpp": ["tests/simulator/test_own_memory.py"],
+    **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in _DECIDE], _CORPUS),
 }
+_places: dict[tuple[Path, int], list[tuple[str, int]]] = {}
+"""Where in the sources an address of the corpus's kernels lies."""
 _QUIETLY = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
 INCLUDES = ("grader/jail/source", "grader/simulator/include", "grader/simulator", "grader/simulator/runtime")
 
@@ -270,6 +281,43 @@ def beside(mutant: Mutant, folder: Path) -> None:
     place.write_text(str(mutant.code), encoding="utf-8")
 
 
+def simulator_tests(mutant: Mutant, folder: Path) -> int:
+    """Run the unit tests and the corpus with a changed check, under the name of ours, for which the kernels were built.
+
+    Here and not by pytest, which starts a process for each unit test; and where addresses lie in the kernels is looked up once."""
+    from grader.simulator import library, symbolize
+    from grader.toolchain.cache import open_cache
+    from grader.toolchain.compilers import find_cxx
+    from tests.simulator import test_corpus, test_unit
+
+    plan, cache, unit = library.plan_library(find_cxx("g++")), open_cache(), test_unit.program("g++")
+    source = folder / Path(mutant.file).name
+    source.write_text(str(mutant.code), encoding="utf-8")
+    changed = folder / f"checks_{source.stem}.o"
+    library._run(plan, (*plan.compiler.command, *plan.flags, "-c", str(source), "-o", str(changed)), folder)
+    objects = [changed if path.name == changed.name else path for path in library.build_objects(plan, cache)]
+    link = (*plan.compiler.command, "-o", "unit", *map(str, [*unit.parent.glob("*.o"), *objects]), "-pthread", "-ldl")
+    library._run(plan, link, folder)
+    if subprocess.run([folder / "unit"]).returncode != 0:
+        return 1
+    library.build_objects = lambda plan, cache: objects
+    library._build(plan, cache, folder)
+    library.build_library = lambda plan, cache: folder / plan.file_name
+    look_up = symbolize._addr2line
+
+    def remembered(kernels: Path, addresses: Sequence[int]) -> list[list[tuple[str, int]]]:
+        if new := [address for address in addresses if (kernels, address) not in _places]:
+            _places.update(zip([(kernels, address) for address in new], look_up(kernels, new)))
+        return [_places[kernels, address] for address in addresses]
+
+    symbolize._addr2line = remembered
+    for files in test_corpus.FILES.values():
+        for file in files:
+            test_corpus.check(file, "g++")
+    (folder / "places").write_bytes(pickle.dumps(_places))
+    return 0
+
+
 def _gives_something(node: ast.AST) -> bool:
     return isinstance(node, ast.Return) and node.value is not None and not isinstance(node.value, ast.Constant)
 
@@ -300,8 +348,9 @@ class Instead(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(self.code, module.__dict__)  # type: ignore[arg-type]
 
 
-def start(tests: Sequence[str], mutant: Mutant | None) -> int:
-    """Run tests in a process of their own, which has torch already; its number."""
+def start(tests: Sequence[str], mutant: Mutant | None, folder: Path, seconds: int = 0) -> int:
+    """Run tests in a process of their own, which has torch already; its number. A change lies in the folder then, and may take
+    so many seconds of CPU."""
     process = os.fork()
     if process:
         return process
@@ -313,14 +362,17 @@ def start(tests: Sequence[str], mutant: Mutant | None) -> int:
             os.dup2(nothing, file)
         import pytest
 
+        if seconds:
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         if mutant is not None and not isinstance(mutant.code, str):
             instead = Instead(mutant)
             if instead.module in sys.modules:  # and so is what imported it
                 for name in [name for name in sys.modules if name.partition(".")[0] == "grader"]:
                     del sys.modules[name]
             sys.meta_path.insert(0, instead)
+        elif mutant is not None and mutant.file.startswith(CHECKS):
+            os._exit(simulator_tests(mutant, folder))
         elif mutant is not None:
-            folder = Path(tempfile.mkdtemp(prefix="mutant-")) / "course"
             beside(mutant, folder)
             os.chdir(folder)
             sys.path.insert(0, str(folder))
@@ -330,52 +382,63 @@ def start(tests: Sequence[str], mutant: Mutant | None) -> int:
     except BaseException:
         code = 1  # not even a module any more
     finally:
-        if mutant is not None and isinstance(mutant.code, str):
-            shutil.rmtree(Path.cwd().parent, ignore_errors=True)
         os._exit(code)
 
 
-def noticed(found: Sequence[Mutant], tests: Sequence[str], workers: int, limit: float) -> list[bool]:
+def noticed(found: Sequence[Mutant], tests: Sequence[str], workers: int, limit: float, seconds: int) -> list[bool]:
     """Whether the tests fail, or take too long, for each."""
     results: dict[int, bool] = {}
-    running: dict[int, tuple[int, float]] = {}
+    running: dict[int, tuple[int, Path, float]] = {}
     waiting = list(enumerate(found))
     while waiting or running:
         while waiting and len(running) < workers:
             number, mutant = waiting.pop(0)
-            running[start(tests, mutant)] = (number, time.monotonic() + limit)
+            folder = Path(tempfile.mkdtemp(prefix="mutant-"))
+            running[start(tests, mutant, folder, seconds)] = (number, folder, time.monotonic() + limit)
         time.sleep(0.05)
-        for process, (number, until) in list(running.items()):
+        for process, (number, folder, until) in list(running.items()):
             ended, status = os.waitpid(process, os.WNOHANG)
             if not ended and time.monotonic() > until:
                 os.killpg(process, signal.SIGKILL)
                 ended, status = os.waitpid(process, 0)
             if ended:
                 del running[process]
+                shutil.rmtree(folder, ignore_errors=True)
                 results[number] = status != 0
     return [results[number] for number in range(len(found))]
 
 
-def run(file: str, workers: int, sample: int, seed: int) -> dict[str, object] | None:
-    """All changes of one file, or some; None where its tests fail anyway."""
+def run(
+    file: str, workers: int, sample: int, seed: int, again: dict[str, object] | None = None
+) -> dict[str, object] | None:
+    """All changes of one file, or some; of those ``again`` which survived then. None where its tests fail anyway."""
     tests = {**TARGETS, **CXX_TARGETS}[file]
     began = time.monotonic()
-    if os.waitstatus_to_exitcode(os.waitpid(start(tests, None), 0)[1]) != 0:
+    unchanged = Mutant(file, 0, "", "", (ROOT / file).read_text(encoding="utf-8")) if file in CXX_TARGETS else None
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+        _, status, used = os.wait4(start(tests, unchanged, Path(folder)), 0)
+        if (places := Path(folder, "places")).exists():
+            _places.update(pickle.loads(places.read_bytes()))
+    if status != 0:
         print(f"{file}: {' '.join(tests)} fail without any change", flush=True)
         return None
-    limit = 60 + 5 * (time.monotonic() - began)
+    limit, seconds = 60 + 5 * (time.monotonic() - began), 10 + 3 * int(used.ru_utime + used.ru_stime)
     every = list(mutants(file))
     found = every if sample >= len(every) else random.Random(f"{file} {seed}").sample(every, sample)
+    if again:
+        found = [mutant for mutant in found if mutant.name in again["survivors"]]  # type: ignore[operator]
     if file in CXX_TARGETS:
         with ThreadPoolExecutor(workers) as pool:
             found = [mutant for mutant, still in zip(found, pool.map(compiles, found)) if still]
     found.sort(key=lambda mutant: mutant.line)
-    killed = noticed(found, tests, workers, limit)
+    killed = noticed(found, tests, workers, limit, seconds)
     survivors = [f"{m.name}" for m, dead in zip(found, killed) if not dead]
     for mutant, dead in zip(found, killed):
         if not dead:
             print(f"  {file}:{mutant.line}: {mutant.name}", flush=True)
     print(f"{file}: {sum(killed)} of {len(found)} noticed, {time.monotonic() - began:.0f} s", flush=True)
+    if again:
+        return {**again, "noticed": again["changes"] - len(survivors), "survivors": survivors}  # type: ignore[operator]
     row = {"file": file, "changes": len(found), "noticed": sum(killed), "survivors": survivors}
     return row if len(every) <= sample else {**row, "drawn_from": len(every), "seed": seed}
 
@@ -410,6 +473,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--sample", type=int, default=1000, metavar="N", help="so many changes of each file")
     parser.add_argument("--seed", type=int, default=1, help="by which they are drawn")
+    parser.add_argument("--again", action="store_true", help="of these only what survived when it was recorded")
     parser.add_argument("--out", type=Path, help="write the numbers here")
     parser.add_argument("--record", action="store_true", help="keep the numbers of these files")
     parser.add_argument("--recorded", action="store_true", help="print what was kept")
@@ -439,7 +503,11 @@ def main() -> int:
         if file in TARGETS:  # what a changed file of theirs would be is imported anew by each test
             import grader.course.task
             import grader.verdict  # noqa: F401
-        row = run(file, arguments.workers, arguments.sample, arguments.seed)
+        elif file.startswith(CHECKS):
+            import tests.simulator.test_corpus
+            import tests.simulator.test_unit  # noqa: F401
+        again = next((row for row in kept["files"] if arguments.again and row["file"] == file), None)
+        row = run(file, arguments.workers, arguments.sample, arguments.seed, again)
         if row is None:
             failed += 1
             continue

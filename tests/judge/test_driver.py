@@ -299,6 +299,9 @@ def test_children_on_the_simulator_are_checked_and_watched(world: World) -> None
     world.check()
     child = world.pools[0].new_child()
     assert (child.jail, dict(child.settings)) == ("the jail", {"checks": "1", "watchdog_seconds": "3"})
+    assert (child.kernel, child.libsim) == (world.file, world.file)
+    child = world.pools[0].new_child(Path("counting.so"), Path("counter.so"))
+    assert (child.kernel, child.libsim) == (Path("counting.so"), Path("counter.so"))
 
 
 def test_progress(world: World) -> None:

@@ -162,10 +162,27 @@ def places(finding: Finding) -> list[int]:
     return [finding.line] + ([finding.other.line] if finding.other and finding.other.line else [])
 
 
+def is_whole(finding: Finding) -> bool:
+    """Whether a finding about an access says of how many bytes, and where: in bounds, unless it is of an access out of them."""
+    memory, bytes_ = finding.memory, finding.bytes
+    if finding.check not in ("racecheck", "memcheck") or finding.kind in (
+        "leak",
+        "index_out_of_bounds",
+        "stack_overflow",
+    ):
+        return True
+    if finding.kind in ("illegal_address", "null_pointer"):
+        return memory is None
+    inside = memory is not None and 0 <= memory.offset <= memory.bytes - bytes_
+    return bytes_ > 0 and inside != (finding.kind == "out_of_bounds") and (inside or finding.address > 0)
+
+
 def disagreements(corpus_file: CorpusFile, findings: list[Finding]) -> list[str]:
     """What the findings and the marks of a faulty kernel do not agree on."""
     wrong = []
     for finding in findings:
+        if not is_whole(finding):
+            wrong.append(f"{finding.kind} at line {finding.line} does not say where, or of how much:\n{finding}")
         for line in places(finding):
             if finding.kind not in corpus_file.marks.get(line, ()):
                 wrong.append(f"{finding.kind} at line {line} is not marked:\n{text(finding)}")

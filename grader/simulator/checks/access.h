@@ -47,7 +47,6 @@ void before_access(ThreadState& thread, uintptr_t address, unsigned size_log2, A
 // Decides what was left open until after the last access: `address` and `code` of the next one, 0 and null when the
 // thread is about to do something else.
 void settle(ThreadState& thread, uintptr_t address, const void* code);
-void settle_last_write(ThreadState& thread);
 // Reports the index out of bounds that is pending, whatever became of the access.
 void report_index(ThreadState& thread);
 

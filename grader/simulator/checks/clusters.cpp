@@ -61,7 +61,7 @@ void ClusterBarrier::complete(const Cluster& cluster) {
         Arrivals& arrivals = arrivals_[rank];
         bool all = arrivals.count == block.block->thread_count;
         uint32_t joined = arrivals.barrier_time;
-        if (all && arrivals.earliest + 1 > joined) joined = arrivals.earliest + 1;
+        if (all) joined = arrivals.earliest + 1;
         if (arrivals.count) {
             bool rows_say_more = !all || arrivals.latest > arrivals.earliest;
             Release* release = pool.take<Release>();

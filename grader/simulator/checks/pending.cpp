@@ -78,13 +78,6 @@ void settle(ThreadState& thread, uintptr_t address, const void* code) {
     }
 }
 
-void settle_last_write(ThreadState& thread) {
-    ThreadExtras& extras = *thread.extras;
-    if (!extras.has_write) return;
-    extras.has_write = false;
-    settle_write(thread, true);
-}
-
 void report_index(ThreadState& thread) {
     const PendingIndex& index = thread.extras->index;
     Finding finding = finding_at(Check::memcheck, "index_out_of_bounds", thread, index.code_address);

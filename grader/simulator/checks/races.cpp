@@ -307,7 +307,6 @@ void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& sit
         } else if (!ordered(thread, write)) {
             // No race if it writes what is there already; that shows only afterwards.
             ThreadExtras& extras = extras_of(thread);
-            settle_last_write(thread);
             PendingWrite& pending = extras.write;
             pending.looks = 0;
             pending.bytes = size_t(1) << site.size_log2;
@@ -331,7 +330,6 @@ void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& sit
         }
     }
     cell.reads = never;
-    cell.second.set_block_scope(false);
 }
 
 void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, bool reads, bool block_scope) {

@@ -153,7 +153,6 @@ void mark_cell(ShadowCell& cell, bool write, uint16_t site) {
         cell.write = now;
         cell.write_site = site;
         cell.reads = never;
-        cell.second.set_block_scope(false);
     } else if (cell.reads == never || (!members_of(cell) && came_before(cell.reads.serial()))) {
         cell.reads = now;
         cell.read_site = site;

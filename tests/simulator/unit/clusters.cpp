@@ -117,3 +117,66 @@ CASE(serials_say_which_cluster) {
         for (unsigned b = 0; b < 4; ++b) CHECK_EQUAL(same_cluster(first + a, first + b), a / 2 == b / 2);
     CHECK(!same_cluster(first - 1, first));
 }
+
+// So is an atomic operation in memory marked that had no value before.
+CASE(the_time_before_its_threads_began_is_before_all_of_a_cluster) {
+    Grid grid(2, 32, 2);
+    uint32_t serial = grid.thread(0, 0).block->serial;
+    CHECK(ordered(grid.thread(1, 0), Epoch(serial, 0)) && !ordered(grid.thread(1, 0), Epoch(serial, 1)));
+}
+
+CASE(a_barrier_of_the_grid_begins_the_clusters_barrier_anew) {
+    Grid grid(2, 33, 2);
+    Floats x;
+    all_arrive(grid, 33);
+    for (unsigned block = 0; block < 2; ++block)
+        for (unsigned thread = 0; thread < 33; ++thread) grid.wait_for_cluster(block, thread);
+    grid.sync_grid();
+    grid.syncwarp(0, 0, 0xff);
+    x.write(grid.thread(0, 5), 0);  // later than others arrive
+    all_arrive(grid, 33);
+    grid.wait_for_cluster(1, 1);
+    x.read(grid.thread(1, 1), 0);
+    CHECK_FOUND("nothing");
+}
+
+// Thread 0 arrives without releasing: what it did is known where a barrier had ordered it, and no further.
+CASE(barriers_before_an_arrival_order_what_others_did) {
+    enum { before_barrier, before_syncwarp, after_syncwarp };
+    for (int when : {before_barrier, before_syncwarp, after_syncwarp}) {
+        Grid grid(2, 64, 2);
+        Floats x;
+        if (when == before_barrier) x.write(grid.thread(0, 0), 0);
+        grid.syncthreads(0);
+        if (when == before_syncwarp) x.write(grid.thread(0, 0), 0);
+        grid.syncwarp(0, 0);
+        if (when == after_syncwarp) x.write(grid.thread(0, 0), 0);
+        all_arrive(grid, 64, false);
+        grid.wait_for_cluster(1, 1);
+        x.read(grid.thread(1, 1), 0);
+        CHECK_FOUND(when == after_syncwarp ? "within_cluster" : "nothing");
+    }
+}
+
+CASE(a_warp_that_met_says_nothing_of_the_next) {
+    Grid grid(2, 64, 2);
+    Floats x;
+    x.write(grid.thread(0, 32), 0);
+    grid.syncwarp(0, 0);
+    for (unsigned thread = 64; thread-- > 0;) {
+        grid.arrive_at_cluster(0, thread, thread != 32);
+        grid.arrive_at_cluster(1, thread);
+    }
+    grid.complete_cluster(0);
+    grid.wait_for_cluster(1, 1);
+    x.read(grid.thread(1, 1), 0);
+    CHECK_FOUND("within_cluster");
+}
+
+CASE(what_one_has_waited_for_all_know_after_the_barrier) {
+    Grid grid(2, 32, 2);
+    grid.thread(0, 3).awaited = true;
+    all_arrive(grid, 32);
+    grid.wait_for_cluster(1, 1);
+    CHECK(grid.thread(1, 1).awaited && !grid.thread(1, 2).awaited);
+}

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <initializer_list>
+
 #include "checks/access.h"
 #include "checks/findings.h"
 #include "checks/races.h"
@@ -45,6 +47,18 @@ class Grid {
             lanes[w] = warp_[block][w].at_barrier[0].waiting = warp_[block][w].existing;
         sim::events::barrier(block_[block], 0, lanes);
     }
+    // All of some warps at a named barrier, and of one that does not wait.
+    void meet(unsigned block, unsigned barrier, std::initializer_list<unsigned> warps) {
+        unsigned lanes[sim::max_warps_per_block] = {};
+        for (unsigned w : warps) lanes[w] = warp_[block][w].at_barrier[barrier].waiting = warp_[block][w].existing;
+        sim::events::barrier(block_[block], barrier, lanes);
+        for (unsigned w : warps) warp_[block][w].at_barrier[barrier].waiting = 0;
+    }
+    void arrive(unsigned block, unsigned barrier, unsigned warp) {
+        for (unsigned lane = 0; lane < 32; ++lane)
+            sim::events::barrier_arrive(thread_[block][32 * warp + lane], barrier);
+    }
+    void sync_grid() { sim::events::grid_sync(launch_); }
     void arrive_at_cluster(unsigned block, unsigned thread, bool releases = true) {
         sim::events::cluster_arrive(thread_[block][thread], releases);
     }

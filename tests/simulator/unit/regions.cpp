@@ -166,3 +166,14 @@ CASE(when_the_numbers_of_blocks_begin_again_what_was_written_stays_so) {
     for (unsigned i = 0; i < 4; ++i) CHECK(region.cells[i].reads == never);
     forget_regions();
 }
+
+CASE(all_cells_of_a_large_region_can_be_used) {
+    for (size_t count : {size_t(1), (size_t(2) << 20) / sizeof(ShadowCell), size_t(200000)}) {
+        ShadowCell* cells = map_cells(count);
+        for (size_t i = 0; i < count; ++i) {
+            CHECK(cells[i].write == never);
+            cells[i].write = written_before;
+        }
+        unmap_cells(cells, count);
+    }
+}

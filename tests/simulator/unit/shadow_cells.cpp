@@ -264,6 +264,17 @@ CASE(a_write_of_the_value_that_is_there_is_no_race) {
     settle(other, 0, nullptr);
     CHECK(!other.pending);
     CHECK_FOUND("nothing");
+    // A structure is moved after the next access of its copy, the read; the one after that has the last look.
+    for (bool changes : {false, true}) {
+        x.cell(0).write = grid.thread(0, 0).epoch;
+        write_cell(other, x.cell(0), site, site.base);
+        settle(other, 0, &value);
+        CHECK(other.pending);
+        value += changes;
+        settle(other, 0, &value);
+        CHECK(!other.pending);
+        CHECK_EQUAL(finding_count(), changes);
+    }
 }
 
 CASE(a_clock_stands_still_at_its_end) {

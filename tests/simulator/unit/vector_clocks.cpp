@@ -222,3 +222,13 @@ CASE(what_a_releasing_thread_had_learnt_is_passed_on) {
     later.append(&middle, 70, 3);
     CHECK(knows(knowing(later, 2), 3, 5) && !knows(knowing(later, 1), 3, 5));
 }
+
+CASE(each_warp_has_a_row_of_its_own) {
+    VectorClockBuilder some(pool, own), builder(pool, own);
+    some.add_lane(0, 0, 1);
+    some.add_lane(5, 0, 2);
+    builder.add_lane(1, 0, 1);
+    builder.add(some.finish());
+    const VectorClock* clock = builder.finish();
+    CHECK(covers(clock, own, 32, 1, own) && !covers(clock, own, 32, 2, own) && covers(clock, own, 160, 2, own));
+}
