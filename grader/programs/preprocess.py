@@ -26,7 +26,8 @@ from grader.toolchain.process import Command, Finished, RunCommand, run_command
 _STAND_INS = "headers"
 _MACROS = "macros.h"
 _MARK = "#pragma grader_include "
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(?:_next)?[ \t]*(<[^>\n]+>|"[^"\n]+")', re.MULTILINE)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(?:_next)?[ \t]*(<[^>\n]+>|"[^"\n]+"|\w+)', re.MULTILINE)
+_NAMED = re.compile(r'^(?:-D|[ \t]*#[ \t]*define[ \t]+)(\w+)(?:=|[ \t]+)(<[^>\n]+>|"[^"\n]+")', re.MULTILINE)
 _HAS_INCLUDE = re.compile(r'__has_include[ \t]*\([ \t]*(<[^>\n]+>|"[^"\n]+")')
 _LINE = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"')
 _DEFINITION = re.compile(r"#define (\w+)\s*(.*)")
@@ -86,6 +87,7 @@ def _foreign_headers(unit: Unit) -> list[str]:
     """The headers, in their brackets, that the program's files name and that are none of its own."""
     foreign: dict[str, None] = {}
     asked: set[str] = set()
+    named = _NAMED.findall("\n".join(unit.defines))  # for #include NAME
     waiting, seen = [unit.file], set()
     while waiting:
         file = waiting.pop()
@@ -94,7 +96,11 @@ def _foreign_headers(unit: Unit) -> list[str]:
         seen.add(file)
         text = read_text(file)
         asked |= set(_HAS_INCLUDE.findall(text))
-        for header in _INCLUDE.findall(text):
+        named += _NAMED.findall(text)
+        included = _INCLUDE.findall(text)
+        for header in [*included, *(header for name, header in named if name in included)]:
+            if header[0] not in '<"':
+                continue
             own = _own(header, file, unit)
             if own is None:
                 foreign[header] = None

@@ -43,6 +43,12 @@ def test_what_programs_are_made_of_is_taken(tmp_path: Path) -> None:
     assert compile_unit(unit(file, (), ()), Options()).exists()
 
 
+def test_a_macro_may_name_a_header(tmp_path: Path) -> None:
+    (tmp_path / "own.h").write_text("#define SECOND <cuda_fp16.h>\n#include SECOND\n")
+    (tmp_path / "one.cu").write_text("#include FIRST\n__global__ void k(half* x) { *x = __float2half(1.0f); }\n")
+    assert compile_unit(unit(tmp_path / "one.cu", (), ('-DFIRST="own.h"',)), Options()).exists()
+
+
 @pytest.mark.parametrize("name", [name for name in CASES if name not in TAKEN])
 def test_what_is_not_taken_is_named(name: str, tmp_path: Path) -> None:
     file = tmp_path / "one.cu"
