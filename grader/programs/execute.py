@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,9 +63,13 @@ def execute(
     simulated: bool = True,
     workers: int = 1,
     explain: bool = False,
+    folders: Mapping[Path, Path] | None = None,
+    output: int | None = None,
 ) -> Outcome:
     """Runs a program to its end. Its input, output and working folder are the caller's; in a jail it sees no files.
 
+    ``folders``: what it sees in a jail all the same, by the names that it sees. It works in the last of them, which it may write.
+    ``output``: a descriptor for all that it prints; it then has no input.
     ``workers``: threads that run blocks. With ``explain`` the program says on stderr which kernels had only one, and why.
     """
     with tempfile.TemporaryDirectory(prefix="grader-run-") as folder:
@@ -81,12 +85,15 @@ def execute(
             report.touch()
             report.chmod(0o666)
             report.parent.chmod(0o711)
-            argv = [*as_nobody(), *_jailed(program, arguments, report, environment)]
+            argv = [*as_nobody(), *_jailed(program, arguments, report, environment, folders or {})]
             executable = argv[0]
         began = time.monotonic()
         sys.stdout.flush()
         try:
-            child = subprocess.Popen(argv, executable=executable, env=environment)
+            stdin = None if output is None else subprocess.DEVNULL
+            child = subprocess.Popen(
+                argv, executable=executable, env=environment, stdin=stdin, stdout=output, stderr=output
+            )
         except OSError as problem:
             raise GraderError(f"the program cannot be started: {problem.strerror}") from None
         timed_out = _wait(child, timeout)
@@ -121,14 +128,23 @@ def _wait(child: subprocess.Popen[bytes], timeout: float | None) -> bool:
                 child.kill()
 
 
-def _jailed(program: Path, arguments: Sequence[str], report: Path, environment: dict[str, str]) -> list[str]:
+def _jailed(
+    program: Path,
+    arguments: Sequence[str],
+    report: Path,
+    environment: Mapping[str, str],
+    folders: Mapping[Path, Path],
+) -> list[str]:
     argv = [bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
     for name in ("GRADER_PROGRAM_REPORT", "GRADER_PROGRAM_SETTINGS"):
         argv += ["--setenv", name, environment[name]]
     for file in (program, *shared_libraries(program)):
         argv += ["--ro-bind", str(reachable(file)), str(file)]
+    work = list(folders)[-1] if folders else Path("/")
+    for place, folder in folders.items():
+        argv += ["--bind" if place == work else "--ro-bind", str(folder), str(place)]
     argv += ["--proc", "/proc", "--dev", "/dev", "--bind", str(report), str(report)]
-    argv += ["--remount-ro", "/", "--chdir", "/", "--", str(program)]
+    argv += ["--remount-ro", "/", "--chdir", str(work), "--", str(program)]
     return [*argv, *arguments]
 
 

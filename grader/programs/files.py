@@ -50,6 +50,6 @@ def read_text(path: Path) -> str:
     try:
         if path.stat().st_size > LARGEST:
             raise GraderError(f"{path} is larger than {LARGEST >> 20} MB")
-        return path.read_text(encoding="utf-8", errors="replace")
+        return path.read_text(encoding="utf-8-sig", errors="replace")  # Windows puts a mark first
     except OSError as problem:
         raise GraderError(f"{path} cannot be read: {problem.strerror}") from None

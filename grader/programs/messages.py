@@ -14,12 +14,16 @@ from grader.source.rewrite_error import RewriteError
 from grader.toolchain.compilers import Compiler
 
 _COLUMN = re.compile(r"^([^:\n]+:\d+):\d+: (?=fatal error|error|warning|note)", re.MULTILINE)
-_LINKED = re.compile(r"^(.*?):\(?[^:\n]*\)?: undefined reference to [`'‘](.*?)['’]$", re.MULTILINE)
+_LINKED = re.compile(r": undefined reference to [`'‘](.*?)['’]$", re.MULTILINE)
 
 
 def explain(output: str, files: Sequence[Path], compiler: Compiler) -> BuildError:
     """What a compiler or the linker printed when it failed."""
-    missing = dict.fromkeys(name for _, name in _LINKED.findall(output))
+    missing = dict.fromkeys(_LINKED.findall(output))
+    if "main" in missing:
+        return BuildError(
+            "the program has no main", "Name the file that has it, too; `grader check` takes the file of an exercise."
+        )
     if missing:
         named = ", ".join(list(missing)[:8])
         return BuildError(

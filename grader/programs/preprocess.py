@@ -26,10 +26,13 @@ from grader.toolchain.process import Command, Finished, RunCommand, run_command
 _STAND_INS = "headers"
 _MACROS = "macros.h"
 _MARK = "#pragma grader_include "
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(?:_next)?[ \t]*(<[^>\n]+>|"[^"\n]+")', re.MULTILINE)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(?:_next)?[ \t]*(<[^>\n]+>|"[^"\n]+"|\w+)', re.MULTILINE)
+_NAMED = re.compile(r'^(?:-D|[ \t]*#[ \t]*define[ \t]+)(\w+)(?:=|[ \t]+)(<[^>\n]+>|"[^"\n]+")', re.MULTILINE)
 _HAS_INCLUDE = re.compile(r'__has_include[ \t]*\([ \t]*(<[^>\n]+>|"[^"\n]+")')
 _LINE = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"')
 _DEFINITION = re.compile(r"#define (\w+)\s*(.*)")
+_GUARD = re.compile(r"^#define [A-Z]+_(?:API_)?H_$", re.MULTILINE)
+"""NVIDIA's, by which programs ask whether a header was included."""
 _NUMBER = re.compile(r"(?=.*[0-9])(?:[\s0-9a-fA-FxXuUlL.()*+<-]|SIM_\w+)*")
 _PADDING = 200
 """Lines; a gap this long, which code that is not active leaves, is filled up."""
@@ -86,20 +89,26 @@ def _foreign_headers(unit: Unit) -> list[str]:
     """The headers, in their brackets, that the program's files name and that are none of its own."""
     foreign: dict[str, None] = {}
     asked: set[str] = set()
+    named = _NAMED.findall("\n".join(unit.defines))  # for #include NAME, which may be defined in another file
+    included: list[tuple[str, Path]] = []
     waiting, seen = [unit.file], set()
     while waiting:
         file = waiting.pop()
-        if file in seen:
+        if file not in seen:
+            seen.add(file)
+            text = read_text(file)
+            asked |= set(_HAS_INCLUDE.findall(text))
+            named += _NAMED.findall(text)
+            included += [(header, file) for header in _INCLUDE.findall(text)]
+        if waiting:
             continue
-        seen.add(file)
-        text = read_text(file)
-        asked |= set(_HAS_INCLUDE.findall(text))
-        for header in _INCLUDE.findall(text):
-            own = _own(header, file, unit)
-            if own is None:
-                foreign[header] = None
-            else:
-                waiting.append(own)
+        for header, place in included:
+            for one in [header] if header[0] in '<"' else [value for name, value in named if name == header]:
+                own = _own(one, place, unit)
+                if own is None:
+                    foreign[one] = None
+                elif own not in seen:
+                    waiting.append(own)
     # __has_include is answered by whether there is a stand-in.
     return [header for header in foreign if header not in asked or _exists(header[1:-1])]
 
@@ -123,7 +132,9 @@ def _stand_in(folder: Path, header: str) -> None:
     target = folder / path
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(f"{_MARK}{header}\n", encoding="utf-8")
+        ours = library.INCLUDE_DIR / path
+        guards = _GUARD.findall(ours.read_text(encoding="utf-8")) if ours.is_file() else []
+        target.write_text("\n".join([_MARK + header, *guards, ""]), encoding="utf-8")
     except OSError:  # a header and a folder of one name
         return
 

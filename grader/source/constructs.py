@@ -70,6 +70,8 @@ _GRAPH_CALLS = (
 
 def _unsupported(word: str) -> tuple[str, str] | None:
     """What a name stands for that is not simulated, and what to do instead."""
+    if word.startswith("cudaGraphics"):
+        return "OpenGL and other graphics", ""
     if word.startswith("cudaGraph") and not word.endswith("_t") and word not in _GRAPH_CALLS:
         hint = (
             "Capture the graph again: cudaStreamBeginCapture, the launches, cudaStreamEndCapture, cudaGraphInstantiate."

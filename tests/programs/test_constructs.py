@@ -13,7 +13,7 @@ import pytest
 
 from grader.errors import GraderError
 from grader.programs.build import Options, compile_unit
-from grader.programs.files import unit
+from grader.programs.files import language_of, unit
 
 CASES: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "constructs.toml").read_text())
 TAKEN = {name: case for name, case in CASES.items() if "says" not in case}
@@ -41,6 +41,21 @@ def test_what_programs_are_made_of_is_taken(tmp_path: Path) -> None:
     file = tmp_path / "all.cu"
     file.write_text(together(TAKEN))
     assert compile_unit(unit(file, (), ()), Options()).exists()
+
+
+def test_which_headers_were_included_can_be_asked(tmp_path: Path) -> None:
+    asked = "#if !defined(CUBLAS_API_H_) || !defined(CURAND_H_)\n#error not included\n#endif\n"
+    for name in ("one.cu", "one.cpp"):
+        (tmp_path / name).write_text("\ufeff#include <cublas_v2.h>\n#include <curand.h>\n" + asked)
+        language = language_of(tmp_path / name)
+        assert compile_unit(unit(tmp_path / name, (), (), language), Options()).exists()
+
+
+def test_a_macro_may_name_a_header(tmp_path: Path) -> None:
+    (tmp_path / "own.h").write_text('#include "names.h"\n#include SECOND\n')
+    (tmp_path / "names.h").write_text("#define SECOND <cuda_fp16.h>\n")
+    (tmp_path / "one.cu").write_text("#include FIRST\n__global__ void k(half* x) { *x = __float2half(1.0f); }\n")
+    assert compile_unit(unit(tmp_path / "one.cu", (), ('-DFIRST="own.h"',)), Options()).exists()
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in TAKEN])

@@ -130,6 +130,7 @@ def test_in_a_jail_a_program_sees_no_files(capfd: pytest.CaptureFixture[str], tm
             '__global__ void k() {\n    asm volatile("made.up;");\n}\nint main() {}\n',
             "wrong.cu:2:5: error: the PTX instruction made",
         ),
+        ("int not_main() { return 0; }\n", "the program has no main"),
         ("void elsewhere();\nint main() { elsewhere(); }\n", "used but defined nowhere: elsewhere()"),
         (
             "__global__ void k(int& n) { n = 1; }\nint main() {}\n",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -42,8 +43,16 @@ def test_results_are_right_and_nothing_is_found(program: Path, capfd: pytest.Cap
     assert "".join(line.rstrip() + "\n" for line in capfd.readouterr().out.splitlines()) == EXPECTED
 
 
-def test_what_is_wrong_is_found_at_its_line(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    report = execute(program, ["wrong"]).report
+@pytest.mark.parametrize("compiler", ["", "clang++"])
+def test_what_is_wrong_is_found_at_its_line(
+    program: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, compiler: str
+) -> None:
+    if compiler and not shutil.which(compiler):
+        pytest.skip(f"there is no {compiler} here")
+    if compiler:
+        monkeypatch.setenv("GRADER_CXX", compiler)
+        program = build_program([unit(FILE, (), ())], Options())
+    report = execute(program, ["wrong"], timeout=300).report
     assert report is not None
     assert capfd.readouterr().out.splitlines()[-1] == "thrust::device_reference: invalid argument"
     lines = FILE.read_text().splitlines()

@@ -1,6 +1,7 @@
 // cuBLAS on the host, for whole programs: real matrices and vectors, column by column as in Fortran. Sums are kept in double
 // precision and rounded once, so results are at least as exact as a GPU's. runtime/blas.cpp computes.
 #pragma once
+#define CUBLAS_API_H_
 
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"

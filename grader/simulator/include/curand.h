@@ -1,6 +1,7 @@
 // cuRAND on the host, for whole programs: generators that are kernels of the device API, so that the checks see what they
 // write. XORWOW and Philox4x32-10, in the order of NVIDIA's own (as curandCreateGeneratorHost of cuRAND 10.4 gives them).
 #pragma once
+#define CURAND_H_
 
 #include <stdlib.h>
 

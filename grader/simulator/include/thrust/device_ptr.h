@@ -45,7 +45,7 @@ class device_reference {
     SIM_INLINE const device_reference& operator++() const { return *this += 1; }
     SIM_INLINE device_ptr<T> operator&() const { return device_ptr<T>(place_); }
     template <typename Stream>
-    friend Stream& operator<<(Stream& stream, const device_reference& element) {
+    friend SIM_INLINE Stream& operator<<(Stream& stream, const device_reference& element) {
         stream << static_cast<Value>(element);
         return stream;
     }

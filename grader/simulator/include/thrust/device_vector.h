@@ -4,6 +4,9 @@
 #include <initializer_list>
 
 #include "thrust/host_vector.h"
+// Programs rely on what NVIDIA's header brings along.
+#include "thrust/reduce.h"
+#include "thrust/transform.h"
 
 namespace thrust {
 
