@@ -43,6 +43,8 @@ class Attempts:
     _at_work: dict[Any, _Attempt] = field(default_factory=dict)
     _waiting: set[str] = field(default_factory=set)
     """The keys of the jobs that have no answer."""
+    _gone: set[str] = field(default_factory=set)
+    """Nodes that ended with a job: Ray may name them for a while. One that comes back has another name."""
 
     @property
     def references(self) -> list[Any]:
@@ -83,11 +85,14 @@ class Attempts:
 
     def end(self, reference: Any, outcome: Callable[[], Outcome]) -> tuple[Job, Outcome] | None:
         """An attempt ended: what became of the job, unless that is known already, or another attempt may still tell."""
-        job = self._at_work.pop(reference).job
+        attempt = self._at_work.pop(reference)
+        job = attempt.job
         if job.key not in self._waiting:
             return None
         what = outcome()
         lost = isinstance(what, Died) and what.machine
+        if lost:
+            self._gone.add(attempt.node)
         if lost and any(other.job.key == job.key for other in self._at_work.values()):
             return None
         self._waiting.discard(job.key)
@@ -100,6 +105,10 @@ class Attempts:
             one.node for one in self._at_work.values() if device in ("cpu", one.job.device)
         )  # all want a core
         slow = {one.node for one in self._at_work.values() if one.late <= now}
-        loads = {name: held[name] / has[resource] for name, has in self.nodes.items() if has.get(resource)}
+        loads = {
+            name: held[name] / has[resource]
+            for name, has in self.nodes.items()
+            if has.get(resource) and name not in self._gone
+        }
         ranked = sorted((load >= JOBS_FOR_EACH_CORE, name in slow, load, name) for name, load in loads.items())
         return [(full, name) for full, _, _, name in ranked]

@@ -102,6 +102,7 @@ def test_a_loss_is_told_when_nobody_is_left(two: Attempts) -> None:
     two.add("there", job, "small")
     assert two.end("here", lambda: GONE) is None and two.busy
     assert two.end("there", lambda: GONE) == (job, GONE) and not two.busy
+    assert two.node_for(job) == "", "Ray still names both"
 
 
 class Nodes:
