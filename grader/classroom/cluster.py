@@ -1,28 +1,38 @@
-"""The nodes of a Ray cluster. Ray finds a free core for a job of the simulator, and a whole free GPU for one on ``cuda``.
+"""The nodes of a Ray cluster. Ray gives a job of the simulator a free core, and one on ``cuda`` a whole free GPU.
 
-Ray (https://docs.ray.io) is the extra ``cluster``. A job that ends its worker, or whose node goes away, comes back as that:
-who retries it, and how often, is the session's matter.
+Ray (https://docs.ray.io) is the extra ``cluster``. Which node has which job is said here, as Ray keeps waiting for one that falls silent
+(attempts.py). A job that ends its worker, or whose node goes away, comes back as that: who retries it, and how often, is the
+session's matter.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import logging
 import os
+import sys
 import tempfile
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from grader.classroom import course_package, jobs, local, worker
+from grader.classroom.attempts import Attempts
 from grader.classroom.executor import Died, Outcome
 from grader.classroom.jobs import Job
 from grader.course import Course
 from grader.errors import GraderError
 from grader.runner import tiers
 
-JOBS_FOR_EACH_CORE = 3
-"""That the cluster has, so that no node waits for the next one, and a cluster that grows by need sees the need."""
-LEAST_JOBS = 16
+LOOK = 5.0
+"""Seconds between two looks at which nodes there are."""
+SILENT = 40.0
+"""Seconds in which the head has to say so. Ray itself waits for a silent one without end, and ends the process after 60 if it is gone."""
 _SETTINGS = ("GRADER_CHECK_NVCC", "GRADER_JAIL", "GRADER_CACHE", "GRADER_CACHE_MB")
 """Variables that hold on the nodes, too."""
 
@@ -33,8 +43,7 @@ class Cluster:
     def __init__(self, address: str, course: Course, unsafe: bool = False) -> None:
         self.ray = ray = _ray()
         self.name = f"Ray at {address}"
-        self._pending: dict[Any, Job] = {}
-        self._seen, self._cores = 0, 0
+        self._attempts, self._looked, self._patience = Attempts(), -LOOK, SILENT
         environment = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
         with tempfile.TemporaryDirectory(prefix="grader-cluster-") as folder:
             course_package.pack(course, Path(folder))
@@ -61,28 +70,47 @@ class Cluster:
     @property
     def busy(self) -> bool:
         """See Executor."""
-        return bool(self._pending)
+        return self._attempts.busy
 
     @property
     def room(self) -> bool:
         """A few jobs for each core."""
-        if not self._seen:  # asking takes a while, and nodes come and go
-            self._cores = int(self.ray.cluster_resources().get("CPU", 0))
-        self._seen = (self._seen + 1) % 100
-        return len(self._pending) < max(LEAST_JOBS, JOBS_FOR_EACH_CORE * self._cores)
+        self._look()
+        return self._attempts.room
+
+    def _look(self) -> None:
+        """Nodes come and go; asking takes a while."""
+        if time.monotonic() >= self._looked + LOOK:
+            with _lost():
+                there = [node for node in self._ask(self.ray.nodes) if node["Alive"]]
+            self._attempts.nodes = {node["NodeID"]: node["Resources"] for node in there}
+            self._looked = time.monotonic()
 
     def submit(self, job: Job) -> None:
         """See Executor."""
+        self._try(job, self._attempts.node_for(job))
+
+    def _try(self, job: Job, node: str) -> None:
         remote = self._on_gpu if job.device == "cuda" else self._on_cpu
-        self._pending[remote.remote(job, *self._given)] = job
+        if node:
+            there = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
+            remote = remote.options(scheduling_strategy=there)
+        with _lost():
+            reference = self._ask(partial(remote.remote, job, *self._given))  # the first one asks the head
+        self._attempts.add(reference, job, node)
 
     def wait(self) -> list[tuple[Job, Outcome]]:
         """See Executor."""
+        self._look()
+        for job, node in self._attempts.late():  # all that waited was handed out before: what room there is, is idle
+            self._try(job, node)
+        references = self._attempts.references
         with _lost():
-            some, _ = self.ray.wait(list(self._pending), num_returns=1)
-            if len(self._pending) > 1:
-                some, _ = self.ray.wait(list(self._pending), num_returns=len(self._pending), timeout=0)
-            return [(self._pending.pop(reference), self._outcome(reference)) for reference in some]
+            some, _ = self.ray.wait(references, num_returns=1, timeout=LOOK)
+            if some and len(references) > 1:
+                some, _ = self.ray.wait(references, num_returns=len(references), timeout=0)
+            ended = [self._attempts.end(reference, partial(self._outcome, reference)) for reference in some]
+        return [one for one in ended if one]
 
     def _outcome(self, reference: Any) -> Outcome:
         errors = self.ray.exceptions
@@ -98,17 +126,40 @@ class Cluster:
             ) from error
         except errors.RuntimeEnvSetupError as error:
             raise GraderError(f"a node of the cluster could not be set up: {error}") from error
-        except (errors.NodeDiedError, errors.ObjectLostError) as error:
+        except (errors.NodeDiedError, errors.ObjectLostError, errors.TaskUnschedulableError) as error:
             return Died(f"its node of the cluster went away: {error}", machine=True)
         except errors.RayError as error:  # WorkerCrashedError, OutOfMemoryError
             return Died(f"the process that graded it ended: {type(error).__name__}: {error}")
 
+    def _ask(self, call: Callable[[], Any]) -> Any:
+        """What a call gives; TimeoutError where the head is silent: the call goes on, and nobody waits for it."""
+        answer = Future[Any]()
+
+        def run() -> None:
+            try:
+                answer.set_result(call())
+            except BaseException as error:
+                answer.set_exception(error)
+
+        threading.Thread(target=run, daemon=True).start()
+        try:
+            return answer.result(self._patience)
+        except TimeoutError:
+            waited, self._patience = self._patience, SILENT / 8  # to say goodbye
+            raise TimeoutError(f"no answer for {waited:g} s") from None
+
     def close(self) -> None:
         """See Executor."""
+        try:
+            self._ask(self._end)
+        except TimeoutError:
+            atexit.register(_leave)
+        self._attempts = Attempts()
+
+    def _end(self) -> None:
         with contextlib.suppress(Exception):  # of a cluster that is gone
-            for reference in self._pending:
+            for reference in self._attempts.references:
                 self.ray.cancel(reference, force=True)
-        self._pending.clear()
         self.ray.shutdown()
 
 
@@ -129,6 +180,13 @@ def grade_here(job: Job, digest: str, unsafe: bool, grade: worker.Grade) -> byte
     return local.answer(grade, dataclasses.replace(job, root=root, then=None))
 
 
+def _leave() -> None:
+    """The end of a process in which Ray waits for a silent head: Python's own way out waits with it, and then crashes."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(2)
+
+
 @contextlib.contextmanager
 def _lost() -> Any:
     """A cluster that cannot be reached any more is a message."""
@@ -147,6 +205,7 @@ def _ray() -> Any:
     try:
         import ray
         import ray.exceptions
+        import ray.util.scheduling_strategies
     except ImportError as error:
         raise GraderError(
             "--cluster needs Ray, which is not installed",

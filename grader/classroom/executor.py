@@ -44,7 +44,7 @@ class Executor(Protocol):
         """Take a job."""
 
     def wait(self) -> list[tuple[Job, Outcome]]:
-        """Wait until something is done. GraderError: nothing works any more."""
+        """Wait until something is done, or for a few seconds. GraderError: nothing works any more."""
 
     def close(self) -> None:
         """End, and drop what is at work."""

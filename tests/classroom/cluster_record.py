@@ -1,7 +1,8 @@
 """A class on a Ray cluster beside the same class on this machine alone: ``python -m tests.classroom.cluster_record --record``.
 
-Three nodes, in processes of this machine, against as many workers as they have cores. Then the same class again, with a node killed
-when a third is done and the driver when half is: what is lost, what is done twice, and whether the grades are the same.
+Three nodes, in processes of this machine, against as many workers as they have cores. Then the same class again, with a node that falls
+silent when a third is done and wakes when one job is left; and again, with a node killed when a third is done and the driver when
+half is: what is lost, what is done twice, and whether the grades are the same.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 from grader.classroom.store import FOLDER, PLAN
 from grader.course import Course
-from tests.classroom.ray_nodes import nodes_here
+from tests.classroom.ray_nodes import Silence, nodes_here
 from tests.classroom.scaling import ROOT, environment, machine
 from tests.classroom.synthetic import EXERCISES, hand_in
 from tests.classroom.test_grade import files, written
@@ -90,6 +91,25 @@ def main() -> int:
         record["overhead"] = round(ray / local - 1, 3)
         print(json.dumps(record, indent=1), flush=True)
 
+        out = base / "silent"
+        began = time.monotonic()
+        driver = start("class", out, there, "cache-there")
+        wait_for(lambda: finished(out) >= options.submissions // 3, driver)
+        at_node, silence = finished(out), Silence(nodes.list_all_nodes()[-1])
+        wait_for(lambda: finished(out) >= options.submissions - 1, driver)
+        kept = written(out)
+        silence.end()
+        if driver.wait() != 0:
+            raise SystemExit("the class could not be graded with a silent node")
+        now = written(out)
+        record["silent"] = {
+            "done_when_a_node_fell_silent": at_node,
+            "seconds": round(time.monotonic() - began, 1),
+            "lost": options.submissions - finished(out),
+            "done_twice": sum(now.get(path) != when for path, when in kept.items()),
+        }
+        print(json.dumps(record["silent"]), flush=True)
+
         out = base / "killed"
         began = time.monotonic()
         driver = start("class", out, there, "cache-there")
@@ -112,21 +132,21 @@ def main() -> int:
         }
         same = {
             folder: (base / folder / "grades.csv").read_bytes() == (base / "here/grades.csv").read_bytes()
-            for folder in ("there", "killed")
+            for folder in ("there", "silent", "killed")
         }
         record["grades_csv_is_the_same"] = all(same.values())
-        texts = {folder: files(base / folder) for folder in ("here", "there", "killed")}
+        texts = {folder: files(base / folder) for folder in ("here", "there", "silent", "killed")}
         record["results_that_differ_but_for_times"] = {
             f"{folder}/{name}": where_they_part(text, texts[folder].get(name, ""))
-            for folder in ("there", "killed")
+            for folder in ("there", "silent", "killed")
             for name, text in sorted(texts["here"].items())
             if texts[folder].get(name) != text
         }
     print(json.dumps(record, indent=1), flush=True)
     if options.record or options.out:
         (options.out or RECORDED).write_text(json.dumps(record, indent=1) + "\n")
-    killed = record["killed"]
-    return int(bool(killed["lost"] or killed["done_twice"] or not record["grades_csv_is_the_same"]))
+    faults = [record[how][what] for how in ("silent", "killed") for what in ("lost", "done_twice")]
+    return int(any(faults) or not record["grades_csv_is_the_same"])
 
 
 if __name__ == "__main__":

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest.mock import patch
+
+import psutil
 
 ATTEMPTS = 3
 _PATIENT = {"health_check_timeout_ms": 60_000, "health_check_failure_threshold": 20}
@@ -49,3 +52,26 @@ def nodes_here(gpus: Sequence[int], cores: int = 1) -> Iterator[Any]:
             yield nodes
         finally:
             nodes.shutdown()
+
+
+class Silence:
+    """Of a node: all of its processes stand still, from the first call to the second. Nobody is told, no connection is closed."""
+
+    def __init__(self, node: Any) -> None:
+        self._stopped: list[psutil.Process] = []
+        for root in [psutil.Process(one.process.pid) for some in node.all_processes.values() for one in some]:
+            self._stop(root)  # before those that it starts are looked for
+            for process in root.children(recursive=True):
+                self._stop(process)
+
+    def _stop(self, process: psutil.Process) -> None:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGSTOP)
+            self._stopped.append(process)
+
+    def end(self) -> None:
+        """They go on."""
+        for process in self._stopped:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGCONT)
+        self._stopped = []

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from grader.classroom import jobs, worker
+from grader.classroom import attempts, jobs, worker
 from grader.classroom.cluster import Cluster
 from grader.classroom.instructor import read_instructions
 from grader.classroom.jobs import Job
@@ -25,10 +25,11 @@ from grader.classroom.worker import Graded
 from grader.cli.app import run
 from grader.course import Course
 from grader.errors import GraderError
-from grader.verdict import Verdict
+from grader.verdict import FAILED, PASSED, Stage, Verdict
 from tests.classroom.conftest import KERNEL
-from tests.classroom.ray_nodes import NotStarted, nodes_here
+from tests.classroom.ray_nodes import NotStarted, Silence, nodes_here
 from tests.classroom.test_grade import KILLED_WHILE_WRITING, TIMES, WRONG, files, grades, instructor, written
+from tests.classroom.test_jobs import Recorded
 
 assert instructor
 pytestmark = pytest.mark.timeout(1500)  # Ray starts a dozen processes, which takes minutes where all cores are busy
@@ -45,6 +46,43 @@ def nodes():
         except NotStarted as error:
             pytest.skip(str(error))
         yield nodes
+
+
+def half_pass(job: Job) -> Graded:
+    """In place of the worker's function: every other student passes, after a while."""
+    time.sleep(0.3)
+    right = job.content[-1] % 2 == 0
+    stages = [Stage("builds", PASSED), Stage("correct", PASSED if right else FAILED)]
+    return Graded([Verdict(job.exercise, "", "", job.device, 0, stages=stages, passed=right, score=10.0 * right)])
+
+
+def test_a_node_that_falls_silent_and_wakes(
+    nodes, instead, course: Course, hand_in, tmp_path: Path, monkeypatch
+) -> None:
+    for number in range(12):
+        folder = hand_in(f"student{number:02}", f"// {number}")
+    here = Recorded(lambda job: half_pass(job).to_json())
+    session = Session(course, find_submissions(folder), tmp_path / "here", executor=lambda: here)
+    session.finish(session.run(lambda student, result, kept: None))
+    instead(half_pass)
+    monkeypatch.setattr(attempts, "LATE", 5.0)
+    with contextlib.ExitStack() as stack:
+
+        def fall_silent_then_wake(done: int, total: int) -> None:
+            if done == 3:
+                stack.callback(Silence(nodes.list_all_nodes()[-1]).end)
+            if done == 11:  # the last job is with the silent node, and with another
+                stack.close()
+
+        there = Session(
+            course, find_submissions(folder), tmp_path / "there", executor=lambda: Cluster(nodes.address, course)
+        )
+        done: list[str] = []
+        results = there.run(lambda student, result, kept: done.append(student.student), fall_silent_then_wake)
+    there.finish(results)
+    assert sorted(done) == sorted(grades(tmp_path / "here")), "somebody was lost, or is there twice"
+    assert len(set(grades(tmp_path / "here").values())) == 2
+    assert (tmp_path / "there/grades.csv").read_bytes() == (tmp_path / "here/grades.csv").read_bytes()
 
 
 def test_a_killed_driver_and_a_killed_node(nodes, course: Course, hand_in, instructor: Path, tmp_path: Path) -> None:
@@ -165,8 +203,23 @@ def test_a_fault_of_a_node_stops_the_class(nodes, instead, course: Course, monke
     try:
         cluster.submit(jobs.plan(course.find("twice"), b"", 7, [], course.root))
         with pytest.raises(GraderError, match="another grader"):
-            cluster.wait()
+            while cluster.busy:
+                cluster.wait()
     finally:
+        cluster.close()
+
+
+def test_a_head_that_falls_silent_is_a_message(nodes, course: Course, monkeypatch) -> None:
+    monkeypatch.setattr("grader.classroom.cluster.SILENT", 10.0)
+    cluster = Cluster(nodes.address, course)
+    head = Silence(nodes.head_node)
+    try:
+        with pytest.raises(GraderError, match="cannot be reached any more: no answer for 10 s"):
+            cluster.submit(jobs.plan(course.find("twice"), b"", 7, [], course.root))
+            while cluster.busy:
+                cluster.wait()
+    finally:
+        head.end()
         cluster.close()
 
 

@@ -1,0 +1,114 @@
+"""Which node of a cluster has which job. What is not back in time goes to another node as well, and the first answer counts.
+
+A network that is cut says nothing, and a machine that hangs says nothing: the job is not back, that is all. So nobody here decides
+whether a node lives. A job that is late has another attempt on a node with room (Dean and Ghemawat, "MapReduce", OSDI 2004,
+section 3.6, call those backup tasks); a node that is silent has its few jobs and gets no more; and one that wakes may answer
+what is answered already, which is dropped. To be wrong costs a job done twice, never a grade.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.classroom.executor import Died, Outcome
+from grader.classroom.jobs import Job
+
+LATE = 60.0
+"""Seconds after which a job has another attempt. Most jobs take one; the few that take longer are done twice where a node is idle."""
+JOBS_FOR_EACH_CORE = 2
+"""That a node has, so that it need not wait for the next one, and a cluster that grows by need sees the need."""
+LEAST_JOBS = 16
+"""That wait for a first node."""
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    job: Job
+    node: str
+    late: float
+    """When it will be."""
+
+
+@dataclass
+class Attempts:
+    """At all jobs that wait for an answer; the executor knows each by a reference of its own."""
+
+    clock: Callable[[], float] = time.monotonic
+    nodes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Those that are there: how many of ``CPU`` and ``GPU`` each has."""
+    _at_work: dict[Any, _Attempt] = field(default_factory=dict)
+    _waiting: set[str] = field(default_factory=set)
+    """The keys of the jobs that have no answer."""
+    _gone: set[str] = field(default_factory=set)
+    """Nodes that ended with a job: Ray may name them for a while. One that comes back has another name."""
+
+    @property
+    def references(self) -> list[Any]:
+        """Of all attempts, those at jobs that another one answered, too: they hold a core."""
+        return list(self._at_work)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job has no answer."""
+        return bool(self._waiting)
+
+    @property
+    def room(self) -> bool:
+        """Whether a node takes another job."""
+        ranked = self._ranked("cpu")
+        return any(not full for full, _ in ranked) if ranked else len(self._at_work) < LEAST_JOBS
+
+    def node_for(self, job: Job) -> str:
+        """The one with the least to do for what it has, if it can be one with room, on which nothing is late; "": none can do it."""
+        return next((node for _, node in self._ranked(job.device)), "")
+
+    def add(self, reference: Any, job: Job, node: str) -> None:
+        """An attempt begins."""
+        self._at_work[reference] = _Attempt(job, node, self.clock() + LATE)
+        self._waiting.add(job.key)
+
+    def late(self) -> Iterator[tuple[Job, str]]:
+        """What is to be tried once more, and where; the caller adds one before it asks for the next."""
+        tried: dict[str, list[_Attempt]] = {}
+        for attempt in self._at_work.values():
+            tried.setdefault(attempt.job.key, []).append(attempt)
+        for key, attempts in tried.items():
+            if key in self._waiting and all(attempt.late <= self.clock() for attempt in attempts):
+                job, had = attempts[0].job, {attempt.node for attempt in attempts}
+                node = next((node for full, node in self._ranked(job.device) if not full and node not in had), "")
+                if node:
+                    yield job, node
+
+    def end(self, reference: Any, outcome: Callable[[], Outcome]) -> tuple[Job, Outcome] | None:
+        """An attempt ended: what became of the job, unless that is known already, or another attempt may still tell."""
+        attempt = self._at_work.pop(reference)
+        job = attempt.job
+        if job.key not in self._waiting:
+            return None
+        what = outcome()
+        lost = isinstance(what, Died) and what.machine
+        if lost:
+            self._gone.add(attempt.node)
+        if lost and any(other.job.key == job.key for other in self._at_work.values()):
+            return None
+        self._waiting.discard(job.key)
+        return job, what
+
+    def _ranked(self, device: str) -> list[tuple[bool, str]]:
+        """Of each node that can do such a job whether it is full, and its name; the best first."""
+        resource, now = "GPU" if device == "cuda" else "CPU", self.clock()
+        held = Counter(
+            one.node for one in self._at_work.values() if device in ("cpu", one.job.device)
+        )  # all want a core
+        slow = {one.node for one in self._at_work.values() if one.late <= now}
+        loads = {
+            name: held[name] / has[resource]
+            for name, has in self.nodes.items()
+            if has.get(resource) and name not in self._gone
+        }
+        ranked = sorted((load >= JOBS_FOR_EACH_CORE, name in slow, load, name) for name, load in loads.items())
+        return [(full, name) for full, _, _, name in ranked]
