@@ -2,17 +2,17 @@
 //
 // When one sequence decodes, a token costs the time in which the weights come from memory, if nothing else takes time. A
 // kernel for each operator spends more on starting, filling and draining than on its weights. Here one block stays on
-// each SM, and all walk through a list of phases. Weights depend on nothing, so each warp that multiplies has its rows of all
-// phases copied, in order, to a ring of its own in shared memory, as far ahead as the ring allows: also while it waits.
+// each SM, and all walk through a list of phases. Weights depend on nothing: one thread of the block *asks* for its rows of all
+// phases, in order, which come to a ring in shared memory, as far ahead as the ring allows: also while the others wait.
 //
 // What takes long in a phase is not the multiplication but the instructions around it, which wait for each other: so each has
 // warps of its own. *Readers* wait for what a phase reads, normalise it, and are at the next phase (or at attention) while
 // *multipliers* are at this one; *writers* rotate, add and publish the sums of the phase before. They meet at mbarriers,
 // with two places for inputs and two for sums.
 //
-// A ring as large as the shared memory is slower: what the memory is asked for beyond what it can have under way waits in its
-// queues, and every word that is read waits behind it. (Pythia 2.8B on an H200: 1.54 ms a token with rings of 160 KB an SM,
-// 1.47 with 60.)
+// The ring is as large as the shared memory allows, so that the memory is busy while the multipliers wait. But only a part of it
+// may be under way at a time: what the memory is asked for beyond what it can deliver waits in its queues, and every word
+// that is read waits behind it.
 //
 // The blocks never meet at a barrier. What one computes and others need travels in words of 64 bits: 32 bits of data and
 // the number of the phase that wrote them (its *epoch*). A word is written and read as a whole, so who finds the epoch
@@ -30,21 +30,21 @@
 
 #include "llmk/decode.cuh"
 #include "llmk/mbarrier.cuh"
+#include "llmk/mma.cuh"
 #include "llmk/reduce.cuh"
 
 namespace {
 
-// The warps of a block: first those that multiply, then the readers, then the writers.
+// The warps of a block: first those that multiply, then the readers, then the writers, and at last one that asks for weights.
 constexpr int kWarps = 8;
-constexpr int kReaders = 6 * 32, kWriters = 2 * 32;  // threads
-constexpr int kThreads = kWarps * 32 + kReaders + kWriters;
-constexpr int kMostSlots = 12;   // of a warp's ring
-constexpr int kMostVectors = 6;  // pieces of 8 columns that a lane holds of a product's input
+constexpr int kReaders = 5 * 32, kWriters = 2 * 32;  // threads
+constexpr int kThreads = kWarps * 32 + kReaders + kWriters + 32;
+constexpr int kMostSlots = 16;   // of the ring
+constexpr int kMostVectors = 5;  // pieces of 8 columns that a lane holds of a product's input
 constexpr int kMostPairs = 4;    // pairs of words that a reader holds of what is normalised
 constexpr int kMostRead = 4;     // and of what is not
 constexpr int kMostHead = 256;
-constexpr int kAhead = 1;          // keys that a lane has under way
-constexpr int kSmallestPart = 64;  // keys: fewer are not worth a block
+constexpr int kSmallestPart = 128;  // keys: fewer are not worth a block
 constexpr int kReadersBarrier = 1, kWritersBarrier = 2;
 constexpr float kLog2OfE = 1.44269504f;
 
@@ -97,13 +97,12 @@ struct Model {
 };
 
 // What one block has to do in a phase. A *tile* is one part of one row; tile i is that of row i / splits, part i % splits. Tiles
-// go to the warps in turns that go on from phase to phase: so all get the same share of the memory's bandwidth.
+// go to the warps in turns: kWarps neighbours, which lie side by side in the matrix, are one slot of the ring.
 struct Work {
     long long weights;        // of its first row: offset in all
     int first, rows;          // linear, embed: of the matrix
     int vectors;              // of a row: 8 columns, 16 bytes each
     int shift, tiles;         // 1 << shift parts of a row
-    int begin;                // the warp that has tile 0
     int kind, input, output;  // and more of the phase:
     int together, norm, norm_bias, bias, source, layer, publishes;
 
@@ -113,18 +112,17 @@ struct Work {
 
 // What a block keeps in shared memory. Products take turns with the two places of inputs and sums.
 struct Shared {
-    unsigned char* ring;    // [kWarps, slots, slot_bytes]
-    uint64_t* full;         // [kWarps, kMostSlots]
-    unsigned char* inputs;  // [2, input_bytes]: [most columns] of T
-    unsigned char* sums;    // [2, sums_bytes]: floats [most tiles of a block]
-    float* attended;        // [kReaders / 32, head_dim]
-    uint64_t* ready;        // [2]: the input is there,
-    uint64_t* taken;        // [2]: all multipliers have it;
-    uint64_t* summed;       // [2]: the sums are there,
-    uint64_t* given;        // [2]: the writers have them
-    const Work* works;      // [last - first]
-    const float2* angle;    // [rotary / 2]: cosine and sine of this position
-    int slots, slot_bytes, input_bytes, sums_bytes;
+    unsigned char* ring;     // [slots, slot_bytes]
+    uint64_t *full, *empty;  // [kMostSlots]
+    unsigned char* inputs;   // [2, input_bytes]: [most columns] of T
+    unsigned char* sums;     // [2, sums_bytes]: floats [most tiles of a block]
+    float* attended;         // [kReaders / 32, head_dim]
+    uint64_t* ready;         // [2]: the input is there,
+    uint64_t* summed;        // [2]: all multipliers have used it, and the sums are there,
+    uint64_t* given;         // [2]: the writers have them
+    const Work* works;       // [last - first]
+    const float2* angle;     // [rotary / 2]: cosine and sine of this position
+    int slots, slot_bytes, flying, input_bytes, sums_bytes;
 
     __device__ __forceinline__ void* input(int place) const { return inputs + place * input_bytes; }
     __device__ __forceinline__ float* sums_of(int place) const {
@@ -132,18 +130,20 @@ struct Shared {
     }
 };
 
-// Whose turn it is: which place, and the parity of the barriers' phase.
+// Whose turn it is, of the ring's slots or of the two places: and the parity of the barrier's phase.
 struct Turn {
     int place = 0;
     unsigned parity = 0;
 
-    __device__ void next() {
-        parity ^= place;
-        place ^= 1;
+    __device__ __forceinline__ void next(int places) {
+        if (++place == places) {
+            place = 0;
+            parity ^= 1;
+        }
     }
 };
 
-// Writes down what this block has to do in each phase: a thread a phase, then the turns of the warps.
+// Writes down what this block has to do in each phase: a thread a phase.
 __device__ void plan(const Phase* phases, int first, int last, bool logits, Work* works) {
     for (int i = threadIdx.x; i < last - first; i += kThreads) {
         const Phase phase = phases[first + i];
@@ -173,16 +173,6 @@ __device__ void plan(const Phase* phases, int first, int last, bool logits, Work
         works[i] = work;
     }
     __syncthreads();
-    if (threadIdx.x == 0) {
-        int begin = 0;
-        for (int i = 0; i < last - first; ++i) {
-            const int splits = 1 << works[i].shift;  // part p is that of the warps p, p + splits, ...
-            begin = (begin + splits - 1) & -splits & (kWarps - 1);
-            works[i].begin = begin;
-            begin = (begin + works[i].tiles) & (kWarps - 1);
-        }
-    }
-    __syncthreads();
 }
 
 // ---- words ----
@@ -204,23 +194,22 @@ __device__ __forceinline__ void look(const Word* at, Word (&words)[2]) {
 // for before the first is looked at, so that they take one trip to the L2 cache and not COUNT.
 template <int COUNT, typename At>
 __device__ __forceinline__ void await_pairs(uint2 (&data)[COUNT], At at, int count, unsigned epoch) {
-    bool all;
-    do {
+    unsigned missing = (1u << count) - 1;
+    while (missing != 0) {
         Word words[COUNT][2];
-        all = true;
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
-            if (i < count) look(at(i), words[i]);
+            if (missing >> i & 1) look(at(i), words[i]);
         }
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
-            if (i < count) {
+            if (missing >> i & 1 && static_cast<unsigned>(words[i][0] >> 32) == epoch &&
+                static_cast<unsigned>(words[i][1] >> 32) == epoch) {
                 data[i] = make_uint2(static_cast<unsigned>(words[i][0]), static_cast<unsigned>(words[i][1]));
-                all = all && static_cast<unsigned>(words[i][0] >> 32) == epoch &&
-                      static_cast<unsigned>(words[i][1] >> 32) == epoch;
+                missing &= ~(1u << i);
             }
         }
-    } while (!all);
+    }
 }
 
 // Has a line come to the L2 cache in good time.
@@ -260,69 +249,37 @@ __device__ __forceinline__ void copy_bulk(void* to, const void* from, unsigned b
         : "memory");
 }
 
-// The tiles of one warp, through all phases, in the order in which it will need them.
+// One thread asks for all tiles, those of a slot as one copy, as far ahead as the ring allows; `flying` slots at a time.
 template <typename T>
-struct Tiles {
-    const Shared& shared;
-    const T* weights;
-    const int warp = threadIdx.x / 32, works;
-    int slot = 0;  // that the next tile will be in
-    unsigned parity = 0;
-    // What lane 0 is to ask for next: `left` tiles of a phase, `bytes` each, from `next` on, `step` elements apart.
-    int work = -1, left = 0;
-    unsigned bytes = 0;
-    const T* next = nullptr;
-    long long step = 0;
-
-    __device__ Tiles(const Shared& shared, const T* weights, int works)
-        : shared(shared), weights(weights), works(works) {
-        if (threadIdx.x % 32 == 0) {
-            for (int i = 0; i < shared.slots; ++i) ask(i);
-        }
-        __syncwarp();
-    }
-    __device__ int first_of(const Work& of) const { return (warp - of.begin) & (kWarps - 1); }
-    __device__ uint64_t* full(int at) const { return shared.full + warp * kMostSlots + at; }
-    __device__ unsigned char* place(int at) const {
-        return shared.ring + (warp * shared.slots + at) * static_cast<long long>(shared.slot_bytes);
-    }
-
-    // Has the next tile copied to a slot that is free.
-    __device__ __forceinline__ void ask(int at) {
-        while (left == 0) {
-            if (work + 1 >= works) return;
-            const Work& of = shared.works[++work];
-            const int tile = first_of(of), part = tile & ((1 << of.shift) - 1), begin = of.part(part);
-            left = max(0, (of.tiles - tile + kWarps - 1) / kWarps);
-            bytes = (of.part(part + 1) - begin) * 16;
-            next = weights + of.weights + (static_cast<long long>(tile >> of.shift) * of.vectors + begin) * 8;
-            step = static_cast<long long>(kWarps >> of.shift) * of.vectors * 8;
-        }
-        llmk::arrive_and_expect(full(at), bytes);
-        copy_bulk(place(at), next, bytes, full(at));
-        next += step;
-        --left;
-    }
-    __device__ __forceinline__ const uint4* await() {
-        llmk::wait(full(slot), parity);
-        return reinterpret_cast<const uint4*>(place(slot));
-    }
-    // The warp has read the tile that it awaited.
-    __device__ __forceinline__ void release() {
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) ask(slot);
-        if (++slot == shared.slots) {
-            slot = 0;
-            parity ^= 1;
+__device__ void ask_for_weights(const Shared& shared, const T* weights, int works) {
+    Turn next, oldest;
+    int flying = 0;
+    for (int i = 0; i < works; ++i) {
+        const Work work = shared.works[i];
+        const T* from = weights + work.weights;
+        for (int tile = 0; tile < work.tiles; tile += kWarps) {
+            const int elements = (min(kWarps, work.tiles - tile) >> work.shift) * work.vectors * 8;
+            const unsigned bytes = static_cast<unsigned>(elements * sizeof(T));
+            if (flying < shared.flying) {
+                ++flying;
+            } else {
+                llmk::wait(shared.full + oldest.place, oldest.parity);
+                oldest.next(shared.slots);
+            }
+            llmk::wait(shared.empty + next.place, next.parity ^ 1);
+            llmk::arrive_and_expect(shared.full + next.place, bytes);
+            copy_bulk(shared.ring + next.place * shared.slot_bytes, from, bytes, shared.full + next.place);
+            from += elements;
+            next.next(shared.slots);
         }
     }
-};
+}
 
 // ---- from what others published to the input of a product ----
 
-// The sum over all readers; calls take turns with two places, so that no second barrier is needed.
+// The sum over all readers; calls take turns with the places, so that no second barrier is needed.
 __device__ __forceinline__ float sum_of_readers(float mine, int reader, int place) {
-    __shared__ float partial[2][kReaders / 32];
+    __shared__ float partial[4][kReaders / 32];
     mine = llmk::warp_sum(mine);
     if (reader % 32 == 0) partial[place][reader / 32] = mine;
     llmk::meet(kReadersBarrier, kReaders);
@@ -333,7 +290,8 @@ __device__ __forceinline__ float sum_of_readers(float mine, int reader, int plac
 }
 
 template <typename T>
-__device__ void normalise(const Model<T>& model, const Work& work, int reader, unsigned epoch, uint2* input) {
+__device__ void normalise(const Model<T>& model, const Work& work, int reader, int place, unsigned epoch,
+                          uint2* input) {
     const int pairs = model.width / 4, count = max(0, (pairs - reader + kReaders - 1) / kReaders);  // of this reader
     float4 weight[kMostPairs], bias[kMostPairs], x[kMostPairs];
 #pragma unroll
@@ -355,14 +313,14 @@ __device__ void normalise(const Model<T>& model, const Work& work, int reader, u
         }
         sum += (x[i].x + x[i].y) + (x[i].z + x[i].w);
     }
-    if (work.input == kLayerNormOfX) mean = sum_of_readers(sum, reader, 0) / model.width;
+    if (work.input == kLayerNormOfX) mean = sum_of_readers(sum, reader, 2 * place) / model.width;
 #pragma unroll
     for (int i = 0; i < kMostPairs; ++i) {
         if (i >= count) continue;
         x[i] = make_float4(x[i].x - mean, x[i].y - mean, x[i].z - mean, x[i].w - mean);
         squares += (x[i].x * x[i].x + x[i].y * x[i].y) + (x[i].z * x[i].z + x[i].w * x[i].w);
     }
-    const float scale = rsqrtf(sum_of_readers(squares, reader, 1) / model.width + model.epsilon);
+    const float scale = rsqrtf(sum_of_readers(squares, reader, 2 * place + 1) / model.width + model.epsilon);
 #pragma unroll
     for (int i = 0; i < kMostPairs; ++i) {
         if (i >= count) continue;
@@ -412,7 +370,7 @@ __device__ void combine_parts(const Model<T>& model, int columns, int keys, int 
         const Word* of_head = model.part_words + head * model.splits * stride;
         float largest = -INFINITY, sum = 0;
         float2 weighted = make_float2(0, 0);
-        constexpr int kTogether = kMostRead / 2;  // parts: two numbers of each, and log2 of its sum
+        constexpr int kTogether = 2;  // parts: two numbers of each, and log2 of its sum
         for (int part = 0; part < parts; part += kTogether) {
             const int count = min(kTogether, parts - part);
             uint2 data[2 * kTogether];
@@ -434,7 +392,8 @@ __device__ void combine_parts(const Model<T>& model, int columns, int keys, int 
 }
 
 template <typename T>
-__device__ void take_input(const Model<T>& model, const Work& work, int keys, int reader, unsigned epoch, void* input) {
+__device__ void take_input(const Model<T>& model, const Work& work, int keys, int reader, int place, unsigned epoch,
+                           void* input) {
     const int columns = work.vectors * 8;
     if (work.input == kAttended) {
         combine_parts(model, columns, keys, reader, epoch, static_cast<unsigned*>(input));
@@ -442,67 +401,92 @@ __device__ void take_input(const Model<T>& model, const Work& work, int keys, in
         const auto at = [&](int i) { return model.hidden_words + i * 2; };
         read_pairs(columns / 4, reader, at, epoch, [&](int i, uint2 four) { static_cast<uint2*>(input)[i] = four; });
     } else {
-        normalise(model, work, reader, epoch, static_cast<uint2*>(input));
+        normalise(model, work, reader, place, epoch, static_cast<uint2*>(input));
     }
-    llmk::meet(kReadersBarrier, kReaders);
+    __syncwarp();
 }
 
 // ---- products ----
 
-// The tiles of this warp times its part of the input, of which each lane keeps VECTORS * 8 columns in registers. Lanes that
-// have nothing to do at the end of a part multiply what another one has by zeros.
+// The tiles of this warp times its part of the input: on tensor cores, two tiles at a time, in one pass over both.
+//
+// An mma.sync multiplies 16 rows by 8 columns, and here are two rows and one column. So a row of the matrix A is a lane's
+// share of a tile (rows g and g + 8: lanes 4 g ... 4 g + 3 of the first and the second tile), and a column of B is the same
+// share of the input. What lanes multiply by what they hold themselves is on the diagonals: only those are of use. That
+// takes an eighth of what tensor cores can do, and still a quarter of the instructions of unpacking, multiplying and adding.
 template <typename T, int VECTORS>
-__device__ void multiply(const Work& work, const Shared& shared, Turn turn, Tiles<T>& tiles) {
-    const int lane = threadIdx.x % 32, first = tiles.first_of(work), part = first & ((1 << work.shift) - 1);
+__device__ void multiply(const Work& work, const Shared& shared, Turn turn, Turn& ring) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, part = warp & ((1 << work.shift) - 1);
     const int begin = work.part(part), count = work.part(part + 1) - begin;
-    float input[VECTORS][8];
+    const int mine = (warp >> work.shift) * work.vectors + begin;  // in a slot
+    uint4 input[VECTORS];
     llmk::wait(shared.ready + turn.place, turn.parity);
 #pragma unroll
-    for (int v = 0; v < VECTORS; ++v) {
-        uint4 bits = make_uint4(0, 0, 0, 0);
-        if (v * 32 + lane < count) bits = static_cast<const uint4*>(shared.input(turn.place))[begin + v * 32 + lane];
-        llmk::unpack<T>(bits, input[v]);
+    for (int v = 0; v < VECTORS; ++v) {  // lanes that have nothing to do at the end of a part multiply by zeros
+        input[v] = make_uint4(0, 0, 0, 0);
+        if (v * 32 + lane < count)
+            input[v] = static_cast<const uint4*>(shared.input(turn.place))[begin + v * 32 + lane];
     }
-    __syncwarp();
-    if (lane == 0) llmk::arrive(shared.taken + turn.place);
     llmk::wait(shared.given + turn.place, turn.parity ^ 1);
     float* const sums_of_tiles = shared.sums_of(turn.place);
-    for (int tile = first; tile < work.tiles; tile += kWarps) {
-        const uint4* weights = tiles.await();
-        uint4 bits[VECTORS];
-#pragma unroll
-        for (int v = 0; v < VECTORS; ++v) bits[v] = weights[min(v * 32 + lane, count - 1)];
-        float sums[4] = {};
-#pragma unroll
-        for (int v = 0; v < VECTORS; ++v) {
-            float numbers[8];
-            llmk::unpack<T>(bits[v], numbers);
-#pragma unroll
-            for (int j = 0; j < 8; ++j) sums[j % 4] += numbers[j] * input[v][j];
+    for (int tile = warp; tile - warp < work.tiles; tile += 2 * kWarps) {
+        Turn slots[2] = {ring, ring};
+        const bool two_slots = tile - warp + kWarps < work.tiles, two = tile + kWarps < work.tiles;
+        llmk::wait(shared.full + ring.place, ring.parity);
+        ring.next(shared.slots);
+        if (two_slots) {
+            slots[1] = ring;
+            llmk::wait(shared.full + ring.place, ring.parity);
+            ring.next(shared.slots);
         }
-        tiles.release();
-        const float sum = llmk::warp_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-        if (lane == 0) sums_of_tiles[tile] = sum;
+        if (tile < work.tiles) {
+            const auto tile_in = [&](int slot) {
+                return reinterpret_cast<const uint4*>(shared.ring + slot * shared.slot_bytes) + mine;
+            };
+            const uint4 *first = tile_in(slots[0].place), *second = two ? tile_in(slots[1].place) : first;
+            float sums[2][4] = {};  // two, so that one product need not wait for the other
+#pragma unroll
+            for (int v = 0; v < VECTORS; ++v) {
+                const int at = min(v * 32 + lane, count - 1);
+                const uint4 x = input[v], a = first[at], b = second[at];
+                llmk::multiply<T>(sums[0], {a.x, b.x, a.y, b.y}, x.x, x.y);
+                llmk::multiply<T>(sums[1], {a.z, b.z, a.w, b.w}, x.z, x.w);
+            }
+            // Of lane 4 g + t, numbers 0 and 1 are of row g, columns 2 t and 2 t + 1: lane 4 g + g / 2 has one of the diagonal.
+            float of_tiles[2];
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                const float even = sums[0][2 * i] + sums[1][2 * i], odd = sums[0][2 * i + 1] + sums[1][2 * i + 1];
+                of_tiles[i] = lane / 4 % 2 == 0 ? even : odd;
+#pragma unroll
+                for (int distance : {4, 9, 18}) {  // so far from lane 0 are those of g = 1, 2, 4
+                    of_tiles[i] += __shfl_xor_sync(llmk::kAllLanes, of_tiles[i], distance);
+                }
+            }
+            if (lane == 0) sums_of_tiles[tile] = of_tiles[0];
+            if (lane == 0 && two) sums_of_tiles[tile + kWarps] = of_tiles[1];
+        }
+        __syncwarp();
+        if (lane == 0) llmk::arrive(shared.empty + slots[0].place);
+        if (lane == 0 && two_slots) llmk::arrive(shared.empty + slots[1].place);
     }
     if (lane == 0) llmk::arrive(shared.summed + turn.place);
 }
 
 template <typename T>
-__device__ void multiply(const Work& work, const Shared& shared, Turn turn, Tiles<T>& tiles) {
+__device__ void multiply(const Work& work, const Shared& shared, Turn turn, Turn& ring) {
     const int longest = (work.vectors + (1 << work.shift) - 1) >> work.shift;
     switch ((longest + 31) / 32) {
         case 1:
-            return multiply<T, 1>(work, shared, turn, tiles);
+            return multiply<T, 1>(work, shared, turn, ring);
         case 2:
-            return multiply<T, 2>(work, shared, turn, tiles);
+            return multiply<T, 2>(work, shared, turn, ring);
         case 3:
-            return multiply<T, 3>(work, shared, turn, tiles);
+            return multiply<T, 3>(work, shared, turn, ring);
         case 4:
-            return multiply<T, 4>(work, shared, turn, tiles);
-        case 5:
-            return multiply<T, 5>(work, shared, turn, tiles);
+            return multiply<T, 4>(work, shared, turn, ring);
         default:
-            return multiply<T, kMostVectors>(work, shared, turn, tiles);
+            return multiply<T, kMostVectors>(work, shared, turn, ring);
     }
 }
 
@@ -510,8 +494,12 @@ __device__ void multiply(const Work& work, const Shared& shared, Turn turn, Tile
 
 // Where the row of a position lies in the cache of keys or values.
 template <typename T>
-__device__ __forceinline__ long long cache_row(const Model<T>& model, long long layer, int kv_head, int position) {
-    const int shift = 31 - __clz(model.page_size), page = model.table[position >> shift];
+__device__ __forceinline__ int page_of(const Model<T>& model, int position) {
+    return model.table[position >> (31 - __clz(model.page_size))];
+}
+template <typename T>
+__device__ __forceinline__ long long cache_row(const Model<T>& model, long long layer, int page, int kv_head,
+                                               int position) {
     return (((layer * model.pages + page) * model.kv_heads + kv_head) * model.page_size +
             (position & (model.page_size - 1))) *
            model.head_dim;
@@ -531,7 +519,7 @@ __device__ __forceinline__ Word rank_of(float logit, int row) {
 // rotation turns together, or columns behind those that are turned.
 template <typename T>
 __device__ void give_query_key_value(const Model<T>& model, const Work& work, const float2* angle, int row, float2 two,
-                                     int position, unsigned epoch) {
+                                     int position, int page, unsigned epoch) {
     const int head = row / model.head_dim, pair = row % model.head_dim / 2, half = model.rotary / 2;
     const bool turned = pair < half;
     const int first = turned ? pair : 2 * pair, second = turned ? pair + half : 2 * pair + 1;
@@ -547,7 +535,7 @@ __device__ void give_query_key_value(const Model<T>& model, const Work& work, co
     if (head >= model.heads) {  // for the tokens to come
         const int other = head - model.heads;
         T* to = (other < model.kv_heads ? model.keys : model.values) +
-                cache_row(model, work.layer, other % model.kv_heads, position);
+                cache_row(model, work.layer, page, other % model.kv_heads, position);
         to[first] = rounded[0];
         to[second] = rounded[1];
     }
@@ -569,7 +557,7 @@ __device__ Known fetch_known(const Model<T>& model, const Work& work, int i) {
 // The rows of one writer: `together` neighbours, the first of which is row i of the block, and so on.
 template <typename T>
 __device__ void give_output(const Model<T>& model, const Work& work, const Shared& shared, Turn turn, int writer,
-                            int position, unsigned epoch) {
+                            int position, int page, unsigned epoch) {
     const int parts = 1 << work.shift;
     int i = writer * work.together;
     Known known = {};
@@ -612,7 +600,7 @@ __device__ void give_output(const Model<T>& model, const Work& work, const Share
             *reinterpret_cast<float2*>(model.x + row) = two;
             if (work.publishes) publish(model.x_words + row / 2, pack<T>(two.x, two.y), epoch);
         } else {
-            give_query_key_value(model, work, shared.angle, row, two, position, epoch);
+            give_query_key_value(model, work, shared.angle, row, two, position, page, epoch);
         }
         i += kWriters * work.together;
         if (i < work.rows) known = fetch_known(model, work, i);
@@ -689,16 +677,12 @@ __device__ void attend(const Model<T>& model, const Work& work, int lanes, int h
     const Word* value_now = key_now + model.kv_heads * model.head_dim;
 
     // What earlier tokens left is fetched before the query is there.
-    uint4 k[kAhead], v[kAhead];
+    uint4 k = make_uint4(0, 0, 0, 0), v = k;
     auto fetch = [&](int key) {
-#pragma unroll
-        for (int i = 0; i < kAhead; ++i, key += stride) {
-            k[i] = v[i] = make_uint4(0, 0, 0, 0);
-            if (key >= min(end, keys - 1) || !used) continue;
-            const long long row = cache_row(model, work.layer, kv_head, key) + begin;
-            k[i] = *reinterpret_cast<const uint4*>(model.keys + row);
-            v[i] = *reinterpret_cast<const uint4*>(model.values + row);
-        }
+        if (key >= min(end, keys - 1) || !used) return;
+        const long long row = cache_row(model, work.layer, page_of(model, key), kv_head, key) + begin;
+        k = *reinterpret_cast<const uint4*>(model.keys + row);
+        v = *reinterpret_cast<const uint4*>(model.values + row);
     };
     int key = first + warp * rows + lane / lanes;
     fetch(key);
@@ -707,34 +691,25 @@ __device__ void attend(const Model<T>& model, const Work& work, int lanes, int h
     if (used) await_row(query_now, read, query);
 #pragma unroll
     for (int j = 0; j < 8; ++j) query[j] *= model.scale * kLog2OfE;
-    for (int base = first + warp * rows; base < end; base += kAhead * stride, key += kAhead * stride) {
-        float scores[kAhead], values[kAhead][8];
-#pragma unroll
-        for (int i = 0; i < kAhead; ++i) {
-            float numbers[8];
-            llmk::unpack<T>(k[i], numbers);
-            llmk::unpack<T>(v[i], values[i]);
-            if (key + i * stride == keys - 1 && used) {
-                await_row(key_now, read, numbers);
-                await_row(value_now, read, values[i]);
-            }
-            scores[i] = 0;
-#pragma unroll
-            for (int j = 0; j < 8; ++j) scores[i] += query[j] * numbers[j];
+    for (int base = first + warp * rows; base < end; base += stride, key += stride) {
+        float numbers[8], values[8], score = 0;
+        llmk::unpack<T>(k, numbers);
+        llmk::unpack<T>(v, values);
+        fetch(key + stride);
+        if (key == keys - 1 && used) {
+            await_row(key_now, read, numbers);
+            await_row(value_now, read, values);
         }
-        fetch(key + kAhead * stride);
+#pragma unroll
+        for (int j = 0; j < 8; ++j) score += query[j] * numbers[j];
         for (int distance = lanes / 2; distance > 0; distance /= 2) {
-#pragma unroll
-            for (int i = 0; i < kAhead; ++i) scores[i] += __shfl_xor_sync(llmk::kAllLanes, scores[i], distance);
+            score += __shfl_xor_sync(llmk::kAllLanes, score, distance);
         }
-#pragma unroll
-        for (int i = 0; i < kAhead; ++i) {
-            if (key + i * stride >= end) continue;
-            const float now = fmaxf(largest, scores[i]), old_share = exp2f(largest - now),
-                        share = exp2f(scores[i] - now);
+        if (key < end) {
+            const float now = fmaxf(largest, score), old_share = exp2f(largest - now), share = exp2f(score - now);
             total = total * old_share + share;
 #pragma unroll
-            for (int j = 0; j < 8; ++j) sum[j] = sum[j] * old_share + share * values[i][j];
+            for (int j = 0; j < 8; ++j) sum[j] = sum[j] * old_share + share * values[j];
             largest = now;
         }
     }
@@ -764,6 +739,23 @@ __device__ void attend(const Model<T>& model, const Work& work, int lanes, int h
         if (column < 2) publish(to + model.head_dim + column, m + log2f(l), epoch);  // words are read in pairs
     }
     llmk::meet(kReadersBarrier, kReaders);  // before the sums are written again
+}
+
+// The keys and values that this block will need come to the L2 cache.
+template <typename T>
+__device__ void prefetch_keys(const Model<T>& model, const Work& work, int keys, int reader) {
+    const int parts = parts_of(keys, model.splits), each = keys_per_part(keys, model.splits), size = model.page_size;
+    for (int task = blockIdx.x; task < model.heads * parts; task += gridDim.x) {
+        const int kv_head = task / parts / (model.heads / model.kv_heads), first = task % parts * each;
+        for (int key = first / size * size + reader * size; key < min(first + each, keys); key += kReaders * size) {
+            const long long row = cache_row(model, work.layer, page_of(model, key), kv_head, key);
+            for (const T* rows : {model.keys + row, model.values + row}) {
+                asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(rows),
+                             "r"(size * model.head_dim * static_cast<int>(sizeof(T)))
+                             : "memory");
+            }
+        }
+    }
 }
 
 template <typename T>
@@ -799,10 +791,10 @@ __device__ void advance(const Model<T>& model, int writer, int position, int lau
 // launches, each with some of the phases; the weights of one are fetched before the launch before has ended.
 template <typename T>
 __global__ void __launch_bounds__(kThreads, 1)
-    decode_kernel(const Model<T> model, int first, int last, bool logits, int slots, int slot_bytes, int input_bytes,
-                  int sums_bytes) {
+    decode_kernel(const Model<T> model, int first, int last, bool logits, int slots, int slot_bytes, int flying,
+                  int input_bytes, int sums_bytes) {
     extern __shared__ __align__(128) unsigned char memory[];
-    __shared__ uint64_t full[kWarps * kMostSlots], meetings[8];
+    __shared__ uint64_t full[kMostSlots], empty[kMostSlots], meetings[6];
     __shared__ float2 angle[kMostHead / 2];
     Shared shared;
     unsigned char* at = memory;
@@ -811,27 +803,30 @@ __global__ void __launch_bounds__(kThreads, 1)
         at += bytes;
         return begin;
     };
-    shared.ring = next(kWarps * slots * static_cast<long long>(slot_bytes));
+    shared.ring = next(slots * static_cast<long long>(slot_bytes));
     shared.inputs = next(2LL * input_bytes);
     shared.attended = reinterpret_cast<float*>(next(kReaders / 32 * model.head_dim * sizeof(float)));
     shared.sums = next(2LL * sums_bytes);
     Work* works = reinterpret_cast<Work*>(at);
     shared.full = full;
+    shared.empty = empty;
     shared.ready = meetings;
-    shared.taken = meetings + 2;
-    shared.summed = meetings + 4;
-    shared.given = meetings + 6;
+    shared.summed = meetings + 2;
+    shared.given = meetings + 4;
     shared.works = works;
     shared.angle = angle;
     shared.slots = slots;
     shared.slot_bytes = slot_bytes;
+    shared.flying = flying;
     shared.input_bytes = input_bytes;
     shared.sums_bytes = sums_bytes;
 
-    if (threadIdx.x < kWarps * kMostSlots) llmk::make_barrier(&full[threadIdx.x], 1);
+    if (threadIdx.x < kMostSlots) {
+        llmk::make_barrier(&full[threadIdx.x], 1);
+        llmk::make_barrier(&empty[threadIdx.x], kWarps);
+    }
     if (threadIdx.x < 2) {
-        llmk::make_barrier(shared.ready + threadIdx.x, 1);
-        llmk::make_barrier(shared.taken + threadIdx.x, kWarps);
+        llmk::make_barrier(shared.ready + threadIdx.x, kReaders / 32);
         llmk::make_barrier(shared.summed + threadIdx.x, kWarps);
         llmk::make_barrier(shared.given + threadIdx.x, kWriters / 32);
     }
@@ -840,12 +835,17 @@ __global__ void __launch_bounds__(kThreads, 1)
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
     Turn turn;
     if (threadIdx.x < kWarps * 32) {
-        Tiles<T> tiles(shared, model.weights, last - first);
+        Turn ring;
         for (int i = 0; i < last - first; ++i) {
             if (works[i].tiles == 0) continue;
-            multiply(works[i], shared, turn, tiles);
-            turn.next();
+            const Work work = works[i];
+            multiply<T>(work, shared, turn, ring);
+            turn.next(2);
         }
+        return;
+    }
+    if (threadIdx.x >= kThreads - 32) {
+        if (threadIdx.x == kThreads - 32) ask_for_weights<T>(shared, model.weights, last - first);
         return;
     }
 
@@ -855,40 +855,41 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (threadIdx.x < kWarps * 32 + kReaders) {
         const int reader = threadIdx.x - kWarps * 32;
         for (int number = first; number < last; ++number) {
-            const Work& work = works[number - first];
+            const Work work = works[number - first];
             const unsigned read = epochs + static_cast<unsigned>(work.source);
             if (work.kind == kAttention) {
                 attention(model, work, position + 1, reader, read, epochs + number, shared.attended);
             } else if (work.tiles > 0) {  // who gives nothing must not read: nobody would wait for it
                 for (int next = number - first + 1; next < min(last - first, number - first + 3); ++next) {
+                    if (works[next].kind == kAttention) prefetch_keys(model, works[next], position + 1, reader);
                     prefetch_for(model, works[next], reader);
                 }
-                llmk::wait(shared.taken + turn.place, turn.parity ^ 1);
-                take_input(model, work, position + 1, reader, read, shared.input(turn.place));
-                if (reader == 0) llmk::arrive(shared.ready + turn.place);
-                turn.next();
+                llmk::wait(shared.summed + turn.place, turn.parity ^ 1);
+                take_input(model, work, position + 1, reader, turn.place, read, shared.input(turn.place));
+                if (reader % 32 == 0) llmk::arrive(shared.ready + turn.place);
+                turn.next(2);
             }
         }
         return;
     }
 
-    const int writer = threadIdx.x - kWarps * 32 - kReaders;
+    const int writer = threadIdx.x - kWarps * 32 - kReaders, page = page_of(model, position);
     for (int i = writer; i < model.rotary / 2; i += kWriters) {
         angle[i] =
             reinterpret_cast<const float2*>(model.rope)[static_cast<long long>(position) * (model.rotary / 2) + i];
     }
     llmk::meet(kWritersBarrier, kWriters);
     for (int number = first; number < last; ++number) {
-        const Work& work = works[number - first];
+        const Work work = works[number - first];
         if (work.kind == kEmbed) {
             embed(model, work, model.phases[number].weights, writer, position, epochs + number);
         } else if (work.kind == kAdvance) {
             advance(model, writer, position, launches);
         } else if (work.tiles > 0) {
-            give_output(model, work, shared, turn, writer, position, epochs + number);
+            give_output(model, work, shared, turn, writer, position, page, epochs + number);
             __syncwarp();
             if (writer % 32 == 0) llmk::arrive(shared.given + turn.place);
-            turn.next();
+            turn.next(2);
         }
     }
 }
@@ -896,12 +897,12 @@ __global__ void __launch_bounds__(kThreads, 1)
 // Phases first ... last - 1 as one launch. `alone`: its blocks wait for each other, so all must run at once. Else it may
 // begin before the launch before it has ended.
 template <typename T>
-void launch(const Model<T>& model, int first, int last, bool logits, int slots, int slot_bytes, int input_bytes,
-            int sums_bytes, bool alone, cudaStream_t stream) {
+void launch(const Model<T>& model, int first, int last, bool logits, int slots, int slot_bytes, int flying,
+            int input_bytes, int sums_bytes, bool alone, cudaStream_t stream) {
     int device = 0, processors = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    const size_t bytes = static_cast<size_t>(kWarps) * slots * slot_bytes + 2 * (input_bytes + sums_bytes) +
+    const size_t bytes = static_cast<size_t>(slots) * slot_bytes + 2 * (input_bytes + sums_bytes) +
                          kReaders / 32 * model.head_dim * sizeof(float) + sizeof(Work) * (last - first);
     if (error == cudaSuccess) {
         error = cudaFuncSetAttribute(decode_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -924,7 +925,7 @@ void launch(const Model<T>& model, int first, int last, bool logits, int slots, 
     config.stream = stream;
     config.attrs = attributes;
     config.numAttrs = 1;
-    cudaLaunchKernelEx(&config, decode_kernel<T>, model, first, last, logits, slots, slot_bytes, input_bytes,
+    cudaLaunchKernelEx(&config, decode_kernel<T>, model, first, last, logits, slots, slot_bytes, flying, input_bytes,
                        sums_bytes);
 }
 
@@ -937,7 +938,7 @@ extern "C" void decode(const short* weights, const float* parameters, const floa
                        float* logits, int* arrivals, long long* best, int phase_count, int width, int heads,
                        int kv_heads, int head_dim, int rotary, int page_size, int pages, int splits, float epsilon,
                        float scale, bool bf16, int first, int last, bool want_logits, int slots, int slot_bytes,
-                       int input_bytes, int sums_bytes, bool alone, cudaStream_t stream) {
+                       int flying, int input_bytes, int sums_bytes, bool alone, cudaStream_t stream) {
     const auto run = [&](auto zero) {
         using T = decltype(zero);
         const Model<T> model = {reinterpret_cast<const T*>(weights),
@@ -968,7 +969,7 @@ extern "C" void decode(const short* weights, const float* parameters, const floa
                                 splits,
                                 epsilon,
                                 scale};
-        launch(model, first, last, want_logits, slots, slot_bytes, input_bytes, sums_bytes, alone, stream);
+        launch(model, first, last, want_logits, slots, slot_bytes, flying, input_bytes, sums_bytes, alone, stream);
     };
     if (bf16) {
         run(__nv_bfloat16());

@@ -23,13 +23,13 @@ KERNEL = Path(__file__).with_name("persistent_decode.cu")
 EMBED, LINEAR, ATTENTION, ADVANCE = range(4)
 RMS_NORM_OF_X, LAYER_NORM_OF_X, ATTENDED, HIDDEN = range(4)
 QUERY_KEY_VALUE, ADD_TO_X, GELU, GATE_UP, LOGITS = range(5)
-WARPS, READERS, MOST_SLOTS, MOST_HEAD = 8, 192, 12, 256
+WARPS, READERS, MOST_SLOTS, MOST_HEAD = 8, 160, 16, 256
 STATIC_BYTES, WORK_BYTES = 4 * 1024, 80
-WARP_COLUMNS, MOST_WIDTH = 6 * 32 * 8, 4 * 4 * READERS
+WARP_COLUMNS, MOST_WIDTH = 5 * 32 * 8, 4 * 4 * READERS
 """Columns of a row that a warp can hold the input of, and numbers that a block can normalise."""
-MOST_FLYING = 72 * 1024
-"""Bytes of an SM that are on their way: what is asked for beyond what the memory can have under way only waits, and
-everything else that is read waits behind it."""
+FLYING = 45 * 1024
+"""About so many bytes of weights are on their way to an SM at a time: what it asked for beyond what the memory can have under
+way would only wait, and everything else that is read would wait behind it."""
 
 
 @dataclass
@@ -262,10 +262,10 @@ class PersistentDecoder:
             math.ceil(phase.rows / phase.together / processors) * phase.together * phase.splits for phase in linear
         )
         self.sums_bytes = 4 * math.ceil(max(tiles) / 4) * 4
-        self.slot_bytes = 16 * max(math.ceil(phase.columns / 8 / phase.splits) for phase in linear)
+        self.slot_bytes = max(WARPS // phase.splits * phase.columns * 2 for phase in linear)
         room = most_shared - 2 * (self.input_bytes + self.sums_bytes) - WORK_BYTES * len(pack.phases)
         room -= READERS // 32 * config.head_dim * 4
-        self.slots = min(MOST_SLOTS, min(room, MOST_FLYING) // (WARPS * self.slot_bytes))
+        self.slots = min(MOST_SLOTS, room // self.slot_bytes)
         if self.slots < 2:
             raise ValueError(f"{len(pack.phases)} phases, rows of {columns} columns: too much for the shared memory")
         self.arguments: tuple[Any, ...] = (
@@ -326,6 +326,7 @@ class PersistentDecoder:
                 logits,
                 self.slots,
                 self.slot_bytes,
+                min(self.slots, max(1, round(FLYING / self.slot_bytes))),
                 self.input_bytes,
                 self.sums_bytes,
                 self.persistent,
