@@ -358,7 +358,7 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     ),
     (rf"ld\.volatile{_SPACE}{_ANY}", lambda f: f"load_volatile<{_space(f)}, {_type(f)}>"),
     (
-        rf"ld\.(?P<order>relaxed|acquire){_SCOPE}{_SPACE}{_ADVICE}\.(?P<type>[bus](?:32|64))",
+        rf"ld\.(?P<order>relaxed|acquire){_SCOPE}{_SPACE}{_ADVICE}(?:\.v2)?\.(?P<type>[bus](?:32|64))",
         lambda f: (
             f"load_atomic<{_space(f)}, {_type(f)}, {_scope(f)}, {'true' if f['order'] == 'acquire' else 'false'}>"
         ),

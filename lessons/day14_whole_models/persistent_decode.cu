@@ -2,8 +2,17 @@
 //
 // When one sequence decodes, a token costs the time in which the weights come from memory, if nothing else takes time. A
 // kernel for each operator spends more on starting, filling and draining than on its weights. Here one block stays on
-// each SM, and all walk through a list of phases. Weights depend on nothing, so each warp has its rows of all phases copied,
-// in order, to a ring of its own in shared memory, as far ahead as the ring allows: also while it waits for others.
+// each SM, and all walk through a list of phases. Weights depend on nothing: one thread of the block *asks* for its rows of all
+// phases, in order, which come to a ring in shared memory, as far ahead as the ring allows: also while the others wait.
+//
+// What takes long in a phase is not the multiplication but the instructions around it, which wait for each other: so each has
+// warps of its own. *Readers* wait for what a phase reads, normalise it, and are at the next phase (or at attention) while
+// *multipliers* are at this one; *writers* rotate, add and publish the sums of the phase before. They meet at mbarriers,
+// with two places for inputs and two for sums.
+//
+// The ring is as large as the shared memory allows, so that the memory is busy while the multipliers wait. But only a part of it
+// may be under way at a time: what the memory is asked for beyond what it can deliver waits in its queues, and every word
+// that is read waits behind it.
 //
 // The blocks never meet at a barrier. What one computes and others need travels in words of 64 bits: 32 bits of data and
 // the number of the phase that wrote them (its *epoch*). A word is written and read as a whole, so who finds the epoch
@@ -21,16 +30,22 @@
 
 #include "llmk/decode.cuh"
 #include "llmk/mbarrier.cuh"
+#include "llmk/mma.cuh"
 #include "llmk/reduce.cuh"
 
 namespace {
 
-constexpr int kWarps = 16;
-constexpr int kThreads = 32 * kWarps;
-constexpr int kMostSlots = 8;    // of a warp's ring
-constexpr int kMostVectors = 6;  // pieces of 8 columns that a lane holds of a product's input
-constexpr int kMostWords = 4;    // words that a thread holds of what is normalised
+// The warps of a block: first those that multiply, then the readers, then the writers, and at last one that asks for weights.
+constexpr int kWarps = 8;
+constexpr int kReaders = 5 * 32, kWriters = 2 * 32;  // threads
+constexpr int kThreads = kWarps * 32 + kReaders + kWriters + 32;
+constexpr int kMostSlots = 16;   // of the ring
+constexpr int kMostVectors = 5;  // pieces of 8 columns that a lane holds of a product's input
+constexpr int kMostPairs = 4;    // pairs of words that a reader holds of what is normalised
+constexpr int kMostRead = 4;     // and of what is not
 constexpr int kMostHead = 256;
+constexpr int kSmallestPart = 128;  // keys: fewer are not worth a block
+constexpr int kReadersBarrier = 1, kWritersBarrier = 2;
 constexpr float kLog2OfE = 1.44269504f;
 
 enum Kind { kEmbed, kLinear, kAttention, kAdvance };
@@ -49,7 +64,7 @@ struct Phase {
     long long norm, norm_bias;  // where they begin in parameters, or -1
     long long bias;             // the same
     long long layer;            // whose keys and values
-    long long splits;           // parts of a row, each of which is a warp's: 1, 2, 4, 8 or 16
+    long long splits;           // parts of a row, each of which is a warp's: 1, 2, 4 or 8
     long long shift;            // which blocks get one row more than others; the same for all phases that add to x
     long long source;           // the phase that publishes what this one reads
     long long publishes;        // add to x: whether x is complete after this phase
@@ -70,7 +85,7 @@ struct Model {
     float* x;            // [width]: the residual stream, each number read and written by one thread alone
     Word* x_words;       // [width / 2]: the same, rounded to T, for all
     Word* qkv_words;     // [heads + 2 kv_heads, head_dim]: floats
-    Word* part_words;    // [heads, splits, head_dim + 1]: floats: what a part of the keys gives, and log2 of its sum
+    Word* part_words;    // [heads, splits, head_dim + 2]: floats: what a part of the keys gives, log2 of its sum
     Word* hidden_words;  // [intermediate / 2]: pairs of T
     float* logits;       // [vocabulary]
     unsigned* arrivals;  // [1]: zero between launches
@@ -82,13 +97,12 @@ struct Model {
 };
 
 // What one block has to do in a phase. A *tile* is one part of one row; tile i is that of row i / splits, part i % splits. Tiles
-// go to the warps in turns that go on from phase to phase: so all get the same share of the memory's bandwidth.
+// go to the warps in turns: kWarps neighbours, which lie side by side in the matrix, are one slot of the ring.
 struct Work {
     long long weights;        // of its first row: offset in all
     int first, rows;          // linear, embed: of the matrix
     int vectors;              // of a row: 8 columns, 16 bytes each
     int shift, tiles;         // 1 << shift parts of a row
-    int begin;                // the warp that has tile 0
     int kind, input, output;  // and more of the phase:
     int together, norm, norm_bias, bias, source, layer, publishes;
 
@@ -96,18 +110,40 @@ struct Work {
     __device__ __forceinline__ int part(int number) const { return vectors * number >> shift; }
 };
 
-// What a block keeps in shared memory.
+// What a block keeps in shared memory. Products take turns with the two places of inputs and sums.
 struct Shared {
-    unsigned char* ring;  // [kWarps, slots, slot_bytes]
-    uint64_t* full;       // [kWarps, kMostSlots]
-    void* input;          // [most columns] of T; or [kWarps, head_dim] floats
-    float* sums;          // [most tiles of a block]
-    const Work* works;    // [last - first]
-    const float2* angle;  // [rotary / 2]: cosine and sine of this position
-    int slots, slot_bytes;
+    unsigned char* ring;     // [slots, slot_bytes]
+    uint64_t *full, *empty;  // [kMostSlots]
+    unsigned char* inputs;   // [2, input_bytes]: [most columns] of T
+    unsigned char* sums;     // [2, sums_bytes]: floats [most tiles of a block]
+    float* attended;         // [kReaders / 32, head_dim]
+    uint64_t* ready;         // [2]: the input is there,
+    uint64_t* summed;        // [2]: all multipliers have used it, and the sums are there,
+    uint64_t* given;         // [2]: the writers have them
+    const Work* works;       // [last - first]
+    const float2* angle;     // [rotary / 2]: cosine and sine of this position
+    int slots, slot_bytes, flying, input_bytes, sums_bytes;
+
+    __device__ __forceinline__ void* input(int place) const { return inputs + place * input_bytes; }
+    __device__ __forceinline__ float* sums_of(int place) const {
+        return reinterpret_cast<float*>(sums + place * sums_bytes);
+    }
 };
 
-// Writes down what this block has to do in each phase: a thread a phase, then the turns of the warps.
+// Whose turn it is, of the ring's slots or of the two places: and the parity of the barrier's phase.
+struct Turn {
+    int place = 0;
+    unsigned parity = 0;
+
+    __device__ __forceinline__ void next(int places) {
+        if (++place == places) {
+            place = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+// Writes down what this block has to do in each phase: a thread a phase.
 __device__ void plan(const Phase* phases, int first, int last, bool logits, Work* works) {
     for (int i = threadIdx.x; i < last - first; i += kThreads) {
         const Phase phase = phases[first + i];
@@ -137,16 +173,6 @@ __device__ void plan(const Phase* phases, int first, int last, bool logits, Work
         works[i] = work;
     }
     __syncthreads();
-    if (threadIdx.x == 0) {
-        int begin = 0;
-        for (int i = 0; i < last - first; ++i) {
-            const int splits = 1 << works[i].shift;  // part p is that of the warps p, p + splits, ...
-            begin = (begin + splits - 1) & -splits & (kWarps - 1);
-            works[i].begin = begin;
-            begin = (begin + works[i].tiles) & (kWarps - 1);
-        }
-    }
-    __syncthreads();
 }
 
 // ---- words ----
@@ -159,39 +185,31 @@ __device__ __forceinline__ void publish(Word* to, float value, unsigned epoch) {
     publish(to, __float_as_uint(value), epoch);
 }
 
-__device__ __forceinline__ Word look(const Word* at) {
-    Word word;
-    asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(word) : "l"(at) : "memory");
-    return word;
+// Two neighbouring words, each of them as a whole.
+__device__ __forceinline__ void look(const Word* at, Word (&words)[2]) {
+    asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(words[0]), "=l"(words[1]) : "l"(at) : "memory");
 }
 
-// Until all COUNT words, those of number i at `at(i)` and i < count, are of this epoch: their data. All are asked for before
-// the first is looked at, so that they take one trip to the L2 cache and not COUNT.
+// Until both words of all COUNT pairs, those of number i at `at(i)` and i < count, are of this epoch: their data. All are asked
+// for before the first is looked at, so that they take one trip to the L2 cache and not COUNT.
 template <int COUNT, typename At>
-__device__ __forceinline__ void await_words_at(unsigned (&data)[COUNT], At at, int count, unsigned epoch) {
-    bool all;
-    do {
-        Word words[COUNT];
-        all = true;
+__device__ __forceinline__ void await_pairs(uint2 (&data)[COUNT], At at, int count, unsigned epoch) {
+    unsigned missing = (1u << count) - 1;
+    while (missing != 0) {
+        Word words[COUNT][2];
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
-            if (i < count) words[i] = look(at(i));
+            if (missing >> i & 1) look(at(i), words[i]);
         }
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
-            if (i < count) {
-                data[i] = static_cast<unsigned>(words[i]);
-                all = all && static_cast<unsigned>(words[i] >> 32) == epoch;
+            if (missing >> i & 1 && static_cast<unsigned>(words[i][0] >> 32) == epoch &&
+                static_cast<unsigned>(words[i][1] >> 32) == epoch) {
+                data[i] = make_uint2(static_cast<unsigned>(words[i][0]), static_cast<unsigned>(words[i][1]));
+                missing &= ~(1u << i);
             }
         }
-    } while (!all);
-}
-
-// The same of words that lie `stride` words apart.
-template <int COUNT>
-__device__ __forceinline__ void await_words(unsigned (&data)[COUNT], const Word* at, int stride, int count,
-                                            unsigned epoch) {
-    await_words_at(data, [=](int i) { return at + static_cast<long long>(i) * stride; }, count, epoch);
+    }
 }
 
 // Has a line come to the L2 cache in good time.
@@ -220,242 +238,255 @@ __device__ __forceinline__ float2 unpack_two(unsigned bits) {
 
 // ---- weights on their way ----
 
+// Weights are used once: they are to leave the L2 cache first, before words, parameters, keys and values.
 __device__ __forceinline__ void copy_bulk(void* to, const void* from, unsigned bytes, uint64_t* barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     llmk::shared_address(to)),
-                 "l"(from), "r"(bytes), "r"(llmk::shared_address(barrier))
-                 : "memory");
+    asm volatile(
+        "{ .reg .b64 policy;\n"
+        "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], "
+        "policy; }" ::"r"(llmk::shared_address(to)),
+        "l"(from), "r"(bytes), "r"(llmk::shared_address(barrier))
+        : "memory");
 }
 
-// The tiles of one warp, through all phases, in the order in which it will need them.
+// One thread asks for all tiles, those of a slot as one copy, as far ahead as the ring allows; `flying` slots at a time.
 template <typename T>
-struct Tiles {
-    const Shared& shared;
-    const T* weights;
-    const int warp = threadIdx.x / 32, works;
-    int slot = 0;  // that the next tile will be in
-    unsigned parity = 0;
-    // What lane 0 is to ask for next: `left` tiles of a phase, `bytes` each, from `next` on, `step` elements apart.
-    int work = -1, left = 0;
-    unsigned bytes = 0;
-    const T* next = nullptr;
-    long long step = 0;
-
-    __device__ Tiles(const Shared& shared, const T* weights, int works)
-        : shared(shared), weights(weights), works(works) {
-        if (threadIdx.x % 32 == 0) {
-            for (int i = 0; i < shared.slots; ++i) ask(i);
-        }
-        __syncwarp();
-    }
-    __device__ int first_of(const Work& of) const { return (warp - of.begin) & (kWarps - 1); }
-    __device__ uint64_t* full(int at) const { return shared.full + warp * kMostSlots + at; }
-    __device__ unsigned char* place(int at) const {
-        return shared.ring + (warp * shared.slots + at) * static_cast<long long>(shared.slot_bytes);
-    }
-
-    // Has the next tile copied to a slot that is free.
-    __device__ __forceinline__ void ask(int at) {
-        while (left == 0) {
-            if (work + 1 >= works) return;
-            const Work& of = shared.works[++work];
-            const int tile = first_of(of), part = tile & ((1 << of.shift) - 1), begin = of.part(part);
-            left = max(0, (of.tiles - tile + kWarps - 1) / kWarps);
-            bytes = (of.part(part + 1) - begin) * 16;
-            next = weights + of.weights + (static_cast<long long>(tile >> of.shift) * of.vectors + begin) * 8;
-            step = static_cast<long long>(kWarps >> of.shift) * of.vectors * 8;
-        }
-        llmk::arrive_and_expect(full(at), bytes);
-        copy_bulk(place(at), next, bytes, full(at));
-        next += step;
-        --left;
-    }
-    __device__ __forceinline__ const uint4* await() {
-        llmk::wait(full(slot), parity);
-        return reinterpret_cast<const uint4*>(place(slot));
-    }
-    // The warp has read the tile that it awaited.
-    __device__ __forceinline__ void release() {
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) ask(slot);
-        if (++slot == shared.slots) {
-            slot = 0;
-            parity ^= 1;
+__device__ void ask_for_weights(const Shared& shared, const T* weights, int works) {
+    Turn next, oldest;
+    int flying = 0;
+    for (int i = 0; i < works; ++i) {
+        const Work work = shared.works[i];
+        const T* from = weights + work.weights;
+        for (int tile = 0; tile < work.tiles; tile += kWarps) {
+            const int elements = (min(kWarps, work.tiles - tile) >> work.shift) * work.vectors * 8;
+            const unsigned bytes = static_cast<unsigned>(elements * sizeof(T));
+            if (flying < shared.flying) {
+                ++flying;
+            } else {
+                llmk::wait(shared.full + oldest.place, oldest.parity);
+                oldest.next(shared.slots);
+            }
+            llmk::wait(shared.empty + next.place, next.parity ^ 1);
+            llmk::arrive_and_expect(shared.full + next.place, bytes);
+            copy_bulk(shared.ring + next.place * shared.slot_bytes, from, bytes, shared.full + next.place);
+            from += elements;
+            next.next(shared.slots);
         }
     }
-};
+}
 
 // ---- from what others published to the input of a product ----
 
-// The sum over all threads; calls take turns with two places, so that no second barrier is needed.
-__device__ __forceinline__ float sum_of_block(float mine, int place) {
-    __shared__ float partial[2][kWarps];
+// The sum over all readers; calls take turns with the places, so that no second barrier is needed.
+__device__ __forceinline__ float sum_of_readers(float mine, int reader, int place) {
+    __shared__ float partial[4][kReaders / 32];
     mine = llmk::warp_sum(mine);
-    if (threadIdx.x % 32 == 0) partial[place][threadIdx.x / 32] = mine;
-    __syncthreads();
+    if (reader % 32 == 0) partial[place][reader / 32] = mine;
+    llmk::meet(kReadersBarrier, kReaders);
     float sum = 0;
 #pragma unroll
-    for (int warp = 0; warp < kWarps; ++warp) sum += partial[place][warp];
+    for (int warp = 0; warp < kReaders / 32; ++warp) sum += partial[place][warp];
     return sum;
 }
 
 template <typename T>
-__device__ void normalise(const Model<T>& model, const Work& work, unsigned epoch, unsigned* input) {
-    const int words = model.width / 2, thread = threadIdx.x;
-    const int count = thread < words ? (words - thread + kThreads - 1) / kThreads : 0;  // of this thread
-    float2 weight[kMostWords], bias[kMostWords], x[kMostWords];
+__device__ void normalise(const Model<T>& model, const Work& work, int reader, int place, unsigned epoch,
+                          uint2* input) {
+    const int pairs = model.width / 4, count = max(0, (pairs - reader + kReaders - 1) / kReaders);  // of this reader
+    float4 weight[kMostPairs], bias[kMostPairs], x[kMostPairs];
 #pragma unroll
-    for (int i = 0; i < kMostWords; ++i) {  // asked for before x is there
-        const int column = (thread + i * kThreads) * 2;
-        weight[i] = bias[i] = x[i] = make_float2(0, 0);
+    for (int i = 0; i < kMostPairs; ++i) {  // asked for before x is there
+        const int column = (reader + i * kReaders) * 4;
+        weight[i] = bias[i] = x[i] = make_float4(0, 0, 0, 0);
         if (i >= count) continue;
-        weight[i] = *reinterpret_cast<const float2*>(model.parameters + work.norm + column);
-        if (work.norm_bias >= 0) {
-            bias[i] = *reinterpret_cast<const float2*>(model.parameters + work.norm_bias + column);
-        }
+        weight[i] = *reinterpret_cast<const float4*>(model.parameters + work.norm + column);
+        if (work.norm_bias >= 0) bias[i] = *reinterpret_cast<const float4*>(model.parameters + work.norm_bias + column);
     }
-    unsigned bits[kMostWords];
-    await_words(bits, model.x_words + thread, kThreads, count, epoch);
+    uint2 bits[kMostPairs];
+    await_pairs(bits, [&](int i) { return model.x_words + (reader + i * kReaders) * 2; }, count, epoch);
     float sum = 0, squares = 0, mean = 0;
 #pragma unroll
-    for (int i = 0; i < kMostWords; ++i) {
-        if (i < count) x[i] = unpack_two<T>(bits[i]);
-        sum += x[i].x + x[i].y;
-        squares += x[i].x * x[i].x + x[i].y * x[i].y;
-    }
-    if (work.input == kLayerNormOfX) {
-        mean = sum_of_block(sum, 0) / model.width;
-        squares = 0;
-#pragma unroll
-        for (int i = 0; i < kMostWords; ++i) {
-            if (i < count) squares += (x[i].x - mean) * (x[i].x - mean) + (x[i].y - mean) * (x[i].y - mean);
-        }
-    }
-    const float scale = rsqrtf(sum_of_block(squares, 1) / model.width + model.epsilon);
-#pragma unroll
-    for (int i = 0; i < kMostWords; ++i) {
+    for (int i = 0; i < kMostPairs; ++i) {
         if (i < count) {
-            input[thread + i * kThreads] = pack<T>((x[i].x - mean) * scale * weight[i].x + bias[i].x,
-                                                   (x[i].y - mean) * scale * weight[i].y + bias[i].y);
+            const float2 a = unpack_two<T>(bits[i].x), b = unpack_two<T>(bits[i].y);
+            x[i] = make_float4(a.x, a.y, b.x, b.y);
         }
+        sum += (x[i].x + x[i].y) + (x[i].z + x[i].w);
     }
+    if (work.input == kLayerNormOfX) mean = sum_of_readers(sum, reader, 2 * place) / model.width;
+#pragma unroll
+    for (int i = 0; i < kMostPairs; ++i) {
+        if (i >= count) continue;
+        x[i] = make_float4(x[i].x - mean, x[i].y - mean, x[i].z - mean, x[i].w - mean);
+        squares += (x[i].x * x[i].x + x[i].y * x[i].y) + (x[i].z * x[i].z + x[i].w * x[i].w);
+    }
+    const float scale = rsqrtf(sum_of_readers(squares, reader, 2 * place + 1) / model.width + model.epsilon);
+#pragma unroll
+    for (int i = 0; i < kMostPairs; ++i) {
+        if (i >= count) continue;
+        const float4 w = weight[i], b = bias[i];
+        input[reader + i * kReaders] = make_uint2(pack<T>(x[i].x * scale * w.x + b.x, x[i].y * scale * w.y + b.y),
+                                                  pack<T>(x[i].z * scale * w.z + b.z, x[i].w * scale * w.w + b.w));
+    }
+}
+
+__device__ __forceinline__ int keys_per_part(int keys, int splits) {
+    return max(kSmallestPart, (keys + splits - 1) / splits);
 }
 
 // Into how many parts the keys are split, each of which has some.
 __device__ __forceinline__ int parts_of(int keys, int splits) {
-    const int each = llmk::keys_per_part(keys, splits);
+    const int each = keys_per_part(keys, splits);
     return (keys + each - 1) / each;
+}
+
+// Pairs of words, number i at `at(i)`, a thread some of them: use(i, data).
+template <typename At, typename Use>
+__device__ __forceinline__ void read_pairs(int pairs, int reader, At at, unsigned epoch, Use use) {
+    for (int first = reader; first < pairs; first += kReaders * kMostRead) {
+        const int count = min(kMostRead, (pairs - first + kReaders - 1) / kReaders);
+        uint2 data[kMostRead];
+        await_pairs(data, [&](int i) { return at(first + i * kReaders); }, count, epoch);
+#pragma unroll
+        for (int i = 0; i < kMostRead; ++i) {
+            if (i < count) use(first + i * kReaders, data[i]);
+        }
+    }
 }
 
 // Puts what the parts of the keys give together.
 template <typename T>
-__device__ void combine_parts(const Model<T>& model, int columns, int keys, unsigned epoch, T* input) {
-    const int parts = parts_of(keys, model.splits), stride = model.head_dim + 1;
+__device__ void combine_parts(const Model<T>& model, int columns, int keys, int reader, unsigned epoch,
+                              unsigned* input) {
+    const int parts = parts_of(keys, model.splits), dim = model.head_dim, stride = dim + 2;
     if (parts == 1) {  // the values are what is wanted
-        for (int first = threadIdx.x; first < columns; first += kThreads * kMostWords) {
-            const int count = min(kMostWords, (columns - first + kThreads - 1) / kThreads);
-            unsigned bits[kMostWords];
-            const auto at = [=, &model](int i) {
-                const int column = first + i * kThreads, head = column / model.head_dim;
-                return model.part_words + head * (model.splits * stride - model.head_dim) + column;
-            };
-            await_words_at(bits, at, count, epoch);
-#pragma unroll
-            for (int i = 0; i < kMostWords; ++i) {
-                if (i < count) input[first + i * kThreads] = static_cast<T>(__uint_as_float(bits[i]));
-            }
-        }
+        const auto at = [&](int i) { return model.part_words + i * 2 / dim * (model.splits * stride - dim) + i * 2; };
+        read_pairs(columns / 2, reader, at, epoch,
+                   [&](int i, uint2 two) { input[i] = pack<T>(__uint_as_float(two.x), __uint_as_float(two.y)); });
         return;
     }
-    for (int i = threadIdx.x; i < columns; i += kThreads) {
-        const int head = i / model.head_dim, d = i % model.head_dim;
-        const Word* of_head = model.part_words + static_cast<long long>(head) * model.splits * stride;
-        float largest = -INFINITY, sum = 0, weighted = 0;
-        for (int part = 0; part < parts; ++part) {
-            unsigned data[2];  // a number, and log2 of the part's sum
-            await_words(data, of_head + part * stride + d, model.head_dim - d, 2, epoch);
-            const float size = __uint_as_float(data[1]), now = fmaxf(largest, size);
-            const float old_share = exp2f(largest - now), share = exp2f(size - now);
-            sum = sum * old_share + share;
-            weighted = weighted * old_share + share * __uint_as_float(data[0]);
-            largest = now;
+    for (int i = reader; i < columns / 2; i += kReaders) {
+        const int head = i * 2 / dim, d = i * 2 % dim;
+        const Word* of_head = model.part_words + head * model.splits * stride;
+        float largest = -INFINITY, sum = 0;
+        float2 weighted = make_float2(0, 0);
+        constexpr int kTogether = 2;  // parts: two numbers of each, and log2 of its sum
+        for (int part = 0; part < parts; part += kTogether) {
+            const int count = min(kTogether, parts - part);
+            uint2 data[2 * kTogether];
+            const auto at = [&](int j) { return of_head + (part + j / 2) * stride + (j % 2 == 0 ? d : dim); };
+            await_pairs(data, at, 2 * count, epoch);
+#pragma unroll
+            for (int j = 0; j < kTogether; ++j) {
+                if (j >= count) continue;
+                const float size = __uint_as_float(data[2 * j + 1].x), now = fmaxf(largest, size);
+                const float old_share = exp2f(largest - now), share = exp2f(size - now);
+                sum = sum * old_share + share;
+                weighted.x = weighted.x * old_share + share * __uint_as_float(data[2 * j].x);
+                weighted.y = weighted.y * old_share + share * __uint_as_float(data[2 * j].y);
+                largest = now;
+            }
         }
-        input[i] = static_cast<T>(weighted / sum);
+        input[i] = pack<T>(weighted.x / sum, weighted.y / sum);
     }
 }
 
 template <typename T>
-__device__ void take_input(const Model<T>& model, const Work& work, int keys, unsigned epoch, void* input) {
+__device__ void take_input(const Model<T>& model, const Work& work, int keys, int reader, int place, unsigned epoch,
+                           void* input) {
     const int columns = work.vectors * 8;
     if (work.input == kAttended) {
-        combine_parts(model, columns, keys, epoch, static_cast<T*>(input));
+        combine_parts(model, columns, keys, reader, epoch, static_cast<unsigned*>(input));
     } else if (work.input == kHidden) {
-        for (int word = threadIdx.x; word < columns / 2; word += kThreads * kMostWords) {
-            const int count = min(kMostWords, (columns / 2 - word + kThreads - 1) / kThreads);
-            unsigned bits[kMostWords];
-            await_words(bits, model.hidden_words + word, kThreads, count, epoch);
-#pragma unroll
-            for (int i = 0; i < kMostWords; ++i) {
-                if (i < count) static_cast<unsigned*>(input)[word + i * kThreads] = bits[i];
-            }
-        }
+        const auto at = [&](int i) { return model.hidden_words + i * 2; };
+        read_pairs(columns / 4, reader, at, epoch, [&](int i, uint2 four) { static_cast<uint2*>(input)[i] = four; });
     } else {
-        normalise(model, work, epoch, static_cast<unsigned*>(input));
+        normalise(model, work, reader, place, epoch, static_cast<uint2*>(input));
     }
-    __syncthreads();
+    __syncwarp();
 }
 
 // ---- products ----
 
-// The tiles of this warp times its part of the input, of which each lane keeps VECTORS * 8 columns in registers. Lanes that
-// have nothing to do at the end of a part multiply what another one has by zeros.
+// The tiles of this warp times its part of the input: on tensor cores, two tiles at a time, in one pass over both.
+//
+// An mma.sync multiplies 16 rows by 8 columns, and here are two rows and one column. So a row of the matrix A is a lane's
+// share of a tile (rows g and g + 8: lanes 4 g ... 4 g + 3 of the first and the second tile), and a column of B is the same
+// share of the input. What lanes multiply by what they hold themselves is on the diagonals: only those are of use. That
+// takes an eighth of what tensor cores can do, and still a quarter of the instructions of unpacking, multiplying and adding.
 template <typename T, int VECTORS>
-__device__ void multiply(const Work& work, const Shared& shared, Tiles<T>& tiles) {
-    const int lane = threadIdx.x % 32, first = tiles.first_of(work), part = first & ((1 << work.shift) - 1);
+__device__ void multiply(const Work& work, const Shared& shared, Turn turn, Turn& ring) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, part = warp & ((1 << work.shift) - 1);
     const int begin = work.part(part), count = work.part(part + 1) - begin;
-    float input[VECTORS][8];
+    const int mine = (warp >> work.shift) * work.vectors + begin;  // in a slot
+    uint4 input[VECTORS];
+    llmk::wait(shared.ready + turn.place, turn.parity);
 #pragma unroll
-    for (int v = 0; v < VECTORS; ++v) {
-        uint4 bits = make_uint4(0, 0, 0, 0);
-        if (v * 32 + lane < count) bits = static_cast<const uint4*>(shared.input)[begin + v * 32 + lane];
-        llmk::unpack<T>(bits, input[v]);
+    for (int v = 0; v < VECTORS; ++v) {  // lanes that have nothing to do at the end of a part multiply by zeros
+        input[v] = make_uint4(0, 0, 0, 0);
+        if (v * 32 + lane < count)
+            input[v] = static_cast<const uint4*>(shared.input(turn.place))[begin + v * 32 + lane];
     }
-    for (int tile = first; tile < work.tiles; tile += kWarps) {
-        const uint4* weights = tiles.await();
-        uint4 bits[VECTORS];
-#pragma unroll
-        for (int v = 0; v < VECTORS; ++v) bits[v] = weights[min(v * 32 + lane, count - 1)];
-        float sums[4] = {};
-#pragma unroll
-        for (int v = 0; v < VECTORS; ++v) {
-            float numbers[8];
-            llmk::unpack<T>(bits[v], numbers);
-#pragma unroll
-            for (int j = 0; j < 8; ++j) sums[j % 4] += numbers[j] * input[v][j];
+    llmk::wait(shared.given + turn.place, turn.parity ^ 1);
+    float* const sums_of_tiles = shared.sums_of(turn.place);
+    for (int tile = warp; tile - warp < work.tiles; tile += 2 * kWarps) {
+        Turn slots[2] = {ring, ring};
+        const bool two_slots = tile - warp + kWarps < work.tiles, two = tile + kWarps < work.tiles;
+        llmk::wait(shared.full + ring.place, ring.parity);
+        ring.next(shared.slots);
+        if (two_slots) {
+            slots[1] = ring;
+            llmk::wait(shared.full + ring.place, ring.parity);
+            ring.next(shared.slots);
         }
-        tiles.release();
-        const float sum = llmk::warp_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-        if (lane == 0) shared.sums[tile] = sum;
+        if (tile < work.tiles) {
+            const auto tile_in = [&](int slot) {
+                return reinterpret_cast<const uint4*>(shared.ring + slot * shared.slot_bytes) + mine;
+            };
+            const uint4 *first = tile_in(slots[0].place), *second = two ? tile_in(slots[1].place) : first;
+            float sums[2][4] = {};  // two, so that one product need not wait for the other
+#pragma unroll
+            for (int v = 0; v < VECTORS; ++v) {
+                const int at = min(v * 32 + lane, count - 1);
+                const uint4 x = input[v], a = first[at], b = second[at];
+                llmk::multiply<T>(sums[0], {a.x, b.x, a.y, b.y}, x.x, x.y);
+                llmk::multiply<T>(sums[1], {a.z, b.z, a.w, b.w}, x.z, x.w);
+            }
+            // Of lane 4 g + t, numbers 0 and 1 are of row g, columns 2 t and 2 t + 1: lane 4 g + g / 2 has one of the diagonal.
+            float of_tiles[2];
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                const float even = sums[0][2 * i] + sums[1][2 * i], odd = sums[0][2 * i + 1] + sums[1][2 * i + 1];
+                of_tiles[i] = lane / 4 % 2 == 0 ? even : odd;
+#pragma unroll
+                for (int distance : {4, 9, 18}) {  // so far from lane 0 are those of g = 1, 2, 4
+                    of_tiles[i] += __shfl_xor_sync(llmk::kAllLanes, of_tiles[i], distance);
+                }
+            }
+            if (lane == 0) sums_of_tiles[tile] = of_tiles[0];
+            if (lane == 0 && two) sums_of_tiles[tile + kWarps] = of_tiles[1];
+        }
+        __syncwarp();
+        if (lane == 0) llmk::arrive(shared.empty + slots[0].place);
+        if (lane == 0 && two_slots) llmk::arrive(shared.empty + slots[1].place);
     }
-    __syncthreads();
+    if (lane == 0) llmk::arrive(shared.summed + turn.place);
 }
 
 template <typename T>
-__device__ void multiply(const Work& work, const Shared& shared, Tiles<T>& tiles) {
+__device__ void multiply(const Work& work, const Shared& shared, Turn turn, Turn& ring) {
     const int longest = (work.vectors + (1 << work.shift) - 1) >> work.shift;
     switch ((longest + 31) / 32) {
         case 1:
-            return multiply<T, 1>(work, shared, tiles);
+            return multiply<T, 1>(work, shared, turn, ring);
         case 2:
-            return multiply<T, 2>(work, shared, tiles);
+            return multiply<T, 2>(work, shared, turn, ring);
         case 3:
-            return multiply<T, 3>(work, shared, tiles);
+            return multiply<T, 3>(work, shared, turn, ring);
         case 4:
-            return multiply<T, 4>(work, shared, tiles);
-        case 5:
-            return multiply<T, 5>(work, shared, tiles);
+            return multiply<T, 4>(work, shared, turn, ring);
         default:
-            return multiply<T, kMostVectors>(work, shared, tiles);
+            return multiply<T, kMostVectors>(work, shared, turn, ring);
     }
 }
 
@@ -463,8 +494,12 @@ __device__ void multiply(const Work& work, const Shared& shared, Tiles<T>& tiles
 
 // Where the row of a position lies in the cache of keys or values.
 template <typename T>
-__device__ __forceinline__ long long cache_row(const Model<T>& model, long long layer, int kv_head, int position) {
-    const int shift = 31 - __clz(model.page_size), page = model.table[position >> shift];
+__device__ __forceinline__ int page_of(const Model<T>& model, int position) {
+    return model.table[position >> (31 - __clz(model.page_size))];
+}
+template <typename T>
+__device__ __forceinline__ long long cache_row(const Model<T>& model, long long layer, int page, int kv_head,
+                                               int position) {
     return (((layer * model.pages + page) * model.kv_heads + kv_head) * model.page_size +
             (position & (model.page_size - 1))) *
            model.head_dim;
@@ -484,7 +519,7 @@ __device__ __forceinline__ Word rank_of(float logit, int row) {
 // rotation turns together, or columns behind those that are turned.
 template <typename T>
 __device__ void give_query_key_value(const Model<T>& model, const Work& work, const float2* angle, int row, float2 two,
-                                     int position, unsigned epoch) {
+                                     int position, int page, unsigned epoch) {
     const int head = row / model.head_dim, pair = row % model.head_dim / 2, half = model.rotary / 2;
     const bool turned = pair < half;
     const int first = turned ? pair : 2 * pair, second = turned ? pair + half : 2 * pair + 1;
@@ -500,38 +535,46 @@ __device__ void give_query_key_value(const Model<T>& model, const Work& work, co
     if (head >= model.heads) {  // for the tokens to come
         const int other = head - model.heads;
         T* to = (other < model.kv_heads ? model.keys : model.values) +
-                cache_row(model, work.layer, other % model.kv_heads, position);
+                cache_row(model, work.layer, page, other % model.kv_heads, position);
         to[first] = rounded[0];
         to[second] = rounded[1];
     }
 }
 
-// What a thread adds to its two rows: the bias, and what x has. It is asked for before the phase has to wait, and not looked
-// at before it is needed.
+// What a writer adds to its two rows: the bias, and what x has. It is asked for before the sums are there.
 struct Known {
     float2 bias, x;
 };
 template <typename T>
-__device__ Known fetch_known(const Model<T>& model, const Work& work) {
-    const int row = work.first + max(0, min(threadIdx.x * 2, work.rows - 2));
-    const bool mine = static_cast<int>(threadIdx.x) * 2 < work.rows, biased = work.bias >= 0;
+__device__ Known fetch_known(const Model<T>& model, const Work& work, int i) {
+    const int row = work.first + max(0, min(i, work.rows - 2));
+    const bool biased = work.bias >= 0;
     // There is always something to read: what is of no use is not added.
     return {*reinterpret_cast<const float2*>(model.parameters + (biased ? work.bias + row : 0)),
-            *reinterpret_cast<const float2*>(mine && work.output == kAddToX ? model.x + row : model.parameters)};
+            *reinterpret_cast<const float2*>(work.output == kAddToX ? model.x + row : model.parameters)};
 }
 
-// The rows of one thread: `together` neighbours.
+// The rows of one writer: `together` neighbours, the first of which is row i of the block, and so on.
 template <typename T>
-__device__ void give_output(const Model<T>& model, const Work& work, const Shared& shared, Known known, int position,
-                            unsigned epoch) {
+__device__ void give_output(const Model<T>& model, const Work& work, const Shared& shared, Turn turn, int writer,
+                            int position, int page, unsigned epoch) {
+    const int parts = 1 << work.shift;
+    int i = writer * work.together;
+    Known known = {};
+    if (i < work.rows && work.output != kLogits) known = fetch_known(model, work, i);
+    llmk::wait(shared.summed + turn.place, turn.parity);
     auto value = [&](int row) {  // counted from the block's first
+        const float* of_parts = shared.sums_of(turn.place) + (row << work.shift);
         float sum = 0;
-        for (int part = 0; part < 1 << work.shift; ++part) sum += shared.sums[(row << work.shift) + part];
+#pragma unroll
+        for (int part = 0; part < kWarps; ++part) {
+            if (part < parts) sum += of_parts[part];
+        }
         return sum;
     };
     if (work.output == kLogits) {
         Word best = 0;
-        for (int i = threadIdx.x; i < work.rows; i += kThreads) {
+        for (; i < work.rows; i += kWriters) {
             const float logit = value(i);
             model.logits[work.first + i] = logit;
             best = max(best, rank_of(logit, work.first + i));
@@ -540,10 +583,10 @@ __device__ void give_output(const Model<T>& model, const Work& work, const Share
         for (int distance = 16; distance > 0; distance /= 2) {
             best = max(best, __shfl_xor_sync(llmk::kAllLanes, best, distance));
         }
-        if (threadIdx.x % 32 == 0 && best > 0) atomicMax(model.best, best);
+        if (writer % 32 == 0 && best > 0) atomicMax(model.best, best);
         return;
     }
-    for (int i = threadIdx.x * work.together; i < work.rows; i += kThreads * work.together) {
+    while (i < work.rows) {
         const int row = work.first + i;
         float2 two = make_float2(value(i), value(i + 1));
         if (work.bias >= 0) two = make_float2(two.x + known.bias.x, two.y + known.bias.y);
@@ -557,17 +600,19 @@ __device__ void give_output(const Model<T>& model, const Work& work, const Share
             *reinterpret_cast<float2*>(model.x + row) = two;
             if (work.publishes) publish(model.x_words + row / 2, pack<T>(two.x, two.y), epoch);
         } else {
-            give_query_key_value(model, work, shared.angle, row, two, position, epoch);
+            give_query_key_value(model, work, shared.angle, row, two, position, page, epoch);
         }
+        i += kWriters * work.together;
+        if (i < work.rows) known = fetch_known(model, work, i);
     }
 }
 
 // What the phases to come will ask for, and what would come from memory by then: weights and biases of norms, biases.
 template <typename T>
-__device__ void prefetch_for(const Model<T>& model, const Work& work) {
+__device__ void prefetch_for(const Model<T>& model, const Work& work, int reader) {
     constexpr int kLine = 32;  // floats
     if (work.kind != kLinear || work.rows == 0) return;
-    const int thread = threadIdx.x, at = thread * kLine;
+    const int at = reader * kLine;
     if (work.norm >= 0 && at < model.width) prefetch(model.parameters + work.norm + at);
     if (work.norm_bias >= 0 && at < model.width) prefetch(model.parameters + work.norm_bias + at);
     if (work.bias >= 0 && at < work.rows + kLine) {
@@ -575,25 +620,30 @@ __device__ void prefetch_for(const Model<T>& model, const Work& work) {
     }
 }
 
-// x is the row of the token in the table. Each thread has the numbers that it will add to later.
+// x is the row of the token in the table. Each writer has the numbers that it will add to later.
 template <typename T>
-__device__ void embed(const Model<T>& model, const Work& work, long long table, int position, unsigned epoch) {
-    const int i = threadIdx.x * 2, row = work.first + i;
-    if (i >= work.rows) return;
-    const T* from = model.weights + table + static_cast<long long>(model.tokens[position]) * model.width + row;
-    const float2 x = make_float2(static_cast<float>(from[0]), static_cast<float>(from[1]));
-    *reinterpret_cast<float2*>(model.x + row) = x;
-    publish(model.x_words + row / 2, pack<T>(x.x, x.y), epoch);
+__device__ void embed(const Model<T>& model, const Work& work, long long table, int writer, int position,
+                      unsigned epoch) {
+    const T* from = model.weights + table + static_cast<long long>(model.tokens[position]) * model.width + work.first;
+    for (int i = writer * 2; i < work.rows; i += kWriters * 2) {
+        const int row = work.first + i;
+        const float2 x = make_float2(static_cast<float>(from[i]), static_cast<float>(from[i + 1]));
+        *reinterpret_cast<float2*>(model.x + row) = x;
+        publish(model.x_words + row / 2, pack<T>(x.x, x.y), epoch);
+    }
 }
 
 // ---- attention ----
 
 // Eight columns of the key or the value that this token adds, which some other block may just have made.
 __device__ __forceinline__ void await_row(const Word* now, unsigned epoch, float (&numbers)[8]) {
-    unsigned data[8];
-    await_words(data, now, 1, 8, epoch);
+    uint2 data[4];
+    await_pairs(data, [&](int i) { return now + 2 * i; }, 4, epoch);
 #pragma unroll
-    for (int j = 0; j < 8; ++j) numbers[j] = __uint_as_float(data[j]);
+    for (int j = 0; j < 4; ++j) {
+        numbers[2 * j] = __uint_as_float(data[j].x);
+        numbers[2 * j + 1] = __uint_as_float(data[j].y);
+    }
 }
 
 // Online softmax of one more group: (largest, total, sum) and those of the lane at this distance.
@@ -610,26 +660,27 @@ __device__ __forceinline__ void merge_lanes(float& largest, float& total, float 
     largest = now;
 }
 
-// One part of the keys for one query head: `lanes` lanes hold a row, 8 columns each. sums: [kWarps, head_dim], shared.
+// One part of the keys for one query head: `lanes` lanes hold a row, 8 columns each. sums: [kReaders / 32, head_dim], shared.
 template <typename T>
-__device__ void attend(const Model<T>& model, const Work& work, int lanes, int head, int part, int keys, unsigned read,
-                       unsigned epoch, float* sums) {
-    __shared__ float largests[kWarps], totals[kWarps];
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, rows = 32 / lanes;  // keys of a warp at a time
-    const int column = lane % lanes * 8;
-    const bool used = column < model.head_dim;
+__device__ void attend(const Model<T>& model, const Work& work, int lanes, int head, int part, int keys, int reader,
+                       unsigned read, unsigned epoch, float* sums) {
+    constexpr int kReadingWarps = kReaders / 32;
+    __shared__ float largests[kReadingWarps], totals[kReadingWarps];
+    const int lane = reader % 32, warp = reader / 32, rows = 32 / lanes;  // keys of a warp at a time
+    const int begin = lane % lanes * 8, stride = kReadingWarps * rows;
+    const bool used = begin < model.head_dim;
     const int kv_head = head / (model.heads / model.kv_heads);
-    const int each = llmk::keys_per_part(keys, model.splits);
+    const int each = keys_per_part(keys, model.splits);
     const int first = part * each, end = min(first + each, keys);
-    const Word* query_now = model.qkv_words + head * model.head_dim + column;
-    const Word* key_now = model.qkv_words + (model.heads + kv_head) * model.head_dim + column;
+    const Word* query_now = model.qkv_words + head * model.head_dim + begin;
+    const Word* key_now = model.qkv_words + (model.heads + kv_head) * model.head_dim + begin;
     const Word* value_now = key_now + model.kv_heads * model.head_dim;
 
     // What earlier tokens left is fetched before the query is there.
     uint4 k = make_uint4(0, 0, 0, 0), v = k;
     auto fetch = [&](int key) {
         if (key >= min(end, keys - 1) || !used) return;
-        const long long row = cache_row(model, work.layer, kv_head, key) + column;
+        const long long row = cache_row(model, work.layer, page_of(model, key), kv_head, key) + begin;
         k = *reinterpret_cast<const uint4*>(model.keys + row);
         v = *reinterpret_cast<const uint4*>(model.values + row);
     };
@@ -640,11 +691,11 @@ __device__ void attend(const Model<T>& model, const Work& work, int lanes, int h
     if (used) await_row(query_now, read, query);
 #pragma unroll
     for (int j = 0; j < 8; ++j) query[j] *= model.scale * kLog2OfE;
-    for (int base = first + warp * rows; base < end; base += kWarps * rows, key += kWarps * rows) {
+    for (int base = first + warp * rows; base < end; base += stride, key += stride) {
         float numbers[8], values[8], score = 0;
         llmk::unpack<T>(k, numbers);
         llmk::unpack<T>(v, values);
-        fetch(key + kWarps * rows);
+        fetch(key + stride);
         if (key == keys - 1 && used) {
             await_row(key_now, read, numbers);
             await_row(value_now, read, values);
@@ -666,37 +717,54 @@ __device__ void attend(const Model<T>& model, const Work& work, int lanes, int h
 
     if (lane < lanes && used) {
 #pragma unroll
-        for (int j = 0; j < 8; ++j) sums[warp * model.head_dim + column + j] = sum[j];
+        for (int j = 0; j < 8; ++j) sums[warp * model.head_dim + begin + j] = sum[j];
     }
     if (lane == 0) {
         largests[warp] = largest;
         totals[warp] = total;
     }
-    __syncthreads();
-    if (threadIdx.x < model.head_dim) {
+    llmk::meet(kReadersBarrier, kReaders);
+    for (int column = reader; column < model.head_dim; column += kReaders) {
         float m = -INFINITY, l = 0, weighted = 0;
 #pragma unroll
-        for (int w = 0; w < kWarps; ++w) m = fmaxf(m, largests[w]);
+        for (int w = 0; w < kReadingWarps; ++w) m = fmaxf(m, largests[w]);
 #pragma unroll
-        for (int w = 0; w < kWarps; ++w) {
+        for (int w = 0; w < kReadingWarps; ++w) {
             const float share = exp2f(largests[w] - m);  // 0 for a warp that had no key
             l += share * totals[w];
-            weighted += share * sums[w * model.head_dim + threadIdx.x];
+            weighted += share * sums[w * model.head_dim + column];
         }
-        Word* to = model.part_words + (head * model.splits + part) * (model.head_dim + 1);
-        publish(to + threadIdx.x, weighted / l, epoch);
-        if (threadIdx.x == 0) publish(to + model.head_dim, m + log2f(l), epoch);
+        Word* to = model.part_words + (head * model.splits + part) * (model.head_dim + 2);
+        publish(to + column, weighted / l, epoch);
+        if (column < 2) publish(to + model.head_dim + column, m + log2f(l), epoch);  // words are read in pairs
     }
-    __syncthreads();  // before the sums are written again
+    llmk::meet(kReadersBarrier, kReaders);  // before the sums are written again
+}
+
+// The keys and values that this block will need come to the L2 cache.
+template <typename T>
+__device__ void prefetch_keys(const Model<T>& model, const Work& work, int keys, int reader) {
+    const int parts = parts_of(keys, model.splits), each = keys_per_part(keys, model.splits), size = model.page_size;
+    for (int task = blockIdx.x; task < model.heads * parts; task += gridDim.x) {
+        const int kv_head = task / parts / (model.heads / model.kv_heads), first = task % parts * each;
+        for (int key = first / size * size + reader * size; key < min(first + each, keys); key += kReaders * size) {
+            const long long row = cache_row(model, work.layer, page_of(model, key), kv_head, key);
+            for (const T* rows : {model.keys + row, model.values + row}) {
+                asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(rows),
+                             "r"(size * model.head_dim * static_cast<int>(sizeof(T)))
+                             : "memory");
+            }
+        }
+    }
 }
 
 template <typename T>
-__device__ void attention(const Model<T>& model, const Work& work, int keys, unsigned read, unsigned epoch,
+__device__ void attention(const Model<T>& model, const Work& work, int keys, int reader, unsigned read, unsigned epoch,
                           float* sums) {
     const int parts = parts_of(keys, model.splits);
     const int lanes = model.head_dim <= 64 ? 8 : model.head_dim <= 128 ? 16 : 32;
     for (int task = blockIdx.x; task < model.heads * parts; task += gridDim.x) {
-        attend(model, work, lanes, task / parts, task % parts, keys, read, epoch, sums);
+        attend(model, work, lanes, task / parts, task % parts, keys, reader, read, epoch, sums);
     }
 }
 
@@ -704,9 +772,9 @@ __device__ void attention(const Model<T>& model, const Work& work, int keys, uns
 
 // The last block to come here makes the next token an input, and everything ready for the next launch.
 template <typename T>
-__device__ void advance(const Model<T>& model, int position, int launches) {
-    __syncthreads();
-    if (threadIdx.x != 0) return;
+__device__ void advance(const Model<T>& model, int writer, int position, int launches) {
+    llmk::meet(kWritersBarrier, kWriters);
+    if (writer != 0) return;
     __threadfence();
     if (atomicAdd(model.arrivals, 1u) != gridDim.x - 1) return;
     __threadfence();
@@ -723,53 +791,105 @@ __device__ void advance(const Model<T>& model, int position, int launches) {
 // launches, each with some of the phases; the weights of one are fetched before the launch before has ended.
 template <typename T>
 __global__ void __launch_bounds__(kThreads, 1)
-    decode_kernel(const Model<T> model, int first, int last, bool logits, int slots, int slot_bytes, int input_bytes,
-                  int sums_bytes) {
+    decode_kernel(const Model<T> model, int first, int last, bool logits, int slots, int slot_bytes, int flying,
+                  int input_bytes, int sums_bytes) {
     extern __shared__ __align__(128) unsigned char memory[];
-    __shared__ uint64_t full[kWarps * kMostSlots];
+    __shared__ uint64_t full[kMostSlots], empty[kMostSlots], meetings[6];
     __shared__ float2 angle[kMostHead / 2];
     Shared shared;
-    shared.ring = memory;
+    unsigned char* at = memory;
+    const auto next = [&at](long long bytes) {
+        unsigned char* begin = at;
+        at += bytes;
+        return begin;
+    };
+    shared.ring = next(slots * static_cast<long long>(slot_bytes));
+    shared.inputs = next(2LL * input_bytes);
+    shared.attended = reinterpret_cast<float*>(next(kReaders / 32 * model.head_dim * sizeof(float)));
+    shared.sums = next(2LL * sums_bytes);
+    Work* works = reinterpret_cast<Work*>(at);
     shared.full = full;
-    shared.input = memory + kWarps * slots * static_cast<long long>(slot_bytes);
-    shared.sums = reinterpret_cast<float*>(static_cast<unsigned char*>(shared.input) + input_bytes);
-    Work* works = reinterpret_cast<Work*>(reinterpret_cast<unsigned char*>(shared.sums) + sums_bytes);
+    shared.empty = empty;
+    shared.ready = meetings;
+    shared.summed = meetings + 2;
+    shared.given = meetings + 4;
     shared.works = works;
     shared.angle = angle;
     shared.slots = slots;
     shared.slot_bytes = slot_bytes;
+    shared.flying = flying;
+    shared.input_bytes = input_bytes;
+    shared.sums_bytes = sums_bytes;
 
-    if (threadIdx.x < kWarps * kMostSlots) llmk::make_barrier(&full[threadIdx.x], 1);
+    if (threadIdx.x < kMostSlots) {
+        llmk::make_barrier(&full[threadIdx.x], 1);
+        llmk::make_barrier(&empty[threadIdx.x], kWarps);
+    }
+    if (threadIdx.x < 2) {
+        llmk::make_barrier(shared.ready + threadIdx.x, kReaders / 32);
+        llmk::make_barrier(shared.summed + threadIdx.x, kWarps);
+        llmk::make_barrier(shared.given + threadIdx.x, kWriters / 32);
+    }
     llmk::fence_barriers();
     plan(model.phases, first, last, logits, works);  // and here all meet
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-    Tiles<T> tiles(shared, model.weights, last - first);
+    Turn turn;
+    if (threadIdx.x < kWarps * 32) {
+        Turn ring;
+        for (int i = 0; i < last - first; ++i) {
+            if (works[i].tiles == 0) continue;
+            const Work work = works[i];
+            multiply<T>(work, shared, turn, ring);
+            turn.next(2);
+        }
+        return;
+    }
+    if (threadIdx.x >= kThreads - 32) {
+        if (threadIdx.x == kThreads - 32) ask_for_weights<T>(shared, model.weights, last - first);
+        return;
+    }
 
     asm volatile("griddepcontrol.wait;" ::: "memory");
     const int position = model.state[0], launches = model.state[1];
-    for (int i = threadIdx.x; i < model.rotary / 2; i += kThreads) {
+    const unsigned epochs = static_cast<unsigned>(launches) * model.phase_count + 1;  // of phase 0; never 0
+    if (threadIdx.x < kWarps * 32 + kReaders) {
+        const int reader = threadIdx.x - kWarps * 32;
+        for (int number = first; number < last; ++number) {
+            const Work work = works[number - first];
+            const unsigned read = epochs + static_cast<unsigned>(work.source);
+            if (work.kind == kAttention) {
+                attention(model, work, position + 1, reader, read, epochs + number, shared.attended);
+            } else if (work.tiles > 0) {  // who gives nothing must not read: nobody would wait for it
+                for (int next = number - first + 1; next < min(last - first, number - first + 3); ++next) {
+                    if (works[next].kind == kAttention) prefetch_keys(model, works[next], position + 1, reader);
+                    prefetch_for(model, works[next], reader);
+                }
+                llmk::wait(shared.summed + turn.place, turn.parity ^ 1);
+                take_input(model, work, position + 1, reader, turn.place, read, shared.input(turn.place));
+                if (reader % 32 == 0) llmk::arrive(shared.ready + turn.place);
+                turn.next(2);
+            }
+        }
+        return;
+    }
+
+    const int writer = threadIdx.x - kWarps * 32 - kReaders, page = page_of(model, position);
+    for (int i = writer; i < model.rotary / 2; i += kWriters) {
         angle[i] =
             reinterpret_cast<const float2*>(model.rope)[static_cast<long long>(position) * (model.rotary / 2) + i];
     }
-    __syncthreads();
-    const unsigned epochs = static_cast<unsigned>(launches) * model.phase_count + 1;  // of phase 0; never 0
+    llmk::meet(kWritersBarrier, kWriters);
     for (int number = first; number < last; ++number) {
-        const Work& work = works[number - first];
-        const unsigned read = epochs + static_cast<unsigned>(work.source), epoch = epochs + number;
+        const Work work = works[number - first];
         if (work.kind == kEmbed) {
-            embed(model, work, model.phases[number].weights, position, epoch);
-        } else if (work.kind == kAttention) {
-            attention(model, work, position + 1, read, epoch, static_cast<float*>(shared.input));
+            embed(model, work, model.phases[number].weights, writer, position, epochs + number);
         } else if (work.kind == kAdvance) {
-            advance(model, position, launches);
-        } else if (work.rows > 0) {  // who gives nothing must not read: nobody would wait for it
-            const Known known = fetch_known(model, work);
-            for (int next = number - first + 1; next < min(last - first, number - first + 3); ++next) {
-                prefetch_for(model, works[next]);
-            }
-            take_input(model, work, position + 1, read, shared.input);
-            multiply(work, shared, tiles);
-            give_output(model, work, shared, known, position, epoch);
+            advance(model, writer, position, launches);
+        } else if (work.tiles > 0) {
+            give_output(model, work, shared, turn, writer, position, page, epochs + number);
+            __syncwarp();
+            if (writer % 32 == 0) llmk::arrive(shared.given + turn.place);
+            turn.next(2);
         }
     }
 }
@@ -777,13 +897,13 @@ __global__ void __launch_bounds__(kThreads, 1)
 // Phases first ... last - 1 as one launch. `alone`: its blocks wait for each other, so all must run at once. Else it may
 // begin before the launch before it has ended.
 template <typename T>
-void launch(const Model<T>& model, int first, int last, bool logits, int slots, int slot_bytes, int input_bytes,
-            int sums_bytes, bool alone, cudaStream_t stream) {
+void launch(const Model<T>& model, int first, int last, bool logits, int slots, int slot_bytes, int flying,
+            int input_bytes, int sums_bytes, bool alone, cudaStream_t stream) {
     int device = 0, processors = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    const size_t bytes =
-        static_cast<size_t>(kWarps) * slots * slot_bytes + input_bytes + sums_bytes + sizeof(Work) * (last - first);
+    const size_t bytes = static_cast<size_t>(slots) * slot_bytes + 2 * (input_bytes + sums_bytes) +
+                         kReaders / 32 * model.head_dim * sizeof(float) + sizeof(Work) * (last - first);
     if (error == cudaSuccess) {
         error = cudaFuncSetAttribute(decode_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      static_cast<int>(bytes));
@@ -805,7 +925,7 @@ void launch(const Model<T>& model, int first, int last, bool logits, int slots, 
     config.stream = stream;
     config.attrs = attributes;
     config.numAttrs = 1;
-    cudaLaunchKernelEx(&config, decode_kernel<T>, model, first, last, logits, slots, slot_bytes, input_bytes,
+    cudaLaunchKernelEx(&config, decode_kernel<T>, model, first, last, logits, slots, slot_bytes, flying, input_bytes,
                        sums_bytes);
 }
 
@@ -818,7 +938,7 @@ extern "C" void decode(const short* weights, const float* parameters, const floa
                        float* logits, int* arrivals, long long* best, int phase_count, int width, int heads,
                        int kv_heads, int head_dim, int rotary, int page_size, int pages, int splits, float epsilon,
                        float scale, bool bf16, int first, int last, bool want_logits, int slots, int slot_bytes,
-                       int input_bytes, int sums_bytes, bool alone, cudaStream_t stream) {
+                       int flying, int input_bytes, int sums_bytes, bool alone, cudaStream_t stream) {
     const auto run = [&](auto zero) {
         using T = decltype(zero);
         const Model<T> model = {reinterpret_cast<const T*>(weights),
@@ -849,7 +969,7 @@ extern "C" void decode(const short* weights, const float* parameters, const floa
                                 splits,
                                 epsilon,
                                 scale};
-        launch(model, first, last, want_logits, slots, slot_bytes, input_bytes, sums_bytes, alone, stream);
+        launch(model, first, last, want_logits, slots, slot_bytes, flying, input_bytes, sums_bytes, alone, stream);
     };
     if (bf16) {
         run(__nv_bfloat16());

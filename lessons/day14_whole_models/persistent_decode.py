@@ -23,10 +23,13 @@ KERNEL = Path(__file__).with_name("persistent_decode.cu")
 EMBED, LINEAR, ATTENTION, ADVANCE = range(4)
 RMS_NORM_OF_X, LAYER_NORM_OF_X, ATTENDED, HIDDEN = range(4)
 QUERY_KEY_VALUE, ADD_TO_X, GELU, GATE_UP, LOGITS = range(5)
-WARPS, THREADS, MOST_SLOTS, MOST_HEAD = 16, 512, 8, 256
+WARPS, READERS, MOST_SLOTS, MOST_HEAD = 8, 160, 16, 256
 STATIC_BYTES, WORK_BYTES = 4 * 1024, 80
-WARP_COLUMNS, MOST_WIDTH = 6 * 32 * 8, 2 * 4 * THREADS
+WARP_COLUMNS, MOST_WIDTH = 5 * 32 * 8, 4 * 4 * READERS
 """Columns of a row that a warp can hold the input of, and numbers that a block can normalise."""
+FLYING = 45 * 1024
+"""About so many bytes of weights are on their way to an SM at a time: what it asked for beyond what the memory can have under
+way would only wait, and everything else that is read would wait behind it."""
 
 
 @dataclass
@@ -87,7 +90,7 @@ class Packing:
     def linear(self, weights: Tensor, input: int, output: int, **others: Any) -> None:
         """A phase that multiplies by ``weights`` [rows, columns]."""
         rows, columns = weights.shape
-        splits = next((n for n in (1, 2, 4, 8, 16) if columns <= n * WARP_COLUMNS), 0)
+        splits = next((n for n in (1, 2, 4, 8) if columns <= n * WARP_COLUMNS), 0)
         if not splits:
             raise ValueError(f"a matrix has {columns} columns: the kernel takes {WARP_COLUMNS * WARPS} at most")
         together = {GATE_UP: 4, LOGITS: 1}.get(output, 2)
@@ -254,14 +257,15 @@ class PersistentDecoder:
         self.logits = of(config.vocabulary)
         linear = [phase for phase in pack.phases if phase.kind == LINEAR]
         columns = max(phase.columns for phase in linear)
-        self.input_bytes = max(math.ceil(columns / 8) * 16, WARPS * config.head_dim * 4)
+        self.input_bytes = columns * 2
         tiles = (
             math.ceil(phase.rows / phase.together / processors) * phase.together * phase.splits for phase in linear
         )
-        self.sums_bytes = 4 * math.ceil(max(tiles) / 2) * 2
-        self.slot_bytes = 16 * max(math.ceil(phase.columns / 8 / phase.splits) for phase in linear)
-        room = most_shared - self.input_bytes - self.sums_bytes - WORK_BYTES * len(pack.phases)
-        self.slots = min(MOST_SLOTS, room // (WARPS * self.slot_bytes))
+        self.sums_bytes = 4 * math.ceil(max(tiles) / 4) * 4
+        self.slot_bytes = max(WARPS // phase.splits * phase.columns * 2 for phase in linear)
+        room = most_shared - 2 * (self.input_bytes + self.sums_bytes) - WORK_BYTES * len(pack.phases)
+        room -= READERS // 32 * config.head_dim * 4
+        self.slots = min(MOST_SLOTS, room // self.slot_bytes)
         if self.slots < 2:
             raise ValueError(f"{len(pack.phases)} phases, rows of {columns} columns: too much for the shared memory")
         self.arguments: tuple[Any, ...] = (
@@ -277,7 +281,7 @@ class PersistentDecoder:
             of(config.hidden),
             of(config.hidden // 2, dtype=torch.int64),
             of(config.heads + 2 * config.kv_heads, config.head_dim, dtype=torch.int64),
-            of(config.heads, splits, config.head_dim + 1, dtype=torch.int64),
+            of(config.heads, splits, config.head_dim + 2, dtype=torch.int64),
             of(config.feed_forward // 2, dtype=torch.int64),
             self.logits,
             of(1, dtype=torch.int32),
@@ -322,6 +326,7 @@ class PersistentDecoder:
                 logits,
                 self.slots,
                 self.slot_bytes,
+                min(self.slots, max(1, round(FLYING / self.slot_bytes))),
                 self.input_bytes,
                 self.sums_bytes,
                 self.persistent,

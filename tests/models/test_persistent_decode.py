@@ -70,7 +70,7 @@ def test_the_first_of_equal_logits_is_next() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "says"),
-    [({"hidden": 4104}, "4104 wide"), ({"head_dim": 20}, "heads of 20"), ({"head_dim": 264}, "heads of 264")],
+    [({"hidden": 3080}, "3080 wide"), ({"head_dim": 20}, "heads of 20"), ({"head_dim": 264}, "heads of 264")],
 )
 def test_a_model_that_does_not_fit_is_refused(changes: dict[str, int], says: str) -> None:
     config = dataclasses.replace(read_config(TINY["qwen2"]), **changes)

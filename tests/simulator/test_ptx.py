@@ -173,7 +173,7 @@ def test_loads_stores_atomics(kernel):
     assert out[64] == 16
     np.testing.assert_array_equal(words[32:64], before[:32] >> 8 & 255)
     np.testing.assert_array_equal(shorts, before[:32].astype(np.uint32).astype(np.uint16).view(np.int16))
-    assert words[64:69].tolist() == [10 + 64, 10 + 62, 9, 5, 6]
+    assert words[64:69].tolist() == [10 + 64, 10 + 62, 9, 5, 9 + 16 * 5]
 
 
 # --------------------------------------------------------------------------------------------------------- arithmetic

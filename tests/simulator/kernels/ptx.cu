@@ -202,7 +202,11 @@ __global__ void memory(const float* in, float* out, unsigned* words, unsigned sh
         asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(words + 67), "r"(5u) : "memory");
         asm volatile("membar.gl; fence.acq_rel.gpu; prefetch.global.L2 [%0];" ::"l"(in));
         asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(old) : "l"(words + 67) : "memory");
-        asm volatile("st.volatile.global.u32 [%0], %1;" ::"l"(words + 68), "r"(old + 1) : "memory");
+        asm volatile("ld.relaxed.gpu.global.v2.u32 {%0, %1}, [%2];"
+                     : "=r"(byte), "=r"(old)
+                     : "l"(words + 66)
+                     : "memory");
+        asm volatile("st.volatile.global.u32 [%0], %1;" ::"l"(words + 68), "r"(byte + 16 * old) : "memory");
     }
 }
 

@@ -359,6 +359,14 @@ SIM_INLINE void load_atomic(D& d, A address) {
     put(d, atomic(AtomicOp::load, Space::pointer(address), T(), SCOPE));
     if (ACQUIRE) ::sim::fence(SCOPE);
 }
+template <typename Space, typename T, Scope SCOPE, bool ACQUIRE, typename D, typename A>
+SIM_INLINE void load_atomic(D& d0, D& d1, A address) {  // each of the two by itself
+    const auto at = reinterpret_cast<typename VectorOf<T, 2>::type*>(Space::pointer(address));
+    T* first = reinterpret_cast<T*>(at);
+    put(d0, atomic(AtomicOp::load, first, T(), SCOPE));
+    put(d1, atomic(AtomicOp::load, first + 1, T(), SCOPE));
+    if (ACQUIRE) ::sim::fence(SCOPE);
+}
 template <typename Space, typename T, Scope SCOPE, bool RELEASE, typename A>
 SIM_INLINE void store_atomic(A address, In<T> value) {
     if (RELEASE) ::sim::fence(SCOPE);
