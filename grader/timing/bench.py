@@ -4,7 +4,7 @@ On a GPU, the kernel runs in the child process of ``grader.runner`` and torch in
 a kernel that only waits goes first, so that the launches queue up behind it and the device never waits for the host;
 each run is between two events; the arguments rotate through copies that together are larger than the L2 cache, and where
 that would be too many copies, other memory is read before each run. So the times are those of cold inputs and leave out
-the cost of launching, for our kernel and for torch alike.
+the cost of launching, for our kernel and for torch alike. Both take turns, round by round.
 
 The roofline of a size is the longer of two times: its bytes, each distinct one counted once whatever the caches serve again, at
 the bandwidth of a device-to-device copy, and its operations at the speed of torch's matrix product of the same dtype, both measured in the same run.
@@ -39,7 +39,7 @@ from grader.runner.gpu import gpu_architecture, uuid
 from grader.runner.program import build_runner
 from grader.source.prototype import parse_prototype, require_launcher
 from grader.timing import others, turns
-from grader.timing.events import WARMUP, percentiles, runs_for, statistics, time_on_gpu
+from grader.timing.events import WARMUP, in_turns, percentiles, statistics, time_on_gpu
 from grader.timing.machine import Machine, measure_machine, roofline
 from grader.verdict import Timing
 from grader.wording import timed
@@ -50,6 +50,10 @@ HOST_CLOCK = "host time of the simulator, not a GPU's time"
 
 MOST_SETS = 16
 TIMEOUT = 120.0
+OURS = "ours"
+
+Clock = Callable[[int], list[float]]
+"""So many runs -> microseconds of each."""
 
 
 @dataclass
@@ -156,16 +160,21 @@ def _time_one(task: Exercise, case: Case, dtype: str, child: Child, machine: Mac
     sets, flush = rotation(size, machine.l2_bytes)
     timing = Timing(case.name, dtype, GPU_CLOCK, dict(call.dims), bytes=least, flops=task.operations(call))
     with prepare(call, quick=True) as buffers:
-        first = time_in_child(task, call, buffers, child, 3, sets, flush)
-        runs = runs_for(max(min(first), 1.0))
-        microseconds = time_in_child(task, call, buffers, child, runs, sets, flush)
-        timing.runs = len(microseconds)
-        for name, value in statistics(microseconds).items():
-            setattr(timing, name, value)
+        clocks: dict[str, Clock] = {OURS: lambda runs: time_in_child(task, call, buffers, child, runs, sets, flush)}
+        result = None
+        if task.torch_baseline is not None:
+            theirs, result = _torch_clocks(task, call, timing, sets, flush, compiled)
+            clocks.update(theirs)
+        times = in_turns(clocks)
         content = buffers.snapshot()
         outputs = {name: buffers.tensor(content, name) for name in call.output_shapes}
-    if task.torch_baseline is not None:
-        _time_torch(task, call, timing, sets, flush, compiled, outputs)
+    timing.runs = len(times[OURS])
+    for name, value in statistics(times.pop(OURS)).items():
+        setattr(timing, name, value)
+    for name, microseconds in times.items():
+        setattr(timing, name, percentiles(microseconds)["median_us"])
+    if result is not None:
+        timing.note = f"{_difference(task, call, outputs, result)} {timing.note}".strip()
     roofline(timing, machine)
     if faster := faster_than_possible(timing.median_us, machine.limits().floor_us(task, call)):
         timing.note = f"{case.name} ({dtype}): {faster}"
@@ -226,10 +235,10 @@ def time_in_child(
     return microseconds
 
 
-def _time_torch(
-    task: Exercise, call: Call, timing: Timing, sets: int, flush: int, compiled: bool, outputs: dict[str, Any]
-) -> None:
-    """torch's own times, eager and compiled, over the same rotation; and whether it computes the same."""
+def _torch_clocks(
+    task: Exercise, call: Call, timing: Timing, sets: int, flush: int, compiled: bool
+) -> tuple[dict[str, Clock], Any]:
+    """Clocks of torch, eager and compiled, over the same rotation, by the field of their medians; and what torch computes."""
     import torch
 
     baseline = task.torch_baseline
@@ -244,24 +253,26 @@ def _time_torch(
             named = {name: value for name, value in arguments.items() if needed is None or name in needed}
             arguments.update(task.torch_prepare(**named))
         copies.append({name: value for name, value in arguments.items() if wanted is None or name in wanted})
+
+    def clock(function: Callable[..., Any]) -> Clock:
+        functions = [functools.partial(function, **a) for a in copies]
+        functions[0]()  # fails now if it ever does
+        return lambda runs: time_on_gpu(functions, runs, flush)
+
+    clocks: dict[str, Clock] = {}
     try:
         result = baseline(**{n: v.clone() if hasattr(v, "clone") else v for n, v in copies[0].items()})
-        timing.note = _difference(task, call, outputs, result)
-        del result
-        times = time_on_gpu([functools.partial(baseline, **a) for a in copies], flush_bytes=flush)
-        timing.torch_eager_us = percentiles(times)["median_us"]
+        clocks["torch_eager_us"] = clock(baseline)
     except Exception as error:
         timing.note = f"torch fails here: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
-        return
-    if not compiled:
-        return
-    try:
-        torch._dynamo.reset()
-        faster = torch.compile(baseline, dynamic=False)
-        times = time_on_gpu([functools.partial(faster, **a) for a in copies], flush_bytes=flush)
-        timing.torch_compile_us = percentiles(times)["median_us"]
-    except Exception as error:
-        timing.note = (timing.note + f" torch.compile fails here: {type(error).__name__}").strip()
+        return {}, None
+    if compiled:
+        try:
+            torch._dynamo.reset()
+            clocks["torch_compile_us"] = clock(torch.compile(baseline, dynamic=False))
+        except Exception as error:
+            timing.note = f"torch.compile fails here: {type(error).__name__}"
+    return clocks, result
 
 
 def _difference(task: Exercise, call: Call, outputs: dict[str, Any], result: Any) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 BUDGET_US = 300_000.0
 """GPU time that the timed runs of one size should take together."""
 
 MOST_RUNS, FEWEST_RUNS, WARMUP = 400, 20, 5
+
+ROUNDS, TURN_US, PAUSE = 6, 10_000.0, 0.1
+"""Of those that take turns: how often, about how long, and the seconds before each turn. A GPU that draws much power lowers its clock
+within milliseconds, and has it back after the pause."""
 
 
 def time_on_gpu(functions: Sequence[Callable[[], Any]], runs: int = 0, flush_bytes: int = 0) -> list[float]:
@@ -48,6 +52,21 @@ def time_on_gpu(functions: Sequence[Callable[[], Any]], runs: int = 0, flush_byt
 def runs_for(microseconds: float) -> int:
     """How many runs of that length fit into the budget."""
     return int(max(FEWEST_RUNS, min(MOST_RUNS, BUDGET_US / max(microseconds, 1.0))))
+
+
+def in_turns(clocks: Mapping[str, Callable[[int], list[float]]]) -> dict[str, list[float]]:
+    """Microseconds of each run, by name; ``clocks[name](runs)`` times so many. All take turns, and each finds the GPU rested, not as the
+    one before left it."""
+    runs = {}
+    for name, clock in clocks.items():
+        us = min(clock(3))
+        runs[name] = -(-min(runs_for(us), max(FEWEST_RUNS, int(ROUNDS * TURN_US / max(us, 1.0)))) // ROUNDS)
+    times: dict[str, list[float]] = {name: [] for name in clocks}
+    for _ in range(ROUNDS):
+        for name, clock in clocks.items():
+            time.sleep(PAUSE)
+            times[name] += clock(runs[name])
+    return times
 
 
 def percentiles(microseconds: Sequence[float]) -> dict[str, float]:

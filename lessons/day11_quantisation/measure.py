@@ -4,8 +4,9 @@
     python lessons/day11_quantisation/measure.py --record   also writes int4_gpu.json, which the lesson shows
 
 One layer of 4096 x 4096 in groups of 128, for 1 and 16 rows. The calls take several layers in turn, together larger than the L2
-cache, and are queued behind a kernel that only waits, so that the device never waits for Python. What is timed was
-compared with the product of the finished weights before.
+cache, and are queued behind a kernel that only waits, so that the device never waits for Python. All kernels take turns, round by
+round. What is timed was compared with the product of the finished weights before. Beside them stand the least that this clock can
+show: a kernel that does nothing, and one that only reads the words.
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ ROWS = [1, 16]
 LAYERS = 16
 """That the calls take in turn: 135 MB as int4."""
 
-RUNS, WARMUP = 200, 20
-WAIT_CYCLES = 100_000_000
-"""Of the kernel that only waits: about 50 ms, time for Python to queue all runs."""
+ROUNDS, RUNS, WARMUP = 10, 20, 5
+WAIT_CYCLES = 10_000_000
+"""Of the kernel that only waits: about 5 ms, time for Python to queue the runs of a turn."""
+
+NOTHING, READ = "a kernel that does nothing", "one that only reads the words"
 
 BF16 = "torch, int4"
 """The only product here whose rows are bf16."""
@@ -64,7 +67,9 @@ def runs() -> dict[str, Run]:
     """Everything that is timed, by name."""
     lesson = load_kernel(HERE / "gptq.cu", device="cuda")
     solution = load_kernel(HERE.parents[1] / "solutions" / HERE.name / "gptq_linear.cu", device="cuda")
+    least = load_kernel(HERE / "least.cu", device="cuda")
     no_bias = torch.empty(0, device="cuda", dtype=torch.float16)
+    sums = torch.empty(2048, device="cuda", dtype=torch.int32)
 
     def words(x: Tensor, w: Layer) -> tuple[list[Tensor], Tensor, list[int]]:
         out = torch.empty(len(x), N, device="cuda", dtype=torch.float16)
@@ -96,7 +101,17 @@ def runs() -> dict[str, Run]:
         solution.gptq_linear(*tensors, w["g_idx"], no_bias, out, *sizes, GROUP, False, False)
         return out
 
+    def nothing(x: Tensor, w: Layer) -> Tensor:
+        least.nothing()
+        return x
+
+    def read(x: Tensor, w: Layer) -> Tensor:
+        least.read_words(w["qweight"], sums, w["qweight"].numel() // 4)
+        return sums
+
     found: dict[str, Run] = {
+        NOTHING: nothing,
+        READ: read,
         "1: a thread for each column": by_column,
         "2: whole words": by_word,
         "3: exllama's tiling": tiled,
@@ -118,10 +133,21 @@ def microseconds(run: Run, x: Tensor, layers: list[Layer]) -> list[float]:
     torch.cuda._sleep(WAIT_CYCLES)
     for i in range(RUNS):
         begin[i].record()
-        run(x, layers[i % len(layers)])
+        run(x, layers[(i + WARMUP) % len(layers)])
         end[i].record()
     torch.cuda.synchronize()
     return [a.elapsed_time(b) * 1e3 for a, b in zip(begin, end)]
+
+
+def check(name: str, given: Tensor, expected: Tensor, words: Tensor) -> None:
+    """No times of wrong kernels."""
+    if name == READ and int(given.long().sum() - words.long().sum()) % 2**32:
+        raise SystemExit(f"{name} did not read them all")
+    if name in (NOTHING, READ):
+        return
+    off = float((given.float() - expected).norm() / expected.norm())
+    if not off < 2e-2:
+        raise SystemExit(f"{name} is wrong by {off:.1g} for {len(expected)} rows: no times of wrong kernels")
 
 
 def statistics(times: list[float]) -> dict[str, float]:
@@ -136,17 +162,19 @@ def measure() -> dict[str, dict[str, dict[str, float]]]:
     """Statistics by number of rows and by name."""
     torch.manual_seed(11)
     layers = [layer() for _ in range(LAYERS)]
+    kernels = runs()
     found: dict[str, dict[str, dict[str, float]]] = {}
     for rows in ROWS:
         x = torch.randn(rows, K, device="cuda").half()
         expected = torch.nn.functional.linear(x.float(), layers[0]["finished"].float())
-        found[str(rows)] = {}
-        for name, run in runs().items():
-            rows_of_x = x.to(torch.bfloat16) if name == BF16 else x
-            off = float((run(rows_of_x, layers[0]).float() - expected).norm() / expected.norm())
-            if not off < 2e-2:
-                raise SystemExit(f"{name} is wrong by {off:.1g} for {rows} rows: no times of wrong kernels")
-            found[str(rows)][name] = statistics(microseconds(run, rows_of_x, layers))
+        inputs = {name: x.to(torch.bfloat16) if name == BF16 else x for name in kernels}
+        times: dict[str, list[float]] = {name: [] for name in kernels}
+        for name, run in kernels.items():
+            check(name, run(inputs[name], layers[0]), expected, layers[0]["qweight"])
+        for _ in range(ROUNDS):
+            for name, run in kernels.items():
+                times[name] += microseconds(run, inputs[name], layers)
+        found[str(rows)] = {name: statistics(values) for name, values in times.items()}
     return found
 
 

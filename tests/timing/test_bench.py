@@ -193,6 +193,7 @@ def pretended_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         return [3.0] * (runs or 20)
 
     monkeypatch.setattr(b, "time_on_gpu", time_calls)
+    monkeypatch.setattr(events, "PAUSE", 0.0)
 
 
 def test_a_whole_bench(entry: Entry, pretended_gpu: None) -> None:
@@ -208,6 +209,18 @@ def test_a_whole_bench(entry: Entry, pretended_gpu: None) -> None:
         assert timing.percent_of_roofline and timing.torch_ratio and timing.note == ""
     assert b.bench(entry, sizes=["large"], compiled=False).timings[0].name == "large"
     assert json.loads(recordings.record(report, entry).read_text())["exercises"]["twice"]["device"] == "cuda"
+
+
+def test_all_take_turns_with_a_pause_before_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(events.time, "sleep", lambda seconds: done.append("pause"))
+
+    def clock(name: str, microseconds: float) -> b.Clock:
+        return lambda runs: done.append(f"{name} {runs}") or [microseconds] * runs
+
+    times = events.in_turns({"short": clock("short", 2.0), "long": clock("long", 10_000.0)})
+    assert done == ["short 3", "long 3"] + ["pause", "short 40", "pause", "long 2"] * events.ROUNDS
+    assert times == {"short": [2.0] * events.MOST_RUNS, "long": [10_000.0] * 20}
 
 
 def test_a_fast_but_wrong_kernel_is_pointed_out(entry: Entry, pretended_gpu: None) -> None:

@@ -1,0 +1,118 @@
+"""What Nsight Compute counts of the day's two solutions, on the GPU of this machine.
+
+    python lessons/day11_quantisation/profile_few_rows.py            prints a table
+    python lessons/day11_quantisation/profile_few_rows.py --record   also writes ncu_gpu.json, which the lesson shows
+
+ncu comes with the CUDA toolkit; where it says ERR_NVGPUCTRPERM, the machine's owner has to allow counters. It empties the caches
+before each kernel, and leaves out what a launch costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parents[1])]
+
+METRICS = {
+    "us": ("gpu__time_duration.sum", 1e-3),
+    "MB read": ("dram__bytes_read.sum", 1e-6),
+    "memory, %": ("dram__throughput.avg.pct_of_peak_sustained_elapsed", 1.0),
+    "instructions a warp": ("smsp__average_inst_executed_per_warp.ratio", 1.0),
+    "issue slots, %": ("smsp__issue_active.avg.pct_of_peak_sustained_active", 1.0),
+    "tensor cores, %": ("sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active", 1.0),
+    "registers": ("launch__registers_per_thread", 1.0),
+}
+"""By name: Nsight Compute's own name, and what its base unit (ns, bytes) is multiplied by."""
+
+STALLS = {
+    "memory": "long_scoreboard",
+    "shared memory": "short_scoreboard",
+    "a barrier": "barrier",
+    "an instruction": "no_instruction",
+    "its turn": "not_selected",
+    "a fixed latency": "wait",
+}
+"""What a warp waits for, by Nsight Compute's name of it: in cycles for each instruction that it issues."""
+
+RUNS = {
+    "gptq_linear, 1 row, 4096 x 4096": ("gptq_linear", 1, 4096, 4096),
+    "gptq_linear, 16 rows, 4096 x 4096": ("gptq_linear", 16, 4096, 4096),
+    "gptq_linear, 16 rows, 8192 x 28672": ("gptq_linear", 16, 8192, 28672),
+    "ln_qkv_gptq, 16 rows, C 4096": ("ln_qkv_gptq", 16, 4096, 12288),
+}
+
+
+def run(exercise: str, rows: int, k: int, n: int) -> None:
+    """Launch a solution three times, for the profiler to look at one of them."""
+    import torch
+
+    from grader import load_kernel
+
+    solution = load_kernel(HERE.parents[1] / "solutions" / HERE.name / f"{exercise}.cu", device="cuda")
+    words = [torch.randint(-(2**31), 2**31, size, device="cuda").int() for size in ((k // 8, n), (k // 128, n // 8))]
+    layer = [*words, torch.rand(k // 128, n, device="cuda").half(), (torch.arange(k, device="cuda") // 128).int()]
+    x, norm = torch.randn(rows, k, device="cuda").half(), torch.randn(2, k, device="cuda").half()
+    out, y, no_bias = torch.empty(rows, n, device="cuda").half(), torch.empty_like(x), x[:0]
+    for _ in range(3):
+        if exercise == "gptq_linear":
+            solution.gptq_linear(x, *layer, no_bias, out, rows, k, n, 128, False, False)
+        else:
+            solution.ln_qkv_gptq(x, norm[0], norm[1], *layer, no_bias, y, out, rows, 1, k, 128, False, False, 1e-5)
+    torch.cuda.synchronize()
+
+
+def profile(name: str) -> dict[str, float]:
+    """The figures of one run."""
+    stalls = {
+        f"waits for {what}": f"smsp__average_warps_issue_stalled_{stall}_per_issue_active.ratio"
+        for what, stall in STALLS.items()
+    }
+    names = {**{figure: metric for figure, (metric, _) in METRICS.items()}, **stalls}
+    command = ["ncu", "--clock-control", "none", "--kernel-name", "regex:few_rows", "--launch-skip", "1"]
+    command += ["--launch-count", "1", "--csv", "--page", "raw", "--print-units", "base", "--metrics"]
+    command += [",".join(names.values()), sys.executable, __file__, "--run", name]
+    done = subprocess.run(command, capture_output=True, text=True)
+    table = done.stdout[done.stdout.find('"ID"') :]
+    rows = list(csv.DictReader(io.StringIO(table)))
+    if done.returncode or len(rows) < 2:  # the first row has the units
+        raise SystemExit(f"ncu failed for {name}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    found = {figure: float(rows[1][metric].replace(",", "")) for figure, metric in names.items() if metric in rows[1]}
+    return {figure: round(value * METRICS.get(figure, ("", 1.0))[1], 2) for figure, value in found.items()}
+
+
+def main() -> None:
+    """Profile, print, and record if asked to."""
+    parser = argparse.ArgumentParser(description="Nsight Compute's figures of int4 products")
+    parser.add_argument("--record", action="store_true", help="write ncu_gpu.json for the lesson")
+    parser.add_argument("--run", choices=RUNS, help="only launch this, for the profiler")
+    arguments = parser.parse_args()
+    if arguments.run:
+        return run(*RUNS[arguments.run])
+    found: dict[str, Any] = {name: profile(name) for name in RUNS}
+    for figure in next(iter(found.values())):
+        print(f"{figure:30}" + "".join(f"{figures.get(figure, float('nan')):12.2f}" for figures in found.values()))
+    if arguments.record:
+        import torch
+
+        result = {
+            "version": 1,
+            "gpu": torch.cuda.get_device_name(),
+            "date": datetime.date.today().isoformat(),
+            "command": f"python lessons/{HERE.name}/profile_few_rows.py --record",
+            "kernels": found,
+        }
+        (HERE / "ncu_gpu.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return None
+
+
+if __name__ == "__main__":
+    main()
