@@ -175,14 +175,13 @@ def _time_one(task: Exercise, case: Case, dtype: str, child: Child, machine: Mac
 
 
 def copy_of(size: int, l2_bytes: int) -> float:
-    """Median microseconds of a device-to-device copy that reads and writes ``size`` bytes in all, from cold memory."""
+    """Median microseconds of a device-to-device copy that reads and writes ``size`` bytes in all (whole 512), from cold memory."""
     import torch
 
     sets, flush = rotation(size, l2_bytes)
-    memory = torch.empty(sets, 2, max(1, size // 2), dtype=torch.uint8, device=GPU).random_()
-    return percentiles(time_on_gpu([functools.partial(to.copy_, of) for to, of in memory], flush_bytes=flush))[
-        "median_us"
-    ]
+    memory = torch.empty(sets, 2, max(1, size // 512) * 256, dtype=torch.uint8, device=GPU).random_()
+    times = time_on_gpu([functools.partial(to.copy_, of) for to, of in memory], flush_bytes=flush)
+    return percentiles(times)["median_us"]
 
 
 def faster_than_possible(microseconds: float, floor: float) -> str:
