@@ -69,12 +69,20 @@ struct ColumnCopier {
     __device__ int place(int i) const { return to + i * kRowsAtOnce * kPitch; }
 };
 
+// Rows of DIM elements with kVector, or 16 bytes, between them: eight rows start in different banks.
+template <int DIM, int kVector>
+struct Padded {
+    static constexpr int kPitch = DIM + kVector;
+    static __device__ __forceinline__ int place(int row, int column) { return row * kPitch + column; }
+};
+
 // Walks along the rows of a matrix with up to DIM columns: copies tiles of rows, with all kThreads threads of the block. A
-// thread has 16 bytes here and there; its places are worked out once. In shared memory a row takes kPitch elements.
-template <typename T, int DIM, int kThreads>
+// thread has 16 bytes here and there; its places are worked out once. LAYOUT says where in shared memory an element
+// lies: in Padded rows, or as Swizzle (day 12) has it.
+template <typename T, int DIM, int kThreads, typename LAYOUT = Padded<DIM, 16 / sizeof(T)>>
 struct RowCopier {
     static constexpr int kVector = 16 / static_cast<int>(sizeof(T));
-    static constexpr int kPitch = DIM + kVector;
+    static constexpr int kPitch = LAYOUT::kPitch;         // elements of a row
     static constexpr int kLanes = DIM % 64 == 0 ? 8 : 4;  // threads that share a row
     static constexpr int kRowsAtOnce = kThreads / kLanes;
     static constexpr int kChunks = DIM / (kLanes * kVector);  // that a thread copies of a row
@@ -89,7 +97,7 @@ struct RowCopier {
           vectors(aligned),
           row(threadIdx.x / kLanes),
           first_column(threadIdx.x % kLanes * kVector),
-          to(row * kPitch + first_column),
+          to(LAYOUT::place(row, first_column)),
           start(static_cast<long long>(row) * columns + first_column),
           step(static_cast<long long>(kRowsAtOnce) * columns) {}
 
@@ -99,12 +107,12 @@ struct RowCopier {
         if (!vectors) {
             for (int i = threadIdx.x; i < ROWS * DIM; i += kThreads) {
                 const int r = i / DIM, column = i % DIM;
-                tile[r * kPitch + column] =
+                tile[LAYOUT::place(r, column)] =
                     r < there && column < head_dim ? from[static_cast<long long>(r) * head_dim + column] : T(0.0f);
             }
             return;
         }
-        static_assert(ROWS % kRowsAtOnce == 0, "every thread copies as many rows");
+        static_assert(ROWS % kRowsAtOnce == 0 && kRowsAtOnce % 8 == 0, "every thread copies as many rows, all alike");
         from += start;
 #pragma unroll
         for (int i = 0; i < ROWS / kRowsAtOnce; ++i) {
