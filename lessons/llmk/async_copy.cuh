@@ -15,11 +15,20 @@ __device__ __forceinline__ void wait_for_copies() {
     __syncthreads();
 }
 
+// cp.async through the L1 cache, which __pipeline_memcpy_async passes by: 16 bytes, of which the last `missing` become zeros.
+__device__ __forceinline__ void copy_through_l1(void* to, const void* from, int missing) {
+    const unsigned target = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(from), "r"(16 - missing)
+                 : "memory");
+}
+
 // Copies 16 bytes of a row, from column `column` on. What does not exist becomes zero, and is not read. Where rows do not
 // start at multiples of 16 bytes (not VECTORS), elements are copied one by one, and have arrived at once.
-template <bool VECTORS, typename T>
+template <bool VECTORS, bool L1 = false, typename T>
 __device__ __forceinline__ void copy_16_bytes(T* target, const T* source, bool row_exists, int columns_left) {
-    if constexpr (VECTORS) {
+    if constexpr (VECTORS && L1) {
+        copy_through_l1(target, source, row_exists && columns_left > 0 ? 0 : 16);
+    } else if constexpr (VECTORS) {
         __pipeline_memcpy_async(target, source, 16, row_exists && columns_left > 0 ? 0 : 16);
     } else {
         for (int j = 0; j < 16 / static_cast<int>(sizeof(T)); ++j) {
@@ -32,8 +41,10 @@ __device__ __forceinline__ void copy_16_bytes(T* target, const T* source, bool r
 // block. A thread has 16 bytes of every kRowsAtOnce-th row. The addresses are made once, before the loop, and per stage
 // they only move on: made anew for each copy they took more instructions than the product that they were for.
 //
-// In shared memory a row takes kPitch elements, 16 bytes more than it needs: eight rows start in different banks.
-template <typename T, int kRows, int kDepth, int kThreads>
+// In shared memory a row takes kPitch elements, 16 bytes more than it needs: eight rows start in different banks. That has a
+// price: in every second row, the 32 bytes of a sector come to lie across two sectors of shared memory, and cp.async asks the
+// L2 cache for them twice. L1 lets the L1 cache answer the second time, if the block's shared memory leaves it room.
+template <typename T, int kRows, int kDepth, int kThreads, bool L1 = false>
 struct ColumnCopier {
     static constexpr int kVector = 16 / static_cast<int>(sizeof(T));
     static constexpr int kPitch = kDepth + kVector;
@@ -59,7 +70,7 @@ struct ColumnCopier {
     __device__ __forceinline__ void copy(T* tile) {
 #pragma unroll
         for (int i = 0; i < kOwnRows; ++i) {
-            copy_16_bytes<VECTORS>(tile + place(i), from + i * step, i * kRowsAtOnce < rows, columns);
+            copy_16_bytes<VECTORS, L1>(tile + place(i), from + i * step, i * kRowsAtOnce < rows, columns);
         }
         from += kDepth;
         columns -= kDepth;
