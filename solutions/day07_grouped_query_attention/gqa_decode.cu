@@ -5,14 +5,14 @@
 //
 // A block owns a part of the keys of one key/value head, and all query heads of its group (up to 8): each key and value
 // is fetched once and used for all of them. What the next steps need is already on its way from memory, in a queue in shared
-// memory. Small groups, and f32, leave the CUDA cores time for the products (Decoder); for 5 to 8 heads in 16 bits they
-// would need more of it than the bytes, and tensor cores do it (TensorDecoder).
+// memory. In f32 CUDA cores multiply (Decoder), in 16 bits tensor cores (TensorDecoder).
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <cmath>
+#include <type_traits>
 
 #include "llmk/decode.cuh"
 #include "llmk/decode_tensor.cuh"
@@ -90,25 +90,16 @@ void launch_decode(const T* q, const T* k, const T* v, const int* lengths, T* ou
         q, k, v, lengths, out, partial_out, partial_stats, heads, kv_heads, max_len, head_dim, splits, scale);
 }
 
-// Which Decoder, for heads of up to DIM columns.
-template <int DIM, typename T>
-auto launch_for(int group) {
-    constexpr int kLanes = DIM * sizeof(T) / 16;  // that hold a row
-    if constexpr (sizeof(T) == 4) {
-        return launch_decode<T, llmk::Decoder<T, kLanes, 8>>;
-    } else {
-        return group <= 4 ? launch_decode<T, llmk::Decoder<T, kLanes, 4>>
-                          : launch_decode<T, llmk::TensorDecoder<T, DIM>>;
-    }
-}
+// Who decodes heads of up to DIM columns: f32 has fewer elements for the bytes, time for eight heads on CUDA cores.
+template <typename T, int DIM>
+using DecoderFor = std::conditional_t<sizeof(T) == 4, llmk::Decoder<T, DIM / 4, 8>, llmk::TensorDecoder<T, DIM>>;
 
 template <typename T>
 void gqa_decode(const T* q, const T* k, const T* v, const int* lengths, T* out, float* partial_out,
                 float* partial_stats, int batch, int heads, int kv_heads, int max_len, int head_dim, int splits,
                 float scale, cudaStream_t stream) {
     if (batch == 0 || heads == 0 || head_dim == 0) return;
-    const int group = heads / kv_heads;
-    const auto launch = head_dim <= 64 ? launch_for<64, T>(group) : launch_for<128, T>(group);
+    const auto launch = head_dim <= 64 ? launch_decode<T, DecoderFor<T, 64>> : launch_decode<T, DecoderFor<T, 128>>;
     float2* stats = reinterpret_cast<float2*>(partial_stats);
     launch(q, k, v, lengths, out, partial_out, stats, batch, heads, kv_heads, max_len, head_dim, splits, scale, stream);
     if (splits > 1) {
