@@ -249,6 +249,12 @@ f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all tensors
             inputs={**FULL, "q": one_direction, "k": cached(rising_cache)},
             **decoding(1, 2, 1, 300, 32),
         ),
+        Case(
+            "scores that rise, groups of 8",
+            dtypes=["f16"],
+            inputs={**FULL, "q": one_direction, "k": cached(rising_cache)},
+            **decoding(1, 8, 1, 200, 64, 1),
+        ),
         Case("lengths from 0", dtypes=["f16"], inputs={"lengths": every_length}, **decoding(6, 2, 1, 4, 32, 2)),
         Case("lengths about 128", dtypes=["bf16"], inputs=FULL, **decoding(1, 4, 2, 129, 64, 2)),
         Case("each sequence its own length", dtypes=["f32", "bf16"], **decoding(5, 4, 2, 200, 32, 3)),

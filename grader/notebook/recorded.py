@@ -45,8 +45,8 @@ def h200_table(day: str | Path, *exercises: str) -> Panel:
 def h200_goals(day: str | Path, *goals: tuple[str, str, float], size: str = "") -> Panel:
     """What the recorded rows say about a day's goals, one line each: (exercise, "torch" or "copy", at least).
 
-    "torch" is torch's time over ours, "copy" the fraction of the copy bandwidth of the same run. ``size``: only the rows
-    of sizes whose name begins so.
+    "torch" is torch's time over ours, "copy" the time of a copy of the same bytes over ours, or where none was kept the fraction
+    of the copy bandwidth of the same run. ``size``: only the rows of sizes whose name begins so.
     """
     folder = day if isinstance(day, Path) else lesson(day)
     recorded = _read(folder / "h200.json")
@@ -79,6 +79,8 @@ def _measured(timing: Timing, yardstick: str) -> float | None:
     """The figure of a row that a goal speaks of, when the row has it."""
     if yardstick == "torch":
         return timing.torch_ratio
+    if timing.copy_us:
+        return timing.copy_us / timing.median_us
     return None if timing.percent_of_copy is None else timing.percent_of_copy / 100
 
 

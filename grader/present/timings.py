@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 def percentiles_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> RenderableType:
-    """All percentiles of each size, and how the median stands against the roofline, a copy and torch.
+    """All percentiles of each size, and how the median stands against the roofline, a copy's rate, a copy of the same bytes and torch.
 
     The name of a size begins its line, or stands above it where the names are too long for ``width`` columns.
     """
     titles = ["size", "dtype", "P50", "P90", "P95", "P99"]
     judged = any(timing.percent_of_copy is not None or timing.torch_ratio is not None for timing in timings)
     if judged:
-        titles += ["roofline", "copy", "x torch"]
+        titles += _compared(timings)
     rows = []
     for timing in timings:
         times = [microseconds(t) for t in (timing.p50_us, timing.p90_us, timing.p95_us, timing.p99_us)]
-        rows.append([timing.name, timing.dtype, *times, *(_judged(timing) if judged else ())])
+        rows.append([timing.name, timing.dtype, *times, *(_judged(timing, titles) if judged else ())])
     return _by_size(titles, rows, width)
 
 
@@ -101,7 +101,8 @@ def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
     table.add_column("dtype", no_wrap=True)
     table.add_column("median", justify="right", no_wrap=True)
     table.add_column("torch", justify="right", no_wrap=True)
-    for title in ("roofline", "copy", "x torch"):
+    titles = _compared([timing for timings in rows.values() for timing in timings])
+    for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     for kernel, timings in rows.items():
         for number, timing in enumerate(timings):
@@ -112,7 +113,7 @@ def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
                 timing.dtype,
                 microseconds(timing.median_us),
                 microseconds(min(best)) if best else "",
-                *_judged(timing),
+                *_judged(timing, titles),
             )
     return table
 
@@ -148,9 +149,21 @@ def _table() -> Table:
     return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet")
 
 
-def _judged(timing: Timing) -> list[str]:
+SAME_BYTES = "same bytes"
+
+
+def _compared(timings: Sequence[Timing]) -> list[str]:
+    """The titles of what ``_judged`` says. Times that were kept before there was a ``copy_us`` have none."""
+    same = [SAME_BYTES] if any(timing.copy_us for timing in timings) else []
+    return ["roofline", "copy", *same, "x torch"]
+
+
+def _judged(timing: Timing, titles: Sequence[str]) -> list[str]:
     ratio = "" if timing.torch_ratio is None else f"{timing.torch_ratio:.2f}"
-    return [percent(timing.percent_of_roofline), percent(timing.percent_of_copy), ratio]
+    same = (
+        [percent(100 * timing.copy_us / timing.median_us if timing.copy_us else None)] if SAME_BYTES in titles else []
+    )
+    return [percent(timing.percent_of_roofline), percent(timing.percent_of_copy), *same, ratio]
 
 
 def percent(number: float | None) -> str:

@@ -7,7 +7,8 @@ that would be too many copies, other memory is read before each run. So the time
 the cost of launching, for our kernel and for torch alike. Both take turns, round by round.
 
 The roofline of a size is the longer of two times: its bytes, each distinct one counted once whatever the caches serve again, at
-the bandwidth of a device-to-device copy, and its operations at the speed of torch's matrix product of the same dtype, both measured in the same run.
+the bandwidth of a large device-to-device copy, and its operations at the speed of torch's matrix product of the same dtype, both measured
+in the same run. A small kernel cannot reach that bandwidth, as no copy of so few bytes does: ``copy_us`` is what that one takes.
 
 Without a GPU there is only the time that the simulator takes on this machine's processor. It says nothing about a GPU
 and is labelled so.
@@ -175,10 +176,21 @@ def _time_one(task: Exercise, case: Case, dtype: str, child: Child, machine: Mac
         setattr(timing, name, percentiles(microseconds)["median_us"])
     if result is not None:
         timing.note = f"{_difference(task, call, outputs, result)} {timing.note}".strip()
+    timing.copy_us = copy_of(int(least), machine.l2_bytes)
     roofline(timing, machine)
     if faster := faster_than_possible(timing.median_us, machine.limits().floor_us(task, call)):
         timing.note = f"{case.name} ({dtype}): {faster}"
     return timing
+
+
+def copy_of(size: int, l2_bytes: int) -> float:
+    """Median microseconds of a device-to-device copy that reads and writes ``size`` bytes in all (whole 512), from cold memory."""
+    import torch
+
+    sets, flush = rotation(size, l2_bytes)
+    memory = torch.empty(sets, 2, max(1, size // 512) * 256, dtype=torch.uint8, device=GPU).random_()
+    times = time_on_gpu([functools.partial(to.copy_, of) for to, of in memory], flush_bytes=flush)
+    return percentiles(times)["median_us"]
 
 
 def faster_than_possible(microseconds: float, floor: float) -> str:

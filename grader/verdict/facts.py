@@ -265,6 +265,9 @@ class Timing(Fact):
     gigabytes_per_second: float | None = None
     gigaflops_per_second: float | None = None
     percent_of_copy: float | None = None
+    """Of the rate of one large copy; ``copy_us`` compares with a copy of this size, which takes its time to start as well."""
+    copy_us: float | None = None
+    """What a device-to-device copy took that reads and writes ``bytes`` in all, as cold as the kernel and in the same run."""
     percent_of_roofline: float | None = None
     torch_eager_us: float | None = None
     torch_compile_us: float | None = None

@@ -15,11 +15,20 @@ __device__ __forceinline__ void wait_for_copies() {
     __syncthreads();
 }
 
+// cp.async through the L1 cache, which __pipeline_memcpy_async passes by: 16 bytes, of which the last `missing` become zeros.
+__device__ __forceinline__ void copy_through_l1(void* to, const void* from, int missing) {
+    const unsigned target = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(from), "r"(16 - missing)
+                 : "memory");
+}
+
 // Copies 16 bytes of a row, from column `column` on. What does not exist becomes zero, and is not read. Where rows do not
 // start at multiples of 16 bytes (not VECTORS), elements are copied one by one, and have arrived at once.
-template <bool VECTORS, typename T>
+template <bool VECTORS, bool L1 = false, typename T>
 __device__ __forceinline__ void copy_16_bytes(T* target, const T* source, bool row_exists, int columns_left) {
-    if constexpr (VECTORS) {
+    if constexpr (VECTORS && L1) {
+        copy_through_l1(target, source, row_exists && columns_left > 0 ? 0 : 16);
+    } else if constexpr (VECTORS) {
         __pipeline_memcpy_async(target, source, 16, row_exists && columns_left > 0 ? 0 : 16);
     } else {
         for (int j = 0; j < 16 / static_cast<int>(sizeof(T)); ++j) {
@@ -32,8 +41,10 @@ __device__ __forceinline__ void copy_16_bytes(T* target, const T* source, bool r
 // block. A thread has 16 bytes of every kRowsAtOnce-th row. The addresses are made once, before the loop, and per stage
 // they only move on: made anew for each copy they took more instructions than the product that they were for.
 //
-// In shared memory a row takes kPitch elements, 16 bytes more than it needs: eight rows start in different banks.
-template <typename T, int kRows, int kDepth, int kThreads>
+// In shared memory a row takes kPitch elements, 16 bytes more than it needs: eight rows start in different banks. That has a
+// price: in every second row, the 32 bytes of a sector come to lie across two sectors of shared memory, and cp.async asks the
+// L2 cache for them twice. L1 lets the L1 cache answer the second time, if the block's shared memory leaves it room.
+template <typename T, int kRows, int kDepth, int kThreads, bool L1 = false>
 struct ColumnCopier {
     static constexpr int kVector = 16 / static_cast<int>(sizeof(T));
     static constexpr int kPitch = kDepth + kVector;
@@ -59,7 +70,7 @@ struct ColumnCopier {
     __device__ __forceinline__ void copy(T* tile) {
 #pragma unroll
         for (int i = 0; i < kOwnRows; ++i) {
-            copy_16_bytes<VECTORS>(tile + place(i), from + i * step, i * kRowsAtOnce < rows, columns);
+            copy_16_bytes<VECTORS, L1>(tile + place(i), from + i * step, i * kRowsAtOnce < rows, columns);
         }
         from += kDepth;
         columns -= kDepth;
@@ -69,12 +80,20 @@ struct ColumnCopier {
     __device__ int place(int i) const { return to + i * kRowsAtOnce * kPitch; }
 };
 
+// Rows of DIM elements with kVector, or 16 bytes, between them: eight rows start in different banks.
+template <int DIM, int kVector>
+struct Padded {
+    static constexpr int kPitch = DIM + kVector;
+    static __device__ __forceinline__ int place(int row, int column) { return row * kPitch + column; }
+};
+
 // Walks along the rows of a matrix with up to DIM columns: copies tiles of rows, with all kThreads threads of the block. A
-// thread has 16 bytes here and there; its places are worked out once. In shared memory a row takes kPitch elements.
-template <typename T, int DIM, int kThreads>
+// thread has 16 bytes here and there; its places are worked out once. LAYOUT says where in shared memory an element
+// lies: in Padded rows, or as Swizzle (day 12) has it.
+template <typename T, int DIM, int kThreads, typename LAYOUT = Padded<DIM, 16 / sizeof(T)>>
 struct RowCopier {
     static constexpr int kVector = 16 / static_cast<int>(sizeof(T));
-    static constexpr int kPitch = DIM + kVector;
+    static constexpr int kPitch = LAYOUT::kPitch;         // elements of a row
     static constexpr int kLanes = DIM % 64 == 0 ? 8 : 4;  // threads that share a row
     static constexpr int kRowsAtOnce = kThreads / kLanes;
     static constexpr int kChunks = DIM / (kLanes * kVector);  // that a thread copies of a row
@@ -89,7 +108,7 @@ struct RowCopier {
           vectors(aligned),
           row(threadIdx.x / kLanes),
           first_column(threadIdx.x % kLanes * kVector),
-          to(row * kPitch + first_column),
+          to(LAYOUT::place(row, first_column)),
           start(static_cast<long long>(row) * columns + first_column),
           step(static_cast<long long>(kRowsAtOnce) * columns) {}
 
@@ -99,12 +118,12 @@ struct RowCopier {
         if (!vectors) {
             for (int i = threadIdx.x; i < ROWS * DIM; i += kThreads) {
                 const int r = i / DIM, column = i % DIM;
-                tile[r * kPitch + column] =
+                tile[LAYOUT::place(r, column)] =
                     r < there && column < head_dim ? from[static_cast<long long>(r) * head_dim + column] : T(0.0f);
             }
             return;
         }
-        static_assert(ROWS % kRowsAtOnce == 0, "every thread copies as many rows");
+        static_assert(ROWS % kRowsAtOnce == 0 && kRowsAtOnce % 8 == 0, "every thread copies as many rows, all alike");
         from += start;
 #pragma unroll
         for (int i = 0; i < ROWS / kRowsAtOnce; ++i) {

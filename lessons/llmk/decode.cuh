@@ -35,11 +35,12 @@ __device__ __forceinline__ void unpack(uint4 bits, float* values) {
     for (int j = 0; j < 16 / static_cast<int>(sizeof(T)); ++j) values[j] = static_cast<float>(elements[j]);
 }
 
-template <typename T, int kTeam, int kHeads>
+template <typename T, int kTeam, int kQueryHeads>
 struct Decoder {
-    static constexpr int kThreads = 128;
-    static constexpr int kKeys = 4;    // of one team, in one step
-    static constexpr int kStages = 3;  // steps in the queue: one is used, two are on their way
+    static constexpr int kHeads = kQueryHeads, kThreads = 128;
+    static constexpr int kBlocks = kHeads <= 4 ? 4 : 2;  // on an SM at a time
+    static constexpr int kKeys = 4;                      // of one team, in one step
+    static constexpr int kStages = 3;                    // steps in the queue: one is used, two are on their way
     static constexpr int kWidth = 16 / static_cast<int>(sizeof(T));  // elements of a lane
     static constexpr int kTeams = kThreads / kTeam;
     static constexpr int kStep = kTeams * kKeys;    // keys of the block in one step
@@ -53,7 +54,15 @@ struct Decoder {
     static constexpr int kEntries = kQueue > kSums ? kQueue : kSums;
     static constexpr int kBytes = kEntries * 16 + kThreads / kTeam * kHeads * static_cast<int>(sizeof(float2));
 
-    const int lane = threadIdx.x % kTeam, team = threadIdx.x / kTeam;
+    // What a thread copies in a step: kCopies times 16 bytes of keys, and as many of values. The first are of key `row` at
+    // column `column`; the i-th ones lie rows_on(i) rows further on.
+    static constexpr int kCopies = kKeys;
+    static constexpr int kValues = kKeys * kThreads;  // how far behind its key a value lies in the queue, in 16 bytes
+    __device__ static constexpr int rows_on(int i) { return i * kTeams; }
+    __device__ static constexpr int columns_on(int) { return 0; }
+    __device__ static constexpr int place(int i) { return i * kThreads; }
+
+    const int lane = threadIdx.x % kTeam, team = threadIdx.x / kTeam, row = team;
     const int column = lane * kWidth;  // of the row: this lane's first
     float query[kHeads][kWidth], o[kHeads][kWidth];
     float m = -INFINITY, l = 0;  // of the head of this lane's scores; l of this lane's keys only

@@ -12,6 +12,7 @@ namespace llmk {
 // the same column, they get different numbers, and chunk c of a row is kept where chunk (c xor number) would be.
 template <int DIM>
 struct Swizzle {
+    static constexpr int kPitch = DIM;       // elements from a row to the next
     static constexpr int kChunks = DIM / 8;  // of 16 bytes, in a row
     // Rows that begin in different columns, and chunks that change places with each other: a power of 2 each, together 8.
     static constexpr int kSpread = kChunks % 8 == 0 ? 1 : kChunks % 4 == 0 ? 2 : 4;

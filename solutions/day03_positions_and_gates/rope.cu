@@ -15,15 +15,17 @@ __device__ float2 angle(int position, int pair, int rotary_dim, double log2_thet
     return make_float2(cos, sin);
 }
 
-constexpr int kTokens = 2;  // of one block: their angles are made side by side, so the wait for them is paid once
+constexpr int kThreads = 256;  // eight such blocks fit on an SM, so that all blocks of 2048 tokens run at once
+constexpr int kTokens = 2;     // of one block: their angles are made side by side, so the wait for them is paid once
 
 // Angles depend on the token and the pair but not on the head: a block makes those of its tokens once, in shared
 // memory, and every head uses them. Each thread turns V neighbouring pairs at a time.
 //
 // x, out: [tokens, heads, head_dim]   positions: [tokens]   rotary_dim / 2 and head_dim are multiples of V
 template <typename T, int V>
-__global__ void rope_kernel(const T* __restrict__ x, const int* __restrict__ positions, T* __restrict__ out, int tokens,
-                            int heads, int head_dim, int rotary_dim, double log2_theta) {
+__global__ void __launch_bounds__(kThreads, 8)
+    rope_kernel(const T* __restrict__ x, const int* __restrict__ positions, T* __restrict__ out, int tokens, int heads,
+                int head_dim, int rotary_dim, double log2_theta) {
     extern __shared__ float2 turn[];  // [kTokens, half]: cos, sin
     using Piece = llmk::Vector<T, V>;
     const int half = rotary_dim / 2;
@@ -69,7 +71,7 @@ void rope(const T* x, const int* positions, T* out, int tokens, int heads, int h
     const bool vectors = llmk::rows_are_aligned(head_dim, x, out) && rotary_dim / 2 % V == 0;
     const auto kernel = vectors ? rope_kernel<T, V> : rope_kernel<T, 1>;
     const size_t shared_bytes = kTokens * (rotary_dim / 2) * sizeof(float2);
-    kernel<<<(tokens + kTokens - 1) / kTokens, 256, shared_bytes, stream>>>(
+    kernel<<<(tokens + kTokens - 1) / kTokens, kThreads, shared_bytes, stream>>>(
         x, positions, out, tokens, heads, head_dim, rotary_dim, log2(static_cast<double>(theta)));
 }
 

@@ -10,76 +10,107 @@
 
 namespace wmma = nvcuda::wmma;
 
-constexpr int kTile = 128;  // a block makes kTile x kTile outputs
-
-constexpr int kDepth = 64;     // columns of x and weight in one stage
-constexpr int kStages = 3;     // stages on their way or in use
-constexpr int kWarpTile = 64;  // a warp makes 64 x 64 of the outputs: each fragment is used four times
-constexpr int kWarpsAcross = kTile / kWarpTile;
-constexpr int kWarps = kWarpsAcross * kWarpsAcross;
+constexpr int kDepth = 64;  // columns of x and weight in one stage
+constexpr int kStages = 3;  // stages on their way or in use
+// The tile of weight starts on its way in the second step of 16 columns, that of x in the first: spread, copies queue less.
+constexpr int kSecondPart = 16;
+static_assert(kSecondPart < kDepth - 16, "before the next stage is waited for");
+constexpr int kVector = 8;    // elements of 16 bytes
+constexpr int kEnough = 120;  // blocks, for the SMs of a large GPU: an A100 has 108, an H200 132
+constexpr int kWarpsDown = 4, kWarpsAcross = 2, kWarps = kWarpsDown * kWarpsAcross;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kVector = 8;  // elements of 16 bytes
-template <typename T>
-using Copier = llmk::ColumnCopier<T, kTile, kDepth, kThreads>;
-constexpr int kRow =
-    Copier<__half>::kPitch;               // a row in shared memory is 144 bytes: eight rows start in different banks
-constexpr int kStage = 2 * kTile * kRow;  // elements of one stage: a tile of x, then a tile of weight
-constexpr int kSumRow = kWarpTile + 4;    // floats of a row of sums
-constexpr int kWarpSums = 16 * kSumRow;   // floats of the piece through which a warp's sums pass, 16 rows at a time
-constexpr size_t kSharedBytes = sizeof(short) * kStages * kStage;
-static_assert(kSharedBytes >= sizeof(float) * kWarps * kWarpSums, "the sums pass through the same memory at the end");
+
+// A block makes kDown x kAcross outputs, each of its warps F x G fragments of them. Each fragment of x is used G times, one of
+// weight F times; and the larger the tile, the less is fetched from the L2 cache for each output.
+template <int F, int G>
+struct Tile {
+    static constexpr int kWarpDown = 16 * F, kWarpAcross = 16 * G;
+    static constexpr int kDown = kWarpsDown * kWarpDown, kAcross = kWarpsAcross * kWarpAcross;
+    template <typename T, int kRows>
+    using Copier = llmk::ColumnCopier<T, kRows, kDepth, kThreads, true>;
+    static constexpr int kRow = Copier<__half, kDown>::kPitch;  // 144 bytes: eight rows start in different banks
+    // Elements of one stage: a tile of x, then a tile of weight.
+    static constexpr int kStage = (kDown + kAcross) * kRow;
+    static constexpr int kSumRow = kWarpAcross + 4;  // floats of a row of sums
+    // Floats of the piece through which a warp's sums pass, 16 rows at a time.
+    static constexpr int kWarpSums = 16 * kSumRow;
+    static constexpr size_t kBytes = sizeof(short) * kStages * kStage;
+    static_assert(kBytes >= sizeof(float) * kWarps * kWarpSums, "the sums pass through the same memory at the end");
+};
 
 // x: [rows, in_features]   weight: [out_features, in_features]   bias: [out_features]   out: [rows, out_features]
 // VECTORS: every row of x and weight starts at a multiple of 16 bytes; out_vectors: so does every row of out
-template <typename T, bool VECTORS>
-__global__ void __launch_bounds__(kThreads, 2)
+template <typename T, int F, int G, bool VECTORS>
+__global__ void __launch_bounds__(kThreads, 1)
     linear_kernel(const T* __restrict__ x, const T* __restrict__ weight, const T* __restrict__ bias,
                   T* __restrict__ out, int rows, int in_features, int out_features, bool out_vectors) {
+    using S = Tile<F, G>;
+    constexpr int kRow = S::kRow, kSumRow = S::kSumRow;
     extern __shared__ __align__(128) unsigned char shared[];
-    T* stages = reinterpret_cast<T*>(shared);        // [kStages][2][kTile][kRow]
+    T* stages = reinterpret_cast<T*>(shared);        // [kStages][kDown + kAcross][kRow]
     float* sums = reinterpret_cast<float*>(shared);  // [kWarps][16][kSumRow], after the last stage
-    const int tiles_across = (out_features + kTile - 1) / kTile;
-    const int row0 = static_cast<int>(blockIdx.x / tiles_across) * kTile;
-    const int feature0 = static_cast<int>(blockIdx.x % tiles_across) * kTile;
+    const int tiles_across = (out_features + S::kAcross - 1) / S::kAcross;
+    const int row0 = static_cast<int>(blockIdx.x / tiles_across) * S::kDown;
+    const int feature0 = static_cast<int>(blockIdx.x % tiles_across) * S::kAcross;
     const int warp = threadIdx.x / 32;
-    const int warp_row = warp / kWarpsAcross * kWarpTile, warp_feature = warp % kWarpsAcross * kWarpTile;
+    const int warp_row = warp / kWarpsAcross * S::kWarpDown, warp_feature = warp % kWarpsAcross * S::kWarpAcross;
     const int rounds = (in_features + kDepth - 1) / kDepth;
 
-    Copier<T> x_copier(x, row0, rows, in_features), w_copier(weight, feature0, out_features, in_features);
-    auto copy_stage = [&](int round) {
-        if (round < rounds) {
-            T* stage = stages + round % kStages * kStage;
-            x_copier.template copy<VECTORS>(stage);
-            w_copier.template copy<VECTORS>(stage + kTile * kRow);
-        }
+    typename S::template Copier<T, S::kDown> x_copier(x, row0, rows, in_features);
+    typename S::template Copier<T, S::kAcross> w_copier(weight, feature0, out_features, in_features);
+    // Starts to copy a stage, in two parts: its tile of x, and its tile of weight.
+    auto copy_x = [&](int round) {
+        if (round < rounds) x_copier.template copy<VECTORS>(stages + round % kStages * S::kStage);
+    };
+    auto copy_weight = [&](int round) {
+        if (round < rounds) w_copier.template copy<VECTORS>(stages + round % kStages * S::kStage + S::kDown * kRow);
         __pipeline_commit();  // an empty group keeps the count of groups right at the end
     };
+    auto wait_for_stage = [] {
+        __pipeline_wait_prior(kStages - 2);  // the next stage has arrived, for this thread's copies ...
+        __syncthreads();                     // ... and for all; and all have loaded their fragments of the one before
+    };
 
-    constexpr int kFragments = kWarpTile / 16;
-    llmk::Accumulator accumulators[kFragments][kFragments];
+    // The fragments of the next 16 columns are loaded while those of the last ones are multiplied.
+    llmk::OperandA<T> a[2][F];
+    llmk::OperandB<T> b[2][G];
+    auto load_fragments = [&](int to, int round, int k) {
+        const T* x_tile = stages + round % kStages * S::kStage + k;
+        const T* w_tile = x_tile + S::kDown * kRow;
+#pragma unroll
+        for (int i = 0; i < F; ++i) llmk::load_operand(a[to][i], x_tile + (warp_row + i * 16) * kRow, kRow);
+#pragma unroll
+        for (int j = 0; j < G; ++j) llmk::load_operand(b[to][j], w_tile + (warp_feature + j * 16) * kRow, kRow);
+    };
+    llmk::Accumulator accumulators[F][G];
     llmk::fill_with_zeros(accumulators);
-    for (int round = 0; round < kStages - 1; ++round) copy_stage(round);
+    for (int round = 0; round < kStages - 1; ++round) {
+        copy_x(round);
+        copy_weight(round);
+    }
+    if (rounds > 0) {
+        wait_for_stage();
+        load_fragments(0, 0, 0);
+    }
 
     for (int round = 0; round < rounds; ++round) {
-        __pipeline_wait_prior(kStages - 2);  // this round's stage has arrived, for this thread's copies ...
-        __syncthreads();                     // ... and for all; and the stage that is overwritten next has been used
-        copy_stage(round + kStages - 1);
-        const T* x_tile = stages + round % kStages * kStage;
-        const T* w_tile = x_tile + kTile * kRow;
 #pragma unroll
         for (int k = 0; k < kDepth; k += 16) {
-            llmk::OperandA<T> a[kFragments];
-            llmk::OperandB<T> b[kFragments];
+            const int now = k / 16 % 2;
+            if (k + 16 < kDepth) {
+                load_fragments(1 - now, round, k + 16);
+            } else if (round + 1 < rounds) {
+                wait_for_stage();
+                load_fragments(1 - now, round + 1, 0);
+            }
+            if (k == 0) copy_x(round + kStages - 1);  // to where the stage before this one was
+            if (k == kSecondPart) copy_weight(round + kStages - 1);
 #pragma unroll
-            for (int i = 0; i < kFragments; ++i)
-                llmk::load_operand(a[i], x_tile + (warp_row + i * 16) * kRow + k, kRow);
+            for (int i = 0; i < F; ++i) {
 #pragma unroll
-            for (int j = 0; j < kFragments; ++j)
-                llmk::load_operand(b[j], w_tile + (warp_feature + j * 16) * kRow + k, kRow);
-#pragma unroll
-            for (int i = 0; i < kFragments; ++i) {
-#pragma unroll
-                for (int j = 0; j < kFragments; ++j) wmma::mma_sync(accumulators[i][j], a[i], b[j], accumulators[i][j]);
+                for (int j = 0; j < G; ++j) {
+                    wmma::mma_sync(accumulators[i][j], a[now][i], b[now][j], accumulators[i][j]);
+                }
             }
         }
     }
@@ -88,8 +119,8 @@ __global__ void __launch_bounds__(kThreads, 2)
     // warp does so in a piece of its own, 16 rows at a time, and waits for no other; a lane writes 16 bytes of a row.
     __pipeline_wait_prior(0);
     __syncthreads();  // all have used the last stage
-    sums += warp * kWarpSums;
-    constexpr int kLanes = kWarpTile / kVector;  // that share a row
+    sums += warp * S::kWarpSums;
+    constexpr int kLanes = S::kWarpAcross / kVector;  // that share a row
     const int lane = threadIdx.x % 32, column = lane % kLanes * kVector, feature = feature0 + warp_feature + column;
     float lane_bias[kVector];  // a lane writes the same columns of every row
 #pragma unroll
@@ -97,9 +128,9 @@ __global__ void __launch_bounds__(kThreads, 2)
         lane_bias[j] = feature + j < out_features ? static_cast<float>(bias[feature + j]) : 0.0f;
     }
 #pragma unroll
-    for (int i = 0; i < kFragments; ++i) {
+    for (int i = 0; i < F; ++i) {
 #pragma unroll
-        for (int j = 0; j < kFragments; ++j) {
+        for (int j = 0; j < G; ++j) {
             wmma::store_matrix_sync(sums + j * 16, accumulators[i][j], kSumRow, wmma::mem_row_major);
         }
         __syncwarp();  // the 16 rows are complete
@@ -124,13 +155,21 @@ template <typename T>
 void linear_wmma(const T* x, const T* weight, const T* bias, T* out, int rows, int in_features, int out_features,
                  cudaStream_t stream) {
     if (rows == 0 || out_features == 0) return;
-    const long long tiles = (rows + kTile - 1LL) / kTile * ((out_features + kTile - 1LL) / kTile);
-    const auto kernel =
-        llmk::rows_are_aligned(in_features, x, weight) ? linear_kernel<T, true> : linear_kernel<T, false>;
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+    const bool vectors = llmk::rows_are_aligned(in_features, x, weight);
     const bool out_vectors = llmk::rows_are_aligned(out_features, out);
-    kernel<<<static_cast<unsigned>(tiles), kThreads, kSharedBytes, stream>>>(x, weight, bias, out, rows, in_features,
-                                                                             out_features, out_vectors);
+    // Starts the kernel, if these tiles are enough to give most of a large GPU's SMs a block.
+    auto launch = [&](auto tile, auto kernel, long long enough) {
+        using S = decltype(tile);
+        const long long tiles = (rows + S::kDown - 1LL) / S::kDown * ((out_features + S::kAcross - 1LL) / S::kAcross);
+        if (tiles < enough) return false;
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::kBytes);
+        kernel<<<static_cast<unsigned>(tiles), kThreads, S::kBytes, stream>>>(x, weight, bias, out, rows, in_features,
+                                                                              out_features, out_vectors);
+        return true;
+    };
+    launch(Tile<4, 4>(), vectors ? linear_kernel<T, 4, 4, true> : linear_kernel<T, 4, 4, false>, kEnough) ||
+        launch(Tile<2, 4>(), vectors ? linear_kernel<T, 2, 4, true> : linear_kernel<T, 2, 4, false>, kEnough) ||
+        launch(Tile<1, 2>(), vectors ? linear_kernel<T, 1, 2, true> : linear_kernel<T, 1, 2, false>, 0);
 }
 
 // x: [rows, in_features]   weight: [out_features, in_features]   bias: [out_features]   out: [rows, out_features]

@@ -4,25 +4,25 @@
 //   partial_out: [batch, heads, splits, head_dim]     partial_stats: [batch, heads, splits, 2], both working memory
 //
 // A block owns a part of the keys of one key/value head, and all query heads of its group (up to 8): each key and value
-// is fetched once and used for all of them. Within the block a *team* of 8, 16 or 32 lanes holds a row, 16 bytes a lane,
-// and handles 4 keys in each step. What the next steps need is already on its way from memory: every thread copies the
-// 16 bytes that it will use itself to a queue in shared memory, so nobody waits for anybody else.
+// is fetched once and used for all of them. What the next steps need is already on its way from memory, in a queue in shared
+// memory. In f32 CUDA cores multiply (Decoder), in 16 bits tensor cores (TensorDecoder).
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <cmath>
+#include <type_traits>
 
 #include "llmk/decode.cuh"
+#include "llmk/decode_tensor.cuh"
 
-template <typename T, int kTeam, int kHeads>
-__global__ void __launch_bounds__(llmk::Decoder<T, kTeam, kHeads>::kThreads, kHeads <= 4 ? 4 : 2)
+template <typename T, typename Decoder>
+__global__ void __launch_bounds__(Decoder::kThreads, Decoder::kBlocks)
     decode(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v, const int* __restrict__ lengths,
            T* __restrict__ out, float* __restrict__ partial_out, float2* __restrict__ partial_stats, int heads,
            int kv_heads, int max_len, int head_dim, int splits, float scale) {
-    using Decoder = llmk::Decoder<T, kTeam, kHeads>;
-    constexpr int kKeys = Decoder::kKeys, kTeams = Decoder::kTeams, kThreads = Decoder::kThreads;
+    constexpr int kHeads = Decoder::kHeads;
     extern __shared__ uint4 shared[];
     const int group = heads / kv_heads, chunks = (group + kHeads - 1) / kHeads;
     const int split = blockIdx.x % splits, chunk = blockIdx.x / splits % chunks;
@@ -37,20 +37,19 @@ __global__ void __launch_bounds__(llmk::Decoder<T, kTeam, kHeads>::kThreads, kHe
     const int first = static_cast<int>(begin);
 
     Decoder decoder(q + first_head * head_dim, head_count, head_dim, scale);
-    const int column = decoder.column, team = decoder.team;
-    const bool inside = column < head_dim;
-
-    // This thread's 16 bytes of its team's first key and value, and of the ones that the next call of fetch copies.
-    const size_t start = (static_cast<size_t>(sequence) * kv_heads + kv_head) * max_len + first + team;
-    const T* next_k = k + start * head_dim + column;
-    const T* next_v = v + start * head_dim + column;
-    int next_key = first + team;
+    // This thread's 16 bytes of the first key and value, and of the ones that the next call of fetch copies.
+    const size_t start = (static_cast<size_t>(sequence) * kv_heads + kv_head) * max_len + first + decoder.row;
+    const T* next_k = k + start * head_dim + decoder.column;
+    const T* next_v = v + start * head_dim + decoder.column;
+    int next_key = first + decoder.row;
     auto fetch = [&](uint4* entries) {
 #pragma unroll
-        for (int i = 0; i < kKeys; ++i) {
-            const int missing = inside && next_key + i * kTeams < end ? 0 : 16;  // bytes: zeros, and nothing is read
-            __pipeline_memcpy_async(entries + i * kThreads, next_k + i * kTeams * head_dim, 16, missing);
-            __pipeline_memcpy_async(entries + (kKeys + i) * kThreads, next_v + i * kTeams * head_dim, 16, missing);
+        for (int i = 0; i < Decoder::kCopies; ++i) {
+            const int rows = Decoder::rows_on(i), columns = Decoder::columns_on(i), from = rows * head_dim + columns;
+            // bytes: zeros, and nothing is read
+            const int missing = decoder.column + columns < head_dim && next_key + rows < end ? 0 : 16;
+            __pipeline_memcpy_async(entries + decoder.place(i), next_k + from, 16, missing);
+            __pipeline_memcpy_async(entries + Decoder::kValues + decoder.place(i), next_v + from, 16, missing);
         }
         next_key += Decoder::kStep;
         next_k += Decoder::kStep * head_dim;
@@ -80,29 +79,27 @@ __global__ void combine(const float* __restrict__ partial_out, const float2* __r
                         out + head * head_dim, head_dim);
 }
 
-template <typename T, int kTeam, int kHeads>
+template <typename T, typename Decoder>
 void launch_decode(const T* q, const T* k, const T* v, const int* lengths, T* out, float* partial_out,
                    float2* partial_stats, int batch, int heads, int kv_heads, int max_len, int head_dim, int splits,
                    float scale, cudaStream_t stream) {
-    const auto kernel = decode<T, kTeam, kHeads>;
-    const int bytes = llmk::Decoder<T, kTeam, kHeads>::kBytes;
-    const int chunks = (heads / kv_heads + kHeads - 1) / kHeads;
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    kernel<<<batch * kv_heads * chunks * splits, llmk::Decoder<T, kTeam, kHeads>::kThreads, bytes, stream>>>(
+    const auto kernel = decode<T, Decoder>;
+    const int chunks = (heads / kv_heads + Decoder::kHeads - 1) / Decoder::kHeads;
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Decoder::kBytes);
+    kernel<<<batch * kv_heads * chunks * splits, Decoder::kThreads, Decoder::kBytes, stream>>>(
         q, k, v, lengths, out, partial_out, partial_stats, heads, kv_heads, max_len, head_dim, splits, scale);
 }
+
+// Who decodes heads of up to DIM columns: f32 has fewer elements for the bytes, time for eight heads on CUDA cores.
+template <typename T, int DIM>
+using DecoderFor = std::conditional_t<sizeof(T) == 4, llmk::Decoder<T, DIM / 4, 8>, llmk::TensorDecoder<T, DIM>>;
 
 template <typename T>
 void gqa_decode(const T* q, const T* k, const T* v, const int* lengths, T* out, float* partial_out,
                 float* partial_stats, int batch, int heads, int kv_heads, int max_len, int head_dim, int splits,
                 float scale, cudaStream_t stream) {
     if (batch == 0 || heads == 0 || head_dim == 0) return;
-    constexpr int kLanes = 64 * sizeof(T) / 16;        // a team for rows of up to 64 elements
-    constexpr int kFewHeads = sizeof(T) == 4 ? 8 : 4;  // f32 has fewer elements for the bytes: time for 8 heads
-    const bool narrow = head_dim <= 64, few = heads / kv_heads <= kFewHeads;
-    const auto launch = narrow ? few ? launch_decode<T, kLanes, kFewHeads> : launch_decode<T, kLanes, 8>
-                        : few  ? launch_decode<T, 2 * kLanes, kFewHeads>
-                               : launch_decode<T, 2 * kLanes, 8>;
+    const auto launch = head_dim <= 64 ? launch_decode<T, DecoderFor<T, 64>> : launch_decode<T, DecoderFor<T, 128>>;
     float2* stats = reinterpret_cast<float2*>(partial_stats);
     launch(q, k, v, lengths, out, partial_out, stats, batch, heads, kv_heads, max_len, head_dim, splits, scale, stream);
     if (splits > 1) {

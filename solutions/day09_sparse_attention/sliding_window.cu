@@ -4,7 +4,8 @@
 // of its queries sees, instead of at key 0, and within the band a warp skips the tiles that none of its own queries
 // sees. Second, mma.sync in place of WMMA: which lane holds which element of a fragment is documented, so the lanes do
 // the softmax on the scores where they are. These never leave the registers: the accumulators of one product, made weights and
-// rounded, are operand A of the next, with every element in its place already.
+// rounded, are operand A of the next, with every element in its place already. And the chunks of all tiles are swizzled (day
+// 12) instead of padded: rows with 16 bytes of padding make cp.async ask the L2 cache twice for every second row.
 //
 //   q, out: [batch, heads, query_len, head_dim]     k, v: [batch, heads, key_len, head_dim]
 #include <cuda_bf16.h>
@@ -17,6 +18,7 @@
 #include "llmk/mma.cuh"
 #include "llmk/reduce.cuh"
 #include "llmk/softmax.cuh"
+#include "llmk/swizzle.cuh"
 #include "llmk/vector.cuh"
 
 constexpr int kWarps = 4;
@@ -31,22 +33,30 @@ struct Shape {
     static constexpr int kStripes = DIM <= 64 ? 1 : 2;  // of 16 queries each: the height of an mma.sync
     static constexpr int kRows = 16 * kStripes;         // queries of a warp
     static constexpr int kQueries = kRows * kWarps;
-    static constexpr int kBlocks = DIM <= 64 ? 4 : 2;                              // on an SM at a time
-    static constexpr int kPitch = llmk::RowCopier<__half, DIM, kThreads>::kPitch;  // elements of a row
-    static constexpr int kShared = 2 * (kQueries + 2 * kKeys) * kPitch;            // bytes of the tiles of q, k and v
+    static constexpr int kBlocks = DIM <= 64 ? 4 : 2;  // on an SM at a time
+    // Tiles of keys and of values take turns in a ring of kSlots places: either each is waited for by itself, while the next
+    // two are on their way, or a tile of keys and its values together, which takes one barrier less and one place more.
+    static constexpr bool kPairs = DIM <= 64;
+    static constexpr int kSlots = kPairs ? 4 : 3;
+    static constexpr int kTile = kKeys * DIM;                              // elements
+    static constexpr int kShared = 2 * (kQueries * DIM + kSlots * kTile);  // bytes of the tiles of q, k and v
 };
+
+// How much larger a score must be than what its row is compared with, as a power of 2, before the row is corrected. Up to
+// then its weights may be as large as 2^kSlack, which neither type minds.
+constexpr float kSlack = 8;
 
 template <typename T, int DIM>
 __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     attend(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v, T* __restrict__ out,
            int query_len, int key_len, int head_dim, int window, float scale, bool vectors) {
     using S = Shape<DIM>;
+    using Place = llmk::Swizzle<DIM>;
     constexpr int kStripes = S::kStripes, kRows = S::kRows, kQueries = S::kQueries;
     constexpr int kAcross = DIM / 8;  // fragments of 8 columns across a row of out
     extern __shared__ __align__(128) unsigned char shared[];
-    T* q_tile = reinterpret_cast<T*>(shared);   // [kQueries][kPitch]; at the end the rows of out
-    T* k_tile = q_tile + kQueries * S::kPitch;  // [kKeys][kPitch]
-    T* v_tile = k_tile + kKeys * S::kPitch;     // [kKeys][kPitch]
+    T* q_tile = reinterpret_cast<T*>(shared);  // [kQueries][DIM]; at the end the rows of out
+    T* ring = q_tile + kQueries * DIM;         // [kSlots][kKeys][DIM]
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
     const int tiles = (query_len + kQueries - 1) / kQueries;
@@ -64,24 +74,56 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     out += (head * query_len + first_query) * head_dim;
     k += (head * key_len + key_begin) * head_dim;
     v += (head * key_len + key_begin) * head_dim;
-    const llmk::RowCopier<T, DIM, kThreads> copier(head_dim, vectors);
+    const llmk::RowCopier<T, DIM, kThreads, Place> copier(head_dim, vectors);
     copier.template copy<kQueries>(q_tile, q, query_len - first_query);
-    if (key_begin < key_end) copier.template copy<kKeys>(k_tile, k, key_len - key_begin);
 
     // Scores are compared before they are scaled, which finds the largest if scale > 0. If it is not, the queries take
     // its sign, once.
     if (scale <= 0) {
         llmk::wait_for_copies();
         for (int i = threadIdx.x; i < kQueries * DIM; i += kThreads) {
-            T* element = q_tile + i / DIM * S::kPitch + i % DIM;
+            T* element = q_tile + Place::place(i / DIM, i % DIM);
             *element = static_cast<T>(scale < 0 ? -static_cast<float>(*element) : 0.0f);
         }
     }
     const float to_base_2 = (scale == 0 ? 1 : fabsf(scale)) * llmk::kLog2E;
 
+    // start_copy starts to copy the next tile, tile 0 of k, tile 0 of v, tile 1 of k, ..., to the next place of the ring.
+    const T* next[2] = {k, v};
+    int tiles_left = key_begin < key_end ? 2 * ((key_end - key_begin + kKeys - 1) / kKeys) : 0;
+    int keys_left = key_len - key_begin, copied = 0, used = 0;
+    auto start_copy = [&](bool of_keys) {
+        if (tiles_left-- > 0) {
+            copier.template copy<kKeys>(ring + copied * S::kTile, next[of_keys ? 0 : 1], keys_left);
+        } else {
+            __pipeline_commit();  // an empty group keeps their count right
+        }
+        next[of_keys ? 0 : 1] += static_cast<long long>(kKeys) * head_dim;
+        if (!of_keys) keys_left -= kKeys;
+        copied = copied == S::kSlots - 1 ? 0 : copied + 1;
+    };
+    start_copy(true);
+    start_copy(false);
+    // Waits for the tile that is used next. When all threads have come here, nobody reads what was used before it.
+    auto next_tile = [&](bool of_keys) {
+        if (of_keys || !S::kPairs) {
+            __pipeline_wait_prior(S::kPairs ? 0 : 1);
+            __syncthreads();
+            start_copy(of_keys);
+            if (S::kPairs) start_copy(false);
+        }
+        const T* tile = ring + used * S::kTile;
+        used = used == S::kSlots - 1 ? 0 : used + 1;
+        return tile;
+    };
+    // The row and column that this lane names to ldmatrix, in the first fragment of each tile.
+    const int my_query = warp * kRows + lane % 16, my_query_column = lane / 16 * 8;
+    const int my_key = lane % 8 + lane / 16 * 8, my_key_column = lane / 8 % 2 * 8;
+    const int my_value = lane % 16, my_value_column = lane / 16 * 8;
+
     // A lane holds a quarter of two rows of each stripe: of row lane / 4 (h = 0) and of row lane / 4 + 8 (h = 1).
     float o[kStripes][kAcross][4] = {};
-    float m[kStripes][2], l[kStripes][2];  // the largest score so far; this lane's part of the sum of the weights
+    float m[kStripes][2], l[kStripes][2];  // what scores are compared with; this lane's part of the sum of the weights
 #pragma unroll
     for (int i = 0; i < kStripes; ++i) {
 #pragma unroll
@@ -90,18 +132,10 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             l[i][h] = 0;
         }
     }
-    // The row that this lane names to load_matrices, in the first fragment of each tile.
-    const T* my_queries = q_tile + (warp * kRows + lane % 16) * S::kPitch + lane / 16 * 8;
-    const T* my_keys = k_tile + (lane % 8 + lane / 16 * 8) * S::kPitch + lane / 8 % 2 * 8;
-    const T* my_values = v_tile + lane % 16 * S::kPitch + lane / 16 * 8;
-
     for (int first_key = key_begin; first_key < key_end; first_key += kKeys) {
-        llmk::wait_for_copies();  // this tile of k is here, and no thread reads the tile of v before any more
-        copier.template copy<kKeys>(v_tile, v, key_len - first_key);
-        v += static_cast<long long>(kKeys) * head_dim;
-
         const bool needed = first_key + kKeys > warp_begin && first_key < warp_end;  // by this warp
         unsigned weights[kStripes][kKeys / 16][4];
+        const T* k_tile = next_tile(true);
         if (needed) {
             // S = Q K^T. A row of k is a column of operand B, so its neighbours lie as multiply wants them.
             float s[kStripes][kKeys / 8][4] = {};
@@ -109,12 +143,13 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             for (int c = 0; c < DIM / 16; ++c) {
                 unsigned queries[kStripes][4];
 #pragma unroll
-                for (int i = 0; i < kStripes; ++i)
-                    llmk::load_matrices(queries[i], my_queries + i * 16 * S::kPitch + c * 16);
+                for (int i = 0; i < kStripes; ++i) {
+                    llmk::load_matrices(queries[i], q_tile + i * 16 * DIM + Place::place(my_query, my_query_column, c));
+                }
 #pragma unroll
                 for (int j = 0; j < kKeys / 16; ++j) {
                     unsigned keys[4];
-                    llmk::load_matrices(keys, my_keys + j * 16 * S::kPitch + c * 16);
+                    llmk::load_matrices(keys, k_tile + j * 16 * DIM + Place::place(my_key, my_key_column, c));
 #pragma unroll
                     for (int i = 0; i < kStripes; ++i) {
                         llmk::multiply<T>(s[i][2 * j], queries[i], keys[0], keys[1]);
@@ -154,17 +189,20 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
                         largest = fmaxf(largest, fmaxf(s[i][j][2 * h], s[i][j][2 * h + 1]));
                     }
                     largest = llmk::warp_max<4>(largest);
-                    const float base = llmk::base_of(largest);
-                    correction[i][h] = llmk::power_of_2((m[i][h] - base) * to_base_2);
-                    moved = moved || correction[i][h] < 1;
-                    m[i][h] = largest;
+                    correction[i][h] = 1;
+                    if ((largest - m[i][h]) * to_base_2 > kSlack) {
+                        correction[i][h] = llmk::power_of_2((m[i][h] - largest) * to_base_2);
+                        m[i][h] = largest;
+                        moved = true;
+                    }
+                    const float base = llmk::base_of(m[i][h]) * to_base_2;
                     float sum[2] = {};
 #pragma unroll
                     for (int j = 0; j < kKeys / 8; ++j) {
 #pragma unroll
                         for (int e = 0; e < 2; ++e) {
                             float& score = s[i][j][2 * h + e];
-                            score = llmk::power_of_2(score * to_base_2 - base * to_base_2);  // one fused multiply-add
+                            score = llmk::power_of_2(score * to_base_2 - base);  // one fused multiply-add
                             sum[e] += score;
                         }
                     }
@@ -190,10 +228,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             }
         }
 
-        llmk::wait_for_copies();  // this tile of v is here, and no thread reads the tile of k any more
-        k += static_cast<long long>(kKeys) * head_dim;
-        if (first_key + kKeys < key_end) copier.template copy<kKeys>(k_tile, k, key_len - first_key - kKeys);
-
+        const T* v_tile = next_tile(false);
         if (needed) {
             // O += P V
 #pragma unroll
@@ -201,7 +236,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
                 for (int c = 0; c < DIM / 16; ++c) {
                     unsigned values[4];
-                    llmk::load_transposed(values, my_values + j * 16 * S::kPitch + c * 16);
+                    llmk::load_transposed(values, v_tile + j * 16 * DIM + Place::place(my_value, my_value_column, c));
 #pragma unroll
                     for (int i = 0; i < kStripes; ++i) {
                         llmk::multiply<T>(o[i][2 * c], weights[i][j], values[0], values[1]);
@@ -214,16 +249,16 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     llmk::wait_for_copies();  // if no query sees a key, the queries may still be on their way
 
     // Divide, round once, and write through this warp's own rows of the queries' tile, 16 bytes a lane.
-    T* rows = q_tile + warp * kRows * S::kPitch;
+    T* rows = q_tile + warp * kRows * DIM;
 #pragma unroll
     for (int i = 0; i < kStripes; ++i) {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             const float inverse = llmk::inverse_of(llmk::warp_sum<4>(l[i][h]));
-            T* row = rows + (i * 16 + h * 8 + lane / 4) * S::kPitch + lane % 4 * 2;
 #pragma unroll
             for (int c = 0; c < kAcross; ++c) {
-                *reinterpret_cast<unsigned*>(row + c * 8) =
+                T* place = rows + Place::place(i * 16 + h * 8 + lane / 4, c * 8) + lane % 4 * 2;
+                *reinterpret_cast<unsigned*>(place) =
                     llmk::pair<T>(o[i][c][2 * h] * inverse, o[i][c][2 * h + 1] * inverse);
             }
         }
@@ -232,7 +267,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     for (int i = lane; i < kRows * DIM / 8; i += 32) {
         const int r = i / (DIM / 8), column = i % (DIM / 8) * 8;
         if (first_row + r >= query_len || column >= head_dim) continue;
-        const T* from = rows + r * S::kPitch + column;
+        const T* from = rows + Place::place(r, column);
         T* to = out + static_cast<long long>(warp * kRows + r) * head_dim + column;
         if (vectors) {
             *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);

@@ -220,6 +220,10 @@ def test_h200_table(tmp_path: Path) -> None:
     assert "softmax: at least 1.00 x torch. Met in 1 of 1 rows." in goals
     assert "Met in 0 of 1 rows" in goals and "Not met: large, f32 (0.96)" in goals
     assert "argmax: at least 1.50 x torch. Not recorded yet." in goals
+    entry["timings"] = [{**timing, "copy_us": 500.0}]
+    (tmp_path / "h200.json").write_text(json.dumps({"version": 1, "exercises": {"softmax": entry}}))
+    assert "Met in 1 of 1 rows" in str(h200_goals(tmp_path, ("softmax", "copy", 0.97)))
+    assert "same bytes" in str(h200_table(tmp_path)) and "98 %" in str(h200_table(tmp_path))
     (tmp_path / "h200.json").write_text("{")
     with pytest.raises(GraderError, match="cannot be read"):
         h200_table(tmp_path)

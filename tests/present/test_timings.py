@@ -33,6 +33,15 @@ def test_short_names_begin_their_lines() -> None:
     assert len({len(line) for line in lines}) == 1
 
 
+def test_a_copy_of_the_same_bytes_has_its_column_where_it_was_timed() -> None:
+    old, new = timing("small", "f32", 5.0), timing("large", "f32", 50.0)
+    assert "bytes" not in printed(percentiles_table([old]))[0]
+    new.copy_us = 46.5
+    lines = printed(percentiles_table([old, new]))
+    assert lines[0].split()[-5:] == ["copy", "same", "bytes", "x", "torch"]
+    assert lines[1].split()[-3:] == ["100", "%", "10.25"] and lines[2].split()[-3:] == ["93", "%", "10.25"]
+
+
 def test_a_long_name_stands_above_its_figures() -> None:
     name = "64 sequences, 4096 keys, pages of 16"
     lines = printed(percentiles_table([timing(name, "f16"), timing(name, "bf16"), timing("N 4096, D 64", "bf16")]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -206,7 +207,7 @@ def test_a_whole_bench(entry: Entry, pretended_gpu: None) -> None:
         assert timing.mean_us and timing.minimum_us and timing.maximum_us and timing.deviation_us is not None
         assert timing.minimum_us <= timing.mean_us <= timing.maximum_us and timing.p99_us <= timing.maximum_us
         assert timing.bytes == 8 * timing.dims["n"] and timing.torch_eager_us == 3.0 and timing.torch_compile_us is None
-        assert timing.percent_of_roofline and timing.torch_ratio and timing.note == ""
+        assert timing.percent_of_roofline and timing.torch_ratio and timing.note == "" and timing.copy_us == 3.0
     assert b.bench(entry, sizes=["large"], compiled=False).timings[0].name == "large"
     assert json.loads(recordings.record(report, entry).read_text())["exercises"]["twice"]["device"] == "cuda"
 
@@ -219,8 +220,25 @@ def test_all_take_turns_with_a_pause_before_each(monkeypatch: pytest.MonkeyPatch
         return lambda runs: done.append(f"{name} {runs}") or [microseconds] * runs
 
     times = events.in_turns({"short": clock("short", 2.0), "long": clock("long", 10_000.0)})
-    assert done == ["short 3", "long 3"] + ["pause", "short 40", "pause", "long 2"] * events.ROUNDS
-    assert times == {"short": [2.0] * events.MOST_RUNS, "long": [10_000.0] * 20}
+    assert done == ["short 3", "long 3"] + ["pause", "short 67", "pause", "long 4"] * 6
+    assert times == {"short": [2.0] * 402, "long": [10_000.0] * 24}
+
+
+def test_a_copy_of_the_same_bytes(pretended_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    timed: list[tuple[Any, int]] = []
+
+    def keep(functions: Any, flush_bytes: int) -> list[float]:
+        timed.append((functions, flush_bytes))
+        return [7.0]
+
+    monkeypatch.setattr(b, "time_on_gpu", keep)
+    assert [b.copy_of(size, 1000) for size in (5120, 1100, 10)] == [7.0] * 3
+    assert [(len(functions), flush) for functions, flush in timed] == [(1, 0), (3, 0), (1, 2000)]
+    for functions, size in zip((timed[0][0], timed[1][0]), (5120, 1024)):
+        for copy in functions:
+            (source,), target = copy.args, copy.func.__self__
+            assert source.nbytes + target.nbytes == size and bool((copy() == source).all())
+    assert len({copy.args[0].data_ptr() for copy in timed[1][0]}) == 3
 
 
 def test_a_fast_but_wrong_kernel_is_pointed_out(entry: Entry, pretended_gpu: None) -> None:
