@@ -11,7 +11,7 @@ and gives back bytes, and everything that decides a verdict stays in the parent:
 - An answer (``answers.py``) means only "look now". The parent looks at its own memfd, and compares in float64 what it finds there with
   what its own copy of the inputs asks for. What an answer says (a CUDA error, a finding, a time) can make a verdict
   worse, never better.
-- The inputs of a case do not exist before the request that carries them, and the parent owns the clock.
+- No child can know the inputs of a case before the request that carries them, and the parent owns the clock.
 
 The requests, all of them in ``source/protocol.h``; these are most used::
 

@@ -101,7 +101,6 @@ def _run(asked: argparse.Namespace) -> int:
     commits = record["commits"]
     done = {} if asked.again else _done(kept, commits)
     waiting = [one for one in entries if name(one) not in done]
-    limit_resources()
     with kept.open("a", encoding="utf-8") as log:
         for repository in dict.fromkeys(one["repository"] for one in waiting):
             clone = find_clone(asked.folder, repository, commits[repository], asked.fetch)
@@ -204,7 +203,7 @@ def unpacked(clone: Path, commit: str) -> Iterator[Path]:
 
 
 def limit_resources() -> None:
-    """On this process and all that it starts: memory, the size of a file, no cores."""
+    """On this process, for good, and on all that it starts: memory, the size of a file, no cores."""
     for what, most in ((resource.RLIMIT_AS, 24 << 30), (resource.RLIMIT_FSIZE, 1 << 30), (resource.RLIMIT_CORE, 0)):
         hard = resource.getrlimit(what)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -343,4 +342,5 @@ def save(path: Path, record: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    limit_resources()
     sys.exit(main())
