@@ -38,7 +38,7 @@ def test_each_time_has_one_line_of_80_columns(rows: list[Row]) -> None:
     lines = drawn(rows, 80)
     assert max(map(len, lines)) <= 80
     sizes = [line for line in lines if " us " in line]
-    assert len(sizes) == len(rows) == 9 * 3 * 2
+    assert len(sizes) == len(rows) >= 9 * 3 * 2
     assert all("%" in line and line.split()[-1].replace(".", "").isdigit() for line in sizes)
     assert not any("…" in line for line in lines)
 
