@@ -38,8 +38,9 @@ def rising(shape, generator):
 
 
 def falling(shape, generator):
-    """Keys that suit the queries of ``steep`` worse and worse: from tile to tile the scores fall by more than 88."""
-    return -rising(shape, generator)
+    """Keys that suit the queries of ``steep`` worse and worse: from tile to tile the scores fall by more than 88. They begin about 0:
+    a large score carries a large rounding error."""
+    return -3 - rising(shape, generator)
 
 
 def steep(shape, generator):
@@ -122,7 +123,7 @@ With no keys at all, every output is zero; with no queries there is nothing to d
         ),
         Case("a scale of its own", **sizes(query_len=40, key_len=50, head_dim=32, scale=0.4)),
         Case("scores that fall steeply", inputs={"q": steep, "k": falling}, **sizes(query_len=33, key_len=130)),
-        Case("large scores do not overflow", inputs={"q": normal(scale=50.0)}, **sizes(query_len=33, key_len=90)),
+        Case("large scores do not overflow", inputs={"q": normal(scale=35.0)}, **sizes(query_len=33, key_len=90)),
         Case(
             "all scores far below zero",
             inputs={"q": normal(mean=4.0), "k": normal(mean=-4.0)},
@@ -177,7 +178,7 @@ flash_attention.""",
         Case("causal", **sizes(query_len=131, key_len=131, causal=True)),
         Case("causal, more keys than queries", **sizes(query_len=3, key_len=127, head_dim=32, causal=True)),
         Case("causal, queries that see no key", **sizes(query_len=140, key_len=61, head_dim=32, causal=True)),
-        Case("large scores do not overflow", inputs={"q": normal(scale=50.0)}, **sizes(query_len=33, key_len=90)),
+        Case("large scores do not overflow", inputs={"q": normal(scale=35.0)}, **sizes(query_len=33, key_len=90)),
         Case("scores that rise", inputs={"q": one_direction, "k": rising}, **sizes(query_len=20, key_len=130)),
         Case(
             "random sizes",
@@ -230,7 +231,7 @@ flash_attention.""",
         Case("scores that fall steeply", inputs={"q": steep, "k": falling}, **sizes(query_len=33, key_len=130)),
         Case("causal", **sizes(batch=2, query_len=70, key_len=70, head_dim=32, causal=True)),
         Case("causal, queries that see no key", **sizes(query_len=80, key_len=41, head_dim=32, causal=True)),
-        Case("large scores do not overflow", inputs={"q": normal(scale=50.0)}, **sizes(query_len=20, key_len=90)),
+        Case("large scores do not overflow", inputs={"q": normal(scale=35.0)}, **sizes(query_len=20, key_len=90)),
         Case("all scores far below zero", inputs={"q": normal(mean=4.0), "k": normal(mean=-4.0)}, **sizes(key_len=80)),
         Case(
             "random sizes",
