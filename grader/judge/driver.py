@@ -11,8 +11,6 @@ import datetime
 import hashlib
 import platform
 import secrets
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -86,7 +84,7 @@ def run_check(
     report(CheckEvent("builds", "started"))
     job = Job(path, device, entry.architecture, ask_nvcc=device == "cpu" or details)
     with Builder(job, own_process) as builder, ExitStack() as drawn:
-        task = _loaded(entry) if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
+        task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
         verdict.title, verdict.kind, verdict.points = task.title, task.kind, task.points
         held = builder.building.jail.result()
         verdict.isolation, verdict.isolation_note = held.tier, held.note
@@ -255,23 +253,6 @@ class _Check:
         kernel = self.built.kernel
         settings = settings if self.device == "cpu" else {}
         return Child(self.built.runner, library or kernel.library, libsim or kernel.libsim, settings, jail=self.jail)
-
-
-def _loaded(entry: Entry) -> Exercise:
-    """The description of an exercise. Torch is imported with an empty stack: Python takes memory for calls in pieces, and how
-    deep it begins decides whether ten thousand calls within that import each take a piece and give it back, a tenth of a second."""
-    if "torch" in sys.modules:
-        return entry.load()
-    loaded: Future[Exercise] = Future()
-
-    def load() -> None:
-        try:
-            loaded.set_result(entry.load())
-        except BaseException as error:
-            loaded.set_exception(error)
-
-    threading.Thread(target=load, daemon=True).start()
-    return loaded.result()
 
 
 def _planned(task: Exercise, device: str, stages: Sequence[str], seed: int) -> tuple[list[Run], list[Run]]:

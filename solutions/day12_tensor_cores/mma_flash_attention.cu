@@ -21,6 +21,7 @@
 
 #include "llmk/async_copy.cuh"
 #include "llmk/mma.cuh"
+#include "llmk/mma_softmax.cuh"
 #include "llmk/reduce.cuh"
 #include "llmk/softmax.cuh"
 #include "llmk/swizzle.cuh"
@@ -187,38 +188,14 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
             for (int i = 0; i < kStripes; ++i) {
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
-                    float largest = m[i][h];
-#pragma unroll
-                    for (int j = 0; j < kKeys / 8; ++j) {
-                        largest = fmaxf(largest, fmaxf(s[i][j][2 * h], s[i][j][2 * h + 1]));
-                    }
+                    float largest = llmk::row_max(s[i], h, m[i][h]);
                     largest = llmk::warp_max<4>(largest);
-                    correction[i][h] = 1;
-                    if ((largest - m[i][h]) * to_base_2 > kSlack) {
-                        correction[i][h] = llmk::power_of_2((m[i][h] - largest) * to_base_2);
-                        m[i][h] = largest;
-                        moved = true;
-                    }
+                    correction[i][h] = llmk::follow(m[i][h], largest, to_base_2, kSlack);
+                    moved = moved || correction[i][h] != 1;
                     const float base = llmk::base_of(m[i][h]) * to_base_2;
-                    float sum[2] = {};
-#pragma unroll
-                    for (int j = 0; j < kKeys / 8; ++j) {
-#pragma unroll
-                        for (int e = 0; e < 2; ++e) {
-                            float& score = s[i][j][2 * h + e];
-                            score = llmk::power_of_2(score * to_base_2 - base);  // one fused multiply-add
-                            sum[e] += score;
-                        }
-                    }
-                    l[i][h] = l[i][h] * correction[i][h] + (sum[0] + sum[1]);
+                    l[i][h] = l[i][h] * correction[i][h] + llmk::weigh(s[i], h, to_base_2, base);
                 }
-#pragma unroll
-                for (int j = 0; j < kKeys / 16; ++j) {  // two fragments of 8 keys make an operand A of 16
-                    weights[i][j][0] = llmk::pair<T>(s[i][2 * j][0], s[i][2 * j][1]);
-                    weights[i][j][1] = llmk::pair<T>(s[i][2 * j][2], s[i][2 * j][3]);
-                    weights[i][j][2] = llmk::pair<T>(s[i][2 * j + 1][0], s[i][2 * j + 1][1]);
-                    weights[i][j][3] = llmk::pair<T>(s[i][2 * j + 1][2], s[i][2 * j + 1][3]);
-                }
+                llmk::round_weights<T>(weights[i], s[i]);
             }
             if (__any_sync(0xffffffff, moved)) {
 #pragma unroll
