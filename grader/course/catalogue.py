@@ -113,6 +113,8 @@ class Entry:
 
     def load(self) -> Exercise:
         """Run tasks.py and give the whole description. Imports torch."""
+        import numpy  # noqa: F401  (before torch, which swallows a Ctrl-C that comes while it imports NumPy, and goes on without)
+
         from grader.course.task import Exercise
 
         exercise = getattr(self.module(), self.variable, None)
