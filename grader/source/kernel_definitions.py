@@ -60,7 +60,7 @@ def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[
         close = closing(tokens, k + 1) if k + 1 < len(tokens) else None
         start, known = max(start, known), close or k
         inlined = next((t for t in tokens[start:k] if t.text == "__forceinline__" or t.text in macros), None)
-        if inlined is not None:
+        if inlined is not None and k < len(tokens):
             raise error_at(
                 source,
                 inlined,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,17 @@ def test_a_message_does_not_repeat_a_whole_file() -> None:
     with pytest.raises(RewriteError) as caught:
         rewrite("#include <cuda_" + "uda_" * 50_000 + ".h>\n", INCLUDE_DIR)
     assert 1000 < len(str(caught.value)) < 10_000
+
+
+def test_a_file_that_breaks_off_anywhere_is_read_or_refused() -> None:
+    text = """#define QUIET __forceinline__
+template <int N> QUIET __global__ void __launch_bounds__(32) __cluster_dims__(2) f(const float (*x)[N], int n = 0) {
+    extern __shared__ float s[];
+    asm volatile("{.reg .f32 a; mov.f32 a, %1; add.f32 %0, a, %1;}" : "=f"(s[n]) : "f"(x[0][1]) : "memory");
+}
+__global__ void g(int* p) { *p = 1; }
+extern "C" void h(float* x, cudaStream_t stream) { g<<<dim3(1, 2), 32, 0, stream>>>(reinterpret_cast<int*>(x)); }
+"""
+    for end in range(len(text) + 1):
+        with contextlib.suppress(RewriteError):
+            rewrite(text[:end], INCLUDE_DIR)
