@@ -196,7 +196,7 @@ flash_attention.""",
     bars=[
         Bar("global_bytes / minimum", at_most=1.6, look="k and v are fetched once for each tile of queries."),
         Bar(
-            "shared_wavefronts * 64 / flops_needed",
+            "shared_wavefronts / (flops_needed / 64)",
             at_most=1.0,
             look="How many multiply-adds does a value from shared memory feed?",
         ),

@@ -298,7 +298,8 @@ def render_bars(every: Sequence[BarResult], ascii_only: bool) -> list[Renderable
     rows.append(indented(table))
     for bar in strictest:
         if not bar.passed and bar.values:
-            rows.append(paragraph(bars.counters(bar), style="quiet", indent=5))
+            said = bars.counters(bar) + (f"; it counts {bars.unit(bar)}" if bars.unit(bar) else "")
+            rows.append(paragraph(said, style="quiet", indent=5))
     return rows
 
 

@@ -4,6 +4,22 @@ from __future__ import annotations
 
 from grader.verdict import FAILED, SKIPPED, BarResult, TimeBarResult
 
+UNITS = {
+    "global_bytes / minimum": "bytes of global memory moved, for each byte that must move",
+    "sectors / ideal": "sectors touched, for each sector that the bytes asked for fill",
+    "requests * 512 / minimum": "loads and stores of a warp, for each that it takes if all lanes move 16 bytes",
+    "requests / (global_bytes / 512)": "loads and stores of a warp, for each that it takes if all lanes move 16 bytes",
+    "shared_wavefronts / (flops_needed / 64)": "wavefronts of shared memory, for each multiply-add of a warp (64 operations)",
+    "tensor_operations / flops_needed": "operations on tensor cores, for each operation of the task's formula",
+    "bank_conflict_ways": "wavefronts of shared memory, for each that it takes without bank conflicts",
+}
+"""What the number of an expression counts, for those that more than one exercise has."""
+
+
+def unit(bar: BarResult) -> str:
+    """What the number counts, where the expression alone does not tell; else nothing."""
+    return UNITS.get(bar.expression, "")
+
 
 def limit(bar: BarResult) -> str:
     """``at most 1.2``, ``at least 4 and at most 8``."""
@@ -25,11 +41,13 @@ def counters(bar: BarResult) -> str:
 
 
 def text(bar: BarResult) -> str:
-    """``global_bytes / minimum = 3.2, at most 1.2 is allowed (global_bytes 419,430, minimum 131,072)``."""
+    """``global_bytes / minimum = 3.2, at most 1.2 is allowed (global_bytes 419,430, minimum 131,072)``; if missed, what it counts."""
     said = f"{bar.expression} = {value(bar)}" + (f" in {bar.dtype}" if bar.dtype else "")
     said += f", {limit(bar)} {'is met' if bar.passed else 'is allowed' if bar.at_least is None else 'is wanted'}"
     if len(bar.values) > 1 or bar.expression not in bar.values:
         said += f" ({counters(bar)})"
+    if unit(bar) and not bar.passed:
+        said += f"\n  it counts {unit(bar)}"
     return said + (f"\n  look at: {bar.look}" if not bar.passed and bar.look else "")
 
 

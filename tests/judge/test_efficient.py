@@ -6,10 +6,11 @@ import math
 
 import pytest
 
+from grader.course import Course
 from grader.course.task import Bar
 from grader.errors import GraderError
 from grader.judge.efficient import evaluate_bar
-from grader.wording.bars import text
+from grader.wording.bars import UNITS, text
 
 COUNTED = {"global_bytes": 3000.0, "minimum": 1000.0, "launches": 1, "ideal": 0, "sectors": 0}
 
@@ -34,8 +35,19 @@ def test_what_a_learner_reads() -> None:
     result = evaluate_bar(Bar("global_bytes / minimum", at_most=1.2, look="read each row once"), COUNTED, dtype="f16")
     assert text(result).splitlines() == [
         "global_bytes / minimum = 3 in f16, at most 1.2 is allowed (global_bytes 3,000, minimum 1,000)",
+        "  it counts bytes of global memory moved, for each byte that must move",
         "  look at: read each row once",
     ]
+    met = evaluate_bar(Bar("global_bytes / minimum", at_most=3, look="read each row once"), COUNTED)
+    assert len(text(met).splitlines()) == 1
+    assert "counts" not in text(evaluate_bar(Bar("launches", at_most=0), COUNTED))
+
+
+def test_units_are_those_of_bars_that_exercises_have() -> None:
+    expressions = {bar.expression for entry in Course().exercises for bar in entry.load().bars}
+    assert set(UNITS) <= expressions
+    divided = {expression for expression in expressions if "shared_wavefronts" in expression}
+    assert divided <= set(UNITS), "the unit of wavefronts for each operation is not plain"
 
 
 def test_mistakes_of_authors() -> None:
