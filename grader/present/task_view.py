@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -29,12 +31,17 @@ def _tensors(task: Exercise) -> Table:
     for style in ("title", "", "quiet", "quiet"):
         table.add_column(style=style)
     for name, tensor in task.inputs.items():
-        table.add_row(Text(name), _shape(tensor.shape), tensor.dtype or ", ".join(task.dtypes), "read")
+        table.add_row(Text(name), _shape(task, tensor.shape), tensor.dtype or ", ".join(task.dtypes), "read")
     for name, output in task.outputs.items():
         use = "working memory" if output.scratch else "changed in place" if output.inout else "written"
-        table.add_row(Text(name), _shape(output.shape), output.dtype or ", ".join(task.dtypes), use)
+        table.add_row(Text(name), _shape(task, output.shape), output.dtype or ", ".join(task.dtypes), use)
     return table
 
 
-def _shape(text: str) -> Text:
+def _shape(task: Exercise, text: str) -> Text:
+    """Sizes as the launcher names them: what ``Case.before`` leaves out of a tensor, no learner need know."""
+    prototype = task.prototype(task.dtypes[0])
+    for name in task.scalars:
+        if not re.search(rf"\b{name}\b", prototype):
+            text = re.sub(rf"\((\w+) - {name}\)", r"\1", text)
     return Text(f"[{', '.join(split_shape(text))}]")  # no markup

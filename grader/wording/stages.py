@@ -120,6 +120,8 @@ def first_look(verdict: Verdict) -> str:
         if finding.line:
             shows = _SHOWS.get(finding.kind) or _SHOWS.get(finding.check, "where the fault shows")
             return f"{finding.file.rsplit('/', 1)[-1]}:{finding.line}, {shows}"
+        if finding.kind == "refused":
+            return f"the launch or call that fails: {finding.detail.partition(':')[0]}"
     errors = [item for item in stage.diagnostics if item.severity.startswith(("error", "fatal")) and item.line]
     if errors and _semicolon_missing(errors[0]):
         return f"the end of what stands above line {errors[0].line}: a ';' seems to be missing there"

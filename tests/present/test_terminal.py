@@ -6,7 +6,9 @@ import io
 
 import pytest
 
+from grader.course import find
 from grader.present import failures, terminal, theme
+from grader.present.task_view import render_task
 from grader.verdict import CaseResult, Diagnostic, Finding, Stage
 from grader.wording.findings import an_access
 from tests.present import samples
@@ -41,6 +43,28 @@ def test_a_wrong_output_shows_the_first_case_in_full() -> None:
     assert "Also failing" in text and "random sizes (f32) took too long" in text
     assert "Look first at what 'two key blocks' has" in text
     assert text.index("two key blocks (f32)") < text.index("Also failing")
+
+
+def test_a_launch_that_cuda_refuses_is_looked_at_before_the_cases_that_lack_it() -> None:
+    refused = Finding(check="fault", kind="refused", number=1, detail="linear_kernel<T>: too much shared memory")
+    failing = CaseResult(name="one row", dtype="f16", status="failed", problem="fault", seed=1)
+    stages = [
+        samples.builds(),
+        Stage("correct", "failed", "1 of 1 cases fails", 0.1, cases=[failing]),
+        Stage("safe", "failed", "1 finding", 0.1, findings=[refused]),
+    ]
+    assert "Look first at the launch or call that fails: linear_kernel<T>" in flat(
+        terminal.as_text(samples.verdict(*stages))
+    )
+    without = terminal.as_text(samples.verdict(*stages[:2], Stage("safe", "passed", "no finding", 0.1)))
+    assert "Look first at the simplest case, 'one row'" in flat(without)
+
+
+def test_a_task_is_shown_with_the_sizes_that_its_launcher_has() -> None:
+    buffer = io.StringIO()
+    theme.console(buffer, width=100).print(render_task(find("kv_cache_append").load()))
+    shown = buffer.getvalue()
+    assert "[pages, kv_heads, page_size, head_dim]" in flat(shown) and "first_page" not in shown
 
 
 def test_verbose_shows_every_failing_case_in_full() -> None:
