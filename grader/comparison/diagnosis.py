@@ -37,6 +37,7 @@ def diagnose(
         constant_everywhere,
         scaled,
         shifted_by_constant,
+        columns_shifted,
         transposed,
         moved_by_one,
         rows_scaled,
@@ -190,6 +191,20 @@ def shifted_by_constant(scene: Scene) -> Diagnosis | None:
     if offset == 0 or not scene.fits(scene.got - offset):
         return None
     return looks("shifted", by=offset)
+
+
+def columns_shifted(scene: Scene) -> Diagnosis | None:
+    """Each column is off by a number of its own, the same in every row."""
+    if not scene.finite or scene.want.dim() < 2 or scene.whole_numbers:
+        return None
+    got, want, allowed = scene.rows(scene.got), scene.rows(scene.want), scene.rows(scene.allowed)
+    if want.shape[0] < 4 or want.shape[1] < 3:
+        return None  # so few rows are alike by chance
+    off = (got - want).median(dim=0).values
+    right = ((want + off - got).abs() <= 3 * allowed).all()
+    if not bool(right) or not bool((off.abs() > 10 * allowed.max(dim=0).values).all()):
+        return None
+    return looks("columns_shifted", low=off.min(), high=off.max())
 
 
 def transposed(scene: Scene) -> Diagnosis | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from grader.comparison.compare import compare
 from grader.course.task import Call, Case, Exercise
 from grader.errors import GraderError
+from grader.judge.misread import explain
 from grader.runner.answers import Done, Ended, Refused, Writers
 from grader.runner.buffers import Buffers, prepare
 from grader.runner.client import Child, Reply
@@ -230,7 +231,9 @@ def judge(
         poison = None if name in buffers.in_out else buffers.tensor(buffers.poison, name)
         actual = buffers.tensor(content, name)
         dtype, scale = call.output_dtypes[name], exercise.scale_of(name, call)
-        result.outputs.append(compare(name, actual, wanted, dtype, tolerance, poison, scale, inputs=call.tensors))
+        output = compare(name, actual, wanted, dtype, tolerance, poison, scale, inputs=call.tensors)
+        explain(exercise, call, output, actual)
+        result.outputs.append(output)
     wrong = [output for output in result.outputs if not output.passed]
     if result.outside:
         result.problem = "guard"

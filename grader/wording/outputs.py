@@ -169,6 +169,10 @@ LOOKS: Mapping[str, str | Callable[[Values], str]] = {
     "negated": "right but for the sign",
     "scaled": lambda v: f"every element is {_factor(v['factor'])} times what it should be",
     "shifted": _shifted,
+    "columns_shifted": lambda v: (
+        f"every column is off by a number of its own ({v['low']:.3g} to {v['high']:.3g}), the same in all rows: is a bias, "
+        "a zero point or the like missing, taken twice, or another column's?"
+    ),
     "transposed": "transposed: rows and columns are exchanged",
     "axes_exchanged": lambda v: f"axes {v['axis']:.0f} and {v['axis'] + 1:.0f} are exchanged in memory",
     "moved": _moved,
@@ -187,6 +191,15 @@ LOOKS: Mapping[str, str | Callable[[Values], str]] = {
     "the lengths, or beyond a bound?",
     "wrong_at_large": "wrong where {name} is large ({at} and up), right where it is small: is precision lost on large numbers?",
     "wrong_at_small": "wrong where {name} is small (up to {at}), right where it is large: is {name} used?",
+    "input_left_out": "right if {name} were all zeros: as if it were left out, or lost on the way",
+    "input_read_across": "right if {name} were read with its last two sizes exchanged: is each index multiplied by the right stride?",
+    "last_tile_left_out": "right if the last columns of {name} were zeros: is the last, partial tile left out?",
+    "tile_turned": "right if {name} had rows and columns exchanged within each tile: is a tile loaded, or read, the wrong way round "
+    "(threadIdx.x for threadIdx.y, row_major for col_major)?",
+    "tile_row": "right if in each tile of {name} column j held element (j, j) in all rows: is the thread index of its columns used "
+    "for its rows, too?",
+    "tile_column": "right if in each tile of {name} row i held element (i, i) in all columns: is the thread index of its rows used "
+    "for its columns, too?",
     "rounding": "nearly right everywhere: is a sum kept in too low a precision, or a fast approximation used?",
 }
 """What each kind of diagnosis says: a text with the numbers' names, or what makes one of them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from grader.verdict import FAILED, SKIPPED, STAGES, CaseResult, Diagnostic, Stage, Verdict
+from grader.verdict import FAILED, SKIPPED, STAGES, CaseResult, Diagnosis, Diagnostic, Stage, Verdict
 from grader.wording import bars, cases, findings, words
 
 TITLES = {"builds": "Builds", "correct": "Correct", "safe": "Safe", "efficient": "Efficient", "fast": "Fast"}
@@ -87,6 +87,15 @@ def nothing_launched(stage: Stage) -> bool:
 def failing_cases(stage: Stage) -> list[CaseResult]:
     """The cases that did not pass, in the task's order (simple sizes come first there)."""
     return [case for case in stage.cases if case.status in ("failed", "error")]
+
+
+def told_by_another(failing: Sequence[CaseResult]) -> tuple[CaseResult, Diagnosis] | None:
+    """The first case that looks like something, and like what, where the first that fails is wrong and looks like nothing."""
+    if not failing or failing[0].problem != "wrong" or failing[0].findings:
+        return None
+    found = ((case, output.diagnosis) for case in failing for output in case.outputs if output.diagnosis)
+    case, diagnosis = next(found, (failing[0], None))
+    return (case, diagnosis) if diagnosis and case is not failing[0] else None
 
 
 # -- where to look first --

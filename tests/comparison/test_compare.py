@@ -209,6 +209,7 @@ LOOKS = [
     ("every element is 2.5 times what it should be", lambda x: x * 2.5),
     ("right but for the sign", lambda x: -x),
     ("every element is too large by 1", lambda x: x + 1),
+    ("off by a number of its own (1 to 40), the same in all rows", lambda x: x + torch.arange(1, 41)),
     ("transposed", lambda x: x.t().contiguous().view(6, 40)),
     ("shifted by one along the last axis", lambda x: x.roll(1, -1)),
     ("shifted by one along the last axis but one", lambda x: x.roll(1, 0)),
@@ -228,6 +229,14 @@ def test_diagnosis(says: str, spoil) -> None:
     result = judged(spoil(reference(6, 40)), reference(6, 40), poison=NAN)
     assert not result.passed
     assert says in text(result), text(result)
+
+
+def test_columns_that_are_off_by_other_numbers_in_one_row_get_no_diagnosis() -> None:
+    actual = reference(6, 40) + torch.arange(1, 41)
+    actual[2] += torch.linspace(0.01, 0.02, 40)
+    assert judged(actual, reference(6, 40), poison=NAN).diagnosis is None
+    few = reference(3, 40) + torch.arange(1, 41)
+    assert judged(few, reference(3, 40)).diagnosis is None
 
 
 def test_noise_gets_no_diagnosis() -> None:

@@ -147,6 +147,16 @@ def test_outputs_that_are_not_right() -> None:
     assert judged(Done(0, (("changed", "x"),)), {"y": right["y"]}).problem == "unwritten"
 
 
+def test_the_reference_is_asked_what_a_wrong_output_would_be_right_for() -> None:
+    exercise = task(
+        launchers="void twice(const float* x, const float* z, float* out, int n, cudaStream_t stream)",
+        inputs={"x": Input("n", normal()), "z": Input("n", normal())},
+        reference=lambda x, z: 2 * x + z,
+    )
+    (output,) = ran(FakeChild(Done(0)), exercise).result.outputs
+    assert output.diagnosis is not None and (output.diagnosis.kind, output.diagnosis.name) == ("input_left_out", "z")
+
+
 def ran_right() -> dict[str, torch.Tensor]:
     exercise = two_outputs()
     (run,) = plan(exercise, exercise.runs()[:1], seed=1)

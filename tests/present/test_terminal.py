@@ -9,7 +9,7 @@ import pytest
 from grader.course import find
 from grader.present import failures, terminal, theme
 from grader.present.task_view import render_task
-from grader.verdict import CaseResult, Diagnostic, Finding, Stage
+from grader.verdict import CaseResult, Diagnosis, Diagnostic, Finding, OutputResult, Stage
 from grader.wording.findings import an_access
 from tests.present import samples
 
@@ -58,6 +58,22 @@ def test_a_launch_that_cuda_refuses_is_looked_at_before_the_cases_that_lack_it()
     )
     without = terminal.as_text(samples.verdict(*stages[:2], Stage("safe", "passed", "no finding", 0.1)))
     assert "Look first at the simplest case, 'one row'" in flat(without)
+
+
+def test_what_a_later_case_looks_like_is_said_where_the_first_looks_like_nothing() -> None:
+    def case(name: str, diagnosis: Diagnosis | None) -> CaseResult:
+        output = OutputResult("out", "f32", [4], passed=False, elements=4, wrong=4, tolerance=1e-5, diagnosis=diagnosis)
+        return CaseResult(name=name, dtype="f32", status="failed", problem="wrong", seed=1, outputs=[output])
+
+    def shown(*cases: CaseResult) -> str:
+        stage = Stage("correct", "failed", "2 of 2 cases fail", 0.1, cases=list(cases))
+        return flat(terminal.as_text(samples.verdict(samples.builds(), stage)))
+
+    zeros = Diagnosis("input_left_out", name="bias")
+    said = "looks like, in the case 'two': right if bias were all zeros"
+    assert said in shown(case("one", None), case("two", zeros))
+    assert "looks like" not in shown(case("one", None), case("two", None))
+    assert "in the case" not in shown(case("one", zeros), case("two", zeros))
 
 
 def test_a_task_is_shown_with_the_sizes_that_its_launcher_has() -> None:

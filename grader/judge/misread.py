@@ -1,0 +1,76 @@
+"""What a wrong output would be right for: the same call with one input that was read in a usual wrong way.
+
+``grader/comparison/diagnosis.py`` sees an output and what is expected of it; here the reference is asked again, with an input
+changed as the mistake would change it. An output that is then right at every element is no coincidence. A tile of shared
+memory that was loaded by the wrong thread index shows in no other way: every element is wrong, and none looks like another's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from grader.comparison.compare import compare
+from grader.course.task import Call, Exercise
+from grader.verdict import Diagnosis, OutputResult
+
+MOST_ELEMENTS = 1 << 15
+"""Of all inputs together: the reference is worked out some dozens of times. The simplest cases come first, and are small."""
+FEWEST_WRONG = 3
+TILES = (8, 16, 32, 64)
+
+
+def explain(exercise: Exercise, call: Call, output: OutputResult, actual: Any) -> None:
+    """Give a wrong output that looks like nothing, or like little, the diagnosis that the reference can give."""
+    vague = output.diagnosis is None or output.diagnosis.kind == "columns_shifted"
+    if vague and output.wrong >= FEWEST_WRONG and not output.unwritten:
+        output.diagnosis = misread(exercise, call, output.name, actual) or output.diagnosis
+
+
+def misread(exercise: Exercise, call: Call, name: str, actual: Any) -> Diagnosis | None:
+    """Which input, read otherwise, makes the output ``name`` right. ``actual``: what the kernel wrote, on the CPU."""
+    inputs = {key: tensor for key, tensor in call.tensors.items() if tensor.is_floating_point() and tensor.numel()}
+    if not actual.is_floating_point() or sum(tensor.numel() for tensor in inputs.values()) > MOST_ELEMENTS:
+        return None
+    for kind, changed in _changes(inputs):
+        other = dataclasses.replace(call, tensors={**call.tensors, **changed})
+        tolerance, scale = exercise.tolerance_of(name, call.dtype), exercise.scale_of(name, other)
+        wanted = exercise.outputs_of(exercise.reference, other)[name]
+        if compare(name, actual, wanted, call.output_dtypes[name], tolerance, scale=scale, explained=False).passed:
+            return Diagnosis(kind, name=" and ".join(changed))
+    return None
+
+
+def _changes(inputs: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """One input as a mistake reads it, then several whose tiles are loaded by one mistake."""
+    together: dict[tuple[str, int], dict[str, Any]] = {}
+    for name, tensor in inputs.items():
+        for kind, tile, changed in _otherwise(tensor):
+            yield kind, {name: changed}
+            if tile:
+                together.setdefault((kind, tile), {})[name] = changed
+    for (kind, _), changes in together.items():
+        if len(changes) > 1:
+            yield kind, changes
+
+
+def _otherwise(tensor: Any) -> Iterator[tuple[str, int, Any]]:
+    """An input as usual mistakes read it: what kind of mistake, the size of a tile or 0, and a tensor of the same shape."""
+    import torch
+
+    yield "input_left_out", 0, torch.zeros_like(tensor)
+    if tensor.dim() < 2 or min(tensor.shape[-2:]) < 2:
+        return
+    rows, columns = tensor.shape[-2:]
+    yield "input_read_across", 0, tensor.reshape(*tensor.shape[:-2], columns, rows).transpose(-2, -1).contiguous()
+    row, column = torch.arange(rows)[:, None], torch.arange(columns)[None, :]
+    for tile in TILES:
+        if tile < columns and columns % tile:
+            yield "last_tile_left_out", tile, torch.where(column < columns - columns % tile, tensor, 0.0)
+        y, x = row % tile, column % tile  # in the tile: what threadIdx.y and threadIdx.x should be
+        for kind, (own_row, own_column) in {"tile_turned": (x, y), "tile_row": (x, x), "tile_column": (y, y)}.items():
+            source_row, source_column = row - y + own_row, column - x + own_column
+            there = (source_row < rows) & (source_column < columns)
+            read = tensor[..., source_row.clamp(max=rows - 1), source_column.clamp(max=columns - 1)]
+            yield kind, tile, torch.where(there, read, 0.0)

@@ -1,0 +1,113 @@
+"""What a wrong output would be right for, with one input read in a usual wrong way."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from grader.comparison.compare import compare
+from grader.course import find
+from grader.course.task import Call, Exercise
+from grader.judge.misread import explain, misread
+from grader.wording.outputs import looks
+
+
+def linear(name: str = "primes") -> tuple[Exercise, Call]:
+    exercise = find("day04_linear/linear").load()
+    case = next(case for case in exercise.cases if case.name == name)
+    return exercise, exercise.call(case, "f32", 7)
+
+
+def in_tiles(tile: int, source: Callable[[int, int], tuple[int, int]]) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Element (y, x) of each tile is what ``source`` says, zero beyond the edges: written out element by element."""
+
+    def read(tensor: torch.Tensor) -> torch.Tensor:
+        rows, columns = tensor.shape
+        found = torch.zeros_like(tensor)
+        for row in range(rows):
+            for column in range(columns):
+                y, x = source(row % tile, column % tile)
+                y, x = row - row % tile + y, column - column % tile + x
+                if y < rows and x < columns:
+                    found[row, column] = tensor[y, x]
+        return found
+
+    return read
+
+
+MISTAKES: dict[str, tuple[tuple[str, ...], Callable[[torch.Tensor], torch.Tensor], str]] = {
+    "a turned tile": (("weight",), in_tiles(32, lambda y, x: (x, y)), "weight had rows and columns exchanged within"),
+    "a turned tile of x": (("x",), in_tiles(16, lambda y, x: (x, y)), "x had rows and columns exchanged within"),
+    "x for the row": (("weight",), in_tiles(16, lambda y, x: (x, x)), "tile of weight column j held element (j, j)"),
+    "y for the column": (("x",), in_tiles(32, lambda y, x: (y, y)), "tile of x row i held element (i, i)"),
+    "both": (("x", "weight"), in_tiles(32, lambda y, x: (x, y)), "x and weight had rows and columns exchanged within"),
+    "no bias": (("bias",), torch.zeros_like, "bias were all zeros"),
+    "the other layout": (("weight",), lambda w: w.reshape(w.shape[::-1]).T, "weight were read with its last two sizes"),
+    "no partial tile": (("x",), lambda x: x * (torch.arange(71) < 64), "last columns of x were zeros"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("case", ["primes", "whole tiles"])
+def test_mistakes(name: str, case: str) -> None:
+    keys, spoil, says = MISTAKES[name]
+    if (name, case) == ("no partial tile", "whole tiles"):
+        return
+    exercise, call = linear(case)
+    tensors = call.tensors | {key: spoil(call.tensors[key]).contiguous() for key in keys}
+    actual = exercise.expected(dataclasses.replace(call, tensors=tensors))["out"].float()
+    found = misread(exercise, call, "out", actual)
+    assert found is not None and says in looks(found)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda out: out + 0.01 * torch.randn(out.shape, generator=torch.Generator().manual_seed(1)),
+        lambda out: out.flip(0),
+        lambda out: out * torch.linspace(0.5, 1.5, out.shape[1]),
+    ],
+)
+def test_what_is_wrong_otherwise_is_not_said_to_be_misread(spoil: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    exercise, call = linear()
+    assert misread(exercise, call, "out", spoil(exercise.expected(call)["out"].float())) is None
+
+
+def test_a_turned_tile_with_one_more_wrong_element_is_not_said_to_be_one() -> None:
+    exercise, call = linear()
+    tensors = call.tensors | {"weight": MISTAKES["a turned tile"][1](call.tensors["weight"])}
+    actual = exercise.expected(dataclasses.replace(call, tensors=tensors))["out"].float()
+    actual[3, 4] += 1
+    assert misread(exercise, call, "out", actual) is None
+
+
+def test_large_inputs_are_not_tried() -> None:
+    exercise, call = linear()
+    call.tensors["x"] = torch.zeros(53, 710)
+    assert misread(exercise, call, "out", torch.zeros(53, 101)) is None
+
+
+@pytest.mark.parametrize(
+    ("case", "spoil", "says"),
+    [
+        ("primes", lambda out, bias: out - bias, "bias were all zeros"),  # and not only that columns are off
+        ("primes", lambda out, bias: out + bias, "every column is off by a number of its own"),
+        ("primes", lambda out, bias: out * 2, "every element is 2 times"),
+        ("one of everything", lambda out, bias: out - bias, ""),  # one number is right by chance
+    ],
+)
+def test_what_an_output_is_said_to_look_like(
+    case: str, spoil: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], says: str
+) -> None:
+    exercise, call = linear(case)
+    wanted = exercise.expected(call)["out"]
+    actual = spoil(wanted, call.tensors["bias"].double()).float()
+    output = compare("out", actual, wanted, "f32", 2e-5)
+    explain(exercise, call, output, actual)
+    if says:
+        assert output.diagnosis is not None and says in looks(output.diagnosis)
+    else:
+        assert output.diagnosis is None
