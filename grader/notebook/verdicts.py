@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,5 +131,10 @@ def by_name(finding: Finding) -> Finding:
 
 
 def explain(finding: Finding) -> str:
-    """A finding of ``kernel.report.findings`` over several lines."""
-    return text(finding)
+    """A finding of ``kernel.report.findings`` over several lines, none wider than a verdict; lines of source are left alone."""
+    lines = []
+    for line in text(finding).splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        source = re.match(r" *\d* +\|", line)
+        lines.append(line if source else textwrap.fill(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False))
+    return "\n".join(lines)

@@ -8,9 +8,10 @@ import pytest
 
 from grader.notebook.graded import bound_html
 from grader.notebook.panel import Panel
-from grader.notebook.verdicts import VerdictPanel, placeless, show
+from grader.notebook.verdicts import VerdictPanel, explain, placeless, show
 from grader.simulator.report import LineCounters, Report
 from grader.verdict import TimeBound, UnitTime
+from grader.wording.findings import text
 from tests.notebooks.test_helpers import notebook
 from tests.present import samples
 
@@ -40,10 +41,19 @@ def test_a_report_shows_findings_and_counters(tmp_path: Path) -> None:
         LineCounters(str(source), 7, shared_wavefronts=65536, ideal_shared_wavefronts=2048),
         LineCounters(str(source), 5, sectors=32768, ideal_sectors=4096),
     ]
-    text = str(show(Report(findings=[finding], lines=lines)))
-    assert "memcheck" in text and "32-way bank conflict" in text and "8.0x" in text and "line 5;" in text
-    assert str(tmp_path) not in text
+    shown = str(show(Report(findings=[finding], lines=lines)))
+    assert "memcheck" in shown and "32-way bank conflict" in shown and "8.0x" in shown and "line 5;" in shown
+    assert str(tmp_path) not in shown
     assert "No finding" in str(show(Report()))
+
+
+def test_an_explanation_fits_a_page_but_for_lines_of_source() -> None:
+    finding = samples.race()
+    finding.source_line = "    " + "sum += x[i]; " * 20
+    lines = explain(finding).splitlines()
+    wide = [line for line in lines if len(line) > 100]
+    assert len(lines) > 3 and wide and all(finding.source_line.strip() in line for line in wide)
+    assert " ".join(explain(finding).split()) == " ".join(text(finding).split())
 
 
 def test_what_limits_a_kernel_is_drawn_to_scale() -> None:
