@@ -127,7 +127,7 @@ def test_a_wrong_output(kind: str, report: str) -> None:
 def test_every_kind_of_diagnosis_has_its_words() -> None:
     source = Path(diagnosis.__file__).read_text()
     kinds = set(re.findall(r'(?:Diagnosis|looks)\("(\w+)"', source)) | {"columns_unwritten", "columns_unwritten_from"}
-    kinds |= {kind for kind, _, _ in misread._otherwise(torch.ones(9, 9))}
+    kinds |= {kind for kind, _, _ in misread._otherwise(torch.ones(17, 17))}
     assert kinds == set(outputs.LOOKS)
 
 
