@@ -15,7 +15,7 @@ from grader.comparison.compare import compare
 from grader.course.task import Call, Exercise
 from grader.verdict import Diagnosis, OutputResult
 
-MOST_ELEMENTS = 1 << 15
+MOST_ELEMENTS = 1 << 14
 """Of all inputs together: the reference is worked out some dozens of times. The simplest cases come first, and are small."""
 FEWEST_WRONG = 3
 TILES = (16, 32, 64)
