@@ -143,6 +143,9 @@ CASE(the_youngest_findings_can_be_taken_back) {
     add_finding(race(1, 1));
     add_finding(race(4, 4));
     CHECK(finding_count() == 3 && finding(1).count == 2 && finding(2).count == 1);
+    truncate_findings(2);
+    add_finding(race(4, 4));  // the first of those that were
+    CHECK(finding_count() == 3 && finding(2).count == 1);
 }
 
 CASE(a_place_is_what_the_memory_was_then) {

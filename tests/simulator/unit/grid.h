@@ -9,6 +9,7 @@
 #include "checks/findings.h"
 #include "checks/races.h"
 #include "runtime/events.h"
+#include "runtime/fiber.h"
 
 namespace unit {
 
@@ -31,7 +32,8 @@ class Grid {
         for (unsigned b = 0; b < blocks; ++b) begin(b);
     }
     ~Grid() {
-        for (unsigned b = 0; b < blocks_; ++b) sim::events::block_end(block_[b]);
+        for (unsigned b = 0; b < blocks_; ++b)
+            if (block_[b].checks) sim::events::block_end(block_[b]);
         sim::events::launch_end(launch_);
     }
     Grid(const Grid&) = delete;
@@ -41,6 +43,7 @@ class Grid {
         return *sim::checks::state_of(thread_[block][thread]);
     }
     sim::Block& block(unsigned block) { return block_[block]; }
+    sim::Launch& launch() { return launch_; }
     void syncthreads(unsigned block) {
         unsigned lanes[sim::max_warps_per_block] = {};
         for (unsigned w = 0; w < block_[block].warp_count; ++w)
@@ -102,6 +105,7 @@ class Grid {
             thread_[b][t].linear = static_cast<uint16_t>(t);
             thread_[b][t].lane = static_cast<uint8_t>(t % 32);
             thread_[b][t].call_address = this;
+            thread_[b][t].fiber = &fiber_;
         }
         sim::events::block_begin(block);
     }
@@ -112,6 +116,7 @@ class Grid {
     sim::Block block_[most_blocks] = {};
     sim::Warp warp_[most_blocks][most_threads / 32] = {};
     sim::Thread thread_[most_blocks][most_threads] = {};
+    sim::Fiber fiber_ = {};  // no place is on its stack
     char shared_[most_blocks][64];
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "seed.h"
+#include "sim/globals.h"
 #include "unit.h"
 
 using namespace sim;
@@ -152,6 +153,22 @@ CASE(memory_to_be_read_only_needs_no_cells) {
     CHECK(!region.expected);
     mark_expected(at(256));
     CHECK(region.expected);
+}
+
+CASE(a_device_variable_has_one_number_whenever_it_is_met) {
+    RegisterGlobal one("one", memory + 100, 8, GlobalKind::device), two("two", memory + 200, 8, GlobalKind::constant);
+    uint32_t id = 0;
+    for (bool later : {false, true}) {
+        forget_regions();
+        if (later) CHECK(find_region(at(207)) && allocate(256, 64).id < 1u << 30);
+        Region* found = find_region(at(107));
+        CHECK(found && found == find_region(at(100)) && !find_region(at(108)));
+        CHECK(found->id >> 30 == 1 && (!later || found->id == id));
+        CHECK(found->bytes == 8 && found->initialised && !found->read_only && !strcmp(found->name, "one"));
+        CHECK(find_region(at(200))->read_only && find_region(at(200))->id != found->id);
+        id = found->id;
+    }
+    forget_regions();
 }
 
 CASE(when_the_numbers_of_blocks_begin_again_what_was_written_stays_so) {

@@ -1,0 +1,135 @@
+// What is counted by kernel, by place in the code, and by what the host asks for.
+#include "checks/counting.h"
+
+#include "grid.h"
+#include "unit.h"
+
+using namespace sim::checks;
+using unit::Grid;
+
+namespace {
+
+Region region_of(RegionKind kind, size_t bytes = 100) {
+    Region region = {};
+    region.kind = kind;
+    region.bytes = bytes;
+    return region;
+}
+
+}  // namespace
+
+CASE(a_kernel_has_one_record_whatever_its_name) {
+    forget_kernels();
+    char name[300];
+    memset(name, 'x', sizeof name);
+    name[299] = 0;
+    CHECK(kernel_index("one") == 0 && kernel_index("two") == 1 && kernel_index("one") == 0);
+    CHECK(kernel_index(name) == 2 && kernel_index(name) == 2 && kernel_index("tw") == 3 && kernel_count() == 4);
+    CHECK(!strcmp(kernel(1).name, "two") && !strncmp(kernel(2).name, name, 255) && strlen(kernel(2).name) == 255);
+    CHECK(kernel(0).sites->empty() && kernel(0).barrier_sites->empty() && kernel(0).operand_sites->empty());
+    CHECK(kernel(0).sites != kernel(1).sites && kernel(0).tensor_sites != kernel(0).barrier_sites);
+    forget_kernels();
+    CHECK_EQUAL(kernel_count(), 0);
+}
+
+CASE(counts_at_one_place_add_up) {
+    Growable<PlaceCount> counts;
+    add_count(counts, 7, 3);
+    add_count(counts, 8, 1);
+    add_count(counts, 7, 2);
+    CHECK(counts.size() == 2 && counts[0].site == 7 && counts[0].count == 5);
+    CHECK(counts[1].site == 8 && counts[1].count == 1);
+}
+
+CASE(what_sites_have_counted_goes_to_the_kernel_that_they_belong_to) {
+    forget_kernels();
+    const char code[2] = {};
+    Grid grid(1, 32);
+    KernelRecord& record = kernel(kernel_index("collected"));
+    SiteTable& sites = grid.thread(0, 0).worker->sites;
+    const struct {
+        unsigned code;
+        Space space;
+        Access access;
+        unsigned size_log2;
+    } kinds[] = {{0, Space::global, Access::read, 2},
+                 {1, Space::global, Access::read, 2},
+                 {0, Space::shared, Access::read, 2},
+                 {0, Space::global, Access::write, 2},
+                 {0, Space::global, Access::read, 4}};
+    for (unsigned turn = 1; turn <= 2; ++turn) {
+        for (auto& kind : kinds) {
+            AccessSite* site = sites.variant(sites.find(code + kind.code), kind.space, kind.access, kind.size_log2);
+            site->counters.requests = 1;
+            site->counters.bytes = 10;
+        }
+        collect(record);
+        CHECK_EQUAL(record.sites->size(), 5);
+        for (auto& kind : kinds) {
+            unsigned same = 0;
+            for (const SiteCounters& counted : *record.sites) {
+                bool is_this = counted.site == site_id(code + kind.code) && counted.space == kind.space &&
+                               counted.access == kind.access && counted.size == 1u << kind.size_log2;
+                same += is_this && counted.counters.requests == turn && counted.counters.bytes == 10 * turn;
+            }
+            CHECK_EQUAL(same, 1);
+        }
+    }
+    sites.each([](AccessSite& site) { CHECK_EQUAL(site.counters.requests, 0); });
+}
+
+CASE(scratch_memory_is_the_most_at_once) {
+    forget_regions();
+    forget_scratch();
+    CHECK_EQUAL(scratch_bytes(), 0);
+    for (RegionKind kind : {RegionKind::device_allocation, RegionKind::async_allocation, RegionKind::managed})
+        count_allocation(region_of(kind));
+    for (RegionKind kind : {RegionKind::tensor, RegionKind::pinned_host, RegionKind::device_heap}) {
+        count_allocation(region_of(kind));
+        count_release(region_of(kind));
+    }
+    CHECK_EQUAL(scratch_bytes(), 300);
+    count_release(region_of(RegionKind::managed));
+    count_release(region_of(RegionKind::device_allocation));
+    count_allocation(region_of(RegionKind::device_allocation, 150));
+    CHECK_EQUAL(scratch_bytes(), 300);
+    count_allocation(region_of(RegionKind::device_allocation, 51));
+    CHECK_EQUAL(scratch_bytes(), 301);
+    forget_scratch();
+    CHECK_EQUAL(scratch_bytes(), 0);
+}
+
+CASE(a_copy_counts_as_traffic_where_it_touches_the_device) {
+    const Region device = region_of(RegionKind::device_allocation), tensor = region_of(RegionKind::tensor),
+                 managed = region_of(RegionKind::managed), pinned = region_of(RegionKind::pinned_host);
+    const struct {
+        const Region *to, *from;
+        unsigned copied, host;
+    } copies[] = {{&device, &tensor, 20, 0},  {nullptr, nullptr, 0, 0},   {&pinned, &managed, 0, 0},
+                  {&device, nullptr, 10, 0},  {&tensor, nullptr, 10, 10}, {&tensor, &managed, 10, 10},
+                  {nullptr, &device, 10, 10}, {&pinned, &tensor, 10, 10}, {&managed, &device, 10, 10}};
+    for (auto& copy : copies) {
+        forget_copies();
+        count_copy(copy.to, copy.from, 10);
+        CHECK_EQUAL(copied_bytes(), copy.copied);
+        CHECK_EQUAL(host_bytes(), copy.host);
+    }
+    count_host_access(4);
+    CHECK_EQUAL(host_bytes(), 14);
+    forget_copies();
+    CHECK(host_bytes() == 0 && copied_bytes() == 0);
+}
+
+CASE(what_was_asked_for_is_counted_and_can_be_taken_back) {
+    forget_submissions();
+    count_submission();
+    count_submission();
+    count_graph();
+    count_async_copy(64);
+    count_prefetched(16);
+    CHECK(submissions() == 2 && graphs() == 1 && async_bytes() == 64 && prefetched_bytes() == 16);
+    return_async_bytes(48, 8);
+    CHECK(submissions() == 2 && async_bytes() == 48 && prefetched_bytes() == 8);
+    forget_submissions();
+    CHECK(submissions() + graphs() + async_bytes() + prefetched_bytes() == 0);
+}

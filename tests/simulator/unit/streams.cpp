@@ -1,0 +1,183 @@
+// What copies, fills and the host do, in the order that streams give them.
+#include "checks/streams.h"
+
+#include "checks/counting.h"
+#include "grid.h"
+#include "runtime/streams.h"
+#include "unit.h"
+
+using namespace sim::checks;
+using unit::Grid;
+
+namespace {
+
+const char code[16] = {};
+alignas(64) char memory[256];
+char of_the_host[64];
+
+uintptr_t at(size_t offset) { return reinterpret_cast<uintptr_t>(memory) + offset; }
+
+Region& begin(RegionKind = RegionKind::tensor) {
+    forget_findings();
+    forget_streams();
+    forget_names();
+    forget_regions();
+    const int64_t shape[] = {16};
+    return add_allocation({sim::events::MemoryKind::tensor, memory, 64, "x", "float32", 1, shape, nullptr});
+}
+
+// The next operation of a stream, which comes after what it knows.
+struct Stream {
+    uint32_t lane;
+    uint32_t count = 0;
+    sim::Clock known = {};
+
+    template <typename F>
+    void operator()(const char* call, F what, bool alone = false) {
+        sim::Work work;
+        work.call = call;
+        work.address = code + lane;
+        work.stream = 10 + lane;
+        work.lane = lane;
+        work.number = ++count;
+        work.known = &known;
+        work.alone = alone;
+        sim::events::work_begin(work, false);
+        what();
+        sim::events::work_begin({}, false);  // for whoever comes next
+        sim::events::work_end();
+        known.raise(lane, count);
+    }
+};
+
+bool is_race(const Finding& found, const char* call, const char* other, Access access, long offset) {
+    return found.check == Check::racecheck && !strcmp(found.kind, "between_streams") && found.count == 1 &&
+           !strcmp(found.side.call, call) && !strcmp(found.other.call, other) && found.place.offset == offset &&
+           static_cast<Access>(found.other.access) == access && !found.side.has_thread && !found.other.has_thread;
+}
+
+}  // namespace
+
+CASE(copies_of_one_stream_are_ordered_and_those_of_two_are_not) {
+    for (bool ordered : {false, true}) {
+        begin();
+        Stream one{1}, two{2};
+        one("a copy", [] { work_writes(at(8), 8); });
+        one("another", [] { work_reads(at(8), 8); });
+        CHECK_EQUAL(finding_count(), 0);
+        if (ordered) two.known.join(one.known);
+        two("a third", [] { work_reads(at(12), 4); });
+        CHECK_EQUAL(finding_count(), !ordered);
+        if (ordered) continue;
+        CHECK(is_race(finding(0), "a third", "a copy", Access::write, 12) && finding(0).bytes == 4);
+        CHECK(finding(0).side.stream == 12 && finding(0).other.stream == 11 && finding(0).kernel == ~0u);
+        CHECK(finding(0).side.address == code + 2 && finding(0).other.address == code + 1);
+        CHECK(past_launches().back().address == code + 2);
+    }
+}
+
+CASE(a_write_races_with_each_read_that_it_does_not_know) {
+    for (unsigned readers = 1; readers < 3; ++readers) {
+        begin();
+        Stream one{1}, two{2}, three{3};
+        one("first", [] { work_reads(at(0), 64); });
+        if (readers > 1) two("second", [] { work_reads(at(4), 4); });
+        three.known.join(readers > 1 ? one.known : sim::Clock());
+        three("a fill", [] { work_writes(at(4), 4); });
+        CHECK_EQUAL(finding_count(), 1);
+        CHECK(is_race(finding(0), "a fill", readers > 1 ? "second" : "first", Access::read, 4));
+    }
+}
+
+CASE(copies_before_there_was_a_second_stream_are_remembered) {
+    for (bool waited : {false, true}) {
+        begin();
+        Stream one{1}, two{2};
+        one("a copy", [] { work_writes(at(16), 4); }, true);
+        one("a copy back", [] { work_reads(at(32), 4); }, true);
+        if (waited) sim::streams::host_waited_for(one.known);
+        two("a fill", [] { work_writes(at(0), 64); });
+        CHECK_EQUAL(finding_count(), waited ? 0 : 2);
+        if (waited) continue;
+        CHECK(is_race(finding(0), "a fill", "a copy", Access::write, 16) && finding(0).bytes == 4);
+        CHECK(is_race(finding(1), "a fill", "a copy back", Access::read, 32));
+        CHECK(finding(0).other.address == code + 1);
+    }
+    sim::streams::reset();
+}
+
+CASE(memory_of_another_stream_is_used_before_it_is_allocated) {
+    Region& region = begin();
+    Stream one{1}, two{2};
+    one("cudaMallocAsync", [&] { work_allocates(region); });
+    region.allocated_at = code + 5;
+    two("a fill", [] { work_writes(at(20), 4); });
+    CHECK_EQUAL(finding_count(), 1);
+    CHECK(is_race(finding(0), "a fill", "cudaMallocAsync", Access::allocation, 20) && finding(0).bytes == 0);
+    CHECK(finding(0).other.address == code + 5);
+    two("cudaFreeAsync", [&] { work_frees(region, code + 6); });
+    CHECK_EQUAL(finding_count(), 2);
+    CHECK(is_race(finding(1), "cudaFreeAsync", "cudaMallocAsync", Access::allocation, 0));
+}
+
+CASE(memory_of_the_host_is_read_before_a_copy_to_it_is_over) {
+    const auto own = reinterpret_cast<uintptr_t>(of_the_host);
+    for (bool waited : {false, true}) {
+        begin();
+        Stream one{1};
+        one("a copy", [&] { work_writes_host(own + 8, 16); });
+        if (waited) sim::streams::host_waited_for(one.known);
+        host_touches_own(own, 8, false, code + 3);
+        host_touches_own(own + 24, 8, false, code + 3);
+        CHECK_EQUAL(finding_count(), 0);
+        host_touches_own(own + 20, 8, true, code + 3);
+        CHECK_EQUAL(finding_count(), !waited);
+        if (waited) continue;
+        const Finding& found = finding(0);
+        CHECK(!strcmp(found.kind, "with_host") && !strcmp(found.side.call, "the host") && found.bytes == 8);
+        CHECK(found.side.address == code + 3 && !strcmp(found.other.call, "a copy") && found.other.address == code + 1);
+        CHECK(found.place.bytes == 16 && found.place.offset == 12);
+        CHECK(found.place.kind == RegionKind::pageable_host && static_cast<Access>(found.side.access) == Access::write);
+    }
+    sim::streams::reset();
+}
+
+CASE(a_copy_of_what_nobody_has_written_says_how_much_of_it) {
+    Region& region = begin();
+    Stream one{1};
+    one("a copy", [] { work_copies_out(at(0), 64); });
+    CHECK_EQUAL(finding_count(), 0);  // no kernel's accesses have been seen
+    track(region);
+    for (unsigned i : {2u, 3u, 6u}) region.cells[i].write = written_before;
+    one("a copy", [] { work_copies_out(at(8), 8); });
+    one("a copy", [] { work_copies_out(reinterpret_cast<uintptr_t>(of_the_host), 8); });
+    CHECK_EQUAL(finding_count(), 0);
+    one("a copy", [] { work_copies_out(at(8), 24); });
+    CHECK_EQUAL(finding_count(), 1);
+    CHECK(!strcmp(finding(0).kind, "uninitialised_copy") && finding(0).check == Check::initcheck);
+    CHECK(finding(0).number == 12 && finding(0).place.offset == 16 && finding(0).side.address == code + 1);
+    one("a copy", [] { work_copies_out(at(34), 3); });
+    CHECK_EQUAL(finding(0).number, 12);  // the first one, counted twice
+    forget_findings();
+    one("a copy", [] { work_copies_out(at(34), 3); });
+    CHECK(finding(0).number == 3 && finding(0).place.offset == 34);
+    region.initialised = true;
+    forget_findings();
+    one("a copy", [] { work_copies_out(at(34), 3); });
+    CHECK_EQUAL(finding_count(), 0);
+}
+
+CASE(a_launch_is_remembered_with_its_shape_and_its_kernel) {
+    begin();
+    forget_kernels();
+    kernel_index("another");
+    Stream one{1};
+    one(nullptr, [] {
+        Grid grid(4, 64, 2);
+        const PastLaunch& past = past_launches().back();
+        CHECK(past.kernel == 1 && past.stream == 11 && past.lane == 1 && past.number == 1 && !past.call);
+        CHECK(past.grid[0] == 4 && past.block[0] == 64 && past.cluster[0] == 2);
+        CHECK(past.grid[2] == 1 && past.block[2] == 1 && past.cluster[2] == 1 && past.blocks == 4);
+    });
+    forget_kernels();
+}
