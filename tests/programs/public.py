@@ -40,6 +40,7 @@ from grader.jail.staging import scratch_folder
 from grader.programs.build import Options, build_program
 from grader.programs.execute import Outcome, execute
 from grader.programs.files import language_of, unit
+from grader.programs.results import ending
 from grader.toolchain.process import stop_all
 from grader.verdict import Finding
 from grader.wording.findings import message
@@ -58,7 +59,7 @@ OUTCOMES = {
     "stops by itself": "wants arguments, a file, a second GPU",
     "wrong": "says that its result is wrong, and nothing was found",
     "accepted": "kernels without a main, compiled",
-    "refused": "did not compile or link",
+    "refused": "did not compile or link, or does what is not simulated",
     "broken": "the grader itself failed",
 }
 """In the order of tables."""
@@ -284,6 +285,8 @@ def _ran(entry: Entry, tree: Path, program: Path, seconds: float) -> Entry:
 def classified(outcome: Outcome, printed: str, launched: bool = False) -> Entry:
     """What became of a program that ran: the first of these that is true."""
     findings = outcome.report.findings if outcome.report else []
+    if outcome.refused:
+        return {"outcome": "refused", "said": [ending(outcome)]}
     if outcome.timed_out is not None:
         return {"outcome": "over the limit"}
     if findings:
