@@ -69,7 +69,7 @@ def command(
 
     What follows '--' is for the program. No output or finding depends on the number of cores: blocks whose order matters run
     one after another, and -v names their kernels. Findings go to stderr. Exit code: the program's own; 1 if it ended well but there
-    are findings; 2 if it could not be built.
+    are findings; 2 if it could not be built, or does what is not simulated.
     """
     from grader.jail.compiling import run_in
     from grader.jail.running import Jail

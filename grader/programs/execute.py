@@ -24,7 +24,7 @@ BLOCK_SECONDS = 10.0
 """Of CPU time without the end of a block: the simulator's own limit for an infinite loop."""
 _GRACE = 15.0
 """Seconds that a program has for its report once it was asked to end."""
-_HEAD = re.compile(r"signal (\d{1,3})\nplace (-?\d{1,19})\nkernel ([^\n]{0,400})\n")
+_HEAD = re.compile(r"signal (\d{1,3})\nplace (-?\d{1,19})\nkernel ([^\n]{0,400})\nrefused ([^\n]{0,200})\n")
 
 
 @dataclass
@@ -41,6 +41,8 @@ class Outcome:
     """Where the program was when a signal came."""
     kernel: str = ""
     """That was running then."""
+    refused: str = ""
+    """What the program does that is not simulated, where that ended it: a sentence without its end."""
     timed_out: float | None = None
     """After so many seconds."""
     leaked: int = 0
@@ -157,7 +159,7 @@ def _read(outcome: Outcome, report: Path, program: Path) -> None:
     head = _HEAD.match(text)
     if head is None:
         return
-    outcome.signal, outcome.kernel = int(head[1]), head[3]
+    outcome.signal, outcome.kernel, outcome.refused = int(head[1]), head[3], head[4]
     if offset := int(head[2]):
         outcome.place = symbolizer(program).locate([offset])[offset]
     try:
@@ -173,7 +175,7 @@ def read_left_report(path: Path, program: Path) -> Outcome:
     """The report that a program left by itself."""
     outcome = Outcome(0, 0.0)
     _read(outcome, path, program)
-    outcome.status = 128 + outcome.signal if outcome.signal else 0
+    outcome.status = 128 + outcome.signal if outcome.signal else 2 if outcome.refused else 0
     return outcome
 
 

@@ -84,6 +84,8 @@ def _how(outcome: Outcome) -> str:
     where += f" in {outcome.kernel}" if outcome.kernel else ""
     if outcome.timed_out is not None:
         return f"The program was stopped after {outcome.timed_out:g} s{', while it was' + where if where else ''}."
+    if outcome.refused:
+        return f"The program was stopped{where}: {outcome.refused}, which is not simulated."
     if outcome.signal:
         return f"The program was ended by {signal_name(outcome.signal)}{where}."
     if 128 < outcome.status <= 192:  # there are 64 signals

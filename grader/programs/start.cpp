@@ -1,4 +1,7 @@
-// What each program for the simulated GPU has beside its own code: before its first line libsim learns that it starts.
+// What each program for the simulated GPU has beside its own code: before its first line libsim learns that it starts, and it learns
+// where the program's threads meet.
+#include <dlfcn.h>
+
 extern "C" void sim_program_starts(const char* const* reporter, const void* base);
 extern "C" const char __executable_start[];
 
@@ -28,3 +31,77 @@ __x86_indirect_thunk_\register:
     .popsection
 )");
 #endif
+
+// The C library's functions of threads, as an executable may define them in its place: libstdc++'s std::thread calls these, too.
+// Declared here and not by <pthread.h>, which says noexcept of some.
+extern "C" void sim_host_release(const void* object);
+extern "C" void sim_host_acquire(const void* object);
+extern "C" int sim_host_start(int (*create)(void*, const void*, void* (*)(void*), void*), void* thread,
+                              const void* attributes, void* (*function)(void*), void* argument);
+
+// Of some there is an older one, which a search without a version finds.
+static void* find(const char* name) {
+    void* found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+    return found ? found : dlsym(RTLD_NEXT, name);
+}
+
+#define REAL(TYPE, NAME)   \
+    using Function = TYPE; \
+    static Function* real; \
+    if (!real) real = reinterpret_cast<Function*>(find(NAME));
+
+#define ACQUIRES(NAME, PARAMETERS, ARGUMENTS)  \
+    extern "C" int NAME PARAMETERS {           \
+        REAL(int PARAMETERS, #NAME)            \
+        int result = real ARGUMENTS;           \
+        if (!result) sim_host_acquire(object); \
+        return result;                         \
+    }
+#define RELEASES(NAME)                  \
+    extern "C" int NAME(void* object) { \
+        REAL(int(void*), #NAME)         \
+        sim_host_release(object);       \
+        return real(object);            \
+    }
+#define RELEASES_AND_ACQUIRES(NAME, PARAMETERS, ARGUMENTS) \
+    extern "C" int NAME PARAMETERS {                       \
+        REAL(int PARAMETERS, #NAME)                        \
+        sim_host_release(object);                          \
+        int result = real ARGUMENTS;                       \
+        sim_host_acquire(object);                          \
+        return result;                                     \
+    }
+
+struct timespec;
+ACQUIRES(pthread_mutex_lock, (void* object), (object))
+ACQUIRES(pthread_mutex_trylock, (void* object), (object))
+ACQUIRES(pthread_mutex_timedlock, (void* object, const timespec* end), (object, end))
+ACQUIRES(pthread_mutex_clocklock, (void* object, int clock, const timespec* end), (object, clock, end))
+RELEASES(pthread_mutex_unlock)
+ACQUIRES(pthread_rwlock_rdlock, (void* object), (object))
+ACQUIRES(pthread_rwlock_wrlock, (void* object), (object))
+ACQUIRES(pthread_rwlock_tryrdlock, (void* object), (object))
+ACQUIRES(pthread_rwlock_trywrlock, (void* object), (object))
+RELEASES(pthread_rwlock_unlock)
+ACQUIRES(sem_wait, (void* object), (object))
+ACQUIRES(sem_trywait, (void* object), (object))
+ACQUIRES(sem_timedwait, (void* object, const timespec* end), (object, end))
+RELEASES(sem_post)
+RELEASES_AND_ACQUIRES(pthread_barrier_wait, (void* object), (object))
+RELEASES_AND_ACQUIRES(pthread_cond_wait, (void* condition, void* object), (condition, object))
+RELEASES_AND_ACQUIRES(pthread_cond_timedwait, (void* condition, void* object, const timespec* end),
+                      (condition, object, end))
+RELEASES_AND_ACQUIRES(pthread_cond_clockwait, (void* condition, void* object, int clock, const timespec* end),
+                      (condition, object, clock, end))
+
+extern "C" int pthread_create(void* thread, const void* attributes, void* (*function)(void*), void* argument) {
+    REAL(int(void*, const void*, void* (*)(void*), void*), "pthread_create")
+    return sim_host_start(real, thread, attributes, function, argument);
+}
+
+extern "C" int pthread_join(unsigned long thread, void** result) {
+    REAL(int(unsigned long, void**), "pthread_join")
+    int error = real(thread, result);
+    if (!error) sim_host_acquire(reinterpret_cast<const void*>(thread));
+    return error;
+}

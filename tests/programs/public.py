@@ -9,6 +9,8 @@ and run as ``grader run --jail`` does it, with every check and one worker, in a 
 copy of the program's folder alone. What became of it goes to FOLDER/results.jsonl at once: a run that was interrupted goes on
 there, unless ``--again`` is given. ``--record`` puts it into the record.
 
+An entry with ``make`` is built by the makefile of its folder, unchanged, with ``grader nvcc`` for nvcc, in a jail, too; ``before`` is what the
+shell does first, ``program`` what the makefile leaves, ``inputs`` what tests/programs/inputs.py writes for it.
 A file of kernels that has no main is compiled. Where an entry has a launcher, that is ours: a main beside this file (launchers/) that
 includes the file, launches its kernel and compares what it computes with the CPU.
 """
@@ -16,6 +18,7 @@ includes the file, launches its kernel and compares what it computes with the CP
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import re
@@ -33,16 +36,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from grader import shipped
 from grader.errors import GraderError
 from grader.jail.compiling import run_in
-from grader.jail.running import Jail
+from grader.jail.running import BWRAP_BASE, Jail, bubblewrap, no_more_namespaces
 from grader.jail.staging import scratch_folder
 from grader.programs.build import Options, build_program
 from grader.programs.execute import Outcome, execute
 from grader.programs.files import language_of, unit
+from grader.programs.results import ending
 from grader.toolchain.process import stop_all
 from grader.verdict import Finding
 from grader.wording.findings import message
+from tests.programs import inputs
 
 RECORD = Path(__file__).parents[2] / "lessons" / "bring_your_own_kernel" / "public.json"
 LAUNCHERS = Path(__file__).parent / "launchers"
@@ -58,7 +64,7 @@ OUTCOMES = {
     "stops by itself": "wants arguments, a file, a second GPU",
     "wrong": "says that its result is wrong, and nothing was found",
     "accepted": "kernels without a main, compiled",
-    "refused": "did not compile or link",
+    "refused": "did not compile or link, or does what is not simulated",
     "broken": "the grader itself failed",
 }
 """In the order of tables."""
@@ -68,6 +74,7 @@ _WRONG = (
     r"\bFAIL(S|ED|URE)?\b|\bincorrect\b|\bmismatch|do(es)? ?n[o']t match|Outputs .*: [1-9]|result[s]? (is|are) wrong"
 )
 _LARGEST_OUTPUT = 1 << 20
+_MAKE_SECONDS = 600
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -123,7 +130,8 @@ def _run(asked: argparse.Namespace) -> int:
 
 def name(entry: Entry) -> str:
     """What tells a program from all others."""
-    return " ".join(filter(None, [f"{entry['repository']}/{entry['path']}", entry.get("arguments")]))
+    program = f":{entry['program']}" if "program" in entry else ""
+    return " ".join(filter(None, [f"{entry['repository']}/{entry['path']}{program}", entry.get("arguments")]))
 
 
 def _done(kept: Path, commits: dict[str, str]) -> dict[str, Entry]:
@@ -224,24 +232,72 @@ def _all(entries: list[Entry], tree: Path, seconds: float, workers: int) -> Iter
 
 def home(entry: Entry) -> str:
     """The folder of a program: its path, or what that file lies in."""
-    path = entry["path"]
+    path: str = entry["path"]
+    if "make" in entry:
+        return path
     return path if language_of(Path(path)) is None and not path.endswith(".cuh") else os.path.dirname(path) or "."
 
 
 def try_program(entry: Entry, tree: Path, seconds: float) -> Entry:
     """Its outcome, and what was said to that: the findings, or why it was refused."""
+    folder = scratch_folder()
     try:
+        place = tree / home(entry)
+        shutil.copytree(place, folder, symlinks=True, dirs_exist_ok=True)
+        for name in entry.get("inputs", []):
+            inputs.write(name, tree)
         try:
-            program = _built(entry, tree)
+            program = _made(entry, tree, folder) if "make" in entry else _built(entry, tree)
         except GraderError as problem:
             said = problem.message.replace(f"{tree}/", "").splitlines()
             first = said[0] if len(said) == 1 or not said[0].endswith("program:") else said[1]
             if problem.message == "the program has no main":
                 return {"outcome": "accepted"}
             return {"outcome": "refused", "said": [first[:220]]}
-        return _ran(entry, tree, program, seconds)
+        return _ran(entry, tree, folder, program, seconds)
     except Exception as problem:  # a fault of ours must not end the others' run
         return {"outcome": "broken", "said": [f"{type(problem).__name__}: {problem}".replace(f"{tree}/", "")[:220]]}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@functools.cache
+def _cache_of_makefiles() -> Path:
+    """What makefiles may write, kept away from everybody else's cache; the first of them builds the simulator there."""
+    folder = scratch_folder()
+    folder.chmod(0o777)
+    return folder
+
+
+def _made(entry: Entry, tree: Path, folder: Path) -> Path:
+    """The program that a folder's own makefile builds, unchanged, with ``grader nvcc``.
+
+    In a jail without a network: it sees the system, the course and the repository, and writes to the copy of the folder, its cache and /tmp.
+    """
+    place = tree / home(entry)
+    subprocess.run(["chmod", "-R", "a+rwX", str(folder)], check=True)
+    cuda = f'CUDA="$({shlex.quote(sys.executable)} -m grader nvcc --toolkit)" && PATH="$CUDA/bin:$PATH"'
+    script = f'{cuda} && {entry.get("before", "true")} && make CUDA_DIR="$CUDA" {entry["make"]}'
+    argv = [bubblewrap(), *BWRAP_BASE, *no_more_namespaces(), "--ro-bind", "/", "/", "--proc", "/proc"]
+    argv += ["--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", str(Path.home())]
+    for path in dict.fromkeys((shipped.COURSE, Path(sys.prefix), Path(sys.base_prefix), tree)):
+        argv += ["--ro-bind", str(path), str(path)]
+    cache = _cache_of_makefiles()
+    argv += ["--bind", str(cache), str(cache), "--bind", str(folder), str(place), "--chdir", str(place)]
+    settings = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "GRADER_CACHE": str(cache)}
+    for name, value in {**settings, "PYTHONPATH": str(shipped.COURSE), "HOME": "/tmp", "LC_ALL": "C.UTF-8"}.items():
+        argv += ["--setenv", name, value]
+    argv += ["--", "sh", "-c", script]
+    try:
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=_MAKE_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise GraderError(f"make did not end within {_MAKE_SECONDS} s") from None
+    if done.returncode != 0:
+        said = [line for line in done.stderr.splitlines() if re.search("error|No rule", line)]
+        raise GraderError(said[0] if said else f"make ended with status {done.returncode}")
+    return folder / entry["program"]
 
 
 def _built(entry: Entry, tree: Path) -> Path:
@@ -258,24 +314,18 @@ def _built(entry: Entry, tree: Path) -> Path:
     return build_program([unit(file, tuple(include), defines) for file in files], Options(run=run_in(Jail("bwrap"))))
 
 
-def _ran(entry: Entry, tree: Path, program: Path, seconds: float) -> Entry:
-    place = tree / home(entry)
-    folder = scratch_folder()
-    try:
-        shutil.copytree(place, folder, symlinks=True, dirs_exist_ok=True)
-        with tempfile.TemporaryFile() as printed:
-            outcome = execute(
-                program,
-                shlex.split(entry.get("arguments", "")),
-                timeout=seconds,
-                jail=True,
-                folders={tree: tree, place: folder},
-                output=printed.fileno(),
-            )
-            printed.seek(max(0, printed.seek(0, os.SEEK_END) - _LARGEST_OUTPUT))
-            said = printed.read().decode(errors="replace")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def _ran(entry: Entry, tree: Path, folder: Path, program: Path, seconds: float) -> Entry:
+    with tempfile.TemporaryFile() as printed:
+        outcome = execute(
+            program,
+            shlex.split(entry.get("arguments", "")),
+            timeout=seconds,
+            jail=True,
+            folders={tree: tree, tree / home(entry): folder},
+            output=printed.fileno(),
+        )
+        printed.seek(max(0, printed.seek(0, os.SEEK_END) - _LARGEST_OUTPUT))
+        said = printed.read().decode(errors="replace")
     if outcome.report is None and said.startswith("bwrap: "):
         raise GraderError(f"there is no jail: {said.strip()}")
     return classified(outcome, said, "launcher" in entry)
@@ -284,6 +334,8 @@ def _ran(entry: Entry, tree: Path, program: Path, seconds: float) -> Entry:
 def classified(outcome: Outcome, printed: str, launched: bool = False) -> Entry:
     """What became of a program that ran: the first of these that is true."""
     findings = outcome.report.findings if outcome.report else []
+    if outcome.refused:
+        return {"outcome": "refused", "said": [ending(outcome)]}
     if outcome.timed_out is not None:
         return {"outcome": "over the limit"}
     if findings:

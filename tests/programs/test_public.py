@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.programs import public
+from tests.programs import inputs, public
 
 PROGRAM = """\
 #include <stdio.h>
@@ -142,3 +142,29 @@ def test_the_record_is_as_the_command_writes_it() -> None:
     for one in record["programs"]:
         assert one["repository"] in record["commits"] and one["outcome"] in public.OUTCOMES
         assert "launcher" not in one or (public.LAUNCHERS / one["launcher"]).is_file()
+
+
+def test_a_folder_with_a_makefile_of_its_own_is_built_in_a_jail(
+    record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "there" / "one" / "programs"
+    (place / "a" / "makefile").write_text(
+        "prog: main.cu\n\techo built > outside.txt\n\t! touch ../escaped\n\t$(CUDA_DIR)/bin/nvcc -I../include main.cu -o prog\n"
+    )
+    git(place, "add", ".")
+    git(place, "commit", "--quiet", "-m", "makefile")
+    commit = git(place, "rev-parse", "HEAD").strip()
+    entry = {"repository": "one/programs", "path": "a", "make": "", "program": "prog", "inputs": ["data/five"]}
+    monkeypatch.setitem(inputs.MAKERS, "data/five", lambda: "5\n")
+    broken = {**entry, "make": "nothing_of_that_name", "outcome": "refused"}
+    asked = {"about": "", "commits": {"one/programs": commit}, "programs": [{**entry, "outcome": "right"}, broken]}
+    public.save(record, asked)
+    monkeypatch.setattr(public, "name", lambda one: f"{one['path']} {one['make']}")
+    status = public.main([str(tmp_path), "--fetch", "--seconds", "10"])
+    said = capsys.readouterr().out
+    if "there is no jail" in said or "bwrap: " in said:
+        pytest.skip(f"there is no jail here: {said}")
+    assert status == 0, said
+    rows = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text().splitlines()]
+    assert {row["name"]: row["outcome"] for row in rows} == {"a ": "right", "a nothing_of_that_name": "refused"}
+    assert "No rule to make target" in next(row["said"][0] for row in rows if row["outcome"] == "refused")

@@ -252,6 +252,15 @@ void fault(Launch& launch, const Fault& fault) {
     add_finding(finding);
 }
 
+bool waits_for_host(const void* data) {
+    auto address = reinterpret_cast<uintptr_t>(data);
+    const Region* region = find_region(address);
+    if (!region || !host_shares(*region) || the_launch.changed.find(address)) return false;
+    if (!region->cells) return true;
+    uint32_t written = region->cells[(address - region->base) >> region->shift].write.serial();
+    return written < the_launch.start_serial;
+}
+
 void waits_for_nothing(const char* call, const void* address) {
     Finding finding = finding_for(Check::synccheck, "event_not_recorded", nullptr, address);
     set_detail(finding, call);

@@ -74,6 +74,7 @@ void launch_begin(Launch& launch) {
     the_launch.concurrent = launch.workers > 1;
     the_launch.arrays.clear();
     the_launch.has_dynamic_array = false;
+    the_launch.changed.clear();
     the_launch.barriers = 0;
     the_launch.barriers_at.clear();
     the_launch.tensor_operations_at.clear();
@@ -302,6 +303,7 @@ void atomic_done(Thread& thread, const void* data, size_t, AtomicOp op, bool cha
     // Any operation that stores goes on with what earlier ones released; only a failed exchange stores nothing.
     bool stores = op != AtomicOp::load && (changed || op != AtomicOp::compare_and_swap);
     if (stores) checks::release(state, data);
+    if (changed) note_change(reinterpret_cast<uintptr_t>(data));
 }
 
 void fence(Thread& thread, Scope scope) {
@@ -318,6 +320,7 @@ void allocation(const Allocation& allocation) {
     host_view.arena_bytes = arena.bytes;
     Region& region = add_allocation(allocation);
     count_allocation(region);
+    host_view.shares = host_view.shares || host_shares(region);
     if (allocation.kind == MemoryKind::async) work_allocates(region);
 }
 

@@ -12,6 +12,7 @@
 #include "checks/races.h"
 #include "checks/streams.h"
 #include "runtime/block_order.h"
+#include "runtime/host_threads.h"
 #include "runtime/own_memory.h"
 #include "sim/copies.h"
 #include "sim/shared.h"
@@ -46,7 +47,7 @@ SIM_NOINLINE void host_name_access(uintptr_t address, unsigned bytes, Access acc
 SIM_NOINLINE void host_access(uintptr_t address, unsigned bytes, Access access, const void* code) {
     Region* region = find_region(address);
     if (!region) region = nearest_region(address);
-    if (region && (region->kind == RegionKind::managed || region->kind == RegionKind::pinned_host)) {
+    if (region && host_shares(*region)) {
         if (region->contains(address, bytes)) host_touches(*region, address, bytes, access == Access::write, code);
         count_host_access(bytes);
         return;
@@ -128,11 +129,21 @@ void hook_range(const void* data, size_t bytes, const void* code, unsigned wides
     }
 }
 
+// Threads of the host pass flags so.
+template <bool Write>
+void host_meets(const void* data) {
+    if (Write)
+        host_threads::release(data);
+    else
+        host_threads::acquire_later(data);
+}
+
 // In global memory, volatile accesses are how kernels passed flags before there were atomic loads: they do not race
 // with each other, and with fences they order. In shared memory they race like any other access.
 template <bool Write>
 void hook_volatile(const void* data, unsigned size_log2, const void* code) {
     Thread* thread = current_thread;
+    if (!thread) host_meets<Write>(data);
     if (!thread || !state_of(*thread)) return hook_any<Write>(data, size_log2, code);
     if (!Write) {
         thread->call_address = code;  // what a loop that polls for ever is blamed on
@@ -147,13 +158,21 @@ void hook_volatile(const void* data, unsigned size_log2, const void* code) {
         unordered_access(state, address, Write ? Access::volatile_write : Access::volatile_read, size_log2, code,
                          !Write, false);
     }
-    if (Write)
+    if (Write) {
         release(state, data);
-    else
+        note_change(address);
+    } else {
         acquire(state, data);
+    }
 }
 
 }  // namespace
+
+void note_change(uintptr_t address) {
+    if (!host_view.shares) return;
+    const Region* region = find_region(address);
+    if (region && host_shares(*region)) the_launch.changed.at(address) = true;
+}
 
 void unordered_access(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2, const void* code,
                       bool reads, bool block_scope) {
@@ -262,40 +281,55 @@ HOOK(void, __tsan_ignore_thread_end)() {}
 HOOK(void, __tsan_atomic_thread_fence)(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 HOOK(void, __tsan_atomic_signal_fence)(int) {}
 
-// The compiler's own atomic operations; CUDA code has no reason to use them, so they are only made to work, on its own memory.
+// The compiler's own atomic operations. CUDA code has no reason to use them, so they are only made to work, on its own memory;
+// threads of the host meet there.
+static void leave(const volatile void* at) {
+    if (!sim::current_thread) sim::host_threads::release(const_cast<const void*>(at));
+}
+template <typename T>
+static T found(const volatile void* at, T value) {
+    if (!sim::current_thread) sim::host_threads::acquire(const_cast<const void*>(at));
+    return value;
+}
+
 #define OWN(A) sim::own::copies_to(const_cast<const void*>(static_cast<const volatile void*>(A)), sizeof *(A), CODE)
+#define WRITES(A) \
+    leave(A);     \
+    OWN(A)
 #define ATOMIC_FETCH(BITS, T, OPERATION)                                         \
     HOOK(T, __tsan_atomic##BITS##_fetch_##OPERATION)(volatile T * a, T v, int) { \
-        OWN(a);                                                                  \
-        return __atomic_fetch_##OPERATION(a, v, __ATOMIC_SEQ_CST);               \
+        WRITES(a);                                                               \
+        return found(a, __atomic_fetch_##OPERATION(a, v, __ATOMIC_SEQ_CST));     \
     }
-#define ATOMIC_EXCHANGE_IF(BITS, T, KIND)                                                            \
-    HOOK(int, __tsan_atomic##BITS##_compare_exchange_##KIND)(volatile T * a, T * e, T v, int, int) { \
-        OWN(a);                                                                                      \
-        OWN(e);                                                                                      \
-        return __atomic_compare_exchange_n(a, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);      \
+#define ATOMIC_EXCHANGE_IF(BITS, T, KIND)                                                                 \
+    HOOK(int, __tsan_atomic##BITS##_compare_exchange_##KIND)(volatile T * a, T * e, T v, int, int) {      \
+        WRITES(a);                                                                                        \
+        OWN(e);                                                                                           \
+        return found(a, __atomic_compare_exchange_n(a, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)); \
     }
-#define ATOMIC_HOOKS(BITS, T)                                                                                      \
-    HOOK(T, __tsan_atomic##BITS##_load)(const volatile T* a, int) { return __atomic_load_n(a, __ATOMIC_SEQ_CST); } \
-    HOOK(void, __tsan_atomic##BITS##_store)(volatile T * a, T v, int) {                                            \
-        OWN(a);                                                                                                    \
-        __atomic_store_n(a, v, __ATOMIC_SEQ_CST);                                                                  \
-    }                                                                                                              \
-    HOOK(T, __tsan_atomic##BITS##_exchange)(volatile T * a, T v, int) {                                            \
-        OWN(a);                                                                                                    \
-        return __atomic_exchange_n(a, v, __ATOMIC_SEQ_CST);                                                        \
-    }                                                                                                              \
-    ATOMIC_FETCH(BITS, T, add)                                                                                     \
-    ATOMIC_FETCH(BITS, T, sub)                                                                                     \
-    ATOMIC_FETCH(BITS, T, and)                                                                                     \
-    ATOMIC_FETCH(BITS, T, or)                                                                                      \
-    ATOMIC_FETCH(BITS, T, xor)                                                                                     \
-    ATOMIC_EXCHANGE_IF(BITS, T, strong)                                                                            \
-    ATOMIC_EXCHANGE_IF(BITS, T, weak)                                                                              \
-    HOOK(T, __tsan_atomic##BITS##_compare_exchange_val)(volatile T * a, T e, T v, int, int) {                      \
-        OWN(a);                                                                                                    \
-        __atomic_compare_exchange_n(a, &e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                          \
-        return e;                                                                                                  \
+#define ATOMIC_HOOKS(BITS, T)                                                                 \
+    HOOK(T, __tsan_atomic##BITS##_load)(const volatile T* a, int) {                           \
+        return found(a, __atomic_load_n(a, __ATOMIC_SEQ_CST));                                \
+    }                                                                                         \
+    HOOK(void, __tsan_atomic##BITS##_store)(volatile T * a, T v, int) {                       \
+        WRITES(a);                                                                            \
+        __atomic_store_n(a, v, __ATOMIC_SEQ_CST);                                             \
+    }                                                                                         \
+    HOOK(T, __tsan_atomic##BITS##_exchange)(volatile T * a, T v, int) {                       \
+        WRITES(a);                                                                            \
+        return found(a, __atomic_exchange_n(a, v, __ATOMIC_SEQ_CST));                         \
+    }                                                                                         \
+    ATOMIC_FETCH(BITS, T, add)                                                                \
+    ATOMIC_FETCH(BITS, T, sub)                                                                \
+    ATOMIC_FETCH(BITS, T, and)                                                                \
+    ATOMIC_FETCH(BITS, T, or)                                                                 \
+    ATOMIC_FETCH(BITS, T, xor)                                                                \
+    ATOMIC_EXCHANGE_IF(BITS, T, strong)                                                       \
+    ATOMIC_EXCHANGE_IF(BITS, T, weak)                                                         \
+    HOOK(T, __tsan_atomic##BITS##_compare_exchange_val)(volatile T * a, T e, T v, int, int) { \
+        WRITES(a);                                                                            \
+        __atomic_compare_exchange_n(a, &e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
+        return found(a, e);                                                                   \
     }
 
 ATOMIC_HOOKS(8, uint8_t)

@@ -72,6 +72,11 @@ void forget_regions();
 // Clears what is known about the order of accesses, when the numbers of blocks start again.
 void age_regions();
 
+// Whether code of the host may access it, too.
+inline bool host_shares(const Region& region) {
+    return region.kind == RegionKind::managed || region.kind == RegionKind::pinned_host;
+}
+
 // The live region that holds the address, or null. Includes __device__ and __constant__ variables.
 Region* find_region(uintptr_t address);
 // For an address that is in no region: the one it most likely missed (freed ones too), or null.

@@ -9,6 +9,7 @@
 #include "checks/swizzles.h"
 #include "checks/tensor_memory.h"
 #include "checks/request.h"
+#include "runtime/host_threads.h"
 #include "sim/shared.h"
 
 namespace sim::checks {
@@ -286,6 +287,7 @@ bool begin_serials(PastLaunch launch) {
     the_launch.blocks = launch.blocks;
     the_launch.cluster_size = launch.cluster[0] * launch.cluster[1] * launch.cluster[2];
     if (uint64_t(next_serial) + launch.blocks + serial_reserve < Epoch::serial_limit) {
+        host_threads::HistoryLock lock;
         past.push(launch);
         return true;
     }
@@ -306,7 +308,10 @@ bool begin_serials(PastLaunch launch) {
 
 void end_serials() { next_serial = the_launch.first_serial + the_launch.blocks; }
 
-void forget_names() { past.clear(); }
+void forget_names() {
+    host_threads::HistoryLock lock;
+    past.clear();
+}
 
 Growable<PastLaunch>& past_launches() { return past; }
 

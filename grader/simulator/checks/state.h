@@ -188,6 +188,7 @@ struct LaunchState {
     Growable<SharedArray> arrays;
     SpinLock lock;
     HashMap<SyncLog*> logs;  // by the address of the atomic variable
+    HashMap<bool> changed;   // what atomic and volatile operations have changed of memory that the host has, too
     uint64_t barriers;
     HashMap<uint64_t> barriers_at;           // by return address
     HashMap<uint64_t> tensor_operations_at;  // by return address

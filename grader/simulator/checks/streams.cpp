@@ -4,6 +4,7 @@
 #include "checks/hooks.h"
 #include "checks/members.h"
 #include "checks/races.h"
+#include "runtime/host_threads.h"
 #include "runtime/streams.h"
 
 namespace sim::checks {
@@ -11,9 +12,10 @@ namespace sim::checks {
 namespace {
 
 Work work;
-bool in_work = false, in_host_function = false;
-uint32_t work_serial = 0;  // of what is no kernel; 0 until it needs one
-size_t first_open = 0;     // launches before this one are known to be over by the host
+bool in_work = false;
+thread_local bool in_host_function = false;  // other threads of the host go on meanwhile
+uint32_t work_serial = 0;                    // of what is no kernel; 0 until it needs one
+size_t first_open = 0;                       // launches before this one are known to be over by the host
 
 // As long as a program has one stream, its copies leave no marks in cells, which would cost more than the copies. They are
 // remembered as ranges of memory, until the host has waited for them; with the second stream the marks are made.
@@ -98,9 +100,16 @@ struct Accessor {
     const void* code;
 
     bool knows(uint32_t serial) const {
-        if (!host) return came_before(serial);
-        const PastLaunch* past = past_launch(serial);
-        return !past || serial == 0 || host_knows(*past);
+        if (!host && came_before(serial)) return true;
+        uint32_t lane, number;
+        {
+            host_threads::HistoryLock lock;
+            const PastLaunch* past = past_launch(serial);
+            if (!past || serial == 0 || (host && host_knows(*past))) return true;
+            lane = past->lane;
+            number = past->number;
+        }
+        return host_threads::knows(lane, number);
     }
 };
 
@@ -226,10 +235,6 @@ void check_copied(const Accessor& who, uintptr_t address, size_t bytes) {
         uintptr_t first = address > copied.base ? address : copied.base;
         report(who, region, first, static_cast<unsigned>(bytes), Epoch(copied.serial, 1), copied.site, Access::write);
     }
-}
-
-bool host_shares(const Region& region) {
-    return region.kind == RegionKind::managed || region.kind == RegionKind::pinned_host;
 }
 
 void mark_copies() {

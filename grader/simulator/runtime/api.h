@@ -59,6 +59,13 @@ SIM_EXPORT int sim_writer(const void* device, unsigned writer[6]);
 // command that shows one, null at its end, or null; `base` is where the program is loaded.
 SIM_EXPORT void sim_program_starts(const char* const* reporter, const void* base);
 
+// Where a program's threads meet (host_threads.h): before one leaves something at an object, after one found something there, and
+// in place of pthread_create, which is `create`.
+SIM_EXPORT void sim_host_release(const void* object);
+SIM_EXPORT void sim_host_acquire(const void* object);
+SIM_EXPORT int sim_host_start(int (*create)(void*, const void*, void* (*)(void*), void*), void* thread,
+                              const void* attributes, void* (*function)(void*), void* argument);
+
 #ifdef __cplusplus
 }
 #endif

@@ -175,6 +175,8 @@ struct Fault {
     const char* detail;   // a sentence, or null
     bool data_known;      // else the processor did not say which address: one that no pointer can have, or misaligned
 };
+// Whether a thread that polls this address waits for the host: its memory, too, in which the launch has changed nothing there.
+bool waits_for_host(const void* address);
 // On the host's stack: the launch is over. launch_end follows.
 void fault(Launch& launch, const Fault& fault);
 

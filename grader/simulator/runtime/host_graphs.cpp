@@ -88,6 +88,7 @@ cudaError_t launch(CUgraphExec_st& graph, CUstream_st& stream) {
         Clock known = known_to(*node, graph.lanes, before, slots, begin);
         uint32_t lane = graph.lanes[node->slot], number = ++graph.counts[node->slot];
         error = streams::perform_in_order(node->operation, node->stream, lane, number, known);
+        end.join(known);
         end.raise(lane, number);
     }
     stream.count = graph.counts[0];

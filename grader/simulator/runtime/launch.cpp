@@ -88,6 +88,11 @@ dim3 cluster_of(const LaunchConfig& config) {
     return cluster.x ? cluster : dim3(1, 1, 1);
 }
 
+bool waits_for_host(const events::Fault& fault) {
+    return fault.kind == events::FaultKind::infinite_loop && fault.thread && fault.thread->watched &&
+           events::waits_for_host(fault.thread->watched);
+}
+
 int run(const LaunchConfig& config, const char* name, void (*body)(void*), void* context) {
     Grid grid{};
     grid.kernel_name = name;
@@ -128,8 +133,12 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
         events::launch_begin(grid);
         run_workers(grid);
     }
-    if (grid.faulted) events::fault(grid, grid.fault);
+    bool waited = grid.faulted && waits_for_host(grid.fault);
+    if (waited)
+        grid.fault.detail = "it waits for the host, which goes on when the kernel has ended: this is not simulated";
+    if (grid.faulted && !(waited && is_program())) events::fault(grid, grid.fault);
     events::launch_end(grid);
+    if (waited) program_waits_for_host(name, grid.fault.address);
     remember_static_shared(config.kernel, grid.static_shared_bytes);
     return grid.error;
 }

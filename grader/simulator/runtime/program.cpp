@@ -2,7 +2,8 @@
 //
 // `grader run` names the file in GRADER_PROGRAM_REPORT and reads it. A program that somebody starts by himself writes a
 // temporary one and has the reporter, a command that its link has put in, show it. The file begins with lines that say how
-// the program ended: "signal NUMBER", "place OFFSET" in the program, "kernel NAME"; then comes the report.
+// the program ended: "signal NUMBER", "place OFFSET" in the program, "kernel NAME", "refused WHAT" the simulator cannot do; then
+// comes the report.
 #include "program.h"
 
 #include <fcntl.h>
@@ -28,6 +29,7 @@ namespace {
 constexpr int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr int requests[] = {SIGINT, SIGTERM, SIGHUP};
 constexpr size_t handler_stack_bytes = 256 << 10;
+constexpr int refused_status = 2;                // as of a program that cannot be built
 constexpr unsigned longest_report_seconds = 10;  // a signal may have come while a lock was held that the report needs
 
 pid_t program = 0;
@@ -71,7 +73,7 @@ void show(const char* path) {
     if (child > 0) waitpid(child, &status, 0);
 }
 
-void leave_report(int signal, const void* place, const char* kernel) {
+void leave_report(int signal, const void* place, const char* kernel, const char* refused = "") {
     if (written || getpid() != program) return;
     written = 1;
     bool temporary = !report_path[0];
@@ -79,8 +81,8 @@ void leave_report(int signal, const void* place, const char* kernel) {
     int file = temporary ? mkstemp(path) : open(report_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (file < 0) return;
     char line[400];
-    snprintf(line, sizeof line, "signal %d\nplace %lld\nkernel %s\n", signal,
-             place ? static_cast<long long>(reinterpret_cast<uintptr_t>(place) - program_base) : 0LL, kernel);
+    snprintf(line, sizeof line, "signal %d\nplace %lld\nkernel %s\nrefused %s\n", signal,
+             place ? static_cast<long long>(reinterpret_cast<uintptr_t>(place) - program_base) : 0LL, kernel, refused);
     put(file, line);
     put(file, sim_report());
     close(file);
@@ -139,6 +141,16 @@ void set_from_environment() {
 
 void program_launch_ended(const char* kernel) {
     if (waiting_signal) end_by(waiting_signal, waiting_place, kernel);
+}
+
+bool is_program() { return program != 0; }
+
+void program_waits_for_host(const char* kernel, const void* place) {
+    if (!program) return;
+    show_output();
+    fflush(nullptr);
+    leave_report(0, place, kernel, "the kernel waits for the host while it runs");
+    _exit(refused_status);
 }
 
 }  // namespace sim

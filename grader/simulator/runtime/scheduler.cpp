@@ -212,6 +212,11 @@ bool all_wait_at_mbarriers(const Worker& worker) {
 // machine makes no infinite loop.
 [[noreturn]] void livelock(Worker& worker) {
     Thread* thread = first_spinning(worker);
+    each_spinning(worker, [&thread](Thread& each) {
+        if (!each.watched || !events::waits_for_host(each.watched)) return true;
+        thread = &each;
+        return false;
+    });
     events::Fault fault = {events::FaultKind::infinite_loop, thread, nullptr, thread->call_address, nullptr, false};
     record_fault(*worker.grid, fault, cudaErrorLaunchTimeout);
     current_thread = nullptr;

@@ -2,6 +2,7 @@
 
 #include "captures.h"
 #include "given_stream.h"
+#include "host_threads.h"
 #include "refuse.h"
 
 namespace sim::streams {
@@ -116,6 +117,7 @@ void each(void (*visit)(CUstream_st&, void*), void* context) {
 // The legacy default stream waits for all blocking ones, and they for it.
 void advance(CUstream_st& stream) {
     stream.known.join(host);
+    host_threads::tell(stream.known);
     if (!several) return;
     if (&stream == &legacy) {
         legacy.known.join(orphans);
@@ -131,7 +133,7 @@ void advance(CUstream_st& stream) {
 }
 
 cudaError_t perform_in_order(const Operation& operation, unsigned stream, uint32_t lane, uint32_t number,
-                             const Clock& known) {
+                             Clock& known) {
     Work work;
     bool kernel = operation.kind == OperationKind::kernel;
     work.call = kernel ? nullptr : operation.call;
@@ -143,7 +145,9 @@ cudaError_t perform_in_order(const Operation& operation, unsigned stream, uint32
     work.alone = !several;
     in_host_function = operation.kind == OperationKind::host_function;
     events::work_begin(work, in_host_function);
+    if (in_host_function) host_threads::begin_function(known, lane, number);
     cudaError_t error = perform(operation);
+    if (in_host_function) host_threads::end_function(known);
     events::work_end();
     in_host_function = false;
     return error;
@@ -166,19 +170,24 @@ cudaError_t submit(const Operation& operation, cudaStream_t handle) {
     events::submitted();
     advance(*stream);
     Clock before;
-    const Clock* known = &stream->known;
+    Clock* known = &stream->known;
     if (several) known = &(before = stream->known);
     uint32_t number = ++stream->count;
     error = perform_in_order(operation, stream->number, stream->lane, number, *known);
+    stream->known.join(*known);
     stream->known.raise(stream->lane, number);
     return error;
 }
 
 const Clock& host_clock() { return host; }
 
-void host_waited_for(const Clock& clock) { host.join(clock); }
+void host_waited_for(const Clock& clock) {
+    host_threads::HistoryLock lock;
+    host.join(clock);
+}
 
 void host_waited_for_all() {
+    host_threads::HistoryLock lock;
     host.join(orphans);
     auto join = [](CUstream_st& stream, void*) { host.join(stream.known); };
     each(join, nullptr);
@@ -208,6 +217,7 @@ void reset() {
     ++current_generation;
     lanes = 0;
     created = 0;
+    host_threads::reset();
     host.clear();
     orphans.clear();
     several = first_stream != nullptr;

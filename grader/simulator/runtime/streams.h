@@ -64,9 +64,9 @@ bool is_legacy(const CUstream_st& stream);
 cudaError_t forbids_host_function(const char* call);
 // Brings into `known` what the stream's next operation comes after.
 void advance(CUstream_st& stream);
-// Tells the checks of the operation and performs it. `known`: what it comes after.
-cudaError_t perform_in_order(const Operation& operation, unsigned stream, uint32_t lane, uint32_t number,
-                             const Clock& known);
+// Tells the checks of the operation and performs it. `known`: what it comes after, and then also what a function of the host has
+// heard from other threads.
+cudaError_t perform_in_order(const Operation& operation, unsigned stream, uint32_t lane, uint32_t number, Clock& known);
 
 // What the host knows to be over.
 const Clock& host_clock();

@@ -1,0 +1,70 @@
+"""A kernel that waits for the host while it runs is told apart from one that waits for nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.cli.app import run
+from grader.programs.build import Options, build_program
+from grader.programs.execute import execute
+from grader.programs.files import unit
+from grader.programs.results import ending
+
+FILE = Path(__file__).parent / "kernels" / "waits_for_host.cu"
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return build_program([unit(FILE, (), ())], Options())
+
+
+def line_of(text: str) -> int:
+    return next(number for number, line in enumerate(FILE.read_text().splitlines(), 1) if text in line)
+
+
+@pytest.mark.parametrize(
+    ("how", "kernel", "line"),
+    [
+        ("w", "until_the_host_writes", "// waits for the host"),
+        ("wp", "until_the_host_writes", "// waits for the host"),
+        ("a", "until_the_host_adds", "// also waits for the host"),
+        ("ap", "until_the_host_adds", "// also waits for the host"),
+    ],
+)
+def test_a_kernel_that_waits_for_the_host_is_refused_and_not_accused(
+    program: Path, how: str, kernel: str, line: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    outcome = execute(program, [how])
+    assert outcome.report is not None and outcome.report.findings == []
+    assert outcome.exit_code == 2 and capfd.readouterr().out == "begins\n"
+    assert ending(outcome).startswith(
+        f"The program was stopped at {FILE.name}:{line_of(line)} in {kernel}: "
+        "the kernel waits for the host while it runs, which is not simulated."
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "line"),
+    [
+        ("d", "// waits for the host"),
+        ("l", "// holds it itself"),
+        ("m", "// nobody writes 2"),
+        ("t", "// nobody writes 2 here"),
+    ],
+)
+def test_a_kernel_that_waits_for_nobody_is_a_finding(
+    program: Path, how: str, line: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    outcome = execute(program, [how])
+    assert outcome.report is not None and outcome.refused == ""
+    assert [(f.kind, f.line) for f in outcome.report.findings if f.check == "synccheck"] == [
+        ("infinite_loop", line_of(line))
+    ]
+    assert outcome.exit_code == 1 and capfd.readouterr().out == "begins\nends\n"
+
+
+def test_the_command_says_so(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(["run", str(FILE), "--json", str(tmp_path / "out.json"), "--", "w"]) == 2
+    assert "the kernel waits for the host while it runs" in " ".join(capfd.readouterr().err.split())
