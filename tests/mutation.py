@@ -66,13 +66,15 @@ TARGETS: dict[str, list[str]] = {
 _CONFINE = ["tests/attacks/test_confine.py"]
 _CORPUS = ["tests/simulator/unit", "tests/simulator/corpus"]
 _DECIDE = ("races", "order", "joins", "members", "local_arrays")
+_ASYNCHRONOUS = ("mbarriers", "pending", "swizzles")
 CHECKS = "grader/simulator/checks/"
 CXX_TARGETS: dict[str, list[str]] = {
     "grader/jail/source/system_calls.cpp": _CONFINE,
     "grader/jail/source/landlock.cpp": _CONFINE,
     "grader/jail/source/limits.cpp": _CONFINE,
     "grader/simulator/runtime/own_memory.cpp": ["tests/simulator/test_own_memory.py"],
-    **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in _DECIDE], _CORPUS),
+    **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in (*_DECIDE, *_ASYNCHRONOUS)], _CORPUS),
+    f"{CHECKS}async_copies.cpp": [*_CORPUS, "tests/simulator/test_tensor_copies.py"],
 }
 _places: dict[tuple[Path, int], list[tuple[str, int]]] = {}
 """Where in the sources an address of the corpus's kernels lies."""
@@ -281,10 +283,12 @@ def beside(mutant: Mutant, folder: Path) -> None:
     place.write_text(str(mutant.code), encoding="utf-8")
 
 
-def simulator_tests(mutant: Mutant, folder: Path) -> int:
-    """Run the unit tests and the corpus with a changed check, under the name of ours, for which the kernels were built.
+def simulator_tests(mutant: Mutant, folder: Path, more: Sequence[str] = ()) -> int:
+    """Run the unit tests and the corpus with a changed check, under the name of ours, for which the kernels were built; and more.
 
-    Here and not by pytest, which starts a process for each unit test; and where addresses lie in the kernels is looked up once."""
+    Those two not by pytest, which starts a process for each unit test; and where addresses lie in the kernels is looked up once."""
+    import pytest
+
     from grader.simulator import library, symbolize
     from grader.toolchain.cache import open_cache
     from grader.toolchain.compilers import find_cxx
@@ -315,7 +319,7 @@ def simulator_tests(mutant: Mutant, folder: Path) -> int:
         for file in files:
             test_corpus.check(file, "g++")
     (folder / "places").write_bytes(pickle.dumps(_places))
-    return 0
+    return int(pytest.main(["-x", *_QUIETLY, *more])) if more else 0
 
 
 def _gives_something(node: ast.AST) -> bool:
@@ -371,7 +375,7 @@ def start(tests: Sequence[str], mutant: Mutant | None, folder: Path, seconds: in
                     del sys.modules[name]
             sys.meta_path.insert(0, instead)
         elif mutant is not None and mutant.file.startswith(CHECKS):
-            os._exit(simulator_tests(mutant, folder))
+            os._exit(simulator_tests(mutant, folder, tests[len(_CORPUS) :]))
         elif mutant is not None:
             beside(mutant, folder)
             os.chdir(folder)

@@ -88,3 +88,12 @@ CASE(an_index_out_of_bounds_is_said_once_and_where_it_is) {
     settle(grid.thread(0, 3), 0, nullptr);
     CHECK_EQUAL(finding_count(), 1);
 }
+
+CASE(an_index_of_the_host_is_none_of_a_thread) {
+    Data data = {};
+    __wrap___ubsan_handle_out_of_bounds(&data, 8);
+    sim::Thread thread = {};  // of a launch without checks
+    sim::current_thread = &thread;
+    __wrap___ubsan_handle_out_of_bounds(&data, 8);
+    sim::current_thread = nullptr;
+}
