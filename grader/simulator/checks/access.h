@@ -44,6 +44,9 @@ SIM_ALWAYS_INLINE bool looks_red(uintptr_t address, size_t bytes) {
 // --- pending.cpp ---
 // What comes first at an access of a thread with something pending.
 void before_access(ThreadState& thread, uintptr_t address, unsigned size_log2, Access access, const void* code);
+// A race with the cell's last write, unless it writes what is there already; that shows only afterwards.
+void note_write(ThreadState& thread, const ShadowCell& cell, const AccessSite& site, uintptr_t address);
+void forget_writes(ThreadExtras& extras);
 // Decides what was left open until after the last access: `address` and `code` of the next one, 0 and null when the
 // thread is about to do something else.
 void settle(ThreadState& thread, uintptr_t address, const void* code);

@@ -30,21 +30,38 @@ struct OutOfBoundsData {
 };
 
 long long index_value(const TypeDescriptor& type, uintptr_t value) {
-    unsigned bits = 1u << (type.info >> 1);
-    if (bits > 64) return *reinterpret_cast<long long*>(value);
-    if (bits == 64 || !(type.info & 1)) return static_cast<long long>(value);
-    unsigned unused = 64 - bits;
+    unsigned bits_log2 = type.info >> 1;
+    if (bits_log2 > 6) return *reinterpret_cast<long long*>(value);
+    if (!(type.info & 1)) return static_cast<long long>(value);
+    unsigned unused = 64 - (1u << bits_log2);
     return static_cast<long long>(static_cast<uint64_t>(value) << unused) >> unused;
+}
+
+// A hook for a structure, or for memcpy, comes in pieces, all before anything is moved. So does a loop over an array, and
+// after so many of its elements each is looked at.
+constexpr size_t widest_piece = 16, most_pieces = size_t(1) << 16;
+
+bool goes_on(const ThreadExtras& extras, uintptr_t address, const void* code) {
+    return code == extras.piece_code && address - extras.piece - 1 < widest_piece &&
+           extras.writes->size() < most_pieces;
 }
 
 // Returns whether the question stays open. A structure is copied with both its hooks first, that of the write and that
 // of the read, and only then moved: at the next access the write may not have happened yet.
-bool settle_write(ThreadState& thread, bool final) {
-    PendingWrite& write = thread.extras->write;
+bool settle_write(ThreadState& thread, PendingWrite& write, bool final) {
     if (memcmp(write.before, write.address, write.bytes) == 0) return !final && ++write.looks < 2;
     report_race(thread, write.code_address, Access::write, static_cast<uint32_t>(write.bytes),
                 reinterpret_cast<uintptr_t>(write.address), write.region, write.other, write.other_site, Access::write);
     return false;
+}
+
+void settle_writes(ThreadState& thread, bool final) {
+    Growable<PendingWrite>& writes = *thread.extras->writes;
+    size_t kept = 0;
+    for (PendingWrite& write : writes)
+        if (settle_write(thread, write, final)) writes[kept++] = write;
+    writes.truncate(kept);
+    if (writes.empty()) forget_writes(*thread.extras);
 }
 
 // Arrays in shared and global memory are checked by address, at the access that follows directly. Without one the array
@@ -68,14 +85,38 @@ void settle(ThreadState& thread, uintptr_t address, const void* code) {
     thread.pending = thread.recorded;
     if (!thread.extras) return;
     ThreadExtras& extras = *thread.extras;
-    if (extras.has_write) {
-        extras.has_write = settle_write(thread, code == nullptr);
-        thread.pending = extras.has_write || thread.recorded;
+    if (extras.writes) {
+        if (!goes_on(extras, address, code)) settle_writes(thread, code == nullptr);
+        extras.piece_code = code;
+        extras.piece = address;
+        thread.pending = extras.writes || thread.recorded;
     }
     if (extras.has_index) {
         extras.has_index = false;
         settle_index(thread, address, code);
     }
+}
+
+void note_write(ThreadState& thread, const ShadowCell& cell, const AccessSite& site, uintptr_t address) {
+    ThreadExtras& extras = extras_of(thread);
+    if (!extras.writes) extras.writes = static_cast<Growable<PendingWrite>*>(calloc(1, sizeof *extras.writes));
+    if (!extras.writes) abort();
+    const void* data = reinterpret_cast<const void*>(address);
+    // A wide one has several cells.
+    if (extras.writes->empty() || extras.writes->back().address != data) extras.writes->push({});
+    PendingWrite& write = extras.writes->back();
+    write = {data, size_t(1) << site.size_log2, 0, {}, site.address, cell.write, cell.write_site, site.region};
+    memcpy(write.before, data, write.bytes);
+    extras.piece_code = site.address;
+    extras.piece = address;
+    thread.pending = true;
+}
+
+void forget_writes(ThreadExtras& extras) {
+    if (!extras.writes) return;
+    extras.writes->~Growable();
+    free(extras.writes);
+    extras.writes = nullptr;
 }
 
 void report_index(ThreadState& thread) {

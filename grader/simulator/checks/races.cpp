@@ -305,19 +305,7 @@ void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& sit
         if (write.pending() || is_by_atomic(write) || site.access != Access::write) {
             check_last_write(thread, cell, site, site.access);
         } else if (!ordered(thread, write)) {
-            // No race if it writes what is there already; that shows only afterwards.
-            ThreadExtras& extras = extras_of(thread);
-            PendingWrite& pending = extras.write;
-            pending.looks = 0;
-            pending.bytes = size_t(1) << site.size_log2;
-            pending.address = reinterpret_cast<const void*>(address);
-            memcpy(pending.before, pending.address, pending.bytes);
-            pending.code_address = site.address;
-            pending.other = write;
-            pending.other_site = cell.write_site;
-            pending.region = site.region;
-            extras.has_write = true;
-            thread.pending = true;
+            note_write(thread, cell, site, address);
         }
     }
     if (cell.reads != never && cell.reads != thread.epoch && !stale(thread, site, cell.reads)) {

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "checks/access.h"
 #include "checks/clusters.h"
 #include "checks/executed.h"
 #include "checks/mbarriers.h"
@@ -186,6 +187,7 @@ void end_block(BlockState& state) {
                 extras->copies->~Growable();
                 free(extras->copies);
             }
+            if (extras) forget_writes(*extras);
             if (extras) free_bulk_state(extras->bulk);
             if (extras) free_registers(extras->registers);
             if (extras) free_tensor_thread(extras->tensor);

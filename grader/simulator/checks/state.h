@@ -53,18 +53,19 @@ struct RemoteAccess;
 
 // What a thread has beyond its own epoch; most threads never need it.
 struct ThreadExtras {
-    const VectorClock* known;     // in force
-    const VectorClock* acquired;  // read from atomics, in force after the next fence or barrier
-    const Release* released[3];   // what the last fence of a scope published: block, cluster, device or more; null
-                                  // where a later one reaches further
-    PendingWrite write;
+    const VectorClock* known;        // in force
+    const VectorClock* acquired;     // read from atomics, in force after the next fence or barrier
+    const Release* released[3];      // what the last fence of a scope published: block, cluster, device or more; null
+                                     // where a later one reaches further
+    Growable<PendingWrite>* writes;  // null: none is pending
+    const void* piece_code;          // of the last hook since one is, and where that was
+    uintptr_t piece;
     PendingIndex index;
     Growable<AsyncCopy>* copies;
     uint32_t copy_group;
     BulkState* bulk;              // mbarriers.h
     WatchedRegisters* registers;  // products.h
     TensorThread* tensor;         // tensor_memory.h
-    bool has_write;
     bool has_index;
 };
 
@@ -81,7 +82,7 @@ struct alignas(64) ThreadState {
     uint32_t barrier_time;  // what all threads of the block did before it is ordered before what this one does now
     uint8_t lane;
     bool awaited;   // the grid before, where this one may overlap with it
-    bool pending;   // extras->has_write or has_index, or recorded: to be settled before anything else
+    bool pending;   // extras->writes or has_index, or recorded: to be settled before anything else
     bool recorded;  // its accesses are: recording.h
     bool watches;   // extras->registers: local variables of the thread are accumulators
 

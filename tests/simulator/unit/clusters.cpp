@@ -158,6 +158,38 @@ CASE(barriers_before_an_arrival_order_what_others_did) {
     }
 }
 
+CASE(what_a_barrier_of_the_block_ordered_is_known_though_its_writer_does_not_release) {
+    Grid grid(2, 64, 2);
+    Floats x;
+    x.write(grid.thread(0, 0), 0);
+    grid.syncthreads(0);
+    x.write(grid.thread(0, 0), 1);
+    all_arrive(grid, 64, false);
+    grid.wait_for_cluster(1, 1);
+    x.read(grid.thread(1, 1), 0);
+    CHECK_FOUND("nothing");
+    x.read(grid.thread(1, 1), 1);
+    CHECK_FOUND("within_cluster");
+}
+
+CASE(who_learns_something_before_it_waits_keeps_it_to_itself) {
+    static const int flag = 0;
+    Grid grid(4, 32, 2);
+    Floats x;
+    all_arrive(grid, 32);
+    x.write(grid.thread(2, 0), 0);
+    sim::events::fence(*grid.thread(2, 0).thread, sim::Scope::device);
+    release(grid.thread(2, 0), &flag);
+    acquire(grid.thread(0, 5), &flag);
+    sim::events::fence(*grid.thread(0, 5).thread, sim::Scope::device);
+    grid.wait_for_cluster(0, 5);
+    grid.wait_for_cluster(0, 6);
+    x.read(grid.thread(0, 5), 0);
+    CHECK_FOUND("nothing");
+    x.read(grid.thread(0, 6), 0);
+    CHECK_FOUND("between_blocks");
+}
+
 CASE(a_warp_that_met_says_nothing_of_the_next) {
     Grid grid(2, 64, 2);
     Floats x;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include <initializer_list>
 
@@ -13,7 +14,16 @@
 
 namespace unit {
 
-constexpr unsigned most_blocks = 4, most_threads = 96;
+constexpr unsigned most_blocks = 4, most_threads = 128;
+constexpr size_t shared_bytes = 16384;
+
+// What lies within half a megabyte from its begin is taken for a block's shared memory.
+inline char* shared_memory(unsigned block) {
+    constexpr size_t bytes = size_t(1) << 20;
+    static char* all = static_cast<char*>(
+        mmap(nullptr, most_blocks * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    return all + block * bytes;
+}
 
 class Grid {
   public:
@@ -25,6 +35,7 @@ class Grid {
         launch_.block = dim3(threads);
         launch_.cluster = dim3(cluster);
         launch_.checks_enabled = true;
+        launch_.dynamic_shared_bytes = shared_bytes;
         launch_.workers = 1;
         launch_.id = ++launches;
         sim::events::launch_begin(launch_);
@@ -44,6 +55,8 @@ class Grid {
     }
     sim::Block& block(unsigned block) { return block_[block]; }
     sim::Launch& launch() { return launch_; }
+    sim::Warp& warp(unsigned block, unsigned warp) { return warp_[block][warp]; }
+    char* shared(unsigned block) { return block_[block].dynamic_shared; }
     void syncthreads(unsigned block) {
         unsigned lanes[sim::max_warps_per_block] = {};
         for (unsigned w = 0; w < block_[block].warp_count; ++w)
@@ -83,15 +96,17 @@ class Grid {
         block_[b].rank = b % size;
     }
     void begin(unsigned b) {
+        static sim::Fiber nowhere;
         sim::Block& block = block_[b];
         block.launch = &launch_;
-        block.worker = reinterpret_cast<sim::Worker*>(this);
+        block.worker = reinterpret_cast<sim::Worker*>(&nowhere);
         block.linear = b;
         block.thread_count = block.live = threads_;
         block.warp_count = (threads_ + 31) / 32;
         block.threads = thread_[b];
         block.warps = warp_[b];
-        block.shared = block.dynamic_shared = shared_[b];
+        block.shared = shared_memory(b);
+        block.dynamic_shared = block.shared + (256 << 10);
         for (unsigned w = 0; w < block.warp_count; ++w) {
             unsigned lanes = threads_ - 32 * w;
             warp_[b][w].threads = thread_[b] + 32 * w;
@@ -100,12 +115,12 @@ class Grid {
             warp_[b][w].existing = lanes < 32 ? (1u << lanes) - 1 : ~0u;
         }
         for (unsigned t = 0; t < threads_; ++t) {
+            thread_[b][t].fiber = &nowhere;
             thread_[b][t].warp = &warp_[b][t / 32];
             thread_[b][t].block = &block;
             thread_[b][t].linear = static_cast<uint16_t>(t);
             thread_[b][t].lane = static_cast<uint8_t>(t % 32);
             thread_[b][t].call_address = this;
-            thread_[b][t].fiber = &fiber_;
         }
         sim::events::block_begin(block);
     }
@@ -116,8 +131,6 @@ class Grid {
     sim::Block block_[most_blocks] = {};
     sim::Warp warp_[most_blocks][most_threads / 32] = {};
     sim::Thread thread_[most_blocks][most_threads] = {};
-    sim::Fiber fiber_ = {};  // no place is on its stack
-    char shared_[most_blocks][64];
 };
 
 // A tensor of floats that kernels may write, with one site that reads and one that writes it.
@@ -133,6 +146,7 @@ class Floats {
     }
     ~Floats() { sim::checks::forget_regions(); }
 
+    char* at(unsigned i) { return reinterpret_cast<char*>(data_ + i); }
     sim::checks::ShadowCell& cell(unsigned i) { return region_->cells[i]; }
     void read(sim::checks::ThreadState& thread, unsigned i) {
         sim::checks::read_cell(thread, cell(i), site(sim::checks::Access::read));
@@ -162,7 +176,7 @@ class Floats {
         site.region = region_;
         return site;
     }
-    float data_[16] = {};
+    alignas(32) float data_[16] = {};
     sim::checks::Region* region_;
     sim::checks::AccessSite sites_[8] = {};
 };

@@ -277,6 +277,55 @@ CASE(a_write_of_the_value_that_is_there_is_no_race) {
     }
 }
 
+// As compilers announce the copy of a structure: all pieces of the write, all of the read, and then it is moved.
+CASE(each_piece_of_a_structure_is_judged_when_all_are_moved) {
+    static const char code[8] = {};
+    const unsigned all = 3, none = 4;
+    for (unsigned changed : {0u, 1u, 2u, all, none}) {
+        Floats x;
+        Grid grid(1, 64);
+        ThreadState &first = grid.thread(0, 0), &second = grid.thread(0, 40);
+        auto at = [&](unsigned piece) { return reinterpret_cast<uintptr_t>(x.at(4 * piece)); };
+        for (unsigned piece = 0; piece < 3; ++piece) on_access<4, true>(first, at(piece), code);
+        for (unsigned piece = 0; piece < 3; ++piece) on_access<4, true>(second, at(piece), code);
+        CHECK(second.pending);
+        for (unsigned piece = 0; piece < 3; ++piece) on_access<2, false>(second, at(3) + 4 * piece, code + 1);
+        CHECK(second.pending && finding_count() == 0);
+        for (unsigned piece = 0; piece < 3; ++piece)
+            if (changed == piece || changed == all) *x.at(4 * piece + 3) += 1;
+        on_access<2, false>(second, at(3) + 12, code + 2);
+        CHECK(!second.pending);
+        CHECK_FOUND(changed == none ? "nothing" : "within_block");
+        if (changed != none) CHECK_EQUAL(finding(0).place.offset, changed == all ? 0 : 16 * changed);
+        CHECK(changed == none || (finding(0).count == (changed == all ? 3 : 1) && finding(0).bytes == 16));
+    }
+}
+
+CASE(what_is_written_in_a_loop_is_looked_at_when_it_is_over) {
+    static const char code[8] = {};
+    constexpr unsigned many = (1u << 16) + 1;
+    static float values[many];
+    for (unsigned count : {4u, many}) {
+        Floats x;
+        Grid grid(1, 64);
+        ThreadState& thread = grid.thread(0, 40);
+        AccessSite site = {};
+        site.address = code;
+        site.size_log2 = 2;
+        x.cell(0).write = grid.thread(0, 0).epoch;
+        for (unsigned i = 0; i < count; ++i) {
+            uintptr_t address = reinterpret_cast<uintptr_t>(values + i);
+            if (i) settle(thread, address, code);
+            note_write(thread, x.cell(0), site, address);
+            values[i] += 1;
+        }
+        CHECK_EQUAL(finding_count(), count == many);  // so many are not kept
+        settle(thread, 0, nullptr);
+        CHECK(!thread.pending);
+        CHECK_EQUAL(finding(0).count, count);
+    }
+}
+
 CASE(a_clock_stands_still_at_its_end) {
     Grid grid(1, 32);
     ThreadState& thread = grid.thread(0, 0);

@@ -1,0 +1,18 @@
+// Two threads copy to the same memory, and only the first bytes of what they copy differ.
+// n = 64
+#include <cuda_runtime.h>
+
+__global__ void choose(const float* x, float* out, int n) {
+    __shared__ __align__(16) float rows[2][32], chosen[32];
+    if (threadIdx.x < 32) rows[0][threadIdx.x] = rows[1][threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+#ifndef CLEAN
+    if (threadIdx.x == 0) rows[1][0] = -1;
+    __syncthreads();
+#endif
+    if (threadIdx.x % 32 == 0) memcpy(chosen, rows[threadIdx.x / 32], sizeof chosen);  // finding: within_block
+    __syncthreads();
+    out[threadIdx.x] = chosen[threadIdx.x % 32];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { choose<<<1, 64, 0, stream>>>(x, out, n); }

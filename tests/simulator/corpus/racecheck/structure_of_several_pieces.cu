@@ -1,0 +1,23 @@
+// All threads write one structure, and its first member is not the same for all of them.
+// n = 64
+#include <cuda_runtime.h>
+
+struct Item {
+    float values[12];
+};
+
+__global__ void choose(const float* x, float* out, int n) {
+    __shared__ __align__(16) Item items[2];
+    __shared__ __align__(16) Item chosen;
+    if (threadIdx.x < 12) items[0].values[threadIdx.x] = items[1].values[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+#ifndef CLEAN
+    if (threadIdx.x == 0) items[1].values[0] = -1;
+    __syncthreads();
+#endif
+    chosen = items[threadIdx.x % 2];  // finding: within_warp within_block
+    __syncthreads();
+    out[threadIdx.x] = chosen.values[threadIdx.x % 12];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { choose<<<1, 64, 0, stream>>>(x, out, n); }

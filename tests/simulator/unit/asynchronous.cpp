@@ -1,0 +1,494 @@
+// Asynchronous copies and mbarriers: what they order, event by event.
+#include "checks/counting.h"
+#include "checks/mbarriers.h"
+#include "checks/recording.h"
+#include "runtime/async_operations.h"
+
+#include "grid.h"
+#include "unit.h"
+
+using namespace sim::checks;
+using namespace sim::events;
+using unit::Floats;
+using unit::Grid;
+
+namespace {
+
+const char code[512] = {};  // places in a kernel
+
+bool found(const char* kind) {
+    for (size_t i = 0; i < finding_count(); ++i)
+        if (!strcmp(finding(i).kind, kind)) return true;
+    return false;
+}
+
+const char* all_found() {
+    return finding_count() == 0 ? "nothing" : finding_count() == 1 ? finding(0).kind : "several findings";
+}
+
+void write(ThreadState& thread, char* at, const void* place = code) {
+    on_access<2, true>(thread, reinterpret_cast<uintptr_t>(at), place);
+    ++*at;
+    if (thread.pending) settle(thread, 0, nullptr);
+}
+void read(ThreadState& thread, char* at, const void* place = code + 1) {
+    on_access<2, false>(thread, reinterpret_cast<uintptr_t>(at), place);
+}
+
+// Four floats, which the copy engine sees.
+void fill(ThreadState& thread, char* at) {
+    for (unsigned i = 0; i < 4; ++i) write(thread, at + 4 * i);
+    proxy_fence(*thread.thread);
+}
+void copy(ThreadState& thread, char* shared, char* global, const void* place = code + 2) {
+    async_copy(*thread.thread, shared, global, 16, 0, place);
+}
+void store(ThreadState& thread, char* shared, char* global, const void* place = code + 3) {
+    bulk_store(*thread.thread, sim::run_of_bytes(shared, global, 16), place);
+    bulk_commit(*thread.thread);
+}
+
+// All of two blocks of 32 threads.
+void meet(Grid& grid) {
+    for (unsigned i = 0; i < 64; ++i) grid.arrive_at_cluster(i / 32, i % 32);
+    grid.complete_cluster(0);
+    for (unsigned i = 0; i < 64; ++i) grid.wait_for_cluster(i / 32, i % 32);
+}
+
+// One in shared memory of a block, behind all else.
+struct Barrier : sim::Mbarrier {
+    Barrier(Grid& grid, ThreadState& first) : Mbarrier() {
+        block = &grid.block(first.thread->block->rank);
+        object = block->dynamic_shared + 1024;
+        mbarrier_begin(*first.thread, *this, code + 4);
+    }
+    ~Barrier() { mbarrier_end(nullptr, *this, nullptr); }
+    void arrive(ThreadState& thread) { mbarrier_arrive(*thread.thread, *this, true, code + 5); }
+    void complete() { mbarrier_complete(*this); }
+    void wait(ThreadState& thread, bool acquires = true) { mbarrier_waited(*thread.thread, *this, acquires); }
+};
+
+}  // namespace
+
+#define CHECK_FOUND(KIND) CHECK(!strcmp(all_found(), KIND))
+
+// --- copies of a thread's own ---
+
+CASE(copies_of_older_groups_are_waited_for_and_younger_ones_are_not) {
+    for (unsigned pieces : {1u, 2u}) {
+        for (unsigned may_pend : {0u, 1u, 2u}) {
+            Grid grid(1, 32);
+            Floats x;
+            ThreadState& thread = grid.thread(0, 0);
+            uint64_t ahead = prefetched_bytes();
+            for (unsigned i = 0; i < 3 * pieces; ++i) {
+                copy(thread, grid.shared(0) + 16 * i, x.at(0));
+                if (i % pieces == pieces - 1) async_commit(*thread.thread);
+            }
+            async_wait(*thread.thread, 2);
+            CHECK_EQUAL(prefetched_bytes() - ahead, 2 * pieces * 16);
+            async_wait(*thread.thread, may_pend);
+            CHECK_EQUAL(prefetched_bytes() - ahead, 2 * pieces * 16);  // counted once
+            for (unsigned i = 0; i < (3 - may_pend) * pieces; ++i) read(thread, grid.shared(0) + 16 * i + 12);
+            CHECK_FOUND("nothing");
+            for (unsigned i = (3 - may_pend) * pieces; i < 3 * pieces; ++i) {
+                sim::checks::forget_findings();
+                read(thread, grid.shared(0) + 16 * i);
+                CHECK_FOUND("copy_not_awaited");
+            }
+        }
+    }
+}
+
+CASE(a_copy_reads_what_it_does_not_fill_with_zeros) {
+    for (unsigned zeros : {4u, 8u}) {
+        Grid grid(1, 64);
+        Floats x;
+        x.write(grid.thread(0, 40), 2);
+        async_copy(*grid.thread(0, 0).thread, grid.shared(0), x.at(0), 16, zeros, code);
+        CHECK_FOUND(zeros == 4 ? "within_block" : "nothing");
+    }
+}
+
+// --- bulk stores ---
+
+CASE(a_bulk_store_comes_after_what_a_barrier_orders) {
+    for (bool meets : {false, true}) {
+        Grid grid(1, 64);
+        Floats x;
+        fill(grid.thread(0, 40), grid.shared(0));
+        if (meets) grid.syncthreads(0);
+        store(grid.thread(0, 0), grid.shared(0), x.at(0));
+        CHECK_EQUAL(found("within_block"), !meets);
+        CHECK_EQUAL(found("missing_proxy_fence"), !meets);
+    }
+}
+
+CASE(only_who_waits_for_a_bulk_store_knows_that_it_is_done) {
+    for (bool meets : {false, true}) {
+        Grid grid(1, 64);
+        Floats x;
+        ThreadState& thread = grid.thread(0, 0);
+        fill(thread, grid.shared(0));
+        store(thread, grid.shared(0), x.at(0));
+        bulk_wait(*thread.thread, 0, false);
+        x.read(thread, 0);
+        if (meets) grid.syncthreads(0);
+        x.read(grid.thread(0, 40), 1);
+        CHECK_FOUND(meets ? "nothing" : "copy_not_awaited");
+    }
+}
+
+CASE(bulk_stores_of_older_groups_are_waited_for_and_younger_ones_are_not) {
+    for (bool reads_only : {false, true}) {
+        for (unsigned may_pend : {0u, 1u, 2u}) {
+            Grid grid(1, 32);
+            Floats x;
+            ThreadState& thread = grid.thread(0, 0);
+            for (unsigned i = 0; i < 3; ++i) {
+                fill(thread, grid.shared(0) + 16 * i);
+                store(thread, grid.shared(0) + 16 * i, x.at(4 * i));
+            }
+            bulk_wait(*thread.thread, 2, false);
+            bulk_wait(*thread.thread, may_pend, reads_only);
+            for (unsigned i = 0; i < 3; ++i) {
+                sim::checks::forget_findings();
+                write(thread, grid.shared(0) + 16 * i);
+                CHECK_FOUND(i < 3 - may_pend ? "nothing" : "copy_not_awaited");
+                sim::checks::forget_findings();
+                x.read(thread, 4 * i + 3);
+                CHECK_FOUND(i < (reads_only ? 1 : 3 - may_pend) ? "nothing" : "copy_not_awaited");
+            }
+            bulk_wait(*thread.thread, 0, false);
+            sim::checks::forget_findings();
+            for (unsigned i = 0; i < 3; ++i) x.write(thread, 4 * i);
+            CHECK_FOUND("nothing");
+        }
+    }
+}
+
+CASE(a_bulk_store_that_nobody_has_waited_for_is_one_at_exit) {
+    for (bool waits : {false, true}) {
+        Grid grid(1, 64);
+        Floats x;
+        ThreadState& thread = grid.thread(0, 33);
+        fill(thread, grid.shared(0));
+        store(thread, grid.shared(0), x.at(0));
+        if (waits) bulk_wait(*thread.thread, 0, true);
+        copies_at_exit(grid.block(0));
+        CHECK_FOUND(waits ? "nothing" : "copy_at_exit");
+        CHECK(waits || (finding(0).side.thread == 33 && finding(0).side.address == code + 3));
+    }
+}
+
+// --- what the copy engine sees ---
+
+CASE(a_proxy_fence_counts_from_the_write_on) {
+    enum { before_it, after_it, by_the_reader, by_nobody };
+    for (int when : {before_it, after_it, by_the_reader, by_nobody}) {
+        Grid grid(1, 64);
+        Floats x;
+        ThreadState &writer = grid.thread(0, 40), &reader = grid.thread(0, 0);
+        if (when == before_it) proxy_fence(*writer.thread);
+        for (unsigned i = 0; i < 4; ++i) write(writer, grid.shared(0) + 4 * i);
+        if (when == after_it) proxy_fence(*writer.thread);
+        grid.syncthreads(0);
+        if (when == by_the_reader) proxy_fence(*reader.thread);
+        store(reader, grid.shared(0), x.at(0));
+        CHECK_FOUND(when == after_it || when == by_the_reader ? "nothing" : "missing_proxy_fence");
+    }
+}
+
+// A write of its warp is known to the reader by __syncwarp, one of another warp by an mbarrier.
+CASE(a_proxy_fence_of_the_reader_reaches_as_far_as_it_knows) {
+    for (unsigned writer : {9u, 40u}) {
+        for (bool fenced_late : {false, true}) {
+            Grid grid(1, 64);
+            Floats x;
+            ThreadState& reader = grid.thread(0, 0);
+            Barrier barrier(grid, grid.thread(0, 1));
+            grid.syncthreads(0);
+            if (!fenced_late) proxy_fence(*reader.thread);
+            for (unsigned i = 0; i < 4; ++i) write(grid.thread(0, writer), grid.shared(0) + 4 * i);
+            if (writer == 9) grid.syncwarp(0, 0);
+            if (writer == 40) barrier.arrive(grid.thread(0, writer)), barrier.complete(), barrier.wait(reader);
+            if (fenced_late) proxy_fence(*reader.thread);
+            store(reader, grid.shared(0), x.at(0));
+            CHECK_FOUND(fenced_late ? "nothing" : "missing_proxy_fence");
+        }
+    }
+}
+
+// --- mbarriers ---
+
+CASE(a_phase_orders_what_comes_before_an_arrival) {
+    enum { before_it, after_it, not_released };
+    for (int when : {before_it, after_it, not_released}) {
+        Grid grid(1, 64);
+        Floats x;
+        Barrier barrier(grid, grid.thread(0, 0));
+        grid.syncthreads(0);
+        if (when != after_it) x.write(grid.thread(0, 5), 0);
+        mbarrier_arrive(*grid.thread(0, 5).thread, barrier, when != not_released, code);
+        if (when == after_it) x.write(grid.thread(0, 5), 0);
+        barrier.complete();
+        barrier.wait(grid.thread(0, 40));
+        x.read(grid.thread(0, 40), 0);
+        CHECK_FOUND(when == before_it ? "nothing" : "within_block");
+        x.read(grid.thread(0, 41), 0);  // has not waited
+        CHECK(found("within_block"));
+    }
+}
+
+CASE(a_wait_that_does_not_acquire_orders_nothing) {
+    Grid grid(1, 64);
+    Floats x;
+    Barrier barrier(grid, grid.thread(0, 0));
+    grid.syncthreads(0);
+    x.write(grid.thread(0, 5), 0);
+    barrier.arrive(grid.thread(0, 5));
+    barrier.complete();
+    barrier.wait(grid.thread(0, 40), false);
+    x.read(grid.thread(0, 40), 0);
+    CHECK_FOUND("within_block");
+}
+
+CASE(what_a_warp_did_before_it_met_is_published_by_each_lane) {
+    const struct {
+        unsigned writer;
+        const char* kind;
+    } cases[] = {{0, "nothing"}, {31, "nothing"}, {32, "within_block"}};
+    for (auto& one : cases) {
+        Grid grid(1, 96);
+        Floats x;
+        Barrier barrier(grid, grid.thread(0, 1));
+        grid.syncthreads(0);
+        barrier.arrive(grid.thread(0, 33));
+        x.write(grid.thread(0, one.writer), 0);
+        for (unsigned i = 0; i < 3; ++i) grid.syncwarp(0, 0);
+        barrier.arrive(grid.thread(0, 5));
+        barrier.complete();
+        barrier.wait(grid.thread(0, 70));
+        x.read(grid.thread(0, 70), 0);
+        CHECK_FOUND(one.kind);
+    }
+}
+
+CASE(an_mbarrier_is_initialised_before_others_come_to_it) {
+    for (bool meets : {false, true}) {
+        for (int how = 0; how < 4; ++how) {
+            Grid grid(1, 64);
+            Floats x;
+            Barrier barrier(grid, grid.thread(0, 0));
+            if (meets) grid.syncthreads(0);
+            sim::Thread& thread = *grid.thread(0, 40).thread;
+            if (how == 0) mbarrier_arrive(thread, barrier, true, code);
+            if (how == 1) async_arrive(thread, barrier, 1, code);
+            if (how == 2) bulk_load(thread, sim::run_of_bytes(grid.shared(0), x.at(0), 16), true, barrier, 1, code);
+            if (how == 3) barrier.wait(grid.thread(0, 40));
+            CHECK_FOUND(meets ? "nothing" : "within_block");
+        }
+    }
+}
+
+// Its phase is a later one than that which others complete.
+CASE(an_arrival_after_copies_publishes_when_it_is_done) {
+    for (bool done : {false, true}) {
+        Grid grid(1, 96);
+        Floats x;
+        Barrier barrier(grid, grid.thread(0, 1));
+        grid.syncthreads(0);
+        x.write(grid.thread(0, 0), 0);
+        async_arrive(*grid.thread(0, 0).thread, barrier, 1, code);
+        barrier.arrive(grid.thread(0, 1));
+        barrier.complete();
+        barrier.wait(grid.thread(0, 40));
+        if (done) mbarrier_operation_done(*grid.thread(0, 0).thread, barrier, 1);
+        barrier.arrive(grid.thread(0, 1));
+        barrier.complete();
+        barrier.wait(grid.thread(0, 70));
+        x.read(grid.thread(0, 70), 0);
+        CHECK_FOUND(done ? "nothing" : "within_block");
+    }
+}
+
+CASE(copies_of_a_thread_arrive_at_an_mbarrier) {
+    for (bool done : {false, true}) {
+        Grid grid(1, 64);
+        Floats x;
+        Barrier barrier(grid, grid.thread(0, 1));
+        grid.syncthreads(0);
+        ThreadState& thread = grid.thread(0, 0);
+        copy(thread, grid.shared(0), x.at(0));
+        copy(thread, grid.shared(0) + 16, x.at(0));
+        async_arrive(*thread.thread, barrier, 1, code);
+        copy(thread, grid.shared(0) + 32, x.at(0));  // too late for it
+        barrier.arrive(grid.thread(0, 1));
+        if (done) mbarrier_operation_done(*thread.thread, barrier, 1);
+        barrier.complete();
+        barrier.wait(grid.thread(0, 40));
+        read(grid.thread(0, 40), grid.shared(0) + 28);
+        CHECK_FOUND(done ? "nothing" : "copy_not_awaited");
+        sim::checks::forget_findings();
+        read(grid.thread(0, 40), grid.shared(0) + 32);
+        CHECK_FOUND("copy_not_awaited");
+        async_commit(*thread.thread);
+        async_wait(*thread.thread, 0);
+        sim::checks::forget_findings();
+        read(thread, grid.shared(0) + 32);
+        CHECK_FOUND("nothing");
+    }
+}
+
+CASE(a_bulk_load_arrives_at_an_mbarrier) {
+    enum { waits, meets_who_waited, does_not_wait };
+    for (int how : {waits, meets_who_waited, does_not_wait}) {
+        Grid grid(1, 64);
+        Floats x;
+        Barrier barrier(grid, grid.thread(0, 1));
+        grid.syncthreads(0);
+        ThreadState& thread = grid.thread(0, 0);
+        bulk_load(*thread.thread, sim::run_of_bytes(grid.shared(0), x.at(0), 16), true, barrier, 1, code + 6);
+        barrier.arrive(thread);
+        mbarrier_operation_done(*thread.thread, barrier, 1);
+        barrier.complete();
+        if (how != does_not_wait) barrier.wait(grid.thread(0, 5));
+        if (how == meets_who_waited) grid.syncthreads(0);
+        read(grid.thread(0, how == waits ? 5 : 40), grid.shared(0));
+        CHECK_FOUND(how == does_not_wait ? "copy_not_awaited" : "nothing");
+        read(grid.thread(0, 41), grid.shared(0) + 4);  // knows it only by the barrier of the block
+        CHECK_EQUAL(found("copy_not_awaited"), how != meets_who_waited);
+    }
+}
+
+// Block 1 sends its own shared memory to block 0, or block 0 to block 1, and may be gone before it has been read.
+CASE(a_copy_to_another_block_is_over_before_its_source_is) {
+    for (unsigned from : {0u, 1u}) {
+        for (bool awaited : {false, true}) {
+            Grid grid(2, 32, 2);
+            sim::Block &source = grid.block(from), &target = grid.block(1 - from);
+            ThreadState &sender = grid.thread(from, 0), &receiver = grid.thread(1 - from, 0);
+            Barrier barrier(grid, receiver);
+            target.mbarriers = &barrier;
+            meet(grid);
+            fill(sender, source.dynamic_shared);
+            auto copy = sim::run_of_bytes(target.dynamic_shared, source.dynamic_shared, 16);
+            bulk_load(*sender.thread, copy, true, barrier, 1, code + 6);
+            if (awaited) {
+                barrier.arrive(receiver);
+                mbarrier_operation_done(*sender.thread, barrier, 1);
+                barrier.complete();
+                barrier.wait(receiver);
+            }
+            sim::checks::forget_findings();
+            copies_at_exit(source);
+            CHECK_EQUAL(found("copy_at_exit"), !awaited);
+            target.mbarriers = nullptr;
+        }
+    }
+}
+
+CASE(a_thread_of_another_block_publishes_to_who_waits) {
+    for (bool arrives : {false, true}) {
+        Grid grid(2, 32, 2);
+        Floats x;
+        Barrier barrier(grid, grid.thread(0, 0));
+        meet(grid);
+        x.write(grid.thread(1, 3), 0);
+        barrier.arrive(grid.thread(arrives ? 1 : 0, arrives ? 3 : 1));
+        x.write(grid.thread(1, 3), 1);
+        barrier.complete();
+        barrier.wait(grid.thread(0, 5));
+        x.read(grid.thread(0, 5), 0);
+        CHECK_FOUND(arrives ? "nothing" : "within_cluster");
+        x.read(grid.thread(0, 5), 1);
+        CHECK(found("within_cluster"));
+    }
+}
+
+CASE(what_one_has_waited_for_all_know_after_a_phase) {
+    Grid grid(1, 64);
+    Barrier barrier(grid, grid.thread(0, 0));
+    grid.syncthreads(0);
+    barrier.wait(grid.thread(0, 40));  // for a phase that was complete before a barrier of the grid
+    CHECK(!grid.thread(0, 40).awaited);
+    barrier.arrive(grid.thread(0, 2));
+    barrier.complete();
+    barrier.wait(grid.thread(0, 40));
+    CHECK(!grid.thread(0, 40).awaited);
+    grid.thread(0, 3).awaited = true;
+    barrier.arrive(grid.thread(0, 3));
+    barrier.wait(grid.thread(0, 40));
+    CHECK(!grid.thread(0, 40).awaited);
+    barrier.complete();
+    barrier.wait(grid.thread(0, 40));
+    CHECK(grid.thread(0, 40).awaited && !grid.thread(0, 41).awaited);
+}
+
+// --- a recording of it ---
+
+CASE(what_asynchronous_operations_leave_in_a_recording) {
+    sim::checks::forget_recording();
+    CHECK(choose_recorded("0,0,0,0"));
+    {
+        Grid grid(1, 32);
+        Floats x;
+        ThreadState& thread = grid.thread(0, 0);
+        char* shared = grid.shared(0);
+        Barrier barrier(grid, thread);
+        copy(thread, shared, x.at(0));
+        async_commit(*thread.thread);
+        async_wait(*thread.thread, 3);
+        async_wait(*thread.thread, 0);
+        proxy_fence(*thread.thread);
+        store(thread, shared, x.at(0));
+        bulk_wait(*thread.thread, 2, true);
+        copy(thread, shared + 32, x.at(0));
+        async_arrive(*thread.thread, barrier, 7, code);
+        bulk_load(*thread.thread, sim::run_of_bytes(shared + 64, x.at(0), 32), true, barrier, 8, code);
+        barrier.arrive(thread);
+        mbarrier_waits(*thread.thread, barrier);
+        mbarrier_operation_done(*thread.thread, barrier, 7);
+        mbarrier_operation_done(*thread.thread, barrier, 8);
+        barrier.complete();
+        barrier.wait(thread);
+    }
+    struct Expected {
+        Happening kind;
+        uint32_t bytes;
+        int64_t offset;
+    };
+    const int64_t begin = 256 << 10, object = begin + 1024;
+    const Expected expected[] = {
+        {Happening::mbarrier_begins, 8, object},
+        {Happening::commits, 0, 0},
+        {Happening::awaits_copies, 0, 3},
+        {Happening::awaits_copies, 0, 0},
+        {Happening::copy_arrives, 16, begin},
+        {Happening::bulk_read, 16, begin},
+        {Happening::bulk_write, 16, 0},
+        {Happening::commits, 0, 0},
+        {Happening::awaits_copies, 0, 2},
+        {Happening::mbarrier_arrival, 8, object},
+        {Happening::bulk_read, 32, 0},
+        {Happening::bulk_write, 32, begin + 64},
+        {Happening::mbarrier_arrival, 8, object},
+        {Happening::mbarrier_waits, 8, object},
+        {Happening::copy_arrives, 16, begin + 32},
+        {Happening::copy_arrives, 32, begin + 64},
+        {Happening::mbarrier_phase, 8, object},
+        {Happening::mbarrier_passed, 8, object},
+    };
+    size_t next = 0;
+    for (const Recorded& event : recording.events) {
+        if (event.kind < static_cast<uint8_t>(Happening::arrives)) continue;
+        CHECK(next < sizeof expected / sizeof *expected);
+        const Expected& wanted = expected[next++];
+        CHECK_EQUAL(event.kind, static_cast<uint8_t>(wanted.kind));
+        CHECK_EQUAL(event.bytes, wanted.bytes);
+        CHECK_EQUAL(event.offset, wanted.offset);
+    }
+    CHECK_EQUAL(next, sizeof expected / sizeof *expected);
+    CHECK(choose_recorded("none"));
+    sim::checks::forget_recording();
+}

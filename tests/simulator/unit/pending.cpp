@@ -1,0 +1,99 @@
+// What -fsanitize=bounds says of an index, and what becomes of it at the next access.
+#include "grid.h"
+#include "unit.h"
+
+using namespace sim::checks;
+using unit::Grid;
+
+namespace {
+
+// As the compiler lays them out.
+struct Type {
+    uint16_t kind, info;
+    char name[500];
+};
+struct Data {
+    const char* file;
+    uint32_t line, column;
+    Type *array, *index;
+};
+enum Sign : uint16_t { no_sign, with_sign };
+uint16_t info(unsigned bits_log2, Sign sign) { return static_cast<uint16_t>(bits_log2 << 1 | sign); }
+
+}  // namespace
+
+extern "C" void __wrap___ubsan_handle_out_of_bounds(void* data, uintptr_t index);
+
+namespace {
+
+// An index of an array of that type, in a thread of a grid; the next access is to shared memory, right behind.
+void take(Grid& grid, const char* array, uint16_t index_info, uintptr_t index) {
+    Type array_type = {}, index_type = {};
+    strcpy(array_type.name, array);
+    index_type.info = index_info;
+    Data data = {"", 1, 1, &array_type, &index_type};
+    ThreadState& thread = grid.thread(0, 3);
+    sim::current_thread = thread.thread;
+    __wrap___ubsan_handle_out_of_bounds(&data, index);
+    sim::current_thread = nullptr;
+    CHECK(thread.pending && finding_count() == 0);
+    settle(thread, reinterpret_cast<uintptr_t>(grid.shared(0)),
+           static_cast<const char*>(thread.extras->index.code_address) + 1);
+    CHECK(!thread.pending && finding_count() == 1);
+}
+
+}  // namespace
+
+CASE(an_index_is_a_number_of_its_type) {
+    const long long wide[2] = {-7, -1};
+    const struct {
+        uint16_t info;
+        uintptr_t value;
+        long long number;
+    } indices[] = {
+        {info(5, with_sign), 0xffffffff, -1},
+        {info(5, with_sign), 9, 9},
+        {info(5, no_sign), 0xffffffff, 0xffffffff},
+        {info(4, with_sign), 0xfffe, -2},
+        {info(6, with_sign), ~uintptr_t(0), -1},
+        {info(6, no_sign), 1ull << 40, 1ll << 40},
+        {info(7, with_sign), reinterpret_cast<uintptr_t>(wide), -7},
+    };
+    for (auto& one : indices) {
+        Grid grid(1, 32);
+        take(grid, "'float[8]'", one.info, one.value);
+        CHECK_EQUAL(finding(0).data, one.number);
+    }
+}
+
+CASE(the_type_of_an_array_is_named_without_quotes) {
+    char name[500] = {};
+    for (const char* array : {"'float[8]'", "float[8]"}) {
+        Grid grid(1, 32);
+        take(grid, array, info(5, with_sign), 8);
+        CHECK(!strcmp(finding(0).detail, "float[8]"));
+    }
+    memset(name, 'x', sizeof name - 1);
+    Grid grid(1, 32);
+    take(grid, name, info(5, with_sign), 8);
+    CHECK_EQUAL(strlen(finding(0).detail), sizeof finding(0).detail - 1);
+}
+
+CASE(an_index_out_of_bounds_is_said_once_and_where_it_is) {
+    Grid grid(1, 32);
+    take(grid, "'float[8]'", info(5, with_sign), 8);
+    const ThreadState& thread = grid.thread(0, 3);
+    CHECK_EQUAL(finding(0).side.thread, 3);
+    CHECK(finding(0).side.address == thread.extras->index.code_address);
+    settle(grid.thread(0, 3), 0, nullptr);
+    CHECK_EQUAL(finding_count(), 1);
+}
+
+CASE(an_index_of_the_host_is_none_of_a_thread) {
+    Data data = {};
+    __wrap___ubsan_handle_out_of_bounds(&data, 8);
+    sim::Thread thread = {};  // of a launch without checks
+    sim::current_thread = &thread;
+    __wrap___ubsan_handle_out_of_bounds(&data, 8);
+    sim::current_thread = nullptr;
+}

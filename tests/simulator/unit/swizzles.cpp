@@ -1,0 +1,73 @@
+// By which swizzle shared memory was filled, and by which it is read.
+#include "checks/swizzles.h"
+
+#include "grid.h"
+#include "unit.h"
+
+using namespace sim::checks;
+using unit::Grid;
+
+namespace {
+
+// A grid in whose shared memory the first four pieces were filled by a copy, as one says.
+struct Filled {
+    Filled() : grid(1, 32), begin(reinterpret_cast<uintptr_t>(grid.shared(0))) {
+        cell.write = grid.thread(0, 0).epoch.with_atomic(true);
+        cell.write_site = site_id(code);
+        site.region = find_shared(*grid.thread(0, 0).block, begin);
+    }
+    void fill(unsigned first, unsigned pieces, unsigned line) {
+        note_swizzled_fill(*grid.thread(0, 0).block, begin + 16 * first, 16 * pieces, line);
+    }
+    // By a descriptor of its own.
+    void read(unsigned piece, unsigned line) {
+        SwizzleCheck check(grid.thread(0, 3), code + 1, line);
+        check.look(*grid.thread(0, 3).block, begin + 16 * piece, cell, site);
+    }
+    static inline const char code[2] = {};
+    Grid grid;
+    uintptr_t begin;
+    ShadowCell cell = {};
+    AccessSite site = {};
+};
+
+}  // namespace
+
+CASE(a_swizzle_is_that_of_the_last_copy_to_a_piece) {
+    Filled memory;
+    memory.read(0, 128);  // nothing is known
+    memory.fill(0, 4, 128);
+    memory.fill(1, 1, 64);
+    memory.fill(3, 1, 0);  // without a tensor map
+    for (unsigned piece = 0; piece < 5; ++piece) memory.read(piece, piece == 1 ? 64 : 128);
+    CHECK_EQUAL(finding_count(), 0);
+    memory.read(2, 64);
+    CHECK_EQUAL(finding_count(), 1);
+    memory.read(3, 64);
+    CHECK(finding_count() == 1 && finding(0).count == 1);
+}
+
+CASE(pieces_that_were_not_filled_by_a_copy_that_is_done_have_no_swizzle) {
+    Filled memory;
+    memory.fill(0, 4, 128);
+    memory.cell.write = memory.cell.write.with_atomic(false);
+    memory.read(0, 64);
+    memory.cell.write = memory.cell.write.with_atomic(true).with_time(Epoch::time_pending);
+    memory.read(0, 64);
+    CHECK_EQUAL(finding_count(), 0);
+}
+
+CASE(a_swizzle_that_differs_is_said_once_for_each_descriptor) {
+    Filled memory;
+    memory.fill(0, 4, 128);
+    SwizzleCheck check(memory.grid.thread(0, 3), Filled::code + 1, 64);
+    for (unsigned piece = 2; piece < 4; ++piece)
+        check.look(*memory.grid.thread(0, 3).block, memory.begin + 16 * piece, memory.cell, memory.site);
+    CHECK_EQUAL(finding_count(), 1);
+    const Finding& one = finding(0);
+    CHECK(!strcmp(one.kind, "swizzle_differs") && one.count == 1 && one.data == (64u << 16 | 128));
+    CHECK(one.place.known && one.place.offset == 32);
+    CHECK(one.side.address == Filled::code + 1 && one.other.address == Filled::code);
+    CHECK_EQUAL(one.side.access, static_cast<uint8_t>(Access::operand_read));
+    CHECK_EQUAL(one.other.access, static_cast<uint8_t>(Access::async_write));
+}
