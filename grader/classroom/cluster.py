@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import logging
 import os
+import socket
 import sys
 import tempfile
 import threading
@@ -36,11 +37,14 @@ SILENT = 40.0
 _SETTINGS = ("GRADER_CHECK_NVCC", "GRADER_JAIL", "GRADER_CACHE", "GRADER_CACHE_MB")
 """Variables that hold on the nodes, too."""
 
+_JOIN = "`ray start --address HOST:6379`"
+
 
 class Cluster:
-    """The cluster at an address: ``auto`` (the one that this machine is part of), ``HOST:PORT``, ``ray://HOST:PORT``."""
+    """The cluster that this machine is part of: ``auto``, or the ``HOST:PORT`` of its head."""
 
     def __init__(self, address: str, course: Course, unsafe: bool = False) -> None:
+        _refuse(address)
         self.ray = ray = _ray()
         self.name = f"Ray at {address}"
         self._attempts, self._looked, self._patience = Attempts(), -LOOK, SILENT
@@ -60,7 +64,7 @@ class Cluster:
             except Exception as error:  # of many kinds, and not all of Ray's own
                 raise GraderError(
                     f"no Ray cluster answers at {address}: {' '.join(str(error).split())[:300]}",
-                    "Start one (`ray start --head`, and `ray start --address HOST:6379` on each node) or leave --cluster out.",
+                    f"Start one (`ray start --head`, and {_JOIN} on each node, this machine too) or leave --cluster out.",
                 ) from error
         wanted = {"num_cpus": 1, "max_retries": 0, "max_calls": worker.JOBS_PER_WORKER}
         self._on_cpu = ray.remote(**wanted)(grade_here)
@@ -178,6 +182,24 @@ def grade_here(job: Job, digest: str, unsafe: bool, grade: worker.Grade) -> byte
             f"{held.explanation.strip()}\n--unsafe grades all the same.",
         )
     return local.answer(grade, dataclasses.replace(job, root=root, then=None))
+
+
+def _refuse(address: str) -> None:
+    """What Ray would wait for without end, or say in words of its own."""
+    if "://" in address:
+        raise GraderError(
+            f"--cluster {address} is an address of Ray's client, which the grader does not speak",
+            f"Make this machine a node ({_JOIN} --num-cpus 0), and give --cluster auto.",
+        )
+    host, _, port = address.rpartition(":")
+    if host and port.isdecimal() and int(port) < 1 << 16:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), SILENT).close()
+        except OSError as error:
+            raise GraderError(
+                f"no Ray cluster answers at {address}: {error.strerror or error}",
+                f"Give HOST:PORT of its head as `ray start --head` printed it, or auto on a node ({_JOIN}).",
+            ) from error
 
 
 def _leave() -> None:

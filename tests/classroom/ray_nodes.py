@@ -12,9 +12,9 @@ from unittest.mock import patch
 import psutil
 
 ATTEMPTS = 3
-_PATIENT = {"health_check_timeout_ms": 60_000, "health_check_failure_threshold": 20}
+PATIENT = {"health_check_timeout_ms": 60_000, "health_check_failure_threshold": 20}
 """A busy machine's nodes are slow, not gone. One that is gone closes its connection, which is seen at once."""
-_SETTINGS = {
+SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_raylet_start_wait_time_s": "60",
     "RAY_gcs_server_request_timeout_seconds": "300",
@@ -33,11 +33,11 @@ def nodes_here(gpus: Sequence[int], cores: int = 1) -> Iterator[Any]:
     Ray waits a quarter of a minute for each of its processes, no longer: on a machine that is too busy for that it gets
     several attempts, and then NotStarted says so.
     """
-    with patch.dict(os.environ, _SETTINGS):
+    with patch.dict(os.environ, SETTINGS):
         from ray.cluster_utils import Cluster
 
         memory: dict[str, Any] = {"object_store_memory": 80 << 20}
-        head: dict[str, Any] = {"include_dashboard": False, "_system_config": _PATIENT}
+        head: dict[str, Any] = {"include_dashboard": False, "_system_config": PATIENT}
         for left in reversed(range(ATTEMPTS)):
             nodes = Cluster()
             try:

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -221,6 +222,21 @@ def test_a_head_that_falls_silent_is_a_message(nodes, course: Course, monkeypatc
     finally:
         head.end()
         cluster.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "says"), [("ray://127.0.0.1:10001", "ray start --address"), ("127.0.0.1:{free}", "Connection refused")]
+)
+def test_an_address_at_which_no_class_is_graded(
+    course: Course, hand_in, tmp_path: Path, capsys, address: str, says: str
+) -> None:
+    """Said at once: Ray itself would try for minutes."""
+    with socket.socket() as bound:  # nobody listens
+        bound.bind(("127.0.0.1", 0))
+        address = address.format(free=bound.getsockname()[1])
+        assert run(["grade", str(hand_in("ann")), "--out", str(tmp_path / "out"), "--cluster", address]) == 2
+    said = capsys.readouterr().err
+    assert address in said and says in said
 
 
 def test_without_ray(course: Course, hand_in, tmp_path: Path, monkeypatch, capsys) -> None:

@@ -1,0 +1,99 @@
+"""Machines for a test, made of Linux's namespaces: each has a network, processes and Ray's files of its own, and a cable to pull.
+
+They hang on a switch, a namespace of its own, where a cable is pulled: the machine behind it keeps its address and is told
+nothing. The network of the machine that runs the test has no part in it, and all ends with the pipes that hold the namespaces.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+_OWN = ["unshare", "--net", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child"]
+_SWITCH = "ip link add switch up type bridge"
+_MACHINE = """mkdir -p /tmp/ray
+mount -t tmpfs none /tmp/ray
+ip link set lo up
+echo there
+read -r address
+ip address add "$address/24" dev eth0
+ip link set eth0 up
+ip route add default dev eth0"""
+"""It gets its cable once it is there. By the route programs find out which address is theirs."""
+
+
+class NotToBeHad(Exception):
+    """This system makes no such machines."""
+
+
+class Machines:
+    """Machines 1, 2, ...; all files but Ray's are those of the machine that runs the test."""
+
+    def __init__(self, count: int) -> None:
+        self._holders: list[subprocess.Popen[str]] = []
+        self._machines: list[int] = []
+        try:
+            self._switch = self._hold(["unshare", "--net"], _SWITCH).pid
+            for number in range(1, count + 1):
+                holder = self._hold(_OWN, _MACHINE)
+                self._machines.append(psutil.Process(holder.pid).children()[0].pid)
+                self._ip(f"link add cable{number} type veth peer name eth0 netns {self._machines[-1]}")
+                self._ip(f"link set cable{number} up master switch")
+                assert holder.stdin
+                print(self.address(number), file=holder.stdin, flush=True)
+                _answer(holder)
+        except (OSError, subprocess.SubprocessError, NotToBeHad) as error:
+            self.close()
+            raise NotToBeHad(f"no networks in namespaces: {getattr(error, 'stderr', None) or error}") from error
+
+    @staticmethod
+    def address(machine: int) -> str:
+        """In the network that they share."""
+        return f"10.77.0.{machine}"
+
+    def start(self, machine: int, command: list[str], **options: Any) -> subprocess.Popen[str]:
+        """Start a program there, in this folder."""
+        there = self._enter(self._machines[machine - 1], "net", "mount", "pid")
+        return subprocess.Popen([*there, "env", f"--chdir={Path.cwd()}", *command], text=True, **options)
+
+    def cable(self, machine: int, plugged: bool) -> None:
+        """Pull a machine's cable out of the switch, or put it in again."""
+        self._ip(f"link set cable{machine} {'up' if plugged else 'down'}")
+
+    def close(self) -> None:
+        """They end, and all that runs in them."""
+        for holder in reversed(self._holders):
+            holder.communicate()
+
+    def __enter__(self) -> Machines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _hold(self, namespaces: list[str], begin: str) -> subprocess.Popen[str]:
+        """A shell in new namespaces, which keeps them while its input is open."""
+        shell = [*namespaces, "sh", "-ec", f"{begin}\necho there\nexec cat >&2"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        self._holders.append(subprocess.Popen(shell, text=True, **pipes))
+        return _answer(self._holders[-1])
+
+    @staticmethod
+    def _enter(process: int, *namespaces: str) -> list[str]:
+        return ["nsenter", f"--target={process}", *(f"--{name}" for name in namespaces), "--"]
+
+    def _ip(self, arguments: str) -> None:
+        switch = [*self._enter(self._switch, "net"), "ip"]
+        subprocess.run([*switch, *arguments.split()], check=True, capture_output=True, text=True)
+
+
+def _answer(holder: subprocess.Popen[str]) -> subprocess.Popen[str]:
+    """It is as far as that; NotToBeHad, with what it says, where it is not."""
+    assert holder.stdout
+    said = holder.stdout.readline().strip()
+    if said != "there":
+        raise NotToBeHad(said or "a shell in new namespaces ends")
+    return holder
