@@ -17,7 +17,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from grader.errors import GraderError
@@ -27,7 +27,9 @@ _DEFAULT_MEGABYTES = 1024
 _YOUNG_SECONDS = 600.0  # entries used so recently are never removed: somebody may be about to load them
 _TRIM_SECONDS = 60.0  # looking through thousands of entries at every build took a tenth of a verdict's time
 _WAIT_SECONDS = 300.0  # after so long, build beside a live builder instead of waiting on
-_FOREIGN_SECONDS = 900.0  # a lock from another machine, whose process cannot be asked, counts as dead after this
+_FOREIGN_SECONDS = (
+    900.0  # what a process elsewhere, which cannot be asked, began counts as left by a dead one after this
+)
 
 Notice = Callable[[str], None]
 
@@ -168,8 +170,7 @@ class BuildCache:
             raise
 
     def _build(self, key: str, build: Callable[[Path], None]) -> Path:
-        pid, start = os.getpid(), _start_time(os.getpid())
-        folder = Path(tempfile.mkdtemp(prefix=f"{key[:12]}.{pid}.{start}.", dir=self._building))
+        folder = Path(tempfile.mkdtemp(prefix=f"{key[:12]}.{'.'.join(_myself())}.", dir=self._building))
         try:
             build(folder)
             entry = self.path(key)
@@ -190,7 +191,7 @@ class BuildCache:
     @contextlib.contextmanager
     def _lock(self, key: str, what: str) -> Iterator[None]:
         path = self._locks / f"{key}.lock"
-        mine = f"{socket.gethostname()} {os.getpid()} {_start_time(os.getpid())}\n"
+        mine = f"{' '.join(_myself())}\n"
         held = self._acquire(path, mine, what)
         try:
             yield
@@ -210,7 +211,7 @@ class BuildCache:
             owner = _read(path)
             if owner is None:
                 continue
-            if not _alive(owner, path):
+            if not _alive(owner.split(), path):
                 self._clear(path, owner)
                 continue
             waited = time.monotonic() - began
@@ -226,7 +227,7 @@ class BuildCache:
 
     def _create(self, path: Path, text: str) -> bool:
         """Makes the lock file with its contents, in one step; False when it is there already."""
-        handle, name = tempfile.mkstemp(prefix=f"lock.{os.getpid()}.{_start_time(os.getpid())}.", dir=self._building)
+        handle, name = tempfile.mkstemp(prefix=f"lock.{'.'.join(_myself())}.", dir=self._building)
         try:
             with os.fdopen(handle, "w") as file:
                 file.write(text)
@@ -239,7 +240,7 @@ class BuildCache:
 
     def _clear(self, path: Path, owner: str) -> None:
         """Removes the lock of a dead builder, unless somebody took it over in the meantime."""
-        aside = self._building / f"lock.{os.getpid()}.{_start_time(os.getpid())}.{time.monotonic_ns()}"
+        aside = self._building / f"lock.{'.'.join(_myself())}.{time.monotonic_ns()}"
         with contextlib.suppress(OSError):
             os.rename(path, aside)
             taken = _read(aside)
@@ -269,12 +270,11 @@ class BuildCache:
             total -= size
             _remove(entry, self._building)
         for left in self._building.iterdir():
-            words = left.name.split(".")
-            if len(words) == 4 and words[1].isdigit() and not _process_lives(int(words[1]), words[2]):
+            if not _alive(left.name.split(".")[1:4], left):
                 _delete(left)
         for lock in self._locks.glob("*.lock"):
             owner = _read(lock)
-            if owner is not None and not _alive(owner, lock):
+            if owner is not None and not _alive(owner.split(), lock):
                 self._clear(lock, owner)
 
     def _due(self, now: float) -> bool:
@@ -320,7 +320,7 @@ def _remove(entry: Path, aside: Path) -> None:
     """Takes an entry out in one step, so that nobody finds half of it."""
     with contextlib.suppress(OSError):
         aside.mkdir(parents=True, exist_ok=True)
-        target = aside / f"removed.{os.getpid()}.{_start_time(os.getpid())}.{entry.name[:12]}{time.monotonic_ns()}"
+        target = aside / f"removed.{'.'.join(_myself())}.{entry.name[:12]}{time.monotonic_ns()}"
         os.rename(entry, target)
         shutil.rmtree(target, ignore_errors=True)
 
@@ -339,17 +339,27 @@ def _read(path: Path) -> str | None:
         return None
 
 
-def _alive(owner: str, path: Path) -> bool:
-    """Whether the process that a lock names still runs."""
-    words = owner.split()
-    if len(words) != 3 or not words[1].isdigit():
+def _myself() -> tuple[str, str, str]:
+    """Where process ids mean what they mean here (the machine and its pid namespace: several may share the cache, as nodes of a
+    cluster with one home folder do), the id of this process, and when it started. None has a dot or a blank."""
+    try:
+        namespace = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        namespace = ""
+    place = hashlib.sha256(f"{socket.gethostname()} {namespace}".encode()).hexdigest()[:12]
+    return place, str(os.getpid()), _start_time(os.getpid())
+
+
+def _alive(owner: Sequence[str], path: Path) -> bool:
+    """Whether the process to which a lock or a folder belongs still runs; one elsewhere is taken to run for a while."""
+    if len(owner) != 3 or not owner[1].isdigit():
         return False
-    if words[0] != socket.gethostname():
+    if owner[0] != _myself()[0]:
         try:
             return time.time() - path.stat().st_mtime < _FOREIGN_SECONDS
         except OSError:
             return False
-    return _process_lives(int(words[1]), words[2])
+    return _process_lives(int(owner[1]), owner[2])
 
 
 def _process_lives(pid: int, start: str) -> bool:

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from grader.toolchain import cache as cache_module
 from grader.toolchain.cache import BuildCache, digest, open_cache
 
 KEY = digest(["a"])
+HERE = cache_module._myself()[0]
 
 
 @pytest.fixture
@@ -91,14 +91,27 @@ def no_waiting(monkeypatch):
 
 def test_the_lock_of_a_dead_builder_is_cleared_at_once(cache, notices, no_waiting):
     dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
-    lock_of(cache).write_text(f"{socket.gethostname()} {dead.stdout.strip()} 12345\n")
+    lock_of(cache).write_text(f"{HERE} {dead.stdout.strip()} 12345\n")
     assert cache.get(KEY, write, "x")[1] is False
     assert notices == [] and leftovers(cache) == []
 
 
 def test_a_process_id_that_was_used_again_is_a_dead_builder(cache, no_waiting):
-    lock_of(cache).write_text(f"{socket.gethostname()} {os.getppid()} 1\n")
+    lock_of(cache).write_text(f"{HERE} {os.getppid()} 1\n")
     assert cache.get(KEY, write, "x")[1] is False
+
+
+@pytest.mark.parametrize(
+    "place, seconds, stays", [("elsewhere", 5, True), ("elsewhere", 1000, False), ("here", 5, False), ("", 1000, False)]
+)
+def test_what_a_builder_elsewhere_began_is_left_alone_for_a_while(cache, place, seconds, stays):
+    """Nodes with one home folder share the cache, and no process id of one means anything on another."""
+    words = {"here": [HERE], "elsewhere": ["0123456789ab"], "": []}[place]
+    begun = lock_of(cache).parents[1] / "building" / ".".join([KEY[:12], *words, str(2**22 + 1), "1", "abcd"])
+    begun.mkdir(parents=True)
+    os.utime(begun, times=(time.time() - seconds,) * 2)
+    cache.get(KEY, write, "x")
+    assert begun.exists() == stays
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "a b c"])
@@ -151,8 +164,7 @@ def test_threads_wait_for_each_other_in_silence(cache, notices):
 
 def test_a_builder_that_takes_too_long_is_not_waited_for_for_ever(cache, notices, monkeypatch):
     monkeypatch.setattr(cache_module, "_WAIT_SECONDS", 0.1)
-    start = cache_module._start_time(os.getpid())
-    lock_of(cache).write_text(f"{socket.gethostname()} {os.getpid()} {start}\n")
+    lock_of(cache).write_text(" ".join(cache_module._myself()))
     assert cache.get(KEY, write, "x")[1] is False
     assert "building x here too" in notices[-1]
     assert lock_of(cache).exists()  # the other builder's, still

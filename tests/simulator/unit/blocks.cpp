@@ -87,7 +87,8 @@ CASE(a_shared_array_is_known_in_its_launch_alone) {
         CHECK(nearest_shared(block, base + 210) == first);
         CHECK(nearest_shared(block, base + 250) == (second ? second : first));
         CHECK(nearest_shared(block, base + 100)->kind == RegionKind::shared_array);
-        CHECK(nearest_shared(block, base + 20)->kind == RegionKind::dynamic_shared);  // which is empty
+        CHECK(nearest_shared(block, reinterpret_cast<uintptr_t>(grid.block(0).dynamic_shared) - 20)->kind ==
+              RegionKind::dynamic_shared);
     }
 }
 
