@@ -40,13 +40,35 @@ using namespace sim::checks;
 
 namespace {
 
+// By SyncError.
+const char* const sync_errors[] = {
+    "deadlock",
+    "barrier_sites_differ",
+    "own_lane_not_in_mask",
+    "collectives_differ",
+    "shuffle_from_inactive_lane",
+    "barrier_threads_invalid",
+    "grid_sync_not_cooperative",
+    "mbarrier_not_initialised",
+    "instruction_misused",
+};
+
+// By FaultKind.
+constexpr struct {
+    const char* name;
+    Check check;
+} faults[] = {
+    {"illegal_address", Check::memcheck}, {"misaligned", Check::memcheck},
+    {"division_by_zero", Check::fault},   {"illegal_instruction", Check::fault},
+    {"stack_overflow", Check::memcheck},  {"infinite_loop", Check::synccheck},
+    {"out_of_memory", Check::fault},      {"trap", Check::fault},
+    {"assertion", Check::fault},          {"shared_memory_exceeded", Check::fault},
+    {"device_exception", Check::fault},
+};
+
 void set_detail(Finding& finding, const char* text) {
     if (text) strncpy(finding.detail, text, sizeof finding.detail - 1);
 }
-
-}  // namespace
-
-namespace {
 
 // Whether a thread says itself what it waits for.
 bool has_label(Wait wait) { return wait == Wait::exchange || wait == Wait::warpgroup || wait == Wait::mbarrier; }
@@ -93,36 +115,7 @@ void describe_waits(const Block& block, Finding& finding) {
 }  // namespace
 
 void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail) {
-    const char* name = "";
-    switch (kind) {
-        case SyncError::deadlock:
-            name = "deadlock";
-            break;
-        case SyncError::barrier_sites_differ:
-            name = "barrier_sites_differ";
-            break;
-        case SyncError::own_lane_not_in_mask:
-            name = "own_lane_not_in_mask";
-            break;
-        case SyncError::collectives_differ:
-            name = "collectives_differ";
-            break;
-        case SyncError::shuffle_from_inactive_lane:
-            name = "shuffle_from_inactive_lane";
-            break;
-        case SyncError::barrier_threads_invalid:
-            name = "barrier_threads_invalid";
-            break;
-        case SyncError::grid_sync_not_cooperative:
-            name = "grid_sync_not_cooperative";
-            break;
-        case SyncError::mbarrier_not_initialised:
-            name = "mbarrier_not_initialised";
-            break;
-        case SyncError::instruction_misused:
-            name = "instruction_misused";
-            break;
-    }
+    const char* name = sync_errors[static_cast<unsigned>(kind)];
     const Thread* example = thread ? thread : &block.threads[0];
     Finding finding = finding_for(Check::synccheck, name, example, example->call_address);
     finding.side.line = example->wait_site.line;
@@ -189,47 +182,7 @@ const void* last_place_on_stack(const Fault& fault) {
 }  // namespace
 
 void fault(Launch& launch, const Fault& fault) {
-    Check check = Check::fault;
-    const char* name = "";
-    switch (fault.kind) {
-        case FaultKind::illegal_address:
-            name = "illegal_address";
-            check = Check::memcheck;
-            break;
-        case FaultKind::misaligned_address:
-            name = "misaligned";
-            check = Check::memcheck;
-            break;
-        case FaultKind::stack_overflow:
-            name = "stack_overflow";
-            check = Check::memcheck;
-            break;
-        case FaultKind::infinite_loop:
-            name = "infinite_loop";
-            check = Check::synccheck;
-            break;
-        case FaultKind::division_by_zero:
-            name = "division_by_zero";
-            break;
-        case FaultKind::illegal_instruction:
-            name = "illegal_instruction";
-            break;
-        case FaultKind::out_of_memory:
-            name = "out_of_memory";
-            break;
-        case FaultKind::trap:
-            name = "trap";
-            break;
-        case FaultKind::assertion:
-            name = "assertion";
-            break;
-        case FaultKind::shared_memory_exceeded:
-            name = "shared_memory_exceeded";
-            break;
-        case FaultKind::device_exception:
-            name = "device_exception";
-            break;
-    }
+    const auto [name, check] = faults[static_cast<unsigned>(fault.kind)];
     // An index out of bounds of a local array may have led here: then it is what to report.
     ThreadState* state = fault.thread ? state_of(*fault.thread) : nullptr;
     if (state && state->pending && state->extras && state->extras->has_index) {

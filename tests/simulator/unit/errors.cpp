@@ -2,6 +2,7 @@
 #include "checks/errors.h"
 
 #include "checks/access.h"
+#include "checks/hooks.h"
 #include "grid.h"
 #include "unit.h"
 
@@ -70,6 +71,172 @@ CASE(a_fault_says_of_which_launch_and_where) {
     CHECK(last().side.fallback == code + 8);
     CHECK(faulted(FaultKind::division_by_zero, &thread, 0, code + 8).side.address == code + 8);
     CHECK(!faulted(FaultKind::infinite_loop, nullptr, 0, nullptr).side.address);
+}
+
+CASE(each_fault_has_its_name_and_its_check) {
+    struct {
+        FaultKind kind;
+        const char* name;
+        Check check;
+    } kinds[] = {
+        {FaultKind::illegal_address, "illegal_address", Check::memcheck},
+        {FaultKind::misaligned_address, "misaligned", Check::memcheck},
+        {FaultKind::stack_overflow, "stack_overflow", Check::memcheck},
+        {FaultKind::infinite_loop, "infinite_loop", Check::synccheck},
+        {FaultKind::division_by_zero, "division_by_zero", Check::fault},
+        {FaultKind::illegal_instruction, "illegal_instruction", Check::fault},
+        {FaultKind::out_of_memory, "out_of_memory", Check::fault},
+        {FaultKind::trap, "trap", Check::fault},
+        {FaultKind::assertion, "assertion", Check::fault},
+        {FaultKind::shared_memory_exceeded, "shared_memory_exceeded", Check::fault},
+        {FaultKind::device_exception, "device_exception", Check::fault},
+    };
+    for (auto [kind, name, check] : kinds) {
+        const Finding& made = faulted(kind, nullptr, uint64_t(1) << 40, code);
+        CHECK(!strcmp(made.kind, name) && made.check == check);
+    }
+}
+
+CASE(each_error_of_synchronisation_has_its_name) {
+    using events::SyncError;
+    static Warp warp;
+    static Thread threads[32];
+    Block block = {};
+    block.threads = threads;
+    block.thread_count = 32;
+    block.barriers[0].first = &threads[1];
+    for (unsigned i = 0; i < 32; ++i) {
+        threads[i] = {};
+        threads[i].block = &block;
+        threads[i].warp = &warp;
+        threads[i].lane = static_cast<uint8_t>(i);
+        threads[i].wait = Wait::block_barrier;
+        threads[i].wait_site.line = 20 + i;
+        threads[i].call_address = code + i;
+    }
+    warp.threads = threads;
+    warp.argument[3] = 17;
+    warp.at_collective = ~0u;
+    warp.tag[4] = 1;
+    threads[3].wait_mask = 0xf0;
+    struct {
+        SyncError kind;
+        const char* name;
+        uint64_t number;
+    } kinds[] = {
+        {SyncError::deadlock, "deadlock", 0},
+        {SyncError::barrier_sites_differ, "barrier_sites_differ", 0},
+        {SyncError::own_lane_not_in_mask, "own_lane_not_in_mask", 0xf0},
+        {SyncError::collectives_differ, "collectives_differ", 0},
+        {SyncError::shuffle_from_inactive_lane, "shuffle_from_inactive_lane", 17},
+        {SyncError::barrier_threads_invalid, "barrier_threads_invalid", 0},
+        {SyncError::grid_sync_not_cooperative, "grid_sync_not_cooperative", 0},
+        {SyncError::mbarrier_not_initialised, "mbarrier_not_initialised", 0},
+        {SyncError::instruction_misused, "instruction_misused", 0},
+    };
+    for (auto [kind, name, number] : kinds) {
+        forget_findings();
+        events::sync_error(kind, block, &threads[3], "how");
+        CHECK(is(name) && last().check == Check::synccheck && last().number == number);
+        CHECK(last().side.address == code + 3 && last().side.line == 23);
+        bool barriers = kind == SyncError::barrier_sites_differ, lanes = kind == SyncError::collectives_differ;
+        CHECK(!strcmp(last().detail, barriers || lanes ? "__syncthreads and __syncthreads" : "how"));
+        CHECK(last().other.line == (barriers ? 21u : lanes ? 24u : 0u));
+    }
+    // Where no thread is at fault the first one stands for all.
+    forget_findings();
+    events::sync_error(SyncError::barrier_threads_invalid, block, nullptr, nullptr);
+    CHECK(last().side.address == code && last().side.line == 20 && !*last().detail);
+    // What does not fit is cut off.
+    static char longer[600];
+    memset(longer, 'x', sizeof longer - 1);
+    forget_findings();
+    events::sync_error(SyncError::instruction_misused, block, &threads[3], longer);
+    CHECK(strlen(last().detail) == sizeof last().detail - 1);
+    CHECK(last().side.line == 23);
+}
+
+CASE(lanes_of_one_mask_at_different_places_are_told_apart) {
+    static Warp warp;
+    static Thread threads[32];
+    Block block = {};
+    block.threads = threads;
+    block.thread_count = 32;
+    for (unsigned i = 0; i < 32; ++i) {
+        threads[i] = {};
+        threads[i].block = &block;
+        threads[i].warp = &warp;
+        threads[i].lane = static_cast<uint8_t>(i);
+        threads[i].wait = Wait::exchange;
+        threads[i].wait_label = i == 5 ? "one" : "the other";
+        threads[i].wait_site.line = 20 + i;
+        // Lane 6 is in the mask but elsewhere, lane 0 waits for others; 5 and 7 differ, and one is enough.
+        warp.tag[i] = i == 3 || i == 4 ? 1 : 2;
+    }
+    warp.threads = threads;
+    warp.at_collective = 0b10111001;
+    threads[3].wait_mask = 0b11111000;
+    forget_findings();
+    events::sync_error(events::SyncError::collectives_differ, block, &threads[3], nullptr);
+    CHECK(is("collectives_differ") && last().other.line == 25 && last().side.line == 23);
+    CHECK(!strcmp(last().detail, "the other and one"));
+}
+
+CASE(an_index_out_of_bounds_is_reported_in_place_of_the_fault_that_it_leads_to) {
+    unit::Grid grid(1, 32);
+    ThreadState& state = grid.thread(0, 1);
+    ThreadExtras& extras = extras_of(state);
+    for (bool index : {true, false}) {
+        extras.index = {code, 70, "float [64]"};
+        extras.has_index = index;
+        state.pending = true;
+        const char* expected = index ? "index_out_of_bounds" : "trap";
+        CHECK(!strcmp(faulted(FaultKind::trap, state.thread, 0, code).kind, expected));
+        CHECK(state.pending == !index && finding_count() == 1);
+        extras.has_index = state.pending = false;
+    }
+}
+
+CASE(calls_of_the_runtime_that_are_doubtful_are_told) {
+    forget_findings();
+    events::waits_for_nothing("cudaEventSynchronize", code);
+    CHECK(is("event_not_recorded") && !strcmp(last().detail, "cudaEventSynchronize"));
+    events::default_stream_used("a copy", code + 1);
+    CHECK(is("default_stream") && !strcmp(last().detail, "a copy") && last().side.address == code + 1);
+    CHECK(finding_count() == 2);
+}
+
+CASE(what_is_not_the_kernels_own_says_how_it_was_accessed) {
+    for (bool write : {true, false}) {
+        forget_findings();
+        events::not_its_own("host_memory", code, 12, write, code + 3);
+        CHECK(is("host_memory") && last().check == Check::memcheck && last().bytes == 12);
+        CHECK(last().side.access == static_cast<uint8_t>(write ? Access::write : Access::read));
+        CHECK(last().data == reinterpret_cast<uint64_t>(code) && last().side.address == code + 3);
+    }
+}
+
+CASE(a_kernel_waits_for_the_host_where_the_host_can_write_and_nobody_has) {
+    using events::MemoryKind;
+    alignas(32) static float memory[16];
+    unit::Grid grid(1, 32);
+    CHECK(!events::waits_for_host(memory));
+    for (MemoryKind kind : {MemoryKind::device, MemoryKind::managed, MemoryKind::pinned_host}) {
+        forget_regions();
+        events::allocation(
+            {kind, reinterpret_cast<char*>(memory), sizeof memory, nullptr, nullptr, 0, nullptr, nullptr});
+        Region& region = *find_region(reinterpret_cast<uintptr_t>(memory));
+        bool shared = kind != MemoryKind::device;
+        CHECK(events::waits_for_host(memory) == shared);
+        track(region);
+        CHECK(events::waits_for_host(memory) == shared);
+        note_change(reinterpret_cast<uintptr_t>(memory));
+        CHECK(!events::waits_for_host(memory) && events::waits_for_host(memory + 1) == shared);
+        the_launch.changed.clear();
+        region.cells[2].write = grid.thread(0, 0).epoch;
+        CHECK(!events::waits_for_host(memory + 2) && events::waits_for_host(memory + 1) == shared);
+    }
+    forget_regions();
 }
 
 CASE(a_stack_that_is_full_is_blamed_on_the_last_access_or_call) {
