@@ -171,7 +171,9 @@ void hook_volatile(const void* data, unsigned size_log2, const void* code) {
 void note_change(uintptr_t address) {
     if (!host_view.shares) return;
     const Region* region = find_region(address);
-    if (region && host_shares(*region)) the_launch.changed.at(address) = true;
+    if (!region || !host_shares(*region)) return;
+    Locked locked(the_launch.lock);
+    the_launch.changed.at(address) = true;
 }
 
 void unordered_access(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2, const void* code,
