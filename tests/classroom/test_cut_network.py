@@ -65,7 +65,7 @@ def until(true: Callable[[], bool]) -> None:
 
 
 def waits_on_the_far_machine(gates: Path, job: Job) -> Graded:
-    """There, until the network is mended; a second attempt at that job ends no sooner than the first."""
+    """There, until the network is mended; a second attempt at that job ends no sooner than the first. The head leaves it some."""
     import ray
 
     begun, mended, answered = gates / job.key, gates / "mended", gates / "answered"
@@ -77,6 +77,8 @@ def waits_on_the_far_machine(gates: Path, job: Job) -> Graded:
         answered.touch()
     elif not first:
         until(answered.exists)
+    elif len(list(gates.iterdir())) > 4:
+        until((gates / "far").exists)
     return half_pass(job)
 
 
