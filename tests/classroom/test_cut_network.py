@@ -20,7 +20,7 @@ from grader.classroom.worker import Graded
 from grader.course import Course
 from grader.verdict import FAILED, PASSED, Stage, Verdict
 from tests.classroom.cluster_record import finished
-from tests.classroom.machines import Machines, NotToBeHad
+from tests.classroom.namespaces import Machines, NotToBeHad
 from tests.classroom.ray_nodes import PATIENT, SETTINGS
 from tests.classroom.test_grade import grades, written
 from tests.classroom.test_jobs import Recorded

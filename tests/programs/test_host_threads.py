@@ -9,6 +9,7 @@ import pytest
 from grader.programs.build import Options, build_program
 from grader.programs.execute import execute
 from grader.programs.files import unit
+from tests.programs.test_run import line_of
 
 FILE = Path(__file__).parent / "kernels" / "host_threads.cu"
 LEARNS = ["child", "grandchild", "join", "launch", "condition", "shared mutex", "atomic", "volatile", "semaphore"]
@@ -19,10 +20,6 @@ SUM = sum(range(64)) + 64
 @pytest.fixture(scope="module")
 def program() -> Path:
     return build_program([unit(FILE, (), ())], Options())
-
-
-def line_of(text: str) -> int:
-    return next(number for number, line in enumerate(FILE.read_text().splitlines(), 1) if text in line)
 
 
 @pytest.mark.parametrize("how", LEARNS)
@@ -41,7 +38,10 @@ def test_a_thread_that_nobody_has_told_races(program: Path, how: str) -> None:
     assert report is not None
     [finding] = report.findings
     assert finding.kind == "with_host"
-    assert {line for _, line in finding.places} == {line_of("// the read"), line_of("__global__ void increment")}
+    assert {line for _, line in finding.places} == {
+        line_of("// the read", FILE),
+        line_of("__global__ void increment", FILE),
+    }
 
 
 def test_a_launch_by_a_thread_that_nobody_has_told_races(program: Path) -> None:

@@ -11,6 +11,7 @@ from grader.programs.build import Options, build_program
 from grader.programs.execute import execute
 from grader.programs.files import unit
 from grader.programs.results import ending
+from tests.programs.test_run import line_of
 
 FILE = Path(__file__).parent / "kernels" / "waits_for_host.cu"
 
@@ -18,10 +19,6 @@ FILE = Path(__file__).parent / "kernels" / "waits_for_host.cu"
 @pytest.fixture(scope="module")
 def program() -> Path:
     return build_program([unit(FILE, (), ())], Options())
-
-
-def line_of(text: str) -> int:
-    return next(number for number, line in enumerate(FILE.read_text().splitlines(), 1) if text in line)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +37,7 @@ def test_a_kernel_that_waits_for_the_host_is_refused_and_not_accused(
     assert outcome.report is not None and outcome.report.findings == []
     assert outcome.exit_code == 2 and capfd.readouterr().out == "begins\n"
     assert ending(outcome).startswith(
-        f"The program was stopped at {FILE.name}:{line_of(line)} in {kernel}: "
+        f"The program was stopped at {FILE.name}:{line_of(line, FILE)} in {kernel}: "
         "the kernel waits for the host while it runs, which is not simulated."
     )
 
@@ -60,7 +57,7 @@ def test_a_kernel_that_waits_for_nobody_is_a_finding(
     outcome = execute(program, [how])
     assert outcome.report is not None and outcome.refused == ""
     assert [(f.kind, f.line) for f in outcome.report.findings if f.check == "synccheck"] == [
-        ("infinite_loop", line_of(line))
+        ("infinite_loop", line_of(line, FILE))
     ]
     assert outcome.exit_code == 1 and capfd.readouterr().out == "begins\nends\n"
 
