@@ -22,6 +22,10 @@ def of_an_interrupt(error: BaseException | None) -> bool:
 
 def main() -> None:
     """The console script."""
+    if sys.argv[1:2] not in (["run"], ["nvcc"]):  # which start other people's programs
+        os.environ.setdefault(
+            "OPENBLAS_NUM_THREADS", "1"
+        )  # NumPy's threads spin for 0.1 s on cores that compilers need
     gc.set_threshold(500_000)  # looking for garbage took a fifth of the time of importing torch
     try:
         if sys.argv[1:2] == ["check"]:
