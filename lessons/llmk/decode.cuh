@@ -258,9 +258,9 @@ __device__ __forceinline__ void wait_for_kernel_before() {
 // Launches a kernel whose blocks may start as soon as those of the kernel before leave room, not only when all of it has ended
 // and its writes are visible: for that, each of its threads calls wait_for_kernel_before. From Hopper on; elsewhere a plain launch.
 template <typename... Parameters, typename... Arguments>
-void launch_early(void (*kernel)(Parameters...), int blocks, int threads, cudaStream_t stream, Arguments... arguments) {
+void launch_early(void (*second)(Parameters...), int blocks, int threads, cudaStream_t stream, Arguments... arguments) {
     cudaFuncAttributes compiled = {};
-    cudaFuncGetAttributes(&compiled, kernel);
+    cudaFuncGetAttributes(&compiled, second);
     cudaLaunchAttribute early = {};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
@@ -270,7 +270,7 @@ void launch_early(void (*kernel)(Parameters...), int blocks, int threads, cudaSt
     config.stream = stream;
     config.attrs = &early;
     config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;
-    cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+    cudaLaunchKernelEx(&config, second, static_cast<Parameters>(arguments)...);
 }
 
 }  // namespace llmk
