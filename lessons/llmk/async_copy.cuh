@@ -123,15 +123,21 @@ struct RowCopier {
             }
             return;
         }
+        copy_own<ROWS>(tile, from + start, there);
+    }
+
+    // The same, of rows that begin at multiples of 16 bytes. `own` is where this thread's first piece begins: a loop that moves it on
+    // from tile to tile adds `start` once. WHOLE: all rows and all DIM columns exist, and nobody asks for each piece.
+    template <int ROWS, bool WHOLE = false>
+    __device__ __forceinline__ void copy_own(T* tile, const T* own, int there) const {
         static_assert(ROWS % kRowsAtOnce == 0 && kRowsAtOnce % 8 == 0, "every thread copies as many rows, all alike");
-        from += start;
 #pragma unroll
         for (int i = 0; i < ROWS / kRowsAtOnce; ++i) {
 #pragma unroll
             for (int c = 0; c < kChunks; ++c) {
                 const int r = i * kRowsAtOnce, column = c * kLanes * kVector;
-                __pipeline_memcpy_async(tile + to + r * kPitch + column, from + i * step + column, 16,
-                                        row + r < there && first_column + column < head_dim ? 0 : 16);
+                __pipeline_memcpy_async(tile + to + r * kPitch + column, own + i * step + column, 16,
+                                        WHOLE || (row + r < there && first_column + column < head_dim) ? 0 : 16);
             }
         }
         __pipeline_commit();

@@ -15,11 +15,12 @@
 
 #include "llmk/reduce.cuh"
 #include "llmk/softmax.cuh"
+#include "llmk/vector.cuh"
 
 namespace llmk {
 
 constexpr int kSmallestPart = 64;  // fewer keys are not worth a block
-constexpr int kCombineRows = 8;    // at most
+constexpr int kCombineWarps = 8, kCombineThreads = 32 * kCombineWarps;
 constexpr int kLargestHead = 128;
 
 // How many keys each part has. Parts that would begin past the last key do not exist.
@@ -206,38 +207,70 @@ struct Decoder {
     }
 };
 
-// One block for each query head adds up its parts: a thread for each column, and several rows of threads that take
-// different parts, since with a single row the reads would wait for each other.
+// One block of kCombineThreads for each query head adds up its parts, 32 at a time: each warp has the maxima and sums of all of
+// them, a part in each lane, and adds the weighted sums of every kCombineWarps-th part, four columns in each lane.
 //
 // sums: [parts, head_dim]   stats: [parts], maximum and sum of each   out: [head_dim]
 template <typename T>
 __device__ __forceinline__ void combine_parts(const float* sums, const float2* stats, int parts, T* out, int head_dim) {
-    __shared__ float row_m[kCombineRows], row_l[kCombineRows], row_o[kCombineRows][kLargestHead];
-    const int d = threadIdx.x, row = threadIdx.y, rows = blockDim.y;
-    sums += d;
-    float m = -INFINITY, l = 0, o = 0;
-    for (int p = row; p < parts; p += rows) m = fmaxf(m, stats[p].x);
-#pragma unroll 4
-    for (int p = row; p < parts; p += rows) {
-        const float c = exp2f(stats[p].x - m);
-        l += stats[p].y * c;
-        o += sums[static_cast<long long>(p) * head_dim] * c;
+    constexpr int kColumns = 4, kEach = 32 / kCombineWarps;  // parts of a warp
+    __shared__ float4 warp_o[kCombineWarps][32];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const bool has_columns = lane * kColumns < head_dim;
+    float m = -INFINITY, l = 0;  // l of this lane's parts only
+    float4 o = make_float4(0, 0, 0, 0);
+    auto add = [&o](float4 sum, float c) {
+        o = make_float4(o.x + sum.x * c, o.y + sum.y * c, o.z + sum.z * c, o.w + sum.w * c);
+    };
+    for (int first = 0; first < parts; first += 32) {
+        float4 sum[kEach];  // asked for at once: reads one after the other would wait for each other
+#pragma unroll
+        for (int i = 0; i < kEach; ++i) {
+            const int p = first + warp + i * kCombineWarps;
+            sum[i] = p < parts && has_columns ? reinterpret_cast<const float4*>(sums + p * head_dim)[lane]
+                                              : make_float4(0, 0, 0, 0);
+        }
+        const float2 part = first + lane < parts ? stats[first + lane] : make_float2(-INFINITY, 0);
+        const float before = m;
+        m = fmaxf(m, warp_max(part.x));
+        const float rescale = exp2f(before - base_of(m)), c = exp2f(part.x - base_of(m));
+        l = l * rescale + part.y * c;
+        o = make_float4(o.x * rescale, o.y * rescale, o.z * rescale, o.w * rescale);
+#pragma unroll
+        for (int i = 0; i < kEach; ++i) add(sum[i], __shfl_sync(kAllLanes, c, warp + i * kCombineWarps));
     }
-    row_o[row][d] = o;
-    if (d == 0) {
-        row_m[row] = m;
-        row_l[row] = l;
-    }
+    warp_o[warp][lane] = o;
     __syncthreads();
-    if (row > 0) return;
-    for (int r = 0; r < rows; ++r) m = fmaxf(m, row_m[r]);
-    l = o = 0;
-    for (int r = 0; r < rows; ++r) {
-        const float c = row_l[r] > 0 ? exp2f(row_m[r] - m) : 0.0f;
-        l += row_l[r] * c;
-        o += row_o[r][d] * c;
-    }
-    out[d] = static_cast<T>(l > 0 ? o / l : 0.0f);  // a sequence without keys gives zeros
+    if (warp > 0) return;
+    for (int w = 1; w < kCombineWarps; ++w) add(warp_o[w][lane], 1);
+    const float inverse = inverse_of(warp_sum(l));  // a sequence without keys gives zeros
+    const float values[kColumns] = {o.x * inverse, o.y * inverse, o.z * inverse, o.w * inverse};
+    if (has_columns) store_rounded(out + lane * kColumns, values, true, 0, kColumns);
+}
+
+// Waits for the end of the kernel that was launched before, where this one may start earlier (see launch_early).
+__device__ __forceinline__ void wait_for_kernel_before() {
+#if __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+#endif
+}
+
+// Launches a kernel whose blocks may start as soon as those of the kernel before leave room, not only when all of it has ended
+// and its writes are visible: for that, each of its threads calls wait_for_kernel_before. From Hopper on; elsewhere a plain launch.
+template <typename... Parameters, typename... Arguments>
+void launch_early(void (*second)(Parameters...), int blocks, int threads, cudaStream_t stream, Arguments... arguments) {
+    cudaFuncAttributes compiled = {};
+    cudaFuncGetAttributes(&compiled, second);
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(threads);
+    config.stream = stream;
+    config.attrs = &early;
+    config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;
+    cudaLaunchKernelEx(&config, second, static_cast<Parameters>(arguments)...);
 }
 
 }  // namespace llmk

@@ -10,30 +10,41 @@
 
 namespace llmk {
 
+// Where in shared memory something lies, as instructions take it: 32 bits, which are quickly reckoned with.
+__device__ __forceinline__ unsigned shared_address(const void* pointer) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
 // Four 8 x 8 matrices of 16-bit numbers in shared memory: lane i gives the address of row i % 8 of matrix i / 8, and
 // receives of each matrix two neighbours, elements i % 4 * 2 and the next of row i / 4: how mma.sync wants its operands.
-template <typename T>
-__device__ __forceinline__ void load_matrices(unsigned (&to)[4], const T* row) {
-    const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row));
+__device__ __forceinline__ void load_matrices(unsigned (&to)[4], unsigned from) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                  : "r"(from)
                  : "memory");
 }
 
-// The same, of each matrix's transpose: two elements one above the other.
 template <typename T>
-__device__ __forceinline__ void load_transposed(unsigned (&to)[4], const T* row) {
-    const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row));
+__device__ __forceinline__ void load_matrices(unsigned (&to)[4], const T* row) {
+    load_matrices(to, shared_address(row));
+}
+
+// The same, of each matrix's transpose: two elements one above the other.
+__device__ __forceinline__ void load_transposed(unsigned (&to)[4], unsigned from) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                  : "r"(from)
                  : "memory");
 }
 
+template <typename T>
+__device__ __forceinline__ void load_transposed(unsigned (&to)[4], const T* row) {
+    load_transposed(to, shared_address(row));
+}
+
 // The way back (stmatrix, Hopper): four 8 x 8 matrices from registers to shared memory.
 __device__ __forceinline__ void store_matrices(const unsigned (&from)[4], void* row) {
-    const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    const unsigned to = shared_address(row);
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(from[0]),
                  "r"(from[1]), "r"(from[2]), "r"(from[3])
                  : "memory");

@@ -30,6 +30,13 @@ struct Swizzle {
         constexpr int kSteps = kExchanged / 2;
         return row * DIM + ((column ^ number(row) * 8) ^ steps % kSteps * 16) + steps / kSteps * kSteps * 16;
     }
+
+    // The same for an address in shared memory (in bytes) of such a place, if the tile begins at a multiple of 128 bytes: an
+    // address for each step is then one xor away from the first, whatever the row.
+    static __device__ __forceinline__ unsigned further(unsigned address, int steps) {
+        constexpr int kSteps = kExchanged / 2;
+        return (address ^ steps % kSteps * 32) + steps / kSteps * kSteps * 32;
+    }
 };
 
 // Copies tiles of rows to shared memory with all kThreads threads of a block (cp.async), chunks in their swizzled places. A

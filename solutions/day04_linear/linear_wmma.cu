@@ -16,6 +16,7 @@ constexpr int kStages = 3;  // stages on their way or in use
 constexpr int kSecondPart = 16;
 static_assert(kSecondPart < kDepth - 16, "before the next stage is waited for");
 constexpr int kVector = 8;    // elements of 16 bytes
+constexpr int kBand = 8;      // tiles
 constexpr int kEnough = 120;  // blocks, for the SMs of a large GPU: an A100 has 108, an H200 132
 constexpr int kWarpsDown = 4, kWarpsAcross = 2, kWarps = kWarpsDown * kWarpsAcross;
 constexpr int kThreads = 32 * kWarps;
@@ -49,9 +50,14 @@ __global__ void __launch_bounds__(kThreads, 1)
     extern __shared__ __align__(128) unsigned char shared[];
     T* stages = reinterpret_cast<T*>(shared);        // [kStages][kDown + kAcross][kRow]
     float* sums = reinterpret_cast<float*>(shared);  // [kWarps][16][kSumRow], after the last stage
-    const int tiles_across = (out_features + S::kAcross - 1) / S::kAcross;
-    const int row0 = static_cast<int>(blockIdx.x / tiles_across) * S::kDown;
-    const int feature0 = static_cast<int>(blockIdx.x % tiles_across) * S::kAcross;
+    const int tiles_down = (rows + S::kDown - 1) / S::kDown,
+              tiles_across = (out_features + S::kAcross - 1) / S::kAcross;
+    // The blocks go through bands of kBand tiles down, column by column: those that run at a time lie in a compact piece of
+    // out, and fetch fewer rows of x and weight from memory together than if they lay in a few long rows.
+    const int band = static_cast<int>(blockIdx.x) / (kBand * tiles_across) * kBand;
+    const int in_band = static_cast<int>(blockIdx.x) - band * tiles_across, band_tiles = min(kBand, tiles_down - band);
+    const int row0 = (band + in_band % band_tiles) * S::kDown;
+    const int feature0 = in_band / band_tiles * S::kAcross;
     const int warp = threadIdx.x / 32;
     const int warp_row = warp / kWarpsAcross * S::kWarpDown, warp_feature = warp % kWarpsAcross * S::kWarpAcross;
     const int rounds = (in_features + kDepth - 1) / kDepth;

@@ -68,13 +68,16 @@ __global__ void __launch_bounds__(Decoder::kThreads, Decoder::kBlocks)
     });
 }
 
+// What is read has no __restrict__, which would allow the compiler to read the parts before the wait, and the length after it.
 template <typename T>
-__global__ void combine(const float* __restrict__ partial_out, const float2* __restrict__ partial_stats,
-                        const int* __restrict__ lengths, T* __restrict__ out, int heads, int head_dim, int splits) {
+__global__ void __launch_bounds__(llmk::kCombineThreads, 1)
+    combine(const float* partial_out, const float2* partial_stats, const int* lengths, T* __restrict__ out, int heads,
+            int head_dim, int splits) {
     const long long head = blockIdx.x;
     const int length = lengths[blockIdx.x / heads];
     const int part = llmk::keys_per_part(length, splits);
     const int parts = (length + part - 1) / part;
+    llmk::wait_for_kernel_before();
     llmk::combine_parts(partial_out + head * splits * head_dim, partial_stats + head * splits, parts,
                         out + head * head_dim, head_dim);
 }
@@ -103,8 +106,8 @@ void gqa_decode(const T* q, const T* k, const T* v, const int* lengths, T* out, 
     float2* stats = reinterpret_cast<float2*>(partial_stats);
     launch(q, k, v, lengths, out, partial_out, stats, batch, heads, kv_heads, max_len, head_dim, splits, scale, stream);
     if (splits > 1) {
-        const dim3 threads(head_dim, min(llmk::kCombineRows, (splits + 3) / 4));
-        combine<<<batch * heads, threads, 0, stream>>>(partial_out, stats, lengths, out, heads, head_dim, splits);
+        llmk::launch_early(combine<T>, batch * heads, llmk::kCombineThreads, stream, partial_out, stats, lengths, out,
+                           heads, head_dim, splits);
     }
 }
 

@@ -38,6 +38,7 @@ struct Shape {
     // Tiles of keys and of values take turns in a ring of kSlots places: either each is waited for by itself, while the next
     // two are on their way, or a tile of keys and its values together, which takes one barrier less and one place more.
     static constexpr bool kPairs = DIM <= 64;
+    static constexpr bool kKeep = DIM <= 64;  // a warp's queries in registers, if there are enough of these
     static constexpr int kSlots = kPairs ? 4 : 3;
     static constexpr int kTile = kKeys * DIM;                              // elements
     static constexpr int kShared = 2 * (kQueries * DIM + kSlots * kTile);  // bytes of the tiles of q, k and v
@@ -47,10 +48,11 @@ struct Shape {
 // then its weights may be as large as 2^kSlack, which neither type minds.
 constexpr float kSlack = 8;
 
-template <typename T, int DIM>
+// VECTORS: q, k, v and out, and so all of their rows, begin at multiples of 16 bytes
+template <typename T, int DIM, bool VECTORS>
 __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     attend(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v, T* __restrict__ out,
-           int query_len, int key_len, int head_dim, int window, float scale, bool vectors) {
+           int query_len, int key_len, int head_dim, int window, float scale) {
     using S = Shape<DIM>;
     using Place = llmk::Swizzle<DIM>;
     constexpr int kStripes = S::kStripes, kRows = S::kRows, kQueries = S::kQueries;
@@ -75,7 +77,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     out += (head * query_len + first_query) * head_dim;
     k += (head * key_len + key_begin) * head_dim;
     v += (head * key_len + key_begin) * head_dim;
-    const llmk::RowCopier<T, DIM, kThreads, Place> copier(head_dim, vectors);
+    const llmk::RowCopier<T, DIM, kThreads, Place> copier(head_dim, VECTORS);
     copier.template copy<kQueries>(q_tile, q, query_len - first_query);
 
     // Scores are compared before they are scaled, which finds the largest if scale > 0. If it is not, the queries take
@@ -90,12 +92,21 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     const float to_base_2 = (scale == 0 ? 1 : fabsf(scale)) * llmk::kLog2E;
 
     // start_copy starts to copy the next tile, tile 0 of k, tile 0 of v, tile 1 of k, ..., to the next place of the ring.
-    const T* next[2] = {k, v};
+    const long long start = VECTORS ? copier.start : 0;
+    const T* next[2] = {k + start, v + start};
     int tiles_left = key_begin < key_end ? 2 * ((key_end - key_begin + kKeys - 1) / kKeys) : 0;
     int keys_left = key_len - key_begin, copied = 0, used = 0;
     auto start_copy = [&](bool of_keys) {
         if (tiles_left-- > 0) {
-            copier.template copy<kKeys>(ring + copied * S::kTile, next[of_keys ? 0 : 1], keys_left);
+            T* tile = ring + copied * S::kTile;
+            const T* from = next[of_keys ? 0 : 1];
+            if constexpr (!VECTORS) {
+                copier.template copy<kKeys>(tile, from, keys_left);
+            } else if (keys_left >= kKeys && head_dim == DIM) {
+                copier.template copy_own<kKeys, true>(tile, from, keys_left);
+            } else {
+                copier.template copy_own<kKeys>(tile, from, keys_left);
+            }
         } else {
             __pipeline_commit();  // an empty group keeps their count right
         }
@@ -105,7 +116,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     };
     start_copy(true);
     start_copy(false);
-    // Waits for the tile that is used next. When all threads have come here, nobody reads what was used before it.
+    // Waits for the tile that is used next, and gives its address. When all threads have come here, nobody reads what was used before it.
     auto next_tile = [&](bool of_keys) {
         if (of_keys || !S::kPairs) {
             __pipeline_wait_prior(S::kPairs ? 0 : 1);
@@ -113,14 +124,27 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             start_copy(of_keys);
             if (S::kPairs) start_copy(false);
         }
-        const T* tile = ring + used * S::kTile;
+        const unsigned tile = llmk::shared_address(ring) + used * S::kTile * 2;
         used = used == S::kSlots - 1 ? 0 : used + 1;
         return tile;
     };
-    // The row and column that this lane names to ldmatrix, in the first fragment of each tile.
-    const int my_query = warp * kRows + lane % 16, my_query_column = lane / 16 * 8;
-    const int my_key = lane % 8 + lane / 16 * 8, my_key_column = lane / 8 % 2 * 8;
-    const int my_value = lane % 16, my_value_column = lane / 16 * 8;
+    // What this lane names to ldmatrix in the first fragment of each tile, in bytes from where the tile begins.
+    const unsigned my_query = 2 * Place::place(warp * kRows + lane % 16, lane / 16 * 8);
+    const unsigned my_key = 2 * Place::place(lane % 8 + lane / 16 * 8, lane / 8 % 2 * 8);
+    const unsigned my_value = 2 * Place::place(lane % 16, lane / 16 * 8);
+    constexpr int kDown = 2 * 16 * DIM;  // bytes from a fragment to the one below
+    unsigned queries[kStripes][S::kKeep ? DIM / 16 : 1][4];
+    auto load_queries = [&](int to, int c) {
+        const unsigned from = Place::further(llmk::shared_address(q_tile) + my_query, c);
+#pragma unroll
+        for (int i = 0; i < kStripes; ++i) llmk::load_matrices(queries[i][to], from + i * kDown);
+    };
+    if constexpr (S::kKeep) {
+        __pipeline_wait_prior(2);  // not for the first tiles of k and v
+        __syncthreads();
+#pragma unroll
+        for (int c = 0; c < DIM / 16; ++c) load_queries(c, c);
+    }
 
     // A lane holds a quarter of two rows of each stripe: of row lane / 4 (h = 0) and of row lane / 4 + 8 (h = 1).
     float o[kStripes][kAcross][4] = {};
@@ -136,25 +160,22 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     for (int first_key = key_begin; first_key < key_end; first_key += kKeys) {
         const bool needed = first_key + kKeys > warp_begin && first_key < warp_end;  // by this warp
         unsigned weights[kStripes][kKeys / 16][4];
-        const T* k_tile = next_tile(true);
+        const unsigned k_tile = next_tile(true) + my_key;
         if (needed) {
             // S = Q K^T. A row of k is a column of operand B, so its neighbours lie as multiply wants them.
             float s[kStripes][kKeys / 8][4] = {};
 #pragma unroll
             for (int c = 0; c < DIM / 16; ++c) {
-                unsigned queries[kStripes][4];
-#pragma unroll
-                for (int i = 0; i < kStripes; ++i) {
-                    llmk::load_matrices(queries[i], q_tile + i * 16 * DIM + Place::place(my_query, my_query_column, c));
-                }
+                const int kept = S::kKeep ? c : 0;
+                if (!S::kKeep) load_queries(kept, c);
 #pragma unroll
                 for (int j = 0; j < kKeys / 16; ++j) {
                     unsigned keys[4];
-                    llmk::load_matrices(keys, k_tile + j * 16 * DIM + Place::place(my_key, my_key_column, c));
+                    llmk::load_matrices(keys, Place::further(k_tile, c) + j * kDown);
 #pragma unroll
                     for (int i = 0; i < kStripes; ++i) {
-                        llmk::multiply<T>(s[i][2 * j], queries[i], keys[0], keys[1]);
-                        llmk::multiply<T>(s[i][2 * j + 1], queries[i], keys[2], keys[3]);
+                        llmk::multiply<T>(s[i][2 * j], queries[i][kept], keys[0], keys[1]);
+                        llmk::multiply<T>(s[i][2 * j + 1], queries[i][kept], keys[2], keys[3]);
                     }
                 }
             }
@@ -164,12 +185,14 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
                     for (int h = 0; h < 2; ++h) {
                         const int query = first_row + i * 16 + h * 8 + lane / 4;
-                        const int begin = begin_of(query), end = end_of(query);
+                        // Counted from this lane's first key: how far the others are from it the compiler knows.
+                        const int first = first_key + lane % 4 * 2;
+                        const int begin = begin_of(query) - first, end = end_of(query) - first;
 #pragma unroll
                         for (int j = 0; j < kKeys / 8; ++j) {
 #pragma unroll
                             for (int e = 0; e < 2; ++e) {
-                                const int key = first_key + j * 8 + lane % 4 * 2 + e;
+                                const int key = j * 8 + e;
                                 if (key < begin || key >= end) s[i][j][2 * h + e] = -INFINITY;
                             }
                         }
@@ -205,7 +228,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             }
         }
 
-        const T* v_tile = next_tile(false);
+        const unsigned v_tile = next_tile(false) + my_value;
         if (needed) {
             // O += P V
 #pragma unroll
@@ -213,7 +236,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
                 for (int c = 0; c < DIM / 16; ++c) {
                     unsigned values[4];
-                    llmk::load_transposed(values, v_tile + j * 16 * DIM + Place::place(my_value, my_value_column, c));
+                    llmk::load_transposed(values, Place::further(v_tile, c) + j * kDown);
 #pragma unroll
                     for (int i = 0; i < kStripes; ++i) {
                         llmk::multiply<T>(o[i][2 * c], weights[i][j], values[0], values[1]);
@@ -246,7 +269,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
         if (first_row + r >= query_len || column >= head_dim) continue;
         const T* from = rows + Place::place(r, column);
         T* to = out + static_cast<long long>(warp * kRows + r) * head_dim + column;
-        if (vectors) {
+        if (VECTORS) {
             *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
         } else {
             for (int j = 0; j < 8; ++j) to[j] = from[j];
@@ -254,21 +277,25 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     }
 }
 
-template <typename T, int DIM>
+template <typename T, int DIM, bool VECTORS>
 void launch(const T* q, const T* k, const T* v, T* out, int batch, int heads, int query_len, int key_len, int head_dim,
             int window, float scale, cudaStream_t stream) {
     using S = Shape<DIM>;
     const long long tiles = (query_len + S::kQueries - 1) / S::kQueries;
-    cudaFuncSetAttribute(attend<T, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::kShared);
-    attend<T, DIM><<<static_cast<unsigned>(tiles * batch * heads), kThreads, S::kShared, stream>>>(
-        q, k, v, out, query_len, key_len, head_dim, window, scale, llmk::rows_are_aligned(0, q, k, v, out));
+    const auto kernel = attend<T, DIM, VECTORS>;
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::kShared);
+    kernel<<<static_cast<unsigned>(tiles * batch * heads), kThreads, S::kShared, stream>>>(
+        q, k, v, out, query_len, key_len, head_dim, window, scale);
 }
 
 template <typename T>
 void sliding_window(const T* q, const T* k, const T* v, T* out, int batch, int heads, int query_len, int key_len,
                     int head_dim, int window, float scale, cudaStream_t stream) {
     if (batch == 0 || heads == 0 || query_len == 0) return;
-    const auto launch_for = head_dim <= 64 ? launch<T, 64> : head_dim <= 96 ? launch<T, 96> : launch<T, 128>;
+    const auto launch_for = !llmk::rows_are_aligned(0, q, k, v, out) ? launch<T, 128, false>
+                            : head_dim <= 64                         ? launch<T, 64, true>
+                            : head_dim <= 96                         ? launch<T, 96, true>
+                                                                     : launch<T, 128, true>;
     launch_for(q, k, v, out, batch, heads, query_len, key_len, head_dim, window, scale, stream);
 }
 
