@@ -51,17 +51,13 @@ class Cluster:
         environment = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
         with tempfile.TemporaryDirectory(prefix="grader-cluster-") as folder:
             course_package.pack(course, Path(folder))
+            variables = {"RAY_memory_monitor_refresh_ms": "0"} | environment
+            settings = {"runtime_env": {"working_dir": folder, "env_vars": variables}, "log_to_driver": False}
             try:
-                ray.init(
-                    address=address,
-                    runtime_env={
-                        "working_dir": folder,
-                        "env_vars": {"RAY_memory_monitor_refresh_ms": "0"} | environment,
-                    },
-                    logging_level=logging.ERROR,
-                    log_to_driver=False,
-                )
+                self._ask(partial(ray.init, address=address, logging_level=logging.ERROR, **settings))
             except Exception as error:  # of many kinds, and not all of Ray's own
+                if isinstance(error, TimeoutError):
+                    atexit.register(_leave)
                 raise GraderError(
                     f"no Ray cluster answers at {address}: {' '.join(str(error).split())[:300]}",
                     f"Start one (`ray start --head`, and {_JOIN} on each node, this machine too) or leave --cluster out.",

@@ -35,6 +35,8 @@ from tests.classroom.test_jobs import Recorded
 assert instructor
 pytestmark = pytest.mark.timeout(1500)  # Ray starts a dozen processes, which takes minutes where all cores are busy
 STUDENTS = 20
+IMPATIENT = "import sys; from grader.classroom import cluster; cluster.SILENT = 10.0; from grader.cli.app import run; sys.exit(run(sys.argv[1:]))"
+"""``grader``, to which a cluster has to answer within ten seconds."""
 
 
 @pytest.fixture(scope="module")
@@ -222,6 +224,24 @@ def test_a_head_that_falls_silent_is_a_message(nodes, course: Course, monkeypatc
     finally:
         head.end()
         cluster.close()
+
+
+def test_a_head_that_is_silent_from_the_beginning_is_a_message(nodes, course: Course, hand_in, tmp_path: Path) -> None:
+    """As it is just after its network was cut: the address is known, and Ray itself asks without end."""
+    command = ["grade", str(hand_in("ann")), "--out", str(tmp_path / "out"), "--cluster", "auto"]
+    head = Silence(nodes.head_node)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", IMPATIENT, *command],
+            env=os.environ | {"RAY_ADDRESS": nodes.address},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+    finally:
+        head.end()
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "no Ray cluster answers at auto: no answer for 10 s" in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
