@@ -10,13 +10,15 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from grader.classroom import attempts, jobs, worker
+from grader.classroom import attempts, cluster, jobs, worker
 from grader.classroom.cluster import Cluster
 from grader.classroom.instructor import read_instructions
 from grader.classroom.jobs import Job
@@ -35,7 +37,14 @@ from tests.classroom.test_jobs import Recorded
 assert instructor
 pytestmark = pytest.mark.timeout(1500)  # Ray starts a dozen processes, which takes minutes where all cores are busy
 STUDENTS = 20
-IMPATIENT = "import sys; from grader.classroom import cluster; cluster.SILENT = 10.0; from grader.cli.app import run; sys.exit(run(sys.argv[1:]))"
+IMPATIENT = """
+import sys
+from grader.classroom import cluster
+from grader.cli.app import run
+
+cluster.SILENT = 10.0
+sys.exit(run(sys.argv[1:]))
+"""
 """``grader``, to which a cluster has to answer within ten seconds."""
 
 
@@ -242,6 +251,20 @@ def test_a_head_that_is_silent_from_the_beginning_is_a_message(nodes, course: Co
         head.end()
     assert done.returncode == 2, done.stdout + done.stderr
     assert "no Ray cluster answers at auto: no answer for 10 s" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_cluster_that_never_answers(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same, of a Ray that does nothing else. At its end the process does not wait for what still asks."""
+    end, at_exit = threading.Event(), list[Any]()
+    monkeypatch.setattr(cluster, "SILENT", 0.1)
+    monkeypatch.setattr(cluster, "_ray", lambda: SimpleNamespace(init=lambda **settings: end.wait()))
+    monkeypatch.setattr(cluster, "atexit", SimpleNamespace(register=at_exit.append))
+    try:
+        with pytest.raises(GraderError, match=r"no Ray cluster answers at auto: no answer for 0\.1 s"):
+            Cluster("auto", course)
+    finally:
+        end.set()
+    assert at_exit == [cluster._leave]
 
 
 @pytest.mark.parametrize(
