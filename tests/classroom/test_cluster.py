@@ -42,7 +42,7 @@ import sys
 from grader.classroom import cluster
 from grader.cli.app import run
 
-cluster.SILENT = 10.0
+cluster.BEGIN = 10.0
 sys.exit(run(sys.argv[1:]))
 """
 """``grader``, to which a cluster has to answer within ten seconds."""
@@ -256,7 +256,7 @@ def test_a_head_that_is_silent_from_the_beginning_is_a_message(nodes, course: Co
 def test_a_cluster_that_never_answers(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same, of a Ray that does nothing else. At its end the process does not wait for what still asks."""
     end, at_exit = threading.Event(), list[Any]()
-    monkeypatch.setattr(cluster, "SILENT", 0.1)
+    monkeypatch.setattr(cluster, "BEGIN", 0.1)
     monkeypatch.setattr(cluster, "_ray", lambda: SimpleNamespace(init=lambda **settings: end.wait()))
     monkeypatch.setattr(cluster, "atexit", SimpleNamespace(register=at_exit.append))
     try:

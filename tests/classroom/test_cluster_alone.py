@@ -37,7 +37,8 @@ def half_pass(job: Job) -> Graded:
 @pytest.fixture
 def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Begin:
     """Puts a stand-in into the place of Ray; it does what is its own in this process."""
-    monkeypatch.setattr(cluster, "SILENT", 3600.0)  # whatever else this machine does
+    for patience in ("BEGIN", "SILENT"):  # whatever else this machine does
+        monkeypatch.setattr(cluster, patience, 3600.0)
     monkeypatch.setattr(worker, "one_core", lambda: None)
     monkeypatch.setattr(worker, "grade", half_pass)
 
