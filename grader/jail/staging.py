@@ -35,13 +35,11 @@ def becomes_nobody() -> bool:
     """
     if os.geteuid() != 0:
         return False
-    file = os.memfd_create("a file to give away")
-    try:
-        os.fchown(file, NOBODY, NOBODY)
-    except OSError:
-        return False
-    finally:
-        os.close(file)
+    with tempfile.TemporaryFile() as file:
+        try:
+            os.fchown(file.fileno(), NOBODY, NOBODY)
+        except OSError:
+            return False
     return subprocess.run([build_program("nobody"), str(NOBODY)], capture_output=True, check=False).returncode == 0
 
 
