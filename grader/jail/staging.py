@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import fcntl
 import functools
 import os
@@ -38,7 +39,9 @@ def becomes_nobody() -> bool:
     with tempfile.TemporaryFile() as file:
         try:
             os.fchown(file.fileno(), NOBODY, NOBODY)
-        except OSError:
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.EINVAL):
+                raise
             return False
     return subprocess.run([build_program("nobody"), str(NOBODY)], capture_output=True, check=False).returncode == 0
 
