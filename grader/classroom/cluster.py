@@ -34,6 +34,8 @@ LOOK = 5.0
 """Seconds between two looks at which nodes there are."""
 SILENT = 40.0
 """Seconds in which the head has to say so. Ray itself waits for a silent one without end, and ends the process after 60 if it is gone."""
+BEGIN = 120.0
+"""Seconds in which it has to take this machine's command, just after its network was mended, too. Ray asks a silent head without end."""
 _SETTINGS = ("GRADER_CHECK_NVCC", "GRADER_JAIL", "GRADER_CACHE", "GRADER_CACHE_MB")
 """Variables that hold on the nodes, too."""
 
@@ -47,25 +49,22 @@ class Cluster:
         _refuse(address)
         self.ray = ray = _ray()
         self.name = f"Ray at {address}"
-        self._attempts, self._looked, self._patience = Attempts(), -LOOK, SILENT
+        self._attempts, self._looked, self._patience = Attempts(), -LOOK, BEGIN
         environment = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
         with tempfile.TemporaryDirectory(prefix="grader-cluster-") as folder:
             course_package.pack(course, Path(folder))
+            variables = {"RAY_memory_monitor_refresh_ms": "0"} | environment
+            settings = {"runtime_env": {"working_dir": folder, "env_vars": variables}, "log_to_driver": False}
             try:
-                ray.init(
-                    address=address,
-                    runtime_env={
-                        "working_dir": folder,
-                        "env_vars": {"RAY_memory_monitor_refresh_ms": "0"} | environment,
-                    },
-                    logging_level=logging.ERROR,
-                    log_to_driver=False,
-                )
+                self._ask(partial(ray.init, address=address, logging_level=logging.ERROR, **settings))
             except Exception as error:  # of many kinds, and not all of Ray's own
+                if isinstance(error, TimeoutError):
+                    atexit.register(_leave)
                 raise GraderError(
                     f"no Ray cluster answers at {address}: {' '.join(str(error).split())[:300]}",
                     f"Start one (`ray start --head`, and {_JOIN} on each node, this machine too) or leave --cluster out.",
                 ) from error
+        self._patience = SILENT
         wanted = {"num_cpus": 1, "max_retries": 0, "max_calls": worker.JOBS_PER_WORKER}
         self._on_cpu = ray.remote(**wanted)(grade_here)
         self._on_gpu = ray.remote(**wanted, num_gpus=1)(grade_here)

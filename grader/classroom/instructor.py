@@ -59,8 +59,8 @@ _KEYS = {"seed", "exercises", "case", "points", "late", "extra"}
 _CASE_KEYS = {"exercise", "name", "dims", "dtypes", "offsets"}
 
 
-def read_instructions(path: Path, course: Course) -> Instructions:
-    """Reads the file; every mistake in it is a message."""
+def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instructions:
+    """Reads the file; every mistake in it is a message. ``device``: cpu or cuda, where the class is graded."""
     path = path.resolve()
     if path.is_relative_to(course.root.resolve()):
         raise GraderError(f"{path} lies in the course's folder", "Keep it elsewhere: students have that folder.")
@@ -104,7 +104,7 @@ def read_instructions(path: Path, course: Course) -> Instructions:
             for dtype in case.dtypes or exercise.dtypes:
                 _try(exercise, case, dtype, f"{path}: the case {case.name!r} of {name}")
     digest = hashlib.sha256(json.dumps([seed, exercises, cases]).encode()).hexdigest()
-    return Instructions(seed, exercises, cases, digest, read_policy(data, path, course))
+    return Instructions(seed, exercises, cases, digest, read_policy(data, path, course, device))
 
 
 def _try(exercise: Exercise, case: Case, dtype: str, where: str) -> None:

@@ -60,7 +60,11 @@ def _of(student: Stored, verdict: Verdict, stage: Stage) -> Iterator[tuple[Hasha
         place = f"in the case '{case.name}' ({case.dtype})"
         if wrong is not None and wrong.diagnosis is not None:
             kind = wrong.diagnosis.kind
-            yield made(kind, kind.replace("_", " "), f"It looks like {outputs.looks(wrong.diagnosis)}; {place}.")
+            yield made(
+                kind,
+                kind.replace("_", " ").replace("nan", "NaN"),
+                f"It looks like {outputs.looks(wrong.diagnosis)}; {place}.",
+            )
         elif wrong is not None:
             yield made("wrong", "wrong elements", f"{cases.in_short(case)}, {place}.")
         else:

@@ -37,7 +37,7 @@ def write_grades(out: Path, results: Sequence[dict[str, Any]], book: GradeBook |
         score, notes, more = result["score"], _notes(result), list[float]()
         if book:
             grade = book.grades[i]
-            score, points, more = grade.total, grade.points, [-grade.late, grade.extra]
+            score, points, more = grade.total, grade.points, [0 - grade.late, grade.extra]
             notes += [f"{words.count(grade.days_late, 'day')} late"] * bool(grade.days_late) + grade.why
         cells = [points.get(name, 0) for name in exercises]
         rows.append([result["student"], score, *cells, *more, "; ".join(notes)])

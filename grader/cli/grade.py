@@ -85,7 +85,7 @@ def command(
     course = Course()
     names = tuple(course.find(name).name for name in exercise or [])
     again = tuple(course.find(name).name for name in regrade_exercise or [])
-    instructions = read_instructions(instructor, course) if instructor else Instructions()
+    instructions = read_instructions(instructor, course, device) if instructor else Instructions()
     submissions = find_submissions(folder)
     instructions.policy.check_class(submission.student for submission in submissions)
     _apart(out, folder)
@@ -130,6 +130,8 @@ def command(
 
 def _run(session: Any, console: Console) -> list[dict[str, Any]]:
     """With a bar where somebody watches: of jobs, and how many students are done."""
+    from grader.classroom.policy import grade
+
     columns = [
         TextColumn("grading"),
         BarColumn(),
@@ -149,7 +151,8 @@ def _run(session: Any, console: Console) -> list[dict[str, Any]]:
             last = ascii(submission.student)[1:-1][:30]
             progress.update(bar, students=students, last=last)
             if not console.is_terminal and not before:
-                console.print(f"{last}: {result['score']:g} points", markup=False, soft_wrap=True)
+                points = grade(session.instructions.policy, result, "", {}, failed=False).total
+                console.print(f"{last}: {points:g} points", markup=False, soft_wrap=True)
 
         def job(finished: int, total: int) -> None:
             nonlocal first

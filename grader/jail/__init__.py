@@ -10,7 +10,7 @@ none       A process of its own, with the user's rights.
 
 Kernels on a real GPU have the same tiers, with what ``driver.py`` lists for CUDA and a list of system calls that are refused in place of
 one of those that are left. Whether a tier holds is tried, not assumed: ``grader/runner/canary.py`` runs a program in it that tries to get out. As root,
-all of this first becomes the user "nobody" (``staging.py`` brings the files within its reach).
+all of this first becomes the user "nobody", where it can (``staging.py`` brings the files within its reach).
 
 ``source/confine.h`` is what a process does to itself, used by the runner before it loads a kernel and by ``compile.cpp``
 before it becomes a compiler. ``running.py`` and ``compiling.py`` start these.

@@ -22,7 +22,7 @@ from grader.course import course_root
 from grader.errors import GraderError
 from grader.jail.programs import build_program
 from grader.jail.running import BWRAP_BASE, Jail, bubblewrap, no_more_namespaces
-from grader.jail.staging import as_nobody, reachable, scratch_folder
+from grader.jail.staging import as_nobody, becomes_nobody, reachable, scratch_folder
 from grader.toolchain.process import ENGLISH, Command, Finished, RunCommand, run_command, started, status_when_ended
 
 SECONDS = 60.0
@@ -134,7 +134,7 @@ def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TMPDIR": str(temporary), **ENGLISH}
     program = str(reachable(build_program("compile")))
     # The limit on processes counts all of a user, those of other jails too: only for one that has no others.
-    limits = _limits(scratch, 8 * PROCESSES if os.geteuid() == 0 else 0)
+    limits = _limits(scratch, 8 * PROCESSES if becomes_nobody() else 0)
     return [*as_nobody(), program, *limits, *visible, "--", *words], {"env": environment, "cwd": "/"}
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import fcntl
 import functools
 import os
 import shutil
 import stat
+import subprocess
 import tempfile
 import threading
 from pathlib import Path
@@ -26,14 +28,32 @@ _lock = threading.Lock()
 _copies: dict[tuple[Path, int], Path] = {}
 
 
+@functools.cache
+def becomes_nobody() -> bool:
+    """Whether this is root, and can become another user and give files to it.
+
+    It cannot where the only user is itself (``unshare -r``), and in a container without those rights: there it is confined as any user is.
+    """
+    if os.geteuid() != 0:
+        return False
+    with tempfile.TemporaryFile() as file:
+        try:
+            os.fchown(file.fileno(), NOBODY, NOBODY)
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.EINVAL):
+                raise
+            return False
+    return subprocess.run([build_program("nobody"), str(NOBODY)], capture_output=True, check=False).returncode == 0
+
+
 def as_nobody() -> list[str]:
-    """What stands before a command so that it gives up root's rights; nothing for everybody else."""
-    return [str(build_program("nobody")), str(NOBODY)] if os.geteuid() == 0 else []
+    """What stands before a command so that it gives up root's rights; nothing where there is nobody to become."""
+    return [str(build_program("nobody")), str(NOBODY)] if becomes_nobody() else []
 
 
 def reachable(path: Path) -> Path:
     """The path itself if the jail's user can read it, else that of a copy."""
-    if os.geteuid() != 0 or _open_to_all(path):
+    if not becomes_nobody() or _open_to_all(path):
         return path
     with _lock:
         key = (path, _changed(path))
@@ -59,7 +79,7 @@ def _changed(path: Path) -> int:
 def scratch_folder() -> Path:
     """An empty folder that the jail's user can write, to be removed by the caller."""
     folder = Path(tempfile.mkdtemp(prefix="work-", dir=own_folder()))
-    if os.geteuid() == 0:
+    if becomes_nobody():
         os.chown(folder, NOBODY, NOBODY)
     return folder
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from grader.errors import GraderError
 from grader.jail.programs import CONFINE
 from grader.jail.running import Jail
-from grader.jail.staging import NOBODY
+from grader.jail.staging import NOBODY, becomes_nobody
 from grader.runner.client import Child, LoadFailed
 from grader.toolchain.cache import BuildCache, digest, open_cache
 from grader.toolchain.compilers import find_cxx
@@ -27,7 +27,7 @@ def escapes(jail: Jail, secrets: list[Path], runner: Path) -> list[str]:
         other = folder / "submission.cu"
         other.write_text("somebody else's work")
         os.chmod(other, 0o644)
-        if os.geteuid() == 0:  # whom root becomes could change this one, were it not in a jail
+        if becomes_nobody():  # whom root becomes could change this one, were it not in a jail
             os.chown(other, NOBODY, NOBODY)
         talking = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         talking.bind(f"{folder}/socket")

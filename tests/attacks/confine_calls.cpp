@@ -105,6 +105,13 @@ extern "C" long __wrap_syscall(long number, ...) {
                static_cast<uint32_t>(a[3]), path);
         return fails() ? -1 : 0;
     }
+    if (number == SYS_capset) {
+        auto* self = reinterpret_cast<const uint32_t*>(a[0]);
+        printf("capset %x %u", self[0], self[1]);
+        for (int i = 0; i < 6; ++i) printf(" %x", reinterpret_cast<const uint32_t*>(a[1])[i]);
+        printf("\n");
+        return 0;
+    }
     printf("call %ld %d\n", number, static_cast<int>(a[0]));
     return fails() ? -1 : 0;
 }

@@ -215,7 +215,8 @@ def test_a_compiler_stays_with_its_own(asked: Callable[..., list[str]]) -> None:
 
 
 def test_limits(asked: Callable[..., list[str]]) -> None:
-    beginning = ["prctl 1 9", "prctl 4 0", "prctl 38 1 0 0 0", f"limit {resource.RLIMIT_CORE} 0 0"]
+    no_rights = "capset 20080522 0 0 0 0 0 0 0"
+    beginning = ["prctl 1 9", "prctl 4 0", "prctl 38 1 0 0 0", no_rights, f"limit {resource.RLIMIT_CORE} 0 0"]
     lines = [line for line in asked("limits", 3, 5, 7, 11, 13) if not line.startswith("name")]
     wanted = {
         resource.RLIMIT_AS: 3 << 20,

@@ -114,7 +114,7 @@ def test_everybody_is_graded_by_the_instructors_points(graded: Path) -> None:
     with (graded / "grades.csv").open(newline="") as file:
         rows = {row["student"]: row for row in csv.DictReader(file)}
     assert rows["doeeve_LATE_12_345_work"]["late"] == "-2" and "2 days late" in rows["doeeve_LATE_12_345_work"]["note"]
-    assert rows["fay@school.edu"]["extra"] == "1.5"
+    assert rows["fay@school.edu"]["extra"] == "1.5" and rows["fay@school.edu"]["late"] == "0"
     assert rows["Dan Fox_104_assignsubmission_file_"]["day01_start/twice"] == "7"
 
 

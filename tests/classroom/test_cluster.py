@@ -10,13 +10,15 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from grader.classroom import attempts, jobs, worker
+from grader.classroom import attempts, cluster, jobs, worker
 from grader.classroom.cluster import Cluster
 from grader.classroom.instructor import read_instructions
 from grader.classroom.jobs import Job
@@ -35,6 +37,15 @@ from tests.classroom.test_jobs import Recorded
 assert instructor
 pytestmark = pytest.mark.timeout(1500)  # Ray starts a dozen processes, which takes minutes where all cores are busy
 STUDENTS = 20
+IMPATIENT = """
+import sys
+from grader.classroom import cluster
+from grader.cli.app import run
+
+cluster.BEGIN = 10.0
+sys.exit(run(sys.argv[1:]))
+"""
+"""``grader``, to which a cluster has to answer within ten seconds."""
 
 
 @pytest.fixture(scope="module")
@@ -222,6 +233,38 @@ def test_a_head_that_falls_silent_is_a_message(nodes, course: Course, monkeypatc
     finally:
         head.end()
         cluster.close()
+
+
+def test_a_head_that_is_silent_from_the_beginning_is_a_message(nodes, course: Course, hand_in, tmp_path: Path) -> None:
+    """As it is just after its network was cut: the address is known, and Ray itself asks without end."""
+    command = ["grade", str(hand_in("ann")), "--out", str(tmp_path / "out"), "--cluster", "auto"]
+    head = Silence(nodes.head_node)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", IMPATIENT, *command],
+            env=os.environ | {"RAY_ADDRESS": nodes.address},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+    finally:
+        head.end()
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "no Ray cluster answers at auto: no answer for 10 s" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_cluster_that_never_answers(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same, of a Ray that does nothing else. At its end the process does not wait for what still asks."""
+    end, at_exit = threading.Event(), list[Any]()
+    monkeypatch.setattr(cluster, "BEGIN", 0.1)
+    monkeypatch.setattr(cluster, "_ray", lambda: SimpleNamespace(init=lambda **settings: end.wait()))
+    monkeypatch.setattr(cluster, "atexit", SimpleNamespace(register=at_exit.append))
+    try:
+        with pytest.raises(GraderError, match=r"no Ray cluster answers at auto: no answer for 0\.1 s"):
+            Cluster("auto", course)
+    finally:
+        end.set()
+    assert at_exit == [cluster._leave]
 
 
 @pytest.mark.parametrize(

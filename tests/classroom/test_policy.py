@@ -9,6 +9,7 @@ import pytest
 
 from grader.classroom.instructor import read_instructions
 from grader.classroom.policy import Extra, Late, Policy, grade
+from grader.cli.app import run
 from grader.course import Course
 from grader.errors import GraderError
 
@@ -112,6 +113,16 @@ def test_mistakes_are_said_with_file_and_key(course: Course, tmp_path: Path, tex
     assert str(path) in error.value.message
 
 
+def test_points_for_fast_are_earned_on_a_gpu_alone(tmp_path: Path) -> None:
+    path, course = tmp_path / "instructor.toml", Course(Path(__file__).parents[2])
+    path.write_text("[points.softmax]\ncorrect = 5\nfast = 2\n")
+    with pytest.raises(GraderError, match="fast = 2 could not be earned on the simulated GPU") as error:
+        read_instructions(path, course)
+    assert "--device cuda" in error.value.hint
+    policy = read_instructions(path, course, "cuda").policy
+    assert policy.maxima({"day02_reductions/softmax": 10.0}) == {"day02_reductions/softmax": 7}
+
+
 @pytest.mark.parametrize(
     ("policy", "says"),
     [
@@ -128,13 +139,20 @@ def test_what_does_not_fit_the_class(policy: Policy, says: str) -> None:
 
 
 def test_nobody_is_graded_by_a_policy_that_does_not_fit(course: Course, hand_in, tmp_path: Path, capsys) -> None:
-    from grader.cli.app import run
-
     (tmp_path / "instructor.toml").write_text('[[extra]]\nstudent = "eve"\npoints = 1\n')
     arguments = ["grade", str(hand_in("ann")), "--instructor", str(tmp_path / "instructor.toml")]
     assert run([*arguments, "--out", str(tmp_path / "out")]) == 2
     assert "'eve' handed nothing in" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_what_is_printed_are_the_instructors_points(course: Course, hand_in, tmp_path: Path, capsys) -> None:
+    (tmp_path / "times.csv").write_text("student,submitted\nann,2026-03-01T13:00:00+00:00\n")
+    late = f'{LATE}percent_per_day = 20\nsubmitted = "times.csv"\n'
+    (tmp_path / "instructor.toml").write_text(f"[points.twice]\nbuilds = 1\ncorrect = 4\n{late}")
+    arguments = ["grade", str(hand_in("ann")), "--instructor", str(tmp_path / "instructor.toml")]
+    assert run([*arguments, "--out", str(tmp_path / "out")]) == 0
+    assert "ann: 4 points" in capsys.readouterr().out.splitlines()
 
 
 def test_the_example_of_the_instructors_page_is_right(tmp_path: Path) -> None:

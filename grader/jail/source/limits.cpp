@@ -1,7 +1,10 @@
 // Limits on what a process may use.
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "confine.h"
 
@@ -21,6 +24,9 @@ void limit(const Limits& limits) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_DUMPABLE, 0);  // nobody of the same user may trace it or look into its memory
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    __user_cap_header_struct self{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct nothing[_LINUX_CAPABILITY_U32S_3]{};
+    syscall(SYS_capset, &self, nothing);  // what is left to a root that could become nobody else
     rlimit none{0, 0};
     setrlimit(RLIMIT_CORE, &none);
     set(RLIMIT_AS, static_cast<rlim_t>(limits.megabytes) << 20);

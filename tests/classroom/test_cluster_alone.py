@@ -1,0 +1,151 @@
+"""What the grader asks of Ray, and makes of its answers: with a stand-in for Ray. tests/classroom/test_cluster.py has a whole cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.classroom import cluster, jobs, worker
+from grader.classroom.cluster import Cluster
+from grader.classroom.jobs import Job
+from grader.classroom.session import Session
+from grader.classroom.submissions import find_submissions
+from grader.classroom.worker import Graded
+from grader.course import Course
+from grader.errors import GraderError
+from grader.jail.running import NO_JAIL
+from grader.runner import tiers
+from grader.verdict import FAILED, PASSED, Stage, Verdict
+from tests.classroom.ray_stand_in import ERRORS, StandIn, task_error
+from tests.classroom.test_grade import grades
+from tests.classroom.test_jobs import Recorded
+
+STUDENTS = 6
+Begin = Callable[..., StandIn]
+
+
+def half_pass(job: Job) -> Graded:
+    """In place of the worker's function: every other student passes."""
+    assert Course(job.root).find(job.exercise).load().name == job.exercise, "the course is not there"
+    right = job.content[-1] % 2 == 0
+    stages = [Stage("builds", PASSED), Stage("correct", PASSED if right else FAILED)]
+    return Graded([Verdict(job.exercise, "", "", job.device, 0, stages=stages, passed=right, score=10.0 * right)])
+
+
+@pytest.fixture
+def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Begin:
+    """Puts a stand-in into the place of Ray; it does what is its own in this process."""
+    for patience in ("BEGIN", "SILENT"):  # whatever else this machine does
+        monkeypatch.setattr(cluster, patience, 3600.0)
+    monkeypatch.setattr(worker, "one_core", lambda: None)
+    monkeypatch.setattr(worker, "grade", half_pass)
+
+    def put(*ends: Exception | None) -> StandIn:
+        ray = StandIn(tmp_path / "node", ends)
+        monkeypatch.setattr(cluster, "_ray", lambda: ray)
+        return ray
+
+    return put
+
+
+@pytest.fixture
+def a_class(hand_in) -> Path:
+    """That was handed in."""
+    return [hand_in(f"student{number}", f"// {number}") for number in range(STUDENTS)][-1]
+
+
+def graded(course: Course, folder: Path, out: Path, executor) -> dict[str, str]:
+    session = Session(course, find_submissions(folder), out, executor=executor)
+    session.finish(session.run(lambda student, result, kept: None))
+    return grades(out)
+
+
+def test_a_class(begin: Begin, course: Course, a_class: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("GRADER_CHECK_NVCC", "off")
+    (course.root / "solutions/day01_start").mkdir(parents=True, exist_ok=True)
+    (course.root / "solutions/day01_start/twice.cu").write_text("// nobody's business\n")
+    ray = begin()
+    there = graded(course, a_class, tmp_path / "there", lambda: Cluster("auto", course))
+    here = Recorded(lambda job: half_pass(job).to_json())
+    assert there == graded(course, a_class, tmp_path / "here", lambda: here)
+    assert (tmp_path / "there/grades.csv").read_bytes() == (tmp_path / "here/grades.csv").read_bytes()
+    assert len(ray.tasks) == STUDENTS and set(there.values()) == {"0", "10"}
+    assert {task.strategy for task in ray.tasks} == {("node", False)}
+    assert all(task.wanted["num_cpus"] == 1 and task.wanted["max_retries"] == 0 for task in ray.tasks)
+    assert ray.settings["runtime_env"]["env_vars"]["GRADER_CHECK_NVCC"] == "off"
+    assert sorted(path.name for path in ray.folder.iterdir()) == ["exercises", "grader", "lessons"]
+    assert ray.over and not ray.cancelled
+
+
+@pytest.mark.parametrize("error", ["NodeDiedError", "ObjectLostError", "TaskUnschedulableError"])
+def test_a_node_that_goes_away_takes_no_grade(
+    begin: Begin, course: Course, a_class: Path, tmp_path: Path, error: str
+) -> None:
+    ray = begin(None, *[ERRORS[error]("gone")] * 3)
+    found = graded(course, a_class, tmp_path / "out", lambda: Cluster("auto", course))
+    assert sorted(found.values()) == ["0", "0", "0", "10", "10", "10"]
+    assert len(ray.tasks) == STUDENTS + 3 and not (tmp_path / "out/errors.log").exists()
+
+
+def test_a_job_that_ends_its_process(begin: Begin, course: Course, a_class: Path, tmp_path: Path) -> None:
+    crashed = ERRORS["WorkerCrashedError"]("killed")
+    ray = begin(crashed)
+    assert "10" in graded(course, a_class, tmp_path / "once", lambda: Cluster("auto", course)).values()
+    assert len(ray.tasks) == STUDENTS + 1 and not (tmp_path / "once/errors.log").exists()
+    ray = begin(*[crashed] * 2 * STUDENTS)
+    ray.folder = tmp_path / "another"
+    assert set(graded(course, a_class, tmp_path / "each", lambda: Cluster("auto", course)).values()) == {"0"}
+    assert len(ray.tasks) == 2 * STUDENTS and (tmp_path / "each/errors.log").read_text().count("2 times") == STUDENTS
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (task_error(GraderError("no compiler")), "^no compiler$"),
+        (task_error(ImportError("no torch")), "a node of the cluster cannot grade: ImportError"),
+        (ERRORS["RuntimeEnvSetupError"]("disk full"), "could not be set up: disk full"),
+        (ConnectionError("cable\n  pulled"), "cannot be reached any more: cable pulled"),
+    ],
+)
+def test_what_stops_a_class(begin: Begin, course: Course, a_class: Path, tmp_path: Path, error, says: str) -> None:
+    ray = begin(None, error)
+    with pytest.raises(GraderError, match=says):
+        graded(course, a_class, tmp_path / "out", lambda: Cluster("auto", course))
+    assert ray.over
+
+
+def test_a_node_without_a_jail(begin: Begin, course: Course, a_class: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(tiers, "in_force", lambda arch=None: tiers.InForce(NO_JAIL))
+    begin()
+    with pytest.raises(GraderError, match="a node of the cluster has no jail"):
+        graded(course, a_class, tmp_path / "out", lambda: Cluster("auto", course))
+    begin().folder = tmp_path / "another"
+    assert "10" in graded(course, a_class, tmp_path / "unsafe", lambda: Cluster("auto", course, unsafe=True)).values()
+
+
+def test_another_grader_on_a_node(begin: Begin, course: Course, a_class: Path, tmp_path: Path, monkeypatch) -> None:
+    """It would give other grades."""
+    ray = begin()
+
+    def other_there() -> Cluster:
+        executor = Cluster("auto", course)
+        monkeypatch.setattr(jobs, "code_digest", lambda: "another")
+        return executor
+
+    with pytest.raises(GraderError, match="another grader"):
+        graded(course, a_class, tmp_path / "out", other_there)
+    assert ray.over
+
+
+def test_a_job_on_cuda_has_a_whole_gpu_and_what_is_at_work_is_cancelled(begin: Begin, course: Course) -> None:
+    ray = begin()
+    executor = Cluster("auto", course)
+    steps = jobs.plan(course.find("twice"), b"0", 7, [], course.root, "cuda").steps
+    for step in steps:
+        assert executor.room
+        executor.submit(step)
+    assert [task.wanted.get("num_gpus") for task in ray.tasks] == [None, 1]
+    executor.close()
+    assert ray.cancelled == ray.tasks and ray.over and not executor.busy
