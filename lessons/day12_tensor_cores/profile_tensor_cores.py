@@ -14,6 +14,7 @@ import csv
 import datetime
 import io
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -138,7 +139,7 @@ def profile() -> dict[str, dict[str, dict[str, Any]]]:
     for (size, name), row in zip(who, rows):
         values = {figure: float(row[metric].replace(",", "")) for figure, metric in names.items()}
         scaled = {figure: round(value * METRICS.get(figure, ("", 1.0))[1], 2) for figure, value in values.items()}
-        found[size][name] = {"kernel": row["Kernel Name"].split("(")[0], **scaled}
+        found[size][name] = {"kernel": row["Kernel Name"].split("(")[0].removeprefix("void "), **scaled}
     return found
 
 
@@ -150,6 +151,10 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.run:
         return run()
+    if shutil.which("ncu") is None:
+        raise SystemExit(
+            "There is no ncu on the PATH; it comes with the CUDA toolkit. The lesson shows what was recorded."
+        )
     found = profile()
     for size, kernels in found.items():
         print(f"\n{size}: " + ", ".join(f"{name} ({values['kernel']})" for name, values in kernels.items()))
