@@ -22,6 +22,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,9 @@ LINEAR_STEPS: dict[str, list[tuple[str, str]]] = {
         ("mbarrier.arrive.shared::cluster.b64", "mbarrier.arrive.release.cluster.shared::cluster.b64"),
     ],
     "5: the solution": [],
+    "5, but a block for each SM": [("(tiles + rounds - 1) / rounds;", "tiles < most ? tiles : most;")],
+    "5, but roles that no lane is asked of": [("__shfl_sync(0xffffffffu, threadIdx.x / 128, 0)", "threadIdx.x / 128")],
+    "5, but clusters of four blocks": [("kCluster = 2;", "kCluster = 4;")],
 }
 """By name: the solution, with pairs (find, replace) applied to it and to the headers that it includes."""
 
@@ -62,7 +67,34 @@ ATTENTION_STEPS: dict[str, list[tuple[str, str]]] = {
     "3: roles, always in turns": [("kTurns = DIM <= 64;", "kTurns = true;")],
     "4: out in the place of q": [("kOwnOut = DIM <= 128;", "kOwnOut = false;")],
     "5: the solution": [],
+    "5, but all heads at the same time": [("causal ? std::max(group", "true ? std::max(group")],
+    "5, but rescaled only where a maximum moves far": [
+        ("m = row_max(m);", "m = row_max(m);\n        if (!((m - maximum[h]) * scale > 8.0f)) m = maximum[h];"),
+        (
+            "#pragma unroll\n                    for (int e = 0; e < DIM / 2; ++e) o[e] *= correction[e / 2 % 2];",
+            "if (__any_sync(0xffffffffu, correction[0] != 1 || correction[1] != 1)) {\n"
+            "#pragma unroll\n                    for (int e = 0; e < DIM / 2; ++e) o[e] *= correction[e / 2 % 2];\n}",
+        ),
+    ],
 }
+
+
+def build_all() -> None:
+    """All kernels at once, each by a process of its own: they are found in the cache afterwards."""
+    steps = ((LINEAR, LINEAR_STEPS), (ATTENTION, ATTENTION_STEPS))
+    files = [*HERE.glob("product_*.cu"), *HERE.glob("hopper_*.cu"), HERE / "attention_f32_tf32x3.cu"]
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        jobs = [pool.submit(build, name, changes) for name, versions in steps for changes in versions.values()]
+        jobs += [
+            pool.submit(build, path) for path in (*files, ROOT / "solutions" / HERE.name / "mma_flash_attention.cu")
+        ]
+        for job in jobs:
+            job.result()
+
+
+def build(file: str | Path, changes: list[tuple[str, str]] | None = None) -> None:
+    """Build a version of a solution, or a file as it is."""
+    load_kernel(file, device="cuda") if changes is None else solution(str(file), changes)
 
 
 def solution(name: str, changes: list[tuple[str, str]]) -> Any:
@@ -256,6 +288,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
         raise SystemExit("There is no Hopper GPU here. The lesson shows what was recorded on one.")
+    build_all()
     torch.manual_seed(12)
     found = {"products": products(), "attention": attentions(), "attention_f32": attentions_f32()}
     for tables in found.values():

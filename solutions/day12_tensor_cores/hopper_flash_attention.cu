@@ -7,8 +7,10 @@
 //     multiplies while another exponentiates,
 //   - does the online softmax of S in registers: a row lies in four neighbouring lanes,
 //   - waits for O, and rescales it. P stays in registers: the accumulators of S are laid out as the operand A of P v.
-// Blocks stay (persistent), and take the next tile of queries when they are done with one. Those with many keys come
-// first, and heads whose keys fit the L2 cache together.
+// Blocks stay (persistent), and take the next tile of queries when they are done with one. Under a causal mask those with
+// many keys come first, and heads whose keys fit the L2 cache together. Without one they come head by head: then many blocks
+// ask for the same k and v at about the same time, and the L2 cache is read fewer times. Which rows a number stands for takes
+// divisions and memory: the thread that copies finds it out, a tile of queries ahead.
 //
 // Sequences lie one after another: sequence b has the tokens query_starts[b] to query_starts[b + 1] - 1 of q and out, and
 // key_starts[b] to key_starts[b + 1] - 1 of k and v. Causal: the last query sees all keys of its sequence.
@@ -32,6 +34,14 @@
 
 constexpr int kStages = 2;  // tiles of k, and of v, in shared memory
 
+// What a block works on at a time: a tile of queries.
+struct Work {
+    int head, kv_head, query0;            // first query of the tile, in its sequence
+    int first_query, queries, first_key;  // of the sequence, among the tokens
+    int keys;                             // that some query of the tile sees
+    int all_keys;                         // of the sequence; -1: there is nothing left to do
+};
+
 // A tile of R rows lies in planes of 64 columns, [DIM / 64][R][64]: what a box of the copy engine brings.
 template <int DIM>
 struct Shape {
@@ -46,16 +56,8 @@ struct Shape {
     static constexpr bool kOwnOut = DIM <= 128;  // out has its own place on its way, else that of q
     static constexpr int kQueryBytes = 2 * kQueries * DIM;
     static constexpr int kTileBytes = 2 * kKeys * DIM;
-    static constexpr int kSharedBytes =
-        1024 + (kOwnOut ? 2 : 1) * kQueryBytes + 2 * kStages * kTileBytes + 8 * (2 + 4 * kStages + 5);
-};
-
-// What a block works on at a time.
-struct Work {
-    int head, kv_head, query0;            // first query of the tile, in its sequence
-    int first_query, queries, first_key;  // of the sequence, among the tokens
-    int keys;                             // that some query of the tile sees
-    int all_keys;                         // of the sequence
+    static constexpr int kSharedBytes = 1024 + (kOwnOut ? 2 : 1) * kQueryBytes + 2 * kStages * kTileBytes +
+                                        8 * (2 + 4 * kStages + 4) + 2 * sizeof(Work);
 };
 
 struct Problem {
@@ -163,7 +165,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
     uint64_t *k_full = q_empty + 1, *k_empty = k_full + kStages;
     uint64_t *v_full = k_empty + kStages, *v_empty = v_full + kStages;
     uint64_t *item_full = v_empty + kStages, *item_empty = item_full + 2;
-    int* items = reinterpret_cast<int*>(item_empty + 2);  // [2]: what to work on, and what comes after it
+    Work* items = reinterpret_cast<Work*>(item_empty + 2);  // [2]: what to work on, and what comes after it
 
     const int warpgroup = threadIdx.x / 128;
     if (threadIdx.x == 0) {
@@ -192,12 +194,17 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
             llmk::Ring<kStages> ring;
             unsigned q_parity = 0;
             for (int i = blockIdx.x;; i = gridDim.x + atomicAdd(taken, 1)) {
+                if (i >= all) {
+                    w.all_keys = -1;
+                } else if (!problem.work(i, w)) {
+                    continue;
+                }
                 llmk::wait(item_empty + item.stage, item.parity ^ 1);
-                items[item.stage] = i;
+                items[item.stage] = w;
                 llmk::arrive(item_full + item.stage);
                 item.next();
                 if (i >= all) break;
-                if (!problem.work(i, w) || w.keys == 0) continue;
+                if (w.keys == 0) continue;
                 const int tiles = (w.keys + kKeys - 1) / kKeys;
                 auto load = [&](unsigned char* to, const CUtensorMap* map, uint64_t* full, uint64_t* empty, int tile) {
                     llmk::wait(empty + ring.stage, ring.parity ^ 1);
@@ -264,11 +271,8 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
         if (next_turn == 1) pass_turn();  // the first one need not wait
         while (true) {
             llmk::wait(item_full + item.stage, item.parity);
-            const int i = items[item.stage];
-            llmk::arrive(item_empty + item.stage);
-            item.next();
-            if (i >= all) break;
-            if (!problem.work(i, w)) continue;
+            w = items[item.stage];
+            if (w.all_keys < 0) break;
             const int tiles = (w.keys + kKeys - 1) / kKeys;
             const int row = w.query0 + consumer * 64 + thread / 32 * 16 + lane / 4;  // and row + 8
             float maximum[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0}, correction[2];
@@ -333,7 +337,9 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
                 ring.next();
             }
 
-            problem.work(i, w);  // once more: its numbers need not be kept in registers during the loop
+            w = items[item.stage];  // once more: its numbers need not be kept in registers during the loop
+            llmk::arrive(item_empty + item.stage);
+            item.next();
             // Through shared memory, where the warpgroup's queries lay, so that whole rows are stored.
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
@@ -353,9 +359,11 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
                 llmk::store_matrices(values, own_out + (c / 4 * 64 + r) * 128 + ((piece ^ (r % 8)) * 16));
             }
             llmk::meet(own, 128);
-            const int pieces = problem.head_dim / 8;  // of a row, 16 bytes each
-            for (int j = thread; j < 64 * pieces; j += 128) {
-                const int r = j / pieces, piece = j % pieces, query = w.query0 + consumer * 64 + r;
+            constexpr int kPieces = DIM / 8;  // of a row, 16 bytes each
+#pragma unroll
+            for (int j = thread; j < 64 * kPieces; j += 128) {
+                const int r = j / kPieces, piece = j % kPieces, query = w.query0 + consumer * 64 + r;
+                if (8 * piece >= problem.head_dim) continue;
                 if (query >= w.queries) break;
                 const uint4 value = *reinterpret_cast<const uint4*>(own_out + (piece / 8 * 64 + r) * 128 +
                                                                     ((piece % 8 ^ (r % 8)) * 16));
@@ -389,12 +397,16 @@ static void launch(const T* q, const T* k, const T* v, T* out, int* taken, Probl
     problem.tile_queries = Shape<DIM>::kQueries;
     problem.query_tiles = (max_queries + problem.tile_queries - 1) / problem.tile_queries;
     const long long items = static_cast<long long>(problem.batch) * problem.heads * problem.query_tiles;
-    const int blocks = items < sms ? static_cast<int>(items) : sms;
+    long long blocks = std::min<long long>(items, sms);
+    if (!problem.causal && queries == static_cast<long long>(problem.batch) * max_queries) {
+        const long long rounds = (items + blocks - 1) / blocks;  // all equally long
+        blocks = (items + rounds - 1) / rounds;                  // no more than are needed for as many rounds
+    }
     cudaMemsetAsync(taken, 0, sizeof(int), stream);
     cudaFuncSetAttribute(attention_kernel<T, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                          Shape<DIM>::kSharedBytes);
-    attention_kernel<T, DIM>
-        <<<blocks, Shape<DIM>::kThreads, Shape<DIM>::kSharedBytes, stream>>>(q_map, k_map, v_map, out, taken, problem);
+    attention_kernel<T, DIM><<<static_cast<unsigned>(blocks), Shape<DIM>::kThreads, Shape<DIM>::kSharedBytes, stream>>>(
+        q_map, k_map, v_map, out, taken, problem);
 }
 
 template <typename T>
@@ -404,9 +416,9 @@ static void attention(const T* q, const T* k, const T* v, const int* query_start
                       cudaStream_t stream) {
     if (batch == 0 || heads == 0 || queries == 0) return;
     if (keys == 0) k = v = q;  // a tensor map cannot describe nothing; nobody will load from it
-    // As many heads together as have their k and v in half of the L2 cache, whole groups of them.
+    // Under a causal mask as many heads together as have their k and v in half of the L2 cache, whole groups of them.
     const long long head_bytes = 4LL * head_dim * (keys / batch + 1), group = heads / kv_heads;
-    const long long together = std::max(group, (24LL << 20) / head_bytes * group);
+    const long long together = causal ? std::max(group, (24LL << 20) / head_bytes * group) : group;
     Problem problem;
     problem.query_starts = query_starts;
     problem.key_starts = key_starts;

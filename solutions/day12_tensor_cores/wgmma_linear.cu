@@ -47,7 +47,8 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
     uint64_t* empty = full + kStages;  // [kStages]: both blocks of the cluster are done with theirs
 
     const int block = blockIdx.x % kCluster, cluster = blockIdx.x / kCluster, clusters = gridDim.x / kCluster;
-    const int warpgroup = threadIdx.x / 128;
+    // Asked of one lane: so nvcc knows that it is the same for all of a warp, and computes once what follows from it.
+    const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
     if (threadIdx.x == 0) {
         for (int s = 0; s < kStages; ++s) {
             llmk::make_barrier(full + s, 1);
@@ -81,22 +82,26 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
     } else {
         llmk::take_registers<232>();
         const int consumer = warpgroup - 1, thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
+        const uint64_t own_x = llmk::describe_tile(tiles + consumer * 2 * kDepth * 64);
+        const uint64_t all_w = llmk::describe_tile(tiles + 2 * kDepth * kRows);
         unsigned char* own_out = out_tiles + (consumer * 4 + warp) * 2 * kOutBytes;
         float sums[kColumns / 2];
         for (int i = cluster; i < tile_rows * tile_columns; i += clusters) {
-            int row, column;
-            tile_of(i, tile_rows, tile_columns, row, column);
+            int row = 0, column = 0;
             for (int k = 0; k < steps; ++k, ring.next()) {
                 llmk::wait(full + ring.stage, ring.parity);
-                const unsigned char* x_tile = tiles + ring.stage * kStageBytes;
-                const uint64_t a = llmk::describe_tile(x_tile + consumer * 2 * kDepth * 64);
-                const uint64_t b = llmk::describe_tile(x_tile + 2 * kDepth * kRows);
+                const uint64_t a = own_x + ring.stage * (kStageBytes / 16), b = all_w + ring.stage * (kStageBytes / 16);
                 llmk::begin_products();
 #pragma unroll
                 for (int part = 0; part < kDepth / 16; ++part) {
                     llmk::multiply_tiles<T>(sums, a + 2 * part, b + 2 * part, k > 0 || part > 0);
                 }
                 llmk::commit_products();
+                if (k == 0) {
+                    // The divisions, while products run: nvcc alone would put them behind, where the stores need them.
+                    tile_of(i, tile_rows, tile_columns, row, column);
+                    asm volatile("" : "+r"(row), "+r"(column));
+                }
                 // The tile before this one: its products are complete when at most this one's are not.
                 llmk::wait_for_products<1>();
                 if (k > 0 && thread < kCluster) {
@@ -147,7 +152,8 @@ static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cuda
     cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
     const int tile_rows = (rows + kCluster * kRows - 1) / (kCluster * kRows);
     const int tiles = tile_rows * ((out + kColumns - 1) / kColumns);
-    const int clusters = tiles < sms / kCluster ? tiles : sms / kCluster;
+    const int most = sms / kCluster, rounds = (tiles + most - 1) / most;
+    const int clusters = (tiles + rounds - 1) / rounds;  // no more than are needed for as many rounds
     cudaFuncSetAttribute(linear_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
     linear_kernel<T><<<kCluster * clusters, kThreads, kSharedBytes, stream>>>(x_map, w_map, y_map, rows, in, out);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -203,3 +204,37 @@ def test_an_attack_calls_the_honest_solution() -> None:
     for path in timing_attacks.attacks([]):
         text = timing_attacks.source_of(path)
         assert text.count('extern "C" void') == 1 and "static void honest(" in text, path.name
+
+
+def test_the_profile_of_tensor_cores_has_all_that_the_lesson_shows() -> None:
+    folder = course_root() / "lessons" / "day12_tensor_cores"
+    spec = importlib.util.spec_from_file_location("profile_tensor_cores", folder / "profile_tensor_cores.py")
+    assert spec is not None and spec.loader is not None
+    command = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(command)
+    if not (folder / "ncu_gpu.json").exists():
+        pytest.skip("not recorded yet: run `python lessons/day12_tensor_cores/profile_tensor_cores.py --record`")
+    content = json.loads((folder / "ncu_gpu.json").read_text())
+    again = f"run `{content['command']}` on a GPU"
+    assert all(content[name] for name in ("gpu", "driver", "torch", "ncu", "date")), again
+    assert {size: tuple(kernels) for size, kernels in content["sizes"].items()} == {
+        size: both for size, (both, _) in command.SIZES.items()
+    }, again
+    figures = ["kernel", *command.METRICS, *(f"waits for {what}" for what in command.STALLS)]
+    notebook = json.loads((folder / "lesson.ipynb").read_text())
+    shown = "".join(
+        line
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "code" and "ncu_gpu.json" in "".join(cell["source"])
+        for output in cell["outputs"]
+        for line in output["text"]
+    )
+    times = json.loads((folder / "tensor_cores_gpu.json").read_text())
+    for size, kernels in content["sizes"].items():
+        assert size in times["products"] or size in times["attention"], f"{size} is not timed by measure.py"
+        for name, values in kernels.items():
+            assert list(values) == figures, f"{size}, {name}: {again}"
+            assert values["us"] > 0 and 0 < values["tensor cores, %"] <= 100
+        for figure in figures[1:]:
+            row = "".join(f"{values[figure]:24,.2f}" for values in kernels.values())
+            assert f"{figure:40}{row}" in shown, f"{size}, {figure}: execute the lesson again"

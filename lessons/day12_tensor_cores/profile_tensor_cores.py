@@ -1,0 +1,183 @@
+"""What Nsight Compute counts of the day's kernels on Hopper and of the library's beside them, on the GPU of this machine.
+
+    python lessons/day12_tensor_cores/profile_tensor_cores.py            prints tables
+    python lessons/day12_tensor_cores/profile_tensor_cores.py --record   also writes ncu_gpu.json, which the lesson shows
+
+ncu comes with the CUDA toolkit; where it says ERR_NVGPUCTRPERM, the machine's owner has to allow counters. It runs each kernel many
+times by itself, so the GPU has its full clock: what takes as many cycles here and longer in measure.py's turns had a lower clock there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import io
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT))
+
+METRICS = {
+    "us": ("gpu__time_duration.sum", 1e-3),
+    "GHz": ("sm__cycles_elapsed.avg.per_second", 1e-9),
+    "thousand cycles": ("sm__cycles_elapsed.max", 1e-3),
+    "tensor cores, %": ("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", 1.0),
+    "exponentials, %": ("sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active", 1.0),
+    "issue slots, %": ("smsp__issue_active.avg.pct_of_peak_sustained_active", 1.0),
+    "million instructions": ("smsp__inst_executed.sum", 1e-6),
+    "MB that SMs received": ("l1tex__m_xbar2l1tex_read_bytes.sum", 1e-6),
+    "MB read from L2": ("lts__t_sectors_op_read.sum", 32e-6),
+    "L2, %": ("lts__throughput.avg.pct_of_peak_sustained_elapsed", 1.0),
+    "memory, %": ("dram__throughput.avg.pct_of_peak_sustained_elapsed", 1.0),
+    "registers": ("launch__registers_per_thread", 1.0),
+    "threads of a block": ("launch__block_size", 1.0),
+    "blocks": ("launch__grid_size", 1.0),
+    "waves": ("launch__waves_per_multiprocessor", 1.0),
+    "occupancy, %": ("sm__warps_active.avg.pct_of_peak_sustained_active", 1.0),
+}
+"""By name: Nsight Compute's own name, and what its base unit (ns, Hz, bytes, sectors) is multiplied by."""
+
+STALLS = {
+    "a barrier": "barrier",
+    "the tensor cores": "gmma",
+    "memory": "long_scoreboard",
+    "shared memory": "short_scoreboard",
+    "the queue to them": "mio_throttle",
+    "a fixed latency": "wait",
+    "the dispatcher": "dispatch_stall",
+    "its turn": "not_selected",
+}
+"""What a warp waits for, by Nsight Compute's name of it: in cycles for each instruction that it issues."""
+
+LINEAR, CUBLAS, HOPPER, CUDNN = "wgmma_linear", "cuBLAS", "hopper_flash_attention", "cuDNN"
+SIZES: dict[str, tuple[tuple[str, str], tuple[int, ...]]] = {
+    "4096 x 4096 x 4096": ((LINEAR, CUBLAS), (4096,)),
+    "4 x 4096 tokens, 16 heads of 128": ((HOPPER, CUDNN), (4, 16, 4096, 128, False)),
+    "4 x 4096 tokens, 16 heads of 128, causal": ((HOPPER, CUDNN), (4, 16, 4096, 128, True)),
+    "4 x 4096 tokens, 8 heads of 256": ((HOPPER, CUDNN), (4, 8, 4096, 256, False)),
+}
+"""By a name that measure.py gives them, too: who computes it, and [n] or [batch, heads, tokens, head_dim, causal]."""
+
+
+def product(n: int) -> tuple[Callable[[], Any], ...]:
+    """y = x w^T of [n, n] in bf16: the solution's, and torch's."""
+    import torch
+
+    from grader import load_kernel
+
+    kernel = load_kernel(ROOT / "solutions" / HERE.name / "wgmma_linear.cu", device="cuda")
+    x, w = (torch.randn(n, n, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    y = torch.empty_like(x)
+    return lambda: kernel.wgmma_linear_bf16(x, w, y, n, n, n), lambda: torch.mm(x, w.T, out=y)
+
+
+def attention(batch: int, heads: int, n: int, d: int, causal: bool) -> tuple[Callable[[], Any], ...]:
+    """Attention in bf16, the solution's [batch * n, heads, d] and torch's [batch, heads, n, d]."""
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    from grader import load_kernel
+
+    kernel = load_kernel(ROOT / "solutions" / HERE.name / "hopper_flash_attention.cu", device="cuda")
+    q, k, v = (torch.randn(batch * n, heads, d, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+    out, taken = torch.empty_like(q), torch.zeros(1, dtype=torch.int32, device="cuda")
+    starts = torch.arange(0, batch * n + 1, n, device="cuda", dtype=torch.int32)
+    sizes = (batch, batch * n, batch * n, n, heads, heads, d, heads * d, heads * d)
+    by_head = [x.view(batch, n, heads, d).transpose(1, 2).contiguous() for x in (q, k, v)]
+
+    def ours() -> None:
+        kernel.hopper_flash_attention_bf16(q, k, v, starts, starts, out, taken, *sizes, d**-0.5, causal)
+
+    def theirs() -> None:
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            torch.nn.functional.scaled_dot_product_attention(*by_head, is_causal=causal)
+
+    return ours, theirs
+
+
+def run() -> None:
+    """Launch each kernel of SIZES, in order; the profiler sees one launch of each."""
+    import torch
+
+    torch.manual_seed(12)
+    for (_, rival), sizes in SIZES.values():
+        for once in (product if rival == CUBLAS else attention)(*sizes):
+            once()
+            torch.cuda.synchronize()
+            torch.cuda.profiler.start()
+            once()
+            torch.cuda.synchronize()
+            torch.cuda.profiler.stop()
+
+
+def profile() -> dict[str, dict[str, dict[str, Any]]]:
+    """The figures by size and by who computes it."""
+    stalls = {
+        f"waits for {what}": f"smsp__average_warps_issue_stalled_{stall}_per_issue_active.ratio"
+        for what, stall in STALLS.items()
+    }
+    names = {**{figure: metric for figure, (metric, _) in METRICS.items()}, **stalls}
+    command = ["ncu", "--clock-control", "none", "--profile-from-start", "off", "--csv", "--page", "raw"]
+    command += ["--print-units", "base", "--metrics", ",".join(names.values()), sys.executable, __file__, "--run"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    rows = list(csv.DictReader(io.StringIO(done.stdout[done.stdout.find('"ID"') :])))[1:]  # the first has the units
+    who = [(size, name) for size, (both, _) in SIZES.items() for name in both]
+    if done.returncode or len(rows) != len(who):
+        kernels = [row.get("Kernel Name") for row in rows]
+        raise SystemExit(
+            f"ncu saw {kernels} in place of {len(who)} kernels:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
+    found: dict[str, dict[str, dict[str, Any]]] = {size: {} for size in SIZES}
+    for (size, name), row in zip(who, rows):
+        values = {figure: float(row[metric].replace(",", "")) for figure, metric in names.items()}
+        scaled = {figure: round(value * METRICS.get(figure, ("", 1.0))[1], 2) for figure, value in values.items()}
+        found[size][name] = {"kernel": row["Kernel Name"].split("(")[0].removeprefix("void "), **scaled}
+    return found
+
+
+def main() -> None:
+    """Profile, print, and record if asked to."""
+    parser = argparse.ArgumentParser(description="Nsight Compute's figures of Hopper's kernels")
+    parser.add_argument("--record", action="store_true", help="write ncu_gpu.json for the lesson")
+    parser.add_argument("--run", action="store_true", help="only launch the kernels, for the profiler")
+    arguments = parser.parse_args()
+    if arguments.run:
+        return run()
+    if shutil.which("ncu") is None:
+        raise SystemExit(
+            "There is no ncu on the PATH; it comes with the CUDA toolkit. The lesson shows what was recorded."
+        )
+    found = profile()
+    for size, kernels in found.items():
+        print(f"\n{size}: " + ", ".join(f"{name} ({values['kernel']})" for name, values in kernels.items()))
+        for figure in list(next(iter(kernels.values())))[1:]:
+            print(f"{figure:32}" + "".join(f"{values[figure]:12,.2f}" for values in kernels.values()))
+    if arguments.record:
+        import torch
+
+        version = subprocess.run(["ncu", "--version"], capture_output=True, text=True).stdout.split("Version ")[-1]
+        driver = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader", "--id=0"]
+        result = {
+            "version": 1,
+            "gpu": torch.cuda.get_device_name(),
+            "driver": subprocess.run(driver, capture_output=True, text=True).stdout.strip(),
+            "torch": torch.__version__,
+            "ncu": version.split()[0],
+            "date": datetime.date.today().isoformat(),
+            "command": f"python lessons/{HERE.name}/{Path(__file__).name} --record",
+            "sizes": found,
+        }
+        (HERE / "ncu_gpu.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return None
+
+
+if __name__ == "__main__":
+    main()
