@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand
 
 from grader.cli.messages import print_note
 from grader.errors import GraderError
+
+if TYPE_CHECKING:
+    from grader.programs.files import Unit
 
 _ARGUMENTS = "grader.nvcc.arguments"
 
@@ -42,6 +45,8 @@ def command(context: typer.Context) -> int:
         # Makefiles ask; the release is the one whose rules the simulator has.
         print("nvcc: the simulated GPU's compiler driver\nCuda compilation tools, release 13.0, V13.0.0")
         return 0
+    if call.verbose:
+        _print_commands(folder())
     if not call.inputs:
         raise GraderError("nvcc: there is no input file", "Name the .cu files, or the objects to link.")
     if call.ignored:
@@ -56,7 +61,13 @@ def command(context: typer.Context) -> int:
         made[path] = compile_unit(one, options)
     if call.compile_only:
         for path, built in made.items():
-            _place(for_any_linker(built), call.output or Path(path.with_suffix(".o").name))
+            target = call.output or Path(path.with_suffix(".o").name)
+            _place(for_any_linker(built), target)
+            if call.dependencies:
+                one = unit(path, tuple(call.include_dirs), tuple(call.defines), call.language)
+                _write_rule(
+                    call.dependency_file or target.with_suffix(".d"), call.dependency_target or str(target), one
+                )
         return 0
     objects = [made.get(path, path.resolve()) for path in call.inputs]
     for path in objects:
@@ -64,6 +75,26 @@ def command(context: typer.Context) -> int:
             raise GraderError(f"there is no file {path}")
     _place(link(objects, options, call.link_flags, reporter=True), call.output or Path("a.out"))
     return 0
+
+
+def _print_commands(toolkit: Path) -> None:
+    """What CMake reads of ``nvcc -v``: where the toolkit is, and how nvcc would have linked."""
+    libraries = f'"-L{toolkit}/lib64"'
+    print(f"#$ PATH={toolkit}/bin:\n#$ TOP={toolkit}")
+    print(f"#$ NVVMIR_LIBRARY_DIR={toolkit}/nvvm/libdevice\n#$ LIBRARIES= {libraries}")
+    print("#$ cicc -arch compute_80 a.cpp1.ii")
+    print(f'#$ g++ -o "a.out" "a.o" {libraries} -lcudadevrt -lcudart_static -lrt -lpthread -ldl', flush=True)
+
+
+def _write_rule(file: Path, target: str, unit: Unit) -> None:
+    """What make has to know to compile again when a header has changed."""
+    from grader.programs.preprocess import own_files
+
+    names = [str(path).replace("$", "$$").replace("#", r"\#").replace(" ", r"\ ") for path in own_files(unit)]
+    try:
+        file.write_text(f"{target}: {' '.join(names)}\n", encoding="utf-8")
+    except OSError as problem:
+        raise GraderError(f"cannot write {file}: {problem.strerror}") from None
 
 
 def _place(built: Path, target: Path) -> None:

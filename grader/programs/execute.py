@@ -45,6 +45,8 @@ class Outcome:
     """What the program does that is not simulated, where that ended it: a sentence without its end."""
     timed_out: float | None = None
     """After so many seconds."""
+    checked: bool = True
+    """Whether the checks looked on."""
     leaked: int = 0
     """Bytes of device memory that were still allocated: no finding, as the system frees what an ended program had."""
 
@@ -101,7 +103,7 @@ def execute(
         timed_out = _wait(child, timeout)
         seconds = time.monotonic() - began
         status = child.returncode if child.returncode >= 0 else 128 - child.returncode
-        outcome = Outcome(status, seconds, timed_out=timeout if timed_out else None)
+        outcome = Outcome(status, seconds, timed_out=timeout if timed_out else None, checked=checks)
         if simulated:
             _read(outcome, report, program)
         return outcome

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,11 +16,13 @@ _WITH_VALUE = {
     "--std": "std", "-x": "language", "--x": "language", "-Xcompiler": "host", "--compiler-options": "host",
     "-Xlinker": "linker", "--linker-options": "linker", "-L": "library_path", "--library-path": "library_path",
     "-l": "library", "--library": "library", "-include": "preinclude", "--pre-include": "preinclude",
+    "-MF": "dependency_file", "--dependency-output": "dependency_file",
+    "-MT": "dependency_target", "--dependency-target-name": "dependency_target",
 }  # fmt: skip
 _IGNORED_WITH_VALUE = {
     "-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode", "--generate-code", "-ccbin", "--compiler-bindir",
     "-Xptxas", "--ptxas-options", "-Xnvlink", "-maxrregcount", "--maxrregcount", "-t", "--threads", "-cudart", "--cudart",
-    "-rdc", "--relocatable-device-code", "-MF", "-MT", "-diag-suppress", "--diag-suppress", "-Werror",
+    "-rdc", "--relocatable-device-code", "-diag-suppress", "--diag-suppress", "-Werror",
 }  # fmt: skip
 _JOINED = ("-I", "-D", "-U", "-L", "-l", "-o")
 _STAGES = {"-c": "compile", "--compile": "compile", "-dc": "compile", "--device-c": "compile", "-link": "link"}
@@ -51,15 +54,24 @@ class NvccCall:
     ignored: list[str] = field(default_factory=list)
     """Options that mean nothing here, as they were written."""
     version: bool = False
+    verbose: bool = False
+    dependencies: bool = False
+    """Beside the object, a makefile's rule says which files it is made of."""
+    dependency_file: Path | None = None
+    dependency_target: str | None = None
 
 
 def read_command_line(arguments: Sequence[str]) -> NvccCall:
     """What a command line asks for."""
     call = NvccCall()
-    words = iter(arguments)
+    words = iter(_with_files(arguments))
     for word in words:
         name, equals, value = word.partition("=")
-        if word in ("--version", "-V"):
+        if word in ("-v", "--verbose"):
+            call.verbose = True
+        elif word in ("-MD", "-MMD", "--generate-dependencies-with-compile"):
+            call.dependencies = True
+        elif word in ("--version", "-V"):
             call.version = True
         elif word in _STAGES:
             call.compile_only = _STAGES[word] == "compile"
@@ -73,11 +85,26 @@ def read_command_line(arguments: Sequence[str]) -> NvccCall:
             _set(call, _WITH_VALUE[word[:2]], word[2:])
         elif not word.startswith("-"):
             call.inputs.append(Path(word))
-        elif word.startswith(_HOST_FLAGS):
+        elif word.startswith(_HOST_FLAGS) and not word.startswith("-forward-unknown"):
             call.host_flags.append(word)
         else:  # -O3, -g, -G, -lineinfo, --use_fast_math, --expt-relaxed-constexpr ...
             call.ignored.append(word)
     return call
+
+
+def _with_files(arguments: Sequence[str]) -> Iterator[str]:
+    """The words, and in place of ``--options-file FILE`` those of the file."""
+    words = iter(arguments)
+    for word in words:
+        if word not in ("--options-file", "-optf"):
+            yield word
+            continue
+        file = _next(words, word)
+        try:
+            text = Path(file).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as problem:
+            raise GraderError(f"nvcc {word}: {file} cannot be read: {getattr(problem, 'strerror', problem)}") from None
+        yield from shlex.split(text)
 
 
 def _next(words: Iterator[str], option: str) -> str:
@@ -92,6 +119,10 @@ def _set(call: NvccCall, what: str, value: str) -> None:
         call.output = Path(value)
     elif what == "include":
         call.include_dirs.append(Path(value))
+    elif what == "dependency_file":
+        call.dependency_file = Path(value)
+    elif what == "dependency_target":
+        call.dependency_target = value
     elif what == "define":
         call.defines.append(f"-D{value}")
     elif what == "undefine":

@@ -66,7 +66,7 @@ def preprocess(
     """The active code of a file. ``folder`` is for files of its own."""
     stand_ins = folder / _STAND_INS
     stand_ins.mkdir(exist_ok=True)
-    for header in _foreign_headers(unit):
+    for header in _headers(unit)[0]:
         _stand_in(stand_ins, header)
     macros = _numbers_of_headers(compiler, flags, cache)
     options = [f"-I{path}" for path in (*unit.include_dirs, FOLDER.parent, stand_ins)]
@@ -85,8 +85,13 @@ def _without(done: Finished, stand_ins: Path) -> str:
     return done.output.replace(f"{stand_ins}/", "")
 
 
-def _foreign_headers(unit: Unit) -> list[str]:
-    """The headers, in their brackets, that the program's files name and that are none of its own."""
+def own_files(unit: Unit) -> list[Path]:
+    """The file and those headers of the program's own that it names, or they, in inactive code, too."""
+    return sorted(_headers(unit)[1])
+
+
+def _headers(unit: Unit) -> tuple[list[str], set[Path]]:
+    """The headers, in their brackets, that the program's files name and that are none of its own; and those files."""
     foreign: dict[str, None] = {}
     asked: set[str] = set()
     named = _NAMED.findall("\n".join(unit.defines))  # for #include NAME, which may be defined in another file
@@ -110,7 +115,7 @@ def _foreign_headers(unit: Unit) -> list[str]:
                 elif own not in seen:
                     waiting.append(own)
     # __has_include is answered by whether there is a stand-in.
-    return [header for header in foreign if header not in asked or _exists(header[1:-1])]
+    return [header for header in foreign if header not in asked or _exists(header[1:-1])], seen
 
 
 def _exists(name: str) -> bool:

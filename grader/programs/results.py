@@ -68,10 +68,15 @@ def ending(outcome: Outcome) -> str:
     report = outcome.report
     if report is None:
         return f"{said} It left no report, so nothing is known of its kernels."
-    launches = report.totals.get("launches", 0)
-    found = words.count(len(report.findings), "finding") if report.findings else "no findings"
-    there = "is" if len(report.findings) == 1 else "are"
-    said += f" There {there} {found} in {words.count(launches, 'launch', 'launches')}."
+    launches = words.count(report.totals.get("launches", 0), "launch", "launches")
+    if outcome.checked or report.findings:
+        found = words.count(len(report.findings), "finding") if report.findings else "no findings"
+        there = "is" if len(report.findings) == 1 else "are"
+        said += f" There {there} {found} in {launches}."
+    else:
+        said += f" Nothing was looked for, in {launches}."
+        if outcome.timed_out is not None and outcome.kernel:
+            said += " Without --no-checks you are told whether the kernel waits for the host, which is not simulated."
     if outcome.leaked and outcome.status == 0:
         said += f" It never freed {words.amount(outcome.leaked)} of device memory."
     if report.dropped_findings:

@@ -1,7 +1,8 @@
 """A folder that looks like CUDA's, for makefiles that name one: ``make CUDA_DIR="$(grader nvcc --toolkit)"``.
 
 Such makefiles call ``$(CUDA_DIR)/bin/nvcc`` for the CUDA files and often the host's compiler for the rest, which also links:
-``gcc *.o -L$(CUDA_DIR)/lib64 -lcudart``. There ``libcudart.so`` is a linker script that brings the simulator along.
+``gcc *.o -L$(CUDA_DIR)/lib64 -lcudart``. There ``libcudart.so`` and ``libcudart_static.a``, of which a program is linked with one, are
+linker scripts that bring the simulator along.
 """
 
 from __future__ import annotations
@@ -54,8 +55,9 @@ def folder(cache: BuildCache | None = None, options: Options = Options()) -> Pat
             raise messages.explain(done.output, [], compiler)
         lib = cache.path(key) / "lib64"
         script = f'INPUT("{lib}/start.o" "{lib}/names.o" "{lib}/{_LIBSIM}" -lstdc++ -lpthread -ldl -lm)\n'
-        (place / "lib64" / _LIBRARIES[0]).write_text(script, encoding="utf-8")
-        for name in _LIBRARIES[1:]:
+        for name in _LIBRARIES[:2]:
+            (place / "lib64" / name).write_text(script, encoding="utf-8")
+        for name in _LIBRARIES[2:]:
             (place / "lib64" / name).write_text("/* with libcudart */\n", encoding="utf-8")
 
     return cache.get(key, build, "CUDA's folder for makefiles")[0]

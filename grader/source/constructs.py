@@ -56,27 +56,46 @@ _OF_OLDER_PROGRAMS = ("texture", "cudaBindTexture")
 """What whole programs may have: ``sim/texture_references.h``."""
 
 
-_GRAPH_CALLS = (
-    "cudaGraphInstantiate",
-    "cudaGraphInstantiateWithFlags",
-    "cudaGraphLaunch",
-    "cudaGraphUpload",
-    "cudaGraphGetNodes",
-    "cudaGraphDestroy",
-    "cudaGraphExecDestroy",
-)
-"""What can be done with a graph here: it is captured, instantiated and launched."""
+_BY_ITS_TYPE = "Use the call of the node's type: cudaGraphAddKernelNode, cudaGraphExecKernelNodeSetParams..."
+_ALLOCATE_BEFORE = "Allocate before the graph is made, and free after its last launch."
+_AROUND = "Record and wait around cudaGraphLaunch."
+_KEEP = "Keep the parameters that you gave to the node, change them, and set them."
+_GRAPHS = {
+    **dict.fromkeys(
+        ("Conditional", "SetConditional"),
+        ("conditional nodes of a graph", "Let the host decide which graph to launch."),
+    ),
+    **dict.fromkeys(("AddNode", "NodeSetParams", "ExecNodeSetParams"), ("graph nodes of any type", _BY_ITS_TYPE)),
+    **dict.fromkeys(
+        ("AddMemAlloc", "AddMemFree", "MemAlloc", "MemFree"), ("memory nodes of a graph", _ALLOCATE_BEFORE)
+    ),
+    **dict.fromkeys(("AddEvent", "Event", "ExecEvent"), ("events as nodes of a graph", _AROUND)),
+    **dict.fromkeys(("AddExternal", "External", "ExecExternal"), ("external semaphores", "")),
+    **dict.fromkeys(
+        ("KernelNodeGetP", "MemcpyNodeGetP", "MemsetNodeGetP", "HostNodeGetP"),
+        ("queries of a node's parameters", _KEEP),
+    ),
+    **dict.fromkeys(
+        ("KernelNodeSetA", "KernelNodeGetA", "KernelNodeCopyA"),
+        ("attributes of kernel nodes", "Capture a launch by cudaLaunchKernelEx that has them."),
+    ),
+    **dict.fromkeys(
+        ("NodeSetEnabled", "NodeGetEnabled"),
+        ("nodes that are switched off", "Launch another graph, made without the node."),
+    ),
+    "ExecChildGraph": ("changes of a child graph in an executable one", "Use cudaGraphExecUpdate."),
+    "DebugDot": ("pictures of a graph", "Ask cudaGraphGetNodes and cudaGraphGetEdges."),
+}
+"""What graphs lack here, by how the name goes on after ``cudaGraph``."""
 
 
 def _unsupported(word: str) -> tuple[str, str] | None:
     """What a name stands for that is not simulated, and what to do instead."""
     if word.startswith("cudaGraphics"):
         return "OpenGL and other graphics", ""
-    if word.startswith("cudaGraph") and not word.endswith("_t") and word not in _GRAPH_CALLS:
-        hint = (
-            "Capture the graph again: cudaStreamBeginCapture, the launches, cudaStreamEndCapture, cudaGraphInstantiate."
-        )
-        return "graphs that are built or changed node by node", hint
+    if word.startswith("cudaGraph"):
+        rest = word.removeprefix("cudaGraph")
+        return next((said for start, said in _GRAPHS.items() if rest.startswith(start)), None)
     return _WORDS.get(word)
 
 

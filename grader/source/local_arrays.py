@@ -7,10 +7,7 @@ What such a pointer reaches no compiler checks, so the array is laid between two
 
 all on its line. An array that is only indexed stays as it is: ``-fsanitize=bounds`` sees each index.
 
-Compilers tell the checks of no access to what they know to be the function's own variable. clang++ is kept from knowing it, and all
-such accesses are found. g++ is not, as it would then tell of the stores that make the red zones, too: there an access is found whose
-place is known when it runs (``p[i]``), and one that g++ works out while it compiles is not (``int* p = a; p[5] = 1;``, also in a
-function that it puts in the place of the call).
+Compilers tell the checks of no access to what they know to be the function's own variable: the header keeps them from knowing it.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from __future__ import annotations
 import bisect
 import functools
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -42,7 +43,7 @@ from grader.source.local_arrays import LocalArrays
 from grader.source.own_names import PREFIX, own_names
 from grader.source.ptx_instructions import architecture_for
 from grader.source.rewrite_error import RewriteError, error_at
-from grader.source.tokens import Source, Token, closing, join, split_commas
+from grader.source.tokens import Source, Token, closing, join, opening, split_commas
 
 __all__ = ["Edit", "RewriteError", "Rewritten", "rewrite"]
 
@@ -55,6 +56,8 @@ COPIES = {
     for kind in ("", "__builtin_")
 }
 _ON_HOST = "::sim::host_name("
+_LONGEST_TEMPLATE_ARGUMENTS = 64
+"""Tokens of them, where a kernel's address is taken."""
 _LAUNCH_CALLS = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaLaunchKernelExC"}
 
 
@@ -223,6 +226,7 @@ class _RegionRewriter:
         self.saved: list[_Scope] = []  # at each open #if
         self.device_end = self.host_end = 0  # where the body of a function of a program ends
         self.launched = 0  # behind the "(" of the last launch
+        self.uncast = -1  # the token behind the last cast that was taken away
         self.own = own_names(region.tokens)
         self.member_templates = frozenset() if alone or region.macro else _called_with_arguments(region.tokens)
 
@@ -279,6 +283,8 @@ class _RegionRewriter:
                 self._grid_constant(i)
             if text in _LAUNCH_CALLS:
                 self._strip_cast(i)
+            if text in self.kernels:
+                self._know_kernel(i)
             if text in ("gridDim", "blockDim") and i and self.tokens[i - 1].text in (".", "->"):
                 self._edit(token.start, token.start, PREFIX)  # of cudaLaunchConfig_t; the bare names are macros
             if token.start in self.own:
@@ -552,6 +558,32 @@ class _RegionRewriter:
             "voidconst*",
         ):
             self._edit(tokens[first].start, tokens[end].end, self._newlines(tokens[first].start, tokens[end].end))
+            self.uncast = end + 1
+
+    def _know_kernel(self, i: int) -> None:
+        """``(void*)kernel``: nothing but the address is left, so the simulator must know whose it is."""
+        tokens = self.tokens
+        first = callee_start(tokens, i + 1)
+        last = i
+        if tokens[i + 1 : i + 2] and tokens[i + 1].text == "<":
+            ends = range(i + 2, min(i + _LONGEST_TEMPLATE_ARGUMENTS, len(tokens)))
+            last = next((k for k in ends if tokens[k].text == ">" and angle_opening(tokens, k) == i + 1), i)
+        if first is None or any(t.text == "##" for t in tokens[first : last + 2]):
+            return
+        before = first - 1 - (tokens[first - 1].text == "&")
+        if before < 3 or self.uncast in (before, before + 1):
+            return
+        opened = (
+            before if tokens[before].text == "(" else opening(tokens, before) if tokens[before].text == ")" else None
+        )
+        if opened is None:
+            return
+        cast = tokens[opened + 1 : before] if opened < before else tokens[max(0, opened - 6) : opened]
+        if not re.search(r"(^|<)(constvoid|voidconst|void)\*>?$", "".join(t.text for t in cast)):
+            return
+        name = self._literal(tokens[first : last + 1], join(tokens[first : last + 1]))
+        self._edit(tokens[first].start, tokens[first].start, f"::sim::known_kernel({name}, ")
+        self._edit(tokens[last].end, tokens[last].end, ")")
 
     def _copy(self, i: int) -> None:
         """``memcpy(to, from, bytes)``: the compilers do not tell the checks of every call."""

@@ -478,6 +478,10 @@ _OVERWRITTEN_BY_A_COPY = (
     "A copy may begin when all are done with what it overwrites: let them arrive at a barrier, __syncthreads() or an "
     "mbarrier, and wait for it before the copy."
 )
+_NODES_OF_A_GRAPH = (
+    "No path of dependencies leads from one node of the graph to the other: name the first among the dependencies of the "
+    "second where that is added, or call cudaGraphAddDependencies."
+)
 _PHASE_NOT_COMPLETE = (
     "A phase is complete when as many have arrived as mbarrier.init was told and all bytes have that "
     "mbarrier.arrive.expect_tx announced: compare both with what arrives. A wait for the wrong parity waits for a phase "
@@ -546,6 +550,8 @@ def advice(finding: Finding) -> str:
         return _ONE_IS_ATOMIC if len(set(accesses)) > 1 else ADVICE["between_blocks"]
     if finding.kind == "between_blocks" and finding.detail:
         return _FENCE.format(finding.detail)
+    if finding.kind == "between_streams" and finding.other and finding.stream is finding.other.stream is None:
+        return _NODES_OF_A_GRAPH
     if finding.kind == "deadlock" and "an mbarrier" in finding.detail:
         return _PHASE_NOT_COMPLETE
     if finding.kind == "deadlock" and "wgmma" in finding.detail:

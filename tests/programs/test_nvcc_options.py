@@ -92,3 +92,46 @@ def test_makefiles_that_name_cudas_folder_link_by_themselves(
     )
     done = subprocess.run(["./both"], capture_output=True, text=True)
     assert done.returncode == 0 and "device.cu:1, block (0, 0, 0) thread (0, 0, 0)" in " ".join(done.stderr.split())
+
+
+def test_options_in_a_file_and_a_rule_for_make(tmp_path: Path) -> None:
+    (tmp_path / "in clude").mkdir()
+    (tmp_path / "in clude" / "n.h").write_text("#define N 3\n")
+    source, rule, made = tmp_path / "a.cu", tmp_path / "a.d", tmp_path / "a.o"
+    source.write_text('#include "n.h"\n#include <cstdio>\n__global__ void k(int* x) { *x = N; }\n')
+    (tmp_path / "includes.rsp").write_text(f'-I"{tmp_path}/in clude"\n')
+    words = ["--options-file", str(tmp_path / "includes.rsp"), "-forward-unknown-to-host-compiler", "-MD", "-MT", "it"]
+    assert run(["nvcc", *words, "-MF", str(rule), "-x", "cu", "-c", str(source), "-o", str(made)]) == 0
+    assert made.exists()
+    assert rule.read_text() == f"it: {source} {str(tmp_path / 'in clude' / 'n.h').replace(' ', chr(92) + ' ')}\n"
+    with pytest.raises(GraderError, match="cannot be read"):
+        read_command_line(["--options-file", str(tmp_path / "missing.rsp")])
+
+
+CMAKE = """\
+cmake_minimum_required(VERSION 3.18)
+project(it LANGUAGES CXX CUDA)
+add_executable(app main.cu kernel.cu)
+target_include_directories(app PRIVATE include)
+target_compile_definitions(app PRIVATE N=64)
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake")
+def test_cmake_takes_it_for_nvcc(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "go.h").write_text("void go(int* x);\n")
+    (tmp_path / "kernel.cu").write_text(
+        '#include "go.h"\n__global__ void k(int* x) { x[threadIdx.x] = 7; }\nvoid go(int* x) { k<<<1, N + 1>>>(x); }\n'
+    )
+    (tmp_path / "main.cu").write_text(
+        '#include "go.h"\nint main() { int* x; cudaMallocManaged(&x, N * 4); go(x); cudaFree(x); }\n'
+    )
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE)
+    assert run(["nvcc", "--toolkit"]) == 0
+    nvcc = Path(capfd.readouterr().out.strip()) / "bin" / "nvcc"
+    for line in (["-S", ".", "-B", "build", f"-DCMAKE_CUDA_COMPILER={nvcc}"], ["--build", "build"]):
+        done = subprocess.run(["cmake", *line], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    done = subprocess.run([tmp_path / "build" / "app"], capture_output=True, text=True)
+    assert "kernel.cu:2" in done.stderr and "0 bytes past the end" in " ".join(done.stderr.split())

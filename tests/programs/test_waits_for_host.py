@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,12 @@ def test_a_kernel_that_waits_for_nobody_is_a_finding(
 def test_the_command_says_so(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(["run", str(FILE), "--json", str(tmp_path / "out.json"), "--", "w"]) == 2
     assert "the kernel waits for the host while it runs" in " ".join(capfd.readouterr().err.split())
+
+
+def test_without_checks_only_atomic_operations_tell_and_it_is_said() -> None:
+    program = build_program([unit(FILE, (), ())], Options(checks=False))
+    outcome = execute(program, ["a"], checks=False)
+    assert outcome.refused == "the kernel waits for the host while it runs"
+    assert "Nothing was looked for, in 1 launch." in ending(outcome)
+    stopped = replace(outcome, refused="", timed_out=2.0)
+    assert "Without --no-checks you are told whether the kernel waits for the host" in ending(stopped)

@@ -8,12 +8,12 @@ import subprocess
 import numpy as np
 import pytest
 
-from grader.errors import GraderError
 from grader.source.rewrite_error import RewriteError
 from grader.wording.findings import text
 from tests.simulator.corpus_kernels import CorpusFile, Simulation, build_corpus
 from tests.simulator.harness import KERNELS, SimulatedKernel
 
+INVALID_FUNCTION, GRAPH_UPDATE, TOPOLOGY_CHANGED = 98, 910, 2
 INVALID_VALUE, INVALID_HANDLE, ILLEGAL_STATE, NOT_READY, NOT_PERMITTED, NOT_SUPPORTED = 1, 400, 401, 600, 800, 801
 UNSUPPORTED, INVALIDATED, MERGE, UNMATCHED, UNJOINED, ISOLATION, IMPLICIT, CAPTURED_EVENT = range(900, 908)
 
@@ -56,6 +56,45 @@ def test_a_graph_holds_arguments_by_value(load):
     assert kinds == {"refused", "host_access"}  # the launcher writes its notes to `out` itself
 
 
+CIRCLE = """
+#include <cuda_runtime.h>
+extern "C" void run(int* out, cudaStream_t stream) {
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    cudaGraphNode_t first, second;
+    cudaGraphCreate(&graph, 0);
+    cudaGraphAddEmptyNode(&first, graph, nullptr, 0);
+    cudaGraphAddEmptyNode(&second, graph, &first, 1);
+    cudaGraphAddDependencies(graph, &second, &first, nullptr, 1);
+    out[0] = cudaGraphInstantiate(&executable, graph, 0);
+}
+"""
+
+
+def test_a_graph_is_put_together_node_by_node(load):
+    out, total = np.full(64, -1, dtype=np.int32), np.zeros(1, dtype=np.int32)
+    outcome = load("streams", checks=True)("nodes", out, total)
+    made = [0] * 7 + [1, 0, 1, 0, 1, 0, 1, 1]
+    ran = [0, 0, 1, 0, 0, 0, 0, 0, 1, 0]
+    outer = [0, 0, 0, 1, 0, 0, 5]
+    impossible = [GRAPH_UPDATE, TOPOLOGY_CHANGED, *[INVALID_VALUE] * 2, INVALID_FUNCTION, *[INVALID_VALUE] * 3, 0]
+    expected = [*made, *ran, *outer, *impossible, INVALID_VALUE]
+    assert out[: len(expected) + 1].tolist() == [*expected, -1]
+    assert total[0] == 3 + 20 + 100 + (3 + 100)
+    assert {f["kind"] for f in outcome.report["findings"]} == {"refused", "host_access"}
+
+
+def test_a_circle_of_nodes_is_refused(tmp_path):
+    file = tmp_path / "circle.cu"
+    file.write_text(CIRCLE)
+    kernel = SimulatedKernel(file, checks=True)
+    out = np.full(1, -1, dtype=np.int32)
+    outcome = kernel("run", out)
+    assert out[0] == INVALID_VALUE
+    (finding,) = (one for one in outcome.report["findings"] if one["kind"] == "refused")
+    assert "the dependencies go in a circle" in finding["detail"]
+
+
 def test_what_a_capture_forbids(load):
     out = np.full(64, -1, dtype=np.int32)
     assert load("streams")("capture_errors", out).error == 0
@@ -89,22 +128,34 @@ def test_allocations_of_a_capture_are_refused(load):
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("call", "what"),
     [
-        "cudaGraph_t g; cudaGraphCreate(&g, 0)",
-        "cudaGraphAddKernelNode(0, 0, 0, 0, 0)",
-        "cudaGraphExecUpdate(0, 0, 0)",
-        "cudaGraphExecKernelNodeSetParams(0, 0, 0)",
+        ("cudaGraphAddNode(0, 0, 0, 0, 0, 0)", "graph nodes of any type"),
+        ("cudaGraphConditionalHandleCreate(0, 0)", "conditional nodes"),
+        ("cudaGraphAddMemAllocNode(0, 0, 0, 0, 0)", "memory nodes"),
+        ("cudaGraphAddEventRecordNode(0, 0, 0, 0, 0)", "events as nodes"),
+        ("cudaGraphKernelNodeGetParams(0, 0)", "queries of a node's parameters"),
+        ("cudaGraphDebugDotPrint(0, 0, 0)", "pictures of a graph"),
     ],
 )
-def test_graphs_node_by_node_are_refused_by_name(tmp_path, call):
+def test_what_graphs_lack_is_refused_by_name(tmp_path, call, what):
     file = tmp_path / "by_hand.cu"
     file.write_text(
         f'#include <cuda_runtime.h>\nextern "C" void run(float* out, cudaStream_t stream) {{\n    {call};\n}}\n'
     )
-    with pytest.raises((RewriteError, GraderError)) as refused:
+    with pytest.raises(RewriteError) as refused:
         SimulatedKernel(file)
-    assert call.split("(")[0].split()[-1] in str(refused.value) and "node by node" in str(refused.value)
+    assert call.split("(")[0] in str(refused.value) and what in str(refused.value)
+
+
+def test_a_race_within_a_graph_names_its_nodes_and_what_would_order_them():
+    file = CorpusFile.read(KERNELS.parent / "corpus/racecheck/graph_copy_not_awaited.cu")
+    kernel = build_corpus([file])
+    _, report, _ = Simulation(kernel.libsim).run(kernel, file.n, file.launcher(clean=False), file.path)
+    (finding,) = report.findings
+    said = text(finding)
+    assert "by cudaGraphAddMemcpyNode1D" in said and "4-byte read by add at" in said
+    assert "cudaGraphAddDependencies" in said and "in stream" not in said
 
 
 CORPUS = [

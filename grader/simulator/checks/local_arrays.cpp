@@ -22,7 +22,7 @@ const char* find_array(const Fiber& fiber, uintptr_t word, Region& array) {
     if (end - begin != zone || begin < low + sizeof(RedOwner) || end + sizeof(RedOwner) > top) return nullptr;
     for (bool behind : {true, false}) {
         auto& owner = *reinterpret_cast<const RedOwner*>(behind ? end : begin - sizeof(RedOwner));
-        uint64_t bytes = ~owner.check ^ owner.name;
+        uint64_t bytes = ~owner.check ^ owner.name ^ (behind ? behind_it : 0);
         if (owner.name == 0 || bytes == 0 || bytes > top - low) continue;
         array = {};
         array.base = behind ? (begin - bytes) & ~uintptr_t(3) : end;

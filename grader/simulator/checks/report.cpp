@@ -9,6 +9,7 @@
 #include "checks/findings.h"
 #include "checks/recording.h"
 #include "checks/trace.h"
+#include "runtime/clock.h"
 #include "runtime/limits.h"
 #include "sim/architectures.h"
 
@@ -251,7 +252,7 @@ void write_side(const Side& side) {
     out.text("access", name_of(static_cast<Access>(side.access)));
     if (side.fallback) out.member("fallback", use_site(side.fallback));
     if (side.line) out.member("line", uint64_t(side.line));
-    if (side.in_stream) out.member("stream", uint64_t(side.stream));
+    if (side.in_stream && side.stream != in_graph) out.member("stream", uint64_t(side.stream));
     if (side.call || side.in_stream) out.text("work", side.call ? side.call : kernel(side.kernel).name);
     if (!side.has_thread) return;
     uint32_t block[3], thread[3];

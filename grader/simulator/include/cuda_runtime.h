@@ -5,6 +5,10 @@
 
 #if !defined(__CUDACC__)
 #define __CUDACC__ 1
+#define __NVCC__ 1
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
+#define __CUDACC_VER_BUILD__ 0
 #endif
 // Kernels may use what the simulated device has.
 #include "sim/architectures.h"

@@ -91,12 +91,11 @@ cudaError_t cudaEventQuery(cudaEvent_t event) SIM_SYMBOL(cudaEventQuery);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end)
     SIM_SYMBOL(cudaEventElapsedTime);
 
-// Graphs
+// Graphs; sim/graph_types.h has their nodes
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) SIM_SYMBOL(cudaStreamBeginCapture);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) SIM_SYMBOL(cudaStreamEndCapture);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status)
     SIM_SYMBOL(cudaStreamIsCapturing);
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) SIM_SYMBOL(cudaGraphGetNodes);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags = 0)
     SIM_SYMBOL(cudaGraphInstantiate);
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags = 0)
@@ -115,6 +114,7 @@ inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags) {
 inline cudaError_t cudaProfilerStart() { return cudaSuccess; }
 inline cudaError_t cudaProfilerStop() { return cudaSuccess; }
 
+#include "sim/graph_types.h"
 #include "sim/one_device.h"
 
 namespace sim {

@@ -4,41 +4,6 @@
 
 namespace sim {
 
-Node* NodeList::add(const Operation& operation) {
-    Node* node = new Node();
-    node->operation = operation;
-    LaunchBody& body = node->operation.body;
-    if (operation.kind == OperationKind::kernel) body.context = body.clone(body.context);
-    node->next = nullptr;
-    (last ? last->next : first) = node;
-    last = node;
-    ++count;
-    return node;
-}
-
-void NodeList::copy(const NodeList& other) {
-    slots = other.slots;
-    for (Node* node = other.first; node; node = node->next) {
-        Node* copied = add(node->operation);
-        copied->stream = node->stream;
-        copied->slot = node->slot;
-        copied->number = node->number;
-        copied->known = node->known;
-    }
-}
-
-void NodeList::clear() {
-    while (first) {
-        Node* next = first->next;
-        if (first->operation.kind == OperationKind::kernel)
-            first->operation.body.destroy(first->operation.body.context);
-        delete first;
-        first = next;
-    }
-    last = nullptr;
-    count = 0;
-}
-
 namespace captures {
 
 namespace {
@@ -61,7 +26,7 @@ void leave(CUstream_st& stream, void* capture) {
 
 void join(CUstream_st& stream, Capture& capture) {
     stream.capture = &capture;
-    stream.slot = capture.nodes.slots++;
+    stream.slot = capture.slots++;
     stream.captured.clear();
 }
 
@@ -70,7 +35,7 @@ void end(Capture& capture) {
     Capture** link = &active;
     while (*link != &capture) link = &(*link)->next;
     *link = capture.next;
-    capture.nodes.clear();
+    if (capture.graph) graphs::destroy(capture.graph);
     delete &capture;
 }
 
@@ -99,12 +64,12 @@ cudaError_t begin(CUstream_st& stream, cudaStreamCaptureMode mode) {
     capture->thread = pthread_self();
     capture->next = active;
     active = capture;
-    capture->nodes.slots = 0;
+    capture->graph = graphs::create();
     join(stream, *capture);
     return cudaSuccess;
 }
 
-cudaError_t finish(CUstream_st& stream, NodeList* nodes) {
+cudaError_t finish(CUstream_st& stream, CUgraph_st** graph) {
     const char* call = "cudaStreamEndCapture";
     Capture* capture = stream.capture;
     if (!capture) return refuse(call, cudaErrorIllegalState, "the stream is not being captured");
@@ -124,12 +89,41 @@ cudaError_t finish(CUstream_st& stream, NodeList* nodes) {
                    "another stream has joined the capture, and its work was not joined back: record an event in it, "
                    "and let the stream in which the capture began wait for it");
     } else {
-        *nodes = capture->nodes;
-        capture->nodes.first = nullptr;
+        *graph = capture->graph;
+        capture->graph = nullptr;
     }
     end(*capture);
     return error;
 }
+
+namespace {
+
+cudaGraphNodeType type_of(const Operation& operation) {
+    switch (operation.kind) {
+        case OperationKind::kernel:
+            return cudaGraphNodeTypeKernel;
+        case OperationKind::copy:
+            return cudaGraphNodeTypeMemcpy;
+        case OperationKind::fill:
+            return cudaGraphNodeTypeMemset;
+        default:
+            return cudaGraphNodeTypeHost;
+    }
+}
+
+// Of each stream the last node that it comes after, unless another one of them does.
+void depend_on_known(CUgraphNode_st& node) {
+    NodeSet last;
+    for (CUgraphNode_st* other = node.previous; other; other = other->previous)
+        if (node.known.at(other->slot) == other->place) last.add(other);
+    for (size_t i = last.size(); i-- > 0;) {
+        bool implied = false;
+        for (size_t k = 0; k < last.size(); ++k) implied |= last[k]->known.covers(last[i]->slot, last[i]->place);
+        if (!implied) node.before.add(last[i]);
+    }
+}
+
+}  // namespace
 
 cudaError_t add(const Operation& operation, CUstream_st& stream) {
     Capture& capture = *stream.capture;
@@ -138,13 +132,15 @@ cudaError_t add(const Operation& operation, CUstream_st& stream) {
         return spoil(operation.call, capture, cudaErrorNotSupported,
                      "the simulator has no memory nodes: allocate before the capture, free after the last launch");
     }
-    Node* node = capture.nodes.add(operation);
+    CUgraphNode_st* node = graphs::add(*capture.graph, type_of(operation));
+    node->work.add(operation);
     node->stream = stream.number;
     node->slot = stream.slot;
-    node->number = capture.all.at(stream.slot) + 1;
+    node->place = capture.all.at(stream.slot) + 1;
     node->known = stream.captured;
-    capture.all.raise(stream.slot, node->number);
-    stream.captured.raise(stream.slot, node->number);
+    depend_on_known(*node);
+    capture.all.raise(stream.slot, node->place);
+    stream.captured.raise(stream.slot, node->place);
     return cudaSuccess;
 }
 

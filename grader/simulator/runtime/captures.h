@@ -3,31 +3,10 @@
 
 #include <pthread.h>
 
-#include "operation.h"
+#include "graphs.h"
 #include "streams.h"
 
 namespace sim {
-
-// An operation of a graph, with what it comes after: of each captured stream so many nodes.
-struct Node {
-    Operation operation;
-    unsigned stream;  // as findings name it
-    uint32_t slot;
-    uint32_t number;
-    Clock known;
-    Node* next;
-};
-
-// The nodes in the order of their capture, in which each comes after those that it depends on.
-struct NodeList {
-    Node* first = nullptr;
-    Node* last = nullptr;
-    size_t count = 0;
-    uint32_t slots = 1;
-    Node* add(const Operation& operation);  // with a copy of the kernel's arguments
-    void copy(const NodeList& other);
-    void clear();
-};
 
 struct Capture {
     uint64_t number;
@@ -35,16 +14,17 @@ struct Capture {
     CUstream_st* origin;
     pthread_t thread;
     bool invalid = false;
-    NodeList nodes;
-    Clock all;  // how many nodes each slot has
+    CUgraph_st* graph;
+    uint32_t slots = 0;  // one for each stream
+    Clock all;           // how many nodes each slot has
     Capture* next = nullptr;
 };
 
 namespace captures {
 
 cudaError_t begin(CUstream_st& stream, cudaStreamCaptureMode mode);
-// Hands over the nodes; an error if the capture is spoiled, or has work that was not joined.
-cudaError_t finish(CUstream_st& stream, NodeList* nodes);
+// Hands over the graph; an error if the capture is spoiled, or has work that was not joined.
+cudaError_t finish(CUstream_st& stream, CUgraph_st** graph);
 // Adds the operation as a node; the stream is being captured.
 cudaError_t add(const Operation& operation, CUstream_st& stream);
 // A call that CUDA does not allow now; each returns cudaSuccess when there is no such capture, else refuses the call and

@@ -61,11 +61,13 @@ class Clock {
     uint32_t room_ = 0;
 };
 
+constexpr unsigned in_graph = ~0u;  // the stream of a graph's node that was captured from none
+
 // One operation of a stream, as the checks need to know it.
 struct Work {
     const char* call = nullptr;     // "cudaMemcpyAsync", ...; null for a kernel, which has a name of its own
     const void* address = nullptr;  // who made the call
-    unsigned stream = 0;            // as findings number them: 0 is the default stream, the others by their creation
+    unsigned stream = 0;  // as findings number them: 0 is the default stream, the others by their creation; in_graph
     uint32_t lane = 0;
     uint32_t number = 0;           // in its lane
     const Clock* known = nullptr;  // what it comes after, besides itself

@@ -182,13 +182,13 @@ size_t list_globals(GlobalVariable* list, size_t room) {
     return count;
 }
 
-void register_kernel(const void* kernel, const char* name, void (*call)(const void*, void**)) noexcept {
-    own::check_function(reinterpret_cast<const void*>(call), __builtin_return_address(0));
+void register_kernel(const void* kernel, const char* name, KernelLauncher launcher) noexcept {
+    own::check_function(reinterpret_cast<const void*>(launcher), __builtin_return_address(0));
     pthread_mutex_lock(&lock);
     size_t i = 0;
     while (i < kernel_count && kernels[i].kernel != kernel) ++i;
     if (i < kernel_count || make_room(kernels, kernel_count, kernel_capacity)) {
-        kernels[i] = {kernel, name, call};
+        kernels[i] = {kernel, name, launcher};
         if (i == kernel_count) ++kernel_count;
     }
     pthread_mutex_unlock(&lock);

@@ -91,6 +91,18 @@ bool find_box(Box* box, const cudaArray* array, const cudaPos& at, const cudaPit
     return pointer.ptr && at.x + width <= pointer.pitch && (extent.depth <= 1 || at.y + extent.height <= pointer.ysize);
 }
 
+cudaError_t fill_box(const char* call, const cudaPitchedPtr& pointer, int value, const cudaExtent& extent,
+                     cudaStream_t stream, const void* caller) {
+    cudaError_t error = cudaSuccess;
+    for (size_t z = 0; z < extent.depth && !error; ++z) {
+        void* slice = static_cast<char*>(pointer.ptr) + z * pointer.pitch * pointer.ysize;
+        error = fill_rows(call, {slice, pointer.pitch, nullptr, 0, extent.width, extent.height, value}, stream, caller);
+    }
+    return error;
+}
+
+}  // namespace
+
 cudaError_t copy_box(const char* call, const cudaMemcpy3DParms* copy, cudaStream_t stream, bool async,
                      const void* caller) {
     if (!copy || !copy->srcArray == !copy->srcPtr.ptr || !copy->dstArray == !copy->dstPtr.ptr)
@@ -111,18 +123,6 @@ cudaError_t copy_box(const char* call, const cudaMemcpy3DParms* copy, cudaStream
     }
     return error;
 }
-
-cudaError_t fill_box(const char* call, const cudaPitchedPtr& pointer, int value, const cudaExtent& extent,
-                     cudaStream_t stream, const void* caller) {
-    cudaError_t error = cudaSuccess;
-    for (size_t z = 0; z < extent.depth && !error; ++z) {
-        void* slice = static_cast<char*>(pointer.ptr) + z * pointer.pitch * pointer.ysize;
-        error = fill_rows(call, {slice, pointer.pitch, nullptr, 0, extent.width, extent.height, value}, stream, caller);
-    }
-    return error;
-}
-
-}  // namespace
 
 const cudaArray* find_array(cudaArray_const_t array) {
     bool inside = array >= arrays && array < arrays + most_arrays;

@@ -1,20 +1,18 @@
-// CUDA graphs: streams are captured, and what they were asked to do is launched again and again. Graphs that are put
-// together node by node, and changes of a graph, are not simulated (grader/source/constructs.py).
+// CUDA graphs: streams are captured, and what they were asked to do is launched again and again. How graphs are put together
+// node by node is in host_graph_nodes.cpp.
 #include "captures.h"
 #include "events.h"
+#include "executables.h"
+#include "graphs.h"
 #include "own_memory.h"
 #include "refuse.h"
 #include "streams.h"
 
 using namespace sim;
 
-struct CUgraph_st {
-    NodeList nodes;
-    CUgraph_st* next;
-};
-
 struct CUgraphExec_st {
-    NodeList nodes;
+    CUgraph_st* graph;  // a copy
+    Schedule schedule;
     CUgraphExec_st* next;
     unsigned generation;
     uint32_t* lanes;  // of each slot but the first, which takes the lane of the stream that the graph is launched in
@@ -24,49 +22,52 @@ struct CUgraphExec_st {
 
 namespace {
 
-CUgraph_st* graphs = nullptr;
-CUgraphExec_st* executables = nullptr;
+using executables::no_executable;
+using executables::no_graph;
 
-template <typename T>
-T** link_to(T** first, const T* wanted) {
-    T** link = first;
+CUgraphExec_st* first_executable = nullptr;
+
+CUgraphExec_st** link_to(cudaGraphExec_t wanted) {
+    CUgraphExec_st** link = &first_executable;
     while (*link && *link != wanted) link = &(*link)->next;
     return *link ? link : nullptr;
 }
-
-constexpr const char* no_graph = "no such graph: it was never captured, or has been destroyed";
-constexpr const char* no_executable = "no such executable graph: it was never instantiated, or has been destroyed";
 
 cudaError_t instantiate(const char* call, cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
     if (!executable) return refuse(call, cudaErrorInvalidValue, "no place to put the executable graph");
     own::result(executable);
     DeviceLock lock;
-    if (!link_to(&graphs, graph)) return refuse(call, cudaErrorInvalidValue, no_graph);
+    if (!graphs::find(graph)) return refuse(call, cudaErrorInvalidValue, no_graph);
     constexpr unsigned long long harmless =
         cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUseNodePriority;
     if (flags & ~harmless) return refuse(call, cudaErrorNotSupported, "the simulator lacks this flag");
     auto* made = new CUgraphExec_st();
-    made->nodes.copy(graph->nodes);
-    made->lanes = new uint32_t[graph->nodes.slots]();
-    made->counts = new uint32_t[graph->nodes.slots]();
-    made->next = executables;
-    executables = made;
+    made->graph = graphs::clone(*graph);
+    if (!graphs::make_schedule(*made->graph, &made->schedule)) {
+        graphs::destroy(made->graph);
+        delete made;
+        return refuse(call, cudaErrorInvalidValue, "the dependencies go in a circle");
+    }
+    made->lanes = new uint32_t[made->schedule.slots]();
+    made->counts = new uint32_t[made->schedule.slots]();
+    made->next = first_executable;
+    first_executable = made;
     *executable = made;
     events::graph_instantiated();
     return cudaSuccess;
 }
 
-// The node's clock in terms of lanes. `begin`: what the graph's launch comes after; `before`: how many operations each
-// slot's lane had then.
-Clock known_to(const Node& node, const uint32_t* lanes, const uint32_t* before, uint32_t slots, const Clock& begin) {
+// A step's clock in terms of lanes. `begin`: what the graph's launch comes after; `before`: how many operations each slot's
+// lane had then.
+Clock known_to(const Step& step, const uint32_t* lanes, const uint32_t* before, uint32_t slots, const Clock& begin) {
     Clock known = begin;
     for (uint32_t slot = 0; slot < slots; ++slot)
-        if (uint32_t number = node.known.at(slot)) known.raise(lanes[slot], before[slot] + number);
+        if (uint32_t number = step.known.at(slot)) known.raise(lanes[slot], before[slot] + number);
     return known;
 }
 
 cudaError_t launch(CUgraphExec_st& graph, CUstream_st& stream) {
-    uint32_t slots = graph.nodes.slots;
+    uint32_t slots = graph.schedule.slots;
     if (graph.generation != streams::generation()) {
         graph.generation = streams::generation();
         graph.done.clear();
@@ -75,6 +76,7 @@ cudaError_t launch(CUgraphExec_st& graph, CUstream_st& stream) {
             graph.counts[slot] = 0;
         }
     }
+    if (slots > 1) streams::now_several();
     events::submitted();
     streams::advance(stream);
     stream.known.join(graph.done);
@@ -84,10 +86,12 @@ cudaError_t launch(CUgraphExec_st& graph, CUstream_st& stream) {
     auto* before = new uint32_t[slots];
     for (uint32_t slot = 0; slot < slots; ++slot) before[slot] = graph.counts[slot];
     cudaError_t error = cudaSuccess;
-    for (Node* node = graph.nodes.first; node && !error; node = node->next) {
-        Clock known = known_to(*node, graph.lanes, before, slots, begin);
-        uint32_t lane = graph.lanes[node->slot], number = ++graph.counts[node->slot];
-        error = streams::perform_in_order(node->operation, node->stream, lane, number, known);
+    for (size_t i = 0; i < graph.schedule.count && !error; ++i) {
+        const Step& step = graph.schedule.steps[i];
+        Clock known = known_to(step, graph.lanes, before, slots, begin);
+        uint32_t lane = graph.lanes[step.slot], number = ++graph.counts[step.slot];
+        for (auto* entry = step.node->work.first(); entry && !error; entry = entry->next)
+            error = streams::perform_in_order(entry->operation, step.node->stream, lane, number, known);
         end.join(known);
         end.raise(lane, number);
     }
@@ -98,6 +102,18 @@ cudaError_t launch(CUgraphExec_st& graph, CUstream_st& stream) {
 }
 
 }  // namespace
+
+namespace sim::executables {
+
+bool find(cudaGraphExec_t handle) { return link_to(handle); }
+
+CUgraphNode_st* copy_of(cudaGraphExec_t executable, const CUgraphNode_st& node) {
+    for (size_t i = 0; i < executable->schedule.count; ++i)
+        if (executable->schedule.steps[i].node->original == node.number) return executable->schedule.steps[i].node;
+    return nullptr;
+}
+
+}  // namespace sim::executables
 
 extern "C" {
 
@@ -113,15 +129,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
     DeviceLock lock;
     CUstream_st* stream = streams::find(handle);
     if (!stream) return refuse("cudaStreamEndCapture", cudaErrorInvalidResourceHandle, streams::no_stream);
-    NodeList nodes;
-    cudaError_t error = captures::finish(*stream, &nodes);
-    if (error) return error;
-    auto* made = new CUgraph_st();
-    made->nodes = nodes;
-    made->next = graphs;
-    graphs = made;
-    *graph = made;
-    return cudaSuccess;
+    CUgraph_st* captured;
+    cudaError_t error = captures::finish(*stream, &captured);
+    if (!error) graphs::publish(*graph = captured);
+    return error;
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
@@ -139,16 +150,6 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
-    own::result(count);
-    DeviceLock lock;
-    const char* call = "cudaGraphGetNodes";
-    if (!link_to(&graphs, graph)) return refuse(call, cudaErrorInvalidValue, no_graph);
-    if (nodes) return refuse(call, cudaErrorNotSupported, "the simulator only counts nodes: pass a null pointer");
-    *count = graph->nodes.count;
-    return cudaSuccess;
-}
-
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
     return instantiate("cudaGraphInstantiate", executable, graph, flags);
 }
@@ -157,10 +158,40 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph
     return instantiate("cudaGraphInstantiateWithFlags", executable, graph, flags);
 }
 
+cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                           cudaGraphInstantiateParams* params) {
+    const char* call = "cudaGraphInstantiateWithParams";
+    if (!params) return refuse(call, cudaErrorInvalidValue, "no parameters");
+    own::result(params);
+    unsigned long long flags = params->flags & ~static_cast<unsigned long long>(cudaGraphInstantiateFlagUpload);
+    cudaError_t error = instantiate(call, executable, graph, flags);
+    params->result_out = error ? cudaGraphInstantiateError : cudaGraphInstantiateSuccess;
+    params->errNode_out = nullptr;
+    return error;
+}
+
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* info) {
+    if (info) own::result(info);
+    DeviceLock lock;
+    const char* call = "cudaGraphExecUpdate";
+    if (!link_to(executable)) return refuse(call, cudaErrorInvalidValue, no_executable);
+    if (!graphs::find(graph)) return refuse(call, cudaErrorInvalidValue, no_graph);
+    cudaGraphExecUpdateResultInfo said = {cudaGraphExecUpdateSuccess, nullptr, nullptr};
+    bool type_differs;
+    if (graphs::same_shape(*executable->graph, *graph, &said.errorNode, &type_differs)) {
+        graphs::take_work(*executable->graph, *graph);
+    } else {
+        said.result = type_differs ? cudaGraphExecUpdateErrorNodeTypeChanged : cudaGraphExecUpdateErrorTopologyChanged;
+    }
+    if (info) *info = said;
+    // A program asks whether it can: no error of which it must hear.
+    return said.result == cudaGraphExecUpdateSuccess ? cudaSuccess : cudaErrorGraphExecUpdateFailure;
+}
+
 cudaError_t cudaGraphUpload(cudaGraphExec_t graph, cudaStream_t handle) {
     DeviceLock lock;
     const char* call = "cudaGraphUpload";
-    if (!link_to(&executables, graph)) return refuse(call, cudaErrorInvalidValue, no_executable);
+    if (!link_to(graph)) return refuse(call, cudaErrorInvalidValue, no_executable);
     if (!streams::find(handle)) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
     return cudaSuccess;
 }
@@ -169,7 +200,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t handle) {
     DeviceLock lock;
     const char* call = "cudaGraphLaunch";
     if (current_fault()) return static_cast<cudaError_t>(current_fault());
-    if (!link_to(&executables, graph)) return refuse(call, cudaErrorInvalidValue, no_executable);
+    if (!link_to(graph)) return refuse(call, cudaErrorInvalidValue, no_executable);
     CUstream_st* stream = streams::find(handle);
     if (!stream) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
     if (stream->capture) {
@@ -185,23 +216,25 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t handle) {
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
     DeviceLock lock;
-    CUgraphExec_st** link = link_to(&executables, graph);
+    CUgraphExec_st** link = link_to(graph);
     if (!link) return refuse("cudaGraphExecDestroy", cudaErrorInvalidValue, no_executable);
     *link = graph->next;
-    graph->nodes.clear();
+    graphs::destroy(graph->graph);
     delete[] graph->lanes;
     delete[] graph->counts;
     delete graph;
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+cudaError_t cudaGraphDestroy(cudaGraph_t handle) {
     DeviceLock lock;
-    CUgraph_st** link = link_to(&graphs, graph);
-    if (!link) return refuse("cudaGraphDestroy", cudaErrorInvalidValue, no_graph);
-    *link = graph->next;
-    graph->nodes.clear();
-    delete graph;
+    const char* call = "cudaGraphDestroy";
+    CUgraph_st* graph = graphs::find(handle);
+    if (!graph) return refuse(call, cudaErrorInvalidValue, no_graph);
+    if (graph->embedded)
+        return refuse(call, cudaErrorInvalidValue, "the graph is a node of another one, which owns it");
+    graphs::withdraw(graph);
+    graphs::destroy(graph);
     return cudaSuccess;
 }
 

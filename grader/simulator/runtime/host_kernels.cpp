@@ -205,7 +205,7 @@ cudaError_t launch_registered(const char* name, const LaunchConfig& config, void
         return refuse(name, cudaErrorInvalidDeviceFunction,
                       "the simulator does not know this kernel by its address alone: pass it without a cast");
     }
-    launch(config, registered.name, [=]() { registered.call(kernel, arguments); });
+    registered.launcher(config, registered.name, arguments);
     return static_cast<cudaError_t>(peek_last_error());
 }
 

@@ -126,7 +126,7 @@ cudaError_t copy(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaSt
     operation.rows = rows;
     operation.direction = kind;
     cudaError_t error = streams::submit(operation, stream);
-    CUstream_st* known = streams::find(stream);
+    CUstream_st* known = graphs::collecting() ? nullptr : streams::find(stream);
     if (!error && known && !known->capture && host_waits(rows, kind, async)) streams::host_waited_for(known->known);
     return error;
 }
@@ -191,7 +191,10 @@ cudaError_t perform_fill(const Operation& operation) {
             return refuse(operation.call, cudaErrorInvalidValue, why, operation.caller);
         }
         events::host_fill(to, rows.width);
-        memset(to, rows.value, rows.width);
+        if (rows.element == 1)
+            memset(to, rows.value, rows.width);
+        else
+            for (size_t i = 0; i < rows.width; i += rows.element) memcpy(to + i, &rows.value, rows.element);
         events::host_write(to, rows.width);
     }
     return cudaSuccess;

@@ -1,6 +1,7 @@
 // Memory and copies, for the parts of the runtime API that are made of them.
 #pragma once
 
+#include "cuda_runtime_api.h"
 #include "operation.h"
 
 namespace sim {
@@ -9,6 +10,8 @@ cudaError_t allocate_memory(const char* call, void** pointer, size_t bytes, cons
 cudaError_t release_memory(const char* call, void* pointer, const void* caller);
 cudaError_t copy_rows(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaStream_t stream, bool async,
                       const void* caller);
+cudaError_t copy_box(const char* call, const cudaMemcpy3DParms* copy, cudaStream_t stream, bool async,
+                     const void* caller);
 cudaError_t fill_rows(const char* call, const Rows& rows, cudaStream_t stream, const void* caller);
 
 }  // namespace sim

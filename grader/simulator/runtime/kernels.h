@@ -4,13 +4,14 @@
 #include <stddef.h>
 
 #include "sim/dim.h"
+#include "sim/globals.h"
 
 namespace sim {
 
 struct RegisteredKernel {
     const void* kernel;
     const char* name;
-    void (*call)(const void* kernel, void** arguments);
+    KernelLauncher launcher;
 };
 bool find_kernel(const void* kernel, RegisteredKernel* found);
 

@@ -11,6 +11,7 @@
 #include "block_order.h"
 #include "faults.h"
 #include "given_stream.h"
+#include "graphs.h"
 #include "kernels.h"
 #include "last_error.h"
 #include "limits.h"
@@ -317,10 +318,10 @@ void run_grid(const LaunchConfig& config, const char* name, const LaunchBody& bo
         pthread_mutex_unlock(&children_lock);
         return;
     }
-    check_stream(name, config.stream, caller);
+    if (!graphs::collecting()) check_stream(name, config.stream, caller);
     Operation operation = {OperationKind::kernel, name, nullptr};
     operation.config = config;
-    operation.config.caller = caller;
+    if (!config.caller) operation.config.caller = caller;
     operation.body = body;
     streams::submit(operation, config.stream);
 }

@@ -18,7 +18,8 @@ struct Rows {
     size_t from_pitch;
     size_t width;
     size_t height;
-    int value;  // of a fill
+    int value;           // of a fill
+    size_t element = 1;  // bytes of it that are repeated, the lowest first
 };
 
 struct Operation {

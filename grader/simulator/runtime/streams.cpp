@@ -34,6 +34,8 @@ unsigned generation() { return current_generation; }
 
 uint32_t new_lane() { return lanes++; }
 
+void now_several() { several = true; }
+
 CUstream_st* find(cudaStream_t handle) {
     if (!handle || handle == cudaStreamLegacy) {
         prepare(legacy);
@@ -160,6 +162,11 @@ cudaError_t forbids_host_function(const char* call) {
 
 cudaError_t submit(const Operation& operation, cudaStream_t handle) {
     DeviceLock lock;
+    if (OperationList* node = graphs::collecting()) {
+        cudaError_t error = admissible(operation);
+        if (!error) node->add(operation);
+        return error;
+    }
     if (cudaError_t error = forbids_host_function(operation.call)) return error;
     CUstream_st* stream = find(handle);
     if (!stream) return refuse(operation.call, cudaErrorInvalidResourceHandle, no_stream);

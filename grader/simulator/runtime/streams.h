@@ -54,6 +54,8 @@ cudaError_t submit(const Operation& operation, cudaStream_t handle);
 
 // A lane of its own, since the last sim_reset.
 uint32_t new_lane();
+// From now on there is work that its submission does not order.
+void now_several();
 unsigned generation();
 CUstream_st* create_stream(bool blocking, int priority);
 void destroy_stream(CUstream_st& stream);

@@ -104,6 +104,117 @@ extern "C" void replay(int* out, int* total, cudaStream_t) {
     cudaStreamDestroy(mine);
 }
 
+static void count_calls(void* data) { ++*static_cast<int*>(data); }
+
+// A graph that is put together node by node, changed, copied and made a part of another one.
+extern "C" void nodes(int* out, int* total, cudaStream_t) {
+    cudaStream_t mine;
+    cudaGraph_t graph, clone, outer, inside;
+    cudaGraphExec_t executable;
+    cudaGraphNode_t fill, copy, both[2], kernel, empty, host, in_clone, child, found[8];
+    cudaGraphNodeType type;
+    cudaGraphExecUpdateResultInfo update;
+    cudaMemsetParams fill_params = {};
+    cudaKernelNodeParams params = {};
+    cudaMemcpy3DParms copy_params = {};
+    int *device, i = 0, value = 3, calls = 0, source[6] = {1, 2, 3, 4, 5, 6};
+    size_t count = 0, edges = 0, roots = 0;
+    cudaStreamCreate(&mine);
+    cudaMalloc(&device, 12 * sizeof(int));
+    fill_params.dst = device;
+    fill_params.elementSize = 2;
+    fill_params.value = 0x10101;  // of which the lower two bytes count
+    fill_params.width = 12;
+    fill_params.height = 1;
+    copy_params.srcPtr = make_cudaPitchedPtr(source, 2 * sizeof(int), 2, 1);
+    copy_params.dstPtr = make_cudaPitchedPtr(device + 6, 2 * sizeof(int), 2, 1);
+    copy_params.extent = make_cudaExtent(2 * sizeof(int), 1, 3);
+    copy_params.kind = cudaMemcpyHostToDevice;
+    void* arguments[] = {&total, &value};
+    params.func = (void*)add_kernel;
+    params.gridDim = dim3(1, 1, 1);
+    params.blockDim = dim3(1, 1, 1);
+    params.kernelParams = arguments;
+    cudaHostNodeParams counts = {count_calls, &calls};
+
+    out[i++] = cudaGraphCreate(&graph, 0);
+    out[i++] = cudaGraphAddMemsetNode(&fill, graph, nullptr, 0, &fill_params);
+    out[i++] = cudaGraphAddMemcpyNode(&copy, graph, nullptr, 0, &copy_params);
+    both[0] = fill;
+    both[1] = copy;
+    out[i++] = cudaGraphAddKernelNode(&kernel, graph, both, 2, &params);
+    out[i++] = cudaGraphAddEmptyNode(&empty, graph, nullptr, 0);
+    out[i++] = cudaGraphAddHostNode(&host, graph, &empty, 1, &counts);
+    out[i++] = cudaGraphAddDependencies(graph, &kernel, &empty, nullptr, 1);  // an earlier node than its own
+    value = 1000;                                                             // too late
+    cudaGraphGetNodes(graph, nullptr, &count);
+    cudaGraphGetRootNodes(graph, nullptr, &roots);
+    cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &edges);
+    out[i++] = count == 5 && roots == 2 && edges == 4;
+    count = 8;
+    out[i++] = cudaGraphGetNodes(graph, found, &count);
+    out[i++] = count == 5 && found[0] == fill && found[2] == kernel && !found[5];
+    count = 8;
+    out[i++] = cudaGraphNodeGetDependencies(kernel, found, nullptr, &count);
+    out[i++] = count == 2 && found[0] == fill && found[1] == copy;
+    count = 8;
+    out[i++] = cudaGraphNodeGetDependentNodes(kernel, found, nullptr, &count);
+    out[i++] = count == 1 && found[0] == empty;
+    out[i++] = cudaGraphNodeGetType(kernel, &type) == cudaSuccess && type == cudaGraphNodeTypeKernel;
+
+    out[i++] = cudaGraphInstantiate(&executable, graph, 0);
+    out[i++] = cudaGraphLaunch(executable, mine);  // adds 3
+    cudaStreamSynchronize(mine);
+    int back[12];
+    cudaMemcpy(back, device, sizeof back, cudaMemcpyDeviceToHost);
+    out[i++] = back[0] == 0x01010101 && back[5] == back[0] && back[6] == 1 && back[11] == 6;
+    value = 20;
+    out[i++] = cudaGraphExecKernelNodeSetParams(executable, kernel, &params);
+    out[i++] = cudaGraphLaunch(executable, mine);  // adds 20
+    cudaStreamSynchronize(mine);
+    out[i++] = cudaGraphClone(&clone, graph);
+    out[i++] = cudaGraphNodeFindInClone(&in_clone, kernel, clone);
+    value = 100;
+    out[i++] = cudaGraphKernelNodeSetParams(in_clone, &params);
+    out[i++] =
+        cudaGraphExecUpdate(executable, clone, &update) == cudaSuccess && update.result == cudaGraphExecUpdateSuccess;
+    out[i++] = cudaGraphLaunch(executable, mine);  // adds 100
+    cudaStreamSynchronize(mine);
+    cudaGraphExecDestroy(executable);
+
+    cudaGraphCreate(&outer, 0);
+    out[i++] = cudaGraphAddChildGraphNode(&child, outer, nullptr, 0, graph);  // adds 3
+    out[i++] = cudaGraphAddChildGraphNode(&child, outer, &child, 1, clone);   // adds 100
+    out[i++] = cudaGraphChildGraphNodeGetGraph(child, &inside);
+    count = 0;
+    cudaGraphGetNodes(inside, nullptr, &count);
+    out[i++] = count == 5;
+    out[i++] = cudaGraphInstantiate(&executable, outer, 0);
+    out[i++] = cudaGraphLaunch(executable, mine);
+    cudaStreamSynchronize(mine);
+    out[i++] = calls;
+
+    // What cannot be done.
+    out[i++] = cudaGraphExecUpdate(executable, graph, &update);
+    out[i++] = update.result;
+    out[i++] = cudaGraphAddEmptyNode(&empty, graph, &in_clone, 1);
+    out[i++] = cudaGraphAddDependencies(graph, &fill, &kernel, nullptr, 1);  // it is there
+    params.func = nullptr;
+    out[i++] = cudaGraphAddKernelNode(&kernel, graph, nullptr, 0, &params);
+    out[i++] = cudaGraphMemsetNodeSetParams(copy, &fill_params);
+    fill_params.elementSize = 3;
+    out[i++] = cudaGraphMemsetNodeSetParams(fill, &fill_params);
+    out[i++] = cudaGraphRemoveDependencies(graph, &copy, &fill, nullptr, 1);
+    out[i++] = cudaGraphDestroyNode(fill);
+    out[i++] = cudaGraphAddDependencies(clone, &in_clone, &in_clone, nullptr, 1);
+    cudaGraphExecDestroy(executable);
+    cudaGraphDestroy(graph);
+    cudaGraphDestroy(clone);
+    cudaGraphDestroy(outer);
+    cudaFree(device);
+    cudaStreamDestroy(mine);
+}
+
 struct Streams {
     cudaStream_t main, side, free;
     cudaEvent_t event, outside;

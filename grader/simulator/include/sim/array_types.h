@@ -1,7 +1,8 @@
 // CUDA arrays, and what a texture or a surface is made of: the types of the runtime API, with NVIDIA's names and values.
 #pragma once
 
-#include "cuda_runtime_api.h"
+#include "driver_types.h"
+#include "sim/symbol.h"
 
 struct cudaArray;
 typedef cudaArray* cudaArray_t;

@@ -27,6 +27,33 @@ inline cudaError_t cudaFuncSetSharedMemConfig(Kernel*, cudaSharedMemConfig) {
     return cudaSuccess;
 }
 
+// Graphs without data of their edges.
+inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+                                            size_t count) {
+    return cudaGraphAddDependencies(graph, from, to, nullptr, count);
+}
+inline cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
+                                               const cudaGraphNode_t* to, size_t count) {
+    return cudaGraphRemoveDependencies(graph, from, to, nullptr, count);
+}
+inline cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to, size_t* count) {
+    return cudaGraphGetEdges(graph, from, to, nullptr, count);
+}
+inline cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* nodes, size_t* count) {
+    return cudaGraphNodeGetDependencies(node, nodes, nullptr, count);
+}
+inline cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* nodes, size_t* count) {
+    return cudaGraphNodeGetDependentNodes(node, nodes, nullptr, count);
+}
+inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphNode_t* node,
+                                       cudaGraphExecUpdateResult* result) {
+    cudaGraphExecUpdateResultInfo info = {};
+    cudaError_t error = cudaGraphExecUpdate(executable, graph, &info);
+    if (node) *node = info.errorNode;
+    if (result) *result = info.result;
+    return error;
+}
+
 #ifdef __shfl_sync
 #define __shfl(...) __shfl_sync(__activemask(), __VA_ARGS__)
 #define __shfl_up(...) __shfl_up_sync(__activemask(), __VA_ARGS__)

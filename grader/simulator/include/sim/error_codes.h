@@ -83,6 +83,7 @@ enum cudaError {
     cudaErrorCapturedEvent = 907,
     cudaErrorStreamCaptureWrongThread = 908,
     cudaErrorTimeout = 909,
+    cudaErrorGraphExecUpdateFailure = 910,
     cudaErrorInvalidClusterSize = 912,
     cudaErrorUnknown = 999,
     cudaErrorApiFailureBase = 10000

@@ -52,9 +52,10 @@ struct RegisterClusters {
     const void* kernel_;
 };
 
-// A static object of this type stands behind each kernel that is no template, so that cudaLaunchCooperativeKernel finds
-// it from a plain pointer.
-void register_kernel(const void* kernel, const char* name, void (*call)(const void* kernel, void** arguments)) noexcept;
+// Launches a kernel whose address is all that is left of its type, with the arguments that the pointers lead to.
+struct LaunchConfig;
+using KernelLauncher = void (*)(const LaunchConfig& config, const char* name, void** arguments);
+void register_kernel(const void* kernel, const char* name, KernelLauncher launcher) noexcept;
 
 }  // namespace sim
 #pragma GCC visibility pop

@@ -133,6 +133,24 @@ inline void launch_from_pointers(const LaunchConfig& config, const char* name, v
     (void)arguments;
 }
 
+// A kernel whose address becomes a void*: it can be launched by that alone.
+template <typename... Parameters>
+inline auto known_kernel(const char* name, void (&kernel)(Parameters...)) -> void (&)(Parameters...) {
+    using Kernel = void (*)(Parameters...);
+    register_kernel(reinterpret_cast<const void*>(&kernel), name,
+                    [](const LaunchConfig& config, const char* known_as, void** arguments) {
+                        auto* launched = reinterpret_cast<Kernel>(const_cast<void*>(config.kernel));
+                        launch_from_pointers(config, known_as, launched, arguments,
+                                             std::index_sequence_for<Parameters...>());
+                    });
+    return kernel;
+}
+// A variable that has the name of a kernel.
+template <typename T>
+inline T& known_kernel(const char*, T& variable) {
+    return variable;
+}
+
 template <typename... Parameters>
 inline cudaError_t launch_kernel(const char* name, bool cooperative, void (*kernel)(Parameters...), dim3 grid,
                                  dim3 block, void** arguments, size_t dynamic_shared_bytes = 0,

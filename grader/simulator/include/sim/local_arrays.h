@@ -1,8 +1,8 @@
 // A thread's own array between two red zones, where the front end (grader/source/local_arrays.py) has seen a pointer into it.
 //
 // A red zone repeats one word, and says at its outer end whose it is; the checks look at accesses on the stack
-// (checks/local_arrays.cpp). That the zones are written is no access of the kernel: compilers tell the checks of none to a
-// variable by its own name.
+// (checks/local_arrays.cpp). That the zones are written is no access of the kernel: it happens where no checks are told.
+// Compilers tell them of no access to what they know to be the function's own variable, so they are kept from knowing it.
 #pragma once
 
 #include <stddef.h>
@@ -13,12 +13,17 @@ namespace sim {
 constexpr uint32_t red_word = 0x5edc0de5u;
 constexpr unsigned red_words = 12;
 
-// A red zone is one only where both numbers go together.
+// A red zone is one only where both numbers go together; the words that an array has left behind it may lie next to another one's.
 struct __attribute__((packed, aligned(4))) RedOwner {
     uint64_t name;   // address of a text
-    uint64_t check;  // of `name`, and the bytes of the array
+    uint64_t check;  // of `name`, the bytes of the array, and the side of it
+    RedOwner() {}    // nothing is written before its time
 };
-typedef uint32_t RedPiece __attribute__((vector_size(16), aligned(4)));
+constexpr uint64_t behind_it = uint64_t(1) << 63;
+struct RedWords {
+    uint32_t words[red_words];
+    RedWords() {}
+};
 
 #if defined(__SANITIZE_THREAD__)
 #define SIM_RED_ZONES
@@ -30,38 +35,41 @@ typedef uint32_t RedPiece __attribute__((vector_size(16), aligned(4)));
 
 #ifdef SIM_RED_ZONES
 #define SIM_RED inline __attribute__((always_inline))
+#define SIM_UNTOLD __attribute__((noinline, no_sanitize("thread", "bounds")))
 
 template <typename Array>
 struct alignas(16) LocalArray {
     RedOwner owner_before;
-    RedPiece before[red_words / 4];
+    RedWords before;
     Array array;
-    RedPiece behind[red_words / 4];
+    RedWords behind;
     RedOwner owner_behind;
 
-    // Volatile, as compilers drop stores that the function itself does not read. Each by its name: see above.
     SIM_RED Array& begin(const char* text) {
-        constexpr RedPiece piece = {red_word, red_word, red_word, red_word};
-        volatile LocalArray& red = *this;
-        red.before[0] = piece, red.before[1] = piece, red.before[2] = piece;
-        red.behind[0] = piece, red.behind[1] = piece, red.behind[2] = piece;
-        uint64_t name = reinterpret_cast<uintptr_t>(text), check = ~name ^ sizeof(Array);
-        red.owner_before.name = name, red.owner_before.check = check;
-        red.owner_behind.name = name, red.owner_behind.check = check;
+        mark(this, text);
         Array* known = &array;
-#if defined(__clang__)
-        asm("" : "+r"(known));  // it leaves out what it knows to be a variable of the function
-#endif
+        asm("" : "+r"(known));
         return *known;
     }
     // What lies there next has no red zones.
-    SIM_RED ~LocalArray() {
-        volatile LocalArray& red = *this;
-        red.owner_before.name = 0, red.owner_behind.name = 0;
+    SIM_RED ~LocalArray() { unmark(this); }
+
+  private:
+    static SIM_UNTOLD void mark(LocalArray* red, const char* text) {
+        for (unsigned i = 0; i < red_words; ++i) red->before.words[i] = red->behind.words[i] = red_word;
+        uint64_t name = reinterpret_cast<uintptr_t>(text), check = ~name ^ sizeof(Array);
+        red->owner_before.name = red->owner_behind.name = name;
+        red->owner_before.check = check;
+        red->owner_behind.check = check ^ behind_it;
+    }
+    static SIM_UNTOLD void unmark(LocalArray* red) {
+        red->owner_before.name = red->owner_behind.name = 0;
+        asm volatile("" : : "r"(red) : "memory");  // no compiler leaves it out because the array is gone
     }
 };
 
 #undef SIM_RED
+#undef SIM_UNTOLD
 #else
 template <typename Array>
 struct LocalArray {

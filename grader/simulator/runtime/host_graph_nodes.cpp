@@ -1,0 +1,406 @@
+// Graphs that a program puts together node by node, and questions about the nodes of any graph.
+#include <string.h>
+
+#include "cuda_runtime_api.h"
+#include "executables.h"
+#include "graphs.h"
+#include "host_memory.h"
+#include "own_memory.h"
+#include "refuse.h"
+#include "sim/launch.h"
+
+#define CALLER __builtin_return_address(0)
+
+using namespace sim;
+
+namespace {
+
+constexpr const char* no_node = "no such node: it was never added, or has been destroyed with its graph";
+constexpr const char* no_params = "no parameters of a node";
+
+cudaError_t invalid(const char* call, const char* why, const void* caller) {
+    return refuse(call, cudaErrorInvalidValue, why, caller);
+}
+
+// -- what nodes ask for: each collects it, as if it were submitted --
+
+// What came of collecting: an error was told, or nothing was to be done.
+cudaError_t collected(const graphs::Collector& collector, cudaError_t error) {
+    return collector.collected.first() ? cudaSuccess : error;
+}
+
+cudaError_t collect(const char* call, const cudaKernelNodeParams* params, graphs::Collector& collector,
+                    const void* caller) {
+    if (!params) return invalid(call, no_params, caller);
+    if (params->extra)
+        return refuse(call, cudaErrorNotSupported, "arguments as `extra`: give them as kernelParams", caller);
+    LaunchConfig config(params->sim_gridDim, params->sim_blockDim, params->sharedMemBytes);
+    config.caller = caller;
+    return collected(collector, launch_registered(call, config.of(params->func), params->kernelParams));
+}
+
+cudaError_t collect(const char* call, const cudaMemcpy3DParms* params, graphs::Collector&, const void* caller) {
+    return copy_box(call, params, nullptr, true, caller);
+}
+
+struct Copy {
+    void* to;
+    const void* from;
+    size_t bytes;
+    cudaMemcpyKind kind;
+};
+
+cudaError_t collect(const char* call, const Copy* copy, graphs::Collector&, const void* caller) {
+    Rows rows = {copy->to, copy->bytes, copy->from, copy->bytes, copy->bytes, 1, 0};
+    return copy_rows(call, rows, copy->kind, nullptr, true, caller);
+}
+
+cudaError_t collect(const char* call, const cudaMemsetParams* params, graphs::Collector&, const void* caller) {
+    if (!params) return invalid(call, no_params, caller);
+    size_t element = params->elementSize, width = params->width * element;
+    if (element != 1 && element != 2 && element != 4) return invalid(call, "an element has 1, 2 or 4 bytes", caller);
+    size_t pitch = params->height > 1 ? params->pitch : width;
+    return fill_rows(call, {params->dst, pitch, nullptr, 0, width, params->height, int(params->value), element},
+                     nullptr, caller);
+}
+
+cudaError_t collect(const char* call, const cudaHostNodeParams* params, graphs::Collector& collector,
+                    const void* caller) {
+    if (!params || !params->fn) return invalid(call, "no function", caller);
+    own::check_function(reinterpret_cast<const void*>(params->fn), caller);
+    Operation operation = {OperationKind::host_function, call, caller};
+    operation.function = params->fn;
+    operation.data = params->userData;
+    collector.collected.add(operation);
+    return cudaSuccess;
+}
+
+// -- nodes --
+
+// All of them in the graph.
+bool in_graph_all(const CUgraph_st* graph, const cudaGraphNode_t* nodes, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+        const CUgraphNode_st* node = graphs::find(nodes[i]);
+        if (!node || node->graph != graph) return false;
+    }
+    return true;
+}
+
+// A node that asks for nothing yet; `why` is null for one that can be made.
+cudaError_t new_node(const char* call, cudaGraphNode_t* result, cudaGraph_t graph, const cudaGraphNode_t* before,
+                     size_t count, cudaGraphNodeType type, const void* caller) {
+    if (!result) return invalid(call, "no place to put the node", caller);
+    own::result(result);
+    if (!graphs::find(graph)) return invalid(call, executables::no_graph, caller);
+    if (!in_graph_all(graph, before, count))
+        return invalid(call, "a node that it is to come after is not in this graph", caller);
+    CUgraphNode_st* node = graphs::add(*graph, type);
+    for (size_t i = 0; i < count; ++i)
+        if (!node->before.has(before[i])) node->before.add(before[i]);
+    *result = node;
+    return cudaSuccess;
+}
+
+template <typename Params>
+cudaError_t add_node(const char* call, cudaGraphNode_t* result, cudaGraph_t graph, const cudaGraphNode_t* before,
+                     size_t count, cudaGraphNodeType type, const Params* params, const void* caller) {
+    DeviceLock lock;
+    graphs::Collector collector;
+    if (cudaError_t error = collect(call, params, collector, caller)) return error;
+    cudaError_t error = new_node(call, result, graph, before, count, type, caller);
+    if (!error) (*result)->work.take(collector.collected);
+    return error;
+}
+
+// Of a graph's node, or of the executable's that was made of it.
+template <typename Params>
+cudaError_t set_params(const char* call, const cudaGraphExec_t* executable, cudaGraphNode_t handle,
+                       cudaGraphNodeType type, const Params* params, const void* caller) {
+    DeviceLock lock;
+    CUgraphNode_st* node = graphs::find(handle);
+    if (!node) return invalid(call, no_node, caller);
+    if (node->type != type) return invalid(call, "the node is of another type", caller);
+    if (executable) {
+        if (!executables::find(*executable)) return invalid(call, executables::no_executable, caller);
+        node = executables::copy_of(*executable, *node);
+        if (!node) return invalid(call, "the executable graph was not made of this node's graph", caller);
+    }
+    graphs::Collector collector;
+    cudaError_t error = collect(call, params, collector, caller);
+    if (!error) node->work.take(collector.collected);
+    return error;
+}
+
+// -- questions --
+
+// Puts one more into a list of which the caller has given the first *count places, or none.
+struct Answer {
+    cudaGraphNode_t* nodes;
+    cudaGraphNode_t* others;  // of edges: where they lead
+    cudaGraphEdgeData* edges;
+    size_t room, found = 0;
+
+    void put(CUgraphNode_st* node, CUgraphNode_st* other = nullptr) {
+        if (found < room) {
+            if (nodes) *own::result(nodes + found) = node;
+            if (others) *own::result(others + found) = other;
+            if (edges) *own::result(edges + found) = cudaGraphEdgeData();
+        }
+        ++found;
+    }
+    // CUDA gives null for the places that are left.
+    void finish(size_t* count) {
+        bool filled = nodes || others;
+        for (size_t i = found; filled && i < room; ++i) {
+            if (nodes) *own::result(nodes + i) = nullptr;
+            if (others) *own::result(others + i) = nullptr;
+        }
+        *own::result(count) = filled && found > room ? room : found;
+    }
+};
+
+template <typename Visit>
+cudaError_t answer_of(const char* call, bool known, const char* why, Answer answer, size_t* count, const void* caller,
+                      Visit visit) {
+    if (!count) return invalid(call, "no place to put the number", caller);
+    if (!known) return invalid(call, why, caller);
+    answer.room = *own::result(count);
+    visit(answer);
+    answer.finish(count);
+    return cudaSuccess;
+}
+
+bool has_ports(const cudaGraphEdgeData* edges, size_t count) {
+    for (size_t i = 0; edges && i < count; ++i)
+        if (edges[i].from_port || edges[i].to_port || edges[i].type) return true;
+    return false;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int flags) {
+    if (!graph || flags) return invalid("cudaGraphCreate", "a place to put the graph, and flags of 0", CALLER);
+    own::result(graph);
+    DeviceLock lock;
+    graphs::publish(*graph = graphs::create());
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph) {
+    own::result(clone);
+    DeviceLock lock;
+    if (!graphs::find(graph)) return invalid("cudaGraphClone", executables::no_graph, CALLER);
+    graphs::publish(*clone = graphs::clone(*graph));
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t* found, cudaGraphNode_t original, cudaGraph_t clone) {
+    *own::result(found) = nullptr;
+    DeviceLock lock;
+    const char* call = "cudaGraphNodeFindInClone";
+    if (!graphs::find(clone)) return invalid(call, executables::no_graph, CALLER);
+    if (!graphs::find(original)) return invalid(call, no_node, CALLER);
+    for (CUgraphNode_st* node = clone->first; node; node = node->next)
+        if (node->original == original->number) *found = node;
+    return *found ? cudaSuccess : invalid(call, "the graph has no copy of that node", CALLER);
+}
+
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
+                                   size_t count, const cudaKernelNodeParams* params) {
+    return add_node("cudaGraphAddKernelNode", node, graph, before, count, cudaGraphNodeTypeKernel, params, CALLER);
+}
+
+cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
+                                   size_t count, const cudaMemcpy3DParms* params) {
+    return add_node("cudaGraphAddMemcpyNode", node, graph, before, count, cudaGraphNodeTypeMemcpy, params, CALLER);
+}
+
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
+                                     size_t count, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+    Copy copy = {to, from, bytes, kind};
+    return add_node("cudaGraphAddMemcpyNode1D", node, graph, before, count, cudaGraphNodeTypeMemcpy, &copy, CALLER);
+}
+
+cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
+                                   size_t count, const cudaMemsetParams* params) {
+    return add_node("cudaGraphAddMemsetNode", node, graph, before, count, cudaGraphNodeTypeMemset, params, CALLER);
+}
+
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before, size_t count,
+                                 const cudaHostNodeParams* params) {
+    return add_node("cudaGraphAddHostNode", node, graph, before, count, cudaGraphNodeTypeHost, params, CALLER);
+}
+
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
+                                  size_t count) {
+    DeviceLock lock;
+    return new_node("cudaGraphAddEmptyNode", node, graph, before, count, cudaGraphNodeTypeEmpty, CALLER);
+}
+
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
+                                       size_t count, cudaGraph_t child) {
+    DeviceLock lock;
+    const char* call = "cudaGraphAddChildGraphNode";
+    if (!graphs::find(child)) return invalid(call, executables::no_graph, CALLER);
+    CUgraph_st* copy = graphs::clone(*child);
+    cudaError_t error = new_node(call, node, graph, before, count, cudaGraphNodeTypeGraph, CALLER);
+    if (error) {
+        graphs::destroy(copy);
+        return error;
+    }
+    copy->embedded = true;
+    graphs::publish((*node)->child = copy);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t handle, cudaGraph_t* graph) {
+    *own::result(graph) = nullptr;
+    DeviceLock lock;
+    CUgraphNode_st* node = graphs::find(handle);
+    if (!node || !node->child)
+        return invalid("cudaGraphChildGraphNodeGetGraph", node ? "the node is no graph" : no_node, CALLER);
+    *graph = node->child;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroyNode(cudaGraphNode_t handle) {
+    DeviceLock lock;
+    CUgraphNode_st* node = graphs::find(handle);
+    if (!node) return invalid("cudaGraphDestroyNode", no_node, CALLER);
+    graphs::remove(node);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+                                     const cudaGraphEdgeData* edges, size_t count) {
+    DeviceLock lock;
+    const char* call = "cudaGraphAddDependencies";
+    if (!graphs::find(graph)) return invalid(call, executables::no_graph, CALLER);
+    if (has_ports(edges, count))
+        return refuse(call, cudaErrorNotSupported, "the simulator has no programmatic dependencies", CALLER);
+    if (!in_graph_all(graph, from, count) || !in_graph_all(graph, to, count)) return invalid(call, no_node, CALLER);
+    for (size_t i = 0; i < count; ++i) {
+        if (from[i] == to[i]) return invalid(call, "a node cannot come after itself", CALLER);
+        if (to[i]->before.has(from[i])) return invalid(call, "the dependency is there already", CALLER);
+        to[i]->before.add(from[i]);
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+                                        const cudaGraphEdgeData*, size_t count) {
+    DeviceLock lock;
+    const char* call = "cudaGraphRemoveDependencies";
+    if (!graphs::find(graph)) return invalid(call, executables::no_graph, CALLER);
+    if (!in_graph_all(graph, from, count) || !in_graph_all(graph, to, count)) return invalid(call, no_node, CALLER);
+    for (size_t i = 0; i < count; ++i)
+        if (!to[i]->before.remove(from[i])) return invalid(call, "there is no such dependency", CALLER);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
+    DeviceLock lock;
+    return answer_of("cudaGraphGetNodes", graphs::find(graph), executables::no_graph, {nodes, nullptr, nullptr, 0},
+                     count, CALLER, [=](Answer& answer) {
+                         for (CUgraphNode_st* node = graph->first; node; node = node->next) answer.put(node);
+                     });
+}
+
+cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
+    DeviceLock lock;
+    return answer_of("cudaGraphGetRootNodes", graphs::find(graph), executables::no_graph, {nodes, nullptr, nullptr, 0},
+                     count, CALLER, [=](Answer& answer) {
+                         for (CUgraphNode_st* node = graph->first; node; node = node->next)
+                             if (!node->before.size()) answer.put(node);
+                     });
+}
+
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to, cudaGraphEdgeData* edges,
+                              size_t* count) {
+    DeviceLock lock;
+    return answer_of("cudaGraphGetEdges", graphs::find(graph), executables::no_graph, {from, to, edges, 0}, count,
+                     CALLER, [=](Answer& answer) {
+                         for (CUgraphNode_st* node = graph->first; node; node = node->next)
+                             for (size_t i = 0; i < node->before.size(); ++i) answer.put(node->before[i], node);
+                     });
+}
+
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* nodes, cudaGraphEdgeData* edges,
+                                         size_t* count) {
+    DeviceLock lock;
+    return answer_of("cudaGraphNodeGetDependencies", graphs::find(node), no_node, {nodes, nullptr, edges, 0}, count,
+                     CALLER, [=](Answer& answer) {
+                         for (size_t i = 0; i < node->before.size(); ++i) answer.put(node->before[i]);
+                     });
+}
+
+cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* nodes, cudaGraphEdgeData* edges,
+                                           size_t* count) {
+    DeviceLock lock;
+    return answer_of("cudaGraphNodeGetDependentNodes", graphs::find(node), no_node, {nodes, nullptr, edges, 0}, count,
+                     CALLER, [=](Answer& answer) {
+                         for (CUgraphNode_st* other = node->graph->first; other; other = other->next)
+                             if (other->before.has(node)) answer.put(other);
+                     });
+}
+
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t handle, cudaGraphNodeType* type) {
+    own::result(type);
+    DeviceLock lock;
+    CUgraphNode_st* node = graphs::find(handle);
+    if (!node) return invalid("cudaGraphNodeGetType", no_node, CALLER);
+    *type = node->type;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* params) {
+    return set_params("cudaGraphKernelNodeSetParams", nullptr, node, cudaGraphNodeTypeKernel, params, CALLER);
+}
+
+cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* params) {
+    return set_params("cudaGraphMemcpyNodeSetParams", nullptr, node, cudaGraphNodeTypeMemcpy, params, CALLER);
+}
+
+cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* to, const void* from, size_t bytes,
+                                           cudaMemcpyKind kind) {
+    Copy copy = {to, from, bytes, kind};
+    return set_params("cudaGraphMemcpyNodeSetParams1D", nullptr, node, cudaGraphNodeTypeMemcpy, &copy, CALLER);
+}
+
+cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams* params) {
+    return set_params("cudaGraphMemsetNodeSetParams", nullptr, node, cudaGraphNodeTypeMemset, params, CALLER);
+}
+
+cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams* params) {
+    return set_params("cudaGraphHostNodeSetParams", nullptr, node, cudaGraphNodeTypeHost, params, CALLER);
+}
+
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                             const cudaKernelNodeParams* params) {
+    return set_params("cudaGraphExecKernelNodeSetParams", &executable, node, cudaGraphNodeTypeKernel, params, CALLER);
+}
+
+cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                             const cudaMemcpy3DParms* params) {
+    return set_params("cudaGraphExecMemcpyNodeSetParams", &executable, node, cudaGraphNodeTypeMemcpy, params, CALLER);
+}
+
+cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t executable, cudaGraphNode_t node, void* to,
+                                               const void* from, size_t bytes, cudaMemcpyKind kind) {
+    Copy copy = {to, from, bytes, kind};
+    return set_params("cudaGraphExecMemcpyNodeSetParams1D", &executable, node, cudaGraphNodeTypeMemcpy, &copy, CALLER);
+}
+
+cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                             const cudaMemsetParams* params) {
+    return set_params("cudaGraphExecMemsetNodeSetParams", &executable, node, cudaGraphNodeTypeMemset, params, CALLER);
+}
+
+cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                           const cudaHostNodeParams* params) {
+    return set_params("cudaGraphExecHostNodeSetParams", &executable, node, cudaGraphNodeTypeHost, params, CALLER);
+}
+
+}  // extern "C"

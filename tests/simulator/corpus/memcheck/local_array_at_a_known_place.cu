@@ -1,0 +1,30 @@
+// Places that a compiler works out while it compiles: one element past a thread's own array, or before it.
+#include <cuda_runtime.h>
+
+#ifdef CLEAN
+constexpr int off = 0;
+#else
+constexpr int off = 1;
+#endif
+
+__device__ void put(float* p) {
+    p[7 + off] = 1;  // finding: out_of_bounds
+}
+
+__global__ void leave(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float direct[8] = {}, by_function[8] = {}, by_offset[8] = {}, before[8] = {};
+    float *p = direct, *q = by_offset + 4, *r = before;
+    alignas(16) float by_cast[8] = {};
+    p[7 + off] = 2;          // finding: out_of_bounds
+    put(by_function);        // the function's line is named
+    float sum = q[3 + off];  // finding: out_of_bounds
+    r[-off] = 3;             // finding: out_of_bounds
+    const auto* vectors = reinterpret_cast<const float4*>(by_cast);
+    sum += vectors[1 + off].x;  // finding: out_of_bounds
+    for (int k = 0; k < 8; ++k) sum += direct[k] + by_function[k] + before[k];
+    out[i] = x[i] + sum;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { leave<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }
