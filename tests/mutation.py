@@ -68,7 +68,9 @@ _CORPUS = ["tests/simulator/unit", "tests/simulator/corpus"]
 _DECIDE = ("races", "order", "joins", "members", "local_arrays")
 _ASYNCHRONOUS = ("mbarriers", "pending", "swizzles")
 _TELL = ("errors", "streams")
+_COUNT = ("counting", "request", "requests", "findings")
 _TOLD = [*_CORPUS, *(f"tests/simulator/test_{name}.py" for name in ("report", "counters", "workers"))]
+_PRODUCTS = [*_CORPUS, "tests/simulator/test_wgmma.py", "tests/simulator/test_tensor_memory.py"]
 CHECKS = "grader/simulator/checks/"
 CXX_TARGETS: dict[str, list[str]] = {
     "grader/jail/source/system_calls.cpp": _CONFINE,
@@ -77,7 +79,10 @@ CXX_TARGETS: dict[str, list[str]] = {
     "grader/simulator/runtime/own_memory.cpp": ["tests/simulator/test_own_memory.py"],
     **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in (*_DECIDE, *_ASYNCHRONOUS)], _CORPUS),
     f"{CHECKS}async_copies.cpp": [*_CORPUS, "tests/simulator/test_tensor_copies.py"],
-    **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in _TELL], _TOLD),
+    **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in (*_TELL, *_COUNT)], _TOLD),
+    f"{CHECKS}clusters.cpp": _CORPUS,
+    f"{CHECKS}several_workers.cpp": [*_CORPUS, "tests/simulator/test_workers.py"],
+    **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in ("products", "tensor_memory")], _PRODUCTS),
 }
 _places: dict[tuple[Path, int], list[tuple[str, int]]] = {}
 """Where in the sources an address of the corpus's kernels lies."""

@@ -85,8 +85,8 @@ CASE(scratch_memory_is_the_most_at_once) {
     for (RegionKind kind : {RegionKind::device_allocation, RegionKind::async_allocation, RegionKind::managed})
         count_allocation(region_of(kind));
     for (RegionKind kind : {RegionKind::tensor, RegionKind::pinned_host, RegionKind::device_heap}) {
-        count_allocation(region_of(kind));
-        count_release(region_of(kind));
+        count_allocation(region_of(kind, 1000));
+        count_release(region_of(kind, 1000));
     }
     CHECK_EQUAL(scratch_bytes(), 300);
     count_release(region_of(RegionKind::managed));

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,6 +48,21 @@ bool aborts(F call) {
     int status = 0;
     waitpid(child, &status, 0);
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+// Whether something takes more memory each time that it is done, at least 64 KiB.
+template <typename F>
+bool leaks(F once) {
+    once();
+    return aborts([&] {
+        unsigned long pages = 0;
+        FILE* sizes = fopen("/proc/self/statm", "r");
+        if (sizes && fscanf(sizes, "%lu", &pages) == 1) fclose(sizes);
+        rlimit limit = {};
+        limit.rlim_cur = limit.rlim_max = pages * static_cast<size_t>(getpagesize()) + (size_t(16) << 20);
+        if (setrlimit(RLIMIT_AS, &limit) != 0) abort();
+        for (unsigned turn = 0; turn < 300; ++turn) once();
+    });
 }
 
 }  // namespace unit
