@@ -129,6 +129,13 @@ CASE(registers_side_by_side_are_one_run_and_others_are_not) {
     CHECK_EQUAL(finding(0).count, 1);
     accumulators_given(*registers.thread.thread, variables, 3);
     for (unsigned i = 0; i < 16; ++i) CHECK_EQUAL(registers.watched(i), i == 6 || i == 8 || i == 9);
+    Registers others;
+    uint32_t* apart[] = {others.d + 9, others.d + 4};
+    accumulators_taken(*others.thread.thread, apart, 2);
+    for (unsigned i = 0; i < 16; ++i) CHECK_EQUAL(others.watched(i), i == 4 || i == 9);
+    uint32_t* alone = others.d;
+    accumulators_taken(*others.thread.thread, &alone, 1);
+    CHECK(others.watched(0) && !others.watched(1));
 }
 
 CASE(a_product_gives_back_its_own_accumulators) {
