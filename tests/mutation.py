@@ -70,7 +70,6 @@ _ASYNCHRONOUS = ("mbarriers", "pending", "swizzles")
 _TELL = ("errors", "streams")
 _COUNT = ("counting", "request", "requests", "findings")
 _TOLD = [*_CORPUS, *(f"tests/simulator/test_{name}.py" for name in ("report", "counters", "workers"))]
-_PRODUCTS = [*_CORPUS, "tests/simulator/test_wgmma.py", "tests/simulator/test_tensor_memory.py"]
 CHECKS = "grader/simulator/checks/"
 CXX_TARGETS: dict[str, list[str]] = {
     "grader/jail/source/system_calls.cpp": _CONFINE,
@@ -82,7 +81,7 @@ CXX_TARGETS: dict[str, list[str]] = {
     **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in (*_TELL, *_COUNT)], _TOLD),
     f"{CHECKS}clusters.cpp": _CORPUS,
     f"{CHECKS}several_workers.cpp": [*_CORPUS, "tests/simulator/test_workers.py"],
-    **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in ("products", "tensor_memory")], _PRODUCTS),
+    f"{CHECKS}products.cpp": [*_CORPUS, "tests/simulator/test_wgmma.py", "tests/simulator/test_tensor_memory.py"],
 }
 _places: dict[tuple[Path, int], list[tuple[str, int]]] = {}
 """Where in the sources an address of the corpus's kernels lies."""

@@ -247,6 +247,20 @@ CASE(operands_are_read_until_somebody_has_waited) {
     }
 }
 
+CASE(operands_are_free_to_who_comes_after_a_wait_of_another) {
+    for (unsigned number : {1, 2, 3}) {
+        Block block;
+        for (unsigned i = 1; i <= 3; ++i) block.multiply(i);
+        block.complete(number, 70);
+        for (bool met : {false, true}) {
+            sim::checks::forget_findings();
+            block.write(5, met ? 20 : 532);
+            CHECK_FOUND(met && number == 3 ? "nothing" : "operands_not_awaited");
+            block.grid.syncthreads(0);
+        }
+    }
+}
+
 CASE(a_copy_reads_shared_memory_and_fills_columns) {
     Block block;
     block.copy(1);
