@@ -67,7 +67,7 @@ _CONFINE = ["tests/attacks/test_confine.py"]
 _CORPUS = ["tests/simulator/unit", "tests/simulator/corpus"]
 _DECIDE = ("races", "order", "joins", "members", "local_arrays")
 _ASYNCHRONOUS = ("mbarriers", "pending", "swizzles")
-_TELL = ("errors", "streams")
+_TELL = ("errors", "streams", "counting")
 _TOLD = [*_CORPUS, *(f"tests/simulator/test_{name}.py" for name in ("report", "counters", "workers"))]
 CHECKS = "grader/simulator/checks/"
 CXX_TARGETS: dict[str, list[str]] = {
@@ -78,6 +78,9 @@ CXX_TARGETS: dict[str, list[str]] = {
     **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in (*_DECIDE, *_ASYNCHRONOUS)], _CORPUS),
     f"{CHECKS}async_copies.cpp": [*_CORPUS, "tests/simulator/test_tensor_copies.py"],
     **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in _TELL], _TOLD),
+    f"{CHECKS}clusters.cpp": _CORPUS,
+    f"{CHECKS}several_workers.cpp": [*_CORPUS, "tests/simulator/test_workers.py"],
+    f"{CHECKS}products.cpp": [*_CORPUS, "tests/simulator/test_wgmma.py", "tests/simulator/test_tensor_memory.py"],
 }
 _places: dict[tuple[Path, int], list[tuple[str, int]]] = {}
 """Where in the sources an address of the corpus's kernels lies."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 import time
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ import torch
 from grader.course.task import Call, Case, Exercise, Input, Output, normal
 from grader.errors import GraderError
 from grader.judge import cases
-from grader.judge.cases import CasePool, Run, add_writers, flat_index, judge, leaves_all, plan, run_case
+from grader.judge.cases import CasePool, Run, add_writers, draw_ahead, flat_index, judge, leaves_all, plan, run_case
 from grader.runner.answers import Answer, Done, Ended, Ok, Refused, Writers
 from grader.runner.buffers import Buffers, as_bytes, prepare
 from grader.runner.client import Reply
@@ -52,6 +54,7 @@ class FakeChild:
         import os
 
         self.asked.append(text)
+        self.files = files
         size = os.fstat(files[1]).st_size
         for line in text.splitlines():
             words = line.split(" ")
@@ -254,6 +257,57 @@ def test_whether_the_right_answer_changes_nothing() -> None:
     assert not leaves_all(call, {**same, "out": torch.zeros(100)})
 
 
+def one_after_the_other(exercise: Exercise, enough: Any = lambda: False) -> tuple[list[Run], ExitStack]:
+    """Runs of all its cases, drawn ahead."""
+    runs, held = plan(exercise, exercise.runs(), seed=1), ExitStack()
+    draw_ahead(exercise, runs, enough, held)
+    return runs, held
+
+
+def test_what_is_drawn_ahead_is_not_drawn_again() -> None:
+    asked = []
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        asked.append(x.numel())
+        return 2 * x
+
+    exercise, child = task(reference=reference), FakeChild(Done(0))
+    (run,), held = one_after_the_other(exercise)
+    assert run.drawn is not None
+    _, buffers, expected = run.drawn
+    files = list(buffers.files)
+    child.right = expected["out"].float()  # type: ignore[attr-defined]
+    with held:
+        run_case(exercise, run, child)  # type: ignore[arg-type]
+    assert run.result.status == PASSED and run.result.dims == {"n": 100} and run.drawn is None
+    assert asked == [100] and child.files == files
+
+
+@pytest.mark.parametrize(("room", "drawn"), [(0, 0), (799, 1), (800, 1), (801, 2), (1600, 2), (1 << 20, 3)])
+def test_what_is_drawn_ahead_has_room(monkeypatch: pytest.MonkeyPatch, room: int, drawn: int) -> None:
+    """Each case has 800 bytes of inputs and outputs."""
+    monkeypatch.setattr(cases, "MOST_AHEAD", room)
+    runs, held = one_after_the_other(task(cases=[Case("a", n=100), Case("b", n=100), Case("c", n=100)]))
+    with held:
+        assert [run.drawn is not None for run in runs] == [True] * drawn + [False] * (3 - drawn)
+
+
+def test_drawing_ahead_ends_when_the_kernel_is_there_or_a_reference_fails() -> None:
+    def fails(x: torch.Tensor) -> torch.Tensor:
+        raise ZeroDivisionError("mine")
+
+    pair = [Case("a", n=100), Case("b", n=100)]
+    for exercise, there, drawn in (
+        (task(cases=pair), [False, True], 1),
+        (task(cases=pair), [True], 0),
+        (task(cases=pair, reference=fails), [False], 0),
+    ):
+        answers = iter(there)
+        runs, held = one_after_the_other(exercise, answers.__next__)
+        with held:
+            assert sum(run.drawn is not None for run in runs) == drawn
+
+
 def test_places_in_a_tensor() -> None:
     assert flat_index([1, 2, 3], [4, 5, 6]) == 45 and flat_index([], []) == 0 and flat_index([3], [7]) == 3
 
@@ -329,7 +383,16 @@ def test_as_many_children_as_are_worth_while(monkeypatch: pytest.MonkeyPatch) ->
 
     ten(monkeypatch, result, helpers=3)
     assert len(Idle.every) == 3
-    assert 1 <= cases.CHILDREN <= 2
+
+
+@pytest.mark.parametrize(("cores", "children"), [(None, 1), (1, 1), (2, 2), (64, 2)])
+def test_no_more_children_than_cores(monkeypatch: pytest.MonkeyPatch, cores: int | None, children: int) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    spec = importlib.util.find_spec("grader.judge.cases")
+    assert spec is not None and spec.loader is not None
+    anew = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(anew)
+    assert children == anew.CHILDREN
 
 
 @pytest.mark.parametrize(
@@ -393,8 +456,11 @@ def test_who_still_works_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
         both.wait(60)
         if threading.current_thread() is main:
             raise GraderError("mine")
-        time.sleep(0.3)
+        while not any(child.killed for child in Idle.every):
+            time.sleep(0.001)
+        time.sleep(0.3)  # long enough to show if nobody waited
         ended.append(run)
+        raise GraderError("what came of it")
 
     with pytest.raises(GraderError, match="mine"):
         ten(monkeypatch, result, 2)

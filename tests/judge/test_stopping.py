@@ -39,15 +39,15 @@ def test_ctrl_c_waits_for_no_kernel(where: str, monkeypatch: pytest.MonkeyPatch)
         elif where == "in a case":
             raise KeyboardInterrupt
 
-    def interrupted(thread: threading.Thread) -> None:
+    def join(thread: threading.Thread) -> None:
+        assert where != "in a case", "waited for a case that nobody wants"
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cases, "run_case", run_case)
     task = exercise()
     runs = plan(task, task.runs()[:2], seed=1)
     pool = CasePool(task, Endless, helpers=2)  # type: ignore[arg-type]
-    if where != "in a case":
-        monkeypatch.setattr(threading.Thread, "join", interrupted)
+    monkeypatch.setattr(threading.Thread, "join", join)
     with pytest.raises(KeyboardInterrupt):
         pool.run(runs)
     assert len(Endless.made) == 2 and all(child.killed.is_set() for child in Endless.made)

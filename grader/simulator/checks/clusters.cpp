@@ -9,7 +9,9 @@ namespace sim::checks {
 
 namespace {
 
-constexpr uint16_t joint = 0xffff;  // a release of no thread in particular
+void raise(uint32_t& latest, uint32_t time) {
+    if (latest < time) latest = time;
+}
 
 void report_ended(const ThreadState& someone, uint32_t serial, unsigned thread, const RemoteAccess& access,
                   BlockState& owner) {
@@ -42,9 +44,10 @@ void ClusterBarrier::arrive(ThreadState& thread, bool releases) {
     awaited_arriving_ = awaited_arriving_ || thread.awaited;
     Arrivals& arrivals = arrivals_[block.block->rank];
     uint32_t time = thread.time();
-    if (arrivals.count++ == 0 || time < arrivals.earliest) arrivals.earliest = time;
-    if (time > arrivals.latest) arrivals.latest = time;
-    if (thread.barrier_time > arrivals.barrier_time) arrivals.barrier_time = thread.barrier_time;
+    ++arrivals.count;
+    if (time < arrivals.earliest) arrivals.earliest = time;
+    raise(arrivals.latest, time);
+    raise(arrivals.barrier_time, thread.barrier_time);
     add_acquired(*arrivals.known, thread);
     arrivals.known->add_lane(thread.warp->warp->index, thread.lane, time);
     for (unsigned lane = 0; lane < lanes_per_warp && thread.warp->sync_time > thread.barrier_time; ++lane)
@@ -65,12 +68,13 @@ void ClusterBarrier::complete(const Cluster& cluster) {
         if (arrivals.count) {
             bool rows_say_more = !all || arrivals.latest > arrivals.earliest;
             Release* release = pool.take<Release>();
-            *release = {block.serial, 0, 0, joined, joint, Scope::cluster, arrivals.known->finish(rows_say_more)};
-            log.append(release, joint, 0);
+            // Of no thread's times, which are in the rows.
+            *release = {block.serial, {}, {}, joined, {}, Scope::cluster, arrivals.known->finish(rows_say_more)};
+            log.append(release);
         }
         auto* fresh = new VectorClockBuilder(pool, block.serial);
         delete arrivals.known;
-        arrivals = {fresh, 0, 0, 0, 0, joined, ++block.time};
+        arrivals = {fresh, joined, ++block.time};
     }
     VectorClockBuilder builder(pool, state_of(*cluster.blocks[0])->serial);
     builder.add_log(&log, log.length());
@@ -93,10 +97,9 @@ void ClusterBarrier::wait(ThreadState& thread) {
     ThreadExtras& extras = extras_of(thread);
     extras.known = answer_;
     extras.acquired = nullptr;
-    if (thread.barrier_time < arrivals.joined) thread.barrier_time = arrivals.joined;
+    raise(thread.barrier_time, arrivals.joined);
     thread.awaited = thread.awaited || awaited_;
     if (thread.time() < arrivals.after) set_time(thread, arrivals.after);
-    set_floors(thread);
 }
 
 ClusterBarrier& barrier_of(Cluster& cluster) {
@@ -132,14 +135,11 @@ void check_remote(BlockState& block) {
         if (serial < the_launch.first_serial) return;
         if (known && access.time < known_barrier(known, serial, block.serial)) return;
         if (covers(known, serial, thread, access.time, block.serial)) return;
-        report_ended(block.threads[0], serial, thread, access, block);
+        report_ended(*block.threads, serial, thread, access, block);
     });
 }
 
-void forget_remote(BlockState& block) {
-    delete block.remote;
-    block.remote = nullptr;
-}
+void forget_remote(BlockState& block) { delete block.remote; }
 
 bool same_cluster(uint32_t one, uint32_t other) {
     uint32_t first = the_launch.start_serial, blocks = the_launch.blocks, size = the_launch.cluster_size;

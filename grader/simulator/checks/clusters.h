@@ -20,12 +20,12 @@ class ClusterBarrier {
   private:
     // Of one block. Its threads may arrive at different times, and not all of them may.
     struct Arrivals {
-        VectorClockBuilder* known;
-        unsigned count;
-        uint32_t earliest, latest;
-        uint32_t barrier_time;  // the latest barrier of the block that one of them knows
+        VectorClockBuilder* known = nullptr;
         // Of the last complete phase: what all threads of the block had done before, and the time after it.
-        uint32_t joined, after;
+        uint32_t joined = 0, after = 0;
+        unsigned count = 0;
+        uint32_t earliest = Epoch::time_pending, latest = 0;
+        uint32_t barrier_time = 0;  // the latest barrier of the block that one of them knows
     };
     Arrivals arrivals_[max_cluster_blocks];
     const VectorClock* complete_ = nullptr;

@@ -7,11 +7,11 @@ namespace sim::checks {
 namespace {
 
 Growable<KernelRecord> kernels;
-uint64_t allocated = 0, most_allocated = 0;
+uint64_t allocated, most_allocated;
 
-uint64_t by_host = 0, by_copies = 0;
-uint64_t submitted = 0, instantiated = 0;
-uint64_t copied_asynchronously = 0, prefetched = 0;
+uint64_t by_host, by_copies;
+uint64_t submitted, instantiated;
+uint64_t copied_asynchronously, prefetched;
 
 bool is_scratch(const Region& region) {
     return region.kind == RegionKind::device_allocation || region.kind == RegionKind::async_allocation ||

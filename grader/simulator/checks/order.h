@@ -34,8 +34,9 @@ struct Release {
 
 class SyncLog {
   public:
-    // `thread` and `time` are those of the atomic operation itself: who sees the release is ordered after that, too.
-    void append(const Release* release, unsigned thread, uint32_t time);
+    // `thread` and `time` are those of the atomic operation itself, if it was one: who sees the release is ordered after
+    // that, too.
+    void append(const Release* release, unsigned thread = 0, uint32_t time = 0);
     uint32_t length() const { return static_cast<uint32_t>(entries_.size()); }
 
   private:

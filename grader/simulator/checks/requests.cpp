@@ -84,8 +84,8 @@ bool is_single(const RequestLog& log) {
     return differences == 0;
 }
 
-bool is_even(const RequestLog& log) {
-    uint32_t step = log.entry[1][0] - log.entry[0][0], differences = 0;
+bool is_even(const RequestLog& log, uint32_t step) {
+    uint32_t differences = 0;
     for (unsigned lane = 1; lane < lanes_per_warp; ++lane)
         differences |= (log.entry[lane][0] - log.entry[lane - 1][0]) ^ step;
     return differences == 0;
@@ -95,13 +95,14 @@ void count_log(AccessSite& site, RequestLog& log) {
     RequestCounter counter(site, *log.warp->block->worker);
     Request request;
     bool traced = is_traced(site, *log.warp);
-    if (!traced && is_single(log) && is_even(log)) {
+    uint32_t step = log.entry[1][0] - log.entry[0][0];
+    if (!traced && is_single(log) && is_even(log, step)) {
         request.even = true;
         request.count = lanes_per_warp;
         request.entry[0] = log.entry[0][0];
         request.lane[0] = 0;
         request.lane[lanes_per_warp - 1] = lanes_per_warp - 1;
-        request.step = static_cast<int32_t>(log.entry[1][0] - log.entry[0][0]);
+        request.step = static_cast<int32_t>(step);
         if (counter.has_formula(lanes_per_warp, request.step)) {
             counter.count(request);
             return;
@@ -122,7 +123,6 @@ void count_log(AccessSite& site, RequestLog& log) {
             request.lane[rows.count - 1] = rows.lane[rows.count - 1];
         } else {
             gather(rows, k, request);
-            request.even = request.even || request.count == 1;
         }
         counter.count(request);
         if (__builtin_expect(traced, false) && is_traced(site, *log.warp)) {

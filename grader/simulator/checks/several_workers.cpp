@@ -8,7 +8,7 @@ namespace sim::checks {
 namespace {
 
 constexpr const char* conflict = "its blocks access the same memory, and some write to it";
-constexpr size_t most_overwritten = size_t(1) << 24;  // of each worker: half a gigabyte of records
+constexpr size_t most_overwritten = 0x1000000;  // of each worker: half a gigabyte of records
 
 // One for the cells of 64 bytes; an access has one, as it is aligned.
 struct alignas(64) Stripe {
@@ -21,18 +21,22 @@ void release(WorkerState& worker) {
     worker.held = nullptr;
 }
 
-class LockedCells {
+// Of one access, from the first call of lock() on.
+class CellsLock {
   public:
-    LockedCells(WorkerState& worker, uintptr_t address) : worker_(worker) {
-        worker.held = &stripes[(address >> 6) % (sizeof stripes / sizeof *stripes)].lock;
-        worker.held->lock();
+    CellsLock(WorkerState& worker, uintptr_t address) : worker_(worker), address_(address) {}
+    ~CellsLock() { release(worker_); }
+    CellsLock(const CellsLock&) = delete;
+    CellsLock& operator=(const CellsLock&) = delete;
+    void lock() {
+        if (worker_.held) return;
+        worker_.held = &stripes[(address_ >> 6) % (sizeof stripes / sizeof *stripes)].lock;
+        worker_.held->lock();
     }
-    ~LockedCells() { release(worker_); }
-    LockedCells(const LockedCells&) = delete;
-    LockedCells& operator=(const LockedCells&) = delete;
 
   private:
     WorkerState& worker_;
+    uintptr_t address_;
 };
 
 // Another worker may write it just now.
@@ -58,14 +62,13 @@ bool written_by(const ThreadState& thread, const ShadowCell& cell) {
 bool read_before(const ThreadState& thread, const ShadowCell& cell, const AccessSite& site) {
     Epoch reads = seen(cell.reads);
     if (!thread.floors[site.window].contains(seen(cell.write)) || !of_this_launch(reads)) return false;
-    if (reads.serial() != thread.block->serial)
-        return reads.sharing() == many_blocks && reads.serial() < thread.block->serial;
-    return reads == thread.epoch || (reads.sharing() != many_blocks && has_reader(thread, site, reads));
+    if (reads.sharing() == many_blocks) return reads.serial() < thread.block->serial;
+    return reads == thread.epoch || has_reader(thread, site, reads);
 }
 
 void read_first(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     uint32_t own = thread.block->serial;
-    if (of_this_launch(cell.write) && cell.write.serial() != own) in_block_order_unlocked(conflict);
+    if (of_this_launch(cell.write)) in_block_order_unlocked(conflict);
     Epoch reads = cell.reads;
     bool others = of_this_launch(reads) && (reads.sharing() == many_blocks || reads.serial() != own);
     if (!others) {
@@ -80,20 +83,19 @@ void read_first(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     }
 }
 
-// The cell becomes the block's own.
+// The cell is about to become the block's own.
 void prepare_to_write(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     bool read_by_others = of_this_launch(cell.reads) &&
                           (cell.reads.sharing() == many_blocks || cell.reads.serial() != thread.block->serial);
     if (of_this_launch(cell.write) || read_by_others) in_block_order_unlocked(conflict);
     Growable<Overwritten>& overwritten = thread.worker->overwritten;
     if (overwritten.size() == most_overwritten) in_block_order_unlocked("its blocks write too much to be undone");
-    Overwritten before = {&cell, cell.write, site.base, 0, cell.write_site, 0};
     size_t offset = static_cast<size_t>(&cell - site.cells) << site.shift, rest = site.region->bytes - offset;
-    before.address += offset;
-    before.bytes = static_cast<uint8_t>(rest < size_t(1) << site.shift ? rest : size_t(1) << site.shift);
+    size_t granule = size_t(1) << site.shift;
+    auto bytes = static_cast<uint8_t>(rest < granule ? rest : granule);
+    Overwritten before = {&cell, cell.write, site.base + offset, {}, cell.write_site, bytes};
     memcpy(&before.data, reinterpret_cast<const void*>(before.address), before.bytes);
     overwritten.push(before);
-    cell.write = thread.epoch;  // what was there came before, as the launch has no other beside it
 }
 
 struct Cells {
@@ -101,9 +103,9 @@ struct Cells {
     ShadowCell* last;
     Cells(const AccessSite& site, uintptr_t address, unsigned size_log2)
         : first(site.cells + ((address - site.base) >> site.shift)),
-          last(first + (size_log2 > site.shift ? 1u << (size_log2 - site.shift) : 1)) {}
+          last(site.cells + ((address + (1u << size_log2) - 1 - site.base) >> site.shift)) {}
     ShadowCell* begin() const { return first; }
-    ShadowCell* end() const { return last; }
+    ShadowCell* end() const { return last + 1; }
 };
 
 }  // namespace
@@ -116,29 +118,26 @@ void in_block_order_unlocked(const char* what) {
 }
 
 void read_cells_of_several(ThreadState& thread, AccessSite& site, uintptr_t address, unsigned size_log2) {
-    Cells cells(site, address, size_log2);
-    bool locks = false;
-    for (const ShadowCell& cell : cells)
-        locks = locks || !(read_before(thread, cell, site) || written_by(thread, cell));
-    if (!locks) {
-        for (ShadowCell& cell : cells)
-            if (written_by(thread, cell)) read_cell(thread, cell, site);
-        return;
+    CellsLock lock(*thread.worker, address);
+    for (ShadowCell& cell : Cells(site, address, size_log2)) {
+        if (written_by(thread, cell)) {
+            read_cell(thread, cell, site);
+        } else if (!read_before(thread, cell, site)) {
+            lock.lock();
+            read_first(thread, cell, site);
+        }
     }
-    LockedCells locked(*thread.worker, address);
-    for (ShadowCell& cell : cells) read_first(thread, cell, site);
 }
 
 void write_cells_of_several(ThreadState& thread, AccessSite& site, uintptr_t address, unsigned size_log2) {
-    Cells cells(site, address, size_log2);
-    bool locks = false;
-    for (const ShadowCell& cell : cells) locks = locks || !written_by(thread, cell);
-    if (locks) {
-        LockedCells locked(*thread.worker, address);
-        for (ShadowCell& cell : cells)
-            if (!written_by(thread, cell)) prepare_to_write(thread, cell, site);
+    CellsLock lock(*thread.worker, address);
+    for (ShadowCell& cell : Cells(site, address, size_log2)) {
+        if (!written_by(thread, cell)) {
+            lock.lock();
+            prepare_to_write(thread, cell, site);
+        }
+        write_cell(thread, cell, site, address);
     }
-    for (ShadowCell& cell : cells) write_cell(thread, cell, site, address);
 }
 
 void keep_written(WorkerState& worker) {

@@ -212,3 +212,158 @@ CASE(what_one_has_waited_for_all_know_after_the_barrier) {
     grid.wait_for_cluster(1, 1);
     CHECK(grid.thread(1, 1).awaited && !grid.thread(1, 2).awaited);
 }
+
+// A set of readers of which only the extent is known does not tell who joined it after it had arrived.
+CASE(a_cluster_of_one_block_tells_readers_apart) {
+    Grid grid(1, 64);
+    Floats x;
+    x.read(grid.thread(0, 0), 0);
+    x.read(grid.thread(0, 32), 0);
+    grid.arrive_at_cluster(0, 5);
+    x.read(grid.thread(0, 5), 0);
+    for (unsigned thread = 0; thread < 64; ++thread)
+        if (thread != 5) grid.arrive_at_cluster(0, thread);
+    grid.complete_cluster(0);
+    grid.wait_for_cluster(0, 40);
+    x.write(grid.thread(0, 40), 0);
+    CHECK_FOUND("within_block");
+}
+
+CASE(who_arrives_late_says_nothing_of_who_arrived_early) {
+    Grid grid(2, 33, 2);
+    Floats x;
+    grid.arrive_at_cluster(0, 32);
+    x.write(grid.thread(0, 32), 0);
+    grid.syncwarp(0, 0);
+    for (unsigned thread = 0; thread < 32; ++thread) grid.arrive_at_cluster(0, thread);
+    for (unsigned thread = 0; thread < 33; ++thread) grid.arrive_at_cluster(1, thread);
+    grid.complete_cluster(0);
+    grid.wait_for_cluster(1, 1);
+    x.read(grid.thread(1, 1), 0);
+    CHECK_FOUND("within_cluster");
+}
+
+CASE(who_learns_something_before_it_arrives_tells_all) {
+    static const int flag = 0;
+    Grid grid(4, 32, 2);
+    Floats x;
+    x.write(grid.thread(2, 0), 0);
+    sim::events::fence(*grid.thread(2, 0).thread, sim::Scope::device);
+    release(grid.thread(2, 0), &flag);
+    acquire(grid.thread(0, 5), &flag);
+    all_arrive(grid, 32);
+    grid.wait_for_cluster(1, 6);
+    x.read(grid.thread(1, 6), 0);
+    CHECK_FOUND("nothing");
+    x.read(grid.thread(1, 7), 0);
+    CHECK_FOUND("between_blocks");
+}
+
+namespace {
+
+// Reads of 4 bytes of another block's shared memory.
+class Remote {
+  public:
+    explicit Remote(Grid& grid) : grid_(grid) {
+        site_.id = site_id(&site_);
+        site_.size_log2 = 2;
+        site_.access = Access::async_read;
+        for (unsigned block = 0; block < 4; ++block) grid.block(block).live = 40;
+    }
+    void read(unsigned block, unsigned thread, unsigned owner) {
+        note_remote(grid_.thread(block, thread), site_, reinterpret_cast<uintptr_t>(grid_.shared(owner)));
+    }
+    void end(unsigned block) {
+        grid_.block(block).live = 0;
+        check_remote(*grid_.thread(block, 0).block);
+    }
+
+  private:
+    Grid& grid_;
+    AccessSite site_ = {};
+};
+
+}  // namespace
+
+CASE(a_block_ends_after_those_who_read_its_shared_memory) {
+    for (unsigned owner : {0, 1}) {
+        Grid grid(2, 40, 2);
+        Remote remote(grid);
+        remote.read(1 - owner, 37, owner);
+        remote.read(owner, 3, owner);  // which has ended by then
+        remote.end(owner);
+        CHECK_FOUND("ended_block");
+        const Finding& made = finding(0);
+        CHECK(made.check == Check::memcheck && made.bytes == 4);
+        CHECK_EQUAL(made.side.serial, grid.thread(1 - owner, 0).block->serial);
+        CHECK_EQUAL(made.side.thread, 37);
+        CHECK_EQUAL(made.side.access, Access::async_read);
+        remote.end(1 - owner);
+        CHECK_FOUND("ended_block");
+    }
+}
+
+CASE(the_shared_memory_of_a_block_that_has_ended_is_gone) {
+    Grid grid(2, 40, 2);
+    Remote remote(grid);
+    remote.end(0);
+    CHECK_FOUND("nothing");
+    remote.read(1, 39, 0);
+    CHECK_FOUND("ended_block");
+    CHECK_EQUAL(finding(0).side.thread, 39);
+    CHECK_EQUAL(finding(0).side.serial, grid.thread(1, 0).block->serial);
+}
+
+CASE(a_block_knows_who_has_read_its_shared_memory) {
+    enum { by_all, by_some, too_early, after_arriving };
+    for (int how : {by_all, by_some, too_early, after_arriving}) {
+        Grid grid(2, 40, 2);
+        Remote remote(grid);
+        if (how != after_arriving) remote.read(1, 0, 0);
+        grid.arrive_at_cluster(1, 0);
+        if (how == after_arriving) remote.read(1, 0, 0);
+        for (unsigned thread = 1; thread < 40; ++thread) grid.arrive_at_cluster(1, thread, how != by_some);
+        for (unsigned thread = 0; thread < 40; ++thread) grid.arrive_at_cluster(0, thread);
+        grid.complete_cluster(0);
+        if (how != too_early) grid.wait_for_cluster(0, how == by_some ? 0 : 39);
+        remote.end(0);
+        CHECK_FOUND(how == too_early || how == after_arriving ? "ended_block" : "nothing");
+    }
+}
+
+CASE(a_barrier_of_the_grid_comes_after_all_reads_of_shared_memory) {
+    for (unsigned owner : {0, 1}) {
+        Grid grid(2, 40, 2);
+        Remote remote(grid);
+        remote.read(1 - owner, 0, owner);
+        grid.sync_grid();
+        remote.end(owner);
+        CHECK_FOUND("nothing");
+    }
+}
+
+CASE(a_barrier_between_arriving_and_waiting_orders_too) {
+    Grid grid(2, 40, 2);
+    Floats x;
+    all_arrive(grid, 40);
+    x.write(grid.thread(0, 3), 0);
+    grid.syncthreads(0);
+    grid.wait_for_cluster(0, 39);
+    x.read(grid.thread(0, 39), 0);
+    CHECK_FOUND("nothing");
+}
+
+CASE(what_follows_a_fence_between_arriving_and_waiting_is_not_published) {
+    static const int flag = 0;
+    Grid grid(4, 40, 2);
+    Floats x;
+    all_arrive(grid, 40);
+    for (unsigned turn = 0; turn < 2; ++turn) sim::events::fence(*grid.thread(0, 0).thread, sim::Scope::device);
+    grid.wait_for_cluster(0, 0);
+    x.write(grid.thread(0, 0), 0);
+    release(grid.thread(0, 0), &flag);
+    acquire(grid.thread(2, 0), &flag);
+    sim::events::fence(*grid.thread(2, 0).thread, sim::Scope::device);
+    x.read(grid.thread(2, 0), 0);
+    CHECK_FOUND("between_blocks");
+}

@@ -27,6 +27,9 @@ CASE(a_kernel_has_one_record_whatever_its_name) {
     CHECK(kernel_index(name) == 2 && kernel_index(name) == 2 && kernel_index("tw") == 3 && kernel_count() == 4);
     CHECK(!strcmp(kernel(1).name, "two") && !strncmp(kernel(2).name, name, 255) && strlen(kernel(2).name) == 255);
     CHECK(kernel(0).sites->empty() && kernel(0).barrier_sites->empty() && kernel(0).operand_sites->empty());
+    CHECK(kernel(0).tensor_sites->empty());
+    name[254] = 'y';
+    CHECK_EQUAL(kernel_index(name), 4);
     CHECK(kernel(0).sites != kernel(1).sites && kernel(0).tensor_sites != kernel(0).barrier_sites);
     forget_kernels();
     CHECK_EQUAL(kernel_count(), 0);
@@ -85,8 +88,8 @@ CASE(scratch_memory_is_the_most_at_once) {
     for (RegionKind kind : {RegionKind::device_allocation, RegionKind::async_allocation, RegionKind::managed})
         count_allocation(region_of(kind));
     for (RegionKind kind : {RegionKind::tensor, RegionKind::pinned_host, RegionKind::device_heap}) {
-        count_allocation(region_of(kind));
-        count_release(region_of(kind));
+        count_allocation(region_of(kind, 1000));
+        count_release(region_of(kind, 1000));
     }
     CHECK_EQUAL(scratch_bytes(), 300);
     count_release(region_of(RegionKind::managed));

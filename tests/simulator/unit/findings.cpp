@@ -2,6 +2,7 @@
 #include "checks/findings.h"
 
 #include "checks/state.h"
+#include "grid.h"
 #include "unit.h"
 
 using namespace sim::checks;
@@ -148,16 +149,54 @@ CASE(the_youngest_findings_can_be_taken_back) {
     CHECK(finding_count() == 3 && finding(2).count == 1);
 }
 
+CASE(a_finding_says_of_which_launch_and_kernel_it_is) {
+    unit::Grid grid(1, 64);
+    const unsigned kernel = the_launch.kernel;
+    the_launch.kernel = 7;
+    Finding made = finding_at(Check::synccheck, "within_block", grid.thread(0, 40), code + 3);
+    CHECK(made.kernel == 7 && made.launch == grid.launch().id && made.count == 1 && made.check == Check::synccheck);
+    CHECK(made.side.thread == 40 && made.side.has_thread && made.side.address == code + 3);
+    the_launch.launch = nullptr;
+    made = finding_at(Check::synccheck, "within_block", grid.thread(0, 40), code + 3);
+    CHECK(made.kernel == ~0u && made.launch == 0);
+    the_launch.launch = &grid.launch();
+    the_launch.kernel = kernel;
+}
+
+CASE(a_finding_without_a_place_is_that_of_who_called_its_launch) {
+    unit::Grid grid(1, 32);
+    start();
+    grid.launch().caller = code + 20;
+    for (unsigned i = 0; i < 3; ++i) {
+        Finding finding = race(i, i);
+        finding.launch = grid.launch().id + (i == 1);
+        if (i == 2) finding.side.fallback = code + 21;
+        add_finding(finding);
+        CHECK(finding_count() == i + 1 && sim::checks::finding(i).side.fallback == (i == 0   ? code + 20
+                                                                                    : i == 1 ? nullptr
+                                                                                             : code + 21));
+    }
+}
+
 CASE(a_place_is_what_the_memory_was_then) {
     Region region = {};
     region.base = 1000;
     region.bytes = 64;
+    region.id = 9;
+    region.kind = RegionKind::pinned_host;
+    region.element_bytes = 4;
     region.ndim = 2;
     region.shape[0] = 4;
     region.shape[1] = 4;
     strcpy(region.name, "scores");
+    strcpy(region.dtype, "float32");
     Place place = place_of(&region, 996);
     CHECK(place.known && place.offset == -4 && place.ndim == 2 && place.shape[1] == 4);
-    CHECK(!strcmp(place.name, "scores"));
+    CHECK(place.id == 9 && place.bytes == 64 && place.element_bytes == 4 && place.kind == RegionKind::pinned_host);
+    CHECK(!strcmp(place.name, "scores") && !strcmp(place.dtype, "float32") && place.shape[0] == 4);
+    memset(region.name, 'x', sizeof region.name);
+    memset(region.dtype, 'y', sizeof region.dtype);
+    place = place_of(&region, 1000);
+    CHECK(strlen(place.name) == sizeof place.name - 1 && strlen(place.dtype) == sizeof place.dtype - 1);
     CHECK(!place_of(nullptr, 996).known);
 }

@@ -70,6 +70,21 @@ CASE(the_accesses_of_lanes_are_counted_turn_by_turn) {
     }
 }
 
+// What is left in a log from the last time that it was full is no access.
+CASE(lanes_that_come_less_often_are_not_counted_again) {
+    Grid grid(1, 32);
+    AccessSite& site = site_of(grid, 0);
+    for (bool all : {true, false}) {
+        site.counters = {};
+        for (unsigned lane = 0; lane < 32; ++lane)
+            for (unsigned k = 0; k < (all || lane == 9 ? 3 : 1); ++k) access(grid, site, lane, 100 * k + lane);
+        flush_warp(*grid.thread(0, 0).warp);
+        CHECK_EQUAL(site.counters.requests, 3);
+        CHECK_EQUAL(site.counters.accesses, all ? 96 : 34);
+        CHECK_EQUAL(site.counters.bytes, all ? 384 : 136);
+    }
+}
+
 CASE(warps_at_one_place_keep_their_accesses_apart) {
     for (bool settled : {false, true}) {
         Grid grid(2, 64);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,9 +35,9 @@ inline void check_equal(const char* file, int line, const char* what, long long 
     printf("    is %lld, not %lld\n", actual, expected);
 }
 
-// Whether a process of its own that calls the function ends by an assertion.
+// How a process of its own ends that calls the function; 0: well.
 template <typename F>
-bool aborts(F call) {
+int status_of(F call) {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
@@ -46,7 +47,28 @@ bool aborts(F call) {
     }
     int status = 0;
     waitpid(child, &status, 0);
+    return status;
+}
+// Whether that is by an assertion.
+template <typename F>
+bool aborts(F call) {
+    int status = status_of(call);
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+// Whether something takes more memory each time that it is done, at least 64 KiB.
+template <typename F>
+bool leaks(F once) {
+    once();
+    return status_of([&] {
+               unsigned long pages = 0;
+               FILE* sizes = fopen("/proc/self/statm", "r");
+               if (sizes && fscanf(sizes, "%lu", &pages) == 1) fclose(sizes);
+               rlimit limit = {};
+               limit.rlim_cur = limit.rlim_max = pages * static_cast<size_t>(getpagesize()) + (size_t(8) << 20);
+               if (setrlimit(RLIMIT_AS, &limit) != 0) abort();
+               for (unsigned turn = 0; turn < 150; ++turn) once();
+           }) != 0;
 }
 
 }  // namespace unit

@@ -162,6 +162,40 @@ CASE(small_accesses_at_random_cost_what_a_model_says) {
     }
 }
 
+CASE(atomic_operations_on_shared_memory_take_turns) {
+    unit::Random random(7);
+    for (unsigned turn = 0; turn < 2000; ++turn) {
+        unsigned size_log2 = random.below(4), spread = 1u << random.below(8);
+        uint32_t lanes = turn % 3 ? static_cast<uint32_t>(random.word()) | 1 : ~0u, entry[32];
+        for (uint32_t& one : entry) one = random.below(spread);
+        // Each lane has a wavefront for itself in each of its banks.
+        unsigned load[32] = {}, most = 0, same_word = 0, distinct = 0, words = 0;
+        for (unsigned i = 0; i < 32; ++i) {
+            if (!(lanes >> i & 1)) continue;
+            unsigned first = entry[i] << size_log2 >> 2, same = 1;
+            for (unsigned word = first; word < first + (size_log2 == 3 ? 2 : 1); ++word, ++words)
+                if (++load[word % 32] > most) most = load[word % 32];
+            bool is_new = true;
+            for (unsigned j = 0; j < i; ++j) {
+                if (!(lanes >> j & 1)) continue;
+                same += entry[j] << size_log2 >> 2 == first;
+                is_new = is_new && entry[j] != entry[i];
+            }
+            if (same > same_word) same_word = same;
+            distinct += is_new;
+        }
+        unsigned ideal = (words + 31) / 32;
+        if (ideal < same_word) ideal = same_word;
+        Counted counted(Space::shared, size_log2, Access::atomic);
+        Counters counters = counted.all([&](unsigned lane) { return entry[lane]; }, lanes);
+        CHECK_EQUAL(counters.wavefronts, most);
+        CHECK_EQUAL(counters.ideal_wavefronts, ideal);
+        CHECK_EQUAL(counters.worst_ways, (most + ideal - 1) / ideal);
+        CHECK_EQUAL(counters.bytes, distinct << size_log2);
+        CHECK(!counted.has_formula(32, 0));
+    }
+}
+
 CASE(a_formula_gives_what_counting_lane_by_lane_gives) {
     unit::Random random(5);
     for (unsigned turn = 0; turn < 4000; ++turn) {
