@@ -7,11 +7,9 @@
 
 #include <cstdint>
 
-namespace llmk {
+#include "llmk/shared_address.cuh"
 
-__device__ __forceinline__ unsigned shared_address(const void* p) {
-    return static_cast<unsigned>(__cvta_generic_to_shared(p));
-}
+namespace llmk {
 
 // One thread does this, then fence_barriers(), and then the block (or the cluster) meets.
 __device__ __forceinline__ void make_barrier(uint64_t* barrier, unsigned arrivals) {

@@ -8,12 +8,9 @@
 
 #include <type_traits>
 
-namespace llmk {
+#include "llmk/shared_address.cuh"
 
-// Where in shared memory something lies, as instructions take it: 32 bits, which are quickly reckoned with.
-__device__ __forceinline__ unsigned shared_address(const void* pointer) {
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
+namespace llmk {
 
 // Four 8 x 8 matrices of 16-bit numbers in shared memory: lane i gives the address of row i % 8 of matrix i / 8, and
 // receives of each matrix two neighbours, elements i % 4 * 2 and the next of row i / 4: how mma.sync wants its operands.
