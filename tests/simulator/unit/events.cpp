@@ -203,6 +203,7 @@ CASE(of_a_launch_that_is_taken_back_nothing_is_left) {
     worker.known_barriers.at(8) = 1;
     SyncLog& log = new_log(code);
     CHECK(log_of(code) == &log);
+    past_launches().back().number = 9;  // in a stream
     launch_taken_back(grid.launch());
     CHECK(x.cell(3).write == before && *reinterpret_cast<float*>(x.at(3)) == 1);
     CHECK(worker.overwritten.empty() && worker.blocks.empty() && worker.touched.empty());
@@ -290,6 +291,15 @@ CASE(threads_that_have_exited_are_missed_at_a_barrier_once) {
     block.live = 96;
     grid.syncthreads(0);
     CHECK_EQUAL(finding_count(), 0);
+}
+
+CASE(warps_of_a_larger_block_before_it_take_no_part_in_a_barrier) {
+    Grid grid(1, 64);
+    grid.warp(0, 2).at_barrier[0].waiting = grid.warp(0, 2).existing = 1;
+    unsigned lanes[sim::max_warps_per_block] = {~0u, ~0u};
+    for (unsigned w : {0u, 1u}) grid.warp(0, w).at_barrier[0].waiting = ~0u;
+    barrier(grid.block(0), 0, lanes);
+    CHECK(!state_of(grid.block(0))->exact && state_of(grid.block(0))->barrier_time == 2);
 }
 
 CASE(at_a_barrier_the_accesses_of_those_who_meet_are_counted) {
@@ -580,4 +590,17 @@ CASE(who_wrote_a_value_last_is_named) {
     region.cells = nullptr;
     CHECK(!writer(x.at(1), names));
     region.cells = cells;
+}
+
+CASE(the_first_block_of_all_is_named_too) {
+    the_launch.first_serial = Epoch::serial_limit;
+    sim::Launch launch = launch_of(dim3(3), dim3(32));
+    end_serials();  // all numbers are used up
+    launch_begin(launch);
+    CHECK_EQUAL(the_launch.first_serial, 1);
+    Floats x;
+    unsigned names[6] = {};
+    x.cell(0).write = Epoch(1, 1, 5);
+    CHECK(writer(x.at(0), names) && names[0] == 0 && names[3] == 5);
+    launch_end(launch);
 }
