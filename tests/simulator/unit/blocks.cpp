@@ -117,6 +117,7 @@ CASE(when_numbers_begin_again_nobody_is_remembered_to_have_written) {
     end_serials();
     pass(1);
     CHECK(x.cell(3).write == written_before);
+    CHECK_EQUAL(past_launches().size(), 1);
     Grid grid(1, 32);
     BlockState& block = *state_of(grid.block(0));
     CHECK(!block.shared->cells);
@@ -154,6 +155,7 @@ CASE(a_block_begins_as_if_no_other_had_been) {
                 thread.awaited = true;
                 thread.lane = 77;
             }
+            CHECK(!grid.block(b).threads[count].checks);
             CHECK_EQUAL(block.worker->blocks.size(), 4);
             block.time = block.barrier_time = 50;
             block.barrier_known = block.arrivals[0] = block.arrivals[15] = known;
@@ -380,7 +382,27 @@ CASE(shared_memory_is_that_of_any_block_of_the_cluster) {
 CASE(a_block_that_has_ended_is_forgotten_and_its_neighbour_is_not) {
     Grid grid(2, 96);
     sim::events::block_end(grid.block(0));
-    CHECK(!state_of(grid.block(0)) && !state_of(grid.block(0).threads[95]) && !state_of(grid.block(0).warps[2]));
-    for (unsigned t = 0; t < 96; ++t) CHECK(state_of(grid.block(1).threads[t]));
-    for (unsigned w = 0; w < 3; ++w) CHECK(state_of(grid.block(1).warps[w]));
+    CHECK(!state_of(grid.block(0)));
+    for (unsigned t = 0; t < 96; ++t) CHECK(!state_of(grid.block(0).threads[t]) && state_of(grid.block(1).threads[t]));
+    for (unsigned w = 0; w < 3; ++w) CHECK(!state_of(grid.block(0).warps[w]) && state_of(grid.block(1).warps[w]));
+}
+
+CASE(a_cluster_is_forgotten_with_its_first_block) {
+    Grid grid(2, 32, 2);
+    grid.arrive_at_cluster(1, 0);
+    sim::events::block_end(grid.block(1));
+    CHECK(grid.block(0).cluster->checks);
+    sim::events::block_end(grid.block(0));
+    CHECK(!grid.block(0).cluster->checks);
+}
+
+CASE(a_shared_array_keeps_its_granules_for_a_launch) {
+    for (unsigned turn = 0; turn < 2; ++turn) {
+        Grid grid(1, 32);
+        BlockState& block = *state_of(grid.block(0));
+        Region* region = find_shared(block, reinterpret_cast<uintptr_t>(grid.shared(0)));
+        CHECK_EQUAL(region->shift, 2);
+        refine(*region, 0);
+        CHECK(find_shared(block, reinterpret_cast<uintptr_t>(grid.shared(0))) == region && region->shift == 0);
+    }
 }
