@@ -46,15 +46,15 @@ uint32_t pass(uint32_t blocks) {
 
 CASE(a_thread_has_the_names_that_the_shape_of_its_launch_gives) {
     PastLaunch launch = {};
-    const uint32_t grid[] = {4, 6, 8}, block[] = {4, 2, 3}, cluster[] = {2, 3, 4};
+    const uint32_t grid[] = {4, 6, 12}, block[] = {4, 2, 3}, cluster[] = {2, 3, 4};
     memcpy(launch.grid, grid, sizeof grid);
     memcpy(launch.block, block, sizeof block);
     memcpy(launch.cluster, cluster, sizeof cluster);
-    launch.blocks = 4 * 6 * 8;
+    launch.blocks = 4 * 6 * 12;
     CHECK(begin_serials(launch));
     uint32_t serial = the_launch.first_serial, index[3], thread[3];
     CHECK_EQUAL(the_launch.cluster_size, 24);
-    for (uint32_t c = 0; c < 8; ++c)
+    for (uint32_t c = 0; c < 12; ++c)
         for (uint32_t rank = 0; rank < 24; ++rank, ++serial) {
             CHECK(name_thread(serial, rank, index, thread));
             CHECK(same(index, c % 2 * 2 + rank % 2, c / 2 % 2 * 3 + rank / 2 % 3, c / 4 * 4 + rank / 6));
@@ -63,7 +63,7 @@ CASE(a_thread_has_the_names_that_the_shape_of_its_launch_gives) {
     end_serials();
     CHECK_EQUAL(pass(3), serial);
     CHECK_EQUAL(pass(1), serial + 3);
-    CHECK(past_launch(serial - 1)->blocks == 4 * 6 * 8 && past_launch(serial + 2)->blocks == 3);
+    CHECK(past_launch(serial - 1)->blocks == 4 * 6 * 12 && past_launch(serial + 2)->blocks == 3);
     forget_names();
     CHECK(!past_launch(serial) && !name_thread(serial, 0, index, thread));
 }
@@ -123,6 +123,20 @@ CASE(when_numbers_begin_again_nobody_is_remembered_to_have_written) {
     CHECK(!block.shared->cells);
     CHECK(find_shared(block, reinterpret_cast<uintptr_t>(grid.shared(0)))->cells &&
           block.shared->cells[7].write == never);
+}
+
+CASE(when_numbers_begin_again_for_a_launch_that_was_taken_back_its_arrays_have_new_cells) {
+    Grid grid(1, 32);
+    BlockState& block = *state_of(grid.block(0));
+    const uintptr_t address = reinterpret_cast<uintptr_t>(grid.shared(0));
+    find_shared(block, address)->cells->write = grid.thread(0, 0).epoch;
+    sim::events::launch_taken_back(grid.launch());
+    the_launch.first_serial = Epoch::serial_limit;
+    end_serials();
+    sim::events::launch_begin(grid.launch());
+    sim::events::block_begin(grid.block(0));
+    Region* region = find_shared(*state_of(grid.block(0)), address);
+    CHECK(region->cells == state_of(grid.block(0))->shared->cells + (256 << 10) && region->cells->write == never);
 }
 
 CASE(a_block_begins_as_if_no_other_had_been) {
@@ -211,9 +225,10 @@ CASE(what_a_block_and_its_threads_had_is_given_back) {
         }
         note_swizzled_fill(block, reinterpret_cast<uintptr_t>(grid.shared(0)), 16, 128);
         unit::as_thread(grid.thread(0, 5), [] { __wrap___sanitizer_cov_trace_pc(); });
-        CHECK(block.swizzles && block.executed && block.extras);
+        on_access<2, false>(grid.thread(1, 3), reinterpret_cast<uintptr_t>(grid.shared(0)), &registers);
+        CHECK(block.swizzles && block.executed && block.extras && block.remote);
         for (unsigned b : {0u, 1u}) end_block(*state_of(grid.block(b)));
-        CHECK(!block.swizzles && !block.executed);
+        CHECK(!block.swizzles && !block.executed && !block.remote);
         drop_logs(*block.worker);
         forget_findings();
         if (turn == 10) before = held();  // malloc keeps a few pieces of each size for later
@@ -311,8 +326,12 @@ CASE(each_worker_has_a_state_of_its_own) {
     begin_sectors(worker_of(block));
     static unsigned workers;
     workers = 0;
-    each_worker([](WorkerState&) { ++workers; });
-    CHECK(workers >= 2);
+    static const sim::Worker* one;
+    for (const sim::Worker* each : {block.worker, grid.block(0).worker}) {
+        one = each;
+        each_worker([](WorkerState& state) { workers += state.worker == one; });
+    }
+    CHECK_EQUAL(workers, 2);
 }
 
 CASE(a_thread_has_more_than_its_epoch_from_when_it_needs_it) {

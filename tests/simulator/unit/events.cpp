@@ -1,6 +1,8 @@
 // What the events of a launch come to: what is counted and settled, what it leaves, and what is undone when it is taken back.
 #include "runtime/events.h"
 
+#include <malloc.h>
+
 #include "checks/counting.h"
 #include "checks/executed.h"
 #include "checks/hooks.h"
@@ -96,6 +98,96 @@ CASE(launches_of_a_kernel_add_up) {
     forget_kernels();
 }
 
+CASE(sectors_that_a_launch_has_touched_are_counted) {
+    forget_kernels();
+    for (unsigned turn = 1; turn < 3; ++turn) {
+        Grid grid(1, 32);
+        if (turn == 1) forget_sectors();
+        TouchedSectors& touched = *grid.thread(0, 0).worker->sectors;
+        touched.touch(false, 3, 5);
+        touched.touch(true, 5, 8);
+        block_end(grid.block(0));
+        launch_end(grid.launch());
+        const KernelRecord& record = kernel(0);
+        CHECK(record.touched_sectors[0] == 3 * turn && record.touched_sectors[1] == 4 * turn);
+        CHECK(record.touched_sectors[2] == 6 * turn && record.first_read_sectors == 2);
+        launch_begin(grid.launch());
+    }
+    forget_sectors();
+    forget_kernels();
+}
+
+CASE(the_pool_of_a_launch_is_given_back_when_it_is_over) {
+    auto held = [] { return mallinfo2().uordblks; };
+    for (bool taken_back : {false, true}) {
+        Grid grid(1, 32);
+        WorkerState& worker = *grid.thread(0, 0).worker;
+        worker.pool.clear();
+        size_t before = held();
+        worker.pool.take(1 << 16);
+        CHECK(held() >= before + (1 << 16));
+        if (taken_back)
+            launch_taken_back(grid.launch());
+        else
+            launch_end(grid.launch());
+        CHECK(held() < before + (1 << 16));
+        launch_begin(grid.launch());
+    }
+}
+
+CASE(what_a_block_does_is_recorded_where_it_is_the_one) {
+    using Event = void (*)(Grid&, unsigned, sim::Thread&);
+    const Event all[] = {
+        [](Grid& grid, unsigned b, sim::Thread&) { grid.syncthreads(b); },
+        [](Grid& grid, unsigned b, sim::Thread&) { grid.syncwarp(b, 0); },
+        [](Grid& grid, unsigned b, sim::Thread&) { warp_collective(grid.warp(b, 0), sim::Wait::vote, 3, 3); },
+        [](Grid&, unsigned, sim::Thread& thread) { barrier_arrive(thread, 1); },
+        [](Grid&, unsigned, sim::Thread& thread) { cluster_arrive(thread, true); },
+        [](Grid&, unsigned, sim::Thread& thread) { cluster_waited(thread); },
+        [](Grid&, unsigned, sim::Thread& thread) { thread_exit(thread); },
+    };
+    reset();
+    CHECK_EQUAL(configure("record", "0,0,0,0"), 0);
+    {
+        Grid grid(2, 64);
+        CHECK(recording.done && recorded_block == &grid.block(0));
+        for (Event event : all) {
+            for (unsigned b : {1u, 0u}) {
+                size_t before = recording.events.size();
+                event(grid, b, grid.block(b).threads[5]);
+                CHECK_EQUAL(recording.events.size() > before, b == 0);
+            }
+        }
+        block_end(grid.block(1));
+        CHECK(recorded_block);
+        block_begin(grid.block(1));
+        block_end(grid.block(0));
+        CHECK(!recorded_block);
+    }
+    reset();
+    {
+        Grid grid(2, 64, 2);
+        for (unsigned b : {0u, 1u}) {
+            grid.arrive_at_cluster(b, 5 + b);
+            grid.warp(b, 0).at_barrier[sim::cluster_number].waiting = 1u << (5 + b);
+        }
+        size_t before = recording.events.size();
+        grid.complete_cluster(0);
+        CHECK_EQUAL(recording.events.size(), before + 2);
+        const Recorded& arrives = recording.events[before];
+        CHECK(arrives.kind == static_cast<uint8_t>(Happening::arrives) && arrives.thread == 5);
+    }
+    reset();
+    {
+        Grid grid(1, 32);
+        launch_end(grid.launch());  // half way
+        CHECK(!recorded_block && recording.done);
+        launch_begin(grid.launch());
+    }
+    CHECK_EQUAL(configure("record", "none"), 0);
+    reset();
+}
+
 CASE(a_launch_begins_with_nothing_known) {
     {
         Grid grid(1, 32);
@@ -109,7 +201,10 @@ CASE(a_launch_begins_with_nothing_known) {
         site_id(code + 7);
         count_async_copy(16);
         count_prefetched(4);
+        the_launch.lock.lock();  // by a launch that was ended wherever it was
         launch_begin(launch);
+        const SpinLock open;
+        CHECK(!memcmp(&the_launch.lock, &open, sizeof open));
         CHECK_EQUAL(the_launch.concurrent, workers > 1);
         CHECK(the_launch.arrays.empty() && !the_launch.has_dynamic_array && the_launch.changed.size() == 0);
         CHECK(the_launch.sites_before == site_count() && the_launch.async_before == async_bytes());
@@ -400,6 +495,26 @@ CASE(a_write_that_may_have_raced_is_looked_at_before_its_thread_does_something_e
         CHECK(thread.pending && finding_count() == 0);
         event(grid, *thread.thread);
         CHECK(is("within_block") && !thread.pending);
+    }
+}
+
+CASE(at_a_barrier_of_the_grid_only_threads_that_are_there_settle) {
+    {
+        Grid larger(1, 64);
+    }
+    Grid grid(1, 40);
+    grid.warp(0, 0).exited = 1u << 6;
+    BlockState& block = *state_of(grid.block(0));
+    extras_of(grid.thread(0, 0));
+    const unsigned threads[] = {5, 6, 39, 40, 63};
+    for (unsigned thread : threads) {
+        block.threads[thread].extras = nullptr;
+        block.threads[thread].pending = true;
+    }
+    grid.sync_grid();
+    for (unsigned thread : threads) {
+        CHECK_EQUAL(block.threads[thread].pending, thread == 6 || thread > 39);
+        block.threads[thread].pending = false;
     }
 }
 

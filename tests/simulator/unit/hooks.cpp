@@ -4,6 +4,8 @@
 #include "checks/counting.h"
 #include "checks/order.h"
 #include "checks/streams.h"
+#include "runtime/host_threads.h"
+#include "runtime/own_memory.h"
 #include "runtime/streams.h"
 #include "sim/copies.h"
 #include "sim/globals.h"
@@ -244,6 +246,38 @@ CASE(a_thread_that_is_not_checked_may_do_anything) {
     sim::events::reset();
 }
 
+CASE(what_a_confined_submission_touches_is_its_own_to_the_last_byte) {
+    sim::events::reset();
+    sim::ArenaRange arena = sim::arena_range();
+    static Hook asked;
+    static char* place;
+    auto by_the_host = [] { return sim::own::call([](void**) { return asked(place), 5; }, nullptr); };
+    for (const Hooks& hooks : all)
+        for (bool write : {false, true})
+            for (Hook hook : {hooks.plain[write], hooks.unaligned[write], hooks.of_volatile[write]})
+                for (bool confined : {false, true}) {
+                    asked = hook;
+                    for (unsigned inside :
+                         {hooks.size, hooks.size / 2}) {  // bytes before the end of the device's memory
+                        place = arena.base + arena.bytes - inside;
+                        const bool refused = confined && inside < hooks.size;
+                        Grid grid(1, 32);
+                        ThreadState& state = grid.thread(0, 0);
+                        sim::Thread& thread = *state.thread;
+                        sim::own::confined = confined;
+                        CHECK_EQUAL(by_the_host(), refused ? 700 : 5);
+                        thread.checks = nullptr;  // without checks
+                        CHECK_EQUAL(unit::as_thread(state, [] { asked(place); }), refused ? 700 : 0);
+                        thread.checks = &state;
+                        sim::own::confined = false;
+                        CHECK_EQUAL(finding_count() != 0, refused);
+                        CHECK(!refused ||
+                              static_cast<Access>(finding(0).side.access) == (write ? Access::write : Access::read));
+                    }
+                }
+    sim::events::reset();
+}
+
 CASE(copies_come_in_the_largest_pieces_that_are_aligned) {
     const struct {
         unsigned offset, bytes;
@@ -466,9 +500,40 @@ DECLARE_ATOMIC(32, uint32_t)
 DECLARE_ATOMIC(64, uint64_t)
 }
 
-CASE(the_compilers_own_atomic_operations_work) {
-    CHECK_ATOMIC(8, uint8_t)
-    CHECK_ATOMIC(16, uint16_t)
-    CHECK_ATOMIC(32, uint32_t)
-    CHECK_ATOMIC(64, uint64_t)
+CASE(the_compilers_own_atomic_operations_work){CHECK_ATOMIC(8, uint8_t) CHECK_ATOMIC(16, uint16_t)
+                                                   CHECK_ATOMIC(32, uint32_t) CHECK_ATOMIC(64, uint64_t)}
+
+CASE(threads_of_the_host_meet_at_their_atomic_and_volatile_variables) {
+    using Step = void (*)(uint32_t*);
+    const Step leaves[] = {[](uint32_t* at) { __wrap___tsan_atomic32_store(at, 1, 5); },
+                           [](uint32_t* at) { __wrap___tsan_atomic32_fetch_add(at, 1, 5); },
+                           [](uint32_t* at) { __wrap___tsan_volatile_write4(at); }, [](uint32_t*) {}};
+    const Step finds[] = {[](uint32_t* at) { __wrap___tsan_atomic32_load(at, 5); },
+                          [](uint32_t* at) { __wrap___tsan_atomic32_exchange(at, 1, 5); },
+                          [](uint32_t* at) { __wrap___tsan_volatile_read4(at); }, [](uint32_t*) {}};
+    static uint32_t flags[16], *next = flags;  // a volatile read is still heeded when the next thing is asked
+    for (Step leave : leaves)
+        for (Step find : finds) {
+            sim::host_threads::reset();
+            uint32_t& flag = *next++;
+            sim::Clock before, after;
+            sim::host_threads::begin_function(before, 3, 7);
+            leave(&flag);
+            sim::host_threads::end_function(after);
+            CHECK(after.covers(3, 7) && !sim::host_threads::knows(3, 7));
+            find(&flag);
+            CHECK_EQUAL(sim::host_threads::knows(3, 7), leave != leaves[3] && find != finds[3]);
+            CHECK(!sim::host_threads::knows(3, 8));
+        }
+    // A kernel does nothing of the sort.
+    sim::host_threads::reset();
+    uint32_t flag = 0;
+    sim::Clock before, after;
+    Grid grid(1, 32);
+    sim::host_threads::begin_function(before, 3, 7);
+    unit::as_thread(grid.thread(0, 0), [&] { __wrap___tsan_atomic32_store(&flag, 1, 5); });
+    sim::host_threads::end_function(after);
+    __wrap___tsan_atomic32_load(&flag, 5);
+    CHECK(!sim::host_threads::knows(3, 7));
+    sim::host_threads::reset();
 }

@@ -1,6 +1,9 @@
 // Which memory an access is to, and what is said of one that is to none.
+#include <link.h>
+
 #include "checks/access.h"
 #include "runtime/arena.h"
+#include "runtime/own_memory.h"
 #include "as_thread.h"
 #include "grid.h"
 #include "sim/globals.h"
@@ -58,6 +61,25 @@ CASE(constants_of_a_library_can_be_read_and_nothing_else_of_the_host) {
     CHECK_EQUAL(reach(grid, heap + 28), 0);
     CHECK_EQUAL(reach(grid, heap + 32), 700);
     free(heap);
+}
+
+CASE(where_a_library_ends_its_constants_end) {
+    static uintptr_t ends[8];
+    static unsigned count;
+    count = 0;
+    auto look = [](dl_phdr_info* info, size_t, void*) {
+        for (unsigned i = 0; i < info->dlpi_phnum && count < 8; ++i)
+            if (const ElfW(Phdr) & one = info->dlpi_phdr[i]; one.p_type == PT_LOAD)
+                ends[count++] = info->dlpi_addr + one.p_vaddr + one.p_memsz;
+        return 1;  // this program alone
+    };
+    dl_iterate_phdr(look, nullptr);
+    CHECK(count > 1);
+    for (unsigned i = 0; i < count; ++i) {
+        Grid grid(1, 32);
+        CHECK_EQUAL(reach(grid, reinterpret_cast<void*>(ends[i]), Access::read, 0), 700);
+        CHECK_EQUAL(reach(grid, reinterpret_cast<void*>(ends[i] - 1), Access::read, 0), 0);
+    }
 }
 
 CASE(an_access_beside_a_device_variable_is_said_to_miss_it) {
@@ -147,16 +169,16 @@ CASE(of_a_write_that_sticks_out_the_part_inside_happens) {
     // The same in shared memory.
     for (Access access : {Access::write, Access::read}) {
         Grid grid(1, 32);
-        sim::events::shared_array(grid.launch(), code, 4, 56, "array");
+        sim::events::shared_array(grid.launch(), code, 36, 56, "array");
         BlockState& block = *grid.thread(0, 0).block;
         char* shared = grid.block(0).shared;
-        CHECK_EQUAL(reach(grid, shared + 56, access, 3), 0);
-        CHECK(found("out_of_bounds", shared + 56, access, 8) && !strcmp(finding(0).place.name, "array"));
-        Region& region = *find_shared(block, number(shared) + 4);
+        CHECK_EQUAL(reach(grid, shared + 88, access, 3), 0);
+        CHECK(found("out_of_bounds", shared + 88, access, 8) && !strcmp(finding(0).place.name, "array"));
+        Region& region = *find_shared(block, number(shared) + 36);
         for (unsigned i = 0; i < 14; ++i)
             CHECK(region.cells[i].write == (i == 13 && access == Access::write ? grid.thread(0, 0).epoch : never));
-        CHECK_EQUAL(reach(grid, shared + 64, access, 3), 0);
-        CHECK(finding(0).count == 2 && region.cells[14].write == never);
+        for (unsigned offset : {24u, 96u}) CHECK_EQUAL(reach(grid, shared + offset, access, 3), 0);
+        CHECK(finding(0).count == 3 && region.cells[14].write == never && region.cells[0].write == never);
         region.cells[13].write = never;
     }
     forget_regions();
@@ -242,6 +264,8 @@ CASE(what_a_place_knows_of_its_memory_is_what_the_next_access_needs) {
     Region& region = allocate(data, 256, 64);
     mark_written(region.base, 64);
     for (bool concurrent : {false, true}) {
+        unmap_cells(region.cells, region.cell_count());
+        region.cells = nullptr;
         Grid grid(1, 32);
         the_launch.concurrent = concurrent;
         ThreadState& thread = grid.thread(0, 0);
@@ -290,11 +314,31 @@ CASE(a_piece_of_an_element_makes_all_its_granules_smaller) {
     AccessSite* words = prepare_and_log(thread, region.base, Access::write, 2, code);
     AccessSite* others = prepare_and_log(thread, number(grid.shared(0)), Access::write, 2, code + 1);
     CHECK(words && words->limit == 61 && others && others->limit && region.shift == 2);
+    prepare_and_log(thread, region.base, Access::write, 2, code + 3);
+    prepare_and_log(thread, region.base, Access::write, 3, code + 4);
+    CHECK_EQUAL(words->limit, 61);  // as large pieces change nothing
     AccessSite* bytes = prepare_and_log(thread, region.base + 1, Access::write, 0, code + 2);
     CHECK(bytes && bytes->shift == 0 && region.shift == 0 && region.cell_count() == 64 && bytes->cells == region.cells);
     CHECK(words->limit == 0 && others->limit != 0);  // it is to look again
     CHECK(prepare_and_log(thread, region.base, Access::write, 2, code) == words && words->shift == 0);
     CHECK(words->cells == region.cells);
+    forget_regions();
+}
+
+CASE(pieces_of_elements_of_the_device_want_one_worker) {
+    char* data = nullptr;
+    allocate(data, 256, 64);
+    for (bool shared : {true, false}) {
+        Grid grid(1, 32);
+        ThreadState& thread = grid.thread(0, 0);
+        sim::Grid launch = {};
+        launch.workers = 2;
+        uintptr_t address = number(shared ? grid.shared(0) : data) + 1;
+        unit::as_thread(thread, [&] { prepare_and_log(thread, address, Access::write, 0, code); }, launch);
+        CHECK_EQUAL(launch.workers, shared ? 2 : 1);
+        CHECK(shared || !strcmp(launch.one_worker_because, "its threads access pieces of elements"));
+        CHECK_EQUAL(finding_count(), 0);
+    }
     forget_regions();
 }
 
@@ -330,4 +374,54 @@ CASE(shared_memory_of_another_block_is_of_another_kind) {
     site = prepare_and_log(thread, number(grid.shared(1)), Access::read, 2, code);
     CHECK(site && site->space == Space::distributed && site->block == thread.block);
     CHECK_EQUAL(finding_count(), 0);
+}
+
+CASE(behind_the_memory_of_the_device_nothing_was_missed) {
+    char* data = nullptr;
+    allocate(data, 256, 64);
+    sim::ArenaRange arena = sim::arena_range();
+    Grid grid(1, 32);
+    CHECK_EQUAL(reach(grid, arena.base + arena.bytes - 4), 0);
+    CHECK(found("out_of_bounds"));
+    CHECK_EQUAL(reach(grid, arena.base + arena.bytes), 700);
+    CHECK(found("illegal_address"));
+    forget_regions();
+}
+
+CASE(an_access_of_any_kind_settles_what_its_thread_left_open) {
+    unit::Floats x;
+    Grid grid(1, 64);
+    x.write(grid.thread(0, 0), 2);
+    ThreadState& thread = grid.thread(0, 33);
+    on_access<2, true>(thread, number(x.at(2)), code);
+    *x.at(2) += 1;
+    CHECK(thread.pending && finding_count() == 0);
+    prepare_and_log(thread, number(x.at(9)), Access::atomic, 2, code + 1);
+    CHECK(!thread.pending && finding_count() == 1);
+}
+
+CASE(a_confined_kernel_writes_nothing_but_what_is_its_own) {
+    char* data = nullptr;
+    allocate(data, 256, 64);
+    sim::ArenaRange arena = sim::arena_range();
+    char* end = arena.base + arena.bytes;
+    for (bool confined : {false, true})
+        for (Access access : {Access::read, Access::write, Access::atomic}) {
+            const int refused = confined && access != Access::read ? 700 : 0;
+            Grid grid(1, 32);
+            sim::own::confined = confined;
+            CHECK_EQUAL(reach(grid, end - 8, access, 3), 0);
+            CHECK(found("out_of_bounds"));
+            CHECK_EQUAL(reach(grid, end - 4, access, 3), refused);  // the last bytes are somebody else's
+            CHECK(found(refused ? "illegal_address" : "out_of_bounds"));
+            forget_findings();
+            // On the stack of a thread nobody has a place below the running function.
+            ThreadState& thread = grid.thread(0, 0);
+            int error = unit::as_thread(
+                thread, [&] { prepare_and_log(thread, number(thread.thread->fiber->low) + 4096, access, 2, code); });
+            sim::own::confined = false;
+            CHECK_EQUAL(error, refused);
+            CHECK(refused ? found("not_its_stack") : finding_count() == 0);
+        }
+    forget_regions();
 }

@@ -34,6 +34,8 @@ size_t mapped() {
     return pages * 4096;
 }
 
+const bool refused_at_first = cells_were_refused();  // before any case runs
+
 }  // namespace
 
 CASE(an_address_is_in_the_region_that_holds_it) {
@@ -88,6 +90,16 @@ CASE(the_nearest_region_is_the_one_that_was_missed) {
     CHECK(nearest_region(at(1110)) == &first && nearest_region(at(1190)) == &second);
     CHECK(nearest_region(at(1150)) == &first);  // half way: past the end is the commoner mistake
     CHECK(nearest_region(at(1151)) == &second);
+}
+
+CASE(what_was_freed_is_nearer_than_what_lies_beside_it) {
+    forget_regions();
+    Region& freed = allocate(256, 64);
+    allocate(324, 64);
+    release_allocation(at(256), nullptr);
+    CHECK(nearest_region(at(256)) == &freed && nearest_region(at(319)) == &freed && nearest_region(at(321)) == &freed);
+    CHECK(nearest_region(at(323)) != &freed);
+    forget_regions();
 }
 
 CASE(freed_memory_is_remembered_until_it_is_used_again) {
@@ -190,8 +202,8 @@ CASE(memory_that_is_used_again_takes_the_place_of_all_that_it_overlaps) {
 
 CASE(cells_take_no_more_than_they_need_and_give_it_back) {
     constexpr size_t huge = size_t(2) << 20, most = huge / sizeof(ShadowCell);
-    for (size_t count :
-         {size_t(0), size_t(1), size_t(170), size_t(512), most - 1, most, most + 1, 2 * most + 1, 9 * most}) {
+    for (size_t count : {size_t(0), size_t(1), size_t(170), size_t(512), most - 1, most, most + 1, 2 * most + 1,
+                         3 * huge / sizeof(ShadowCell), 9 * most}) {
         size_t before = mapped(), bytes = count * sizeof(ShadowCell) + 1, page = bytes < huge ? 4096 : huge;
         ShadowCell* cells = map_cells(count);
         CHECK_EQUAL(mapped() - before, (bytes + page - 1) / page * page);
@@ -200,7 +212,7 @@ CASE(cells_take_no_more_than_they_need_and_give_it_back) {
         CHECK_EQUAL(mapped(), before);
     }
     // Where there are none, accesses are not checked, and the report says so.
-    CHECK(!cells_were_refused() && !map_cells(size_t(1) << 43) && cells_were_refused());
+    CHECK(!refused_at_first && !cells_were_refused() && !map_cells(size_t(1) << 43) && cells_were_refused());
     forget_regions();
     CHECK(!cells_were_refused());
 }
@@ -261,6 +273,25 @@ CASE(smaller_granules_take_over_what_the_larger_one_knew) {
     }
 }
 
+CASE(granules_of_shared_memory_become_smaller_where_they_are) {
+    for (unsigned shift : {0u, 1u}) {
+        Region region = {};
+        region.space = Space::shared;
+        region.bytes = 64;
+        region.shift = 2;
+        refine(region, shift);
+        CHECK(region.shift == shift && !region.cells);
+        region.shift = 2;
+        ShadowCell* cells = region.cells = map_cells(256);
+        for (unsigned i = 0; i < 256; ++i) cells[i].write = Epoch(1, i);
+        refine(region, shift);
+        CHECK(region.shift == shift && region.cells == cells);
+        const unsigned pieces = 4u >> shift;
+        for (unsigned i = 0; i < 256; ++i) CHECK(cells[i].write == Epoch(1, i < 16 * pieces ? i / pieces : i));
+        unmap_cells(cells, 256);
+    }
+}
+
 CASE(what_the_host_writes_is_initialised) {
     forget_regions();
     Region& region = allocate(256, 64);
@@ -268,6 +299,9 @@ CASE(what_the_host_writes_is_initialised) {
     CHECK(!region.initialised && region.window() == global_window);
     mark_written(at(260), 5);  // into the third granule
     for (unsigned i = 0; i < 16; ++i) CHECK(region.cells[i].write == (i == 1 || i == 2 ? written_before : never));
+    mark_written(at(312), 4096);  // past the end
+    CHECK(region.cells[13].write == never && region.cells[14].write == written_before &&
+          region.cells[16].write == never);
     mark_written(at(256), 63);
     CHECK(!region.initialised && region.cells[15].write == written_before);
     mark_written(at(256), 64);
