@@ -67,6 +67,7 @@ _CONFINE = ["tests/attacks/test_confine.py"]
 _CORPUS = ["tests/simulator/unit", "tests/simulator/corpus"]
 _DECIDE = ("races", "order", "joins", "members", "local_arrays")
 _ASYNCHRONOUS = ("mbarriers", "pending", "swizzles")
+_KEEP = ("lookup", "region", "state", "events", "hooks")
 _TELL = ("errors", "streams", "counting")
 _TOLD = [*_CORPUS, *(f"tests/simulator/test_{name}.py" for name in ("report", "counters", "workers"))]
 CHECKS = "grader/simulator/checks/"
@@ -75,7 +76,7 @@ CXX_TARGETS: dict[str, list[str]] = {
     "grader/jail/source/landlock.cpp": _CONFINE,
     "grader/jail/source/limits.cpp": _CONFINE,
     "grader/simulator/runtime/own_memory.cpp": ["tests/simulator/test_own_memory.py"],
-    **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in (*_DECIDE, *_ASYNCHRONOUS)], _CORPUS),
+    **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in (*_DECIDE, *_ASYNCHRONOUS, *_KEEP)], _CORPUS),
     f"{CHECKS}async_copies.cpp": [*_CORPUS, "tests/simulator/test_tensor_copies.py"],
     **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in _TELL], _TOLD),
     f"{CHECKS}clusters.cpp": _CORPUS,

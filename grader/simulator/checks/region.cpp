@@ -29,10 +29,8 @@ size_t upper_bound(uintptr_t address) {
     return low;
 }
 
-void copy_text(char* to, size_t size, const char* from) {
-    strncpy(to, from ? from : "", size - 1);
-    to[size - 1] = 0;
-}
+// To where there are zero bytes.
+void copy_text(char* to, size_t size, const char* from) { strncpy(to, from ? from : "", size - 1); }
 
 unsigned bytes_of_dtype(const char* dtype) {
     struct {

@@ -1,8 +1,14 @@
 // Blocks and what they share: the numbers by which a thread is named, shared arrays, and what the events of a launch leave.
+#include <malloc.h>
+
 #include "checks/clusters.h"
 #include "checks/counting.h"
 #include "checks/executed.h"
 #include "checks/streams.h"
+#include "checks/swizzles.h"
+#include "checks/touched_sectors.h"
+#include "runtime/async_operations.h"
+#include "as_thread.h"
 #include "grid.h"
 #include "unit.h"
 
@@ -10,10 +16,20 @@ using namespace sim::checks;
 using unit::Floats;
 using unit::Grid;
 
+extern "C" void __wrap___sanitizer_cov_trace_pc();
+
 namespace {
 
 bool same(const uint32_t* actual, uint32_t x, uint32_t y, uint32_t z) {
     return actual[0] == x && actual[1] == y && actual[2] == z;
+}
+
+bool same(EpochRange actual, Epoch begin, Epoch end) { return actual.begin() == begin && actual.end() == end; }
+
+// What the process holds of malloc's memory.
+size_t held() {
+    struct mallinfo2 now = mallinfo2();
+    return now.uordblks + now.hblkhd;
 }
 
 // A launch that takes so many numbers; the first of them.
@@ -30,15 +46,15 @@ uint32_t pass(uint32_t blocks) {
 
 CASE(a_thread_has_the_names_that_the_shape_of_its_launch_gives) {
     PastLaunch launch = {};
-    const uint32_t grid[] = {4, 6, 8}, block[] = {4, 2, 3}, cluster[] = {2, 3, 4};
+    const uint32_t grid[] = {4, 6, 12}, block[] = {4, 2, 3}, cluster[] = {2, 3, 4};
     memcpy(launch.grid, grid, sizeof grid);
     memcpy(launch.block, block, sizeof block);
     memcpy(launch.cluster, cluster, sizeof cluster);
-    launch.blocks = 4 * 6 * 8;
+    launch.blocks = 4 * 6 * 12;
     CHECK(begin_serials(launch));
     uint32_t serial = the_launch.first_serial, index[3], thread[3];
     CHECK_EQUAL(the_launch.cluster_size, 24);
-    for (uint32_t c = 0; c < 8; ++c)
+    for (uint32_t c = 0; c < 12; ++c)
         for (uint32_t rank = 0; rank < 24; ++rank, ++serial) {
             CHECK(name_thread(serial, rank, index, thread));
             CHECK(same(index, c % 2 * 2 + rank % 2, c / 2 % 2 * 3 + rank / 2 % 3, c / 4 * 4 + rank / 6));
@@ -47,7 +63,7 @@ CASE(a_thread_has_the_names_that_the_shape_of_its_launch_gives) {
     end_serials();
     CHECK_EQUAL(pass(3), serial);
     CHECK_EQUAL(pass(1), serial + 3);
-    CHECK(past_launch(serial - 1)->blocks == 4 * 6 * 8 && past_launch(serial + 2)->blocks == 3);
+    CHECK(past_launch(serial - 1)->blocks == 4 * 6 * 12 && past_launch(serial + 2)->blocks == 3);
     forget_names();
     CHECK(!past_launch(serial) && !name_thread(serial, 0, index, thread));
 }
@@ -70,6 +86,266 @@ CASE(when_all_numbers_are_used_up_they_begin_again) {
     forget_names();
 }
 
+CASE(past_launches_are_found_by_any_number_of_theirs) {
+    forget_names();
+    uint32_t first[20];
+    for (uint32_t i = 0; i < 20; ++i) first[i] = pass(1 + i % 4);
+    for (uint32_t i = 0; i < 20; ++i)
+        for (uint32_t serial = first[i]; serial <= first[i] + i % 4; ++serial)
+            CHECK(past_launch(serial) && past_launch(serial)->first_serial == first[i]);
+    CHECK(!past_launch(first[0] - 1));
+    CHECK_EQUAL(past_launches().size(), 20);
+    // A copy has no threads.
+    uint32_t index[3], thread[3];
+    CHECK(name_thread(first[19], 0, index, thread));
+    past_launches().back().call = "a copy";
+    CHECK(!name_thread(first[19], 0, index, thread) && name_thread(first[18], 0, index, thread));
+    forget_names();
+}
+
+CASE(when_numbers_begin_again_nobody_is_remembered_to_have_written) {
+    Floats x;
+    {
+        Grid grid(1, 32);
+        x.write(grid.thread(0, 0), 3);
+        BlockState& block = *state_of(grid.block(0));
+        CHECK(find_shared(block, reinterpret_cast<uintptr_t>(grid.shared(0)))->cells ==
+              block.shared->cells + (256 << 10));
+        block.shared->cells[7].write = grid.thread(0, 0).epoch;
+    }
+    the_launch.first_serial = Epoch::serial_limit;
+    end_serials();
+    pass(1);
+    CHECK(x.cell(3).write == written_before);
+    CHECK_EQUAL(past_launches().size(), 1);
+    Grid grid(1, 32);
+    BlockState& block = *state_of(grid.block(0));
+    CHECK(!block.shared->cells);
+    CHECK(find_shared(block, reinterpret_cast<uintptr_t>(grid.shared(0)))->cells &&
+          block.shared->cells[7].write == never);
+}
+
+CASE(when_numbers_begin_again_for_a_launch_that_was_taken_back_its_arrays_have_new_cells) {
+    Grid grid(1, 32);
+    BlockState& block = *state_of(grid.block(0));
+    const uintptr_t address = reinterpret_cast<uintptr_t>(grid.shared(0));
+    find_shared(block, address)->cells->write = grid.thread(0, 0).epoch;
+    sim::events::launch_taken_back(grid.launch());
+    the_launch.first_serial = Epoch::serial_limit;
+    end_serials();
+    sim::events::launch_begin(grid.launch());
+    sim::events::block_begin(grid.block(0));
+    Region* region = find_shared(*state_of(grid.block(0)), address);
+    CHECK(region->cells == state_of(grid.block(0))->shared->cells + (256 << 10) && region->cells->write == never);
+}
+
+CASE(a_block_begins_as_if_no_other_had_been) {
+    const VectorClock* known = reinterpret_cast<const VectorClock*>(&the_launch);
+    for (unsigned turn = 0; turn < 3; ++turn) {  // the later ones take the place of those before
+        const unsigned count = turn ? 72 : 40;
+        Grid grid(4, count, 2);
+        for (unsigned b = 0; b < 4; ++b) {
+            BlockState& block = *state_of(grid.block(b));
+            CHECK(block.block == &grid.block(b) && block.worker == grid.thread(0, 0).worker);
+            CHECK(block.capacity >= count && block.capacity % 32 == 0);
+            CHECK_EQUAL(block.serial, the_launch.first_serial + b);
+            CHECK(block.first_serial == block.serial && block.cluster_size == 2);
+            CHECK_EQUAL(block.cluster_first, the_launch.first_serial + b / 2 * 2);
+            CHECK(block.time == 1 && block.barrier_time == 1 && !block.barrier_known && !block.remote);
+            CHECK(!block.extras && block.exact && !block.fenced && !block.exit_reported);  // exact: it has clusters
+            CHECK(!block.executed && !block.products && !block.tensor_memory && !block.swizzles);
+            for (const VectorClock* arrival : block.arrivals) CHECK(!arrival);
+            for (unsigned w = 0; w < (count + 31) / 32; ++w) {
+                const WarpState& warp = block.warps[w];
+                CHECK(warp.warp == &grid.warp(b, w) && warp.block == &block && warp.sync_time == 1 && !warp.parked);
+                CHECK(state_of(grid.warp(b, w)) == &warp);
+            }
+            for (unsigned t = 0; t < count; ++t) {
+                ThreadState& thread = grid.thread(b, t);
+                CHECK(&thread == block.threads + t && thread.thread == grid.block(b).threads + t);
+                CHECK(thread.block == &block && thread.worker == block.worker && thread.warp == block.warps + t / 32);
+                CHECK(thread.lane == t % 32 && thread.epoch == Epoch(block.serial, 1, t) && thread.barrier_time == 1);
+                CHECK(!thread.extras && !thread.awaited && !thread.pending && !thread.recorded && !thread.watches);
+                thread.awaited = true;
+                thread.lane = 77;
+            }
+            CHECK(!grid.block(b).threads[count].checks);
+            CHECK_EQUAL(block.worker->blocks.size(), 4);
+            block.time = block.barrier_time = 50;
+            block.barrier_known = block.arrivals[0] = block.arrivals[15] = known;
+            block.extras = block.fenced = block.exit_reported = true;
+            block.warps[1].sync_time = 9;
+        }
+    }
+    Grid grid(1, 32);
+    CHECK(!state_of(grid.block(0))->exact);
+}
+
+CASE(where_a_block_has_ended_the_next_one_begins) {
+    Grid grid(2, 32);
+    WorkerState& worker = *grid.thread(0, 0).worker;
+    BlockState *first = state_of(grid.block(0)), *second = state_of(grid.block(1));
+    CHECK(first != second && first->shared != second->shared && first->threads != second->threads);
+    SharedMemory* shared = second->shared;
+    sim::events::block_end(grid.block(1));
+    CHECK(worker.blocks.size() == 1 && worker.blocks[0] == first && worker.free_blocks == second);
+    sim::events::block_begin(grid.block(1));
+    CHECK(state_of(grid.block(1)) == second && second->shared == shared && worker.blocks.size() == 2);
+    // One that must make room for more threads gives back the room that it had.
+    BlockState* free_blocks = worker.free_blocks;
+    worker.free_blocks = nullptr;
+    {
+        Grid small(1, 32);
+    }
+    size_t before = held();
+    {
+        Grid large(1, 128);
+    }
+    CHECK(worker.free_blocks->capacity == 128 && held() - before < 128 * sizeof(ThreadState));
+    worker.free_blocks->next = free_blocks;
+}
+
+CASE(what_a_block_and_its_threads_had_is_given_back) {
+    Floats x;
+    static uint32_t registers[4];
+    size_t before = 0;
+    for (unsigned turn = 0; turn <= 20; ++turn) {
+        forget_names();
+        Grid grid(2, 64, 2);
+        BlockState& block = *state_of(grid.block(0));
+        for (unsigned t : {0u, 63u}) {
+            ThreadState& thread = grid.thread(0, t);
+            sim::events::async_copy(*thread.thread, grid.shared(0) + 16 * t, x.at(0), 16, 0, &registers);
+            sim::BulkCopy copy = sim::run_of_bytes(grid.shared(0), x.at(0), 16);
+            sim::events::bulk_store(*thread.thread, copy, &registers);
+            uint32_t* variables[] = {registers};
+            sim::events::accumulators_taken(*thread.thread, variables, 1);
+            extras_of(thread).writes = static_cast<Growable<PendingWrite>*>(calloc(1, sizeof(Growable<PendingWrite>)));
+            extras_of(thread).writes->push({});
+        }
+        note_swizzled_fill(block, reinterpret_cast<uintptr_t>(grid.shared(0)), 16, 128);
+        unit::as_thread(grid.thread(0, 5), [] { __wrap___sanitizer_cov_trace_pc(); });
+        on_access<2, false>(grid.thread(1, 3), reinterpret_cast<uintptr_t>(grid.shared(0)), &registers);
+        CHECK(block.swizzles && block.executed && block.extras && block.remote);
+        for (unsigned b : {0u, 1u}) end_block(*state_of(grid.block(b)));
+        CHECK(!block.swizzles && !block.executed && !block.remote);
+        drop_logs(*block.worker);
+        forget_findings();
+        if (turn == 10) before = held();  // malloc keeps a few pieces of each size for later
+        CHECK(turn < 20 || held() == before);
+    }
+    forget_executed();
+}
+
+CASE(a_clock_that_has_run_out_stands_still) {
+    Grid grid(1, 64);
+    ThreadState& thread = grid.thread(0, 37);
+    for (uint32_t time : {2u, Epoch::time_limit - 1, Epoch::time_limit, Epoch::time_limit + 1, Epoch::time_limit + 9}) {
+        set_time(thread, time);
+        CHECK_EQUAL(thread.time(), time < Epoch::time_limit ? time : Epoch::time_limit);
+        CHECK(thread.epoch.thread() == 37 && thread.covered == Epoch::reach_beyond_warp());
+        CHECK(thread.warp_covered == thread.epoch.with_thread(32).with_sharing(one_warp));
+    }
+    thread.block->exact = true;
+    set_time(thread, 3);
+    CHECK(thread.time() == 3 && thread.covered == Epoch::none() && thread.warp_covered == Epoch::none());
+}
+
+CASE(what_is_ordered_before_a_thread_begins_with_its_block_and_ends_at_its_last_barrier) {
+    Grid grid(2, 32);
+    ThreadState& thread = grid.thread(1, 0);
+    BlockState& block = *thread.block;
+    auto shared = [&] { return set_floors(thread), thread.floors[shared_window]; };
+    const uint32_t last = Epoch::time_limit - 1;
+    block.serial = block.first_serial + 6;
+    for (uint32_t time : {1u, 7u, 3u, last}) {  // the block's may lie behind that of the thread
+        block.barrier_time = time;
+        CHECK(same(shared(), Epoch(block.first_serial, 0), Epoch(block.serial, time == 3 ? 7 : time)));
+    }
+    block.barrier_time = Epoch::time_limit;
+    CHECK(same(shared(), Epoch(block.first_serial, 0), Epoch(block.serial, Epoch::time_pending)));
+    block.cluster_size = 2;
+    CHECK(same(shared(), never, never));
+    block.cluster_size = 1;
+}
+
+CASE(of_other_launches_those_are_ordered_before_that_cannot_run_beside) {
+    Grid grid(1, 32);
+    ThreadState& thread = grid.thread(0, 0);
+    const LaunchState& launch = the_launch;
+    const uint32_t first = launch.first_serial, open = launch.open_serial;
+    auto ends = [&](uint32_t serial) {
+        set_floors(thread);
+        return same(thread.floors[global_window], written_before, Epoch(serial, 0)) &&
+               same(thread.floors[initialised_window], never, Epoch(serial, 0));
+    };
+    the_launch.open_serial = 100;
+    the_launch.overlap_first = 60;
+    CHECK(ends(100));
+    the_launch.overlap_serials = 5;
+    CHECK(ends(60));
+    thread.awaited = true;
+    CHECK(ends(100));
+    thread.awaited = false;
+    the_launch.overlap_first = 150;
+    CHECK(ends(100));
+    the_launch.overlap_serials = 0;
+    the_launch.open_serial = open;
+    CHECK_EQUAL(launch.first_serial, first);
+}
+
+CASE(what_a_place_in_the_code_remembers_holds_for_one_launch) {
+    static const char code[1] = {};
+    AccessSite* site = nullptr;
+    {
+        Grid grid(1, 32);
+        WorkerState& worker = *grid.thread(0, 0).worker;
+        site = worker.sites.find(code);
+        site->limit = 7;
+        site->traced[0] = site->traced[31] = 2;
+        worker.tables = {1, 2, false};
+        sim::events::block_end(grid.block(0));
+        sim::events::block_begin(grid.block(0));
+        CHECK(site->limit == 7 && site->traced[31] == 2 && worker.tables.bytes == 2);
+    }
+    Grid grid(1, 32);
+    WorkerState& worker = *grid.thread(0, 0).worker;
+    CHECK(site == worker.sites.find(code) && site->limit == 0 && worker.tables.bytes == 0);
+    for (uint8_t traced : site->traced) CHECK_EQUAL(traced, 0);
+}
+
+CASE(each_worker_has_a_state_of_its_own) {
+    static sim::Fiber another;
+    Grid grid(1, 32);
+    WorkerState& worker = *grid.thread(0, 0).worker;
+    sim::Block block = {};
+    block.worker = reinterpret_cast<sim::Worker*>(&another);
+    CHECK(&worker_of(grid.block(0)) == &worker && &worker_of(block) != &worker &&
+          &worker_of(block) == &worker_of(block));
+    CHECK(worker_of(block).worker == block.worker && worker_of(block).sectors != worker.sectors);
+    begin_sectors(worker_of(block));
+    static unsigned workers;
+    workers = 0;
+    static const sim::Worker* one;
+    for (const sim::Worker* each : {block.worker, grid.block(0).worker}) {
+        one = each;
+        each_worker([](WorkerState& state) { workers += state.worker == one; });
+    }
+    CHECK_EQUAL(workers, 2);
+}
+
+CASE(a_thread_has_more_than_its_epoch_from_when_it_needs_it) {
+    Grid grid(1, 32);
+    ThreadState& thread = grid.thread(0, 4);
+    memset(thread.worker->pool.take(4096), 0xff, 4096);
+    thread.worker->pool.clear();
+    CHECK(!thread.extras && !thread.block->extras);
+    ThreadExtras& extras = extras_of(thread);
+    CHECK(thread.extras == &extras && &extras_of(thread) == &extras && thread.block->extras);
+    const ThreadExtras none = {};
+    CHECK(!memcmp(&extras, &none, sizeof none) && !grid.thread(0, 5).extras);
+}
+
 CASE(a_shared_array_is_known_in_its_launch_alone) {
     const char slots[2] = {};
     for (unsigned turn = 0; turn < 2; ++turn) {
@@ -84,6 +360,7 @@ CASE(a_shared_array_is_known_in_its_launch_alone) {
         Region* second = find_shared(block, base + 256);
         CHECK(!second == (turn == 1));
         CHECK(!second || (second->cells - first->cells == 128 && second->id != first->id));
+        CHECK(first->shift == 2 && first->space == Space::shared && first->kind == RegionKind::shared_array);
         CHECK(nearest_shared(block, base + 210) == first);
         CHECK(nearest_shared(block, base + 250) == (second ? second : first));
         CHECK(nearest_shared(block, base + 100)->kind == RegionKind::shared_array);
@@ -92,10 +369,59 @@ CASE(a_shared_array_is_known_in_its_launch_alone) {
     }
 }
 
+CASE(between_shared_arrays_the_nearest_one_was_missed) {
+    static const char slots[3] = {};
+    Grid grid(1, 32);
+    uintptr_t base = reinterpret_cast<uintptr_t>(grid.block(0).shared);
+    BlockState& block = *state_of(grid.block(0));
+    const size_t offsets[] = {128, 192, 512};
+    for (unsigned i = 0; i < 3; ++i) sim::events::shared_array(grid.launch(), slots + i, offsets[i], 64, "array");
+    auto nearest = [&](size_t offset) { return nearest_shared(block, base + offset)->base - base; };
+    CHECK(nearest(0) == 128 && nearest(127) == 128 && nearest(191) == 128);
+    CHECK(nearest(192) == 192 && nearest(256) == 192);                         // where one ends another may begin
+    CHECK(nearest(383) == 192 && nearest(384) == 192 && nearest(385) == 512);  // as far from both: the one before
+    CHECK(nearest(575) == 512 && nearest(600) == 512);
+    CHECK(!find_shared(block, base + 256) && find_shared(block, base + 192)->base == base + 192);
+}
+
+CASE(shared_memory_is_that_of_any_block_of_the_cluster) {
+    for (unsigned cluster : {1u, 2u}) {
+        Grid grid(4, 32, cluster);
+        BlockState& block = *state_of(grid.block(2));
+        for (unsigned b = 0; b < 4; ++b) {
+            bool reached = b == 2 || (b == 3 && cluster == 2);
+            uintptr_t address = reinterpret_cast<uintptr_t>(grid.shared(b));
+            CHECK(owner_of_shared(block, address) == (reached ? state_of(grid.block(b)) : nullptr));
+            CHECK_EQUAL(in_shared(block, address), reached);
+        }
+        CHECK(!owner_of_shared(block, reinterpret_cast<uintptr_t>(&grid)));
+    }
+}
+
 CASE(a_block_that_has_ended_is_forgotten_and_its_neighbour_is_not) {
     Grid grid(2, 96);
     sim::events::block_end(grid.block(0));
-    CHECK(!state_of(grid.block(0)) && !state_of(grid.block(0).threads[95]) && !state_of(grid.block(0).warps[2]));
-    for (unsigned t = 0; t < 96; ++t) CHECK(state_of(grid.block(1).threads[t]));
-    for (unsigned w = 0; w < 3; ++w) CHECK(state_of(grid.block(1).warps[w]));
+    CHECK(!state_of(grid.block(0)));
+    for (unsigned t = 0; t < 96; ++t) CHECK(!state_of(grid.block(0).threads[t]) && state_of(grid.block(1).threads[t]));
+    for (unsigned w = 0; w < 3; ++w) CHECK(!state_of(grid.block(0).warps[w]) && state_of(grid.block(1).warps[w]));
+}
+
+CASE(a_cluster_is_forgotten_with_its_first_block) {
+    Grid grid(2, 32, 2);
+    grid.arrive_at_cluster(1, 0);
+    sim::events::block_end(grid.block(1));
+    CHECK(grid.block(0).cluster->checks);
+    sim::events::block_end(grid.block(0));
+    CHECK(!grid.block(0).cluster->checks);
+}
+
+CASE(a_shared_array_keeps_its_granules_for_a_launch) {
+    for (unsigned turn = 0; turn < 2; ++turn) {
+        Grid grid(1, 32);
+        BlockState& block = *state_of(grid.block(0));
+        Region* region = find_shared(block, reinterpret_cast<uintptr_t>(grid.shared(0)));
+        CHECK_EQUAL(region->shift, 2);
+        refine(*region, 0);
+        CHECK(find_shared(block, reinterpret_cast<uintptr_t>(grid.shared(0))) == region && region->shift == 0);
+    }
 }

@@ -1,5 +1,9 @@
 // Which memory an access is to, and what is said of one that is to none.
+#include <link.h>
+
 #include "checks/access.h"
+#include "runtime/arena.h"
+#include "runtime/own_memory.h"
 #include "as_thread.h"
 #include "grid.h"
 #include "sim/globals.h"
@@ -19,12 +23,26 @@ alignas(4096) char memory[32768];
 uintptr_t number(const void* data) { return reinterpret_cast<uintptr_t>(data); }
 
 // CUDA's error, where the access ends the launch.
-int reach(Grid& grid, const void* data, Access access = Access::read, unsigned size_log2 = 2) {
+int reach(Grid& grid, const void* data, Access access = Access::read, unsigned size_log2 = 2, unsigned place = 0) {
     ThreadState& thread = grid.thread(0, 0);
-    return unit::as_thread(thread, [&] { prepare_and_log(thread, number(data), access, size_log2, code); });
+    return unit::as_thread(thread, [&] { prepare_and_log(thread, number(data), access, size_log2, code + place); });
+}
+
+// Memory of the device, all of which is this region's but the last bytes.
+Region& allocate(char*& data, size_t offset, size_t bytes, const char* dtype = "float32") {
+    static char* block = sim::arena::allocate(4096, 0);
+    const int64_t shape[] = {static_cast<int64_t>(bytes)};
+    forget_regions();
+    data = block + offset;
+    return add_allocation({sim::events::MemoryKind::tensor, data, bytes, "x", dtype, 1, shape, nullptr});
 }
 
 bool found(const char* kind) { return finding_count() && !strcmp(finding(finding_count() - 1).kind, kind); }
+bool found(const char* kind, const void* data, Access access, unsigned bytes) {
+    const Finding& one = finding(finding_count() - 1);
+    return found(kind) && one.check == Check::memcheck && one.data == number(data) && one.bytes == bytes &&
+           one.side.access == static_cast<uint8_t>(access) && one.side.address == code;
+}
 
 }  // namespace
 
@@ -43,6 +61,25 @@ CASE(constants_of_a_library_can_be_read_and_nothing_else_of_the_host) {
     CHECK_EQUAL(reach(grid, heap + 28), 0);
     CHECK_EQUAL(reach(grid, heap + 32), 700);
     free(heap);
+}
+
+CASE(where_a_library_ends_its_constants_end) {
+    static uintptr_t ends[8];
+    static unsigned count;
+    count = 0;
+    auto look = [](dl_phdr_info* info, size_t, void*) {
+        for (unsigned i = 0; i < info->dlpi_phnum && count < 8; ++i)
+            if (const ElfW(Phdr) & one = info->dlpi_phdr[i]; one.p_type == PT_LOAD)
+                ends[count++] = info->dlpi_addr + one.p_vaddr + one.p_memsz;
+        return 1;  // this program alone
+    };
+    dl_iterate_phdr(look, nullptr);
+    CHECK(count > 1);
+    for (unsigned i = 0; i < count; ++i) {
+        Grid grid(1, 32);
+        CHECK_EQUAL(reach(grid, reinterpret_cast<void*>(ends[i]), Access::read, 0), 700);
+        CHECK_EQUAL(reach(grid, reinterpret_cast<void*>(ends[i] - 1), Access::read, 0), 0);
+    }
 }
 
 CASE(an_access_beside_a_device_variable_is_said_to_miss_it) {
@@ -88,4 +125,303 @@ CASE(what_is_logged_counts_from_the_sector_in_which_the_memory_begins) {
         CHECK(site && site->next[-1] == (offset < 1024 ? offset - 32 : offset - 1024) / 4);
     }
     CHECK_EQUAL(finding_count(), 0);
+}
+
+CASE(what_lies_beside_a_tensor_is_out_of_bounds) {
+    for (Access access : {Access::read, Access::write, Access::atomic}) {
+        char* data = nullptr;
+        Region& region = allocate(data, 256, 64);
+        for (long offset : {-8l, 64l, 1000l}) {
+            Grid grid(1, 32);
+            CHECK_EQUAL(reach(grid, data + offset, access, 3), 0);
+            CHECK(found("out_of_bounds", data + offset, access, 8) && finding_count() == 1);
+            CHECK(finding(0).place.known && finding(0).place.offset == offset && finding(0).place.id == region.id);
+            CHECK(!region.cells);
+        }
+    }
+    char* data = nullptr;
+    Region& region = allocate(data, 256, 64);
+    release_allocation(region.base, nullptr);
+    for (long offset : {0l, 63l, 64l}) {
+        Grid grid(1, 32);
+        CHECK_EQUAL(reach(grid, data + offset, Access::write, 0), 0);
+        CHECK(found(offset < 64 ? "use_after_free" : "out_of_bounds", data + offset, Access::write, 1));
+        CHECK(!region.cells);
+    }
+    forget_regions();
+}
+
+CASE(of_a_write_that_sticks_out_the_part_inside_happens) {
+    for (Access access : {Access::write, Access::read, Access::atomic})
+        for (bool end : {false, true})
+            for (bool read_only : {false, true}) {
+                char* data = nullptr;
+                Region& region = allocate(data, 260, 56);  // both ends in the middle of eight bytes
+                region.read_only = read_only;
+                Grid grid(1, 32);
+                CHECK_EQUAL(reach(grid, end ? data + 52 : data - 4, access, 3), 0);
+                CHECK(found("out_of_bounds") && finding_count() == 1);
+                const bool happens = access == Access::write && !read_only;
+                CHECK_EQUAL(region.cells != nullptr, happens);
+                for (unsigned i = 0; happens && i < 14; ++i)
+                    CHECK(region.cells[i].write == (i == (end ? 13 : 0) ? grid.thread(0, 0).epoch : never));
+            }
+    // The same in shared memory.
+    for (Access access : {Access::write, Access::read}) {
+        Grid grid(1, 32);
+        sim::events::shared_array(grid.launch(), code, 36, 56, "array");
+        BlockState& block = *grid.thread(0, 0).block;
+        char* shared = grid.block(0).shared;
+        CHECK_EQUAL(reach(grid, shared + 88, access, 3), 0);
+        CHECK(found("out_of_bounds", shared + 88, access, 8) && !strcmp(finding(0).place.name, "array"));
+        Region& region = *find_shared(block, number(shared) + 36);
+        for (unsigned i = 0; i < 14; ++i)
+            CHECK(region.cells[i].write == (i == 13 && access == Access::write ? grid.thread(0, 0).epoch : never));
+        for (unsigned offset : {24u, 96u}) CHECK_EQUAL(reach(grid, shared + offset, access, 3), 0);
+        CHECK(finding(0).count == 3 && region.cells[14].write == never && region.cells[0].write == never);
+        region.cells[13].write = never;
+    }
+    forget_regions();
+}
+
+CASE(an_access_that_is_not_aligned_ends_the_launch) {
+    char* data = nullptr;
+    Region& region = allocate(data, 256, 64);
+    for (unsigned size_log2 : {0u, 1u, 2u, 3u, 4u})
+        for (unsigned offset = 0; offset < 17; ++offset) {
+            Grid grid(1, 32);
+            bool aligned = offset % (1u << size_log2) == 0;
+            CHECK_EQUAL(reach(grid, data + offset, Access::read, size_log2), aligned ? 0 : 716);
+            CHECK(finding_count() == !aligned);
+            if (aligned) continue;
+            CHECK(found("misaligned", data + offset, Access::read, 1u << size_log2));
+            CHECK(finding(0).place.id == region.id && finding(0).place.offset == offset);
+        }
+    forget_regions();
+}
+
+CASE(a_write_to_what_is_only_to_be_read_is_told) {
+    sim::RegisterGlobal constant("constant", memory + 24576, 64, GlobalKind::constant);
+    char* data = nullptr;
+    Region& region = allocate(data, 256, 64);
+    mark_read_only(region.base);
+    for (Access access : {Access::read, Access::write, Access::atomic}) {
+        Grid grid(1, 32);
+        CHECK_EQUAL(reach(grid, data + 4, access), 0);
+        CHECK_EQUAL(finding_count(), access != Access::read);
+        CHECK(!finding_count() || found("write_to_const", data + 4, access, 4));
+        CHECK(!region.cells);
+        forget_findings();
+        CHECK_EQUAL(reach(grid, memory + 24580, access, 2), 0);
+        CHECK(!finding_count() == (access == Access::read));
+        CHECK(!finding_count() || found("write_to_constant", memory + 24580, access, 4));
+    }
+    forget_regions();
+}
+
+CASE(a_parameter_can_be_read_where_it_lies) {
+    Grid grid(1, 32);
+    char* heap = static_cast<char*>(malloc(256));
+    grid.launch().parameters = heap + 64;
+    grid.launch().parameter_bytes = 64;
+    for (unsigned offset : {64u, 124u}) CHECK_EQUAL(reach(grid, heap + offset), 0);
+    CHECK_EQUAL(finding_count(), 0);
+    CHECK_EQUAL(reach(grid, heap + 128), 700);
+    CHECK_EQUAL(reach(grid, heap + 60), 700);
+    CHECK_EQUAL(reach(grid, heap + 64, Access::write), 700);
+    CHECK(finding_count() == 2 && found("illegal_address") && finding(1).data == number(heap + 64));
+    CHECK(finding(1).bytes == 4 && finding(1).side.access == static_cast<uint8_t>(Access::write));
+    free(heap);
+}
+
+CASE(around_constants_of_the_device_nothing_can_be_read) {
+    alignas(16) static const char zone[sim::zone_bytes] = {1};
+    sim::RegisterZone registered(zone);
+    Grid grid(1, 32);
+    CHECK_EQUAL(reach(grid, zone + 4), 700);
+    CHECK(found("illegal_address"));
+    CHECK_EQUAL(reach(grid, table), 0);
+    CHECK_EQUAL(reach(grid, zone + 4), 700);  // where the table was found, too
+    CHECK_EQUAL(reach(grid, table), 0);
+}
+
+CASE(the_hosts_name_of_a_variable_means_nothing_in_a_kernel) {
+    forget_regions();
+    alignas(16) static char variable[64];
+    sim::RegisterGlobal registered("variable", variable, 64, GlobalKind::device, true);
+    char* copy = static_cast<char*>(sim::host_name_of(variable));
+    for (Access access : {Access::read, Access::write}) {
+        Grid grid(1, 32);
+        CHECK_EQUAL(reach(grid, copy + 8, access), 700);
+        CHECK(found("host_name") && finding(0).place.offset == 8 && !strcmp(finding(0).place.name, "variable"));
+        CHECK_EQUAL(finding(0).data, number(variable + 8));
+    }
+    forget_regions();
+}
+
+CASE(what_a_place_knows_of_its_memory_is_what_the_next_access_needs) {
+    char* data = nullptr;
+    Region& region = allocate(data, 256, 64);
+    mark_written(region.base, 64);
+    for (bool concurrent : {false, true}) {
+        unmap_cells(region.cells, region.cell_count());
+        region.cells = nullptr;
+        Grid grid(1, 32);
+        the_launch.concurrent = concurrent;
+        ThreadState& thread = grid.thread(0, 0);
+        AccessSite* site = prepare_and_log(thread, number(data + 60), Access::read, 2, code);
+        CHECK(site && site->region == &region && site->base == region.base && site->cells == region.cells &&
+              region.cells);
+        CHECK(site->limit == 61 && site->shift == 2 && site->window == initialised_window &&
+              site->space == Space::global);
+        CHECK(site->access == Access::read && site->size_log2 == 2 && site->guarded == concurrent);
+        CHECK(site->owner == &thread && site->block == thread.block);
+        CHECK_EQUAL(site->origin, number(sim::arena_range().base));
+        // Another kind of access from there, or another size.
+        AccessSite* write = prepare_and_log(thread, number(data + 60), Access::write, 2, code);
+        CHECK(write && write != site && write->access == Access::write && write->limit == 61);
+        AccessSite* wide = prepare_and_log(thread, number(data + 56), Access::write, 3, code);
+        CHECK(wide && wide != write && wide->size_log2 == 3 && wide->limit == 57 && region.shift == 2);
+        CHECK(prepare_and_log(thread, number(data), Access::read, 2, code) == site);
+        AccessSite* shared = prepare_and_log(thread, number(grid.shared(0)), Access::read, 2, code + 1);
+        CHECK(shared && shared->space == Space::shared && !shared->guarded && shared->window == shared_window);
+        CHECK_EQUAL(shared->origin, thread.block->shared->base);
+        the_launch.concurrent = false;
+    }
+    forget_regions();
+}
+
+CASE(each_access_past_the_end_is_noticed_where_others_were_in_bounds) {
+    for (size_t bytes : {size_t(1), size_t(16)})
+        for (unsigned size_log2 : {0u, 2u, 4u}) {
+            if (bytes < size_t(1) << size_log2) continue;
+            char* data = nullptr;
+            allocate(data, 256, bytes, "int8");
+            Grid grid(1, 32);
+            CHECK_EQUAL(reach(grid, data + bytes - (size_t(1) << size_log2), Access::write, size_log2), 0);
+            CHECK_EQUAL(finding_count(), 0);
+            CHECK_EQUAL(reach(grid, data + bytes, Access::write, size_log2), 0);
+            CHECK(found("out_of_bounds", data + bytes, Access::write, 1u << size_log2));
+        }
+    forget_regions();
+}
+
+CASE(a_piece_of_an_element_makes_all_its_granules_smaller) {
+    char* data = nullptr;
+    Region& region = allocate(data, 256, 64);
+    Grid grid(1, 32);
+    ThreadState& thread = grid.thread(0, 0);
+    AccessSite* words = prepare_and_log(thread, region.base, Access::write, 2, code);
+    AccessSite* others = prepare_and_log(thread, number(grid.shared(0)), Access::write, 2, code + 1);
+    CHECK(words && words->limit == 61 && others && others->limit && region.shift == 2);
+    prepare_and_log(thread, region.base, Access::write, 2, code + 3);
+    prepare_and_log(thread, region.base, Access::write, 3, code + 4);
+    CHECK_EQUAL(words->limit, 61);  // as large pieces change nothing
+    AccessSite* bytes = prepare_and_log(thread, region.base + 1, Access::write, 0, code + 2);
+    CHECK(bytes && bytes->shift == 0 && region.shift == 0 && region.cell_count() == 64 && bytes->cells == region.cells);
+    CHECK(words->limit == 0 && others->limit != 0);  // it is to look again
+    CHECK(prepare_and_log(thread, region.base, Access::write, 2, code) == words && words->shift == 0);
+    CHECK(words->cells == region.cells);
+    forget_regions();
+}
+
+CASE(pieces_of_elements_of_the_device_want_one_worker) {
+    char* data = nullptr;
+    allocate(data, 256, 64);
+    for (bool shared : {true, false}) {
+        Grid grid(1, 32);
+        ThreadState& thread = grid.thread(0, 0);
+        sim::Grid launch = {};
+        launch.workers = 2;
+        uintptr_t address = number(shared ? grid.shared(0) : data) + 1;
+        unit::as_thread(thread, [&] { prepare_and_log(thread, address, Access::write, 0, code); }, launch);
+        CHECK_EQUAL(launch.workers, shared ? 2 : 1);
+        CHECK(shared || !strcmp(launch.one_worker_because, "its threads access pieces of elements"));
+        CHECK_EQUAL(finding_count(), 0);
+    }
+    forget_regions();
+}
+
+CASE(where_a_place_goes_on_in_other_memory_what_it_logged_is_counted_first) {
+    char* data = nullptr;
+    allocate(data, 256, 64);
+    const int64_t shape[] = {16};
+    add_allocation({sim::events::MemoryKind::tensor, memory + 2048, 64, "y", "float32", 1, shape, nullptr});
+    Grid grid(1, 32);
+    ThreadState& thread = grid.thread(0, 0);
+    AccessSite* site = prepare_and_log(thread, number(data), Access::write, 2, code);
+    prepare_and_log(thread, number(data + 4), Access::write, 2, code);
+    CHECK(site && site->counters.requests == 0);
+    CHECK(prepare_and_log(thread, number(memory + 2048), Access::write, 2, code) == site);
+    CHECK(site->counters.requests == 2 && site->origin == number(memory + 2048));
+    forget_regions();
+}
+
+CASE(shared_memory_of_another_block_is_of_another_kind) {
+    Grid grid(2, 32, 2);
+    ThreadState& thread = grid.thread(0, 0);
+    for (unsigned turn = 0; turn < 2; ++turn)
+        for (unsigned b : {0u, 1u}) {
+            AccessSite* site = prepare_and_log(thread, number(grid.shared(b)), Access::read, 2, code);
+            CHECK(site && site->space == (b ? Space::distributed : Space::shared) &&
+                  site->origin == thread.block->shared->base);
+            CHECK(site->region == find_shared(*state_of(grid.block(b)), number(grid.shared(b))));
+        }
+    AccessSite* site = prepare_and_log(grid.thread(1, 0), number(grid.shared(1)), Access::read, 2, code);
+    CHECK(site && site->space == Space::shared && site->block == state_of(grid.block(1)));
+    CHECK_EQUAL(site->origin, grid.thread(1, 0).block->shared->base);
+    // The same site, of the same address: to one it is its own memory, to the other not.
+    site = prepare_and_log(thread, number(grid.shared(1)), Access::read, 2, code);
+    CHECK(site && site->space == Space::distributed && site->block == thread.block);
+    CHECK_EQUAL(finding_count(), 0);
+}
+
+CASE(behind_the_memory_of_the_device_nothing_was_missed) {
+    char* data = nullptr;
+    allocate(data, 256, 64);
+    sim::ArenaRange arena = sim::arena_range();
+    Grid grid(1, 32);
+    CHECK_EQUAL(reach(grid, arena.base + arena.bytes - 4), 0);
+    CHECK(found("out_of_bounds"));
+    CHECK_EQUAL(reach(grid, arena.base + arena.bytes), 700);
+    CHECK(found("illegal_address"));
+    forget_regions();
+}
+
+CASE(an_access_of_any_kind_settles_what_its_thread_left_open) {
+    unit::Floats x;
+    Grid grid(1, 64);
+    x.write(grid.thread(0, 0), 2);
+    ThreadState& thread = grid.thread(0, 33);
+    on_access<2, true>(thread, number(x.at(2)), code);
+    *x.at(2) += 1;
+    CHECK(thread.pending && finding_count() == 0);
+    prepare_and_log(thread, number(x.at(9)), Access::atomic, 2, code + 1);
+    CHECK(!thread.pending && finding_count() == 1);
+}
+
+CASE(a_confined_kernel_writes_nothing_but_what_is_its_own) {
+    char* data = nullptr;
+    allocate(data, 256, 64);
+    sim::ArenaRange arena = sim::arena_range();
+    char* end = arena.base + arena.bytes;
+    for (bool confined : {false, true})
+        for (Access access : {Access::read, Access::write, Access::atomic}) {
+            const int refused = confined && access != Access::read ? 700 : 0;
+            Grid grid(1, 32);
+            sim::own::confined = confined;
+            CHECK_EQUAL(reach(grid, end - 8, access, 3), 0);
+            CHECK(found("out_of_bounds"));
+            CHECK_EQUAL(reach(grid, end - 4, access, 3), refused);  // the last bytes are somebody else's
+            CHECK(found(refused ? "illegal_address" : "out_of_bounds"));
+            forget_findings();
+            // On the stack of a thread nobody has a place below the running function.
+            ThreadState& thread = grid.thread(0, 0);
+            int error = unit::as_thread(
+                thread, [&] { prepare_and_log(thread, number(thread.thread->fiber->low) + 4096, access, 2, code); });
+            sim::own::confined = false;
+            CHECK_EQUAL(error, refused);
+            CHECK(refused ? found("not_its_stack") : finding_count() == 0);
+        }
+    forget_regions();
 }

@@ -1,6 +1,7 @@
 // Runs the case that is named, or all. Random cases print their seed, which is the second argument, or 1.
 #include <string.h>
 
+#include "runtime/arena.h"
 #include "seed.h"
 #include "unit.h"
 
@@ -9,6 +10,7 @@ unsigned unit::seed = 1;
 int main(int count, char** arguments) {
     const char* wanted = count > 1 ? arguments[1] : "all";
     if (count > 2) unit::seed = static_cast<unsigned>(strtoul(arguments[2], nullptr, 10));
+    sim::arena::allocate(64, 0);  // before all else: behind the device's memory lies none that a case has mapped
     unsigned run = 0;
     for (unit::Case* one = unit::Case::first; one; one = one->next) {
         if (strcmp(wanted, "all") != 0 && strcmp(wanted, one->name) != 0) continue;

@@ -1,7 +1,10 @@
 // Regions: which memory an address belongs to, and its shadow cells when granules become smaller.
 #include "checks/region.h"
 
+#include <malloc.h>
 #include <string.h>
+
+#include "checks/members.h"
 
 #include "seed.h"
 #include "sim/globals.h"
@@ -22,6 +25,17 @@ Region& allocate(size_t offset, size_t bytes, const char* dtype = "float32",
     return add_allocation({kind, memory + offset, bytes, "x", dtype, 1, shape, nullptr});
 }
 
+// Of the process's address space, in bytes.
+size_t mapped() {
+    size_t pages = 0;
+    FILE* file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%zu", &pages) != 1) abort();
+    fclose(file);
+    return pages * 4096;
+}
+
+const bool refused_at_first = cells_were_refused();  // before any case runs
+
 }  // namespace
 
 CASE(an_address_is_in_the_region_that_holds_it) {
@@ -29,6 +43,9 @@ CASE(an_address_is_in_the_region_that_holds_it) {
     Region& first = allocate(256, 100);
     Region& second = allocate(512, 4);
     Region& third = allocate(516, 8);  // directly behind
+    Region& before = allocate(252, 4);
+    CHECK(find_region(at(255)) == &before && find_region(at(256)) == &first);
+    CHECK(release_allocation(at(252), nullptr) == &before);
     CHECK(!find_region(at(255)) && find_region(at(256)) == &first && find_region(at(355)) == &first);
     CHECK(!find_region(at(356)) && !find_region(at(511)));
     CHECK(find_region(at(515)) == &second && find_region(at(516)) == &third && find_region(at(523)) == &third);
@@ -75,6 +92,16 @@ CASE(the_nearest_region_is_the_one_that_was_missed) {
     CHECK(nearest_region(at(1151)) == &second);
 }
 
+CASE(what_was_freed_is_nearer_than_what_lies_beside_it) {
+    forget_regions();
+    Region& freed = allocate(256, 64);
+    allocate(324, 64);
+    release_allocation(at(256), nullptr);
+    CHECK(nearest_region(at(256)) == &freed && nearest_region(at(319)) == &freed && nearest_region(at(321)) == &freed);
+    CHECK(nearest_region(at(323)) != &freed);
+    forget_regions();
+}
+
 CASE(freed_memory_is_remembered_until_it_is_used_again) {
     forget_regions();
     Region& region = allocate(256, 64);
@@ -98,9 +125,129 @@ CASE(granules_are_those_of_the_elements) {
     } types[] = {{"float32", 2}, {"float64", 2}, {"float16", 1}, {"bfloat16", 1},
                  {"int8", 0},    {"bool", 0},    {"unknown", 2}, {"", 2}};
     for (auto& type : types) CHECK_EQUAL(allocate(0, 64, type.dtype).shift, type.shift);
+    for (const char* bits : {"8", "16", "32", "64"})
+        for (const char* kind : {"float", "f", "bfloat", "bf", "int", "i", "uint", "u", "complex"}) {
+            char dtype[16];
+            snprintf(dtype, sizeof dtype, "%s%s", kind, bits);
+            bool is_int = strchr("iu", *kind), exists = is_int || *bits != '8';
+            if (*kind == 'b') exists = !strcmp(bits, "16");
+            if (*kind == 'c') exists = !strcmp(bits, "64");
+            CHECK_EQUAL(allocate(0, 64, dtype).element_bytes, exists ? atoi(bits) / 8 : 0);
+        }
+    CHECK_EQUAL(allocate(0, 64, "bool").element_bytes, 1);
     Region& odd = allocate(0, 63, "float32");
     CHECK_EQUAL(odd.cell_count(), 16);
     forget_regions();
+}
+
+CASE(what_is_said_of_an_allocation_is_kept) {
+    forget_regions();
+    char text[100];
+    memset(text, 'x', sizeof text);
+    text[99] = 0;
+    const int64_t shape[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    Region& named = add_allocation({events::MemoryKind::tensor, memory, 64, text, text, 9, shape, memory + 7});
+    CHECK(strlen(named.name) == sizeof named.name - 1 && strlen(named.dtype) == sizeof named.dtype - 1);
+    CHECK(named.base == at(0) && named.bytes == 64 && named.ndim == 8 && named.allocated_at == memory + 7);
+    CHECK(named.space == Space::global && !named.read_only && !named.expected && !named.freed && !named.cells);
+    for (int i = 0; i < 8; ++i) CHECK_EQUAL(named.shape[i], i + 1);
+    const struct {
+        events::MemoryKind given;
+        RegionKind kind;
+        bool initialised;
+    } kinds[] = {{events::MemoryKind::tensor, RegionKind::tensor, false},
+                 {events::MemoryKind::device, RegionKind::device_allocation, false},
+                 {events::MemoryKind::async, RegionKind::async_allocation, false},
+                 {events::MemoryKind::heap, RegionKind::device_heap, false},
+                 {events::MemoryKind::managed, RegionKind::managed, true},
+                 {events::MemoryKind::pinned_host, RegionKind::pinned_host, true}};
+    uint32_t id = named.id;
+    for (auto& kind : kinds) {
+        Region& region = add_allocation({kind.given, memory + 128, 64, nullptr, nullptr, 0, nullptr, nullptr});
+        CHECK(region.kind == kind.kind && region.initialised == kind.initialised && !*region.name && !*region.dtype);
+        CHECK(host_shares(region) == kind.initialised && region.id == ++id && region.ndim == 0);
+    }
+    forget_regions();
+    CHECK_EQUAL(allocate(0, 64).id, 1);
+}
+
+CASE(memory_that_is_used_again_takes_the_place_of_all_that_it_overlaps) {
+    for (unsigned turn = 0; turn < 4; ++turn) {
+        forget_regions();
+        // Each of eight bytes: at 0, 8, ... 56.
+        for (unsigned i : {3u, 0u, 7u, 1u, 5u, 2u, 6u, 4u}) allocate(8 * i, 8);
+        const size_t begin = turn < 2 ? 16 : 12, end = turn % 2 ? 44 : 40;
+        Region& made = allocate(begin, end - begin);
+        for (unsigned i = 0; i < 8; ++i) {
+            bool gone = 8 * i < end && 8 * i + 8 > begin;
+            Region* found = find_region(at(8 * i + (gone ? 0 : 3)));
+            CHECK(gone ? found == (8 * i >= begin ? &made : nullptr) : found && found->base == at(8 * i));
+        }
+        static unsigned count;
+        count = 0;
+        static uintptr_t last;
+        last = 0;
+        each_allocation(
+            [](Region& region, void*) {
+                CHECK(region.base > last);
+                last = region.base;
+                ++count;
+            },
+            nullptr);
+        CHECK_EQUAL(count, 8 - ((end + 7) / 8 - begin / 8) + 1);
+    }
+    forget_regions();
+    CHECK(!nearest_region(at(0)));
+}
+
+CASE(cells_take_no_more_than_they_need_and_give_it_back) {
+    constexpr size_t huge = size_t(2) << 20, most = huge / sizeof(ShadowCell);
+    for (size_t count : {size_t(0), size_t(1), size_t(170), size_t(512), most - 1, most, most + 1, 2 * most + 1,
+                         3 * huge / sizeof(ShadowCell), 9 * most}) {
+        size_t before = mapped(), bytes = count * sizeof(ShadowCell) + 1, page = bytes < huge ? 4096 : huge;
+        ShadowCell* cells = map_cells(count);
+        CHECK_EQUAL(mapped() - before, (bytes + page - 1) / page * page);
+        CHECK(cells && reinterpret_cast<uintptr_t>(cells) % page == 0);
+        unmap_cells(cells, count);
+        CHECK_EQUAL(mapped(), before);
+    }
+    // Where there are none, accesses are not checked, and the report says so.
+    CHECK(!refused_at_first && !cells_were_refused() && !map_cells(size_t(1) << 43) && cells_were_refused());
+    forget_regions();
+    CHECK(!cells_were_refused());
+}
+
+CASE(regions_that_are_gone_take_no_memory) {
+    size_t space = 0, heap = 0;
+    auto use = [](auto end) {
+        for (unsigned i = 0; i < 8; ++i) {
+            Region& region = allocate(256 * i, 256);
+            track(region);
+            if (i % 2) refine(region, i % 4 / 2);
+        }
+        end();
+    };
+    void (*const ends[])() = {
+        [] { forget_regions(); },
+        [] { forget_regions(); },
+        [] { allocate(0, 4096); },
+        [] { allocate(0, 4096); },
+        [] {
+            for (unsigned i = 0; i < 8; ++i) CHECK(release_allocation(at(256 * i), nullptr));
+        },
+        [] {
+            for (unsigned i = 0; i < 8; ++i) mark_read_only(at(256 * i));
+        },
+    };
+    forget_regions();
+    for (unsigned turn = 0; turn < 24; ++turn) {
+        use(ends[turn % 6]);
+        size_t now = mapped();
+        CHECK(turn < 12 || turn % 6 < 2 || now <= space + 4096);
+        forget_regions();
+        if (turn == 11) space = mapped(), heap = mallinfo2().uordblks;
+        CHECK(turn < 12 || (mapped() == space && mallinfo2().uordblks == heap));
+    }
 }
 
 CASE(smaller_granules_take_over_what_the_larger_one_knew) {
@@ -126,6 +273,25 @@ CASE(smaller_granules_take_over_what_the_larger_one_knew) {
     }
 }
 
+CASE(granules_of_shared_memory_become_smaller_where_they_are) {
+    for (unsigned shift : {0u, 1u}) {
+        Region region = {};
+        region.space = Space::shared;
+        region.bytes = 64;
+        region.shift = 2;
+        refine(region, shift);
+        CHECK(region.shift == shift && !region.cells);
+        region.shift = 2;
+        ShadowCell* cells = region.cells = map_cells(256);
+        for (unsigned i = 0; i < 256; ++i) cells[i].write = Epoch(1, i);
+        refine(region, shift);
+        CHECK(region.shift == shift && region.cells == cells);
+        const unsigned pieces = 4u >> shift;
+        for (unsigned i = 0; i < 256; ++i) CHECK(cells[i].write == Epoch(1, i < 16 * pieces ? i / pieces : i));
+        unmap_cells(cells, 256);
+    }
+}
+
 CASE(what_the_host_writes_is_initialised) {
     forget_regions();
     Region& region = allocate(256, 64);
@@ -133,6 +299,9 @@ CASE(what_the_host_writes_is_initialised) {
     CHECK(!region.initialised && region.window() == global_window);
     mark_written(at(260), 5);  // into the third granule
     for (unsigned i = 0; i < 16; ++i) CHECK(region.cells[i].write == (i == 1 || i == 2 ? written_before : never));
+    mark_written(at(312), 4096);  // past the end
+    CHECK(region.cells[13].write == never && region.cells[14].write == written_before &&
+          region.cells[16].write == never);
     mark_written(at(256), 63);
     CHECK(!region.initialised && region.cells[15].write == written_before);
     mark_written(at(256), 64);
@@ -171,13 +340,49 @@ CASE(a_device_variable_has_one_number_whenever_it_is_met) {
     forget_regions();
 }
 
+CASE(a_variable_of_a_library_that_was_unloaded_is_another_one) {
+    forget_regions();
+    auto count = [] {
+        static unsigned variables;
+        variables = 0;
+        each_variable([](Region& region, void*) { variables += region.kind == RegionKind::device_variable; }, nullptr);
+        return variables;
+    };
+    RegisterGlobal constant("constant", memory + 300, 8, GlobalKind::constant);
+    CHECK(find_region(at(300))->kind == RegionKind::constant_variable &&
+          find_region(at(300))->space == Space::constant);
+    CHECK(find_region(at(300))->shift == 2 && find_region(at(300))->base == at(300));
+    CHECK_EQUAL(count(), 0);
+    {
+        RegisterGlobal one("one", memory + 100, 8, GlobalKind::device);
+        Region* found = find_region(at(104));
+        CHECK(found->kind == RegionKind::device_variable && found->space == Space::global && count() == 1);
+        track(*found);
+        found->cells[0].write = Epoch(5, 5);
+        age_regions();
+        CHECK(found->cells[0].write == written_before && found->cells[1].write == never);
+        CHECK(find_region(at(300)) && find_region(at(100)) == found);
+    }
+    CHECK(nearest_region(at(100)) == nullptr);
+    for (size_t bytes : {size_t(8), size_t(16)}) {
+        RegisterGlobal other("other", memory + 100, bytes, GlobalKind::device);
+        CHECK(find_region(at(300)));  // so that the one found last is another
+        Region* found = find_region(at(100));
+        CHECK(found && !strcmp(found->name, "other") && found->bytes == bytes && !found->cells && count() == 1);
+    }
+    forget_regions();
+    CHECK_EQUAL(count(), 0);
+}
+
 CASE(when_the_numbers_of_blocks_begin_again_what_was_written_stays_so) {
     forget_regions();
     Region& region = allocate(256, 16);
     track(region);
     region.cells[1].write = Epoch(5, 5);
     region.cells[3].reads = Epoch(5, 5);
+    region.allocated_serial = 4;
     age_regions();
+    CHECK_EQUAL(region.allocated_serial, 0);
     CHECK(region.cells[0].write == never && region.cells[1].write == written_before);
     CHECK(region.cells[2].write == never && region.cells[3].write == never);
     for (unsigned i = 0; i < 4; ++i) CHECK(region.cells[i].reads == never);

@@ -1,0 +1,142 @@
+// Red zones around a thread's own arrays: whose they are, and what an access to them is said to have missed.
+#include "sim/local_arrays.h"
+
+#include "checks/access.h"
+#include "runtime/fiber.h"
+#include "grid.h"
+#include "unit.h"
+
+using namespace sim::checks;
+using sim::red_word;
+using unit::Grid;
+
+namespace {
+
+const char code[4] = {};
+const char before[] = "before", array[] = "array";
+
+// A stack on which arrays lie, as sim/local_arrays.h lays them out.
+struct Stack {
+    Stack() : grid(1, 32) {
+        fiber.low = reinterpret_cast<char*>(words);
+        fiber.top = reinterpret_cast<char*>(words + 256);
+        kept = grid.block(0).threads[7].fiber;
+        grid.block(0).threads[7].fiber = &fiber;
+    }
+    ~Stack() { grid.block(0).threads[7].fiber = kept; }
+    // Places are words from the bottom of the stack; where the array begins.
+    void zone(unsigned place, unsigned count = sim::red_words) {
+        for (unsigned i = 0; i < count; ++i) words[place + i] = red_word;
+    }
+    void owner(unsigned place, const char* name, uint64_t bytes) {
+        uint64_t number = reinterpret_cast<uintptr_t>(name);
+        sim::RedOwner owner = {number, ~number ^ bytes};
+        memcpy(words + place, &owner, sizeof owner);
+    }
+    unsigned lay(unsigned place, const char* name, uint64_t bytes) {
+        unsigned begin = place + 4 + sim::red_words, end = begin + static_cast<unsigned>((bytes + 3) / 4);
+        owner(place, name, bytes);
+        zone(place + 4);
+        zone(end);
+        owner(end + sim::red_words, name, bytes);
+        return begin;
+    }
+    // Whether it is a finding.
+    bool access(size_t byte, size_t bytes = 4, Access access = Access::read) {
+        forget_findings();
+        address = reinterpret_cast<uintptr_t>(words) + byte;
+        if (looks_red(address, bytes)) red_access(grid.thread(0, 7), address, bytes, access, code);
+        return finding_count() != 0;
+    }
+    bool missed(const char* name, uint64_t bytes, long offset) const {
+        const Finding& one = finding(0);
+        return !strcmp(one.kind, "out_of_bounds") && one.check == Check::memcheck && one.data == address &&
+               one.place.kind == RegionKind::local_array && !strcmp(one.place.name, name) && one.place.bytes == bytes &&
+               one.place.offset == offset && one.place.element_bytes == 0 && one.place.ndim == 0 && !*one.place.dtype &&
+               one.side.address == code && one.side.thread == 7;
+    }
+    Grid grid;
+    sim::Fiber fiber = {};
+    sim::Fiber* kept;
+    uintptr_t address = 0;
+    alignas(16) uint32_t words[256] = {};
+};
+
+}  // namespace
+
+CASE(an_access_beside_a_local_array_names_it) {
+    for (uint64_t bytes : {4u, 6u, 40u, 41u, 43u, 64u}) {
+        Stack stack;
+        const unsigned begin = stack.lay(20, array, bytes);
+        const long end = static_cast<long>((bytes + 3) / 4 * 4);
+        for (Access access : {Access::read, Access::write}) {
+            CHECK(stack.access(4 * begin - 4, 4, access) && stack.missed(array, bytes, -4));
+            CHECK(finding(0).side.access == static_cast<uint8_t>(access) && finding(0).bytes == 4);
+        }
+        CHECK(stack.access(4 * begin - 48) && stack.missed(array, bytes, -48));
+        CHECK(stack.access(4 * begin + end) && stack.missed(array, bytes, end));
+        CHECK(stack.access(4 * begin + end + 44) && stack.missed(array, bytes, end + 44));
+        CHECK(stack.access(4 * begin + bytes, 1) && stack.missed(array, bytes, static_cast<long>(bytes)));
+        CHECK(finding(0).bytes == 1);
+        for (unsigned byte = 0; byte < bytes; ++byte) CHECK(!stack.access(4 * begin + byte, 1));
+        CHECK(!stack.access(4 * begin - 52) && !stack.access(4 * begin + end + 48));  // the zones' owners
+    }
+}
+
+CASE(a_long_name_is_cut_off) {
+    static char name[100];
+    memset(name, 'x', sizeof name - 1);
+    Stack stack;
+    const unsigned begin = stack.lay(20, name, 16);
+    CHECK(stack.access(4 * begin - 4) && strlen(finding(0).place.name) == sizeof finding(0).place.name - 1);
+}
+
+CASE(an_access_that_begins_inside_may_end_outside) {
+    Stack stack;
+    const unsigned begin = stack.lay(20, array, 32);
+    CHECK(stack.access(4 * begin + 28, 8) && stack.missed(array, 32, 28) && finding(0).bytes == 8);
+    CHECK(stack.access(4 * begin + 24, 16) && stack.missed(array, 32, 24) && finding(0).bytes == 16);
+    CHECK(stack.access(4 * begin - 4, 8) && stack.missed(array, 32, -4));
+    CHECK(!stack.access(4 * begin + 24, 8) && !stack.access(4 * begin + 16, 16));
+    // What an array holds may look like a zone.
+    for (unsigned i = 0; i < 8; ++i) stack.words[begin + i] = red_word;
+    stack.words[begin + 3] = 0;
+    for (unsigned i = 0; i < 8; ++i) CHECK(!stack.access(4 * (begin + i)));
+}
+
+CASE(between_two_arrays_it_is_the_one_whose_end_was_passed) {
+    Stack stack;
+    stack.zone(40);
+    stack.owner(52, before, 24);  // ends at 40
+    stack.owner(36, array, 32);   // begins at 52
+    CHECK(stack.access(4 * 45) && stack.missed(before, 24, 24 + 20));
+    stack.words[52] = stack.words[53] = 0;  // that one is over
+    CHECK(stack.access(4 * 45) && stack.missed(array, 32, -28));
+    for (uint64_t bytes : {uint64_t(0), uint64_t(1025), ~uint64_t(0)}) {
+        stack.owner(36, array, bytes);
+        CHECK(!stack.access(4 * 45));
+    }
+    stack.owner(36, array, 1024);
+    CHECK(stack.access(4 * 45));
+}
+
+CASE(only_a_zone_of_its_length_is_one) {
+    for (unsigned length = 1; length < 30; ++length) {
+        Stack stack;
+        stack.zone(40, length);
+        stack.owner(40 + length, array, 16);
+        for (unsigned i : {0u, length / 2, length - 1})
+            CHECK_EQUAL(stack.access(4 * (40 + i)), length == sim::red_words);
+    }
+}
+
+CASE(a_zone_lies_with_its_owners_on_the_stack) {
+    for (unsigned place : {3u, 4u, 240u, 241u, 244u}) {
+        Stack stack;
+        stack.zone(place);
+        if (place >= 4) stack.owner(place - 4, array, 16);
+        if (place + 16 <= 256) stack.owner(place + 12, array, 16);
+        CHECK_EQUAL(stack.access(4 * place), place == 4 || place == 240);
+        CHECK_EQUAL(stack.access(4 * place + 44), place == 4 || place == 240);
+    }
+}
