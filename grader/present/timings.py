@@ -49,11 +49,16 @@ def spread_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> Ren
 
 
 def _by_size(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> RenderableType:
-    """A table whose first column begins its lines, or stands above them where it is too wide."""
+    """A table whose first column begins its lines, or stands above them where it is too wide: then titles take two lines, if they must."""
     widths = [max(map(len, column)) for column in zip(titles, *rows)]
     if sum(widths) + 2 * (len(widths) - 1) <= width:
         return Group(_line(titles, widths, 2, "quiet"), *(_line(row, widths, 2) for row in rows))
-    lines = [_line(["", *titles[1:]], [0, *widths[1:]], 2, "quiet")]
+    heads = [["", *titles[1:]]]
+    if sum(widths[1:]) + 2 * (len(widths) - 1) > width:
+        parts = [title.rpartition(" ") for title in heads[0]]
+        heads = [[first for first, _, _ in parts], [last for _, _, last in parts]]
+        widths = [max(map(len, column)) for column in zip(*heads, *rows)]
+    lines = [_line(head, [0, *widths[1:]], 2, "quiet") for head in heads]
     for name, group in itertools.groupby(rows, key=lambda row: row[0]):
         lines.append(Text(name))
         lines += [_line(["", *row[1:]], [0, *widths[1:]], 2) for row in group]

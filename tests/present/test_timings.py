@@ -50,6 +50,16 @@ def test_a_long_name_stands_above_its_figures() -> None:
     assert max(map(len, lines)) <= theme.WIDTH - 2
 
 
+def test_titles_take_two_lines_where_one_is_too_wide() -> None:
+    every = [timing("large", dtype, 98.76) for dtype in ("f16", "bf16")]
+    for one in every:
+        one.copy_us = 40.0
+    lines = printed(percentiles_table(every))
+    assert lines[0].split() == ["same", "x"] and lines[1].split()[-2:] == ["bytes", "torch"]
+    assert lines[0].index("same") + len("same") == lines[1].index("bytes") + len("bytes")
+    assert lines[2] == "large" and max(map(len, lines)) <= theme.WIDTH - 2
+
+
 def test_the_spread_of_long_times_fits_a_terminal() -> None:
     every = [timing("2 x 16 heads, 8192 queries and keys", "bf16"), timing("small", "f32", 4.26)]
     for one in every:
@@ -76,3 +86,4 @@ def test_every_recorded_size_is_told_on_one_line(entry) -> None:  # type: ignore
     lines = printed(render_bench(report))
     for timing in report.timings:
         assert any(line.strip().startswith(timing.name) for line in lines), timing.name
+    assert max(map(len, printed(percentiles_table(report.timings)))) <= theme.WIDTH - 2
