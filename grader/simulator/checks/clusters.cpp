@@ -139,7 +139,10 @@ void check_remote(BlockState& block) {
     });
 }
 
-void forget_remote(BlockState& block) { delete block.remote; }
+void forget_remote(BlockState& block) {
+    delete block.remote;
+    block.remote = nullptr;
+}
 
 bool same_cluster(uint32_t one, uint32_t other) {
     uint32_t first = the_launch.start_serial, blocks = the_launch.blocks, size = the_launch.cluster_size;

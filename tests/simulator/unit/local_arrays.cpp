@@ -28,17 +28,19 @@ struct Stack {
     void zone(unsigned place, unsigned count = sim::red_words) {
         for (unsigned i = 0; i < count; ++i) words[place + i] = red_word;
     }
-    void owner(unsigned place, const char* name, uint64_t bytes) {
-        uint64_t number = reinterpret_cast<uintptr_t>(name);
-        sim::RedOwner owner = {number, ~number ^ bytes};
+    // behind: the zone, and so the array
+    void owner(unsigned place, const char* name, uint64_t bytes, bool behind) {
+        sim::RedOwner owner;
+        owner.name = reinterpret_cast<uintptr_t>(name);
+        owner.check = ~owner.name ^ bytes ^ (behind ? sim::behind_it : 0);
         memcpy(words + place, &owner, sizeof owner);
     }
     unsigned lay(unsigned place, const char* name, uint64_t bytes) {
         unsigned begin = place + 4 + sim::red_words, end = begin + static_cast<unsigned>((bytes + 3) / 4);
-        owner(place, name, bytes);
+        owner(place, name, bytes, false);
         zone(place + 4);
         zone(end);
-        owner(end + sim::red_words, name, bytes);
+        owner(end + sim::red_words, name, bytes, true);
         return begin;
     }
     // Whether it is a finding.
@@ -107,24 +109,35 @@ CASE(an_access_that_begins_inside_may_end_outside) {
 CASE(between_two_arrays_it_is_the_one_whose_end_was_passed) {
     Stack stack;
     stack.zone(40);
-    stack.owner(52, before, 24);  // ends at 40
-    stack.owner(36, array, 32);   // begins at 52
+    stack.owner(52, before, 24, true);  // ends at 40
+    stack.owner(36, array, 32, false);  // begins at 52
     CHECK(stack.access(4 * 45) && stack.missed(before, 24, 24 + 20));
     stack.words[52] = stack.words[53] = 0;  // that one is over
     CHECK(stack.access(4 * 45) && stack.missed(array, 32, -28));
     for (uint64_t bytes : {uint64_t(0), uint64_t(1025), ~uint64_t(0)}) {
-        stack.owner(36, array, bytes);
+        stack.owner(36, array, bytes, false);
         CHECK(!stack.access(4 * 45));
     }
-    stack.owner(36, array, 1024);
+    stack.owner(36, array, 1024, false);
     CHECK(stack.access(4 * 45));
+}
+
+CASE(an_owner_is_one_on_its_side_alone) {
+    for (bool behind : {false, true}) {
+        Stack stack;
+        stack.zone(40);
+        stack.owner(behind ? 36 : 52, before, 24, behind);  // it is its neighbour's
+        CHECK(!stack.access(4 * 45));
+        stack.owner(behind ? 52 : 36, before, 24, behind);
+        CHECK(stack.access(4 * 45));
+    }
 }
 
 CASE(only_a_zone_of_its_length_is_one) {
     for (unsigned length = 1; length < 30; ++length) {
         Stack stack;
         stack.zone(40, length);
-        stack.owner(40 + length, array, 16);
+        stack.owner(40 + length, array, 16, true);
         for (unsigned i : {0u, length / 2, length - 1})
             CHECK_EQUAL(stack.access(4 * (40 + i)), length == sim::red_words);
     }
@@ -134,8 +147,8 @@ CASE(a_zone_lies_with_its_owners_on_the_stack) {
     for (unsigned place : {3u, 4u, 240u, 241u, 244u}) {
         Stack stack;
         stack.zone(place);
-        if (place >= 4) stack.owner(place - 4, array, 16);
-        if (place + 16 <= 256) stack.owner(place + 12, array, 16);
+        if (place >= 4) stack.owner(place - 4, array, 16, false);
+        if (place + 16 <= 256) stack.owner(place + 12, array, 16, true);
         CHECK_EQUAL(stack.access(4 * place), place == 4 || place == 240);
         CHECK_EQUAL(stack.access(4 * place + 44), place == 4 || place == 240);
     }
