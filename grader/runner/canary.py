@@ -27,7 +27,7 @@ def escapes(jail: Jail, secrets: list[Path], runner: Path) -> list[str]:
         other = folder / "submission.cu"
         other.write_text("somebody else's work")
         os.chmod(other, 0o644)
-        if becomes_nobody():  # whom root becomes could change this one, were it not in a jail
+        if jail.tier != "none" and becomes_nobody():  # whom root becomes could change this one, were it not in a jail
             os.chown(other, NOBODY, NOBODY)
         talking = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         talking.bind(f"{folder}/socket")
