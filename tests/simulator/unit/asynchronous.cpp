@@ -4,6 +4,7 @@
 #include "checks/recording.h"
 #include "runtime/async_operations.h"
 
+#include "found.h"
 #include "grid.h"
 #include "unit.h"
 
@@ -20,10 +21,6 @@ bool found(const char* kind) {
     for (size_t i = 0; i < finding_count(); ++i)
         if (!strcmp(finding(i).kind, kind)) return true;
     return false;
-}
-
-const char* all_found() {
-    return finding_count() == 0 ? "nothing" : finding_count() == 1 ? finding(0).kind : "several findings";
 }
 
 void write(ThreadState& thread, char* at, const void* place = code) {
@@ -69,8 +66,6 @@ struct Barrier : sim::Mbarrier {
 };
 
 }  // namespace
-
-#define CHECK_FOUND(KIND) CHECK(!strcmp(all_found(), KIND))
 
 // --- copies of a thread's own ---
 

@@ -5,6 +5,7 @@
 #include "runtime/events.h"
 #include "sim/shared.h"
 
+#include "found.h"
 #include "grid.h"
 #include "unit.h"
 
@@ -15,10 +16,6 @@ using unit::Grid;
 namespace {
 
 const char code[16] = {};  // places in a kernel
-
-const char* all_found() {
-    return finding_count() == 0 ? "nothing" : finding_count() == 1 ? finding(0).kind : "several findings";
-}
 
 // A warpgroup, one thread of which has sixteen registers.
 struct Registers {
@@ -61,8 +58,6 @@ void race(Grid& grid) {
 }
 
 }  // namespace
-
-#define CHECK_FOUND(KIND) CHECK(!strcmp(all_found(), KIND))
 
 // --- registers ---
 

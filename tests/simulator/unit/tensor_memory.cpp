@@ -6,6 +6,7 @@
 #include "runtime/tensor_memory.h"
 #include "sim/shared.h"
 
+#include "found.h"
 #include "grid.h"
 #include "unit.h"
 
@@ -16,10 +17,6 @@ using unit::Grid;
 namespace {
 
 const char code[16] = {};  // places in a kernel
-
-const char* all_found() {
-    return finding_count() == 0 ? "nothing" : finding_count() == 1 ? finding(0).kind : "several findings";
-}
 
 // A block of four warps, which all have written the operands of products: A [128, 16], and B [32, 16] behind it.
 struct Block {
@@ -82,8 +79,6 @@ struct Block {
 };
 
 }  // namespace
-
-#define CHECK_FOUND(KIND) CHECK(!strcmp(all_found(), KIND))
 
 CASE(another_warp_loads_what_was_stored_and_waited_for) {
     enum { well, waits_again, no_wait, other_wait, no_fence_before, no_fence_after, no_barrier };
