@@ -3,24 +3,23 @@
     python lessons/day11_quantisation/profile_few_rows.py            prints a table
     python lessons/day11_quantisation/profile_few_rows.py --record   also writes ncu_gpu.json, which the lesson shows
 
-ncu comes with the CUDA toolkit; where it says ERR_NVGPUCTRPERM, the machine's owner has to allow counters. It empties the caches
-before each kernel, and leaves out what a launch costs.
+ncu empties the caches before each kernel, and leaves out what a launch costs.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import datetime
-import io
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1])]
+
+from grader.errors import GraderError  # noqa: E402  (the course need not be installed)
+from grader.timing import nsight_compute  # noqa: E402
 
 METRICS = {
     "us": ("gpu__time_duration.sum", 1e-3),
@@ -72,21 +71,12 @@ def run(exercise: str, rows: int, k: int, n: int) -> None:
 
 def profile(name: str) -> dict[str, float]:
     """The figures of one run."""
-    stalls = {
-        f"waits for {what}": f"smsp__average_warps_issue_stalled_{stall}_per_issue_active.ratio"
-        for what, stall in STALLS.items()
-    }
-    names = {**{figure: metric for figure, (metric, _) in METRICS.items()}, **stalls}
-    command = ["ncu", "--clock-control", "none", "--kernel-name", "regex:few_rows", "--launch-skip", "1"]
-    command += ["--launch-count", "1", "--csv", "--page", "raw", "--print-units", "base", "--metrics"]
-    command += [",".join(names.values()), sys.executable, __file__, "--run", name]
-    done = subprocess.run(command, capture_output=True, text=True)
-    table = done.stdout[done.stdout.find('"ID"') :]
-    rows = list(csv.DictReader(io.StringIO(table)))
-    if done.returncode or len(rows) < 2:  # the first row has the units
-        raise SystemExit(f"ncu failed for {name}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    found = {figure: float(rows[1][metric].replace(",", "")) for figure, metric in names.items() if metric in rows[1]}
-    return {figure: round(value * METRICS.get(figure, ("", 1.0))[1], 2) for figure, value in found.items()}
+    options = ["--kernel-name", "regex:few_rows", "--launch-skip", "1", "--launch-count", "1"]
+    try:
+        ((_, figures),) = nsight_compute.count(options, [sys.executable, __file__, "--run", name], METRICS, STALLS)
+    except GraderError as error:
+        raise SystemExit(f"{name}: {error}\nThe lesson shows what was recorded.") from None
+    return figures
 
 
 def main() -> None:

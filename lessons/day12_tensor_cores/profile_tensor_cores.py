@@ -3,18 +3,15 @@
     python lessons/day12_tensor_cores/profile_tensor_cores.py            prints tables
     python lessons/day12_tensor_cores/profile_tensor_cores.py --record   also writes ncu_gpu.json, which the lesson shows
 
-ncu comes with the CUDA toolkit; where it says ERR_NVGPUCTRPERM, the machine's owner has to allow counters. It runs each kernel many
-times by itself, so the GPU has its full clock: what takes as many cycles here and longer in measure.py's turns had a lower clock there.
+ncu runs each kernel many times by itself, so the GPU has its full clock: what takes as many cycles here and longer in measure.py's
+turns had a lower clock there.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import datetime
-import io
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -24,6 +21,9 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
+
+from grader.errors import GraderError  # noqa: E402  (the course need not be installed)
+from grader.timing import nsight_compute  # noqa: E402
 
 METRICS = {
     "us": ("gpu__time_duration.sum", 1e-3),
@@ -120,26 +120,17 @@ def run() -> None:
 
 def profile() -> dict[str, dict[str, dict[str, Any]]]:
     """The figures by size and by who computes it."""
-    stalls = {
-        f"waits for {what}": f"smsp__average_warps_issue_stalled_{stall}_per_issue_active.ratio"
-        for what, stall in STALLS.items()
-    }
-    names = {**{figure: metric for figure, (metric, _) in METRICS.items()}, **stalls}
-    command = ["ncu", "--clock-control", "none", "--profile-from-start", "off", "--csv", "--page", "raw"]
-    command += ["--print-units", "base", "--metrics", ",".join(names.values()), sys.executable, __file__, "--run"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    rows = list(csv.DictReader(io.StringIO(done.stdout[done.stdout.find('"ID"') :])))[1:]  # the first has the units
+    program = [sys.executable, __file__, "--run"]
+    try:
+        seen = nsight_compute.count(["--profile-from-start", "off"], program, METRICS, STALLS)
+    except GraderError as error:
+        raise SystemExit(f"{error}\nThe lesson shows what was recorded.") from None
     who = [(size, name) for size, (both, _) in SIZES.items() for name in both]
-    if done.returncode or len(rows) != len(who):
-        kernels = [row.get("Kernel Name") for row in rows]
-        raise SystemExit(
-            f"ncu saw {kernels} in place of {len(who)} kernels:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
-        )
+    if len(seen) != len(who):
+        raise SystemExit(f"ncu saw {[kernel for kernel, _ in seen]} in place of {len(who)} kernels")
     found: dict[str, dict[str, dict[str, Any]]] = {size: {} for size in SIZES}
-    for (size, name), row in zip(who, rows):
-        values = {figure: float(row[metric].replace(",", "")) for figure, metric in names.items()}
-        scaled = {figure: round(value * METRICS.get(figure, ("", 1.0))[1], 2) for figure, value in values.items()}
-        found[size][name] = {"kernel": row["Kernel Name"].split("(")[0].removeprefix("void "), **scaled}
+    for (size, name), (kernel, figures) in zip(who, seen):
+        found[size][name] = {"kernel": kernel.split("(")[0].removeprefix("void "), **figures}
     return found
 
 
@@ -151,10 +142,6 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.run:
         return run()
-    if shutil.which("ncu") is None:
-        raise SystemExit(
-            "There is no ncu on the PATH; it comes with the CUDA toolkit. The lesson shows what was recorded."
-        )
     found = profile()
     for size, kernels in found.items():
         print(f"\n{size}: " + ", ".join(f"{name} ({values['kernel']})" for name, values in kernels.items()))
