@@ -18,7 +18,7 @@ gc.set_threshold(50_000)
 
 # Before torch is imported: its threads that wait for work shall not take the processor from compilers and kernels.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy's
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # and NumPy's
 
 # Programs that tests start find the course's packages from whatever folder the tests are run.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))

@@ -307,7 +307,14 @@ def simulator_tests(mutant: Mutant, folder: Path, more: Sequence[str] = ()) -> i
     changed = folder / f"checks_{source.stem}.o"
     library._run(plan, (*plan.compiler.command, *plan.flags, "-c", str(source), "-o", str(changed)), folder)
     objects = [changed if path.name == changed.name else path for path in library.build_objects(plan, cache)]
-    link = (*plan.compiler.command, "-o", "unit", *map(str, [*unit.parent.glob("*.o"), *objects]), "-pthread", "-ldl")
+    link = (
+        *plan.compiler.command,
+        "-o",
+        "unit",
+        *map(str, [*sorted(unit.parent.glob("*.o")), *objects]),
+        "-pthread",
+        "-ldl",
+    )
     library._run(plan, link, folder)
     if subprocess.run([folder / "unit"]).returncode != 0:
         return 1

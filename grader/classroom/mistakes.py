@@ -59,12 +59,8 @@ def _of(student: Stored, verdict: Verdict, stage: Stage) -> Iterator[tuple[Hasha
         wrong = next((output for output in case.outputs if not output.passed), None)
         place = f"in the case '{case.name}' ({case.dtype})"
         if wrong is not None and wrong.diagnosis is not None:
-            kind = wrong.diagnosis.kind
-            yield made(
-                kind,
-                kind.replace("_", " ").replace("nan", "NaN"),
-                f"It looks like {outputs.looks(wrong.diagnosis)}; {place}.",
-            )
+            title = outputs.title(wrong.diagnosis)
+            yield made(wrong.diagnosis.kind, title, f"It looks like {outputs.looks(wrong.diagnosis)}; {place}.")
         elif wrong is not None:
             yield made("wrong", "wrong elements", f"{cases.in_short(case)}, {place}.")
         else:

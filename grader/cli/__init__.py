@@ -23,9 +23,8 @@ def of_an_interrupt(error: BaseException | None) -> bool:
 def main() -> None:
     """The console script."""
     if sys.argv[1:2] not in (["run"], ["nvcc"]):  # which start other people's programs
-        os.environ.setdefault(
-            "OPENBLAS_NUM_THREADS", "1"
-        )  # NumPy's threads spin for 0.1 s on cores that compilers need
+        # NumPy's other threads would spin for 0.1 s on cores that compilers need.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(500_000)  # looking for garbage took a fifth of the time of importing torch
     try:
         if sys.argv[1:2] == ["check"]:

@@ -89,9 +89,14 @@ def looks_like(diagnosis: Diagnosis | None) -> str:
     return f"looks like: {looks(diagnosis)}" if diagnosis else ""
 
 
+def title(diagnosis: Diagnosis) -> str:
+    """The kind of an error in two or three words."""
+    return " ".join("NaN" if word == "nan" else word for word in diagnosis.kind.split("_"))
+
+
 def looks(diagnosis: Diagnosis) -> str:
     """What an error looks like, and often what to ask oneself."""
-    how = LOOKS.get(diagnosis.kind, diagnosis.kind.replace("_", " "))
+    how = LOOKS.get(diagnosis.kind, title(diagnosis))
     if callable(how):
         return how(diagnosis.values)
     return how.format(

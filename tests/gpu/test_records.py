@@ -212,8 +212,6 @@ def test_the_profile_of_tensor_cores_has_all_that_the_lesson_shows() -> None:
     assert spec is not None and spec.loader is not None
     command = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(command)
-    if not (folder / "ncu_gpu.json").exists():
-        pytest.skip("not recorded yet: run `python lessons/day12_tensor_cores/profile_tensor_cores.py --record`")
     content = json.loads((folder / "ncu_gpu.json").read_text())
     again = f"run `{content['command']}` on a GPU"
     assert all(content[name] for name in ("gpu", "driver", "torch", "ncu", "date")), again

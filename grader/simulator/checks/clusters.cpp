@@ -135,7 +135,7 @@ void check_remote(BlockState& block) {
         if (serial < the_launch.first_serial) return;
         if (known && access.time < known_barrier(known, serial, block.serial)) return;
         if (covers(known, serial, thread, access.time, block.serial)) return;
-        report_ended(*block.threads, serial, thread, access, block);
+        report_ended(block.threads[0], serial, thread, access, block);
     });
 }
 

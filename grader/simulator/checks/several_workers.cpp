@@ -8,7 +8,7 @@ namespace sim::checks {
 namespace {
 
 constexpr const char* conflict = "its blocks access the same memory, and some write to it";
-constexpr size_t most_overwritten = 0x1000000;  // of each worker: half a gigabyte of records
+constexpr size_t most_overwritten = size_t(1) << 24;  // of each worker: half a gigabyte of records
 
 // One for the cells of 64 bytes; an access has one, as it is aligned.
 struct alignas(64) Stripe {

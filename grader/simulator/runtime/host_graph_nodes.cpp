@@ -77,8 +77,7 @@ cudaError_t collect(const char* call, const cudaHostNodeParams* params, graphs::
 
 // -- nodes --
 
-// All of them in the graph.
-bool in_graph_all(const CUgraph_st* graph, const cudaGraphNode_t* nodes, size_t count) {
+bool all_in_graph(const CUgraph_st* graph, const cudaGraphNode_t* nodes, size_t count) {
     for (size_t i = 0; i < count; ++i) {
         const CUgraphNode_st* node = graphs::find(nodes[i]);
         if (!node || node->graph != graph) return false;
@@ -86,13 +85,13 @@ bool in_graph_all(const CUgraph_st* graph, const cudaGraphNode_t* nodes, size_t 
     return true;
 }
 
-// A node that asks for nothing yet; `why` is null for one that can be made.
+// A node that asks for nothing yet.
 cudaError_t new_node(const char* call, cudaGraphNode_t* result, cudaGraph_t graph, const cudaGraphNode_t* before,
                      size_t count, cudaGraphNodeType type, const void* caller) {
     if (!result) return invalid(call, "no place to put the node", caller);
     own::result(result);
     if (!graphs::find(graph)) return invalid(call, executables::no_graph, caller);
-    if (!in_graph_all(graph, before, count))
+    if (!all_in_graph(graph, before, count))
         return invalid(call, "a node that it is to come after is not in this graph", caller);
     CUgraphNode_st* node = graphs::add(*graph, type);
     for (size_t i = 0; i < count; ++i)
@@ -280,7 +279,7 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* f
     if (!graphs::find(graph)) return invalid(call, executables::no_graph, CALLER);
     if (has_ports(edges, count))
         return refuse(call, cudaErrorNotSupported, "the simulator has no programmatic dependencies", CALLER);
-    if (!in_graph_all(graph, from, count) || !in_graph_all(graph, to, count)) return invalid(call, no_node, CALLER);
+    if (!all_in_graph(graph, from, count) || !all_in_graph(graph, to, count)) return invalid(call, no_node, CALLER);
     for (size_t i = 0; i < count; ++i) {
         if (from[i] == to[i]) return invalid(call, "a node cannot come after itself", CALLER);
         if (to[i]->before.has(from[i])) return invalid(call, "the dependency is there already", CALLER);
@@ -294,7 +293,7 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
     DeviceLock lock;
     const char* call = "cudaGraphRemoveDependencies";
     if (!graphs::find(graph)) return invalid(call, executables::no_graph, CALLER);
-    if (!in_graph_all(graph, from, count) || !in_graph_all(graph, to, count)) return invalid(call, no_node, CALLER);
+    if (!all_in_graph(graph, from, count) || !all_in_graph(graph, to, count)) return invalid(call, no_node, CALLER);
     for (size_t i = 0; i < count; ++i)
         if (!to[i]->before.remove(from[i])) return invalid(call, "there is no such dependency", CALLER);
     return cudaSuccess;
