@@ -248,6 +248,14 @@ __device__ __forceinline__ void combine_parts(const float* sums, const float2* s
     if (has_columns) store_rounded(out + lane * kColumns, values, true, 0, kColumns);
 }
 
+// Says that the kernel after this one may start, if it was launched early (see launch_early): when all blocks have said so, or
+// ended, its blocks take what room there is, and wait.
+__device__ __forceinline__ void let_next_kernel_start() {
+#if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
 // Waits for the end of the kernel that was launched before, where this one may start earlier (see launch_early).
 __device__ __forceinline__ void wait_for_kernel_before() {
 #if __CUDA_ARCH__ >= 900
@@ -255,8 +263,8 @@ __device__ __forceinline__ void wait_for_kernel_before() {
 #endif
 }
 
-// Launches a kernel whose blocks may start as soon as those of the kernel before leave room, not only when all of it has ended
-// and its writes are visible: for that, each of its threads calls wait_for_kernel_before. From Hopper on; elsewhere a plain launch.
+// Launches a kernel whose blocks may start before the kernel before has ended and its writes are visible: each of its threads
+// calls wait_for_kernel_before. From Hopper on; elsewhere a plain launch.
 template <typename... Parameters, typename... Arguments>
 void launch_early(void (*second)(Parameters...), int blocks, int threads, cudaStream_t stream, Arguments... arguments) {
     cudaFuncAttributes compiled = {};

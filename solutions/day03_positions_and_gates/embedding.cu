@@ -17,6 +17,7 @@ __global__ void copy_rows(const Piece* __restrict__ table, const long long* __re
         const long long id = ids[token];                       // all threads read one address: a broadcast
         const bool known = id >= 0 && id < vocabulary;         // decided before the id becomes an address
         const Piece* row = table + (known ? id : 0) * pieces;  // 64 bits: the table may exceed 2^31 elements
+#pragma unroll 4  // so that a thread asks for four pieces before it waits for the first
         for (int i = threadIdx.x; i < pieces; i += blockDim.x) {
             out[token * pieces + i] = known ? row[i] : Piece{};
         }

@@ -5,50 +5,75 @@
 
 #include "llmk/vector.cuh"
 
-// cos and sin of position * theta^(-2 pair / rotary_dim). The product needs about 17 bits for the position and 24 more
-// for what is left after whole turns are taken away, so it is made in double; the remainder fits a float.
-__device__ float2 angle(int position, int pair, int rotary_dim, double log2_theta) {
-    double turns = position * exp2(-2.0 * pair / rotary_dim * log2_theta) * 0.15915494309189535;  // 1 / (2 pi)
+// theta^(-2 pair / rotary_dim) in turns per position. The product with the position needs about 17 bits for that and 24
+// more for what is left after whole turns are taken away, so both are doubles; the remainder fits a float.
+__device__ double turns_per_position(int pair, int rotary_dim, double log2_theta) {
+    return exp2(-2.0 * pair / rotary_dim * log2_theta) * 0.15915494309189535;  // 1 / (2 pi)
+}
+
+// The angle's cos and sin.
+__device__ float2 angle(int position, double frequency) {
+    double turns = position * frequency;
     turns -= rint(turns);
     float sin, cos;
     sincospif(2.0f * static_cast<float>(turns), &sin, &cos);
     return make_float2(cos, sin);
 }
 
-constexpr int kThreads = 256;  // eight such blocks fit on an SM, so that all blocks of 2048 tokens run at once
-constexpr int kTokens = 2;     // of one block: their angles are made side by side, so the wait for them is paid once
+constexpr int kThreads = 256;
+constexpr int kPairs = 64;      // of one block
+constexpr int kMaxTokens = 16;  // of one block
 
-// Angles depend on the token and the pair but not on the head: a block makes those of its tokens once, in shared
-// memory, and every head uses them. Each thread turns V neighbouring pairs at a time.
+// Angles depend on the token and the pair but not on the head: a block makes those of its tokens and kPairs neighbouring
+// pairs once, in shared memory, and every head uses them. Each thread turns V neighbouring pairs at a time; it asks for
+// the first of them before it makes angles, so that the memory is busy meanwhile. A block of 16-bit numbers has as many pieces
+// of 16 bytes as one of floats, and twice the pairs: there, eight blocks on an SM were faster than six.
 //
 // x, out: [tokens, heads, head_dim]   positions: [tokens]   rotary_dim / 2 and head_dim are multiples of V
 template <typename T, int V>
-__global__ void __launch_bounds__(kThreads, 8)
+__global__ void __launch_bounds__(kThreads, sizeof(T) == 4 ? 6 : 8)
     rope_kernel(const T* __restrict__ x, const int* __restrict__ positions, T* __restrict__ out, int tokens, int heads,
-                int head_dim, int rotary_dim, double log2_theta) {
-    extern __shared__ float2 turn[];  // [kTokens, half]: cos, sin
+                int head_dim, int rotary_dim, int block_tokens, double log2_theta) {
     using Piece = llmk::Vector<T, V>;
-    const int half = rotary_dim / 2;
-    const int first_token = blockIdx.x * kTokens;
-    const int count = min(kTokens, tokens - first_token);
-    for (int i = threadIdx.x; i < count * half; i += blockDim.x) {
-        turn[i] = angle(positions[first_token + i / half], i % half, rotary_dim, log2_theta);
+    // cos and sin of two neighbouring pairs, which one access of 16 bytes reads. Those of piece p begin at turn[..][p], the next two
+    // lie `pieces` further on: neighbouring lanes read neighbouring places, so there is no bank conflict.
+    constexpr int kEach = V > 1 ? 2 : 1;
+    struct alignas(8 * kEach) Turns {
+        float2 of[kEach];
+    };
+    __shared__ Turns turn[kMaxTokens][kPairs / kEach];
+
+    const int half = rotary_dim / 2, chunks = max(1, (half + kPairs - 1) / kPairs);
+    const int first_pair = blockIdx.x % chunks * kPairs, pairs = min(kPairs, half - first_pair);
+    const int first_token = blockIdx.x / chunks * block_tokens, count = min(block_tokens, tokens - first_token);
+    const int pieces = pairs / V, rows = count * heads;  // pieces of one head; rows of head_dim channels
+    const long long start = static_cast<long long>(first_token) * heads * head_dim + first_pair;
+    auto channel_of = [&](int i) { return start + static_cast<long long>(i / pieces) * head_dim + i % pieces * V; };
+
+    Piece first, second;
+    auto load = [&](long long channel) {
+        first = llmk::load_vector<V>(x + channel);
+        second = llmk::load_vector<V>(x + channel + half);
+    };
+    if (threadIdx.x < rows * pieces) load(channel_of(threadIdx.x));
+    const int pair = threadIdx.x % kPairs;
+    if (pair < pairs) {
+        const double frequency = turns_per_position(first_pair + pair, rotary_dim, log2_theta);
+        for (int t = threadIdx.x / kPairs; t < count; t += kThreads / kPairs) {
+            turn[t][pair % V / kEach * pieces + pair / V].of[pair % kEach] =
+                angle(positions[first_token + t], frequency);
+        }
     }
     __syncthreads();
 
-    const long long start = static_cast<long long>(first_token) * heads * head_dim;
-    const int pieces = half / V;  // of one head
-    for (int i = threadIdx.x; i < count * heads * pieces; i += blockDim.x) {
-        const int pair = i % pieces * V;
-        const int head = i / pieces;  // counted through the tokens of the block
-        const long long channel = start + static_cast<long long>(head) * head_dim + pair;
-        const Piece first = llmk::load_vector<V>(x + channel);
-        const Piece second = llmk::load_vector<V>(x + channel + half);
-        const float2* turns = turn + head / heads * half + pair;
+    for (int i = threadIdx.x; i < rows * pieces; i += kThreads) {
+        const long long channel = channel_of(i);
+        if (i >= kThreads) load(channel);
+        const Turns* turns = turn[i / pieces / heads] + i % pieces;
         Piece turned_first, turned_second;
 #pragma unroll
         for (int j = 0; j < V; ++j) {
-            const float2 t = turns[j];
+            const float2 t = turns[j / kEach * pieces].of[j % kEach];
             const float a = first.get(j), b = second.get(j);
             turned_first.set(j, a * t.x - b * t.y);
             turned_second.set(j, b * t.x + a * t.y);
@@ -56,8 +81,9 @@ __global__ void __launch_bounds__(kThreads, 8)
         llmk::store_vector(out + channel, turned_first);
         llmk::store_vector(out + channel + half, turned_second);
     }
+    if (first_pair > 0) return;
     const int rest = head_dim - 2 * half;  // channels that do not turn
-    for (int i = threadIdx.x; i < count * heads * rest; i += blockDim.x) {
+    for (int i = threadIdx.x; i < rows * rest; i += kThreads) {
         const long long channel = start + static_cast<long long>(i / rest) * head_dim + 2 * half + i % rest;
         out[channel] = x[channel];
     }
@@ -70,9 +96,15 @@ void rope(const T* x, const int* positions, T* out, int tokens, int heads, int h
     constexpr int V = llmk::kVectorWidth<T>;
     const bool vectors = llmk::rows_are_aligned(head_dim, x, out) && rotary_dim / 2 % V == 0;
     const auto kernel = vectors ? rope_kernel<T, V> : rope_kernel<T, 1>;
-    const size_t shared_bytes = kTokens * (rotary_dim / 2) * sizeof(float2);
-    kernel<<<(tokens + kTokens - 1) / kTokens, kThreads, shared_bytes, stream>>>(
-        x, positions, out, tokens, heads, head_dim, rotary_dim, log2(static_cast<double>(theta)));
+    const int chunks = max(1, (rotary_dim / 2 + kPairs - 1) / kPairs);
+    // About two pieces for each thread, so that all blocks of 2048 tokens run at once, or nearly; fewer where there would be too few
+    // blocks for all SMs.
+    const int enough =
+        static_cast<int>(min(static_cast<long long>(tokens) * chunks / 256, static_cast<long long>(kMaxTokens)));
+    const int block_tokens = max(1, min(8 * V / heads, enough));
+    const long long blocks = (static_cast<long long>(tokens) + block_tokens - 1) / block_tokens * chunks;
+    kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(
+        x, positions, out, tokens, heads, head_dim, rotary_dim, block_tokens, log2(static_cast<double>(theta)));
 }
 
 // x, out: [tokens, heads, head_dim]   positions: [tokens]

@@ -57,6 +57,7 @@ __global__ void __launch_bounds__(Decoder::kThreads, Decoder::kBlocks)
     };
 
     decoder.walk(shared, first, end, fetch);
+    llmk::let_next_kernel_start();
     decoder.finish(shared, head_count, head_dim, [&](int h, int d, float sum, float block_m, float block_l) {
         if (splits == 1) {
             out[(first_head + h) * head_dim + d] = static_cast<T>(block_l > 0 ? sum / block_l : 0.0f);

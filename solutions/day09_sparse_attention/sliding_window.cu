@@ -25,6 +25,7 @@
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
 constexpr int kKeys = 64;  // of one tile
+constexpr int kSlots = 2;  // for tiles of keys, each with its values: one is used, the next is on its way
 
 // Sizes for heads of up to DIM columns. A warp with two stripes of queries uses each fragment of k and v twice, but its
 // accumulators fill the registers, so that two blocks fit on a streaming multiprocessor (SM). At 64 columns four blocks, of half as many
@@ -35,13 +36,9 @@ struct Shape {
     static constexpr int kRows = 16 * kStripes;         // queries of a warp
     static constexpr int kQueries = kRows * kWarps;
     static constexpr int kBlocks = DIM <= 64 ? 4 : 2;  // on an SM at a time
-    // Tiles of keys and of values take turns in a ring of kSlots places: either each is waited for by itself, while the next
-    // two are on their way, or a tile of keys and its values together, which takes one barrier less and one place more.
-    static constexpr bool kPairs = DIM <= 64;
-    static constexpr bool kKeep = DIM <= 64;  // a warp's queries in registers, if there are enough of these
-    static constexpr int kSlots = kPairs ? 4 : 3;
-    static constexpr int kTile = kKeys * DIM;                              // elements
-    static constexpr int kShared = 2 * (kQueries * DIM + kSlots * kTile);  // bytes of the tiles of q, k and v
+    static constexpr bool kKeep = DIM <= 64;           // a warp's queries in registers, if there are enough of these
+    static constexpr int kTile = kKeys * DIM;          // elements
+    static constexpr int kShared = 2 * (kQueries * DIM + kSlots * 2 * kTile);  // bytes of the tiles of q, k and v
 };
 
 // How much larger a score must be than what its row is compared with, as a power of 2, before the row is corrected. Up to
@@ -59,7 +56,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     constexpr int kAcross = DIM / 8;  // fragments of 8 columns across a row of out
     extern __shared__ __align__(128) unsigned char shared[];
     T* q_tile = reinterpret_cast<T*>(shared);  // [kQueries][DIM]; at the end the rows of out
-    T* ring = q_tile + kQueries * DIM;         // [kSlots][kKeys][DIM]
+    T* ring = q_tile + kQueries * DIM;         // [kSlots][2][kKeys][DIM]: keys, values
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
     const int tiles = (query_len + kQueries - 1) / kQueries;
@@ -91,43 +88,30 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     }
     const float to_base_2 = (scale == 0 ? 1 : fabsf(scale)) * llmk::kLog2E;
 
-    // start_copy starts to copy the next tile, tile 0 of k, tile 0 of v, tile 1 of k, ..., to the next place of the ring.
+    // start_copy starts to copy the next tile of k and that of v to one of the slots. Past the last one it does nothing.
     const long long start = VECTORS ? copier.start : 0;
-    const T* next[2] = {k + start, v + start};
-    int tiles_left = key_begin < key_end ? 2 * ((key_end - key_begin + kKeys - 1) / kKeys) : 0;
-    int keys_left = key_len - key_begin, copied = 0, used = 0;
-    auto start_copy = [&](bool of_keys) {
-        if (tiles_left-- > 0) {
-            T* tile = ring + copied * S::kTile;
-            const T* from = next[of_keys ? 0 : 1];
-            if constexpr (!VECTORS) {
-                copier.template copy<kKeys>(tile, from, keys_left);
-            } else if (keys_left >= kKeys && head_dim == DIM) {
-                copier.template copy_own<kKeys, true>(tile, from, keys_left);
-            } else {
-                copier.template copy_own<kKeys>(tile, from, keys_left);
-            }
+    const T *next_k = k + start, *next_v = v + start;
+    int tiles_left = key_begin < key_end ? (key_end - key_begin + kKeys - 1) / kKeys : 0;
+    int keys_left = key_len - key_begin;
+    auto copy_tile = [&](T* tile, const T* from) {
+        if constexpr (!VECTORS) {
+            copier.template copy<kKeys>(tile, from, keys_left);
+        } else if (keys_left >= kKeys && head_dim == DIM) {
+            copier.template copy_own<kKeys, true>(tile, from, keys_left);
         } else {
-            __pipeline_commit();  // an empty group keeps their count right
+            copier.template copy_own<kKeys>(tile, from, keys_left);
         }
-        next[of_keys ? 0 : 1] += static_cast<long long>(kKeys) * head_dim;
-        if (!of_keys) keys_left -= kKeys;
-        copied = copied == S::kSlots - 1 ? 0 : copied + 1;
     };
-    start_copy(true);
-    start_copy(false);
-    // Waits for the tile that is used next, and gives its address. When all threads have come here, nobody reads what was used before it.
-    auto next_tile = [&](bool of_keys) {
-        if (of_keys || !S::kPairs) {
-            __pipeline_wait_prior(S::kPairs ? 0 : 1);
-            __syncthreads();
-            start_copy(of_keys);
-            if (S::kPairs) start_copy(false);
-        }
-        const unsigned tile = llmk::shared_address(ring) + used * S::kTile * 2;
-        used = used == S::kSlots - 1 ? 0 : used + 1;
-        return tile;
+    auto start_copy = [&](int slot) {
+        if (tiles_left-- <= 0) return;
+        T* tile = ring + slot * 2 * S::kTile;
+        copy_tile(tile, next_k);
+        copy_tile(tile + S::kTile, next_v);
+        next_k += static_cast<long long>(kKeys) * head_dim;
+        next_v += static_cast<long long>(kKeys) * head_dim;
+        keys_left -= kKeys;
     };
+    start_copy(0);
     // What this lane names to ldmatrix in the first fragment of each tile, in bytes from where the tile begins.
     const unsigned my_query = 2 * Place::place(warp * kRows + lane % 16, lane / 16 * 8);
     const unsigned my_key = 2 * Place::place(lane % 8 + lane / 16 * 8, lane / 8 % 2 * 8);
@@ -140,8 +124,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
         for (int i = 0; i < kStripes; ++i) llmk::load_matrices(queries[i][to], from + i * kDown);
     };
     if constexpr (S::kKeep) {
-        __pipeline_wait_prior(2);  // not for the first tiles of k and v
-        __syncthreads();
+        llmk::wait_for_copies();
 #pragma unroll
         for (int c = 0; c < DIM / 16; ++c) load_queries(c, c);
     }
@@ -157,91 +140,91 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             l[i][h] = 0;
         }
     }
+    int slot = 0;
     for (int first_key = key_begin; first_key < key_end; first_key += kKeys) {
-        const bool needed = first_key + kKeys > warp_begin && first_key < warp_end;  // by this warp
+        llmk::wait_for_copies();  // this tile of keys and its values are here, and nobody reads those before them
+        start_copy(1 - slot);
+        const unsigned tile = llmk::shared_address(ring) + slot * 2 * S::kTile * 2;
+        const unsigned k_tile = tile + my_key, v_tile = tile + S::kTile * 2 + my_value;
+        slot = 1 - slot;
+        if (first_key + kKeys <= warp_begin || first_key >= warp_end) continue;  // no query of this warp sees it
         unsigned weights[kStripes][kKeys / 16][4];
-        const unsigned k_tile = next_tile(true) + my_key;
-        if (needed) {
-            // S = Q K^T. A row of k is a column of operand B, so its neighbours lie as multiply wants them.
-            float s[kStripes][kKeys / 8][4] = {};
+        // S = Q K^T. A row of k is a column of operand B, so its neighbours lie as multiply wants them.
+        float s[kStripes][kKeys / 8][4] = {};
 #pragma unroll
-            for (int c = 0; c < DIM / 16; ++c) {
-                const int kept = S::kKeep ? c : 0;
-                if (!S::kKeep) load_queries(kept, c);
+        for (int c = 0; c < DIM / 16; ++c) {
+            const int kept = S::kKeep ? c : 0;
+            if (!S::kKeep) load_queries(kept, c);
 #pragma unroll
-                for (int j = 0; j < kKeys / 16; ++j) {
-                    unsigned keys[4];
-                    llmk::load_matrices(keys, Place::further(k_tile, c) + j * kDown);
-#pragma unroll
-                    for (int i = 0; i < kStripes; ++i) {
-                        llmk::multiply<T>(s[i][2 * j], queries[i][kept], keys[0], keys[1]);
-                        llmk::multiply<T>(s[i][2 * j + 1], queries[i][kept], keys[2], keys[3]);
-                    }
-                }
-            }
-            if (first_key < all_begin || first_key + kKeys > all_end) {  // a tile that some row sees in part
+            for (int j = 0; j < kKeys / 16; ++j) {
+                unsigned keys[4];
+                llmk::load_matrices(keys, Place::further(k_tile, c) + j * kDown);
 #pragma unroll
                 for (int i = 0; i < kStripes; ++i) {
-#pragma unroll
-                    for (int h = 0; h < 2; ++h) {
-                        const int query = first_row + i * 16 + h * 8 + lane / 4;
-                        // Counted from this lane's first key: how far the others are from it the compiler knows.
-                        const int first = first_key + lane % 4 * 2;
-                        const int begin = begin_of(query) - first, end = end_of(query) - first;
-#pragma unroll
-                        for (int j = 0; j < kKeys / 8; ++j) {
-#pragma unroll
-                            for (int e = 0; e < 2; ++e) {
-                                const int key = j * 8 + e;
-                                if (key < begin || key >= end) s[i][j][2 * h + e] = -INFINITY;
-                            }
-                        }
-                    }
+                    llmk::multiply<T>(s[i][2 * j], queries[i][kept], keys[0], keys[1]);
+                    llmk::multiply<T>(s[i][2 * j + 1], queries[i][kept], keys[2], keys[3]);
                 }
             }
-
-            // The online softmax, in f32. The four lanes of a row share its maximum; their sums are added at the end.
-            bool moved = false;
-            float correction[kStripes][2];
+        }
+        if (first_key < all_begin || first_key + kKeys > all_end) {  // a tile that some row sees in part
 #pragma unroll
             for (int i = 0; i < kStripes; ++i) {
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
-                    float largest = llmk::row_max(s[i], h, m[i][h]);
-                    largest = llmk::warp_max<4>(largest);
-                    correction[i][h] = llmk::follow(m[i][h], largest, to_base_2, kSlack);
-                    moved = moved || correction[i][h] != 1;
-                    const float base = llmk::base_of(m[i][h]) * to_base_2;
-                    l[i][h] = l[i][h] * correction[i][h] + llmk::weigh(s[i], h, to_base_2, base);
-                }
-                llmk::round_weights<T>(weights[i], s[i]);
-            }
-            if (__any_sync(0xffffffff, moved)) {
+                    const int query = first_row + i * 16 + h * 8 + lane / 4;
+                    // Counted from this lane's first key: how far the others are from it the compiler knows.
+                    const int first = first_key + lane % 4 * 2;
+                    const int begin = begin_of(query) - first, end = end_of(query) - first;
 #pragma unroll
-                for (int i = 0; i < kStripes; ++i) {
+                    for (int j = 0; j < kKeys / 8; ++j) {
 #pragma unroll
-                    for (int c = 0; c < kAcross; ++c) {
-#pragma unroll
-                        for (int e = 0; e < 4; ++e) o[i][c][e] *= correction[i][e / 2];
+                        for (int e = 0; e < 2; ++e) {
+                            const int key = j * 8 + e;
+                            if (key < begin || key >= end) s[i][j][2 * h + e] = -INFINITY;
+                        }
                     }
                 }
             }
         }
 
-        const unsigned v_tile = next_tile(false) + my_value;
-        if (needed) {
-            // O += P V
+        // The online softmax, in f32. The four lanes of a row share its maximum; their sums are added at the end.
+        bool moved = false;
+        float correction[kStripes][2];
 #pragma unroll
-            for (int j = 0; j < kKeys / 16; ++j) {
+        for (int i = 0; i < kStripes; ++i) {
 #pragma unroll
-                for (int c = 0; c < DIM / 16; ++c) {
-                    unsigned values[4];
-                    llmk::load_transposed(values, Place::further(v_tile, c) + j * kDown);
+            for (int h = 0; h < 2; ++h) {
+                float largest = llmk::row_max(s[i], h, m[i][h]);
+                largest = llmk::warp_max<4>(largest);
+                correction[i][h] = llmk::follow(m[i][h], largest, to_base_2, kSlack);
+                moved = moved || correction[i][h] != 1;
+                const float base = llmk::base_of(m[i][h]) * to_base_2;
+                l[i][h] = l[i][h] * correction[i][h] + llmk::weigh(s[i], h, to_base_2, base);
+            }
+            llmk::round_weights<T>(weights[i], s[i]);
+        }
+        if (__any_sync(0xffffffff, moved)) {
 #pragma unroll
-                    for (int i = 0; i < kStripes; ++i) {
-                        llmk::multiply<T>(o[i][2 * c], weights[i][j], values[0], values[1]);
-                        llmk::multiply<T>(o[i][2 * c + 1], weights[i][j], values[2], values[3]);
-                    }
+            for (int i = 0; i < kStripes; ++i) {
+#pragma unroll
+                for (int c = 0; c < kAcross; ++c) {
+#pragma unroll
+                    for (int e = 0; e < 4; ++e) o[i][c][e] *= correction[i][e / 2];
+                }
+            }
+        }
+
+        // O += P V
+#pragma unroll
+        for (int j = 0; j < kKeys / 16; ++j) {
+#pragma unroll
+            for (int c = 0; c < DIM / 16; ++c) {
+                unsigned values[4];
+                llmk::load_transposed(values, Place::further(v_tile, c) + j * kDown);
+#pragma unroll
+                for (int i = 0; i < kStripes; ++i) {
+                    llmk::multiply<T>(o[i][2 * c], weights[i][j], values[0], values[1]);
+                    llmk::multiply<T>(o[i][2 * c + 1], weights[i][j], values[2], values[3]);
                 }
             }
         }
