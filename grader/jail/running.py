@@ -88,13 +88,23 @@ NO_JAIL = Jail()
 def shared_libraries(program: Path) -> tuple[Path, ...]:
     """The libraries of a program of our own, and the loader."""
     try:
-        done = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False, timeout=20)
+        done = subprocess.run([*_lister(), str(program)], capture_output=True, text=True, check=False, timeout=20)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise GraderError(f"the libraries of the runner cannot be listed: {error}") from error
     found = [Path(path) for path in re.findall(r"(?:=>\s*|^\s*)(/\S+) \(0x", done.stdout, re.MULTILINE)]
     if done.returncode != 0 or not found:
         raise GraderError(f"the libraries of the runner cannot be listed: {done.stderr.strip()}")
     return tuple(found)
+
+
+_LOADERS = {"x86_64": "/lib64/ld-linux-x86-64.so.2", "aarch64": "/lib/ld-linux-aarch64.so.1"}
+"""glibc's, by their names in the ABIs."""
+
+
+def _lister() -> list[str]:
+    """The loader, which lists libraries itself; else ldd, a script that tries one loader after the other, for twenty times as long."""
+    loader = _LOADERS.get(os.uname().machine, "")
+    return [loader, "--list"] if os.access(loader, os.X_OK) else ["ldd"]
 
 
 def bubblewrap() -> str:

@@ -1,7 +1,7 @@
 """From places in a kernel library to places in the learner's file.
 
-The simulator knows an access by the address to which its check returns. ``addr2line`` tells the source line of all of
-them in one call; columns, for the carets of findings, are read from the debug information itself.
+The simulator knows an access by the address to which its check returns. ``addr2line`` tells their
+source lines; columns, for the carets of findings, are read from the debug information itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.simulator import line_table
-from grader.simulator.tools import LARGEST_LIBRARY, read_with
+from grader.simulator.tools import LARGEST_LIBRARY, Server
 from grader.source.course_headers import FOLDER, header_name
 
 _INCLUDE_DIR = str(Path(__file__).parent / "include")
@@ -122,20 +122,36 @@ def symbolizer(library: Path, source: Path | None = None) -> Symbolizer:
     return Symbolizer(library, source)
 
 
+_LAST = "0xffffffffffffffff"
+"""Nothing lies there, so the answer has one line after it, and then all addresses before are answered, too."""
+_END = re.compile(rb"^0xf{16}\n.*\n\Z", re.MULTILINE)
+_AT_ONCE = 1000
+_asking = threading.Lock()
+
+
+@functools.lru_cache(maxsize=2)
+def _server(tool: str, library: Path) -> Server:
+    return Server([tool, "-a", "-i", "-e", str(library)])
+
+
 def _addr2line(library: Path, addresses: Sequence[int]) -> list[list[tuple[str, int]]]:
     """For each address the frames, innermost first, as file and line. Empty ones where nothing can be told."""
     tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
     if tool is None or not library.exists():
         return [[] for _ in addresses]
-    text = "".join(f"{address:#x}\n" for address in addresses)
-    printed = read_with([tool, "-a", "-i", "-e", str(library)], text)
     frames: list[list[tuple[str, int]]] = []
-    for line in (printed or "").splitlines():
-        if line.startswith("0x"):
-            frames.append([])
-        elif frames:
-            frames[-1].append(_file_and_line(line))
-    frames += [[] for _ in range(len(addresses) - len(frames))]
+    for begin in range(0, len(addresses), _AT_ONCE):
+        some = addresses[begin : begin + _AT_ONCE]
+        text = "".join(f"{address:#x}\n" for address in some)
+        with _asking:
+            printed = _server(tool, library).ask(f"{text}{_LAST}\n", _END)
+        for line in (printed or "").splitlines():
+            if line.startswith("0x"):
+                frames.append([])
+            elif frames:
+                frames[-1].append(_file_and_line(line))
+        del frames[begin + len(some) :]
+        frames += [[] for _ in range(begin + len(some) - len(frames))]
     return frames
 
 

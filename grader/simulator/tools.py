@@ -5,14 +5,21 @@ The library is made from a submission. A program that needs more than any kernel
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import resource
+import select
 import subprocess
+import time
+import weakref
 from collections.abc import Sequence
 
 from grader.toolchain.process import status_when_ended
 
 SECONDS = 30
+PATIENCE = 4
+"""How many times the processor time a program may take from its start, or from a question, to its end."""
 MEMORY = 2 << 30
 OUTPUT = 64 << 20
 LARGEST_LIBRARY = 16 << 20
@@ -27,13 +34,8 @@ def read_with(argv: Sequence[str], said: str = "") -> str | None:
         os.lseek(told, 0, os.SEEK_SET)
         process = subprocess.Popen(argv, stdin=told, stdout=printed, stderr=subprocess.DEVNULL)
         try:
-            for kind, most in (
-                (resource.RLIMIT_CPU, SECONDS),
-                (resource.RLIMIT_AS, MEMORY),
-                (resource.RLIMIT_FSIZE, OUTPUT),
-            ):
-                resource.prlimit(process.pid, kind, (most, most))
-            status_when_ended(process, 4 * SECONDS)
+            _limit(process)
+            status_when_ended(process, PATIENCE * SECONDS)
         except ProcessLookupError:  # it has ended already
             process.wait()
         except subprocess.TimeoutExpired:
@@ -47,3 +49,61 @@ def read_with(argv: Sequence[str], said: str = "") -> str | None:
     finally:
         os.close(told)
         os.close(printed)
+
+
+class Server:
+    """A program that is asked again and again, and so reads the library once. Its processor time and memory are limited, for all
+    that it is asked together; it ends when nobody has it any more."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            argv, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self._end = weakref.finalize(self, _end, self._process)
+        with contextlib.suppress(ProcessLookupError):  # it has ended already
+            _limit(self._process)
+
+    def ask(self, said: str, last: re.Pattern[bytes]) -> str | None:
+        """What it prints when it is told something, up to and with ``last``, which ends the answer. ``said`` has less than a pipe
+        holds, 64 KiB. None where the answer fails or goes beyond the limits: then all later ones do, too."""
+        if not self._end.alive:
+            return None
+        answer = self._answer(said, last)
+        if answer is None:
+            self._end()
+        return answer
+
+    def _answer(self, said: str, last: re.Pattern[bytes]) -> str | None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        printed, until = bytearray(), time.monotonic() + PATIENCE * SECONDS
+        poll = select.poll()
+        poll.register(self._process.stdout, select.POLLIN)
+        try:
+            self._process.stdin.write(said.encode("ascii"))
+            while not last.search(printed, max(0, len(printed) - 1000)):
+                if not poll.poll(max(0.0, until - time.monotonic()) * 1000):
+                    return None
+                part = self._process.stdout.read(1 << 16)
+                printed += part or b""
+                if not part or len(printed) > OUTPUT:
+                    return None
+        except OSError:
+            return None
+        return printed.decode(errors="replace")
+
+
+def _limit(process: subprocess.Popen[bytes]) -> None:
+    for kind, most in (
+        (resource.RLIMIT_CPU, SECONDS),
+        (resource.RLIMIT_AS, MEMORY),
+        (resource.RLIMIT_FSIZE, OUTPUT),
+    ):
+        resource.prlimit(process.pid, kind, (most, most))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import signal
 import sys
 from pathlib import Path
 
@@ -37,6 +39,56 @@ def test_what_goes_beyond_the_limits_is_not(program: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(tools, "MEMORY", 1 << 30)
     monkeypatch.setattr(tools, "SECONDS", 1)
     assert python(program) is None
+
+
+END = re.compile(rb"^last .*\n\Z", re.MULTILINE)
+ECHO = "while True: print(f'last {input()}', flush=True)"
+
+
+def server(program: str) -> tools.Server:
+    return tools.Server([sys.executable, "-S", "-c", program])
+
+
+def test_a_server_is_asked_again_and_ends_with_its_last_user() -> None:
+    echo = server(ECHO)
+    process = echo._process
+    assert [echo.ask(f"{i}\n", END) for i in range(3)] == ["last 0\n", "last 1\n", "last 2\n"]
+    del echo
+    assert process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "raise SystemExit(1)",
+        "while True: print('x' * 3_000_000, flush=True)",
+        "x = bytearray(1 << 31); input(); print('last')",
+        "while True: pass",
+        "import time; time.sleep(100)",
+    ],
+    ids=["ends", "says too much", "too large", "endless", "silent"],
+)
+def test_a_server_that_goes_beyond_the_limits_has_no_answer_any_more(
+    program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools, "OUTPUT", 1 << 20)
+    monkeypatch.setattr(tools, "MEMORY", 1 << 30)
+    monkeypatch.setattr(tools, "SECONDS", 1)
+    monkeypatch.setattr(tools, "PATIENCE", 0.1 if "sleep" in program else 100)
+    asked = server(program)
+    assert asked.ask("1\n", END) is None
+    assert asked.ask("1\n", END) is None
+    assert asked._process.returncode is not None
+
+
+def test_addresses_are_looked_up_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = compile_kernel(KERNELS / "findings.cu", "cpu", checks=True)
+    addresses = range(0x1000, 0x9000, 64)
+    together = symbolize._addr2line(kernel.library, addresses)
+    assert len({line for frames in together for _, line in frames}) > 20
+    monkeypatch.setattr(symbolize, "_AT_ONCE", 7)
+    assert symbolize._addr2line(kernel.library, addresses) == together
+    assert [symbolize._addr2line(kernel.library, [address])[0] for address in addresses[:40]] == together[:40]
 
 
 def test_a_large_library_has_lines_but_no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
