@@ -173,6 +173,7 @@ rope = Exercise(
         Case("odd number of pairs", tokens=3, heads=3, head_dim=14, rotary_dim=6, theta=500.0),
         Case("nothing turns", tokens=2, heads=2, head_dim=16, rotary_dim=0, theta=10000.0),
         Case("127 tokens", tokens=127, heads=1, head_dim=4, rotary_dim=2, theta=10000.0),
+        Case("long heads", tokens=3, heads=2, head_dim=304, rotary_dim=288, theta=10000.0),
         Case("129 heads", tokens=1, heads=129, head_dim=6, rotary_dim=6, theta=10000.0),
         Case("more heads than threads", tokens=2, heads=130, head_dim=16, rotary_dim=16, theta=10000.0),
         Case("no tokens", tokens=0, heads=2, head_dim=16, rotary_dim=16, theta=10000.0),

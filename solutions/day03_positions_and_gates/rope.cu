@@ -97,11 +97,10 @@ void rope(const T* x, const int* positions, T* out, int tokens, int heads, int h
     const bool vectors = llmk::rows_are_aligned(head_dim, x, out) && rotary_dim / 2 % V == 0;
     const auto kernel = vectors ? rope_kernel<T, V> : rope_kernel<T, 1>;
     const int chunks = max(1, (rotary_dim / 2 + kPairs - 1) / kPairs);
-    // About two pieces for each thread, so that all blocks of 2048 tokens run at once, or nearly; fewer where there would be too few
-    // blocks for all SMs.
-    const int enough =
-        static_cast<int>(min(static_cast<long long>(tokens) * chunks / 256, static_cast<long long>(kMaxTokens)));
-    const int block_tokens = max(1, min(8 * V / heads, enough));
+    // About two pieces for each thread, so that all blocks of 2048 tokens run at once, or nearly; two tokens, where more would leave
+    // some SMs without a block.
+    const int enough = static_cast<int>(min(static_cast<long long>(tokens) * chunks / 256, 1LL * kMaxTokens));
+    const int block_tokens = max(1, min(8 * V / heads, max(2, enough)));
     const long long blocks = (static_cast<long long>(tokens) + block_tokens - 1) / block_tokens * chunks;
     kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(
         x, positions, out, tokens, heads, head_dim, rotary_dim, block_tokens, log2(static_cast<double>(theta)));
