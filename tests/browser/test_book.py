@@ -79,6 +79,11 @@ def test_searched(open_page: OpenPage, book: Path, size: tuple[int, int]) -> Non
     expect(page).to_have_url(re.compile("day01_residual_add/lesson.html"))
 
 
+LEAVE_THREE = """for (const kind of ['.highlight', 'mjx-container'])
+    [...document.querySelectorAll(kind)].slice(3).forEach(each => each.remove())"""
+"""Of the hundreds of listings and formulas of a page, all made alike, axe-core sees three: it takes long for each of their words."""
+
+
 @SIZES
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everybody_can_use_it(open_page: OpenPage, book: Path, size: tuple[int, int], theme: str) -> None:
@@ -91,6 +96,7 @@ def test_everybody_can_use_it(open_page: OpenPage, book: Path, size: tuple[int, 
         page.wait_for_function(
             "!window.MathJax || !MathJax.startup || !MathJax.startup.promise || MathJax.startup.promise.then(() => true)"
         )
-        found += [f"{name}: {violation}" for violation in violations(page)]
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{name} scrolls sideways"
+        page.evaluate(LEAVE_THREE)
+        found += [f"{name}: {violation}" for violation in violations(page)]
     assert not found, "\n".join(found)
