@@ -137,16 +137,17 @@ void forget_region(WorkerState& worker, const Region& region) {
 
 void make_cells(ThreadState& thread, Region& region, unsigned size_log2) {
     bool global = region.space != Space::shared;
+    if (size_log2 < region.shift) {  // while there are no cells yet, that costs nothing
+        if (global) in_block_order("its threads access pieces of elements");
+        refine(region, size_log2);
+        forget_region(*thread.worker, region);
+    }
     if (global && the_launch.concurrent) {
         Locked locked(the_launch.lock);
         track(region);
     } else if (global) {  // shared arrays come with cells
         track(region);
     }
-    if (size_log2 >= region.shift) return;
-    if (global) in_block_order("its threads access pieces of elements");
-    refine(region, size_log2);
-    forget_region(*thread.worker, region);
 }
 
 Region* region_at(ThreadState& thread, uintptr_t address) {
