@@ -359,8 +359,7 @@ class _RegionRewriter:
         if kind == "function" and not self.region.macro:
             self._register_clusters(declaration, i)
             self._guard_local_arrays(declaration, i)
-            if not self.alone:
-                self._refuse_new(declaration, i)
+            self._take_from_heap(declaration, i)
 
     def _register_clusters(self, declaration: Sequence[Token], brace: int) -> None:
         """``__cluster_dims__`` becomes known to launches of the kernel, by its address.
@@ -389,16 +388,15 @@ class _RegionRewriter:
         for start, stop, text in LocalArrays(self.source, self.tokens, brace, end).edits():
             self._edit(start, stop, text)
 
-    def _refuse_new(self, declaration: Sequence[Token], brace: int) -> None:
-        """``new`` takes memory of the host here; ``malloc`` in a kernel takes the device's."""
-        words = words_before_parameters(declaration)
-        if not ("__global__" in words or ("__device__" in words and "__host__" not in words)):
+    def _take_from_heap(self, declaration: Sequence[Token], brace: int) -> None:
+        """``new`` takes memory of the device there, or none: ``sim/heap.h``."""
+        if not {"__global__", "__device__"} & set(words_before_parameters(declaration)):
             return
         end = closing(self.tokens, brace) or len(self.tokens)
         spend(self.source, self.tokens[brace], (end - brace) // 8)
         for token, after in zip(self.tokens[brace:end], self.tokens[brace + 1 : end]):
             if token.kind == "word" and token.text == "new" and after.text != "(":
-                raise error_at(self.source, token, "new in device code is not simulated", "Use malloc and free.")
+                self._edit(token.end, token.end, " (::sim::heap)")
 
     @functools.cached_property
     def _macros(self) -> set[str]:

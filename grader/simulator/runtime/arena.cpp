@@ -42,6 +42,7 @@ char* frontier = nullptr;  // everything above is untouched
 Span* spans = nullptr;     // in order of address
 size_t span_count = 0, span_capacity = 0;
 size_t live_bytes = 0;  // on the device
+size_t heap_limit = 8 * mebibyte, live_heap_bytes = 0;
 bool taken_away = false;
 
 struct Lock {
@@ -136,9 +137,11 @@ bool insert(size_t place, const Span& span) {
 }
 
 Span layout(char* begin, size_t bytes, size_t offset, Home home) {
-    auto first = reinterpret_cast<uintptr_t>(begin) + red_zone;
+    // Kernels allocate little, and often.
+    size_t zone = home == Home::heap ? alignment : red_zone;
+    auto first = reinterpret_cast<uintptr_t>(begin) + zone;
     first = (first + alignment - 1) / alignment * alignment + offset;
-    auto end = (first + bytes + red_zone + alignment - 1) / alignment * alignment;
+    auto end = (first + bytes + zone + alignment - 1) / alignment * alignment;
     return {begin, reinterpret_cast<char*>(first), bytes, reinterpret_cast<char*>(end), true, home};
 }
 
@@ -166,6 +169,7 @@ char* allocate(size_t bytes, size_t offset, Home home) {
     Lock guard;
     if (!reserve() || bytes > region_bytes) return nullptr;
     if (home == Home::device && bytes > device_bytes - live_bytes) return nullptr;
+    if (home == Home::heap && (live_heap_bytes > heap_limit || bytes > heap_limit - live_heap_bytes)) return nullptr;
     Span span = layout(frontier, bytes, offset, home);
     if (span.end <= region + device_bytes) {
         if (!insert(span_count, span)) return nullptr;
@@ -177,6 +181,7 @@ char* allocate(size_t bytes, size_t offset, Home home) {
         frontier = span.end;
     }
     if (home == Home::device) live_bytes += bytes;
+    if (home == Home::heap) live_heap_bytes += bytes;
     if (bytes > largest_filled)
         forget(span);
     else
@@ -223,13 +228,14 @@ bool give_back_host_memory(const void* address) {
     return within;
 }
 
-bool release(void* base, size_t* bytes) {
+bool release(void* base, size_t* bytes, bool from_heap) {
     Lock guard;
     size_t i = index_of(base);
-    if (i == span_count) return false;
+    if (i == span_count || (spans[i].home == Home::heap) != from_heap) return false;
     *bytes = spans[i].bytes;
     if (taken_away && spans[i].home == Home::host) protect(spans[i], PROT_READ | PROT_WRITE);
     if (spans[i].home == Home::device) live_bytes -= spans[i].bytes;
+    if (from_heap) live_heap_bytes -= spans[i].bytes;
     if (spans[i].bytes > largest_filled) forget(spans[i]);
     spans[i].live = false;
     return true;
@@ -241,7 +247,7 @@ void release_all() {
     if (region && frontier > region) madvise(region, static_cast<size_t>(frontier - region), MADV_DONTNEED);
     frontier = region;
     span_count = 0;
-    live_bytes = 0;
+    live_bytes = live_heap_bytes = 0;
 }
 
 bool set_megabytes(size_t megabytes) {
@@ -259,6 +265,16 @@ size_t total_bytes() {
 size_t free_bytes() {
     Lock guard;
     return reserve() ? device_bytes - live_bytes : 0;
+}
+
+size_t heap_bytes() {
+    Lock guard;
+    return heap_limit;
+}
+
+void set_heap_bytes(size_t bytes) {
+    Lock guard;
+    heap_limit = bytes;
 }
 
 size_t reserved_bytes() {

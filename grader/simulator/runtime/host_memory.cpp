@@ -379,27 +379,4 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
 
-// What malloc and free are in a kernel file: sim/c_library.h. A thread of a kernel gets device memory; null when there is
-// no room, as on a GPU.
-SIM_EXPORT void* sim_malloc(size_t bytes) {
-    if (!current_thread) return own::confined ? own::allocate(bytes) : malloc(bytes);
-    in_block_order("its threads allocate memory");
-    char* base = arena::allocate(bytes, 0);
-    if (base)
-        events::allocation({MemoryKind::heap, base, bytes, nullptr, nullptr, 0, nullptr, __builtin_return_address(0)});
-    return base;
-}
-
-SIM_EXPORT void sim_free(void* pointer) {
-    if (!current_thread || !in_arena(pointer)) {
-        // What somebody else has allocated stays, where only the submission's own may be touched.
-        if (!own::confined) free(pointer);
-        own::release(pointer);
-        return;
-    }
-    in_block_order("its threads allocate memory");
-    size_t bytes;
-    if (arena::release(pointer, &bytes)) events::release(pointer, bytes, __builtin_return_address(0));
-}
-
 }  // extern "C"
