@@ -32,6 +32,7 @@ from grader.source.declarations import (
     names_of_variables,
     parse_shared,
     strip_attributes,
+    template_header,
     words_before_parameters,
 )
 from grader.source.execution_space import check_execution_spaces
@@ -722,7 +723,7 @@ class _RegionRewriter:
         if not kinds or words & {"__shared__", "extern", "using", "typedef"}:
             return
         if "template" in words:
-            self._refuse_variable_template(declaration)
+            self._register_variable_template(declaration, end)
             return
         if not is_variable(declaration):
             return
@@ -748,12 +749,28 @@ class _RegionRewriter:
     def _names_on_host(self) -> set[str]:
         return {token.text for token in self.tokens if token.start in self.on_host}
 
-    def _refuse_variable_template(self, declaration: Sequence[Token]) -> None:
-        """Each of its variables would have to be known to copies by name."""
-        if not self.alone and self.scope.kind == "namespace" and is_variable(declaration):
-            qualifier = next(t for t in declaration if t.text in DEVICE_VARIABLES)
-            what = f"a {qualifier.text} variable that is a template is not simulated"
-            raise error_at(self.source, qualifier, what, "Declare one variable for each type.")
+    def _register_variable_template(self, declaration: Sequence[Token], end: int) -> None:
+        """Each variable that is made of it names its registration in its alignment, and so brings it along."""
+        if self.scope.kind != "namespace" or not is_variable(declaration):
+            return
+        qualifier = next(t for t in declaration if t.text in DEVICE_VARIABLES)
+        header, names = template_header(declaration), names_of_variables(declaration)
+        if header is None or len(names) != 1:
+            what = f"this {qualifier.text} variable that is a template is not simulated"
+            raise error_at(
+                self.source, qualifier, what, "Give each parameter of the template a name, and specialise none of it."
+            )
+        [name] = names
+        kind = "constant" if any(t.text == "__constant__" for t in declaration) else "device"
+        template, known = f"template <{header.parameters}>", f"sim_known_{name.replace('::', '_')}"
+        variable = f"{name}<{header.arguments}>"
+        before = f"namespace {{ {template} struct {known} {{ static ::sim::RegisterGlobal variable; }}; }} "
+        self._edit(declaration[0].start, declaration[0].start, before)
+        registered = f"::sim::Known<&{known}<{header.arguments}>::variable>::alignment"
+        self._edit(qualifier.start, qualifier.start, f"__attribute__((aligned({registered}))) ")
+        text = f" namespace {{ {template} ::sim::RegisterGlobal {known}<{header.arguments}>::variable("
+        text += f'"{name}", (void*)&{variable}, sizeof({variable}), ::sim::GlobalKind::{kind}); }}'
+        self._edit(self.tokens[end].end, self.tokens[end].end, text)
 
     # -- inline PTX ------------------------------------------------------------------------------------------------
 
