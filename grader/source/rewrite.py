@@ -190,18 +190,24 @@ def _apply(text: str, edits: list[Edit]) -> Rewritten:
 
 
 def _called_with_arguments(tokens: Sequence[Token]) -> frozenset[str]:
-    """Names of function templates whose arguments a call of a member writes: ``x.f<4>(...)``."""
+    """Names of function templates whose arguments a call of a member writes: ``x.f<4>(...)``, ``X<T>::f<4>(...)``."""
     defined: set[str] = set()
     called: set[str] = set()
     for i, token in enumerate(tokens[:-1]):
         if token.text == "(" and i > 1 and tokens[i - 1].text == ">":
             opened = angle_opening(tokens, i - 1)
-            if opened and opened > 1 and tokens[opened - 2].text in (".", "->"):
+            if opened and _of_a_class(tokens, opened - 1):
                 called.add(tokens[opened - 1].text)
         elif token.text == "template" and tokens[i + 1].text == "<":
             end = next((k for k in range(i, len(tokens)) if tokens[k].text in ("(", ";", "{")), i)
             defined.add(tokens[end - 1].text)
     return frozenset(called & defined)
+
+
+def _of_a_class(tokens: Sequence[Token], i: int) -> bool:
+    """Whether what stands before a name makes it that of a member, of an object or of a template's class."""
+    before = [token.text for token in tokens[max(0, i - 2) : i]]
+    return before[-1:] in (["."], ["->"]) or before == [">", "::"]
 
 
 class _RegionRewriter:
@@ -296,7 +302,8 @@ class _RegionRewriter:
                 first = self.on_host[token.start]
                 self._edit(first, first, _ON_HOST)
                 self._edit(token.end, token.end, ")")
-            if text in self.member_templates and i and self.tokens[i - 1].text in (".", "->"):
+            inside = self.scope.kind not in ("namespace", "class")
+            if text in self.member_templates and inside and _of_a_class(self.tokens, i):
                 self._edit(token.start, token.start, "template ")  # nvcc does without, other compilers ask for it
             return i + 1
         if token.kind != "mark":
