@@ -199,9 +199,15 @@ def _called_with_arguments(tokens: Sequence[Token]) -> frozenset[str]:
             if opened and _of_a_class(tokens, opened - 1):
                 called.add(tokens[opened - 1].text)
         elif token.text == "template" and tokens[i + 1].text == "<":
-            end = next((k for k in range(i, len(tokens)) if tokens[k].text in ("(", ";", "{")), i)
+            end = next((k for k in range(i, len(tokens)) if _ends_a_name(tokens, k)), i)
             defined.add(tokens[end - 1].text)
     return frozenset(called & defined)
+
+
+def _ends_a_name(tokens: Sequence[Token], k: int) -> bool:
+    """At the parentheses of a function's parameters, not at those of an attribute before its name."""
+    of_attribute = tokens[k - 1].text in ("__attribute__", "(", "alignas", "__launch_bounds__")
+    return tokens[k].text in (";", "{") or (tokens[k].text == "(" and not of_attribute)
 
 
 def _of_a_class(tokens: Sequence[Token], i: int) -> bool:
