@@ -317,8 +317,7 @@ def _plan_cpu(
         "-Wl,-z,relro,-z,now",
         f"-Wl,--version-script={_EXPORTS}",
     )
-    if checks:
-        linking += hooks.link_flags(cxx.family)
+    linking += hooks.link_flags(checks)
     key = digest(["kernel 3", text, *flags, cxx.identity, libsim.key, *linking])
     include = (library.INCLUDE_DIR,)
     return BuildPlan(path, "cpu", checks, source, text, launchers, cxx, flags, include, linking, key, rewritten, libsim)

@@ -247,7 +247,7 @@ def _clean(text: str) -> str:
     text = re.sub(r"::?sim_args|sim_args#\d+|sim_args", "arguments", text)
     text = re.sub(r"\bsim::Half\b|\bsim::half\b", "__half", text)
     text = re.sub(r"\bsim_type_(\w+)", r"the type of \1", text)
-    text = re.sub(r"\bsim_local_(\w+)", r"\1", text)
+    text = re.sub(r"\bsim_(?:local|math)_(\w+)", r"\1", text)
     text = re.sub(r"\s*\[-W?f?[\w-]+=?\]$", "", text)
     return text.strip()
 

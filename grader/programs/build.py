@@ -135,8 +135,7 @@ def link(
     libsim = library.ensure_library(compiler, cache)
     start = start_object(reporter, options, cache)
     argv = [*compiler.command, *map(str, objects), str(start), "-pie", *flags, "-o", PROGRAM]
-    if options.checks:
-        argv += hooks.link_flags(compiler.family)
+    argv += hooks.link_flags(options.checks)
     argv += ["-Wl,--no-as-needed", str(libsim), f"-Wl,-rpath,{libsim.parent}", "-Wl,--as-needed"]
     argv += ["-pthread", "-ldl", "-lm"]
     contents = [Path(path).read_bytes() for path in objects if Path(path).is_file()]

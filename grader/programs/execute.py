@@ -19,11 +19,14 @@ from grader.jail.staging import as_nobody, reachable
 from grader.simulator.report import Report
 from grader.simulator.report_format import MadeUp
 from grader.simulator.symbolize import UNKNOWN, Location, symbolizer
+from grader.verdict import Finding
 
 BLOCK_SECONDS = 10.0
 """Of CPU time without the end of a block: the simulator's own limit for an infinite loop."""
 _GRACE = 15.0
 """Seconds that a program has for its report once it was asked to end."""
+_INVALID_VALUE, _OUT_OF_MEMORY = 1, 2
+"""CUDA's errors."""
 _HEAD = re.compile(r"signal (\d{1,3})\nplace (-?\d{1,19})\nkernel ([^\n]{0,400})\nrefused ([^\n]{0,200})\n")
 
 
@@ -47,6 +50,8 @@ class Outcome:
     """After so many seconds."""
     checked: bool = True
     """Whether the checks looked on."""
+    found_no_room: Finding | None = None
+    """The first call that asked for more memory than the device had left, where the program took the error for an answer."""
     leaked: int = 0
     """Bytes of device memory that were still allocated: no finding, as the system frees what an ended program had."""
 
@@ -171,6 +176,19 @@ def _read(outcome: Outcome, report: Path, program: Path) -> None:
     leaks = [finding for finding in outcome.report.findings if finding.kind == "leak"]
     outcome.report.findings = [finding for finding in outcome.report.findings if finding.kind != "leak"]
     outcome.leaked = sum(finding.number for finding in leaks)
+    full = [finding for finding in outcome.report.findings if _of(finding, _OUT_OF_MEMORY)]
+    if full and not any(_uses_nothing(finding) for finding in outcome.report.findings):
+        outcome.found_no_room = full[0]
+        outcome.report.findings = [finding for finding in outcome.report.findings if finding not in full]
+
+
+def _of(finding: Finding, error: int) -> bool:
+    return finding.kind == "refused" and finding.number == error
+
+
+def _uses_nothing(finding: Finding) -> bool:
+    """Whether it is what comes of a pointer that no memory was given for, so that nobody can have looked at the error."""
+    return finding.kind in ("null_pointer", "illegal_address") or _of(finding, _INVALID_VALUE)
 
 
 def read_left_report(path: Path, program: Path) -> Outcome:

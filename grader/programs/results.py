@@ -8,6 +8,7 @@ from pathlib import Path
 from grader.programs.execute import Outcome, signal_name
 from grader.verdict import FAILED, PASSED, Stage, Verdict
 from grader.wording import words
+from grader.wording.findings import message
 
 Row = tuple[str, str, str, str, str, str, str, str]
 
@@ -77,6 +78,8 @@ def ending(outcome: Outcome) -> str:
         said += f" Nothing was looked for, in {launches}."
         if outcome.timed_out is not None and outcome.kernel:
             said += " Without --no-checks you are told whether the kernel waits for the host, which is not simulated."
+    if outcome.found_no_room is not None:
+        said += f" It was told that there is no memory left: {message(outcome.found_no_room)}."
     if outcome.leaked and outcome.status == 0:
         said += f" It never freed {words.amount(outcome.leaked)} of device memory."
     if report.dropped_findings:
@@ -85,14 +88,14 @@ def ending(outcome: Outcome) -> str:
 
 
 def _how(outcome: Outcome) -> str:
-    where = f" at {Path(outcome.place.file).name}:{outcome.place.line}" if outcome.place.line else ""
-    where += f" in {outcome.kernel}" if outcome.kernel else ""
+    there = f" at {Path(outcome.place.file).name}:{outcome.place.line}" if outcome.place.line else ""
+    there += f" in {outcome.kernel}" if outcome.kernel else ""
     if outcome.timed_out is not None:
-        return f"The program was stopped after {outcome.timed_out:g} s{', while it was' + where if where else ''}."
+        return f"The program was stopped after {outcome.timed_out:g} s{', while it was' + there if there else ''}."
     if outcome.refused:
-        return f"The program was stopped{where}: {outcome.refused}, which is not simulated."
+        return f"The program was stopped{there}: {outcome.refused}, which is not simulated."
     if outcome.signal:
-        return f"The program was ended by {signal_name(outcome.signal)}{where}."
+        return f"The program was ended by {signal_name(outcome.signal)}{there}."
     if 128 < outcome.status <= 192:  # there are 64 signals
         return f"The program was ended by {signal_name(outcome.status - 128)}."
     return f"The program ended with status {outcome.status}."

@@ -35,15 +35,14 @@ INSERTED = (
 # all compilers: sim/copies.h takes them.
 _COPIES = ("memcpy", "memmove", "memset")
 
+_DELETE = tuple(
+    f"_Zd{which}Pv{size}{alignment}" for which in "la" for size in ("", "m") for alignment in ("", "St11align_val_t")
+)
+
 # What hands out memory, and what writes where it is told: runtime/library_functions.cpp.
 LIBRARY = (
     *("_Znwm", "_Znam", "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t"),
-    *(
-        f"_Zd{which}Pv{size}{alignment}"
-        for which in "la"
-        for size in ("", "m")
-        for alignment in ("", "St11align_val_t")
-    ),
+    *_DELETE,
     *("__cxa_allocate_exception", "sincos", "sincosf", "time", "malloc", "calloc", "free"),
     *("fprintf", "fputs", "fputc", "putc", "fwrite", "fflush", "snprintf"),
 )
@@ -57,6 +56,6 @@ def wrapped(name: str) -> str:
     return f"__wrap_{name}"
 
 
-def link_flags(family: str) -> tuple[str, ...]:
-    """The flags with which a compiler of a family (gcc or clang) links a kernel library that is checked."""
-    return tuple(f"-Wl,--wrap={name}" for name in WRAPPED)
+def link_flags(checks: bool) -> tuple[str, ...]:
+    """The flags that link a kernel library. One that is not checked has delete for the device's memory, too."""
+    return tuple(f"-Wl,--wrap={name}" for name in (WRAPPED if checks else _DELETE))

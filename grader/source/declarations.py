@@ -119,6 +119,36 @@ def names_of_variables(declaration: Sequence[Token]) -> list[str]:
     return names
 
 
+@dataclass(frozen=True)
+class TemplateHeader:
+    """``template <typename T, int n = 4>``: as a further declaration repeats it, and as its own arguments."""
+
+    parameters: str
+    """``typename T, int n``"""
+    arguments: str
+    """``T, n``"""
+
+
+def template_header(declaration: Sequence[Token]) -> TemplateHeader | None:
+    """None where there is none, or several, or one whose parameters cannot be repeated: without a name, or none at all."""
+    texts = [token.text for token in declaration]
+    if texts[:2] != ["template", "<"] or texts.count("template") > 1:
+        return None
+    depth, end = 1, 2
+    while end < len(texts) and depth:
+        depth += {"<": 1, ">": -1}.get(texts[end], 0)
+        end += 1
+    parameters, arguments = [], []
+    for part in split_commas(list(declaration[2 : end - 1])):
+        words = [token.text for token in part]
+        words = words[: words.index("=")] if "=" in words else words
+        if len(words) < 2 or part[len(words) - 1].kind != "word" or words[-1] in ("typename", "class"):
+            return None
+        parameters.append(" ".join(words))
+        arguments.append(words[-1] + ("..." if "." in "".join(words) else ""))
+    return TemplateHeader(", ".join(parameters), ", ".join(arguments)) if parameters else None
+
+
 def _without_type_body(tokens: list[Token]) -> list[Token]:
     """``struct Name { ... } variable`` without the braces and what they hold."""
     for i, token in enumerate(tokens):

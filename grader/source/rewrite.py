@@ -32,6 +32,7 @@ from grader.source.declarations import (
     names_of_variables,
     parse_shared,
     strip_attributes,
+    template_header,
     words_before_parameters,
 )
 from grader.source.execution_space import check_execution_spaces
@@ -189,18 +190,30 @@ def _apply(text: str, edits: list[Edit]) -> Rewritten:
 
 
 def _called_with_arguments(tokens: Sequence[Token]) -> frozenset[str]:
-    """Names of function templates whose arguments a call of a member writes: ``x.f<4>(...)``."""
+    """Names of function templates whose arguments a call of a member writes: ``x.f<4>(...)``, ``X<T>::f<4>(...)``."""
     defined: set[str] = set()
     called: set[str] = set()
     for i, token in enumerate(tokens[:-1]):
         if token.text == "(" and i > 1 and tokens[i - 1].text == ">":
             opened = angle_opening(tokens, i - 1)
-            if opened and opened > 1 and tokens[opened - 2].text in (".", "->"):
+            if opened and _of_a_class(tokens, opened - 1):
                 called.add(tokens[opened - 1].text)
         elif token.text == "template" and tokens[i + 1].text == "<":
-            end = next((k for k in range(i, len(tokens)) if tokens[k].text in ("(", ";", "{")), i)
+            end = next((k for k in range(i, len(tokens)) if _ends_a_name(tokens, k)), i)
             defined.add(tokens[end - 1].text)
     return frozenset(called & defined)
+
+
+def _ends_a_name(tokens: Sequence[Token], k: int) -> bool:
+    """At the parentheses of a function's parameters, not at those of an attribute before its name."""
+    of_attribute = tokens[k - 1].text in ("__attribute__", "(", "alignas", "__launch_bounds__")
+    return tokens[k].text in (";", "{") or (tokens[k].text == "(" and not of_attribute)
+
+
+def _of_a_class(tokens: Sequence[Token], i: int) -> bool:
+    """Whether what stands before a name makes it that of a member, of an object or of a template's class."""
+    before = [token.text for token in tokens[max(0, i - 2) : i]]
+    return before[-1:] in (["."], ["->"]) or before == [">", "::"]
 
 
 class _RegionRewriter:
@@ -295,7 +308,8 @@ class _RegionRewriter:
                 first = self.on_host[token.start]
                 self._edit(first, first, _ON_HOST)
                 self._edit(token.end, token.end, ")")
-            if text in self.member_templates and i and self.tokens[i - 1].text in (".", "->"):
+            inside = self.scope.kind not in ("namespace", "class")
+            if text in self.member_templates and inside and _of_a_class(self.tokens, i):
                 self._edit(token.start, token.start, "template ")  # nvcc does without, other compilers ask for it
             return i + 1
         if token.kind != "mark":
@@ -359,8 +373,7 @@ class _RegionRewriter:
         if kind == "function" and not self.region.macro:
             self._register_clusters(declaration, i)
             self._guard_local_arrays(declaration, i)
-            if not self.alone:
-                self._refuse_new(declaration, i)
+            self._take_from_heap(declaration, i)
 
     def _register_clusters(self, declaration: Sequence[Token], brace: int) -> None:
         """``__cluster_dims__`` becomes known to launches of the kernel, by its address.
@@ -389,16 +402,15 @@ class _RegionRewriter:
         for start, stop, text in LocalArrays(self.source, self.tokens, brace, end).edits():
             self._edit(start, stop, text)
 
-    def _refuse_new(self, declaration: Sequence[Token], brace: int) -> None:
-        """``new`` takes memory of the host here; ``malloc`` in a kernel takes the device's."""
-        words = words_before_parameters(declaration)
-        if not ("__global__" in words or ("__device__" in words and "__host__" not in words)):
+    def _take_from_heap(self, declaration: Sequence[Token], brace: int) -> None:
+        """``new`` takes memory of the device there, or none: ``sim/heap.h``."""
+        if not {"__global__", "__device__"} & set(words_before_parameters(declaration)):
             return
         end = closing(self.tokens, brace) or len(self.tokens)
         spend(self.source, self.tokens[brace], (end - brace) // 8)
         for token, after in zip(self.tokens[brace:end], self.tokens[brace + 1 : end]):
             if token.kind == "word" and token.text == "new" and after.text != "(":
-                raise error_at(self.source, token, "new in device code is not simulated", "Use malloc and free.")
+                self._edit(token.end, token.end, " (::sim::heap)")
 
     @functools.cached_property
     def _macros(self) -> set[str]:
@@ -724,7 +736,7 @@ class _RegionRewriter:
         if not kinds or words & {"__shared__", "extern", "using", "typedef"}:
             return
         if "template" in words:
-            self._refuse_variable_template(declaration)
+            self._register_variable_template(declaration, end)
             return
         if not is_variable(declaration):
             return
@@ -750,12 +762,28 @@ class _RegionRewriter:
     def _names_on_host(self) -> set[str]:
         return {token.text for token in self.tokens if token.start in self.on_host}
 
-    def _refuse_variable_template(self, declaration: Sequence[Token]) -> None:
-        """Each of its variables would have to be known to copies by name."""
-        if not self.alone and self.scope.kind == "namespace" and is_variable(declaration):
-            qualifier = next(t for t in declaration if t.text in DEVICE_VARIABLES)
-            what = f"a {qualifier.text} variable that is a template is not simulated"
-            raise error_at(self.source, qualifier, what, "Declare one variable for each type.")
+    def _register_variable_template(self, declaration: Sequence[Token], end: int) -> None:
+        """Each variable that is made of it names its registration in its alignment, and so brings it along."""
+        if self.scope.kind != "namespace" or not is_variable(declaration):
+            return
+        qualifier = next(t for t in declaration if t.text in DEVICE_VARIABLES)
+        header, names = template_header(declaration), names_of_variables(declaration)
+        if header is None or len(names) != 1:
+            what = f"this {qualifier.text} variable that is a template is not simulated"
+            raise error_at(
+                self.source, qualifier, what, "Give each parameter of the template a name, and specialise none of it."
+            )
+        [name] = names
+        kind = "constant" if any(t.text == "__constant__" for t in declaration) else "device"
+        template, known = f"template <{header.parameters}>", f"sim_known_{name.replace('::', '_')}"
+        variable = f"{name}<{header.arguments}>"
+        before = f"namespace {{ {template} struct {known} {{ static ::sim::RegisterGlobal variable; }}; }} "
+        self._edit(declaration[0].start, declaration[0].start, before)
+        registered = f"::sim::Known<&{known}<{header.arguments}>::variable>::alignment"
+        self._edit(qualifier.start, qualifier.start, f"__attribute__((aligned({registered}))) ")
+        text = f" namespace {{ {template} ::sim::RegisterGlobal {known}<{header.arguments}>::variable("
+        text += f'"{name}", (void*)&{variable}, sizeof({variable}), ::sim::GlobalKind::{kind}); }}'
+        self._edit(self.tokens[end].end, self.tokens[end].end, text)
 
     # -- inline PTX ------------------------------------------------------------------------------------------------
 

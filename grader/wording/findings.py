@@ -268,6 +268,8 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
     "ended_block": lambda f: (
         f"{access(f)} of {position(f)}, which is in the shared memory of another block of the cluster: that one may have ended"
     ),
+    "double_free": lambda f: "memory of the device's heap is given back a second time",
+    "bad_free": lambda f: f"address {f.address:#x} is given back, which malloc and new gave no kernel",
     "null_pointer": lambda f: f"{access(f)} through a null pointer (address {f.address:#x})",
     "illegal_address": lambda f: f"{access(f)} of address {f.address:#x}, where no device memory is",
     "misaligned": _misaligned,
@@ -381,7 +383,10 @@ ADVICE: Mapping[str, str] = {
     "out_of_bounds": "Compare the index with the size: a guard is missing, or the index is computed for another shape.",
     "index_out_of_bounds": "Compare the array's length with what the index counts to. One of threadIdx counts to the block's "
     "size in that direction: in a block launched with a single number threadIdx.x numbers all threads, and threadIdx.y is 0.",
-    "use_after_free": "The memory was given back by cudaFree or cudaFreeAsync before this launch.",
+    "use_after_free": "The memory was given back before: by cudaFree, cudaFreeAsync, or free or delete in a kernel.",
+    "double_free": "One thread gives back what one call of malloc or new gave: another thread, or an earlier launch, has done it.",
+    "bad_free": "free and delete in a kernel take what malloc and new gave a kernel, and its first byte; what cudaMalloc gave, "
+    "cudaFree takes.",
     "ended_block": "A block's shared memory ends with it: all blocks of the cluster meet once more (cluster.sync()) after the "
     "last access to each other's shared memory, before any returns.",
     "null_pointer": "A pointer was never set, or an allocation failed.",
@@ -399,7 +404,8 @@ ADVICE: Mapping[str, str] = {
     "not_its_function": "Hand over functions of the kernel file alone.",
     "stack_overflow": "Local arrays are too large, or a recursion does not end. A GPU gives each thread 1 KB unless "
     "cudaDeviceSetLimit says otherwise.",
-    "leak": "Each call of the launcher would lose that much: pair it with cudaFree or cudaFreeAsync.",
+    "leak": "Each call of the launcher would lose that much: pair it with cudaFree or cudaFreeAsync; in a kernel, malloc with free, and new with "
+    "delete.",
     "uninitialised_copy": "Copy what the kernels wrote, or clear the memory first (cudaMemset).",
     "uninitialised_read": "Nothing has written this element before: outputs and scratch memory start with garbage.",
     "output_not_written": "The grid does not cover the output, or a guard leaves out too much.",

@@ -68,10 +68,36 @@ def test_the_command_says_so(capfd: pytest.CaptureFixture[str], tmp_path: Path) 
     assert "the kernel waits for the host while it runs" in " ".join(capfd.readouterr().err.split())
 
 
-def test_without_checks_only_atomic_operations_tell_and_it_is_said() -> None:
-    program = build_program([unit(FILE, (), ())], Options(checks=False))
-    outcome = execute(program, ["a"], checks=False)
+@pytest.fixture(scope="module")
+def unchecked() -> Path:
+    return build_program([unit(FILE, (), ())], Options(checks=False))
+
+
+@pytest.mark.parametrize(
+    ("how", "line"),
+    [("w", "// waits for the host"), ("wp", "// waits for the host"), ("a", "// also waits for the host")],
+)
+def test_without_checks_it_is_refused_too(
+    unchecked: Path, how: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.programs.execute.BLOCK_SECONDS", 1.0)
+    outcome = execute(unchecked, [how], checks=False)
+    assert outcome.report is not None and outcome.report.findings == []
     assert outcome.refused == "the kernel waits for the host while it runs"
+    assert outcome.exit_code == 2 and outcome.place.line == line_of(line, FILE)
+
+
+def test_without_checks_a_kernel_that_waits_for_nobody_is_a_finding(
+    unchecked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.programs.execute.BLOCK_SECONDS", 1.0)
+    outcome = execute(unchecked, ["d"], checks=False)
+    assert outcome.report is not None and outcome.refused == ""
+    assert [finding.kind for finding in outcome.report.findings] == ["infinite_loop"]
+
+
+def test_what_was_not_looked_for_is_said(unchecked: Path) -> None:
+    outcome = execute(unchecked, ["a"], checks=False)
     assert "Nothing was looked for, in 1 launch." in ending(outcome)
     stopped = replace(outcome, refused="", timed_out=2.0)
     assert "Without --no-checks you are told whether the kernel waits for the host" in ending(stopped)

@@ -214,6 +214,15 @@ bool waits_for_host(const void* data) {
     return written < the_launch.start_serial;
 }
 
+void bad_free(const void* pointer, const void* address) {
+    auto data = reinterpret_cast<uint64_t>(pointer);
+    const Region* region = nearest_region(data);
+    bool again = region && region->kind == RegionKind::device_heap && region->freed && region->base == data;
+    Finding finding = finding_for(Check::memcheck, again ? "double_free" : "bad_free", current_thread, address);
+    finding.data = data;
+    add_finding(finding);
+}
+
 void waits_for_nothing(const char* call, const void* address) {
     Finding finding = finding_for(Check::synccheck, "event_not_recorded", nullptr, address);
     set_detail(finding, call);

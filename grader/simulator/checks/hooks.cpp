@@ -276,8 +276,9 @@ HOOK(void*, __tsan_memset)(void* to, int value, size_t bytes) { return sim::chec
 HOOK(void, __tsan_init)() {}
 HOOK(void, __tsan_func_entry)(void*) {}
 HOOK(void, __tsan_func_exit)() {}
-HOOK(void, __tsan_vptr_read)(void*) {}
-HOOK(void, __tsan_vptr_update)(void*, void*) {}
+// The pointer to a class's virtual functions, in an object.
+HOOK(void, __tsan_vptr_read)(void* data) { hook<3, false>(data, CODE); }
+HOOK(void, __tsan_vptr_update)(void* data, void*) { hook<3, true>(data, CODE); }
 HOOK(void, __tsan_ignore_thread_begin)() {}
 HOOK(void, __tsan_ignore_thread_end)() {}
 HOOK(void, __tsan_atomic_thread_fence)(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }

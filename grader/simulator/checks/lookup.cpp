@@ -16,7 +16,7 @@ namespace sim::checks {
 
 namespace {
 
-// The segment of a library that holds the address.
+// The segment of a library that holds the address; of a writable one, the part that the loader has sealed, if it lies there.
 bool find_segment(uintptr_t address, Segment* found) {
     struct Query {
         uintptr_t address;
@@ -27,11 +27,14 @@ bool find_segment(uintptr_t address, Segment* found) {
         for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
             const ElfW(Phdr) & header = info->dlpi_phdr[i];
             uintptr_t base = info->dlpi_addr + header.p_vaddr;
-            if (header.p_type != PT_LOAD || wanted.address - base >= header.p_memsz) continue;
-            *wanted.found = {base, header.p_memsz, (header.p_flags & PF_W) != 0};
-            return 1;
+            if (wanted.address - base >= header.p_memsz) continue;
+            if (header.p_type == PT_GNU_RELRO) {
+                *wanted.found = {base, header.p_memsz, false, true};
+                return 1;
+            }
+            if (header.p_type == PT_LOAD) *wanted.found = {base, header.p_memsz, (header.p_flags & PF_W) != 0, false};
         }
-        return 0;
+        return int(wanted.found->bytes != 0);
     };
     return dl_iterate_phdr(look, &query) != 0;
 }
@@ -59,11 +62,12 @@ Region* missed_variable(uintptr_t address) {
 // simulator, or to a __device__ variable that the access has missed.
 bool is_table(WorkerState& worker, uintptr_t address) {
     if (address - worker.tables.base < worker.tables.bytes) return !in_zone(reinterpret_cast<const void*>(address));
-    Segment segment;
+    if (address - worker.virtual_tables.base < worker.virtual_tables.bytes) return true;
+    Segment segment = {};
     if (!find_segment(address, &segment)) return false;
     if (segment.writable) return !missed_variable(address);
     if (in_zone(reinterpret_cast<const void*>(address))) return false;
-    worker.tables = segment;
+    (segment.sealed ? worker.virtual_tables : worker.tables) = segment;
     return true;
 }
 
@@ -137,16 +141,17 @@ void forget_region(WorkerState& worker, const Region& region) {
 
 void make_cells(ThreadState& thread, Region& region, unsigned size_log2) {
     bool global = region.space != Space::shared;
+    if (size_log2 < region.shift) {  // while there are no cells yet, that costs nothing
+        if (global) in_block_order("its threads access pieces of elements");
+        refine(region, size_log2);
+        forget_region(*thread.worker, region);
+    }
     if (global && the_launch.concurrent) {
         Locked locked(the_launch.lock);
         track(region);
     } else if (global) {  // shared arrays come with cells
         track(region);
     }
-    if (size_log2 >= region.shift) return;
-    if (global) in_block_order("its threads access pieces of elements");
-    refine(region, size_log2);
-    forget_region(*thread.worker, region);
 }
 
 Region* region_at(ThreadState& thread, uintptr_t address) {

@@ -224,7 +224,7 @@ const char* name_of(RegionKind kind) {
         case RegionKind::device_allocation:
             return "cudaMalloc";
         case RegionKind::device_heap:
-            return "malloc in a kernel";
+            return "the device's heap";
         case RegionKind::async_allocation:
             return "cudaMallocAsync";
         case RegionKind::managed:
@@ -519,7 +519,8 @@ void find_unwritten(Region& region) {
 }
 
 void find_leak(Region& region) {
-    bool device = region.kind == RegionKind::device_allocation || region.kind == RegionKind::async_allocation;
+    bool device = region.kind == RegionKind::device_allocation || region.kind == RegionKind::async_allocation ||
+                  region.kind == RegionKind::device_heap;
     if (!device || region.freed) return;
     Finding finding = {};
     finding.check = Check::memcheck;

@@ -92,7 +92,7 @@ namespace {
 void prepare_worker(WorkerState& worker) {
     if (worker.launch == the_launch.launch->id) return;
     worker.launch = the_launch.launch->id;
-    worker.tables = {};
+    worker.tables = worker.virtual_tables = {};
     worker.sites.each([](AccessSite& site) {
         site.limit = 0;
         memset(site.traced, 0, sizeof site.traced);

@@ -141,6 +141,7 @@ struct Segment {
     uintptr_t base;
     size_t bytes;
     bool writable;
+    bool sealed;  // by the loader, after it has put in addresses: nobody writes there any more
 };
 
 struct WorkerState {
@@ -156,6 +157,7 @@ struct WorkerState {
     TouchedSectors* sectors;
     NumberSet* numbers;                 // for counting requests
     Segment tables;                     // constants of a kernel library, where the last ones were
+    Segment virtual_tables;             // and those that have addresses in them
     uint64_t launch;                    // the one that the caches hold for
     Growable<Overwritten> overwritten;  // several_workers.h
     SpinLock* held;

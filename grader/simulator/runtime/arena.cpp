@@ -1,7 +1,8 @@
 // Allocation in the arena.
 //
-// Freed memory is not used again while there is untouched space: a use after free then hits memory that nobody owns,
-// which the checks can tell. The address space is reserved, not backed: only what is written costs memory.
+// Freed memory is not used again while there is untouched space as large as the device: a use after free then hits memory that
+// nobody owns, which the checks can tell. The address space is reserved, not backed: only what is written costs memory. More is
+// reserved than the device has, for memory of the host that the device reaches.
 #include "arena.h"
 
 #include <pthread.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 namespace sim::arena {
 
@@ -17,6 +19,9 @@ namespace {
 
 constexpr size_t alignment = 256;
 constexpr size_t mebibyte = 1 << 20;
+constexpr size_t reach = 16;  // of all that is reserved, in sizes of the device
+// What is larger begins as zeros, which cost nothing until something is written: it may be more than this machine has.
+constexpr size_t largest_filled = 256 * mebibyte;
 
 struct Span {
     char* begin;  // of the red zone in front
@@ -24,45 +29,51 @@ struct Span {
     size_t bytes;
     char* end;  // of the red zone behind
     bool live;
+    Home home;
 };
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 size_t wanted_bytes = 0;  // 0: decide when first needed
 char* region = nullptr;
 size_t region_bytes = 0;
+size_t device_bytes = 0;  // of which so many are the device's
 size_t red_zone = 0;
 char* frontier = nullptr;  // everything above is untouched
 Span* spans = nullptr;     // in order of address
 size_t span_count = 0, span_capacity = 0;
-size_t live_bytes = 0;
+size_t live_bytes = 0;  // on the device
+size_t heap_limit = 8 * mebibyte, live_heap_bytes = 0;
+bool taken_away = false;
 
 struct Lock {
     Lock() { pthread_mutex_lock(&lock); }
     ~Lock() { pthread_mutex_unlock(&lock); }
 };
 
-size_t default_bytes() {
-    // Under a limit on address space (the runner of an untrusted kernel) an eighth of it: the checks keep several bytes
-    // for each byte of device memory, and stacks need room too.
+// Under a limit on address space (the runner of an untrusted kernel) an eighth of it and no more: the checks keep several bytes
+// for each byte of device memory, and stacks need room too.
+size_t bytes_to_reserve() {
     rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-        size_t eighth = static_cast<size_t>(limit.rlim_cur) / 8;
-        return eighth < 16 * mebibyte ? 16 * mebibyte : eighth;
-    }
-    return 8192 * mebibyte;
+    bool scarce = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    size_t eighth = scarce ? static_cast<size_t>(limit.rlim_cur) / 8 : 0;
+    device_bytes = wanted_bytes             ? wanted_bytes
+                   : !scarce                ? 8192 * mebibyte
+                   : eighth < 16 * mebibyte ? 16 * mebibyte
+                                            : eighth;
+    return scarce ? device_bytes : device_bytes * reach;
 }
 
 bool reserve() {
     if (region) return true;
-    size_t bytes = wanted_bytes ? wanted_bytes : default_bytes();
-    for (; bytes >= mebibyte; bytes /= 2) {
+    for (size_t bytes = bytes_to_reserve(); bytes >= mebibyte; bytes /= 2) {
         void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (base == MAP_FAILED) continue;
         region = frontier = static_cast<char*>(base);
         region_bytes = bytes;
+        if (device_bytes > bytes) device_bytes = bytes;
         // An index that is off by a row or two should not land in a neighbour; address space is cheap where there is
         // plenty.
-        red_zone = bytes >= 1024 * mebibyte ? 65536 : 4096;
+        red_zone = device_bytes >= 1024 * mebibyte ? 65536 : 4096;
         return true;
     }
     return false;
@@ -78,6 +89,23 @@ size_t index_of(const void* base) {  // of the live span that starts at base, or
             high = middle;
     }
     return low < span_count && spans[low].base == base && spans[low].live ? low : span_count;
+}
+
+// The pages of an allocation; what they hold besides is red zones.
+void protect(const Span& span, int protection) {
+    auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    auto begin = reinterpret_cast<uintptr_t>(span.base) & ~(page - 1);
+    auto end = (reinterpret_cast<uintptr_t>(span.base) + span.bytes + page - 1) & ~(page - 1);
+    mprotect(reinterpret_cast<void*>(begin), end - begin, protection);
+}
+
+// Makes the memory what it was before it was first used, and gives its pages back to the system.
+void forget(const Span& span) {
+    auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    auto begin = reinterpret_cast<uintptr_t>(span.begin) & ~(page - 1);
+    auto end = reinterpret_cast<uintptr_t>(span.end) & ~(page - 1);
+    // The red zones are nobody's, and larger than a page's rest.
+    madvise(reinterpret_cast<void*>(begin + page), end - begin - page, MADV_DONTNEED);
 }
 
 // Freed spans at the end of the list and neighbouring ones become untouched or larger space.
@@ -108,19 +136,21 @@ bool insert(size_t place, const Span& span) {
     return true;
 }
 
-Span layout(char* begin, size_t bytes, size_t offset) {
-    auto first = reinterpret_cast<uintptr_t>(begin) + red_zone;
+Span layout(char* begin, size_t bytes, size_t offset, Home home) {
+    // Kernels allocate little, and often.
+    size_t zone = home == Home::heap ? alignment : red_zone;
+    auto first = reinterpret_cast<uintptr_t>(begin) + zone;
     first = (first + alignment - 1) / alignment * alignment + offset;
-    auto end = (first + bytes + red_zone + alignment - 1) / alignment * alignment;
-    return {begin, reinterpret_cast<char*>(first), bytes, reinterpret_cast<char*>(end), true};
+    auto end = (first + bytes + zone + alignment - 1) / alignment * alignment;
+    return {begin, reinterpret_cast<char*>(first), bytes, reinterpret_cast<char*>(end), true, home};
 }
 
 // Places the allocation in freed space; false when no gap is large enough.
-bool reuse(size_t bytes, size_t offset, Span* result) {
+bool reuse(size_t bytes, size_t offset, Home home, Span* result) {
     merge_free_spans();
     for (size_t i = 0; i < span_count; ++i) {
         if (spans[i].live) continue;
-        Span span = layout(spans[i].begin, bytes, offset);
+        Span span = layout(spans[i].begin, bytes, offset, home);
         if (span.end > spans[i].end) continue;
         Span rest = spans[i];
         rest.begin = rest.base = span.end;
@@ -135,21 +165,27 @@ bool reuse(size_t bytes, size_t offset, Span* result) {
 
 }  // namespace
 
-char* allocate(size_t bytes, size_t offset) {
+char* allocate(size_t bytes, size_t offset, Home home) {
     Lock guard;
     if (!reserve() || bytes > region_bytes) return nullptr;
-    Span span = layout(frontier, bytes, offset);
-    if (span.end <= region + region_bytes) {
+    if (home == Home::device && bytes > device_bytes - live_bytes) return nullptr;
+    if (home == Home::heap && (live_heap_bytes > heap_limit || bytes > heap_limit - live_heap_bytes)) return nullptr;
+    Span span = layout(frontier, bytes, offset, home);
+    if (span.end <= region + device_bytes) {
         if (!insert(span_count, span)) return nullptr;
         frontier = span.end;
-    } else if (!reuse(bytes, offset, &span)) {
+    } else if (!reuse(bytes, offset, home, &span)) {
         // Merging may have moved the frontier back.
-        span = layout(frontier, bytes, offset);
+        span = layout(frontier, bytes, offset, home);
         if (span.end > region + region_bytes || !insert(span_count, span)) return nullptr;
         frontier = span.end;
     }
-    live_bytes += bytes;
-    memset(span.base, 0xff, bytes);
+    if (home == Home::device) live_bytes += bytes;
+    if (home == Home::heap) live_heap_bytes += bytes;
+    if (bytes > largest_filled)
+        forget(span);
+    else
+        memset(span.base, 0xff, bytes);
     return span.base;
 }
 
@@ -171,12 +207,36 @@ bool contains(const void* address, size_t bytes) {
     return false;
 }
 
-bool release(void* base, size_t* bytes) {
+void take_away_host_memory() {
+    Lock guard;
+    for (size_t i = 0; i < span_count; ++i)
+        if (spans[i].live && spans[i].home == Home::host) protect(spans[i], PROT_NONE);
+    taken_away = true;
+}
+
+bool give_back_host_memory(const void* address) {
+    Lock guard;
+    const char* byte = static_cast<const char*>(address);
+    bool within = false;
+    for (size_t i = 0; i < span_count; ++i) {
+        const Span& span = spans[i];
+        if (!span.live || span.home != Home::host) continue;
+        within = within || (byte >= span.base && byte < span.base + span.bytes);
+        if (taken_away) protect(span, PROT_READ | PROT_WRITE);
+    }
+    taken_away = false;
+    return within;
+}
+
+bool release(void* base, size_t* bytes, bool from_heap) {
     Lock guard;
     size_t i = index_of(base);
-    if (i == span_count) return false;
+    if (i == span_count || (spans[i].home == Home::heap) != from_heap) return false;
     *bytes = spans[i].bytes;
-    live_bytes -= spans[i].bytes;
+    if (taken_away && spans[i].home == Home::host) protect(spans[i], PROT_READ | PROT_WRITE);
+    if (spans[i].home == Home::device) live_bytes -= spans[i].bytes;
+    if (from_heap) live_heap_bytes -= spans[i].bytes;
+    if (spans[i].bytes > largest_filled) forget(spans[i]);
     spans[i].live = false;
     return true;
 }
@@ -187,7 +247,7 @@ void release_all() {
     if (region && frontier > region) madvise(region, static_cast<size_t>(frontier - region), MADV_DONTNEED);
     frontier = region;
     span_count = 0;
-    live_bytes = 0;
+    live_bytes = live_heap_bytes = 0;
 }
 
 bool set_megabytes(size_t megabytes) {
@@ -199,12 +259,27 @@ bool set_megabytes(size_t megabytes) {
 
 size_t total_bytes() {
     Lock guard;
-    return reserve() ? region_bytes : 0;
+    return reserve() ? device_bytes : 0;
 }
 
 size_t free_bytes() {
     Lock guard;
-    return reserve() ? region_bytes - live_bytes : 0;
+    return reserve() ? device_bytes - live_bytes : 0;
+}
+
+size_t heap_bytes() {
+    Lock guard;
+    return heap_limit;
+}
+
+void set_heap_bytes(size_t bytes) {
+    Lock guard;
+    heap_limit = bytes;
+}
+
+size_t reserved_bytes() {
+    Lock guard;
+    return reserve() ? region_bytes : 0;
 }
 
 }  // namespace sim::arena

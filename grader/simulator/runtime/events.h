@@ -154,6 +154,9 @@ enum class SyncError : uint8_t {
 };
 void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail);
 
+// A thread gives back what the device's heap did not give it, or has again already.
+void bad_free(const void* pointer, const void* address);
+
 enum class FaultKind : uint8_t {
     illegal_address,
     misaligned_address,

@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #endif
 
+#include "host_looks.h"
+#include "program.h"
 #include "settings.h"
 #include "sim/error_codes.h"
 
@@ -213,6 +215,8 @@ const void* place_of(const void* context, const Worker& worker) {
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
+    // As a return address: behind the instruction.
+    if (was_looked_at(signal, info, context, reinterpret_cast<const void*>(program_counter(context) + 1))) return;
     Worker* worker = current_worker;
     if (!worker || !worker->grid) {
         pass_on(signal, info, context);
@@ -242,7 +246,8 @@ void on_tick(int, siginfo_t*, void* context) {
     bool progress = worker->blocks_ended != worker->seen_blocks_ended;
     worker->seen_blocks_ended = worker->blocks_ended;
     worker->idle_ticks = progress ? 0 : worker->idle_ticks + 1;
-    if (worker->idle_ticks * 1e-9 * tick_nanoseconds > settings.watchdog_seconds) {
+    double idle_seconds = worker->idle_ticks * 1e-9 * tick_nanoseconds;
+    if (idle_seconds > settings.watchdog_seconds) {
         events::Fault fault = {};
         fault.kind = FaultKind::infinite_loop;
         fault.thread = thread;
@@ -253,8 +258,16 @@ void on_tick(int, siginfo_t*, void* context) {
             fault.thread = spinning;
             fault.address = spinning->call_address;
         }
+        Thread* polling = thread && seen_polling(*thread) ? thread : first_seen_polling(*worker);
+        if (polling) {
+            fault.thread = polling;
+            fault.address = polling->call_address = polling->seen_from;
+            polling->watched = polling->seen;
+        }
         record_fault(grid, fault, cudaErrorLaunchTimeout);
     }
+    bool may_wait = !grid.checks_enabled && is_program() && idle_seconds > settings.watchdog_seconds / 2;
+    if (may_wait && in_kernel) look_at_next_access();
     if (grid.stop.is_raised()) {
         if (in_kernel || ++worker->stop_ticks > patience_ticks) siglongjmp(worker->landing, 1);
         return;
@@ -340,6 +353,7 @@ FaultHandlers::FaultHandlers(Grid& grid) {
 }
 
 FaultHandlers::~FaultHandlers() {
+    end_looking();
     running_grid = nullptr;
     if (has_handler(previous_interrupt)) sigaction(SIGINT, &previous_interrupt, nullptr);
     sigaction(tick_signal, &previous_tick, nullptr);

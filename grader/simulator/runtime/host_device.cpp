@@ -256,11 +256,14 @@ cudaError_t cudaDeviceReset() {
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
     // A fiber's stack serves the simulator's own functions too, so it never shrinks.
     if (limit == cudaLimitStackSize && value > stack_bytes()) settings.stack_bytes = value;
+    if (limit == cudaLimitMallocHeapSize) arena::set_heap_bytes(value);
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-    *own::result(value) = limit == cudaLimitStackSize ? stack_bytes() : limits::printf_buffer;
+    *own::result(value) = limit == cudaLimitStackSize        ? stack_bytes()
+                          : limit == cudaLimitMallocHeapSize ? arena::heap_bytes()
+                                                             : limits::printf_buffer;
     return cudaSuccess;
 }
 

@@ -3,6 +3,7 @@
 // A pointer to device memory must lie in an allocation, or in a __device__ variable, with all the bytes that a call
 // names; otherwise the call fails and the findings say why.
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #include "host_memory.h"
 #include "output.h"
 #include "own_memory.h"
+#include "program.h"
 #include "refuse.h"
 #include "streams.h"
 #include "thread.h"
@@ -46,14 +48,26 @@ bool is_device(const void* pointer, size_t bytes) {
     return in_arena(pointer) ? arena::contains(pointer, bytes) : in_global(pointer, bytes);
 }
 
+cudaError_t no_room(const char* call, size_t bytes, const void* caller) {
+    char why[160];
+    snprintf(why, sizeof why, "there is no room for %zu MiB: the simulated device has %zu MiB, of which %zu are free",
+             (bytes >> 20) + 1, arena::total_bytes() >> 20, arena::free_bytes() >> 20);
+    return refuse(call, cudaErrorMemoryAllocation, why, caller);
+}
+
 cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t bytes, const void* caller) {
     if (!pointer) return refuse(call, cudaErrorInvalidValue, "no place to put the pointer");
     *own::result(pointer) = nullptr;
     if (current_fault()) return fault();
     if (cudaError_t error = captures::forbids_unsafe(call)) return error;
     if (bytes == 0) return cudaSuccess;
-    char* base = arena::allocate(bytes, 0);
-    if (!base) return refuse(call, cudaErrorMemoryAllocation, "the simulated device has no room for so many bytes");
+    bool of_host = kind == MemoryKind::managed || kind == MemoryKind::pinned_host;
+    char* base = arena::allocate(bytes, 0, of_host ? arena::Home::host : arena::Home::device);
+    if (!base) {
+        // A GPU would have given it, where the host has enough.
+        if (of_host) program_wants_too_much(call, caller);
+        return no_room(call, bytes, caller);
+    }
     *pointer = base;
     events::allocation({kind, base, bytes, nullptr, nullptr, 0, nullptr, caller});
     return cudaSuccess;
@@ -364,28 +378,5 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
 }
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
-
-// What malloc and free are in a kernel file: sim/c_library.h. A thread of a kernel gets device memory; null when there is
-// no room, as on a GPU.
-SIM_EXPORT void* sim_malloc(size_t bytes) {
-    if (!current_thread) return own::confined ? own::allocate(bytes) : malloc(bytes);
-    in_block_order("its threads allocate memory");
-    char* base = arena::allocate(bytes, 0);
-    if (base)
-        events::allocation({MemoryKind::heap, base, bytes, nullptr, nullptr, 0, nullptr, __builtin_return_address(0)});
-    return base;
-}
-
-SIM_EXPORT void sim_free(void* pointer) {
-    if (!current_thread || !in_arena(pointer)) {
-        // What somebody else has allocated stays, where only the submission's own may be touched.
-        if (!own::confined) free(pointer);
-        own::release(pointer);
-        return;
-    }
-    in_block_order("its threads allocate memory");
-    size_t bytes;
-    if (arena::release(pointer, &bytes)) events::release(pointer, bytes, __builtin_return_address(0));
-}
 
 }  // extern "C"

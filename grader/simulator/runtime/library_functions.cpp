@@ -9,6 +9,7 @@
 
 #include <new>
 
+#include "device_heap.h"
 #include "output.h"
 #include "own_memory.h"
 
@@ -48,9 +49,10 @@ WRAP(void*, _ZnamRKSt9nothrow_t)(size_t bytes, const std::nothrow_t& nothrow) {
 }
 
 // What was allocated before confinement began is nothing that a submission has.
-#define DELETE(NAME, PARAMETERS, CALL)                      \
-    WRAP(void, NAME) PARAMETERS {                           \
-        if (!sim::own::release(pointer) && !confined) CALL; \
+#define DELETE(NAME, PARAMETERS, CALL)                                               \
+    WRAP(void, NAME) PARAMETERS {                                                    \
+        if (sim::given_back_by_kernel(pointer, __builtin_return_address(0))) return; \
+        if (!sim::own::release(pointer) && !confined) CALL;                          \
     }
 DELETE(_ZdlPv, (void* pointer), ::operator delete(pointer))
 DELETE(_ZdaPv, (void* pointer), ::operator delete[](pointer))

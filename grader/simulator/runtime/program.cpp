@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "api.h"
+#include "arena.h"
 #include "faults.h"
 #include "output.h"
 #include "settings.h"
@@ -145,12 +146,28 @@ void program_launch_ended(const char* kernel) {
 
 bool is_program() { return program != 0; }
 
-void program_waits_for_host(const char* kernel, const void* place) {
+namespace {
+
+void end_refused(const void* place, const char* kernel, const char* refused) {
     if (!program) return;
     show_output();
     fflush(nullptr);
-    leave_report(0, place, kernel, "the kernel waits for the host while it runs");
+    leave_report(0, place, kernel, refused);
     _exit(refused_status);
+}
+
+}  // namespace
+
+void program_waits_for_host(const char* kernel, const void* place) {
+    end_refused(place, kernel, "the kernel waits for the host while it runs");
+}
+
+void program_wants_too_much(const char* call, const void* place) {
+    char refused[160];
+    snprintf(refused, sizeof refused,
+             "%s asks for more than the %zu MiB that there are for the device and what it reaches of the host", call,
+             arena::reserved_bytes() >> 20);
+    end_refused(place, "", refused);
 }
 
 }  // namespace sim

@@ -8,6 +8,7 @@
 #include "async_operations.h"
 #include "block_order.h"
 #include "context.h"
+#include "host_looks.h"
 #include "settings.h"
 #include "sim/error_codes.h"
 
@@ -328,8 +329,8 @@ void run_thread(Worker& worker, Thread& thread) {
     thread.state = State::running;
     thread.wait = Wait::none;
     thread.call_address = nullptr;
-    thread.polled = thread.watched = nullptr;
-    thread.looks = 0;
+    thread.polled = thread.watched = thread.seen = nullptr;
+    thread.looks = thread.seen_alike = 0;
     thread.async_copies = nullptr;
     current_thread = &thread;
     if (worker.grid->checks_enabled) events::thread_begin(thread);
@@ -414,6 +415,16 @@ void spin(Thread& self) {
     self.warp->spinning |= 1u << self.lane;
     self.block->spinning |= 1u << self.warp->index;
     switch_away(self);
+}
+
+Thread* first_seen_polling(const Worker& worker) {
+    Thread* first = nullptr;
+    each_spinning(worker, [&first](Thread& thread) {
+        if (!seen_polling(thread)) return true;
+        if (!first || thread.block->linear < first->block->linear) first = &thread;
+        return true;
+    });
+    return first;
 }
 
 Thread* first_spinning(const Worker& worker) {

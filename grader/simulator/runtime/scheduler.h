@@ -120,6 +120,8 @@ void polled(Thread& self, const void* address, unsigned bytes);
 
 // Whom to blame when threads poll for ever: the first that spins, in the order of blocks and threads. May be null.
 Thread* first_spinning(const Worker& worker);
+// The first that spins and was seen to read the same value of the host's memory again and again. May be null.
+Thread* first_seen_polling(const Worker& worker);
 
 // Ends the launch because of a fault that the running thread noticed itself.
 [[noreturn]] void raise_fault(events::FaultKind kind, int cuda_error, const void* data, const void* address,

@@ -303,7 +303,7 @@ CASE(what_a_place_in_the_code_remembers_holds_for_one_launch) {
         site = worker.sites.find(code);
         site->limit = 7;
         site->traced[0] = site->traced[31] = 2;
-        worker.tables = {1, 2, false};
+        worker.tables = {1, 2, false, false};
         sim::events::block_end(grid.block(0));
         sim::events::block_begin(grid.block(0));
         CHECK(site->limit == 7 && site->traced[31] == 2 && worker.tables.bytes == 2);

@@ -57,7 +57,7 @@ CASE(constants_of_a_library_can_be_read_and_nothing_else_of_the_host) {
     CHECK(found("illegal_address"));
     char* heap = static_cast<char*>(malloc(64));
     CHECK_EQUAL(reach(grid, heap), 700);
-    tables = {number(heap), 32, false};
+    tables = {number(heap), 32, false, false};
     CHECK_EQUAL(reach(grid, heap + 28), 0);
     CHECK_EQUAL(reach(grid, heap + 32), 700);
     free(heap);

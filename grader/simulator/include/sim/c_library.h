@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "sim/heap.h"
 #include "sim/symbol.h"
 
 #pragma GCC visibility push(default)

@@ -20,6 +20,12 @@ struct RegisterGlobal {
     void* address_;
 };
 
+// The registration of a variable that is a template, named where that is declared: so there is one wherever there is the other.
+template <RegisterGlobal* registered>
+struct Known {
+    static constexpr size_t alignment = 256;
+};
+
 // What the name of a variable means on the host: a copy of the host's own, as nvcc makes it. Kernels neither read nor write it.
 void* host_name_of(void* variable) noexcept;
 template <typename T>

@@ -4,8 +4,9 @@
 // hardware's recipe step by step, so they lose accuracy where a GPU does: __expf(x) for large |x|, because x * log2(e)
 // is rounded first, and __sinf(x) for large |x|, because x / (2 pi) is.
 //
-// Names that a C library declares, or one day may (__expf, rsqrtf, sinpif, ...), are macros here: a function of the
-// same name would clash with its declaration.
+// Names that a C library declares, or one day may (__expf, rsqrtf, sinpif, ...), become others first: a function of the same
+// name would clash with its declaration. The macros take no arguments, so that a program may have such a name for a function
+// of its own in a namespace or a class, and may take its address.
 #pragma once
 
 #include <cstdint>
@@ -70,100 +71,125 @@ SIM_INLINE unsigned long long ullmax(unsigned long long a, unsigned long long b)
 
 // ------------------------------------------------------------------------------------------- functions C has not got
 
-namespace sim {
+#define rsqrt sim_math_rsqrt
+#define rsqrtf sim_math_rsqrtf
+#define rcbrt sim_math_rcbrt
+#define rcbrtf sim_math_rcbrtf
+#define exp10 sim_math_exp10
+#define exp10f sim_math_exp10f
+#define sinpi sim_math_sinpi
+#define sinpif sim_math_sinpif
+#define cospi sim_math_cospi
+#define cospif sim_math_cospif
+#define sincos sim_math_sincos
+#define sincosf sim_math_sincosf
+#define sincospi sim_math_sincospi
+#define sincospif sim_math_sincospif
+#define normcdf sim_math_normcdf
+#define normcdff sim_math_normcdff
+#define norm3df sim_math_norm3df
+#define norm4df sim_math_norm4df
+#define rnorm3df sim_math_rnorm3df
+#define rnorm4df sim_math_rnorm4df
+#define rhypotf sim_math_rhypotf
+#define fdividef sim_math_fdividef
 
-SIM_INLINE double rsqrt_of(double a) { return 1.0 / ::sqrt(a); }
-SIM_INLINE float rsqrt_of(float a) { return static_cast<float>(1.0 / ::sqrt(static_cast<double>(a))); }
-SIM_INLINE double rcbrt_of(double a) { return 1.0 / ::cbrt(a); }
-SIM_INLINE float rcbrt_of(float a) { return static_cast<float>(1.0 / ::cbrt(static_cast<double>(a))); }
-SIM_INLINE double exp10_of(double a) { return ::pow(10.0, a); }
-SIM_INLINE float exp10_of(float a) { return static_cast<float>(::pow(10.0, static_cast<double>(a))); }
+SIM_INLINE double rsqrt(double a) { return 1.0 / ::sqrt(a); }
+SIM_INLINE float rsqrt(float a) { return static_cast<float>(1.0 / ::sqrt(static_cast<double>(a))); }
+SIM_INLINE float rsqrtf(float a) { return rsqrt(a); }
+SIM_INLINE double rcbrt(double a) { return 1.0 / ::cbrt(a); }
+SIM_INLINE float rcbrt(float a) { return static_cast<float>(1.0 / ::cbrt(static_cast<double>(a))); }
+SIM_INLINE float rcbrtf(float a) { return rcbrt(a); }
+SIM_INLINE double exp10(double a) { return ::pow(10.0, a); }
+SIM_INLINE float exp10(float a) { return static_cast<float>(::pow(10.0, static_cast<double>(a))); }
+SIM_INLINE float exp10f(float a) { return exp10(a); }
 
 // sin and cos of pi * a: a is reduced exactly, so sinpi(1e6 + 0.5) is right.
-inline double sinpi_of(double a) {
+inline double sinpi(double a) {
     double turns = a - 2.0 * ::rint(a * 0.5);
     return ::sin(turns * 3.14159265358979323846);
 }
-inline double cospi_of(double a) {
+inline double cospi(double a) {
     double turns = a - 2.0 * ::rint(a * 0.5);
     return ::cos(turns * 3.14159265358979323846);
 }
-SIM_INLINE float sinpi_of(float a) { return static_cast<float>(sinpi_of(static_cast<double>(a))); }
-SIM_INLINE float cospi_of(float a) { return static_cast<float>(cospi_of(static_cast<double>(a))); }
+SIM_INLINE float sinpi(float a) { return static_cast<float>(sinpi(static_cast<double>(a))); }
+SIM_INLINE float cospi(float a) { return static_cast<float>(cospi(static_cast<double>(a))); }
+SIM_INLINE float sinpif(float a) { return sinpi(a); }
+SIM_INLINE float cospif(float a) { return cospi(a); }
 
 // The stores are made here, not in the C library, so that the checks see them.
-SIM_INLINE void sincos_of(double a, double* sine, double* cosine) {
+SIM_INLINE void sincos(double a, double* sine, double* cosine) {
     *sine = ::sin(a);
     *cosine = ::cos(a);
 }
-SIM_INLINE void sincos_of(float a, float* sine, float* cosine) {
+SIM_INLINE void sincosf(float a, float* sine, float* cosine) {
     *sine = ::sinf(a);
     *cosine = ::cosf(a);
 }
-template <typename T>
-SIM_INLINE void sincospi_of(T a, T* sine, T* cosine) {
-    *sine = sinpi_of(a);
-    *cosine = cospi_of(a);
+SIM_INLINE void sincos(float a, float* sine, float* cosine) { sincosf(a, sine, cosine); }
+SIM_INLINE void sincospi(double a, double* sine, double* cosine) {
+    *sine = sinpi(a);
+    *cosine = cospi(a);
 }
-SIM_INLINE double normcdf_of(double a) { return 0.5 * ::erfc(a * -0.70710678118654752440); }
-SIM_INLINE float normcdf_of(float a) { return static_cast<float>(normcdf_of(static_cast<double>(a))); }
-SIM_INLINE float norm_of(float a, float b, float c, float d = 0.0f) {
+SIM_INLINE void sincospif(float a, float* sine, float* cosine) {
+    *sine = sinpif(a);
+    *cosine = cospif(a);
+}
+SIM_INLINE void sincospi(float a, float* sine, float* cosine) { sincospif(a, sine, cosine); }
+SIM_INLINE double normcdf(double a) { return 0.5 * ::erfc(a * -0.70710678118654752440); }
+SIM_INLINE float normcdf(float a) { return static_cast<float>(normcdf(static_cast<double>(a))); }
+SIM_INLINE float normcdff(float a) { return normcdf(a); }
+SIM_INLINE float norm4df(float a, float b, float c, float d) {
     return static_cast<float>(
         ::sqrt(static_cast<double>(a) * static_cast<double>(a) + static_cast<double>(b) * static_cast<double>(b) +
                static_cast<double>(c) * static_cast<double>(c) + static_cast<double>(d) * static_cast<double>(d)));
 }
-
-}  // namespace sim
-
-#define rsqrtf(a) ::sim::rsqrt_of(static_cast<float>(a))
-#define rsqrt(a) ::sim::rsqrt_of(a)
-#define rcbrtf(a) ::sim::rcbrt_of(static_cast<float>(a))
-#define rcbrt(a) ::sim::rcbrt_of(a)
-#define exp10f(a) ::sim::exp10_of(static_cast<float>(a))
-#define exp10(a) ::sim::exp10_of(a)
-#define sinpif(a) ::sim::sinpi_of(static_cast<float>(a))
-#define sinpi(a) ::sim::sinpi_of(a)
-#define cospif(a) ::sim::cospi_of(static_cast<float>(a))
-#define cospi(a) ::sim::cospi_of(a)
-#define sincosf(a, sine, cosine) ::sim::sincos_of(static_cast<float>(a), sine, cosine)
-#define sincos(a, sine, cosine) ::sim::sincos_of(a, sine, cosine)
-#define sincospif(a, sine, cosine) ::sim::sincospi_of(static_cast<float>(a), sine, cosine)
-#define sincospi(a, sine, cosine) ::sim::sincospi_of(a, sine, cosine)
-#define normcdff(a) ::sim::normcdf_of(static_cast<float>(a))
-#define normcdf(a) ::sim::normcdf_of(a)
-#define norm3df(a, b, c) ::sim::norm_of(a, b, c)
-#define norm4df(a, b, c, d) ::sim::norm_of(a, b, c, d)
-#define rnorm3df(a, b, c) (1.0f / ::sim::norm_of(a, b, c))
-#define rnorm4df(a, b, c, d) (1.0f / ::sim::norm_of(a, b, c, d))
-#define rhypotf(a, b) (1.0f / ::sim::norm_of(a, b, 0.0f))
-#define fdividef(a, b) (static_cast<float>(a) / static_cast<float>(b))
+SIM_INLINE float norm3df(float a, float b, float c) { return norm4df(a, b, c, 0.0f); }
+SIM_INLINE float rnorm3df(float a, float b, float c) { return 1.0f / norm3df(a, b, c); }
+SIM_INLINE float rnorm4df(float a, float b, float c, float d) { return 1.0f / norm4df(a, b, c, d); }
+SIM_INLINE float rhypotf(float a, float b) { return 1.0f / norm3df(a, b, 0.0f); }
+SIM_INLINE float fdividef(float a, float b) { return a / b; }
 
 // ------------------------------------------------------------------------------------------------- fast intrinsics
 
-namespace sim {
+#define __expf sim_math___expf
+#define __exp10f sim_math___exp10f
+#define __logf sim_math___logf
+#define __log2f sim_math___log2f
+#define __log10f sim_math___log10f
+#define __powf sim_math___powf
+#define __sinf sim_math___sinf
+#define __cosf sim_math___cosf
+#define __tanf sim_math___tanf
+#define __tanhf sim_math___tanhf
+#define __sincosf sim_math___sincosf
+#define __fdividef sim_math___fdividef
+#define __saturatef sim_math___saturatef
 
-SIM_INLINE float fast_exp2(float a) { return ::exp2f(a); }                  // ex2.approx
-SIM_INLINE float fast_exp(float a) { return ::exp2f(a * 1.442695041f); }    // after rounding a * log2(e)
-SIM_INLINE float fast_exp10(float a) { return ::exp2f(a * 3.321928095f); }  // a * log2(10)
-SIM_INLINE float fast_log2(float a) { return ::log2f(a); }                  // lg2.approx
-SIM_INLINE float fast_log(float a) { return ::log2f(a) * 0.693147181f; }    // log2(a) * ln(2)
-SIM_INLINE float fast_log10(float a) { return ::log2f(a) * 0.301029996f; }  // log2(a) * log10(2)
-SIM_INLINE float fast_pow(float a, float b) { return ::exp2f(b * ::log2f(a)); }
-SIM_INLINE float fast_tanh(float a) { return ::tanhf(a); }  // tanh.approx
+SIM_INLINE float __expf(float a) { return ::exp2f(a * 1.442695041f); }    // after rounding a * log2(e)
+SIM_INLINE float __exp10f(float a) { return ::exp2f(a * 3.321928095f); }  // a * log2(10)
+SIM_INLINE float __log2f(float a) { return ::log2f(a); }                  // lg2.approx
+SIM_INLINE float __logf(float a) { return ::log2f(a) * 0.693147181f; }    // log2(a) * ln(2)
+SIM_INLINE float __log10f(float a) { return ::log2f(a) * 0.301029996f; }  // log2(a) * log10(2)
+SIM_INLINE float __powf(float a, float b) { return ::exp2f(b * ::log2f(a)); }
+SIM_INLINE float __tanhf(float a) { return ::tanhf(a); }  // tanh.approx
 // The special function unit takes turns: the angle over 2 pi, rounded to float.
-SIM_INLINE float fast_sin(float a) { return static_cast<float>(sinpi_of(2.0 * static_cast<double>(a * 0.159154943f))); }
-SIM_INLINE float fast_cos(float a) { return static_cast<float>(cospi_of(2.0 * static_cast<double>(a * 0.159154943f))); }
-SIM_INLINE float fast_tan(float a) { return fast_sin(a) / fast_cos(a); }
-SIM_INLINE void fast_sincos(float a, float* sine, float* cosine) {
-    *sine = fast_sin(a);
-    *cosine = fast_cos(a);
+SIM_INLINE float __sinf(float a) { return static_cast<float>(sinpi(2.0 * static_cast<double>(a * 0.159154943f))); }
+SIM_INLINE float __cosf(float a) { return static_cast<float>(cospi(2.0 * static_cast<double>(a * 0.159154943f))); }
+SIM_INLINE float __tanf(float a) { return __sinf(a) / __cosf(a); }
+SIM_INLINE void __sincosf(float a, float* sine, float* cosine) {
+    *sine = __sinf(a);
+    *cosine = __cosf(a);
 }
 // Multiplies by the reciprocal, which is zero for a divisor above 2^126.
-SIM_INLINE float fast_divide(float a, float b) {
+SIM_INLINE float __fdividef(float a, float b) {
     float magnitude = ::fabsf(b);
     return magnitude > 8.507059173e37f ? a * (b < 0 ? -0.0f : 0.0f) : a / b;
 }
-SIM_INLINE float saturate(float a) { return a > 0.0f ? (a < 1.0f ? a : 1.0f) : 0.0f; }
+SIM_INLINE float __saturatef(float a) { return a > 0.0f ? (a < 1.0f ? a : 1.0f) : 0.0f; }
+
+namespace sim {
 
 // Rounding of an exact (or odd-rounded) double to float in one of the four modes.
 inline float round_to_float(double value, Rounding mode) {
@@ -188,20 +214,6 @@ inline float float_from_integer(Integer value, Rounding mode) {
 
 }  // namespace sim
 
-#define __expf(a) ::sim::fast_exp(a)
-#define __exp10f(a) ::sim::fast_exp10(a)
-#define __logf(a) ::sim::fast_log(a)
-#define __log2f(a) ::sim::fast_log2(a)
-#define __log10f(a) ::sim::fast_log10(a)
-#define __powf(a, b) ::sim::fast_pow(a, b)
-#define __sinf(a) ::sim::fast_sin(a)
-#define __cosf(a) ::sim::fast_cos(a)
-#define __tanf(a) ::sim::fast_tan(a)
-#define __tanhf(a) ::sim::fast_tanh(a)
-#define __sincosf(a, sine, cosine) ::sim::fast_sincos(a, sine, cosine)
-#define __fdividef(a, b) ::sim::fast_divide(a, b)
-#define __saturatef(a) ::sim::saturate(static_cast<float>(a))
-
 // Arithmetic with a named rounding: __fadd_rn, __fmul_rz, __fmaf_ru, ...
 #define SIM_ROUNDED_FLOAT(suffix, mode)                                                                                \
     SIM_INLINE float __fadd##suffix(float a, float b) { return ::sim::rounded_sum(static_cast<double>(a), b, mode); }  \
@@ -221,7 +233,7 @@ SIM_ROUNDED_FLOAT(_rz, ::sim::Rounding::zero)
 SIM_ROUNDED_FLOAT(_rd, ::sim::Rounding::down)
 SIM_ROUNDED_FLOAT(_ru, ::sim::Rounding::up)
 #undef SIM_ROUNDED_FLOAT
-SIM_INLINE float __frsqrt_rn(float a) { return ::sim::rsqrt_of(a); }
+SIM_INLINE float __frsqrt_rn(float a) { return rsqrt(a); }
 SIM_INLINE double __dadd_rn(double a, double b) { return a + b; }
 SIM_INLINE double __dsub_rn(double a, double b) { return a - b; }
 SIM_INLINE double __dmul_rn(double a, double b) { return a * b; }

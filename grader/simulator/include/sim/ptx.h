@@ -511,7 +511,7 @@ SIM_INLINE void cvt_rna_tf32(D& d, In<float> a) {
 SIM_PTX_1(ex2, ::exp2f(a))
 SIM_PTX_1(lg2, ::log2f(a))
 SIM_PTX_1(rcp, 1 / a)
-SIM_PTX_1(reciprocal_root, rsqrt_of(a))
+SIM_PTX_1(reciprocal_root, ::rsqrt(a))
 SIM_PTX_1(sqrt, ::sqrt(a))
 SIM_PTX_1(sin, ::sinf(a))
 SIM_PTX_1(cos, ::cosf(a))

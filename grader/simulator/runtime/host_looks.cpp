@@ -1,0 +1,46 @@
+#include "host_looks.h"
+
+#include <string.h>
+#include <ucontext.h>
+
+#include "arena.h"
+
+namespace sim {
+
+namespace {
+
+// So many looks that see the same: less may be chance.
+constexpr unsigned certain_looks = 8;
+
+bool is_write([[maybe_unused]] const void* context) {
+#if defined(__linux__) && defined(__x86_64__)
+    return static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2;
+#else
+    return false;
+#endif
+}
+
+}  // namespace
+
+void look_at_next_access() { arena::take_away_host_memory(); }
+
+void end_looking() { arena::give_back_host_memory(nullptr); }
+
+bool was_looked_at(int signal, const siginfo_t* info, const void* context, const void* place) {
+    // Several workers may have faulted before the first of them gave it back.
+    if (signal != SIGSEGV || info->si_code != SEGV_ACCERR || !arena::give_back_host_memory(info->si_addr)) return false;
+    Thread* thread = current_thread;
+    if (!thread) return true;  // the host's
+    unsigned char value;
+    memcpy(&value, info->si_addr, sizeof value);
+    bool alike = !is_write(context) && thread->seen == info->si_addr && thread->seen_value == value;
+    thread->seen_alike = alike ? thread->seen_alike + 1 : 0;
+    thread->seen = info->si_addr;
+    thread->seen_value = value;
+    thread->seen_from = place;
+    return true;
+}
+
+bool seen_polling(const Thread& thread) { return thread.seen_alike >= certain_looks; }
+
+}  // namespace sim
