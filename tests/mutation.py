@@ -82,6 +82,7 @@ CXX_TARGETS: dict[str, list[str]] = {
     f"{CHECKS}clusters.cpp": _CORPUS,
     f"{CHECKS}several_workers.cpp": [*_CORPUS, "tests/simulator/test_workers.py"],
     f"{CHECKS}products.cpp": [*_CORPUS, "tests/simulator/test_wgmma.py", "tests/simulator/test_tensor_memory.py"],
+    f"{CHECKS}tensor_memory.cpp": [*_CORPUS, "tests/simulator/test_tensor_memory.py"],
 }
 _places: dict[tuple[Path, int], list[tuple[str, int]]] = {}
 """Where in the sources an address of the corpus's kernels lies."""
