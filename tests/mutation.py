@@ -80,6 +80,7 @@ CXX_TARGETS: dict[str, list[str]] = {
     f"{CHECKS}async_copies.cpp": [*_CORPUS, "tests/simulator/test_tensor_copies.py"],
     **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in _TELL], _TOLD),
     f"{CHECKS}clusters.cpp": _CORPUS,
+    f"{CHECKS}requests.cpp": [*_CORPUS, "tests/simulator/test_counters.py"],
     f"{CHECKS}several_workers.cpp": [*_CORPUS, "tests/simulator/test_workers.py"],
     f"{CHECKS}products.cpp": [*_CORPUS, "tests/simulator/test_wgmma.py", "tests/simulator/test_tensor_memory.py"],
     f"{CHECKS}tensor_memory.cpp": [*_CORPUS, "tests/simulator/test_tensor_memory.py"],
