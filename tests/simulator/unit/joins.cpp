@@ -149,3 +149,18 @@ CASE(of_atomic_operations_one_of_another_block_stays_as_the_last_write) {
     CHECK_EQUAL(x.cell(0).write.serial(), grid.thread(1, 4).block->serial);
     CHECK_EQUAL(x.cell(0).write.thread(), 4);
 }
+
+CASE(what_a_barrier_taught_of_other_blocks_orders_nothing_in_its_own) {
+    Grid grid(2, 64);
+    Floats x;
+    x.write(grid.thread(1, 0), 0);
+    fence(grid.thread(1, 0), Scope::device);
+    set_flag(grid.thread(1, 0));
+    see_flag(grid.thread(0, 0));
+    grid.syncthreads(0);
+    x.write(grid.thread(0, 0), 1);
+    x.read(grid.thread(0, 40), 0);
+    CHECK_EQUAL(finding_count(), 0);
+    x.read(grid.thread(0, 40), 1);
+    CHECK_EQUAL(finding_count(), 1);
+}
