@@ -67,9 +67,11 @@ _CONFINE = ["tests/attacks/test_confine.py"]
 _CORPUS = ["tests/simulator/unit", "tests/simulator/corpus"]
 _DECIDE = ("races", "order", "joins", "members", "local_arrays")
 _ASYNCHRONOUS = ("mbarriers", "pending", "swizzles")
+_COUNT = ("request", "requests")
 _KEEP = ("lookup", "region", "state", "events", "hooks", "findings", "site")
 _TELL = ("errors", "streams", "counting")
 _TOLD = [*_CORPUS, *(f"tests/simulator/test_{name}.py" for name in ("report", "counters", "workers"))]
+_COUNTED = [*_CORPUS, "tests/simulator/test_counters.py"]
 CHECKS = "grader/simulator/checks/"
 CXX_TARGETS: dict[str, list[str]] = {
     "grader/jail/source/system_calls.cpp": _CONFINE,
@@ -80,7 +82,7 @@ CXX_TARGETS: dict[str, list[str]] = {
     f"{CHECKS}async_copies.cpp": [*_CORPUS, "tests/simulator/test_tensor_copies.py"],
     **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in _TELL], _TOLD),
     f"{CHECKS}clusters.cpp": _CORPUS,
-    f"{CHECKS}requests.cpp": [*_CORPUS, "tests/simulator/test_counters.py"],
+    **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in _COUNT], _COUNTED),
     f"{CHECKS}several_workers.cpp": [*_CORPUS, "tests/simulator/test_workers.py"],
     f"{CHECKS}products.cpp": [*_CORPUS, "tests/simulator/test_wgmma.py", "tests/simulator/test_tensor_memory.py"],
     f"{CHECKS}tensor_memory.cpp": [*_CORPUS, "tests/simulator/test_tensor_memory.py"],
