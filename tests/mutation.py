@@ -67,9 +67,11 @@ _CONFINE = ["tests/attacks/test_confine.py"]
 _CORPUS = ["tests/simulator/unit", "tests/simulator/corpus"]
 _DECIDE = ("races", "order", "joins", "members", "local_arrays")
 _ASYNCHRONOUS = ("mbarriers", "pending", "swizzles")
-_KEEP = ("lookup", "region", "state", "events", "hooks")
+_COUNT = ("request", "requests", "touched_sectors", "trace")
+_KEEP = ("lookup", "region", "state", "events", "hooks", "findings", "site")
 _TELL = ("errors", "streams", "counting")
 _TOLD = [*_CORPUS, *(f"tests/simulator/test_{name}.py" for name in ("report", "counters", "workers"))]
+_COUNTED = [*_CORPUS, "tests/simulator/test_counters.py"]
 CHECKS = "grader/simulator/checks/"
 CXX_TARGETS: dict[str, list[str]] = {
     "grader/jail/source/system_calls.cpp": _CONFINE,
@@ -80,8 +82,10 @@ CXX_TARGETS: dict[str, list[str]] = {
     f"{CHECKS}async_copies.cpp": [*_CORPUS, "tests/simulator/test_tensor_copies.py"],
     **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in _TELL], _TOLD),
     f"{CHECKS}clusters.cpp": _CORPUS,
+    **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in _COUNT], _COUNTED),
     f"{CHECKS}several_workers.cpp": [*_CORPUS, "tests/simulator/test_workers.py"],
     f"{CHECKS}products.cpp": [*_CORPUS, "tests/simulator/test_wgmma.py", "tests/simulator/test_tensor_memory.py"],
+    f"{CHECKS}tensor_memory.cpp": [*_CORPUS, "tests/simulator/test_tensor_memory.py"],
 }
 _places: dict[tuple[Path, int], list[tuple[str, int]]] = {}
 """Where in the sources an address of the corpus's kernels lies."""

@@ -1,5 +1,7 @@
 #include "checks/findings.h"
 
+#include <tuple>
+
 #include "checks/several_workers.h"
 
 namespace sim::checks {
@@ -10,7 +12,7 @@ Growable<Finding> findings;
 HashMap<uint32_t> by_key;  // hash of what makes them identical -> index + 1
 SpinLock lock;
 size_t limit = 1000;
-uint64_t dropped = 0;
+uint64_t dropped;
 
 uint64_t key_of(const Finding& f) {
     uint64_t key = mix(reinterpret_cast<uintptr_t>(f.kind) ^ static_cast<uint64_t>(f.check) << 56);
@@ -18,21 +20,13 @@ uint64_t key_of(const Finding& f) {
     uint64_t there = mix(reinterpret_cast<uintptr_t>(f.other.address) * 31 + f.other.access);
     // Which side of a race is met first depends on the schedule.
     key = mix(key + (here ^ there) + (here + there));
-    key = mix(key + (f.place.known ? f.place.id : 0));
+    key = mix(key + f.place.id);
     for (const char* c = f.detail; *c; ++c) key = mix(key + static_cast<unsigned char>(*c));
     return key ? key : 1;
 }
 
 bool earlier(const Finding& a, const Finding& b) {
-    if (a.launch != b.launch) return a.launch < b.launch;
-    if (a.side.serial != b.side.serial) return a.side.serial < b.side.serial;
-    return a.side.thread < b.side.thread;
-}
-
-void copy_text(char* to, size_t size, const char* from) {
-    size_t length = strnlen(from, size - 1);
-    memcpy(to, from, length);
-    to[length] = 0;
+    return std::tie(a.launch, a.side.serial, a.side.thread) < std::tie(b.launch, b.side.serial, b.side.thread);
 }
 
 }  // namespace
@@ -46,9 +40,9 @@ Place place_of(const Region* region, uintptr_t address) {
     place.bytes = region->bytes;
     place.element_bytes = region->element_bytes;
     place.ndim = region->ndim;
-    for (int i = 0; i < region->ndim; ++i) place.shape[i] = region->shape[i];
-    copy_text(place.name, sizeof place.name, region->name);
-    copy_text(place.dtype, sizeof place.dtype, region->dtype);
+    memcpy(place.shape, region->shape, sizeof place.shape);
+    memcpy(place.name, region->name, strnlen(region->name, sizeof place.name - 1));
+    memcpy(place.dtype, region->dtype, strnlen(region->dtype, sizeof place.dtype - 1));
     place.offset = static_cast<int64_t>(address - region->base);
     return place;
 }
@@ -75,7 +69,6 @@ void add_finding(const Finding& made) {
     }
     if (findings.size() >= limit) {
         ++dropped;
-        index = 0;
         return;
     }
     findings.push(finding);
@@ -100,7 +93,6 @@ size_t finding_count() { return findings.size(); }
 const Finding& finding(size_t i) { return findings[i]; }
 
 void truncate_findings(size_t count) {
-    if (count >= findings.size()) return;
     findings.truncate(count);
     by_key.clear();
     for (size_t i = 0; i < count; ++i) by_key.at(key_of(findings[i])) = static_cast<uint32_t>(i + 1);

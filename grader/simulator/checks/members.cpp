@@ -34,7 +34,6 @@ Members* new_record(ShadowCell& cell) {
     if (!chunk) return nullptr;
     Members& record = chunk[number % chunk_records];
     record.cell = &cell;
-    record.reads = never;
     record.list = record.own;
     record.count = 0;
     record.room = sizeof record.own / sizeof record.own[0];

@@ -7,6 +7,8 @@
 // that the hardware makes of a loop with compare-and-swap (float, half) that is the least.
 #include "checks/request.h"
 
+#include <algorithm>
+
 #include "checks/state.h"
 #include "sim/architectures.h"
 
@@ -16,20 +18,27 @@ namespace {
 
 constexpr unsigned banks = simulated.banks;
 
+// The words of an access, one behind the other.
+struct Words {
+    uint32_t first;
+    unsigned count;
+};
+Words words_of(uint32_t entry, unsigned size_log2) {
+    if (size_log2 < 2) return {entry >> (2 - size_log2), 1};
+    return {entry << (size_log2 - 2), 1u << (size_log2 - 2)};
+}
+
 // Wavefronts of some lanes of a request that are served together: as many as the busiest bank has distinct words.
 unsigned wavefronts(NumberSet& seen, const Request& request, unsigned size_log2, unsigned first, unsigned last,
                     unsigned* words) {
-    uint8_t load[banks] = {};
-    unsigned most = 0;
+    unsigned load[banks] = {}, most = 0;
     seen.clear();
-    unsigned words_each = size_log2 > 2 ? 1u << (size_log2 - 2) : 1;
     for (unsigned i = first; i < last; ++i) {
-        uint32_t word = size_log2 > 2 ? request.entry[i] << (size_log2 - 2) : request.entry[i] >> (2 - size_log2);
-        for (unsigned w = 0; w < words_each; ++w) {
-            if (!seen.add(word + w)) continue;
+        Words own = words_of(request.entry[i], size_log2);
+        for (uint32_t word = own.first; word < own.first + own.count; ++word) {
+            if (!seen.add(word)) continue;
             ++*words;
-            unsigned bank = (word + w) % banks;
-            if (++load[bank] > most) most = load[bank];
+            most = std::max(most, ++load[word % banks]);
         }
     }
     return most;
@@ -93,39 +102,34 @@ unsigned RequestCounter::distinct(const Request& request) {
 
 // Ideal is what cannot be helped: 32 words at a time, and lanes that change the same word one after the other.
 void RequestCounter::count_shared_atomic(const Request& request) {
-    unsigned size_log2 = site_.size_log2, words_each = size_log2 > 2 ? 1u << (size_log2 - 2) : 1;
+    unsigned size_log2 = site_.size_log2, words = 0;
     unsigned load[banks] = {}, wavefronts = 0, same_word = 0;
     for (unsigned i = 0; i < request.count; ++i) {
-        uint32_t word = size_log2 > 2 ? request.entry[i] << (size_log2 - 2) : request.entry[i] >> (2 - size_log2);
-        unsigned before = 0;
-        for (unsigned other = 0; other < i; ++other)
-            before += size_log2 > 2 ? request.entry[other] == request.entry[i]
-                                    : request.entry[other] >> (2 - size_log2) == word;
-        if (before + 1 > same_word) same_word = before + 1;
-        for (unsigned w = 0; w < words_each; ++w) {
-            unsigned lanes = ++load[(word + w) % banks];
-            if (lanes > wavefronts) wavefronts = lanes;
-        }
+        Words own = words_of(request.entry[i], size_log2);
+        words += own.count;
+        unsigned same = 0;
+        for (unsigned other = 0; other <= i; ++other)
+            same += words_of(request.entry[other], size_log2).first == own.first;
+        same_word = std::max(same_word, same);
+        for (unsigned w = 0; w < own.count; ++w) wavefronts = std::max(wavefronts, ++load[(own.first + w) % banks]);
     }
-    unsigned ideal = (request.count * words_each + banks - 1) / banks;
-    if (ideal < same_word) ideal = same_word;
+    unsigned ideal = std::max((words + banks - 1) / banks, same_word);
     counters_.bytes += uint64_t(distinct(request)) << size_log2;
     counters_.wavefronts += wavefronts;
     counters_.ideal_wavefronts += ideal;
-    unsigned ways = (wavefronts + ideal - 1) / ideal;
-    if (ways > counters_.worst_ways) counters_.worst_ways = ways;
+    counters_.worst_ways = std::max(counters_.worst_ways, (wavefronts + ideal - 1) / ideal);
 }
 
 void RequestCounter::count_shared(const Request& request) {
     if (site_.access == Access::atomic) return count_shared_atomic(request);
     unsigned words = 0, wavefronts;
-    unsigned size_log2 = site_.size_log2;
+    unsigned size_log2 = site_.size_log2, words_each = words_of(0, size_log2).count;
     bool write = is_write(site_.access);
     // 16-byte reads of lanes in both halves of a warp take two wavefronts, even if all want the same.
     unsigned least = size_log2 > 3 && request.lane[0] < 16 && request.lane[request.count - 1] >= 16 ? 2 : 1;
     if (request.even && request.step == 0 && has_formula(request.count, 0)) {
         wavefronts = least;
-        words = size_log2 > 2 ? 1u << (size_log2 - 2) : 1;
+        words = words_each;
         counters_.bytes += 1u << size_log2;
     } else if (request.even && size_log2 == 2) {
         // Lanes at one distance d hit 32 / gcd(d, 32) banks in turn.
@@ -136,23 +140,19 @@ void RequestCounter::count_shared(const Request& request) {
         counters_.bytes += 4u * words;
     } else if (request.even && has_formula(request.count, request.step)) {
         // Side by side: 8-byte accesses in two halves, 16-byte accesses in four quarters.
-        wavefronts = size_log2 > 2 ? 1u << (size_log2 - 2) : 1;
-        uint64_t first = uint64_t(request.entry[0]) << size_log2, bytes = uint64_t(request.count) << size_log2;
-        words = static_cast<unsigned>(((first + bytes - 1) >> 2) - (first >> 2) + 1);
-        counters_.bytes += bytes;
+        wavefronts = words_each;
+        words = request.count * words_each;  // at most: lanes may share those of small accesses
+        counters_.bytes += uint64_t(request.count) << size_log2;
     } else {
         unsigned parts = 0;
         wavefronts = shared_wavefronts(seen_, request, size_log2, write, &words, &parts);
-        if (write && parts > least) least = parts;
+        if (write) least = std::max(least, parts);
         counters_.bytes += uint64_t(distinct(request)) << size_log2;
     }
-    unsigned ideal = (words + banks - 1) / banks;
-    if (ideal < least) ideal = least;
-    if (ideal > wavefronts) ideal = wavefronts;
+    unsigned ideal = std::min(std::max((words + banks - 1) / banks, least), wavefronts);
     counters_.wavefronts += wavefronts;
     counters_.ideal_wavefronts += ideal;
-    unsigned ways = (wavefronts + ideal - 1) / ideal;
-    if (ways > counters_.worst_ways) counters_.worst_ways = ways;
+    counters_.worst_ways = std::max(counters_.worst_ways, (wavefronts + ideal - 1) / ideal);
 }
 
 void RequestCounter::count_global(const Request& request) {
@@ -163,7 +163,7 @@ void RequestCounter::count_global(const Request& request) {
     auto touch = [&](uint32_t sector) { touched_.touch(write, sector, sector); };
     if (request.even) {
         uint32_t a = request.entry[0], b = a + static_cast<uint32_t>(request.step) * (request.count - 1);
-        uint32_t low = (a < b ? a : b) >> to_sector, high = (a < b ? b : a) >> to_sector;
+        uint32_t low = std::min(a, b) >> to_sector, high = std::max(a, b) >> to_sector;
         unsigned step = static_cast<unsigned>(request.step < 0 ? -request.step : request.step);
         if (uint64_t(step) << size_log2 <= 32) {
             sectors = high - low + 1;
@@ -186,7 +186,7 @@ void RequestCounter::count_global(const Request& request) {
     }
     unsigned ideal = ((request.count << size_log2) + 31) >> sector_shift;
     counters_.sectors += sectors;
-    counters_.ideal_sectors += ideal < sectors ? ideal : sectors;
+    counters_.ideal_sectors += std::min(ideal, sectors);
     counters_.bytes += uint64_t(distinct(request)) << size_log2;
 }
 

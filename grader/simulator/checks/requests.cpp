@@ -74,48 +74,16 @@ void gather(const Rows& rows, unsigned k, Request& request) {
     }
 }
 
-// The common case of a kernel without loops: every lane of a full warp has come here once.
-bool is_single(const RequestLog& log) {
-    constexpr uint64_t four_ones = 0x0001000100010001u;
-    if (log.lanes != ~0u) return false;
-    uint64_t differences = 0, counts[lanes_per_warp / 4];
-    memcpy(counts, log.count, sizeof counts);
-    for (uint64_t four : counts) differences |= four ^ four_ones;
-    return differences == 0;
-}
-
-bool is_even(const RequestLog& log, uint32_t step) {
-    uint32_t differences = 0;
-    for (unsigned lane = 1; lane < lanes_per_warp; ++lane)
-        differences |= (log.entry[lane][0] - log.entry[lane - 1][0]) ^ step;
-    return differences == 0;
-}
-
 void count_log(AccessSite& site, RequestLog& log) {
     RequestCounter counter(site, *log.warp->block->worker);
     Request request;
-    bool traced = is_traced(site, *log.warp);
-    uint32_t step = log.entry[1][0] - log.entry[0][0];
-    if (!traced && is_single(log) && is_even(log, step)) {
-        request.even = true;
-        request.count = lanes_per_warp;
-        request.entry[0] = log.entry[0][0];
-        request.lane[0] = 0;
-        request.lane[lanes_per_warp - 1] = lanes_per_warp - 1;
-        request.step = static_cast<int32_t>(step);
-        if (counter.has_formula(lanes_per_warp, request.step)) {
-            counter.count(request);
-            return;
-        }
-    }
     Rows rows = rows_of(log);
     if (!rows.count) return;
     uint8_t even[log_entries];
     find_even(rows, rows.shortest, even);
     for (unsigned k = 0; k < rows.longest; ++k) {
         request.even = k < rows.shortest && even[k];
-        bool several = request.even && rows.count > 1;
-        request.step = several ? static_cast<int32_t>(rows.entries[1][k] - rows.entries[0][k]) : 0;
+        request.step = static_cast<int32_t>(rows.entries[rows.count > 1][k] - rows.entries[0][k]);
         if (request.even && counter.has_formula(rows.count, request.step)) {
             request.count = rows.count;
             request.entry[0] = rows.entries[0][k];
@@ -125,7 +93,7 @@ void count_log(AccessSite& site, RequestLog& log) {
             gather(rows, k, request);
         }
         counter.count(request);
-        if (__builtin_expect(traced, false) && is_traced(site, *log.warp)) {
+        if (__builtin_expect(is_traced(site, *log.warp), false)) {
             gather(rows, k, request);
             keep_request(site, *log.warp, request);
         }
@@ -134,7 +102,6 @@ void count_log(AccessSite& site, RequestLog& log) {
 
 void count_and_empty(AccessSite& site, RequestLog& log) {
     count_log(site, log);
-    for (unsigned rest = log.lanes; rest; rest &= rest - 1) log.count[__builtin_ctz(rest)] = 0;
     log.lanes = 0;
     log.warp = nullptr;
 }
@@ -208,10 +175,7 @@ void log_full(AccessSite& site, ThreadState& thread) {
     let_others_run();
     // Unless another lane has done so meanwhile.
     if (site.owner != &thread) bind_log(site, thread);
-    if (site.next == site.end) {
-        flush_warp(*thread.warp);
-        bind_log(site, thread);
-    }
+    if (site.next == site.end) flush_warp(*thread.warp);
 }
 
 void flush_site(AccessSite& site) {

@@ -24,7 +24,7 @@ struct RequestLog {
 
 // Lets site.next point to where the thread's next entry goes.
 void bind_log(AccessSite& site, ThreadState& thread);
-// The thread's row is full: lets the other lanes catch up, then counts.
+// The thread's row is full: lets the other lanes catch up, then counts, and leaves the site to be bound again.
 void log_full(AccessSite& site, ThreadState& thread);
 
 // Counts what the warp's lanes have logged.

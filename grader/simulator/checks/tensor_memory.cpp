@@ -129,12 +129,10 @@ bool known_at_fence(const ThreadState& thread, Epoch epoch) {
 enum class Order { fine, unordered, unfinished, fence_after_missing, fence_before_missing };
 
 Order after_product(const ThreadState& thread, const Shared& shared, const Record& before) {
-    bool complete = false;
     const TensorThread* own = thread.extras ? thread.extras->tensor : nullptr;
-    if (own && own->issuer == before.thread && before.number <= own->number) {  // as a rule
-        if (known_at_fence(thread, own->waited)) return Order::fine;
-        complete = true;
-    }
+    bool own_wait = own && own->issuer == before.thread && before.number <= own->number;
+    if (own_wait && known_at_fence(thread, own->waited)) return Order::fine;  // as a rule
+    bool complete = false;
     for (size_t i = shared.waits.size(); i-- > 0;) {
         const Wait& wait = shared.waits[i];
         if (wait.issuer != before.thread || wait.number < before.number || !ordered(thread, wait.epoch)) continue;
@@ -418,7 +416,6 @@ using namespace sim::checks;
 
 void tensor_allocated(Thread& thread, const void* address_goes_to, unsigned first, unsigned count) {
     ThreadState& state = *state_of(thread);
-    become_exact(*state.block);
     BlockTensorMemory& memory = memory_of(*state.block);
     for (auto& lanes : memory.cells)
         for (unsigned c = first; c < first + count; ++c) lanes[c] = {};
@@ -426,8 +423,7 @@ void tensor_allocated(Thread& thread, const void* address_goes_to, unsigned firs
     uintptr_t address = reinterpret_cast<uintptr_t>(address_goes_to);
     AccessSite* site = prepare(state, state.worker->sites.find(thread.call_address), address, Access::write, 2);
     if (!site || !site->cells) return;
-    ShadowCell* cell = site->cells + ((address - site->base) >> site->shift);
-    for (unsigned i = 0; i < 4u >> site->shift || i == 0; ++i) write_cell(state, cell[i], *site, address);
+    access_cells<true>(state, *site, address, 2);
 }
 
 void tensor_released(Thread& thread, unsigned first, unsigned count) {
@@ -526,17 +522,13 @@ void tensor_operation(Thread& thread, const TensorOperation& operation) {
 void tensor_fence(Thread& thread, bool after) {
     ThreadState& state = *state_of(thread);
     if (state.pending) settle(state, 0, nullptr);
-    BlockState& block = *state.block;
-    become_exact(block);
     TensorThread& own = tensor_thread_of(state);
-    if (after) {
-        own.fenced = true;
-        own.after = {state.time(), state.warp->sync_time, state.barrier_time, state.extras->known};
-        set_time(state, ++block.time);
-    } else {
-        set_time(state, ++block.time);
+    if (!after) {
         own.before.push(state.time());
+        return;
     }
+    own.fenced = true;
+    own.after = {state.time(), state.warp->sync_time, state.barrier_time, state.extras->known};
 }
 
 }  // namespace sim::events

@@ -16,7 +16,7 @@ namespace sim::checks {
 struct TensorThread {
     ProxyFence after;           // what it knew at its last tcgen05.fence::after_thread_sync
     bool fenced;                // there was one
-    Growable<uint32_t> before;  // its times at tcgen05.fence::before_thread_sync, rising
+    Growable<uint32_t> before;  // its times at tcgen05.fence::before_thread_sync, never falling
     const ThreadState* issuer;  // whose operations it waited for last, and up to which
     uint64_t number;
     Epoch waited;  // when that was

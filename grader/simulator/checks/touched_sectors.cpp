@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+
 #include "checks/state.h"
 
 namespace sim::checks {
@@ -11,7 +13,7 @@ namespace {
 // Touched since the report began, by earlier launches or by the host: as many words as a worker has. Null: not asked for yet.
 struct Remembered {
     uint64_t* bits;
-    size_t words, first, last;
+    size_t words;
 };
 Remembered remembered = {};
 
@@ -27,14 +29,26 @@ bool begin_remembering() {
     if (remembered.words != words_of_arena()) {
         forget_sectors();
         size_t words = words_of_arena();
-        remembered = {new_bits(words), words, words, 0};
+        remembered = {new_bits(words), words};
     }
     return remembered.bits != nullptr;
 }
 
-void free_sectors(TouchedSectors& touched) {
-    for (uint64_t* bits : touched.bits)
-        if (bits) munmap(bits, touched.words * sizeof(uint64_t));
+// The sectors that another worker has touched, too.
+void add(TouchedSectors& all, const TouchedSectors& more) {
+    for (unsigned w = 0; w < 2; ++w) {
+        for (size_t i = more.first[w]; i <= more.last[w]; ++i) all.bits[w][i] |= more.bits[w][i];
+        all.first[w] = std::min(all.first[w], more.first[w]);
+        all.last[w] = std::max(all.last[w], more.last[w]);
+    }
+}
+
+void clear(TouchedSectors& touched) {
+    for (unsigned w = 0; w < 2; ++w) {
+        for (size_t i = touched.first[w]; i <= touched.last[w]; ++i) touched.bits[w][i] = 0;
+        touched.first[w] = touched.words;
+        touched.last[w] = 0;
+    }
 }
 
 }  // namespace
@@ -42,15 +56,10 @@ void free_sectors(TouchedSectors& touched) {
 void begin_sectors(WorkerState& worker) {
     TouchedSectors& touched = *worker.sectors;
     size_t words = words_of_arena();
-    if (touched.words != words) {
-        free_sectors(touched);
-        touched.words = words;
-        for (uint64_t*& bits : touched.bits) bits = new_bits(words);
-    }
-    for (unsigned w = 0; w < 2; ++w) {
-        touched.first[w] = words;
-        touched.last[w] = 0;
-    }
+    if (touched.words == words) return;
+    for (uint64_t* bits : touched.bits)
+        if (bits) munmap(bits, touched.words * sizeof(uint64_t));
+    touched = {{new_bits(words), new_bits(words)}, words, {words, words}, {}};
 }
 
 SectorTotals end_sectors() {
@@ -60,73 +69,40 @@ SectorTotals end_sectors() {
     all = nullptr;
     // Everything into the first worker's bits, which are then counted and cleared.
     each_worker([](WorkerState& worker) {
-        TouchedSectors* touched = worker.sectors;
-        if (!touched) return;
         if (!all) {
-            all = touched;
+            all = worker.sectors;
             return;
         }
-        for (unsigned w = 0; w < 2; ++w) {
-            if (touched->first[w] > touched->last[w]) continue;
-            for (size_t i = touched->first[w]; i <= touched->last[w]; ++i) all->bits[w][i] |= touched->bits[w][i];
-            memset(touched->bits[w] + touched->first[w], 0,
-                   (touched->last[w] - touched->first[w] + 1) * sizeof(uint64_t));
-            if (all->first[w] > touched->first[w]) all->first[w] = touched->first[w];
-            if (all->last[w] < touched->last[w]) all->last[w] = touched->last[w];
-            touched->first[w] = touched->words;
-            touched->last[w] = 0;
-        }
+        add(*all, *worker.sectors);
+        clear(*worker.sectors);
     });
     if (!all) return totals;
-    size_t first = all->first[0] < all->first[1] ? all->first[0] : all->first[1];
-    size_t last = all->last[0] > all->last[1] ? all->last[0] : all->last[1];
-    bool remembers = begin_remembering() && first <= last;
-    if (remembers) {
-        if (remembered.first > first) remembered.first = first;
-        if (remembered.last < last) remembered.last = last;
-    }
-    for (size_t i = first; i <= last && i < all->words; ++i) {
+    size_t first = std::min(all->first[0], all->first[1]), last = std::max(all->last[0], all->last[1]);
+    bool remembers = begin_remembering();
+    for (size_t i = first; i <= last; ++i) {
         uint64_t read = all->bits[0][i], written = all->bits[1][i];
         totals.read += static_cast<uint64_t>(__builtin_popcountll(read));
         totals.written += static_cast<uint64_t>(__builtin_popcountll(written));
         totals.either += static_cast<uint64_t>(__builtin_popcountll(read | written));
-        if (remembers) {
-            uint64_t& before = remembered.bits[i];
-            totals.first_read += static_cast<uint64_t>(__builtin_popcountll(read & ~written & ~before));
-            before |= read | written;
-        }
-        all->bits[0][i] = all->bits[1][i] = 0;
+        if (!remembers) continue;
+        uint64_t& before = remembered.bits[i];
+        totals.first_read += static_cast<uint64_t>(__builtin_popcountll(read & ~written & ~before));
+        before |= read | written;
     }
-    for (unsigned w = 0; w < 2; ++w) {
-        all->first[w] = all->words;
-        all->last[w] = 0;
-    }
+    clear(*all);
     return totals;
 }
 
 void drop_sectors() {
-    each_worker([](WorkerState& worker) {
-        TouchedSectors& touched = *worker.sectors;
-        for (unsigned w = 0; w < 2; ++w) {
-            if (touched.bits[w] && touched.first[w] <= touched.last[w])
-                memset(touched.bits[w] + touched.first[w], 0,
-                       (touched.last[w] - touched.first[w] + 1) * sizeof(uint64_t));
-            touched.first[w] = touched.words;
-            touched.last[w] = 0;
-        }
-    });
+    each_worker([](WorkerState& worker) { clear(*worker.sectors); });
 }
 
 void remember_sectors(uintptr_t address, size_t bytes) {
     ArenaRange arena = arena_range();
-    uintptr_t base = reinterpret_cast<uintptr_t>(arena.base);
-    if (!bytes || address < base || address - base >= arena.bytes || !begin_remembering()) return;
-    size_t from = (address - base) >> sector_shift, to = (address - base + bytes - 1) >> sector_shift;
-    TouchedSectors touched = {
-        {remembered.bits, nullptr}, remembered.words, {remembered.first, 0}, {remembered.last, 0}};
-    touched.touch(false, from, to);
-    remembered.first = touched.first[0];
-    remembered.last = touched.last[0];
+    uintptr_t offset = address - reinterpret_cast<uintptr_t>(arena.base);
+    if (!bytes || offset >= arena.bytes || !begin_remembering()) return;
+    TouchedSectors touched = {{remembered.bits, nullptr}, remembered.words, {}, {}};
+    touched.touch(false, offset >> sector_shift, (offset + bytes - 1) >> sector_shift);
 }
 
 void forget_sectors() {

@@ -259,6 +259,23 @@ CASE(who_learns_something_before_it_arrives_tells_all) {
     CHECK_FOUND("between_blocks");
 }
 
+CASE(who_was_at_the_shared_memory_of_an_earlier_cluster_is_forgotten) {
+    Grid grid(4, 32, 2);
+    ShadowCell cell = {};
+    AccessSite site = {};
+    site.id = site_id(&site);
+    site.cells = &cell;
+    site.shift = site.size_log2 = 2;
+    site.window = shared_window;
+    site.access = Access::atomic;
+    atomic_cell(grid.thread(0, 3), cell, site, false, false);
+    atomic_cell(grid.thread(2, 5), cell, site, false, false);
+    grid.syncthreads(2);
+    site.access = Access::read;
+    read_cell(grid.thread(2, 7), cell, site);
+    CHECK_FOUND("nothing");
+}
+
 namespace {
 
 // Reads of 4 bytes of another block's shared memory.

@@ -141,9 +141,8 @@ CASE(the_youngest_findings_can_be_taken_back) {
     for (unsigned i = 0; i < 5; ++i) add_finding(race(i, i));
     truncate_findings(2);
     CHECK_EQUAL(finding_count(), 2);
-    add_finding(race(1, 1));
-    add_finding(race(4, 4));
-    CHECK(finding_count() == 3 && finding(1).count == 2 && finding(2).count == 1);
+    for (unsigned i : {0, 1, 4}) add_finding(race(i, i));
+    CHECK(finding_count() == 3 && finding(0).count == 2 && finding(1).count == 2 && finding(2).count == 1);
     truncate_findings(2);
     add_finding(race(4, 4));  // the first of those that were
     CHECK(finding_count() == 3 && finding(2).count == 1);

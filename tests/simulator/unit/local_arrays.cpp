@@ -3,6 +3,8 @@
 
 #include "checks/access.h"
 #include "runtime/fiber.h"
+#include "runtime/own_memory.h"
+#include "as_thread.h"
 #include "grid.h"
 #include "unit.h"
 
@@ -15,16 +17,9 @@ namespace {
 const char code[4] = {};
 const char before[] = "before", array[] = "array";
 
-// A stack on which arrays lie, as sim/local_arrays.h lays them out.
-struct Stack {
-    Stack() : grid(1, 32) {
-        fiber.low = reinterpret_cast<char*>(words);
-        fiber.top = reinterpret_cast<char*>(words + 256);
-        kept = grid.block(0).threads[7].fiber;
-        grid.block(0).threads[7].fiber = &fiber;
-    }
-    ~Stack() { grid.block(0).threads[7].fiber = kept; }
-    // Places are words from the bottom of the stack; where the array begins.
+// A piece of a stack on which arrays lie, as sim/local_arrays.h lays them out.
+struct Words {
+    // Places are words from the first one; where the array begins.
     void zone(unsigned place, unsigned count = sim::red_words) {
         for (unsigned i = 0; i < count; ++i) words[place + i] = red_word;
     }
@@ -43,6 +38,18 @@ struct Stack {
         owner(end + sim::red_words, name, bytes, true);
         return begin;
     }
+    alignas(16) uint32_t words[256] = {};
+};
+
+// The stack of one thread.
+struct Stack : Words {
+    Stack() : grid(1, 32) {
+        fiber.low = reinterpret_cast<char*>(words);
+        fiber.top = reinterpret_cast<char*>(words + 256);
+        kept = grid.block(0).threads[7].fiber;
+        grid.block(0).threads[7].fiber = &fiber;
+    }
+    ~Stack() { grid.block(0).threads[7].fiber = kept; }
     // Whether it is a finding.
     bool access(size_t byte, size_t bytes = 4, Access access = Access::read) {
         forget_findings();
@@ -61,7 +68,6 @@ struct Stack {
     sim::Fiber fiber = {};
     sim::Fiber* kept;
     uintptr_t address = 0;
-    alignas(16) uint32_t words[256] = {};
 };
 
 }  // namespace
@@ -91,6 +97,31 @@ CASE(a_long_name_is_cut_off) {
     Stack stack;
     const unsigned begin = stack.lay(20, name, 16);
     CHECK(stack.access(4 * begin - 4) && strlen(finding(0).place.name) == sizeof finding(0).place.name - 1);
+    CHECK(!*finding(0).place.dtype);
+}
+
+CASE(a_confined_kernel_makes_no_name_of_what_is_not_its_own) {
+    sim::events::reset();
+    char* foreign = static_cast<char*>(malloc(16));
+    strcpy(foreign, "secret");
+    for (bool confined : {false, true}) {
+        for (const char* name : {array, static_cast<const char*>(foreign)}) {
+            Grid grid(1, 32);
+            ThreadState& thread = grid.thread(0, 7);
+            int error = unit::as_thread(thread, [&] {
+                Words own;
+                const unsigned begin = own.lay(20, name, 16);
+                sim::own::confined = confined;
+                red_access(thread, reinterpret_cast<uintptr_t>(own.words + begin - 1), 4, Access::read, code);
+            });
+            sim::own::confined = false;
+            const bool refused = confined && name == foreign;
+            CHECK_EQUAL(error, refused ? 700 : 0);
+            CHECK(finding_count() == 1 && !strcmp(finding(0).kind, refused ? "not_its_memory" : "out_of_bounds"));
+            CHECK(refused || !strcmp(finding(0).place.name, name));
+        }
+    }
+    free(foreign);
 }
 
 CASE(an_access_that_begins_inside_may_end_outside) {
@@ -113,6 +144,8 @@ CASE(between_two_arrays_it_is_the_one_whose_end_was_passed) {
     stack.owner(36, array, 32, false);  // begins at 52
     CHECK(stack.access(4 * 45) && stack.missed(before, 24, 24 + 20));
     stack.words[52] = stack.words[53] = 0;  // that one is over
+    CHECK(stack.access(4 * 45) && stack.missed(array, 32, -28));
+    stack.owner(52, nullptr, 24, true);  // and is nobody's
     CHECK(stack.access(4 * 45) && stack.missed(array, 32, -28));
     for (uint64_t bytes : {uint64_t(0), uint64_t(1025), ~uint64_t(0)}) {
         stack.owner(36, array, bytes, false);

@@ -8,7 +8,9 @@ using namespace sim::checks;
 using unit::Floats;
 using unit::Grid;
 
-CASE(a_set_has_one_member_for_each_warp_and_time) {
+namespace {
+
+void one_member_for_each_warp_and_time() {
     Grid grid(1, 96);
     Floats x;
     x.read(grid.thread(0, 5), 0);
@@ -16,6 +18,7 @@ CASE(a_set_has_one_member_for_each_warp_and_time) {
     x.read(grid.thread(0, 9), 0);
     const Members* members = members_of(x.cell(0));
     CHECK(members && members->count == 1 && members->list[0].lanes == (1u << 5 | 1u << 9));
+    CHECK(members->list[0].epoch == grid.thread(0, 5).epoch);
     x.read(grid.thread(0, 40), 0);
     x.read(grid.thread(0, 70), 0);
     CHECK(members_of(x.cell(0)) == members && members->count == 3 && members->list[1].lanes == 1u << 8);
@@ -26,6 +29,81 @@ CASE(a_set_has_one_member_for_each_warp_and_time) {
     grid.syncthreads(0);
     x.read(grid.thread(0, 40), 0);  // in the place of those before the barrier
     CHECK(members->count == 1 && members->list[0].lanes == 1u << 8);
+}
+
+}  // namespace
+
+CASE(a_set_has_one_member_for_each_warp_and_time) {
+    // What is kept is used again by later launches.
+    for (unsigned launch = 0; launch < 2; ++launch) one_member_for_each_warp_and_time();
+}
+
+CASE(sets_of_many_cells_are_given_back) {
+    Grid grid(1, 32);
+    static ShadowCell cells[5000];
+    for (unsigned launch = 0; launch < 2; ++launch) {
+        for (ShadowCell& cell : cells) {
+            cell = {};
+            add_member(cell, grid.thread(0, 3).epoch, 7);
+            const Members* members = members_of(cell);
+            CHECK(members && members->count == 1 && members->list[0].site == 7);
+        }
+        forget_members();
+        CHECK(!members_of(cells[0]) && !members_of(cells[4999]));
+    }
+}
+
+CASE(a_lane_that_reads_again_later_takes_its_own_place) {
+    Grid grid(1, 64);
+    Floats x;
+    become_exact(*grid.thread(0, 0).block);
+    x.read(grid.thread(0, 40), 0);
+    x.read(grid.thread(0, 3), 0);
+    const Members* members = members_of(x.cell(0));
+    CHECK(members && members->count == 2);
+    sim::events::fence(*grid.thread(0, 3).thread, sim::Scope::block);
+    x.read(grid.thread(0, 3), 0);
+    CHECK(members->count == 2 && members->list[0].lanes == 1u << 8 && members->list[1].lanes == 1u << 3);
+    CHECK(members->list[1].epoch == grid.thread(0, 3).epoch);
+}
+
+CASE(readers_of_launches_that_are_over_make_room) {
+    Epoch over = never;
+    {
+        Grid before(1, 32);
+        over = before.thread(0, 0).epoch;
+    }
+    Grid grid(1, 64);
+    Floats x;
+    become_exact(*grid.thread(0, 0).block);
+    for (unsigned i = 0; i < 100; ++i) add_member(x.cell(0), over, 77);
+    const Members* members = members_of(x.cell(0));
+    CHECK(members && members->count <= sizeof members->own / sizeof members->own[0] && members->list == members->own);
+}
+
+CASE(of_all_that_are_not_ordered_one_of_another_warp_is_told) {
+    for (bool own_first : {false, true}) {
+        for (unsigned block : {0, 1}) {
+            Grid grid(2, 64);
+            Floats x;
+            for (unsigned b : {0, 1}) become_exact(*grid.thread(b, 0).block);
+            ThreadState &own = grid.thread(0, 4), &other = grid.thread(block, block ? 7 : 40);
+            x.read(own_first ? own : other, 0);
+            x.read(own_first ? other : own, 0);
+            const Members* members = members_of(x.cell(0));
+            Epoch epoch = never;
+            uint16_t site = 0;
+            CHECK(members && members->count == 2);
+            CHECK(find_unordered(grid.thread(0, 5), *members, nullptr, &epoch, &site));
+            CHECK(epoch.serial() == other.block->serial && epoch.thread() == other.thread->linear);
+            CHECK(find_unordered(other, *members, nullptr, &epoch, &site));
+            CHECK(epoch.serial() == own.block->serial && epoch.thread() == own.thread->linear);
+            x.read(own, 1);
+            x.read(grid.thread(0, 9), 1);
+            members = members_of(x.cell(1));  // there is no other
+            CHECK(members && find_unordered(grid.thread(0, 5), *members, nullptr, &epoch, &site));
+        }
+    }
 }
 
 CASE(who_met_some_lanes_does_not_stand_for_the_others) {

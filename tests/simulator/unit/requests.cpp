@@ -13,9 +13,9 @@ namespace {
 
 const char code[4] = {};
 
-AccessSite& site_of(Grid& grid, unsigned place) {
+AccessSite& site_of(Grid& grid, unsigned place, unsigned size_log2 = 2) {
     SiteTable& sites = grid.thread(0, 0).worker->sites;
-    AccessSite* site = sites.variant(sites.find(code + place), Space::shared, Access::read, 2);
+    AccessSite* site = sites.variant(sites.find(code + place), Space::shared, Access::read, size_log2);
     if (!site->touched) site->counters = {};
     return *site;
 }
@@ -85,6 +85,28 @@ CASE(lanes_that_come_less_often_are_not_counted_again) {
     }
 }
 
+CASE(few_lanes_may_make_a_request) {
+    const struct {
+        unsigned size_log2, lanes[2];
+        uint32_t entries[2];
+        unsigned wavefronts;
+    } requests[] = {{2, {3, 7}, {0, 32}, 2},  // one bank
+                    {2, {3, 7}, {0, 1}, 1},
+                    {4, {20, 25}, {9, 9}, 1},  // of one half of the warp
+                    {4, {5, 25}, {9, 9}, 2},
+                    {4, {5, 7}, {9, 9}, 1}};
+    for (auto& request : requests) {
+        Grid grid(1, 32);
+        AccessSite& site = site_of(grid, 2, request.size_log2);
+        for (unsigned i : {0, 1}) access(grid, site, request.lanes[i], request.entries[i]);
+        CHECK_EQUAL(grid.thread(0, 0).worker->touched.size(), 1);
+        flush_warp(*grid.thread(0, 0).warp);
+        CHECK_EQUAL(site.counters.requests, 1);
+        CHECK_EQUAL(site.counters.accesses, 2);
+        CHECK_EQUAL(site.counters.wavefronts, request.wavefronts);
+    }
+}
+
 CASE(warps_at_one_place_keep_their_accesses_apart) {
     for (bool settled : {false, true}) {
         Grid grid(2, 64);
@@ -118,7 +140,7 @@ CASE(logs_that_are_dropped_count_for_nothing) {
         Grid grid(1, 64);
         AccessSite& site = site_of(grid, 0);
         grid.block(0).warps[0].ready = parked;
-        access(grid, site, 0, 1);
+        for (unsigned lane : {0, 1}) access(grid, site, lane, 1);
         if (parked) access(grid, site, 32, 1);
         WorkerState& worker = *grid.thread(0, 0).worker;
         drop_logs(worker);
@@ -130,4 +152,25 @@ CASE(logs_that_are_dropped_count_for_nothing) {
         flush_site(site);
         CHECK(site.counters.requests == 1 && site.counters.accesses == 1);
     }
+}
+
+CASE(logs_are_used_again) {
+    CHECK(!unit::leaks([] {
+        Grid grid(1, 64);
+        AccessSite* sites[] = {&site_of(grid, 0), &site_of(grid, 1)};
+        for (unsigned w : {0u, 1u}) grid.block(0).warps[w].ready = true;  // each makes room for the other
+        for (unsigned turn = 0; turn < 10; ++turn) {
+            for (AccessSite* site : sites)
+                for (unsigned thread : {0u, 32u}) access(grid, *site, thread, 1);
+            flush_warp(*grid.thread(0, 32).warp);
+            for (AccessSite* site : sites) access(grid, *site, 0, 1);  // goes on with its own log
+            for (AccessSite* site : sites) CHECK_EQUAL(site->counters.requests, 5 * turn + 1);
+            flush_warp(*grid.thread(0, 0).warp);
+            for (AccessSite* site : sites) CHECK_EQUAL(site->counters.requests, 5 * turn + 3);
+            for (AccessSite* site : sites)
+                for (unsigned thread : {0u, 32u, 1u}) access(grid, *site, thread, 1);
+            flush_block(*state_of(grid.block(0)));
+            for (AccessSite* site : sites) CHECK_EQUAL(site->counters.requests, 5 * turn + 5);
+        }
+    }));
 }

@@ -198,6 +198,7 @@ CASE(memory_has_no_value_before_a_write_or_an_atomic_operation) {
     Grid grid(1, 64);
     x.read(grid.thread(0, 0), 0);
     CHECK_FOUND("uninitialised_read");
+    CHECK(finding(0).bytes == 4 && finding(0).side.access == static_cast<uint8_t>(Access::read));
     x.write(grid.thread(0, 0), 1);
     x.read(grid.thread(0, 0), 1);
     x.atomic(grid.thread(0, 0), 2);  // it reads, too

@@ -181,3 +181,17 @@ CASE(a_launch_is_remembered_with_its_shape_and_its_kernel) {
     });
     forget_kernels();
 }
+
+CASE(a_kernel_and_a_copy_that_are_not_ordered_are_named_with_their_streams) {
+    begin();
+    Stream one{1}, two{2};
+    one("a copy", [] { work_writes(at(8), 4); });
+    two(nullptr, [] {
+        Grid grid(1, 32);
+        on_access<2, false>(grid.thread(0, 3), at(8), code + 5);
+        CHECK(finding_count() == 1 && !strcmp(finding(0).kind, "between_streams"));
+        const Side &side = finding(0).side, &other = finding(0).other;
+        CHECK(side.in_stream && side.stream == 12 && !side.call && side.has_thread && side.thread == 3);
+        CHECK(other.in_stream && other.stream == 11 && !strcmp(other.call, "a copy") && !other.has_thread);
+    });
+}

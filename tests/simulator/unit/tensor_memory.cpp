@@ -18,30 +18,49 @@ namespace {
 
 const char code[16] = {};  // places in a kernel
 
-// A block of four warps, which all have written the operands of products: A [128, 16], and B [32, 16] behind it.
+// Blocks of four warps of one cluster, in each of which all have written the operands of products: A [128, 16], and
+// B [32, 16] behind it. Between the two and behind B nobody has written anything.
 struct Block {
-    static constexpr unsigned of_b = 4096, operand_bytes = of_b + 1024;
-    Block() : grid(1, 128) {
-        for (unsigned at = 0; at < operand_bytes; at += 4) write(at / 4 % 128, at);
-        for (unsigned thread = 0; thread < 128; ++thread) proxy_fence(*grid.thread(0, thread).thread);
-        grid.syncthreads(0);
+    static constexpr unsigned bytes_of_a = 4096, of_b = 4608, operand_bytes = of_b + 1024;
+    explicit Block(unsigned blocks = 1) : grid(blocks, 128, blocks) {
+        for (unsigned block = 0; block < blocks; ++block) {
+            for (unsigned at = 0; at < operand_bytes; at += 4)
+                if (is_operand(at)) write(at / 4 % 128, at, block);
+            for (unsigned thread = 0; thread < 128; ++thread) proxy_fence(*grid.thread(block, thread).thread);
+            grid.syncthreads(block);
+        }
+        if (blocks > 1) meet_cluster();
     }
-    void write(unsigned thread, unsigned at) {
-        ThreadState& state = grid.thread(0, thread);
-        on_access<2, true>(state, reinterpret_cast<uintptr_t>(grid.shared(0) + at), code + 1);
-        ++grid.shared(0)[at];
+    static bool is_operand(unsigned at) { return at < bytes_of_a || (at >= of_b && at < operand_bytes); }
+    void begin_write(unsigned thread, unsigned at, unsigned block = 0) {
+        on_access<2, true>(grid.thread(block, thread), reinterpret_cast<uintptr_t>(grid.shared(block) + at), code + 1);
+        ++grid.shared(block)[at];
+    }
+    void write(unsigned thread, unsigned at, unsigned block = 0) {
+        begin_write(thread, at, block);
+        ThreadState& state = grid.thread(block, thread);
         if (state.pending) settle(state, 0, nullptr);
     }
-    void transfer(unsigned warp, bool stores, unsigned column, unsigned columns, const void* place = code) {
-        tensor_transfer(grid.warp(0, warp), {0, 32, column, columns}, stores, place);
+    void transfer(unsigned warp, bool stores, unsigned column, unsigned columns, const void* place = code,
+                  unsigned block = 0) {
+        tensor_transfer(grid.warp(block, warp), {0, 32, column, columns}, stores, place);
     }
     void wait(unsigned warp, bool stores) { tensor_waited(grid.warp(0, warp), stores); }
-    void fence(unsigned thread, bool after) { tensor_fence(*grid.thread(0, thread).thread, after); }
+    void fence(unsigned thread, bool after, unsigned block = 0) {
+        tensor_fence(*grid.thread(block, thread).thread, after);
+    }
     // What a thread knows that waited, met the others and executed a fence.
     void meet(unsigned waited, unsigned thread) {
         fence(waited, false);
         grid.syncthreads(0);
         fence(thread, true);
+    }
+    // All release what they did, or all but one.
+    void meet_cluster(bool first_releases = true) {
+        for (unsigned thread = 0; thread < 256; ++thread)
+            grid.arrive_at_cluster(thread / 128, thread % 128, first_releases || thread);
+        grid.complete_cluster(0);
+        for (unsigned thread = 0; thread < 256; ++thread) grid.wait_for_cluster(thread / 128, thread % 128);
     }
     uint64_t describe(unsigned at) {
         sim::current_thread = grid.thread(0, 0).thread;
@@ -49,17 +68,27 @@ struct Block {
         sim::current_thread = nullptr;
         return offset >> 4 | 128ull >> 4 << 16 | 256ull >> 4 << 32;
     }
-    void multiply(uint64_t number, unsigned m = 128, bool adds = false, unsigned thread = 0,
-                  bool a_in_tensor_memory = false) {
+    sim::TensorOperation product(uint64_t number, unsigned m) {
         sim::TensorOperation operation = {};
-        operation.product.a = a_in_tensor_memory ? 64 : describe(0);
+        operation.product.a = describe(0);
         operation.product.b = describe(of_b);
-        operation.product.adds = adds;
-        operation.product.a_in_tensor_memory = a_in_tensor_memory;
         operation.shape.m = m;
         operation.shape.n = 32;
         operation.number = number;
+        return operation;
+    }
+    void multiply(uint64_t number, unsigned m = 128, bool adds = false, unsigned thread = 0,
+                  bool a_in_tensor_memory = false) {
+        sim::TensorOperation operation = product(number, m);
+        if (a_in_tensor_memory) operation.product.a = 64;
+        operation.product.adds = adds;
+        operation.product.a_in_tensor_memory = a_in_tensor_memory;
         begin(operation, thread);
+    }
+    void multiply_by_both(unsigned m) {
+        sim::TensorOperation operation = product(1, m);
+        operation.product.pair = true;
+        begin(operation, 0);
     }
     void copy(uint64_t number) {  // of 128 lanes and 4 columns
         sim::TensorOperation operation = {};
@@ -73,7 +102,9 @@ struct Block {
         issuer.call_address = code + 2;
         tensor_operation(issuer, operation);
     }
-    void complete(uint64_t number, unsigned thread) { note_awaited(grid.thread(0, thread), grid.thread(0, 0), number); }
+    void complete(uint64_t number, unsigned thread, unsigned issuer = 0) {
+        note_awaited(grid.thread(0, thread), grid.thread(0, issuer), number);
+    }
 
     Grid grid;
 };
@@ -81,11 +112,12 @@ struct Block {
 }  // namespace
 
 CASE(another_warp_loads_what_was_stored_and_waited_for) {
-    enum { well, waits_again, no_wait, other_wait, no_fence_before, no_fence_after, no_barrier };
+    enum { well, waits_again, no_wait, other_wait, no_fence_before, late_fence_before, no_fence_after, no_barrier };
     const char* kinds[] = {"nothing",
                            "nothing",
                            "tensor_transfer_not_awaited",
                            "tensor_transfer_not_awaited",
+                           "missing_tensor_fence_before",
                            "missing_tensor_fence_before",
                            "missing_tensor_fence_after",
                            "tensor_memory_race"};
@@ -93,8 +125,12 @@ CASE(another_warp_loads_what_was_stored_and_waited_for) {
         Block block;
         block.transfer(0, true, 0, 8, code + 3);
         if (how != no_wait) block.wait(0, how != other_wait);
+        if (how == late_fence_before) block.grid.arrive(0, 1, 0);
         if (how != no_fence_before) block.fence(0, false);
-        if (how != no_barrier) block.grid.syncthreads(0);
+        if (how == late_fence_before)
+            block.grid.meet(0, 1, {1});
+        else if (how != no_barrier)
+            block.grid.syncthreads(0);
         if (how != no_fence_after) block.fence(32, true);
         if (how == waits_again) block.wait(0, true);
         block.transfer(1, false, 0, 8, code + 4);
@@ -108,6 +144,7 @@ CASE(another_warp_loads_what_was_stored_and_waited_for) {
 CASE(a_store_follows_the_loads_before_it) {
     for (bool waits : {false, true}) {
         Block block;
+        block.transfer(3, true, 100, 1);  // elsewhere, and for ever
         block.transfer(0, true, 0, 8);
         block.wait(0, true);
         block.meet(0, 32);
@@ -210,7 +247,10 @@ CASE(a_product_reads_its_a_in_tensor_memory) {
         block.meet(0, 0);
         block.multiply(1, 128, false, 0, true);
         CHECK_FOUND(stored == 8 ? "nothing" : "tensor_memory_uninitialised");
-        if (stored == 7) continue;
+        if (stored == 7) {
+            CHECK_EQUAL(finding(0).data, 71);
+            continue;
+        }
         block.transfer(0, true, 71, 1);  // it may still read that
         CHECK_FOUND("tensor_product_not_awaited");
     }
@@ -233,13 +273,47 @@ CASE(operands_are_read_until_somebody_has_waited) {
         block.multiply(2);
         block.complete(1, 0);
         block.write(0, at);
+        if (!Block::is_operand(at)) {
+            CHECK_FOUND("nothing");
+            continue;
+        }
         CHECK_FOUND("operands_not_awaited");
         CHECK(finding(0).other.thread == 0 && finding(0).other.address == code + 2);
         sim::checks::forget_findings();
         block.complete(2, 0);
-        block.write(0, at + 4 < Block::operand_bytes ? at + 4 : 0);
+        block.write(0, Block::is_operand(at + 4) ? at + 4 : 0);
         CHECK_FOUND("nothing");
     }
+}
+
+CASE(what_one_thread_asked_for_is_not_complete_when_anothers_is) {
+    Block block;
+    block.multiply(1, 128, false, 32);
+    block.complete(2, 0);
+    block.fence(0, true);
+    block.transfer(0, false, 0, 1);
+    CHECK_FOUND("tensor_product_not_awaited");
+    sim::checks::forget_findings();
+    block.write(0, 0);
+    CHECK_FOUND("operands_not_awaited");
+    sim::checks::forget_findings();
+    block.complete(1, 0, 32);
+    Epoch waited = block.grid.thread(0, 0).epoch;
+    block.fence(0, true);
+    block.transfer(0, false, 0, 1);
+    block.write(0, 4);
+    CHECK_FOUND("nothing");
+    block.complete(1, 0, 32);  // that it knew
+    CHECK(block.grid.thread(0, 0).epoch == waited);
+}
+
+CASE(operands_are_written_before_a_proxy_fence) {
+    Block block;
+    for (unsigned thread : {1, 2, 3}) block.write(thread, 16 * thread);
+    block.grid.syncthreads(0);
+    block.multiply(1);
+    CHECK_FOUND("missing_proxy_fence");
+    CHECK(finding(0).count == 1 && finding(0).other.has_thread && finding(0).other.thread == 1);
 }
 
 CASE(operands_are_free_to_who_comes_after_a_wait_of_another) {
@@ -266,19 +340,146 @@ CASE(a_copy_reads_shared_memory_and_fills_columns) {
     block.transfer(0, false, 4, 1);
     CHECK_FOUND("tensor_memory_uninitialised");
     sim::checks::forget_findings();
+    block.copy(2);
+    CHECK_FOUND("tensor_transfer_not_awaited");
+    CHECK(finding(0).data == 0 && !strcmp(finding(0).detail, "tcgen05.cp | tcgen05.ld"));
+    sim::checks::forget_findings();
     block.wait(0, false);
     block.fence(0, false);
-    block.copy(2);
+    block.copy(3);
     block.write(5, 20);
     CHECK_FOUND("operands_not_awaited");
+}
+
+CASE(a_product_of_a_pair_is_of_both_blocks) {
+    for (unsigned m : {128, 256}) {
+        for (unsigned other : {0, 1}) {
+            Block block(2);
+            block.multiply_by_both(m);
+            CHECK_FOUND("nothing");
+            const unsigned end_of_a = 16 * m, columns = m == 128 ? 16 : 32;
+            // Of B each has half of the columns.
+            for (unsigned at : {end_of_a - 4, end_of_a, Block::of_b + 508, Block::of_b + 512}) {
+                sim::checks::forget_findings();
+                block.write(5, at, other);
+                CHECK_FOUND(at == end_of_a - 4 || at == Block::of_b + 508 ? "operands_not_awaited" : "nothing");
+            }
+            sim::checks::forget_findings();
+            block.transfer(0, false, columns - 1, 1, code, other);
+            CHECK_FOUND("tensor_product_not_awaited");
+            sim::checks::forget_findings();
+            block.transfer(0, false, columns, 1, code, other);
+            CHECK_FOUND("tensor_memory_uninitialised");
+            auto key = reinterpret_cast<uint64_t>(code + 2);
+            CHECK_EQUAL(the_launch.tensor_operations_at.at(key), 2 * m * 32 * 16);
+            CHECK_EQUAL(the_launch.operand_bytes_at.at(key), (m + 32) * 32);
+        }
+    }
+}
+
+CASE(who_waits_in_another_block_of_the_cluster_must_be_known_at_the_fence) {
+    enum { well, well_by_the_block, fence_too_early, no_fence, not_met };
+    for (int how = well; how <= not_met; ++how) {
+        Block block(2);
+        block.multiply_by_both(256);
+        block.complete(1, 0);
+        if (how == fence_too_early) block.fence(0, true, 1);
+        if (how == well_by_the_block) block.grid.syncthreads(0);
+        if (how != not_met) block.meet_cluster(how != well_by_the_block);
+        if (how != fence_too_early && how != no_fence) block.fence(0, true, 1);
+        block.transfer(0, false, 0, 1, code, 1);
+        CHECK_FOUND(how <= well_by_the_block ? "nothing"
+                    : how == not_met         ? "tensor_product_not_awaited"
+                                             : "missing_tensor_fence_after");
+    }
+}
+
+CASE(all_lanes_of_a_warp_have_waited) {
+    Block block;
+    Epoch next = block.grid.thread(0, 32).epoch;
+    block.transfer(0, true, 0, 8);
+    block.wait(0, true);
+    for (unsigned lane = 1; lane < 32; ++lane)
+        CHECK_EQUAL(block.grid.thread(0, lane).time(), block.grid.thread(0, 0).time());
+    CHECK(block.grid.thread(0, 32).epoch == next && block.grid.thread(0, 0).time() > next.time());
+    block.meet(31, 32);  // any of them may execute the fence
+    block.transfer(1, false, 0, 8);
+    CHECK_FOUND("nothing");
+}
+
+CASE(what_a_thread_did_before_it_is_settled_first) {
+    for (unsigned event = 0; event < 4; ++event) {
+        Block block;
+        for (unsigned thread : {32, 5}) block.begin_write(thread, 8192);
+        CHECK(block.grid.thread(0, 5).pending && finding_count() == 0);
+        sim::Thread& thread = *block.grid.thread(0, 5).thread;
+        if (event == 0) tensor_allocated(thread, block.grid.shared(0) + 8200, 0, 32);
+        if (event == 1) block.multiply(1, 128, false, 5);
+        if (event == 2) block.fence(5, false);
+        if (event == 3) block.wait(0, false);
+        CHECK_FOUND("within_block");
+        CHECK(!block.grid.thread(0, 5).pending);
+    }
+}
+
+CASE(where_columns_begin_is_written) {
+    for (unsigned piece : {0, 2, 3, 4}) {
+        Block block;
+        char* taken = block.grid.shared(0) + 8192;
+        on_access<0, true>(block.grid.thread(0, 0), reinterpret_cast<uintptr_t>(taken + 16), code);  // cells of a byte
+        tensor_allocated(*block.grid.thread(0, 0).thread, taken, 0, 32);
+        on_access<0, false>(block.grid.thread(0, 0), reinterpret_cast<uintptr_t>(taken + piece), code + 1);
+        CHECK_FOUND(piece < 4 ? "nothing" : "uninitialised_read");
+    }
+    Block block;
+    tensor_allocated(*block.grid.thread(0, 0).thread, block.grid.shared(0) + unit::shared_bytes, 0, 32);
+    CHECK_FOUND("out_of_bounds");
+}
+
+CASE(what_is_left_when_a_block_ends) {
+    static sim::TensorMemory memory;
+    Block block;
+    sim::Block& ends = block.grid.block(0);
+    tensor_memory_at_exit(ends);  // it has none
+    sim::TensorOperation operation = {};
+    operation.thread = block.grid.thread(0, 70).thread;
+    operation.address = code + 6;
+    memory.allocated_by = block.grid.thread(0, 64).thread;
+    memory.allocated_at = code + 7;
+    ends.tensor_memory = &memory;
+    for (unsigned group : {0, 1, 2}) {
+        for (unsigned bits : {0, 128}) {
+            for (unsigned held : {0, 4}) {
+                sim::checks::forget_findings();
+                operation.copy_bits = bits;
+                memory.group = group;
+                memory.oldest = group ? &operation : nullptr;
+                for (unsigned c = 0; c < 8; ++c) memory.allocation[c + 3] = c < held ? 2 : 0;
+                tensor_memory_at_exit(ends);
+                CHECK_EQUAL(finding_count(), (group == 1) + (held == 4));
+                if (group == 1) {
+                    const Finding& one = finding(0);
+                    CHECK(!strcmp(one.kind, "tensor_product_at_exit") && one.check == Check::synccheck);
+                    CHECK(one.side.thread == 70 && one.side.address == code + 6);
+                    CHECK(!strcmp(one.detail, bits ? "tcgen05.cp" : "tcgen05.mma"));
+                }
+                if (held) {
+                    const Finding& one = finding(finding_count() - 1);
+                    CHECK(!strcmp(one.kind, "tensor_memory_not_freed") && one.check == Check::synccheck);
+                    CHECK(one.side.thread == 64 && one.side.address == code + 7 && one.data == 4);
+                }
+            }
+        }
+    }
+    ends.tensor_memory = nullptr;
 }
 
 CASE(what_is_known_of_tensor_memory_ends_with_its_block) {
     CHECK(!unit::leaks([] {
         Block block;
         for (unsigned i = 0; i < 1000; ++i) block.fence(0, false);
-        for (unsigned i = 1; i < 500; ++i) block.complete(i, 0);
-        for (unsigned i = 0; i < 500; ++i) block.transfer(0, true, 0, 1);
-        block.multiply(500);
+        for (unsigned i = 1; i < 2000; ++i) block.complete(i, 0);
+        for (unsigned i = 0; i < 2000; ++i) block.transfer(0, true, 0, 1);
+        block.multiply(2000);
     }));
 }

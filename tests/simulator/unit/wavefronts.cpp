@@ -14,7 +14,6 @@ namespace {
 class Counted {
   public:
     Counted(Space space, unsigned size_log2, Access access = Access::read) {
-        static TouchedSectors touched;
         static NumberSet numbers;
         worker_.sectors = &touched;
         worker_.numbers = &numbers;
@@ -23,6 +22,7 @@ class Counted {
         site_.size_log2 = static_cast<uint8_t>(size_log2);
         site_.origin = 1;  // in no arena
     }
+    void begin_at_the_arena() { site_.origin = reinterpret_cast<uintptr_t>(arena_range().base); }
 
     // entry_of(lane), in accesses from the start; of the lanes in the mask.
     template <typename F>
@@ -50,6 +50,8 @@ class Counted {
         request.lane[lanes - 1] = lanes - 1;
         return count(request);
     }
+
+    TouchedSectors touched = {};
 
   private:
     Counters count(const Request& request) {
@@ -115,6 +117,7 @@ CASE(wide_accesses_are_served_in_halves_and_quarters) {
     // Neighbours that agree let two halves, or two quarters, be served together.
     CHECK_EQUAL(pairs.all([](unsigned lane) { return lane / 2; }).wavefronts, 1);
     CHECK_EQUAL(pairs.all([](unsigned lane) { return lane % 2 + lane / 4 * 2; }).wavefronts, 1);
+    CHECK_EQUAL(pairs.all([](unsigned lane) { return lane / 2 + 9; }, 0xfffffffe).wavefronts, 1);  // lane 0 has none
     CHECK_EQUAL(pairs.all([](unsigned lane) { return lane % 16; }).wavefronts, 2);
     CHECK_EQUAL(fours.all([](unsigned lane) { return lane / 2; }).wavefronts, 2);
     CHECK_EQUAL(fours.all([](unsigned) { return 3u; }, 0x0000ffff).wavefronts, 1);
@@ -247,6 +250,32 @@ CASE(sectors_at_random_are_the_distinct_ones) {
         Counters counters = Counted(Space::global, size_log2).all([&](unsigned lane) { return entry[lane]; });
         CHECK_EQUAL(counters.sectors, sectors);
         CHECK_EQUAL(counters.bytes, distinct << size_log2);
+    }
+}
+
+CASE(each_sector_of_the_device_s_memory_that_a_request_touches_is_marked) {
+    unit::Random random(9);
+    for (unsigned turn = 0; turn < 1000; ++turn) {
+        const unsigned size_log2 = random.below(5), lanes = turn % 3 ? 32 : 2 + random.below(31);
+        const int32_t step = static_cast<int32_t>(random.below(129)) - 64;
+        const uint32_t middle = 65536u >> size_log2;
+        const bool even = turn % 4, known = turn % 5;
+        const Access access = turn % 2 ? Access::read : turn % 6 ? Access::write : Access::atomic;
+        uint64_t bits[2][64] = {}, expected[2][64] = {};
+        uint32_t entry[32];
+        for (unsigned lane = 0; lane < lanes; ++lane) {
+            entry[lane] = middle + (even ? static_cast<uint32_t>(step) * lane : random.below(1000));
+            uint32_t sector = entry[lane] << size_log2 >> 5;
+            if (known) expected[access != Access::read][sector / 64] |= uint64_t(1) << sector % 64;
+        }
+        Counted counted(Space::global, size_log2, access);
+        counted.touched = {{bits[0], bits[1]}, 64, {64, 64}, {0, 0}};
+        if (known) counted.begin_at_the_arena();
+        if (even)
+            counted.even(entry[0], step, lanes);
+        else
+            counted.all([&](unsigned lane) { return entry[lane]; }, lanes == 32 ? ~0u : (1u << lanes) - 1);
+        CHECK(!memcmp(bits, expected, sizeof bits));
     }
 }
 

@@ -1,0 +1,82 @@
+// Places in the code: their numbers, and what a worker keeps for each kind of memory that one accesses.
+#include "checks/site.h"
+
+#include "checks/requests.h"
+#include "unit.h"
+
+using namespace sim::checks;
+
+namespace {
+
+constexpr size_t most = 0xffff;  // numbers of 16 bits, and 0 is none
+const char code[most + 100] = {};
+
+// Takes back what numbers a case has given out.
+struct Numbers {
+    size_t before = site_count();
+    ~Numbers() { forget_site_ids(before); }
+};
+
+}  // namespace
+
+CASE(places_have_numbers_as_long_as_there_are_some) {
+    Numbers numbers;
+    CHECK(!is_site(code));
+    const uint16_t first = site_id(code), second = site_id(code + 1);
+    CHECK(first != 0 && second == first + 1 && site_id(code) == first && is_site(code));
+    CHECK(site_address(first) == code && site_address(second) == code + 1 && !site_address(0));
+    CHECK(!site_address(static_cast<uint16_t>(second + 1)));
+    for (const char& place : code) {
+        uint16_t id = site_id(&place);
+        CHECK_EQUAL(id, first + (&place - code) < static_cast<long>(most) ? first + (&place - code) : 0);
+    }
+    CHECK_EQUAL(site_count(), most);
+    forget_site_ids(second);  // and all that follow
+    CHECK(is_site(code) && site_id(code) == first && site_address(first) == code && site_id(site_address(1)) == 1);
+    CHECK(!is_site(code + 1) && !site_address(second) && site_id(code + 7) == second);
+    forget_site_ids(numbers.before);
+    CHECK(!is_site(code) && !is_site(code + 7));
+}
+
+CASE(a_place_has_a_site_for_each_kind_of_access) {
+    Numbers numbers;
+    SiteTable sites;
+    AccessSite* one = sites.find(code);
+    CHECK(one->address == code && one->id == site_id(code) && sites.find(code) == one && sites.find(code + 1) != one);
+    CHECK(sites.variant(one, Space::global, Access::write, 2) == one);  // it was of no kind yet
+    CHECK(sites.variant(one, Space::global, Access::write, 2) == one && sites.find(code) == one);
+    AccessSite* kinds[] = {one, sites.variant(one, Space::global, Access::read, 0),
+                           sites.variant(one, Space::shared, Access::write, 0),
+                           sites.variant(one, Space::shared, Access::read, 2)};
+    for (AccessSite* kind : kinds) {
+        CHECK(sites.variant(kinds[2], kind->space, kind->access, kind->size_log2) == kind);
+        CHECK(sites.find(code) == kind && kind->address == code && kind->id == one->id);
+        for (AccessSite* other : kinds)
+            CHECK(other == kind || other->space != kind->space || other->access != kind->access ||
+                  other->size_log2 != kind->size_log2);
+    }
+    unsigned count = 0;
+    sites.each([&](AccessSite& site) { count += site.address == code; });
+    CHECK_EQUAL(count, 4);
+    // Two places that share a slot of the table.
+    for (unsigned round = 0; round < 2; ++round)
+        for (unsigned place = 0; place < 8192; ++place) CHECK(sites.find(code + place)->address == code + place);
+    sites.clear();
+    count = 0;
+    sites.each([&](AccessSite&) { ++count; });
+    CHECK(count == 0 && sites.find(code)->limit == 0);
+}
+
+CASE(what_is_kept_for_places_ends_with_their_table) {
+    Numbers numbers;
+    CHECK(!unit::leaks([] {
+        for (unsigned turn = 0; turn < 2; ++turn) {
+            SiteTable sites;
+            for (unsigned place = 0; place < 128; ++place) {
+                AccessSite* site = sites.variant(sites.find(code + place), Space::shared, Access::read, 2);
+                sites.variant(site, Space::global, Access::read, 2);
+                if (place < 4 && !(site->log = static_cast<RequestLog*>(calloc(1, sizeof(RequestLog))))) abort();
+            }
+        }
+    }));
+}
