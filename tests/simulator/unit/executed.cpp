@@ -1,0 +1,175 @@
+// How often basic blocks were executed, against a count of each thread's executions.
+#include "checks/executed.h"
+
+#include <string.h>
+
+#include <utility>
+
+#include "as_thread.h"
+#include "checks/hook_names.h"
+#include "grid.h"
+#include "seed.h"
+#include "unit.h"
+
+using namespace sim::checks;
+using unit::Grid;
+
+HOOK(void, __sanitizer_cov_trace_pc)();
+
+namespace {
+
+// A table of 64 entries grows three times until it has room for these.
+constexpr unsigned place_count = 256;
+
+// A basic block of its own for each number: the call in it is the last thing but one, so that it returns to here.
+template <unsigned number>
+__attribute__((noinline)) void place() {
+    __wrap___sanitizer_cov_trace_pc();
+    asm volatile("" ::"i"(number));
+}
+
+template <unsigned... numbers>
+void call(unsigned number, std::integer_sequence<unsigned, numbers...>) {
+    static void (*const places[])() = {place<numbers>...};
+    places[number]();
+}
+
+void execute(sim::Thread* thread, unsigned number, unsigned times = 1) {
+    sim::current_thread = thread;
+    for (unsigned i = 0; i < times; ++i) call(number, std::make_integer_sequence<unsigned, place_count>());
+    sim::current_thread = nullptr;
+}
+void execute(ThreadState& thread, unsigned number, unsigned times = 1) { execute(thread.thread, number, times); }
+
+void collect(Grid& grid, unsigned block = 0) { collect_executed(*state_of(grid.block(block))); }
+
+// By which address each is counted: the one that was executed once more often than the one before it.
+struct Addresses {
+    const void* of[place_count] = {};
+    Addresses() {
+        forget_executed();
+        Grid grid(1, 1);
+        for (unsigned i = 0; i < place_count; ++i) execute(grid.thread(0, 0), i, i + 1);
+        collect(grid);
+        CHECK_EQUAL(executed_code().size(), place_count);
+        for (const ExecutedCode& code : executed_code())
+            if (code.executions - 1 < place_count) of[code.executions - 1] = code.address;
+        forget_executed();
+    }
+};
+
+ExecutedCode counted(const void* address, unsigned kernel) {
+    ExecutedCode sum = {};
+    for (const ExecutedCode& code : executed_code()) {
+        if (code.address != address || code.kernel != kernel) continue;
+        CHECK(!sum.address);  // has one entry
+        sum = code;
+    }
+    return sum;
+}
+
+bool is(const ExecutedCode& code, uint64_t executions, uint64_t warp_executions, uint64_t lanes) {
+    return code.executions == executions && code.warp_executions == warp_executions && code.lanes == lanes;
+}
+
+}  // namespace
+
+// Threads that execute as many places as fill a half of their table, which is when it grows, and one more or less; all of
+// them have others' places to be asked for.
+CASE(executions_are_those_of_threads_and_of_warps) {
+    constexpr unsigned blocks = 2, threads = 70, some[] = {0, 1, 2, 31, 32, 33, 64, 65, 128, place_count};
+    static unsigned times[blocks][threads][place_count];
+    const Addresses addresses;
+    unit::Random random(3);
+    for (unsigned turn = 0; turn < 4; ++turn) {
+        memset(times, 0, sizeof times);
+        forget_executed();
+        Grid grid(blocks, threads);
+        for (unsigned b = 0; b < blocks; ++b) {
+            for (unsigned t = 0; t < threads; ++t) {
+                unsigned first = random.below(place_count), number = some[random.below(10)];
+                for (unsigned i = 0; i < 2 * number; ++i) {  // each twice, and not in a row
+                    unsigned place = (first + i % (number ? number : 1)) % place_count, more = random.below(3);
+                    execute(grid.thread(b, t), place, 1 + more);
+                    times[b][t][place] += 1 + more;
+                }
+            }
+        }
+        CHECK(executed_code().empty());
+        for (unsigned b = 0; b < blocks; ++b) collect(grid, b);
+        for (unsigned place = 0; place < place_count; ++place) {
+            uint64_t sum = 0, most = 0, lanes = 0;
+            for (unsigned b = 0; b < blocks; ++b) {
+                for (unsigned first = 0; first < threads; first += 32) {
+                    unsigned existing = threads - first < 32 ? threads - first : 32;
+                    uint64_t most_of_lane = 0;
+                    for (unsigned t = first; t < first + existing; ++t) {
+                        sum += times[b][t][place];
+                        if (most_of_lane < times[b][t][place]) most_of_lane = times[b][t][place];
+                    }
+                    most += most_of_lane;
+                    lanes += most_of_lane * existing;
+                }
+            }
+            CHECK(is(counted(addresses.of[place], the_launch.kernel), sum, most, lanes));
+        }
+    }
+    forget_executed();
+}
+
+CASE(executions_of_kernels_are_told_apart_and_those_of_blocks_are_not) {
+    const Addresses addresses;
+    Grid grid(2, 40);
+    const unsigned kernel = the_launch.kernel;
+    for (unsigned other : {0, 1, 0}) {
+        the_launch.kernel = kernel + other;
+        for (unsigned block : {0, 1}) {
+            execute(grid.thread(block, 39), 7, 2 + other);
+            collect(grid, block);
+            collect(grid, block);  // what was collected is not there any more
+        }
+    }
+    the_launch.kernel = kernel;
+    CHECK_EQUAL(executed_code().size(), 2);
+    CHECK(is(counted(addresses.of[7], kernel), 8, 8, 8 * 8));
+    CHECK(is(counted(addresses.of[7], kernel + 1), 6, 6, 6 * 8));
+    forget_executed();
+}
+
+CASE(what_no_checked_thread_executes_is_not_counted) {
+    forget_executed();
+    Grid grid(1, 32);
+    execute(nullptr, 1);
+    sim::Thread unchecked = {};
+    execute(&unchecked, 1);
+    collect(grid);
+    CHECK(executed_code().empty());
+}
+
+CASE(who_counts_executions_runs_blocks_in_their_order) {
+    Grid grid(2, 32);
+    for (unsigned block : {0, 1}) {
+        for (bool first : {true, false}) {
+            sim::Grid several = {};
+            several.workers = 2;
+            auto once = [] { call(5, std::make_integer_sequence<unsigned, place_count>()); };
+            CHECK_EQUAL(unit::as_thread(grid.thread(block, 3), once, several), 0);
+            CHECK_EQUAL(several.workers, first ? 1 : 2);  // said once for each block
+            CHECK(!several.one_worker_because == !first);
+        }
+    }
+    for (unsigned block : {0, 1}) collect(grid, block);
+    forget_executed();
+}
+
+CASE(tables_of_executions_are_given_back) {
+    CHECK(!unit::leaks([] {
+        for (unsigned turn = 0; turn < 16; ++turn) {
+            Grid grid(1, 32);
+            for (unsigned thread : {0, 31})
+                for (unsigned i = 0; i < place_count; ++i) execute(grid.thread(0, thread), i);
+            collect(grid);
+            forget_executed();
+        }
+    }));
+}
