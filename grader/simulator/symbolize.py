@@ -130,7 +130,8 @@ _asking = threading.Lock()
 
 
 @functools.lru_cache(maxsize=2)
-def _server(tool: str, library: Path) -> Server:
+def _server(tool: str, library: Path, process: int) -> Server:
+    """Of one process: two that were forked from each other would read each other's answers."""
     return Server([tool, "-a", "-i", "-e", str(library)])
 
 
@@ -144,7 +145,7 @@ def _addr2line(library: Path, addresses: Sequence[int]) -> list[list[tuple[str, 
         some = addresses[begin : begin + _AT_ONCE]
         text = "".join(f"{address:#x}\n" for address in some)
         with _asking:
-            printed = _server(tool, library).ask(f"{text}{_LAST}\n", _END)
+            printed = _server(tool, library, os.getpid()).ask(f"{text}{_LAST}\n", _END)
         for line in (printed or "").splitlines():
             if line.startswith("0x"):
                 frames.append([])

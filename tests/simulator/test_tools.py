@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -89,6 +90,20 @@ def test_addresses_are_looked_up_in_pieces(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(symbolize, "_AT_ONCE", 7)
     assert symbolize._addr2line(kernel.library, addresses) == together
     assert [symbolize._addr2line(kernel.library, [address])[0] for address in addresses[:40]] == together[:40]
+
+
+def test_a_forked_process_asks_a_server_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "PATIENCE", 0.2)
+    kernel = compile_kernel(KERNELS / "findings.cu", "cpu", checks=True)
+    addresses = range(0x1000, 0x5000, 64)
+    known = symbolize._addr2line(kernel.library, addresses)
+    assert any(line for frames in known for _, line in frames)
+    child = os.fork()
+    alike = all(symbolize._addr2line(kernel.library, addresses[::-1]) == known[::-1] for _ in range(100))
+    if child == 0:
+        os._exit(0 if alike else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert alike and symbolize._addr2line(kernel.library, addresses) == known
 
 
 def test_a_large_library_has_lines_but_no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
