@@ -98,6 +98,8 @@ def _limit(process: subprocess.Popen[bytes]) -> None:
         (resource.RLIMIT_AS, MEMORY),
         (resource.RLIMIT_FSIZE, OUTPUT),
     ):
+        _, hard = resource.prlimit(process.pid, kind)  # of whoever started the grader: nobody may go above it
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.prlimit(process.pid, kind, (most, most))
 
 

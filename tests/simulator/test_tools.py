@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,6 +41,15 @@ def test_what_goes_beyond_the_limits_is_not(program: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(tools, "MEMORY", 1 << 30)
     monkeypatch.setattr(tools, "SECONDS", 1)
     assert python(program) is None
+
+
+def test_a_shell_may_have_lower_limits_of_its_own() -> None:
+    program = (
+        "import re, resource; from grader.simulator import tools; resource.setrlimit(resource.RLIMIT_CPU, (20, 20)); "
+    )
+    program += "print(tools.read_with(['true']), tools.Server(['cat']).ask('a', re.compile(b'a')))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == (" a\n", "")
 
 
 END = re.compile(rb"^last .*\n\Z", re.MULTILINE)
