@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 _LINE = re.compile(r"\t(?:(?P<prefix>rep\w*|lock)(?:;\s*|\s+))?(?P<name>[a-z]\w*)(?:\t(?P<operands>[^#\n]*))?")
 _PLACE = re.compile(r"(?P<segment>%[fg]s:)?(?P<offset>[^(%$]*)(?:\((?P<base>%\w+)?(?:,(?P<index>%\w+)(?:,\d)?)?\))?")
@@ -84,43 +85,81 @@ def with_checks(assembly: str) -> str:
     code, debugging, rest = assembly.partition(_DEBUGGING)
     every = code.split("\n")
     for number, line in enumerate(every):
-        match = None if line.startswith("\t.") else _LINE.fullmatch(line)
-        if match is None:
-            if line and line[0] not in "\t#" and not line.startswith(_NO_TARGETS):
+        found = None if line.startswith("\t.") else _instruction(line)
+        if found is None:
+            if _is_label(line):
                 known, argument, label = {}, "", line
             lines.append(line)
             continue
-        if match["name"] == "endbr64" and label.startswith(".L"):
+        if found.name == "endbr64" and label.startswith(".L"):
             continue
-        name, operands = match["name"], _operands(match["operands"] or "")
-        last = operands[-1] if operands else ""
-        if (strings := _STRINGS.match(name)) and not operands:
-            lines += _range_check(_SIZES[strings["size"]], bool(match["prefix"]), _needs_flags(every, number))
-        elif ("(" in last and not _ONLY_READS.match(name)) or name.startswith("xchg"):
-            place = next((operand for operand in reversed(operands) if "(" in operand), "")
-            size = _size(name, operands)
-            if place and not _is_fixed(place) and known.get(_normal(place), 0) < size:
-                lines += _check(place, size, _needs_flags(every, number))
+        if found.string:
+            lines += _range_check(found.string, found.repeated, _needs_flags(every, number))
+        elif found.place and known.get(_normal(found.place), 0) < found.size:
+            lines += _check(found.place, found.size, _needs_flags(every, number))
         lines.append(line)
-        if name == "call":
-            hook = _HOOK.fullmatch(last)
+        if found.name == "call":
             known = {where: size for where, size in known.items() if _registers(where) <= _KEPT_BY_CALLS}
-            if hook and argument and _registers(argument) <= _KEPT_BY_CALLS:
-                known[argument] = max(int(hook["bytes"]), known.get(argument, 0))
+            if found.checked and argument and _registers(argument) <= _KEPT_BY_CALLS:
+                known[argument] = max(found.checked, known.get(argument, 0))
             argument = ""
             continue
-        changed = {_NAMES.get(operand, "") for operand in operands} if name.startswith("x") else {_NAMES.get(last, "")}
-        known = {where: size for where, size in known.items() if not _registers(where) & changed}
-        if "%rdi" in changed or _registers(argument) & changed:
+        if known and found.changed:
+            known = {where: size for where, size in known.items() if not _registers(where) & found.changed}
+        if argument and ("%rdi" in found.changed or _registers(argument) & found.changed):
             argument = ""
-        if last == "%rdi" and name == "movq" and operands[0] in _NAMES:
-            argument = f"({operands[0]})"
-        elif last == "%rdi" and name == "leaq":
-            argument = _normal(operands[0])
+        argument = found.argument or argument
     return "\n".join(lines) + debugging + rest
 
 
-@functools.lru_cache(maxsize=4096)
+class _Instruction(NamedTuple):
+    """What a line of assembly means for the checks."""
+
+    name: str
+    string: int  # bytes of each element that an instruction for strings writes; 0 for others
+    repeated: bool
+    place: str  # where it stores, unless that is fixed; empty where it does not
+    size: int
+    checked: int  # bytes whose store the function that it calls checks
+    changed: frozenset[str]  # registers
+    argument: str  # the address that it puts where a call looks for its argument
+
+
+@functools.lru_cache(maxsize=65536)  # of a kernel's lines most stand there more than once
+def _instruction(line: str) -> _Instruction | None:
+    """None for a label, a directive or a comment."""
+    match = _LINE.fullmatch(line)
+    if match is None:
+        return None
+    name, operands = match["name"], _operands(match["operands"] or "")
+    last = operands[-1] if operands else ""
+    strings = None if operands else _STRINGS.match(name)
+    place = ""
+    if not strings and (("(" in last and not _ONLY_READS.match(name)) or name.startswith("xchg")):
+        place = next((operand for operand in reversed(operands) if "(" in operand), "")
+    hook = _HOOK.fullmatch(last) if name == "call" else None
+    argument = ""
+    if last == "%rdi" and name == "movq" and operands[0] in _NAMES:
+        argument = f"({operands[0]})"
+    elif last == "%rdi" and name == "leaq":
+        argument = _normal(operands[0])
+    return _Instruction(
+        name,
+        _SIZES[strings["size"]] if strings else 0,
+        bool(match["prefix"]),
+        "" if _is_fixed(place) else place,
+        _size(name, operands),
+        int(hook["bytes"]) if hook else 0,
+        frozenset(_NAMES[operand] for operand in (operands if name.startswith("x") else (last,)) if operand in _NAMES),
+        argument,
+    )
+
+
+def _is_label(line: str) -> bool:
+    """Of a line that is no instruction: whether jumps may lead there."""
+    return bool(line) and line[0] not in "\t#" and not line.startswith(_NO_TARGETS)
+
+
 def _operands(text: str) -> tuple[str, ...]:
     """Of an instruction: split at the commas outside of brackets."""
     return tuple(part.strip() for part in _COMMA.split(text)) if text.strip() else ()
@@ -165,14 +204,14 @@ def _is_fixed(place: str) -> bool:
 def _needs_flags(lines: list[str], number: int) -> bool:
     """Whether the processor's flags, as they are before a line, may be asked for behind it."""
     for line in lines[number : number + 40]:
-        match = None if line.startswith("\t.") else _LINE.fullmatch(line)
-        if match is None:
-            if line and line[0] not in "\t#" and not line.startswith(_NO_TARGETS):
+        found = None if line.startswith("\t.") else _instruction(line)
+        if found is None:
+            if _is_label(line):
                 return True
             continue
-        if _SETS_FLAGS.fullmatch(match["name"]):
+        if _SETS_FLAGS.fullmatch(found.name):
             return False
-        if not _LEAVES_FLAGS.match(match["name"]):
+        if not _LEAVES_FLAGS.match(found.name):
             return True
     return True
 
