@@ -147,12 +147,11 @@ def must_fail(entry: Entry, file: Path, failure: Failure, last: str = STAGES[-1]
     verdict = verdict_until_one_fails(entry, file, last)
     if verdict.failed_stage is not None and verdict.failed_stage.name == "correct" and not says(verdict, failure):
         verdict = verdict_of(entry, file, last)
-    seen = as_seen(verdict)
-    assert verdict.failed_stage is not None, f"it passes\n{seen}"
+    assert verdict.failed_stage is not None, f"it passes\n{as_seen(verdict)}"
     assert verdict.failed_stage.name in failure.stages, (
-        f"it fails at {verdict.failed_stage.name}, not {failure.stages}\n{seen}"
+        f"it fails at {verdict.failed_stage.name}, not {failure.stages}\n{as_seen(verdict)}"
     )
-    assert says(verdict, failure), f"{failure.says!r} is not in:\n{seen}"
+    assert says(verdict, failure), f"{failure.says!r} is not in:\n{as_seen(verdict)}"
     return verdict
 
 
