@@ -56,6 +56,21 @@ def test_what_is_missing_is_installed_before_the_tests(machine: Machine) -> None
     assert [call.split() for call in made] == [["make", "book"], ["make", "browser"], ["make", "test"]]
 
 
+def test_a_browser_without_windows_is_preferred(machine: Machine) -> None:
+    machine.put("apt-get")
+    machine.put("apt-cache")
+    _, (_, install, *_) = machine.run()
+    assert install.endswith(" bubblewrap clang tmux binutils chromium-headless-shell")
+
+
+@pytest.mark.parametrize("browser", ["chromium-headless-shell", "chromium-browser", "google-chrome"])
+def test_any_browser_will_do(machine: Machine, browser: str) -> None:
+    for name in ("apt-get", *(set(PROGRAMS) - {"chromium"}), browser):
+        machine.put(name)
+    said, calls = machine.run()
+    assert not said and [call.split()[1] for call in calls] == ["book", "browser", "test"]
+
+
 def test_what_is_there_is_not_installed(machine: Machine) -> None:
     for name in ("apt-get", *PROGRAMS):
         machine.put(name)

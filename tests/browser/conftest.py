@@ -18,7 +18,8 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+_BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, _BROWSERS)), None)
 LACKING = [name for name in ("playwright", "axe_playwright_python") if importlib.util.find_spec(name) is None]
 DESKTOP, PHONE = (1280, 800), (390, 844)
 SECONDS = 180
