@@ -20,4 +20,6 @@ def test_bytecode_is_kept_where_python_writes_none(tmp_path: Path, monkeypatch: 
     bad.write_text("answer = \n")
     compile_modules(tmp_path / "package")
     assert Path(importlib.util.cache_from_source(str(good))).is_file()
-    assert not Path(importlib.util.cache_from_source(str(bad))).exists(), "it is an error where it is imported, not here"
+    assert not Path(importlib.util.cache_from_source(str(bad))).exists(), (
+        "it is an error where it is imported, not here"
+    )
