@@ -12,7 +12,7 @@ import torch
 import grader.verdict as v
 from grader.course.task import Bar, Case, Exercise, Input, Output, between, normal
 from grader.errors import GraderError
-from grader.judge import check
+from grader.judge import check, driver
 from grader.judge.cases import CasePool
 from grader.judge.events import CheckEvent
 from grader.present.terminal import as_text
@@ -188,7 +188,8 @@ def test_wasted_traffic_misses_a_bar(judged) -> None:
     assert [bar.expression for bar in missed] == ["global_bytes / minimum"]
 
 
-def test_an_endless_loop(judged) -> None:
+def test_an_endless_loop(judged, monkeypatch) -> None:
+    monkeypatch.setitem(driver.SETTINGS, "watchdog_seconds", "1")
     verdict = judged(
         "while (x[0] == x[0]) { if (i > 1000000) break; } " + RIGHT, task=exercise(cases=[Case("c", n=3)], timeout=20)
     )
