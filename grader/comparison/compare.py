@@ -24,7 +24,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from grader.comparison.diagnosis import diagnose
+from grader.comparison.diagnosis import diagnose, indices_of
 from grader.verdict import OutputResult, WorstElement
 
 SHORT_ROW = 16
@@ -160,10 +160,9 @@ def _worst(got: Any, want: Any, error: Any, ratio: Any, unwritten: Any) -> list[
     for position in chosen.tolist():
         if float(flat[position]) == 0:
             break
-        index = [int(i) for i in torch.unravel_index(torch.tensor(position), want.shape)]
         worst.append(
             WorstElement(
-                index=index,
+                index=indices_of(position, want.shape),
                 expected=want.flatten()[position].item(),
                 actual=got.flatten()[position].item(),
                 error=float(error.flatten()[position]),

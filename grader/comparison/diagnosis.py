@@ -7,7 +7,7 @@ wrong output that fits none gets no diagnosis: a wrong guess costs a learner mor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from grader.verdict import Diagnosis
@@ -21,6 +21,13 @@ NEARLY = 10.0
 
 FEWEST_ROWS, SEPARATED = 8, 0.95
 """What must be there before wrong rows are said to be those with large values of an input, and how nearly they must all be."""
+
+
+def indices_of(position: int, shape: Sequence[int]) -> list[int]:
+    """The index along each dimension of the element at a position. torch's own function imports sympy, for half a second."""
+    import numpy as np
+
+    return [int(index) for index in np.unravel_index(position, tuple(shape))]
 
 
 def diagnose(
@@ -99,7 +106,6 @@ def nothing_written(scene: Scene) -> Diagnosis | None:
 
 def part_unwritten(scene: Scene) -> Diagnosis | None:
     """Some elements are as they were."""
-    torch = scene.torch
     count = int(scene.unwritten.sum())
     if count == 0:
         return None
@@ -120,9 +126,8 @@ def part_unwritten(scene: Scene) -> Diagnosis | None:
         if bool(some[last + 1 :].all()) and last + 1 + int(some.sum()) == rows.shape[0]:
             return looks("rows_unwritten_from", row=last + 1, of=rows.shape[0])
         return looks("rows_unwritten", rows=some.sum(), of=rows.shape[0], row=some.nonzero()[0])
-    index = torch.unravel_index(torch.tensor(first), scene.want.shape)
     values = {"count": float(count), "elements": float(scene.elements)}
-    return Diagnosis("elements_unwritten", values, [int(i) for i in index])
+    return Diagnosis("elements_unwritten", values, indices_of(first, scene.want.shape))
 
 
 def nan_of_input(scene: Scene) -> Diagnosis | None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.comparison.compare import compare
+from grader.comparison.diagnosis import indices_of
 from grader.course.task import torch_dtype
 from grader.course.tolerance import DEFAULT, LARGEST
 from grader.wording.outputs import text
@@ -303,3 +304,16 @@ def test_nan_of_an_input_is_named() -> None:
     got[2, 7] = cache[1] = math.nan
     assert "NaN that came from k_cache, which holds NaN" in with_inputs(got, want, x=torch.ones(3), k_cache=cache)
     assert "k_cache" not in with_inputs(got, want, k_cache=torch.ones(3))
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3, 4, 5)], ids=str)
+def test_indices_of_each_element(shape: tuple[int, ...]) -> None:
+    wanted = (
+        [
+            [int(index) for index in each]
+            for each in torch.cartesian_prod(*map(torch.arange, shape)).reshape(-1, len(shape))
+        ]
+        if shape
+        else [[]]
+    )
+    assert [indices_of(position, torch.Size(shape)) for position in range(math.prod(shape))] == wanted
