@@ -1,4 +1,5 @@
 // What named barriers, fences and atomic variables order.
+#include "as_thread.h"
 #include "grid.h"
 #include "unit.h"
 
@@ -25,6 +26,7 @@ CASE(who_arrived_at_a_named_barrier_is_forgotten_when_it_is_over) {
     Floats x;
     x.write(grid.thread(0, 0), 0);
     grid.arrive(0, 1, 0);
+    CHECK(grid.thread(0, 0).block->exact);
     grid.meet(0, 1, {1});
     x.read(grid.thread(0, 33), 0);
     CHECK_EQUAL(finding_count(), 0);
@@ -163,4 +165,375 @@ CASE(what_a_barrier_taught_of_other_blocks_orders_nothing_in_its_own) {
     CHECK_EQUAL(finding_count(), 0);
     x.read(grid.thread(0, 40), 1);
     CHECK_EQUAL(finding_count(), 1);
+}
+
+CASE(one_phase_at_a_time_passes_what_was_learned_before_it) {
+    // Whoever arrives passes on what it knew of others; what it does afterwards it does not.
+    Grid grid(1, 96);
+    Floats x;
+    x.write(grid.thread(0, 0), 0);
+    grid.meet(0, 2, {0, 1});
+    grid.arrive(0, 1, 1);
+    x.write(grid.thread(0, 34), 1);
+    grid.meet(0, 1, {2});
+    x.read(grid.thread(0, 95), 0);
+    CHECK_EQUAL(finding_count(), 0);
+    x.read(grid.thread(0, 95), 1);
+    CHECK_EQUAL(finding_count(), 1);
+}
+
+CASE(all_lanes_that_meet_learn_of_all) {
+    for (bool named : {false, true}) {
+        for (unsigned writer : {33u, 35u, 38u, 41u}) {
+            Grid grid(1, 96);
+            Floats x;
+            x.write(grid.thread(0, writer), 0);
+            if (named) {
+                unsigned lanes[sim::max_warps_per_block] = {0, 0x64 | 2};
+                grid.warp(0, 1).at_barrier[1].waiting = lanes[1];
+                sim::events::barrier(grid.block(0), 1, lanes);
+                grid.warp(0, 1).at_barrier[1].waiting = 0;
+            } else {
+                grid.syncwarp(0, 1, 0x64 | 2);
+            }
+            CHECK(grid.thread(0, 33).block->exact);
+            for (unsigned reader : {33u, 34u, 37u, 38u}) {
+                forget_findings();
+                x.read(grid.thread(0, reader), 0);
+                CHECK_EQUAL(finding_count(), writer == 35 || writer == 41);
+            }
+        }
+    }
+}
+
+CASE(a_whole_warp_meets_without_clocks_of_its_lanes) {
+    Grid grid(1, 40);
+    Floats x;
+    BlockState& block = *grid.thread(0, 0).block;
+    x.write(grid.thread(0, 39), 0);
+    grid.syncwarp(0, 1);
+    x.read(grid.thread(0, 32), 0);
+    CHECK(!block.exact && !block.extras && block.warps[1].sync_time == block.time && block.warps[0].sync_time == 1);
+    CHECK_EQUAL(finding_count(), 0);
+    grid.syncwarp(0, 0, 0x7fffffff);
+    CHECK(block.exact && block.warps[0].sync_time == 1);
+}
+
+CASE(a_whole_warp_passes_on_what_a_lane_has_learned_and_published) {
+    for (bool met : {true, false}) {
+        Grid grid(3, 64);
+        Floats x;
+        x.write(grid.thread(0, 0), 0);
+        fence(grid.thread(0, 0), Scope::device);
+        set_flag(grid.thread(0, 0));
+        see_flag(grid.thread(1, 35));
+        x.write(grid.thread(1, 35), 1);
+        fence(grid.thread(1, 35), Scope::device);
+        if (met) grid.syncwarp(1, 1);
+        x.read(grid.thread(1, 36), 0);
+        release(grid.thread(1, 36), &other_flag);
+        CHECK_EQUAL(finding_count(), !met);
+        forget_findings();
+        acquire(grid.thread(2, 9), &other_flag);
+        fence(grid.thread(2, 9), Scope::device);
+        x.read(grid.thread(2, 9), 1);
+        CHECK_EQUAL(finding_count(), !met);
+    }
+}
+
+CASE(a_fence_publishes_of_its_warp_what_came_before_it_met_and_no_more) {
+    for (unsigned lane : {0, 31}) {
+        Grid grid(2, 64);
+        Floats x;
+        grid.syncwarp(0, 1);
+        x.write(grid.thread(0, 32 + lane), 0);
+        grid.syncwarp(0, 1);
+        x.write(grid.thread(0, 32 + lane), 1);
+        fence(grid.thread(0, lane ? 32 : 37), Scope::device);
+        grid.syncthreads(0);
+        set_flag(grid.thread(0, 4));
+        see_flag(grid.thread(1, 5));
+        x.read(grid.thread(1, 5), 0);
+        CHECK_EQUAL(finding_count(), 0);
+        x.read(grid.thread(1, 5), 1);
+        CHECK_EQUAL(finding_count(), 1);
+    }
+}
+
+CASE(a_fence_publishes_what_its_block_did_before_it_met) {
+    Grid grid(2, 64);
+    Floats x;
+    x.write(grid.thread(0, 0), 0);
+    grid.syncthreads(0);
+    fence(grid.thread(0, 33), Scope::device);
+    grid.syncthreads(0);
+    set_flag(grid.thread(0, 40));
+    see_flag(grid.thread(1, 5));
+    x.read(grid.thread(1, 5), 0);
+    CHECK_EQUAL(finding_count(), 0);
+}
+
+CASE(what_all_have_published_twice_holds_up_to_the_earliest_of_the_last_fences) {
+    Grid grid(2, 64);
+    Floats x;
+    for (unsigned round : {0, 1}) {
+        x.write(grid.thread(0, 3), 2 * round);
+        for (unsigned thread = 0; thread < 64; ++thread) fence(grid.thread(0, thread), Scope::device);
+        x.write(grid.thread(0, 3), 2 * round + 1);
+        grid.syncthreads(0);
+    }
+    set_flag(grid.thread(0, 40));
+    see_flag(grid.thread(1, 5));
+    for (unsigned i : {0, 1, 2}) x.read(grid.thread(1, 5), i);
+    CHECK_EQUAL(finding_count(), 0);
+    const VectorClock* known = grid.thread(1, 5).extras->known;
+    const uint32_t serial = grid.thread(0, 0).block->serial;
+    // The first of the second round: two rounds of 64 fences and a barrier have gone before, each with a time.
+    CHECK_EQUAL(known_barrier(known, serial, serial + 1), 1 + 64 + 1 + 1);
+    x.read(grid.thread(1, 5), 3);
+    CHECK_EQUAL(finding_count(), 1);
+}
+
+CASE(what_has_been_waited_for_all_know_who_meet) {
+    enum { block, warp, lanes, named };
+    for (auto how : {block, warp, lanes, named}) {
+        for (bool waited : {true, false}) {
+            {
+                Grid before(1, 32);
+            }
+            Grid grid(1, 64);
+            const uint32_t open = the_launch.open_serial;
+            the_launch.overlap_first = open - 1;
+            the_launch.overlap_serials = 1;
+            grid.thread(0, 0).awaited = waited;
+            for (unsigned thread = 0; thread < 64; ++thread) set_floors(grid.thread(0, thread));
+            if (how == block) grid.syncthreads(0);
+            if (how == warp) grid.syncwarp(0, 0);
+            if (how == lanes) grid.syncwarp(0, 0, 0x81);
+            if (how == named) grid.meet(0, 1, {0});
+            for (unsigned thread : {0u, 6u, 7u, 63u}) {
+                const ThreadState& state = grid.thread(0, thread);
+                bool knows = waited && (thread == 0 || how == block || thread == 7 || (thread == 6 && how != lanes));
+                CHECK_EQUAL(state.awaited, knows);
+                CHECK(state.floors[global_window].end() == Epoch(open - !knows, 0));
+            }
+            the_launch.overlap_serials = 0;
+        }
+    }
+}
+
+CASE(what_lies_behind_the_last_thread_is_not_of_the_block) {
+    enum { exact, block, named, grids };
+    for (auto how : {exact, block, named, grids}) {
+        {
+            Grid larger(1, 96);
+        }
+        Grid grid(1, 40);
+        BlockState& state = *grid.thread(0, 0).block;
+        ThreadState& behind = state.threads[40];
+        ThreadState& next_warp = state.threads[64];
+        extras_of(grid.thread(0, 3));
+        behind.block = next_warp.block = &state;
+        behind.extras = next_warp.extras = nullptr;
+        behind.covered = next_warp.covered = Epoch(1, 2, 3);
+        behind.awaited = true;
+        grid.warp(0, 2).at_barrier[1].waiting = 1;
+        if (how == exact) become_exact(state);
+        if (how == block) grid.syncthreads(0);
+        if (how == named) grid.meet(0, 1, {0});
+        if (how == grids) grid.sync_grid();
+        CHECK(behind.covered == Epoch(1, 2, 3) && next_warp.covered == Epoch(1, 2, 3));
+        CHECK(!grid.thread(0, 0).awaited);
+        grid.warp(0, 2).at_barrier[1].waiting = 0;
+        behind.awaited = false;
+    }
+}
+
+CASE(after_a_barrier_of_the_block_its_time_says_all_of_the_block) {
+    Grid grid(1, 64);
+    grid.syncwarp(0, 0, 6);
+    CHECK(grid.thread(0, 1).extras->known);
+    grid.syncthreads(0);
+    CHECK(!grid.thread(0, 1).extras->known && !grid.thread(0, 3).extras);
+}
+
+CASE(who_has_learned_and_published_nothing_keeps_nothing) {
+    Grid grid(1, 64);
+    extras_of(grid.thread(0, 3));
+    release(grid.thread(0, 3), &flag);
+    CHECK(!log_of(&flag));
+    grid.syncthreads(0);
+    grid.syncwarp(0, 0);
+    CHECK(!grid.thread(0, 0).extras && !grid.thread(0, 3).extras->known && !grid.thread(0, 3).extras->released[2]);
+}
+
+CASE(what_is_known_already_takes_no_memory) {
+    Grid grid(3, 64);
+    for (unsigned block : {0, 1}) fence(grid.thread(block, 0), Scope::device);
+    set_flag(grid.thread(0, 0));
+    release(grid.thread(1, 0), &other_flag);
+    ThreadState& polls = grid.thread(2, 0);
+    for (const int* variable : {&flag, &other_flag}) {
+        acquire(polls, variable);
+        const VectorClock* acquired = polls.extras->acquired;
+        CHECK(acquired && !polls.extras->known);
+        acquire(polls, variable);
+        CHECK(polls.extras->acquired == acquired);
+    }
+    fence(polls, Scope::device);
+    const VectorClock* known = polls.extras->known;
+    CHECK(known && !polls.extras->acquired);
+    for (const int* variable : {&flag, &other_flag}) acquire(polls, variable);
+    fence(polls, Scope::device);
+    CHECK(polls.extras->known == known && !polls.extras->acquired);
+    fence(grid.thread(0, 0), Scope::device);
+    set_flag(grid.thread(0, 0));  // news
+    acquire(polls, &other_flag);
+    CHECK(!polls.extras->acquired);
+    acquire(polls, &flag);
+    CHECK(polls.extras->acquired);
+    BlockState& block = *polls.block;
+    CHECK(block.fenced);
+    grid.syncthreads(2);
+    // All have the same, and of their own block what the time of the barrier says is not said twice.
+    known = polls.extras->known;
+    const Release* released = polls.extras->released[2];
+    CHECK(known && known == block.barrier_known && known->warp_mask == 0 && !polls.extras->acquired && released);
+    CHECK(grid.thread(2, 63).extras->known == known && grid.thread(2, 63).extras->released[2] == released);
+    CHECK(!block.fenced);
+    grid.syncthreads(2);
+    CHECK(polls.extras->released[2] == released);
+}
+
+CASE(a_later_fence_takes_the_place_of_those_that_reach_no_further) {
+    const struct {
+        Scope first, second;
+        unsigned published;
+    } cases[] = {
+        {Scope::block, Scope::block, 1},   {Scope::block, Scope::cluster, 1},  {Scope::cluster, Scope::block, 2},
+        {Scope::block, Scope::device, 1},  {Scope::cluster, Scope::device, 1}, {Scope::device, Scope::cluster, 2},
+        {Scope::device, Scope::system, 1}, {Scope::system, Scope::device, 1},  {Scope::device, Scope::block, 2}};
+    for (auto& one : cases) {
+        Grid grid(2, 32, 2);
+        fence(grid.thread(0, 0), one.first);
+        fence(grid.thread(0, 0), one.second);
+        set_flag(grid.thread(0, 0));
+        CHECK_EQUAL(log_of(&flag)->length(), one.published);
+    }
+}
+
+CASE(blocks_become_exact_where_fences_reach_beyond_one) {
+    for (auto scope : {Scope::block, Scope::cluster, Scope::device}) {
+        Grid grid(2, 64);
+        fenced(grid.thread(0, 0), scope);
+        CHECK(grid.thread(0, 0).block->exact && grid.thread(0, 33).covered == Epoch::none());
+        CHECK_EQUAL(the_launch.exact, scope != Scope::block);
+        CHECK(!grid.thread(1, 33).block->exact);
+        grid.syncthreads(1);
+        CHECK_EQUAL(grid.thread(1, 33).block->exact, scope != Scope::block);
+        CHECK_EQUAL(grid.thread(1, 33).covered == Epoch::none(), scope != Scope::block);
+    }
+}
+
+CASE(a_block_that_becomes_exact_keeps_its_times_and_its_launch_one_worker) {
+    Grid grid(1, 40);
+    BlockState& block = *grid.thread(0, 0).block;
+    grid.syncthreads(0);
+    sim::Grid run = {};
+    run.workers = 2;
+    unit::as_thread(grid.thread(0, 3), [&] { become_exact(block); }, run);
+    CHECK(run.workers == 1 && run.one_worker_because && block.exact);
+    for (unsigned thread : {0u, 3u, 39u}) {
+        CHECK(grid.thread(0, thread).covered == Epoch::none() && grid.thread(0, thread).warp_covered == Epoch::none());
+        CHECK_EQUAL(grid.thread(0, thread).time(), 2);
+    }
+    grid.thread(0, 3).covered = Epoch(1, 2, 3);
+    become_exact(block);  // once is enough
+    CHECK(grid.thread(0, 3).covered == Epoch(1, 2, 3));
+}
+
+CASE(a_barrier_of_the_grid_orders_all_before_it_and_nothing_after) {
+    Grid grid(2, 40);
+    Floats x;
+    x.write(grid.thread(0, 39), 0);
+    grid.syncwarp(0, 0);
+    grid.sync_grid();
+    CHECK_EQUAL(the_launch.open_serial, the_launch.first_serial);
+    for (unsigned block : {0, 1})
+        for (unsigned thread : {0u, 39u}) {
+            const ThreadState& state = grid.thread(block, thread);
+            CHECK(state.epoch == Epoch(the_launch.first_serial + block, state.block->time, thread));
+            CHECK_EQUAL(state.barrier_time, state.block->time);
+            CHECK(state.floors[global_window].end() == Epoch(the_launch.first_serial, 0));
+        }
+    x.read(grid.thread(1, 3), 0);
+    CHECK_EQUAL(finding_count(), 0);
+    x.write(grid.thread(0, 39), 1);
+    x.read(grid.thread(0, 3), 1);
+    CHECK_EQUAL(finding_count(), 1);
+    forget_findings();
+    x.read(grid.thread(1, 3), 1);
+    CHECK_EQUAL(finding_count(), 1);
+}
+
+CASE(a_barrier_of_the_grid_orders_no_launch_beside_it) {
+    {
+        Grid before(1, 32);
+    }
+    Grid grid(2, 32);
+    const uint32_t open = the_launch.open_serial;
+    the_launch.open_serial = open - 1;
+    grid.sync_grid();
+    CHECK(the_launch.open_serial == open - 1 && the_launch.first_serial == open + 2);
+    the_launch.open_serial = open;
+}
+
+CASE(what_was_published_before_a_barrier_of_the_grid_says_nothing_of_what_follows) {
+    Grid grid(2, 64);
+    Floats x;
+    fence(grid.thread(0, 0), Scope::device);
+    set_flag(grid.thread(0, 0));
+    see_flag(grid.thread(1, 0));
+    see_flag(grid.thread(0, 40));
+    grid.sync_grid();
+    for (unsigned i : {0, 1}) x.write(grid.thread(0, 0), i);
+    x.read(grid.thread(1, 0), 0);
+    CHECK_EQUAL(finding_count(), 1);
+    forget_findings();
+    x.read(grid.thread(0, 40), 1);
+    CHECK_EQUAL(finding_count(), 1);
+    forget_findings();
+    set_flag(grid.thread(0, 0));
+    see_flag(grid.thread(1, 5));
+    x.read(grid.thread(1, 5), 1);
+    CHECK_EQUAL(finding_count(), 1);
+}
+
+CASE(a_cluster_begins_anew_after_a_barrier_of_the_grid) {
+    Grid grid(2, 32, 2);
+    Floats x;
+    auto meet = [&] {
+        for (unsigned block : {0, 1})
+            for (unsigned thread = 0; thread < 32; ++thread) grid.arrive_at_cluster(block, thread);
+        grid.complete_cluster(0);
+        for (unsigned block : {0, 1})
+            for (unsigned thread = 0; thread < 32; ++thread) grid.wait_for_cluster(block, thread);
+    };
+    meet();
+    grid.sync_grid();
+    grid.syncwarp(0, 0, 6);  // the times of its two lanes are later than those of the others
+    x.write(grid.thread(0, 1), 0);
+    meet();
+    x.read(grid.thread(1, 3), 0);
+    CHECK_EQUAL(finding_count(), 0);
+}
+
+CASE(what_went_through_variables_is_forgotten_with_the_launch) {
+    static const char variables[400] = {};
+    CHECK(!unit::leaks([] {
+        Grid grid(1, 32);
+        fence(grid.thread(0, 0), Scope::device);
+        for (const char& variable : variables) release(grid.thread(0, 0), &variable);
+    }));
+    CHECK(!log_of(variables));
 }
