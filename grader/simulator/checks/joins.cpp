@@ -1,6 +1,5 @@
 // What synchronisation orders: barriers, __syncwarp, fences and atomic variables.
 #include "checks/clusters.h"
-#include "checks/members.h"
 #include "checks/races.h"
 #include "runtime/block_order.h"
 
