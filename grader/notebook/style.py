@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 INK = "#24292f"
@@ -50,13 +51,28 @@ SETTINGS: dict[str, Any] = {
 }
 
 
+INLINE = ("inline", "module://matplotlib_inline.backend_inline")
+"""The names of the backend that shows a cell's figures as pictures below it."""
+
+
 def use() -> None:
     """Give matplotlib the course's look. Lessons call it through ``lesson``."""
     import matplotlib
     from cycler import cycler
 
+    if matplotlib.get_backend(auto_select=False) in INLINE:
+        draw_once()
     matplotlib.rcParams.update(SETTINGS)
     matplotlib.rcParams["axes.prop_cycle"] = cycler(color=[BLUE, ORANGE, GREEN, RED, GREY, INK])
+
+
+def draw_once() -> None:
+    """Keep pyplot from drawing a cell's figures at its end: it does so for a window, and then they are drawn anew as pictures."""
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    plt.switch_backend(matplotlib.get_backend())  # pyplot would do so at the first figure, and ask for that drawing
+    plt.uninstall_repl_displayhook()
 
 
 def bare(ax: Any) -> None:
@@ -67,6 +83,7 @@ def bare(ax: Any) -> None:
         spine.set_visible(False)
 
 
+@functools.cache  # matplotlib copies the whole map each time that it is asked for
 def lane_colour(lane: int) -> Any:
     """The colour of one lane of a warp."""
     import matplotlib

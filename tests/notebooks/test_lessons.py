@@ -23,21 +23,34 @@ CELL_SECONDS = 120
 LESSON_SECONDS = 280
 LOCAL_PATH = re.compile(r"(/(?:home|root|tmp|Users)/|/var/folders/|site-packages|\.venv/|[A-Z]:\\Users)")
 MOST_BYTES = 2_000_000
+KERNEL_FILE = re.compile(r'(?:"(day\d\d_\w+)" / )?"(\w+\.cu)"')
 
 each_lesson = pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
 
 
 @pytest.fixture
 def warm_cache(path: Path) -> None:
-    """Build the simulator, the runner and the lesson's kernels: its cells then find them ready."""
+    """Build the simulator, the runner and the kernels that a lesson loads: its cells then find them ready.
+
+    Solutions are built as they are to be graded: ``load_kernel`` would make a library of its own, beside that of other tests.
+    """
     from grader.building.build import compile_kernel
     from grader.errors import GraderError
     from grader.runner.program import build_runner
 
     build_runner("cpu")
-    for kernel in sorted(path.parent.glob("*.cu")):
+    for kernel in (*sorted(path.parent.glob("*.cu")), *solutions_of(path)):
         with contextlib.suppress(GraderError):  # a lesson may show a kernel that does not compile
             compile_kernel(kernel, "cpu", checks=True)
+
+
+def solutions_of(path: Path) -> list[Path]:
+    """The solutions whose files a lesson, or a module beside it, names: with their day or, being of its own, without."""
+    sources = ["".join(cell["source"]) for cell in cells(path)]
+    sources += [module.read_text(encoding="utf-8") for module in path.parent.glob("*.py")]
+    named = sorted({found for source in sources for found in KERNEL_FILE.findall(source)})
+    files = [ROOT / "solutions" / (day or path.parent.name) / name for day, name in named]
+    return [file for file in files if file.is_file()]
 
 
 def without_comparisons(path: Path, folder: Path) -> Path:

@@ -73,7 +73,8 @@ def nvcc(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
         pytest.skip("there is no nvcc on the PATH to compare with")
     file = folder / "all.cu"
     file.write_text(text)
-    options = ["-std=c++17", "-arch=sm_90a", "--expt-relaxed-constexpr", "--extended-lambda", "-c"]
+    target = "-gencode=arch=compute_90a,code=sm_90a"  # -arch=sm_90a compiles for compute_90 as well
+    options = ["-std=c++17", target, "--expt-relaxed-constexpr", "--extended-lambda", "-c"]
     return subprocess.run([NVCC, *options, file, "-o", folder / "all.o"], capture_output=True, text=True)
 
 

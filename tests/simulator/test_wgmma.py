@@ -358,7 +358,7 @@ extern "C" void run() {{ f<<<1, 128>>>(0, 0, 0); }}
 
 def nvcc(*arguments: str) -> str:
     target = ["-gencode=arch=compute_90a,code=sm_90a", "-I", str(ROOT / "lessons")]
-    command = ["nvcc", "-std=c++17", *target, "-c", *arguments, "-o", "/dev/null"]
+    command = ["nvcc", "-std=c++17", *target, "-cubin", *arguments, "-o", "/dev/null"]
     done = subprocess.run(command, capture_output=True, text=True)
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
