@@ -80,6 +80,32 @@ def test_coalesced_and_strided_addresses(record: Record) -> None:
     assert [event.offsets for event in of(recording, "read", "x")] == [[32 * lane for lane in ALL]]
 
 
+def test_shapes_and_memories(record: Record) -> None:
+    x, out = torch.zeros(129)[1:], torch.zeros(192)  # a GPU's memory begins at a multiple of 256
+    recording = recorded(record("coalesced", x, out, block=(1, 0, 0)))
+    assert recording.block == [64, 1, 1]
+    for memory, tensor in zip(recording.memories, (x, out)):
+        described = (memory.space, memory.element_bytes, memory.start, memory.bytes)
+        assert described == ("global", 4, 4 * int(tensor.storage_offset()), 4 * tensor.numel()), memory.name
+    recording = recorded(record("plane", out, block=(1, 2, 0)))
+    assert (recording.grid, recording.block, recording.index) == ([2, 3, 1], [16, 2, 1], [1, 2, 0])
+    assert [event.offsets for event in of(recording, "write")] == [[4 * (5 * 32 + lane) for lane in ALL]]
+
+
+def test_values_of_what_is_written_twice_and_of_structures(record: Record) -> None:
+    recording = recorded(record("settles", torch.zeros(32)))
+    assert [floats(event) for event in of(recording, "write", "part")] == [[1.0] * 32, [2.0] * 32]
+    pieces = of(recording, "write", "pairs")
+    held = {
+        offset: value for event in pieces for offset, value in zip(event.offsets, event.values) if value is not None
+    }
+    start = next(m.start for m in recording.memories if m.name == "pairs")
+    assert sum(map(len, held.values())) == 32 * 32
+    for offset, value in held.items():
+        wanted = 3.0 if (offset - start) % 32 < 16 else 4.0
+        assert set(struct.unpack(f"<{len(value) // 4}f", value)) == {wanted}
+
+
 def test_requests_are_those_that_are_counted(record: Record) -> None:
     """Events of accesses are the requests of the counters, with the lanes that those have."""
     for name, size in (("conflicts", 32), ("waits", 96), ("diverges", 128), ("shuffles", 64)):
@@ -171,6 +197,7 @@ def test_asynchronous_copies_and_when_they_arrive(record: Record) -> None:
         assert [offset - start for offset in event.offsets] == [
             512 * k + 16 * lane for lane in ALL
         ] and event.size == 16
+        assert (event.file, event.line) == ("", 0), "it is of no place"
         held = b"".join(value for value in event.values if value is not None)
         assert struct.unpack("<128f", held) == tuple(x[128 * k : 128 * k + 128].tolist())
 
@@ -200,6 +227,14 @@ def test_what_is_too_much_is_cut_where_all_threads_still_agree(record: Record) -
         assert all(event.lanes == ALL for event in own)
         assert sum(event.kind == "write" for event in own) in (done, done + 1)
     assert not recorded(record("endless", torch.zeros(128), 100)).cut
+
+
+def test_one_warp_is_cut_where_its_lanes_agree(record: Record) -> None:
+    recording = recorded(record("apart", torch.zeros(96), 2000))
+    assert recording.cut
+    writes = [sum(event.kind == "write" and event.warp == warp for event in recording.events) for warp in range(3)]
+    assert 400 < writes[0] < 2000 and writes[1:] == [3, 3]
+    assert all(event.lanes == ALL for event in recording.events)
 
 
 def test_nothing_is_recorded_unasked(kernel: Kernel) -> None:

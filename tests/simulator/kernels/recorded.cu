@@ -76,6 +76,26 @@ __global__ void copies(const float* x, float* out) {
     out[32 + threadIdx.x] = stage[1][threadIdx.x];
 }
 
+// Blocks of two rows in a plane.
+__global__ void plane(float* out) {
+    int place = (blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x * blockDim.y;
+    out[place + threadIdx.y * blockDim.x + threadIdx.x] = 1.0f;
+}
+
+// One place written twice, and a structure of two pieces, of which all checks come before all stores.
+__global__ void settles(float* out) {
+    __shared__ float part[32];
+    __shared__ alignas(16) float4 pairs[64];
+    struct Pair {
+        float4 first, second;
+    };
+    volatile float* again = part;
+    again[threadIdx.x] = 1.0f;
+    again[threadIdx.x] = 2.0f;
+    reinterpret_cast<Pair*>(pairs)[threadIdx.x] = {{3.0f, 3.0f, 3.0f, 3.0f}, {4.0f, 4.0f, 4.0f, 4.0f}};
+    out[threadIdx.x] = part[threadIdx.x] + pairs[2 * threadIdx.x].x;
+}
+
 __global__ void hangs(float* out) {
     if (threadIdx.x < 32) asm volatile("bar.sync 1, 64;" ::: "memory");
     out[threadIdx.x] = 1.0f;
@@ -85,6 +105,14 @@ __global__ void endless(float* out, int rounds) {
     for (int k = 0; k < rounds; ++k) {
         out[threadIdx.x] += 1.0f;
         __syncthreads();
+    }
+}
+
+// Warp 0 does more than can be recorded, the others little.
+__global__ void apart(float* out, int rounds) {
+    for (int k = 0; k < (threadIdx.x < 32 ? rounds : 3); ++k) {
+        out[threadIdx.x] += 1.0f;
+        __syncwarp();
     }
 }
 
@@ -106,6 +134,9 @@ extern "C" void run_rounds(float* out, cudaStream_t s) { rounds<<<1, 64, 0, s>>>
 extern "C" void run_diverges(float* out, cudaStream_t s) { diverges<<<1, 32, 0, s>>>(out); }
 extern "C" void run_shuffles(float* out, cudaStream_t s) { shuffles<<<1, 32, 0, s>>>(out); }
 extern "C" void run_copies(const float* x, float* out, cudaStream_t s) { copies<<<1, 32, 0, s>>>(x, out); }
+extern "C" void run_plane(float* out, cudaStream_t s) { plane<<<dim3(2, 3), dim3(16, 2), 0, s>>>(out); }
+extern "C" void run_settles(float* out, cudaStream_t s) { settles<<<1, 32, 0, s>>>(out); }
+extern "C" void run_apart(float* out, int rounds, cudaStream_t s) { apart<<<1, 96, 0, s>>>(out, rounds); }
 extern "C" void run_hangs(float* out, cudaStream_t s) { hangs<<<1, 64, 0, s>>>(out); }
 extern "C" void run_endless(float* out, int rounds, cudaStream_t s) { endless<<<1, 128, 0, s>>>(out, rounds); }
 // Accesses of every width, to one place, side by side, far apart and by some lanes only.
