@@ -44,6 +44,9 @@ _WIDE = {
 _NO_TARGETS = (".LBB", ".LBE", ".LVL", ".LFB", ".LFE", ".LM", ".Ltext", ".Letext")
 """Labels that debug information has put there: no jump leads to them."""
 
+_LONG = 200
+"""Characters of a text that is not remembered: a submission's would fill the memory."""
+
 _GUARD = 4096
 """Bytes of the page below each stack that nobody can touch."""
 
@@ -125,9 +128,12 @@ class _Instruction(NamedTuple):
     argument: str  # the address that it puts where a call looks for its argument
 
 
-@functools.lru_cache(maxsize=65536)  # of a kernel's lines most stand there more than once
 def _instruction(line: str) -> _Instruction | None:
     """None for a label, a directive or a comment."""
+    return _kept(line) if len(line) < _LONG else _read(line)
+
+
+def _read(line: str) -> _Instruction | None:
     match = _LINE.fullmatch(line)
     if match is None:
         return None
@@ -141,7 +147,7 @@ def _instruction(line: str) -> _Instruction | None:
     argument = ""
     if last == "%rdi" and name == "movq" and operands[0] in _NAMES:
         argument = f"({operands[0]})"
-    elif last == "%rdi" and name == "leaq":
+    elif last == "%rdi" and name == "leaq" and len(operands[0]) < _LONG:
         argument = _normal(operands[0])
     return _Instruction(
         name,
@@ -153,6 +159,9 @@ def _instruction(line: str) -> _Instruction | None:
         frozenset(_NAMES[operand] for operand in (operands if name.startswith("x") else (last,)) if operand in _NAMES),
         argument,
     )
+
+
+_kept = functools.lru_cache(maxsize=65536)(_read)  # of a kernel's lines most stand there more than once
 
 
 def _is_label(line: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from grader.building import stores
 from grader.building.stores import with_checks
 
 HOOKED = "\tmovq\t%rbx, %rdi\n\tcall\t__tsan_write4@PLT\n"
@@ -236,3 +237,12 @@ def test_all_else_stays() -> None:
         'f:\n\t.loc 1 2 3\n\t.string "movl (%rax)"\n\tmovl\t%eax, %ebx\n\t.section\t.debug_info\n\tmovl\t%eax, (%rbx)\n'
     )
     assert with_checks(text) == text
+
+
+@pytest.mark.parametrize("length", [100, 100_000])
+def test_long_lines_are_checked_and_not_remembered(length: int) -> None:
+    place = f"{'a' * length}(%rbx)"
+    stores._kept.cache_clear()
+    text = with_checks(f"f:\n\tleaq\t{place}, %rdi\n\tcall\t__tsan_write4@PLT\n\tmovl\t%eax, {place}\n\tret")
+    assert text.count("call\tsim_store_4@PLT") == (length > 200), "g++'s own check is known where the place is short"
+    assert stores._kept.cache_info().currsize == (5 if length < 200 else 3)
