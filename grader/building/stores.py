@@ -22,7 +22,7 @@ _HOOK = re.compile(r"__tsan_(?:unaligned_|volatile_|unaligned_volatile_)?write(?
 _REGISTER = re.compile(r"%\w+")
 _COMMA = re.compile(r",(?![^(]*\))")
 _ONLY_READS = re.compile(
-    r"(cmp(?!xchg)|test|call|jmp|push|prefetch|i?div|i?mul|fld|fild|fi?(add|sub|mul|div|com)|bt[wlq]?$|nop|notrack|ldmxcsr|fldcw)\w*"
+    r"(cmp(?!xchg)|test|call|jmp|push|prefetch|i?div|i?mul|fld|fild|fi?(add|sub|mul|div|com)|bt[wlq]?$|nop|ldmxcsr)\w*"
 )
 _SETS_FLAGS = re.compile(r"(add|sub|cmp|test|and|or|xor|neg)[bwlq]|v?u?comis[sd]|call|ret|imul[wlq]")
 _LEAVES_FLAGS = re.compile(
@@ -103,13 +103,13 @@ def with_checks(assembly: str) -> str:
         lines.append(line)
         if found.name == "call":
             known = {where: size for where, size in known.items() if _registers(where) <= _KEPT_BY_CALLS}
-            if found.checked and argument and _registers(argument) <= _KEPT_BY_CALLS:
+            if _registers(argument) <= _KEPT_BY_CALLS:
                 known[argument] = max(found.checked, known.get(argument, 0))
             argument = ""
             continue
         if known and found.changed:
             known = {where: size for where, size in known.items() if not _registers(where) & found.changed}
-        if argument and ("%rdi" in found.changed or _registers(argument) & found.changed):
+        if "%rdi" in found.changed or _registers(argument) & found.changed:
             argument = ""
         argument = found.argument or argument
     return "\n".join(lines) + debugging + rest
@@ -141,7 +141,7 @@ def _read(line: str) -> _Instruction | None:
     last = operands[-1] if operands else ""
     strings = None if operands else _STRINGS.match(name)
     place = ""
-    if not strings and (("(" in last and not _ONLY_READS.match(name)) or name.startswith("xchg")):
+    if ("(" in last and not _ONLY_READS.match(name)) or name.startswith("xchg"):
         place = next((operand for operand in reversed(operands) if "(" in operand), "")
     hook = _HOOK.fullmatch(last) if name == "call" else None
     argument = ""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from grader.building import stores
-from grader.building.stores import with_checks
+from grader.building.stores import checked_parts, with_checks
 
 HOOKED = "\tmovq\t%rbx, %rdi\n\tcall\t__tsan_write4@PLT\n"
 
@@ -246,3 +248,36 @@ def test_long_lines_are_checked_and_not_remembered(length: int) -> None:
     text = with_checks(f"f:\n\tleaq\t{place}, %rdi\n\tcall\t__tsan_write4@PLT\n\tmovl\t%eax, {place}\n\tret")
     assert text.count("call\tsim_store_4@PLT") == (length > 200), "g++'s own check is known where the place is short"
     assert stores._kept.cache_info().currsize == (5 if length < 200 else 3)
+
+
+FUNCTION = "{0}:\n\tmovl\t%eax, 8(%rbx)\n\tret\n\t.size\t{0}, .-{0}\n"
+DEBUGGING = '\t.section\t.debug_info,"",@progbits\n\tmovl\t%eax, 8(%rbx)\n\t.size\tf, 8\n'
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 16, 40, 1000])
+def test_an_assembly_that_comes_in_parts_is_checked_as_a_whole(length: int) -> None:
+    text = "\t.text\n" + FUNCTION.format("f") + FUNCTION.format("g") + DEBUGGING + "\tmovl\t%eax, 8(%rbx)\n"
+    parts = [text[start : start + length] for start in range(0, len(text), length)]
+    assert "".join(checked_parts(parts)) == with_checks(text)
+    assert with_checks(text).count("sim_store_4") == 2, "what is in the part for debuggers stays"
+
+
+def test_a_function_is_given_on_as_soon_as_it_is_there() -> None:
+    taken = []
+
+    def parts() -> Iterator[str]:
+        for name in "fgh":
+            taken.append(name)
+            yield FUNCTION.format(name)
+
+    for name, part in zip("fgh", checked_parts(parts())):
+        assert (part, taken[-1]) == (with_checks(FUNCTION.format(name)), name)
+
+
+@pytest.mark.parametrize("line", ["ldmxcsr\t8(%rbx)", "notrack jmp\t*8(%rbx)", "fldcw\t8(%rbx)"])
+def test_what_only_reads_is_left_alone(line: str) -> None:
+    assert with_checks(f"f:\n\t{line}\n\tret") == f"f:\n\t{line}\n\tret"
+
+
+def test_a_place_that_nobody_understands_is_checked() -> None:
+    assert "call\tsim_store_4@PLT" in with_checks("f:\n\tmovl\t%eax, a$b(%rbx)\n\tret")
