@@ -22,7 +22,7 @@ SOURCES = $(shell find grader lessons exercises solutions tests -name '*.cu' -o 
 setup:
 	@python="$(PYTHON)"; \
 	test -n "$$python" || { echo "make: no Python 3.11 to 3.14 with venv found (Debian, Ubuntu: apt install python3-venv)"; exit 2; }; \
-	exec "$$python" -ESs -m grader.environment $(if $(filter-out file,$(origin PYTHON)),--this-python) --torch="$(TORCH)" -- $(PIP_FLAGS)
+	exec "$$python" -ESs -m grader.setup $(if $(filter-out file,$(origin PYTHON)),--this-python) --torch="$(TORCH)" -- $(PIP_FLAGS)
 
 demo: setup
 	@$(BIN)/grader demo
@@ -42,10 +42,10 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	@$(BIN)/clang-format -i $(SOURCES)
-	$(BIN)/python -m grader.notebook.canonical lessons/*/lesson.ipynb
+	$(BIN)/python -m grader.report.notebook.canonical lessons/*/lesson.ipynb
 
 notebooks: setup
-	$(BIN)/python -m grader.notebook.execute lessons/*/lesson.ipynb
+	$(BIN)/python -m grader.report.notebook.execute lessons/*/lesson.ipynb
 
 lab: setup
 	@home="$$HOME"; test -w "$$home" || { home="$(CURDIR)/.venv/home"; mkdir -p "$$home"; \
@@ -53,11 +53,11 @@ lab: setup
 	HOME="$$home" $(BIN)/jupyter lab lessons $(if $(filter 0,$(shell id -u)),--allow-root)
 
 book: setup
-	@$(BIN)/python -c 'from grader.book.site import missing; raise SystemExit(bool(missing()))' || { \
+	@$(BIN)/python -c 'from grader.report.book.site import missing; raise SystemExit(bool(missing()))' || { \
 	echo "Installing what the book is made with. All that pip prints goes to .venv/install.log."; \
 	$(BIN)/python -m pip install -c constraints.txt --no-build-isolation $(PIP_FLAGS) -e '.[book]' >>.venv/install.log 2>&1 || \
 	{ tail -n 3 .venv/install.log; echo "make: that did not work; .venv/install.log has the whole of it"; exit 2; }; }
-	@$(BIN)/python -m grader.book
+	@$(BIN)/python -m grader.report.book
 
 browser: setup
 	@$(BIN)/python -c 'import playwright, axe_playwright_python' 2>/dev/null || { \

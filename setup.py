@@ -8,7 +8,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).resolve().parent
-SHIPPED = runpy.run_path(str(HERE / "grader" / "shipped.py"))
+SHIPPED = runpy.run_path(str(HERE / "grader" / "setup" / "shipped.py"))
 
 
 class BuildWithCourse(build_py):

@@ -13,7 +13,7 @@ __all__ = ["__version__", "load_ipython_extension", "load_kernel", "unload_ipyth
 
 def __getattr__(name: str) -> Any:
     if name == "load_kernel":
-        from grader.loading.kernel import load_kernel
+        from grader.execution.in_process.kernel import load_kernel
 
         return load_kernel
     raise AttributeError(f"module 'grader' has no attribute {name!r}")

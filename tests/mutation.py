@@ -46,20 +46,23 @@ RECORD, SURVIVORS = ROOT / "tests" / "mutation.json", ROOT / "tests" / "mutation
 LEAST = 0.9
 
 TARGETS: dict[str, list[str]] = {
-    "grader/comparison/compare.py": ["tests/comparison"],
+    "grader/judge/comparison/compare.py": ["tests/judge/comparison"],
     "grader/judge/driver.py": ["tests/judge/test_driver.py"],
     "grader/judge/cases.py": ["tests/judge/test_cases.py", "tests/judge/test_stopping.py"],
     "grader/judge/correct.py": ["tests/judge/test_stages.py"],
     "grader/judge/safe.py": ["tests/judge/test_stages.py"],
     "grader/judge/plausible.py": ["tests/judge/test_stages.py"],
     "grader/judge/efficient.py": ["tests/judge/test_stages.py", "tests/judge/test_efficient.py"],
-    "grader/building/stores.py": ["tests/building/test_stores.py"],
-    "grader/course/tolerance.py": ["tests/comparison"],
-    "grader/jail/imports.py": ["tests/attacks/test_imports.py"],
-    "grader/jail/instrumented.py": ["tests/attacks/test_own_words.py", "tests/attacks/test_line_directives.py"],
-    "grader/jail/own_code.py": ["tests/attacks/test_own_words.py"],
-    "grader/timing/turns.py": ["tests/timing/test_turns.py"],
-    "grader/timing/others.py": ["tests/timing/test_turns.py"],
+    "grader/execution/build/stores.py": ["tests/execution/build/test_stores.py"],
+    "grader/course/tolerance.py": ["tests/judge/comparison"],
+    "grader/execution/jail/imports.py": ["tests/attacks/test_imports.py"],
+    "grader/execution/jail/instrumented.py": [
+        "tests/attacks/test_own_words.py",
+        "tests/attacks/test_line_directives.py",
+    ],
+    "grader/execution/jail/own_code.py": ["tests/attacks/test_own_words.py"],
+    "grader/judge/timing/turns.py": ["tests/judge/timing/test_turns.py"],
+    "grader/judge/timing/others.py": ["tests/judge/timing/test_turns.py"],
 }
 """The tests for each file: those that need no kernel."""
 
@@ -74,9 +77,9 @@ _TOLD = [*_CORPUS, *(f"tests/simulator/test_{name}.py" for name in ("report", "c
 _COUNTED = [*_CORPUS, "tests/simulator/test_counters.py"]
 CHECKS = "grader/simulator/checks/"
 CXX_TARGETS: dict[str, list[str]] = {
-    "grader/jail/source/system_calls.cpp": _CONFINE,
-    "grader/jail/source/landlock.cpp": _CONFINE,
-    "grader/jail/source/limits.cpp": _CONFINE,
+    "grader/execution/jail/source/system_calls.cpp": _CONFINE,
+    "grader/execution/jail/source/landlock.cpp": _CONFINE,
+    "grader/execution/jail/source/limits.cpp": _CONFINE,
     "grader/simulator/runtime/own_memory.cpp": ["tests/simulator/test_own_memory.py"],
     **dict.fromkeys([f"{CHECKS}{name}.cpp" for name in (*_DECIDE, *_ASYNCHRONOUS, *_KEEP)], _CORPUS),
     f"{CHECKS}async_copies.cpp": [*_CORPUS, "tests/simulator/test_tensor_copies.py"],
@@ -91,7 +94,7 @@ CXX_TARGETS: dict[str, list[str]] = {
 _places: dict[tuple[Path, int], list[tuple[str, int]]] = {}
 """Where in the sources an address of the corpus's kernels lies."""
 _QUIETLY = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-INCLUDES = ("grader/jail/source", "grader/simulator/include", "grader/simulator", "grader/simulator/runtime")
+INCLUDES = ("grader/execution/jail/source", "grader/simulator/include", "grader/simulator", "grader/simulator/runtime")
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -301,9 +304,9 @@ def simulator_tests(mutant: Mutant, folder: Path, more: Sequence[str] = ()) -> i
     Those two not by pytest, which starts a process for each unit test; and where addresses lie in the kernels is looked up once."""
     import pytest
 
+    from grader.frontend.toolchain.cache import open_cache
+    from grader.frontend.toolchain.compilers import find_cxx
     from grader.simulator import library, symbolize
-    from grader.toolchain.cache import open_cache
-    from grader.toolchain.compilers import find_cxx
     from tests.simulator import test_corpus, test_unit
 
     plan, cache, unit = library.plan_library(find_cxx("g++")), open_cache(), test_unit.program("g++")

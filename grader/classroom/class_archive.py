@@ -11,8 +11,8 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 from grader.classroom.archives import Refused, checked_name, shown
-from grader.errors import GraderError
-from grader.learner.packing import LISTED
+from grader.course.learner.packing import LISTED
+from grader.setup.errors import GraderError
 
 MOST_ENTRIES = 100_000
 MOST_BYTES = 1 << 30

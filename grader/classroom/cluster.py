@@ -27,8 +27,8 @@ from grader.classroom.attempts import Attempts
 from grader.classroom.executor import Died, Outcome
 from grader.classroom.jobs import Job
 from grader.course import Course
-from grader.errors import GraderError
-from grader.runner import tiers
+from grader.execution.runner import tiers
+from grader.setup.errors import GraderError
 
 LOOK = 5.0
 """Seconds between two looks at which nodes there are."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import grader
 from grader.course import Course
-from grader.source import course_headers
+from grader.frontend import course_headers
 
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", "*.ipynb", ".*")
 

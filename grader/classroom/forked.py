@@ -15,7 +15,7 @@ for name in (
     "torch",
     "grader.judge.driver",
     "grader.simulator.report",
-    "grader.runner.canary",
+    "grader.execution.runner.canary",
     "grader.classroom.worker",
 ):
     importlib.import_module(name)

@@ -13,7 +13,7 @@ from grader.classroom.policy import Grade, Policy, grade
 from grader.classroom.records import could_not_grade, write
 from grader.classroom.submissions import Submission
 from grader.course import Course
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 FILE = "grades.json"
 FORMAT = 1

@@ -11,7 +11,7 @@ import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 LOG = "errors.log"
 MOST_CHARACTERS = 20_000

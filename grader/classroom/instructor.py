@@ -26,7 +26,7 @@ import msgspec
 
 from grader.classroom.policy import Policy, read_policy
 from grader.course import Course
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 if TYPE_CHECKING:
     from grader.course.task import Case, Exercise

@@ -16,7 +16,7 @@ from typing import Any
 import grader
 from grader import __version__
 from grader.course import Entry
-from grader.source import course_headers
+from grader.frontend import course_headers
 
 MAY_NOT_END = re.compile(rb"\bwhile\s*\(|\bfor\s*\([^;]*;\s*;|\bdo\b|\bgoto\b|\basm\b")
 """What a kernel that never ends has in it, as a rule; many that do end have it, too."""

@@ -18,7 +18,7 @@ from grader.classroom import worker
 from grader.classroom.executor import Died, Outcome
 from grader.classroom.incidents import Incident
 from grader.classroom.jobs import Job
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 _READY = b"ready"
 

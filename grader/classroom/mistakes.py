@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from grader.classroom.stored import Stored
 from grader.verdict import Diagnostic, Side, Stage, Verdict
-from grader.wording import bars, cases, findings, outputs, stages, words
+from grader.verdict.wording import bars, cases, findings, outputs, stages, words
 
 MOST = 12
 

@@ -19,10 +19,10 @@ from grader.classroom.similar import Pair
 from grader.classroom.stored import Stored, stored
 from grader.classroom.submissions import Submission
 from grader.course import Course
-from grader.learner.packing import OPT_IN
-from grader.present import html
+from grader.course.learner.packing import OPT_IN
+from grader.report import html
 from grader.verdict import ERROR, STAGES, Verdict
-from grader.wording import words
+from grader.verdict.wording import words
 
 MOST_GROUPS = 25
 """Groups of similar files that are shown."""

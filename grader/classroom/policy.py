@@ -34,9 +34,9 @@ from typing import Annotated, Any
 import msgspec
 
 from grader.course import Course
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 from grader.verdict import PASSED
-from grader.wording import words
+from grader.verdict.wording import words
 
 Points = Annotated[float, msgspec.Meta(ge=0, le=10_000)]
 DAY = timedelta(days=1)

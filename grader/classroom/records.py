@@ -16,11 +16,11 @@ import msgspec
 
 from grader.classroom.submissions import Submission
 from grader.classroom.worker import Graded
-from grader.errors import GraderError
-from grader.present.junit import junit_xml
-from grader.present.terminal import as_text
+from grader.report.junit import junit_xml
+from grader.report.terminal import as_text
+from grader.setup.errors import GraderError
 from grader.verdict import ERROR
-from grader.wording.results import results
+from grader.verdict.wording.results import results
 
 
 def write_student(

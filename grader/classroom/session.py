@@ -27,7 +27,7 @@ from grader.classroom.store import Plan, Store
 from grader.classroom.submissions import Submission
 from grader.classroom.worker import Graded
 from grader.course import Course
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 Done = Callable[[Submission, dict[str, Any], bool], None]
 """Called for each student, with the results and whether they were there before."""

@@ -18,7 +18,7 @@ from itertools import combinations
 from pathlib import Path
 
 from grader.course import Entry
-from grader.source.tokens import Source, Token
+from grader.frontend.tokens import Source, Token
 
 K = 10
 """Tokens of a k-gram."""

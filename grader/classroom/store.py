@@ -17,7 +17,7 @@ import msgspec
 
 from grader.classroom import records
 from grader.classroom.worker import Graded
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 FOLDER = ".jobs"
 PLAN, LOCK = "plan.json", "lock"

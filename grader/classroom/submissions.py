@@ -17,8 +17,8 @@ from typing import BinaryIO
 from grader.classroom import class_archive
 from grader.classroom.archives import Refused, checked_name, shown
 from grader.classroom.incidents import Incident
-from grader.errors import GraderError
-from grader.learner.packing import MOST_NICKNAME, OPT_IN
+from grader.course.learner.packing import MOST_NICKNAME, OPT_IN
+from grader.setup.errors import GraderError
 
 MOST_ENTRIES = 500
 MOST_BYTES = 20 << 20

@@ -19,7 +19,7 @@ from grader.classroom.incidents import LOG
 from grader.classroom.records import printable, write
 from grader.classroom.similar import Pair
 from grader.verdict import ERROR
-from grader.wording import words
+from grader.verdict.wording import words
 
 _BEGINS_FORMULA = "=+-@\u2212"
 """The last is the minus sign. Tab and carriage return, which begin one too, are no printable characters."""

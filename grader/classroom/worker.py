@@ -20,8 +20,8 @@ from grader.classroom.incidents import Incident
 from grader.classroom.instructor import with_hidden_cases
 from grader.classroom.jobs import Job
 from grader.course import Course, Entry
-from grader.errors import GraderError
-from grader.jail.staging import own_folder
+from grader.execution.jail.staging import own_folder
+from grader.setup.errors import GraderError
 from grader.verdict import ERROR, Stage, Verdict
 
 JOBS_PER_WORKER = 100

@@ -28,7 +28,7 @@ def main() -> None:
     gc.set_threshold(500_000)  # looking for garbage took a fifth of the time of importing torch
     try:
         if sys.argv[1:2] == ["check"]:
-            from grader.toolchain import ahead
+            from grader.frontend.toolchain import ahead
 
             ahead.start()
             ahead.load_torch()

@@ -16,7 +16,7 @@ from typer.exceptions import TyperException
 from grader import __version__
 from grader.cli import of_an_interrupt
 from grader.cli.messages import print_error
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 PASSED, FAILED, NOT_GRADED, INTERRUPTED = 0, 1, 2, 130
 

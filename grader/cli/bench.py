@@ -12,15 +12,15 @@ import typer
 from grader.cli.check import Device
 from grader.cli.messages import print_error, shown_path
 from grader.course import Course, Entry
-from grader.errors import GraderError
-from grader.learner import pristine
-from grader.present import theme, words
+from grader.course.learner import pristine
+from grader.report import theme, words
+from grader.setup.errors import GraderError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from grader.timing.bench import BenchReport
-    from grader.timing.machine import Machine
+    from grader.judge.timing.bench import BenchReport
+    from grader.judge.timing.machine import Machine
 
 
 def command(
@@ -88,7 +88,7 @@ def command(
         kernels = [_kernel(course, entry, file, every) for entry in chosen_entries]
         return bench_grid(chosen_entries, kernels, csv_out, minutes)
     console = theme.console()
-    from grader.present.timings import render_bench
+    from grader.report.timings import render_bench
 
     reports: list[BenchReport] = []
     if recorded:
@@ -101,8 +101,8 @@ def command(
         return 0
     chosen = device.value if device is not None else _default_device()
     if record:  # before the hour that it takes
-        from grader.timing.machine import gpu_name
-        from grader.timing.recordings import check_recordable
+        from grader.judge.timing.machine import gpu_name
+        from grader.judge.timing.recordings import check_recordable
 
         check_recordable(chosen, gpu_name() if chosen == "cuda" else "", record_in)
     machine: Machine | None = None
@@ -124,7 +124,7 @@ def command(
         reports.append(report)
         console.print(render_bench(report, verbose))
         if record:
-            from grader.timing.recordings import record as keep
+            from grader.judge.timing.recordings import record as keep
 
             print(f"  recorded in {shown_path(keep(report, entry, record_in), course)}")
         console.print()
@@ -150,7 +150,7 @@ def _kernel(course: Course, entry: Entry, file: Path | None, solution: bool) -> 
 
 def _kept(entries: list[Entry], every: bool) -> list[BenchReport]:
     """The recorded reports; a named exercise must have one."""
-    from grader.timing.recordings import recorded
+    from grader.judge.timing.recordings import recorded
 
     reports = [report for report in map(recorded, entries) if report is not None]
     if not reports:
@@ -161,7 +161,7 @@ def _kept(entries: list[Entry], every: bool) -> list[BenchReport]:
 
 def _end(console: Console, reports: list[BenchReport], every: bool) -> None:
     """After all exercises: the operators of a transformer in one table, where they were timed on a GPU."""
-    from grader.present.operators import Row, operators_table
+    from grader.report.operators import Row, operators_table
 
     if not every:
         return
@@ -187,7 +187,7 @@ def _default_device() -> str:
 
 
 def _time(entry: Entry, kernel: Path, device: str, machine: Machine | None, solution: bool) -> BenchReport:
-    from grader.timing.bench import bench
+    from grader.judge.timing.bench import bench
 
     console = theme.console(sys.stderr)
     shown = f"grader bench {entry.name} --device {device}" + (" --record" if solution else "")

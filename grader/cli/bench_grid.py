@@ -6,8 +6,8 @@ from pathlib import Path
 
 from grader.cli.messages import print_error, shown_path
 from grader.course import Course, Entry
-from grader.errors import GraderError
-from grader.present import theme, words
+from grader.report import theme, words
+from grader.setup.errors import GraderError
 
 
 def with_grid(entries: list[Entry], every: bool) -> list[Entry]:
@@ -28,14 +28,14 @@ def bench_grid(entries: list[Entry], kernels: list[Path], path: Path, minutes: f
     """Measure, write, draw. ``kernels``: the file of each exercise."""
     import torch
 
-    from grader.present.grid_plot import save_plot
-    from grader.timing.grid import points, read_rows, run_grid
+    from grader.judge.timing.grid import points, read_rows, run_grid
+    from grader.report.grid_plot import save_plot
 
     if not torch.cuda.is_available():
         raise GraderError("a grid is measured on a GPU, and there is none here", "The simulator knows no time.")
     if minutes <= 0:
         raise GraderError(f"--minutes {minutes:g}: it takes more than none")
-    from grader.timing.grid_on_gpu import measuring
+    from grader.judge.timing.grid_on_gpu import measuring
 
     console, course = theme.console(), Course()
     failed = 0

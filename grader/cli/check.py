@@ -16,16 +16,16 @@ from rich.text import Text
 from grader.cli.list_exercises import next_exercise
 from grader.cli.messages import print_note, short_name
 from grader.course import Course, Entry
-from grader.errors import GraderError
-from grader.learner import pristine
-from grader.learner.progress import ProgressFile
-from grader.present import theme, words
-from grader.present.failures import paragraph
-from grader.present.task_view import render_task
-from grader.present.terminal import NextStep, print_verdict
-from grader.timing.gpus import gpu as gpu_named
+from grader.course.learner import pristine
+from grader.course.learner.progress import ProgressFile
+from grader.judge.timing.gpus import gpu as gpu_named
+from grader.report import theme, words
+from grader.report.failures import paragraph
+from grader.report.task_view import render_task
+from grader.report.terminal import NextStep, print_verdict
+from grader.setup.errors import GraderError
 from grader.verdict import Verdict
-from grader.wording import results
+from grader.verdict.wording import results
 
 if TYPE_CHECKING:
     from grader.judge.events import CheckEvent
@@ -95,11 +95,11 @@ def command(
     elif json_out is not None:
         results.save(verdict, json_out)
     if junit_out is not None:
-        from grader.present.junit import save_junit
+        from grader.report.junit import save_junit
 
         save_junit(verdict, junit_out)
     if html_out is not None:
-        from grader.present.html import save_html
+        from grader.report.html import save_html
 
         save_html(verdict, html_out, _player(recordings))
     return verdict.exit_code
@@ -142,7 +142,7 @@ def _player(recordings: list[Recorded]) -> dict[str, str] | None:
     """What the page shows of a block, if one was recorded."""
     if not recordings:
         return None
-    from grader.player.page import frame
+    from grader.report.player.page import frame
 
     (recorded,) = recordings
     return {

@@ -5,12 +5,12 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from grader import shipped
 from grader.cli.check import grade
 from grader.course import Course, Entry
-from grader.learner import pristine
-from grader.present import theme
-from grader.present.terminal import NextStep, print_verdict
+from grader.course.learner import pristine
+from grader.report import theme
+from grader.report.terminal import NextStep, print_verdict
+from grader.setup import shipped
 
 RIGHT = "day06_flash_attention/flash_attention"
 BROKEN = "day06_flash_attention/flash_no_rescale"

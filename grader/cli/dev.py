@@ -11,7 +11,7 @@ from rich.text import Text
 
 from grader.cli.messages import shown_path
 from grader.course import Course, Day, Entry
-from grader.present import theme, words
+from grader.report import theme, words
 
 app = typer.Typer(help="For authors: begin a day or an exercise, and see what it still lacks.", rich_markup_mode=None)
 new = typer.Typer(help="Begin a day or an exercise.", rich_markup_mode=None)
@@ -35,7 +35,7 @@ def new_day(
     title: Title,
 ) -> int:
     """Begin a day: an entry in course.toml, and a lesson with its sections."""
-    from grader.authoring import new
+    from grader.course.authoring import new
 
     course = Course()
     _say(course, new.new_day(course, folder, title), folder)
@@ -50,7 +50,7 @@ def new_exercise(
     points: Annotated[int, typer.Option(min=1, help="What it is worth.")] = 10,
 ) -> int:
     """Begin an exercise: an entry in course.toml, and every file that it needs."""
-    from grader.authoring import new
+    from grader.course.authoring import new
 
     course = Course()
     files = new.new_exercise(course, name, kind.value, title, points)
@@ -68,7 +68,7 @@ def check(
 
     No kernel runs: whether each gets the verdict that it deserves is tested by tests/exercises.
     """
-    from grader.authoring import day_rules, exercise_rules
+    from grader.course.authoring import day_rules, exercise_rules
 
     course = Course()
     console = theme.console()

@@ -20,14 +20,15 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from grader import __version__, shipped
+from grader import __version__
 from grader.cli.tried import untried
 from grader.course import Course
-from grader.errors import GraderError
-from grader.learner.progress import ProgressFile
-from grader.present import theme, words
-from grader.present.failures import indented
-from grader.present.terminal import ascii_only
+from grader.course.learner.progress import ProgressFile
+from grader.report import theme, words
+from grader.report.failures import indented
+from grader.report.terminal import ascii_only
+from grader.setup import shipped
+from grader.setup.errors import GraderError
 
 GOOD, MISSING, OPTIONAL = "passed", "failed", "skipped"
 
@@ -128,7 +129,7 @@ def torch_build() -> str:
 
 def cxx_compiler() -> Examined:
     """The C++ compiler that builds kernels for the simulator: found, and able to build something."""
-    from grader.toolchain.compilers import find_cxx
+    from grader.frontend.toolchain.compilers import find_cxx
 
     try:
         compiler = find_cxx()
@@ -162,7 +163,7 @@ def _builds_something(command: list[str]) -> str:
 
 def nvcc_compiler() -> Examined:
     """nvcc: needed for a real GPU, and for its errors, the registers and the occupancy that *builds* shows."""
-    from grader.toolchain.compilers import find_nvcc
+    from grader.frontend.toolchain.compilers import find_nvcc
 
     extra = (
         "pip install the wheel with its extra [nvcc]"
@@ -212,7 +213,7 @@ def gpu() -> Examined:
 
 def jail() -> Examined:
     """What stands between a kernel and the rest of the machine, found out by trying to get out."""
-    from grader.runner import tiers
+    from grader.execution.runner import tiers
 
     try:
         held = tiers.in_force()
@@ -226,8 +227,8 @@ def jail_on_gpu() -> Examined:
     """The same for kernels on a real GPU, where there is one that can be used."""
     if gpu().status != GOOD:
         return Examined("jail on the GPU", OPTIONAL, "not tried, as there is no GPU to use")
-    from grader.runner import tiers
-    from grader.runner.gpu import gpu_architecture
+    from grader.execution.runner import tiers
+    from grader.execution.runner.gpu import gpu_architecture
 
     try:
         held = tiers.in_force(gpu_architecture())
@@ -252,7 +253,7 @@ def browser() -> Examined:
 
 def build_cache() -> Examined:
     """Where compiled kernels are kept, and how much space they take."""
-    from grader.toolchain.cache import cache_folder
+    from grader.frontend.toolchain.cache import cache_folder
 
     folder = cache_folder()
     used = _bytes_below(folder)

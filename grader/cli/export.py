@@ -10,8 +10,8 @@ import typer
 
 from grader.cli.messages import print_note
 from grader.course import Course, Entry
-from grader.errors import GraderError
-from grader.present import theme, words
+from grader.report import theme, words
+from grader.setup.errors import GraderError
 
 if TYPE_CHECKING:
     from grader.classroom.exports.feedback import Export

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING
 
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

@@ -14,8 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from grader.cli.messages import print_note
 from grader.course import Course
-from grader.errors import GraderError
-from grader.present import theme, words
+from grader.report import theme, words
+from grader.setup.errors import GraderError
 
 SHOWN_PAIRS = 10
 
@@ -80,7 +80,7 @@ def command(
     from grader.classroom.records import could_not_grade
     from grader.classroom.session import Session
     from grader.classroom.submissions import find_submissions
-    from grader.runner import tiers
+    from grader.execution.runner import tiers
 
     course = Course()
     names = tuple(course.find(name).name for name in exercise or [])

@@ -10,11 +10,11 @@ from rich.text import Text
 
 from grader.cli.messages import print_note, short_name
 from grader.course import Course, Entry
-from grader.errors import GraderError
-from grader.learner.progress import ProgressFile
-from grader.present import theme
-from grader.present.failures import paragraph
-from grader.present.task_view import render_task
+from grader.course.learner.progress import ProgressFile
+from grader.report import theme
+from grader.report.failures import paragraph
+from grader.report.task_view import render_task
+from grader.setup.errors import GraderError
 
 
 def command(

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from grader.course import Course, course_root
-from grader.errors import GraderError
-from grader.learner import own_copy
-from grader.present import words
+from grader.course.learner import own_copy
+from grader.report import words
+from grader.setup.errors import GraderError
 
 
 def command(

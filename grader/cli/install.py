@@ -11,15 +11,15 @@ import sys
 from pathlib import Path
 
 import grader
-from grader.building.build import precompile_headers
-from grader.building.cxx_library import few_functions
-from grader.errors import GraderError
-from grader.jail.programs import PROGRAMS, build_program
-from grader.runner.canary import build_canary
-from grader.runner.program import build_runner
+from grader.execution.build.build import precompile_headers
+from grader.execution.build.cxx_library import few_functions
+from grader.execution.jail.programs import PROGRAMS, build_program
+from grader.execution.runner.canary import build_canary
+from grader.execution.runner.program import build_runner
+from grader.frontend.toolchain import cache
+from grader.frontend.toolchain.compilers import find_cxx
+from grader.setup.errors import GraderError
 from grader.simulator.library import ensure_library
-from grader.toolchain import cache
-from grader.toolchain.compilers import find_cxx
 
 
 def main() -> int:

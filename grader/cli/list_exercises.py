@@ -12,9 +12,9 @@ from rich.text import Text
 
 from grader.cli.messages import print_note, short_name
 from grader.course import Course, Entry
-from grader.learner.progress import Progress, ProgressFile
-from grader.present import theme, words
-from grader.present.terminal import ascii_only
+from grader.course.learner.progress import Progress, ProgressFile
+from grader.report import theme, words
+from grader.report.terminal import ascii_only
 
 
 def command(

@@ -21,15 +21,15 @@ from rich.text import Text
 from grader.cli import check, hint, list_exercises
 from grader.cli.messages import print_note, short_name, shown_path
 from grader.course import Course, Entry
-from grader.errors import GraderError
+from grader.course.learner import kernel_file, pristine
+from grader.course.learner.progress import ProgressFile
 from grader.judge.events import CheckEvent
-from grader.learner import kernel_file, pristine
-from grader.learner.progress import ProgressFile
-from grader.notebook.graded import Graded
-from grader.notebook.panel import WIDTH, Panel
-from grader.present import theme
-from grader.present.terminal import NextStep, step_table
-from grader.timing.gpus import gpu as gpu_named
+from grader.judge.timing.gpus import gpu as gpu_named
+from grader.report import theme
+from grader.report.notebook.graded import Graded
+from grader.report.notebook.panel import WIDTH, Panel
+from grader.report.terminal import NextStep, step_table
+from grader.setup.errors import GraderError
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:

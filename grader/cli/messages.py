@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.text import Text
 
 from grader.course import Course, Entry
-from grader.present import theme
+from grader.report import theme
 
 
 def print_error(message: str, hint: str = "") -> None:

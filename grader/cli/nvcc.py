@@ -10,10 +10,10 @@ import typer
 from typer.core import TyperCommand
 
 from grader.cli.messages import print_note
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 if TYPE_CHECKING:
-    from grader.programs.files import Unit
+    from grader.execution.programs.files import Unit
 
 _ARGUMENTS = "grader.nvcc.arguments"
 
@@ -32,10 +32,10 @@ def command(context: typer.Context) -> int:
     What it makes are ordinary objects and programs. A program shows its findings on stderr when it ends. Makefiles that
     name CUDA's folder get one: make CUDA_DIR="$(grader nvcc --toolkit)".
     """
-    from grader.programs.build import Options, compile_unit, link
-    from grader.programs.files import language_of, unit
-    from grader.programs.nvcc_options import read_command_line
-    from grader.programs.toolkit import folder, for_any_linker
+    from grader.execution.programs.build import Options, compile_unit, link
+    from grader.execution.programs.files import language_of, unit
+    from grader.execution.programs.nvcc_options import read_command_line
+    from grader.execution.programs.toolkit import folder, for_any_linker
 
     if context.meta.get(_ARGUMENTS) == ["--toolkit"]:
         print(folder())
@@ -88,7 +88,7 @@ def _print_commands(toolkit: Path) -> None:
 
 def _write_rule(file: Path, target: str, unit: Unit) -> None:
     """What make has to know to compile again when a header has changed."""
-    from grader.programs.preprocess import own_files
+    from grader.execution.programs.preprocess import own_files
 
     names = [str(path).replace("$", "$$").replace("#", r"\#").replace(" ", r"\ ") for path in own_files(unit)]
     try:

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from grader.course import find
-from grader.errors import GraderError
 from grader.judge import check
-from grader.present.picture import picture
+from grader.report.picture import picture
+from grader.setup.errors import GraderError
 from grader.verdict import Verdict
 
 SEED = 1

@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 
 def main(arguments: list[str]) -> int:
     """The command line."""
-    from grader.present import theme
-    from grader.present.program import print_program
-    from grader.programs import results
-    from grader.programs.execute import read_left_report
+    from grader.execution.programs import results
+    from grader.execution.programs.execute import read_left_report
+    from grader.report import theme
+    from grader.report.program import print_program
 
     program, report = map(Path, arguments)
     try:

@@ -8,9 +8,9 @@ import typer
 
 from grader.cli.messages import shown_path
 from grader.course import Course
-from grader.errors import GraderError
-from grader.learner import kernel_file, pristine
-from grader.learner.progress import ProgressFile
+from grader.course.learner import kernel_file, pristine
+from grader.course.learner.progress import ProgressFile
+from grader.setup.errors import GraderError
 
 
 def command(

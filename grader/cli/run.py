@@ -12,13 +12,13 @@ import typer
 from typer.core import TyperCommand
 
 from grader.cli.check import Device, must_be_writable
-from grader.errors import GraderError
-from grader.present import theme
+from grader.report import theme
+from grader.setup.errors import GraderError
 
 if TYPE_CHECKING:
-    from grader.programs.build import Options
-    from grader.programs.execute import Outcome
-    from grader.programs.files import Unit
+    from grader.execution.programs.build import Options
+    from grader.execution.programs.execute import Outcome
+    from grader.execution.programs.files import Unit
 
 _ARGUMENTS = "grader.run.arguments"
 
@@ -71,11 +71,11 @@ def command(
     one after another, and -v names their kernels. Findings go to stderr. Exit code: the program's own; 1 if it ended well but there
     are findings; 2 if it could not be built, or does what is not simulated.
     """
-    from grader.jail.compiling import run_in
-    from grader.jail.running import Jail
-    from grader.programs.build import Options, build_cuda, flags_of_defines
-    from grader.programs.execute import execute
-    from grader.programs.files import unit
+    from grader.execution.jail.compiling import run_in
+    from grader.execution.jail.running import Jail
+    from grader.execution.programs.build import Options, build_cuda, flags_of_defines
+    from grader.execution.programs.execute import execute
+    from grader.execution.programs.files import unit
 
     for path in (json_out, html_out):
         if path is not None and str(path) != "-":
@@ -104,7 +104,7 @@ def command(
 
 
 def _built(units: list[Unit], options: Options) -> tuple[Path, float]:
-    from grader.programs.build import build_program
+    from grader.execution.programs.build import build_program
 
     began = time.monotonic()
     return build_program(units, options), time.monotonic() - began
@@ -120,9 +120,9 @@ def show(
     html_out: Path | None = None,
 ) -> None:
     """The report of a program that has ended, on stderr and where else it is wanted."""
-    from grader.present.program import print_program
-    from grader.programs import results
-    from grader.wording import results as written
+    from grader.execution.programs import results
+    from grader.report.program import print_program
+    from grader.verdict.wording import results as written
 
     sys.stdout.flush()
     console = theme.console(sys.stderr)
@@ -137,6 +137,6 @@ def show(
     elif json_out is not None:
         written.save(verdict, json_out)
     if html_out is not None:
-        from grader.present.html import save_html
+        from grader.report.html import save_html
 
         save_html(verdict, html_out)

@@ -10,9 +10,9 @@ from rich.syntax import Syntax
 
 from grader.cli.messages import print_note, short_name, shown_path
 from grader.course import Course
-from grader.errors import GraderError
-from grader.learner.progress import ProgressFile
-from grader.present import theme
+from grader.course.learner.progress import ProgressFile
+from grader.report import theme
+from grader.setup.errors import GraderError
 
 
 def command(

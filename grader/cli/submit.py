@@ -10,8 +10,8 @@ import typer
 
 from grader.cli.messages import print_note, short_name
 from grader.course import Course, Entry
-from grader.errors import GraderError
-from grader.present import theme, words
+from grader.report import theme, words
+from grader.setup.errors import GraderError
 
 
 def command(
@@ -29,9 +29,9 @@ def command(
     It holds your files of the exercises, what your own checks found and nothing else. Exit code: 0 packed all that was asked
     for, 1 something is missing, 2 nothing was packed.
     """
-    from grader.learner.packing import pack
-    from grader.learner.progress import ProgressFile
-    from grader.learner.zipped import write
+    from grader.course.learner.packing import pack
+    from grader.course.learner.progress import ProgressFile
+    from grader.course.learner.zipped import write
 
     course = Course()
     wanted = list({entry.name: entry for entry in map(course.find, exercise or [])}.values()) or course.exercises

@@ -26,13 +26,13 @@ from grader.cli.check import first_task, grade, next_steps, record
 from grader.cli.list_exercises import next_exercise, print_list
 from grader.cli.messages import short_name, shown_path
 from grader.course import Course, Entry
-from grader.errors import GraderError
-from grader.learner import pristine
-from grader.learner.progress import ProgressFile
-from grader.present import theme, words
-from grader.present.failures import indented
-from grader.present.task_view import render_task
-from grader.present.terminal import NextStep, ascii_only, closing, print_verdict, render
+from grader.course.learner import pristine
+from grader.course.learner.progress import ProgressFile
+from grader.report import theme, words
+from grader.report.failures import indented
+from grader.report.task_view import render_task
+from grader.report.terminal import NextStep, ascii_only, closing, print_verdict, render
+from grader.setup.errors import GraderError
 from grader.verdict import Verdict
 
 KEYS = (

@@ -21,9 +21,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from grader import shipped
 from grader.course.manifest import FILE, ListedDay, Manifest, read_manifest, read_toml
-from grader.errors import GraderError
+from grader.setup import shipped
+from grader.setup.errors import GraderError
 
 if TYPE_CHECKING:
     from grader.course.task import Exercise

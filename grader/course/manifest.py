@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 FILE = "exercises/course.toml"
 FORMAT = 1

@@ -19,9 +19,9 @@ from typing import Any
 
 from grader.course.inputs import between, computed, constant, draw, evaluate, integers, normal, one_of, uniform
 from grader.course.tolerance import DEFAULT
-from grader.errors import GraderError
-from grader.source.dtypes import DTYPES, ITEM_BYTES, torch_dtype
-from grader.source.prototype import Parameter, parse_prototype
+from grader.frontend.dtypes import DTYPES, ITEM_BYTES, torch_dtype
+from grader.frontend.prototype import Parameter, parse_prototype
+from grader.setup.errors import GraderError
 
 __all__ = [
     "Bar",

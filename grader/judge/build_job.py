@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.errors import BuildError
-from grader.source.messages import CompilerMessage
-from grader.source.prototype import Prototype
+from grader.frontend.messages import CompilerMessage
+from grader.frontend.prototype import Prototype
+from grader.setup.errors import BuildError
 
 if TYPE_CHECKING:
+    from grader.execution.runner.tiers import InForce
     from grader.judge.nvcc import Answer
-    from grader.runner.tiers import InForce
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from typing import Any
 
-from grader.errors import GraderError
-from grader.jail.running import no_more_namespaces, shared_libraries
+from grader.execution.jail.running import no_more_namespaces, shared_libraries
+from grader.frontend.toolchain import ahead
 from grader.judge.build_job import Building, Job
-from grader.toolchain import ahead
+from grader.setup.errors import GraderError
 
 _PARTS = ("jail", "kernel", "runner", "nvcc")
 

@@ -7,15 +7,15 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from grader.building.build import BuildPlan, BuiltKernel, build, compile_directly, plan_kernel
-from grader.errors import BuildError
-from grader.jail import compiling, imports, instrumented
+from grader.execution.build.build import BuildPlan, BuiltKernel, build, compile_directly, plan_kernel
+from grader.execution.jail import compiling, imports, instrumented
+from grader.execution.runner import tiers
+from grader.execution.runner.gpu import gpu_architecture
+from grader.execution.runner.program import build_runner
+from grader.frontend.toolchain.process import RunCommand, stop_all
 from grader.judge import nvcc
 from grader.judge.build_job import Building, Compiled, Job
-from grader.runner import tiers
-from grader.runner.gpu import gpu_architecture
-from grader.runner.program import build_runner
-from grader.toolchain.process import RunCommand, stop_all
+from grader.setup.errors import BuildError
 
 
 class Threads(Building):

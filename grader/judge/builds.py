@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.building.diagnostics import CompileError
 from grader.course.task import Exercise
-from grader.errors import BuildError, GraderError
+from grader.execution.build.diagnostics import CompileError
+from grader.frontend.messages import CompilerMessage
+from grader.frontend.prototype import PrototypeError, parse_prototype, require_launcher
+from grader.frontend.rewrite_error import RewriteError
 from grader.judge.build_job import Building, Compiled, Job
 from grader.judge.build_process import Process
 from grader.judge.nvcc import Answer
-from grader.source.messages import CompilerMessage
-from grader.source.prototype import PrototypeError, parse_prototype, require_launcher
-from grader.source.rewrite_error import RewriteError
+from grader.setup.errors import BuildError, GraderError
 from grader.verdict import FAILED, PASSED, Diagnostic, Stage
-from grader.wording import stages
+from grader.verdict.wording import stages
 
 
 @dataclass

@@ -14,15 +14,15 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from grader.comparison.compare import compare
 from grader.course.task import Call, Case, Exercise
-from grader.errors import GraderError
+from grader.execution.runner.answers import Done, Ended, Refused, Writers
+from grader.execution.runner.buffers import Buffers, prepare
+from grader.execution.runner.client import Child, Reply
+from grader.frontend.dtypes import ITEM_BYTES
+from grader.frontend.toolchain.cuda_errors import LAUNCHER_THREW, describe_error
+from grader.judge.comparison.compare import compare
 from grader.judge.misread import explain
-from grader.runner.answers import Done, Ended, Refused, Writers
-from grader.runner.buffers import Buffers, prepare
-from grader.runner.client import Child, Reply
-from grader.source.dtypes import ITEM_BYTES
-from grader.toolchain.cuda_errors import LAUNCHER_THREW, describe_error
+from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult
 
 if TYPE_CHECKING:

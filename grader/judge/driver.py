@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import grader
 from grader.course import Course, Entry
 from grader.course.task import Exercise
-from grader.errors import GraderError
-from grader.jail.running import Jail
+from grader.execution.jail.running import Jail
+from grader.execution.runner.client import Child, LoadFailed
 from grader.judge.build_job import Job
 from grader.judge.builds import Builder, Built, add_answer
 from grader.judge.cases import CasePool, Run, draw_ahead, plan
@@ -34,11 +34,11 @@ from grader.judge.operations import TOTALS as OPERATIONS
 from grader.judge.operations import Operations, bound_of
 from grader.judge.safe import judge_safe
 from grader.judge.simulated import attach_findings
-from grader.runner.client import Child, LoadFailed
-from grader.timing.gpus import PeakRates
-from grader.timing.gpus import gpu as gpu_named
+from grader.judge.timing.gpus import PeakRates
+from grader.judge.timing.gpus import gpu as gpu_named
+from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, SKIPPED, STAGES, Stage, Verdict
-from grader.wording.stages import summary, why_skipped
+from grader.verdict.wording.stages import summary, why_skipped
 
 if TYPE_CHECKING:
     from grader.judge.recorded import Recorded
@@ -218,8 +218,8 @@ class _Check:
         """On a real GPU: a turn beside others that do not take times."""
         if self.device == "cpu":
             return nullcontext()
-        from grader.runner.gpu import uuid
-        from grader.timing.turns import turn
+        from grader.execution.runner.gpu import uuid
+        from grader.judge.timing.turns import turn
 
         return turn(uuid(), alone=False)
 

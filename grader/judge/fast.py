@@ -1,7 +1,7 @@
 """Stage 5, *fast*, on a real GPU only: time, percent of the roofline, ratio to torch in the same run.
 
 Times are taken twice: by events in the kernel's own process, over many runs and against torch, and by the grader's own
-clock (``grader.timing.verified``), which the kernel cannot turn. A time depends on the GPU: it is shown, and fails only
+clock (``grader.judge.timing.verified``), which the kernel cannot turn. A time depends on the GPU: it is shown, and fails only
 where the exercise has a limit for this very GPU (``TimeBar``). What else fails is a kernel that cannot be timed, that is
 wrong at the sizes that are timed, or whose time cannot be true.
 
@@ -15,19 +15,19 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from grader.building.build import compile_kernel
 from grader.course.task import Exercise, TimeBar
-from grader.errors import GraderError
-from grader.jail.running import Jail
-from grader.runner.client import Child
-from grader.runner.gpu import GpuMemory, SharingFailed, gpu_architecture, uuid
-from grader.runner.program import build_runner
-from grader.timing import others, turns, verified
-from grader.timing.bench import bench
-from grader.timing.machine import Machine, measure_machine
+from grader.execution.build.build import compile_kernel
+from grader.execution.jail.running import Jail
+from grader.execution.runner.client import Child
+from grader.execution.runner.gpu import GpuMemory, SharingFailed, gpu_architecture, uuid
+from grader.execution.runner.program import build_runner
+from grader.judge.timing import others, turns, verified
+from grader.judge.timing.bench import bench
+from grader.judge.timing.machine import Machine, measure_machine
+from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, SKIPPED, Stage, TimeBarResult, Timing
 from grader.verdict.facts import Status
-from grader.wording import timed
+from grader.verdict.wording import timed
 
 
 def judge_fast(task: Exercise, file: Path, jail: Jail) -> Stage:

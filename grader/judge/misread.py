@@ -1,6 +1,6 @@
 """What a wrong output would be right for: the same call with one input that was read in a usual wrong way.
 
-``grader/comparison/diagnosis.py`` sees an output and what is expected of it; here the reference is asked again, with an input
+``grader/judge/comparison/diagnosis.py`` sees an output and what is expected of it; here the reference is asked again, with an input
 changed as the mistake would change it. An output that is then right at every element is no coincidence. A tile of shared
 memory that was loaded by the wrong thread index shows in no other way: every element is wrong, and none looks like another's.
 """
@@ -11,8 +11,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from grader.comparison.compare import compare
 from grader.course.task import Call, Exercise
+from grader.judge.comparison.compare import compare
 from grader.verdict import Diagnosis, OutputResult
 
 MOST_ELEMENTS = 1 << 14

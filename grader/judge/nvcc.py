@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.building.diagnostics import CompileError
-from grader.building.resource_usage import ResourceUsage, resource_usage
-from grader.errors import GraderError
-from grader.toolchain.compilers import Compiler, find_nvcc
-from grader.toolchain.occupancy import SmLimits, gpu_for
-from grader.toolchain.process import RunCommand
+from grader.execution.build.diagnostics import CompileError
+from grader.execution.build.resource_usage import ResourceUsage, resource_usage
+from grader.frontend.toolchain.compilers import Compiler, find_nvcc
+from grader.frontend.toolchain.occupancy import SmLimits, gpu_for
+from grader.frontend.toolchain.process import RunCommand
+from grader.setup.errors import GraderError
 from grader.verdict import KernelResources
 
 if TYPE_CHECKING:

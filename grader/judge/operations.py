@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.course.task import Exercise
-from grader.errors import GraderError
-from grader.jail.running import Jail
+from grader.execution.jail.running import Jail
+from grader.execution.runner.client import Child, LoadFailed
 from grader.judge.cases import Run, plan, run_case
 from grader.judge.simulated import read_report
-from grader.runner.client import Child, LoadFailed
+from grader.judge.timing.gpus import PeakRates
+from grader.judge.timing.limiter import time_bound
+from grader.setup.errors import GraderError
 from grader.simulator.disassembly import find_objdump
-from grader.timing.gpus import PeakRates
-from grader.timing.limiter import time_bound
 from grader.verdict import SourceLine, Stage, TimeBound
 
 if TYPE_CHECKING:
-    from grader.building.build import BuiltKernel
+    from grader.execution.build.build import BuiltKernel
     from grader.simulator.report import KernelCounters
 
 TOTALS = ("flops", "special_functions", "warp_flops", "warp_half_flops", "warp_special_functions", "active_lanes")
@@ -43,8 +43,8 @@ class Operations:
         self._kernel: Future[BuiltKernel] = self._pool.submit(self._compile, jail)
 
     def _compile(self, jail: Jail) -> BuiltKernel:
-        from grader.building.build import compile_kernel
-        from grader.jail.compiling import run_in
+        from grader.execution.build.build import compile_kernel
+        from grader.execution.jail.compiling import run_in
 
         find_objdump()
         return compile_kernel(self.file, "cpu", checks=True, operations=True, run=run_in(jail))

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course.task import Exercise
-from grader.errors import GraderError
+from grader.execution.runner.client import Child, LoadFailed
 from grader.judge.build_job import Compiled
 from grader.judge.cases import Run, plan, run_case
 from grader.judge.simulated import read_report
-from grader.runner.client import Child, LoadFailed
+from grader.setup.errors import GraderError
 from grader.simulator.recording import LANES, Recording
 from grader.verdict import Finding
 

@@ -22,7 +22,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 from grader.simulator import hooks
 from grader.simulator.tools import read_with
 

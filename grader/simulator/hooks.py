@@ -2,7 +2,7 @@
 
 ``-fsanitize`` makes compilers call ``__tsan_read4`` and its like. Libraries of other people can have these names, too, and
 the loader would bind a kernel to whichever came first into the process. So the linker is told to ask for
-``__wrap___tsan_read4`` instead (``--wrap``), which only libsim has: ``checks/hook_names.h``.
+``__wrap___tsan_read4`` instead (``--wrap``), which only libsim has: ``checks/core/hook_names.h``.
 """
 
 from __future__ import annotations

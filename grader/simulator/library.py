@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.errors import BuildError
-from grader.toolchain.cache import BuildCache, digest, open_cache
-from grader.toolchain.compilers import Compiler, find_cxx
-from grader.toolchain.process import Command, run_command
+from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
+from grader.frontend.toolchain.compilers import Compiler, find_cxx
+from grader.frontend.toolchain.process import Command, run_command
+from grader.setup.errors import BuildError
 
 INCLUDE_DIR = Path(__file__).parent / "include"
 _HERE = Path(__file__).parent

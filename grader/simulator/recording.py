@@ -1,4 +1,4 @@
-"""What one block did, as a sequence of what its warps did: made of the recording of its threads (``checks/recording.h``).
+"""What one block did, as a sequence of what its warps did: made of the recording of its threads (``checks/report/recording.h``).
 
 The simulator runs the lanes of a warp one after another. On a GPU the k-th execution of one place in the code by each lane
 happens at once, so these become one event, as they are one request for the counters. Lanes meet at warp intrinsics and

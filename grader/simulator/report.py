@@ -1,6 +1,6 @@
 """What the simulator found and counted while kernels ran, named after the learner's source.
 
-``Report.from_json`` reads the text that libsim writes (``checks/report.cpp``), in which places are offsets in the kernel
+``Report.from_json`` reads the text that libsim writes (``checks/report/report.cpp``), in which places are offsets in the kernel
 library, and finds the source lines.
 
 Totals (all for the launches of one report):
@@ -85,12 +85,12 @@ from pathlib import Path
 
 from msgspec import structs
 
+from grader.frontend import course_headers
 from grader.simulator import report_format
 from grader.simulator.disassembly import operations_of
 from grader.simulator.library import INCLUDE_DIR
 from grader.simulator.recording import Recording, merge
 from grader.simulator.symbolize import UNKNOWN, Location, Symbolizer, symbolizer
-from grader.source import course_headers
 from grader.verdict import SourceLine
 from grader.verdict.causes import causes_first
 from grader.verdict.finding import Finding, Memory, Side, Space, merged

@@ -1,4 +1,4 @@
-"""The report as libsim writes it (``checks/report.cpp``): its JSON in types, with a bound on everything.
+"""The report as libsim writes it (``checks/report/report.cpp``): its JSON in types, with a bound on everything.
 
 The kernel shares libsim's process and can write a report of its own. So nothing is taken that libsim would not write: a
 field more or less, a number that is none or out of range, a text or list of any length, a finding without the memory that
@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 from grader.verdict.texts import clean
 
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
@@ -208,7 +208,7 @@ HAPPENINGS = {
     31: "stuck",
     32: "barrier_passed",
 }
-"""What a thread does, by its number in the report: ``Access`` of ``checks/site.h`` and ``Happening`` of ``checks/recording.h``."""
+"""What a thread does, by its number in the report: ``Access`` of ``checks/core/site.h`` and ``Happening`` of ``checks/report/recording.h``."""
 NAMED = ("arrives", "meets", "stuck")
 """Those with a name of what is waited for in place of a memory."""
 OF_BLOCK = ("barrier_done", "mbarrier_phase")

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader.frontend.course_headers import FOLDER, header_name
 from grader.simulator import line_table
 from grader.simulator.tools import LARGEST_LIBRARY, Server
-from grader.source.course_headers import FOLDER, header_name
 
 _INCLUDE_DIR = str(Path(__file__).parent / "include")
 _reading = threading.Lock()

@@ -15,7 +15,7 @@ import time
 import weakref
 from collections.abc import Sequence
 
-from grader.toolchain.process import status_when_ended
+from grader.frontend.toolchain.process import status_when_ended
 
 SECONDS = 30
 PATIENCE = 4

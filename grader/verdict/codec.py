@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 from grader.verdict.fact import Fact
 
 Kind = TypeVar("Kind", bound=Fact)

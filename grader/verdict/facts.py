@@ -1,6 +1,6 @@
 """The verdict: what a check found, as plain data. Reports are drawn from it; ``results.json`` is it, written down.
 
-It holds facts and no sentences: those are made in ``grader/wording``, the same for every report. ``results.json`` has both,
+It holds facts and no sentences: those are made in ``grader/verdict/wording``, the same for every report. ``results.json`` has both,
 for readers who want to show it: its parts that are in ``WORDED`` have their ``text``, which is not read back.
 
 ``results.schema.json`` beside this file describes the JSON. ``SCHEMA_VERSION`` counts like a release: the first number
@@ -25,7 +25,7 @@ from grader.verdict.finding import Finding, Index
 
 SCHEMA_VERSION = "2.1"
 WORDED = ("Stage", "CaseResult", "OutputResult", "Finding", "BarResult", "TimeBarResult", "TimeBound")
-"""Parts that ``results.json`` shows with a ``text`` too: what reports say about them (``grader/wording/results.py``)."""
+"""Parts that ``results.json`` shows with a ``text`` too: what reports say about them (``grader/verdict/wording/results.py``)."""
 
 STAGES = ("builds", "correct", "safe", "efficient", "fast")
 """The stages in order."""
@@ -59,7 +59,7 @@ class Diagnosis(Fact):
     """What a wrong output looks like: all zeros, transposed, the tail not written..."""
 
     kind: Line
-    """One of the kinds in ``grader/wording/outputs.py``."""
+    """One of the kinds in ``grader/verdict/wording/outputs.py``."""
     values: dict[str, float] = field(default_factory=dict)
     """The numbers of its sentence, by name."""
     index: Index = field(default_factory=list)
@@ -188,7 +188,7 @@ class TimeBarResult(Fact):
 
 
 Unit = Literal["dram", "l2", "tensor", "special", "f16", "f32", "shared", "l1", "issue", "launches"]
-"""Of a GPU, from the most special to the most general: ``grader/timing/limiter.py`` says what each is."""
+"""Of a GPU, from the most special to the most general: ``grader/judge/timing/limiter.py`` says what each is."""
 
 
 class UnitTime(Fact):
@@ -274,7 +274,7 @@ class Timing(Fact):
     torch_ratio: float | None = None
     """How many times as fast as the best of torch: above 1 is faster."""
     verified_us: float | None = None
-    """By the grader's own clock (``grader.timing.verified``). The times above are taken in the kernel's own process."""
+    """By the grader's own clock (``grader.judge.timing.verified``). The times above are taken in the kernel's own process."""
     verified_error_us: float | None = None
     """Standard error of that."""
     note: Text = ""
@@ -286,7 +286,7 @@ class Stage(Fact):
     name: Line
     status: Status = SKIPPED
     summary: Line = ""
-    """One line: why it failed or was skipped, or what passed. Where the facts below say it, ``grader/wording/stages.py`` does."""
+    """One line: why it failed or was skipped, or what passed. Where the facts below say it, ``grader/verdict/wording/stages.py`` does."""
     seconds: float = 0.0
     message: Text = ""
     """What the compiler said, or who could not go on."""

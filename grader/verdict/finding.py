@@ -1,4 +1,4 @@
-"""A finding: what the simulator saw a kernel do that is wrong, as facts. ``grader/wording/findings.py`` makes sentences of it."""
+"""A finding: what the simulator saw a kernel do that is wrong, as facts. ``grader/verdict/wording/findings.py`` makes sentences of it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Finding(Side, kw_only=True):
     check: Line
     """memcheck, initcheck, racecheck, synccheck, fault; or report, where what was reported cannot be true."""
     kind: Line
-    """What is wrong: one of the kinds in ``grader/wording/findings.py``."""
+    """What is wrong: one of the kinds in ``grader/verdict/wording/findings.py``."""
     other: Side | None = None
     """The other thread: of a race, or at another barrier."""
     number: int = 0

@@ -18,8 +18,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1])]
 
-from grader.errors import GraderError  # noqa: E402  (the course need not be installed)
-from grader.timing import nsight_compute  # noqa: E402
+from grader.judge.timing import nsight_compute  # noqa: E402
+from grader.setup.errors import GraderError  # noqa: E402  (the course need not be installed)
 
 METRICS = {
     "us": ("gpu__time_duration.sum", 1e-3),

@@ -36,8 +36,8 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
 from grader import load_kernel  # noqa: E402  (the course need not be installed)
-from grader.source.course_headers import with_headers  # noqa: E402
-from grader.source.tokens import Source  # noqa: E402
+from grader.frontend.course_headers import with_headers  # noqa: E402
+from grader.frontend.tokens import Source  # noqa: E402
 
 ROUNDS, MOST_RUNS, WARMUP = 9, 40, 3
 TURN_US, REST = 10_000.0, 0.1

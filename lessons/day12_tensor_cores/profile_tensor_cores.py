@@ -22,8 +22,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
-from grader.errors import GraderError  # noqa: E402  (the course need not be installed)
-from grader.timing import nsight_compute  # noqa: E402
+from grader.judge.timing import nsight_compute  # noqa: E402
+from grader.setup.errors import GraderError  # noqa: E402  (the course need not be installed)
 
 METRICS = {
     "us": ("gpu__time_duration.sum", 1e-3),

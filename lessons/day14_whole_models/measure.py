@@ -39,8 +39,8 @@ from llm.operators import KERNELS, OPERATORS, Operators  # noqa: E402
 from persistent_decode import KERNEL as PERSISTENT  # noqa: E402
 from persistent_decode import PersistentDecoder, pack  # noqa: E402
 
-from grader.building.build import build as build_kernel  # noqa: E402
-from grader.building.build import compile_directly, plan_kernel  # noqa: E402
+from grader.execution.build.build import build as build_kernel  # noqa: E402
+from grader.execution.build.build import compile_directly, plan_kernel  # noqa: E402
 
 QWEN2 = {"vocab_size": 151936, "num_key_value_heads": 2, "rope_theta": 1e6, "tie_word_embeddings": True}
 SHAPES: dict[str, tuple[str, torch.dtype, dict[str, Any]]] = {

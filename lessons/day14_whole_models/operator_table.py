@@ -41,12 +41,12 @@ import fused_layer  # noqa: E402
 import torch  # noqa: E402
 
 from grader import load_kernel  # noqa: E402
-from grader.building.build import build, compile_directly, plan_kernel  # noqa: E402
 from grader.course import Course  # noqa: E402
 from grader.course.task import Call, Case, Exercise, Input, Output, named_arguments, torch_dtype  # noqa: E402
-from grader.timing.bench import rotation  # noqa: E402
-from grader.timing.events import time_on_gpu  # noqa: E402
-from grader.timing.machine import Machine, measure_machine  # noqa: E402
+from grader.execution.build.build import build, compile_directly, plan_kernel  # noqa: E402
+from grader.judge.timing.bench import rotation  # noqa: E402
+from grader.judge.timing.events import time_on_gpu  # noqa: E402
+from grader.judge.timing.machine import Machine, measure_machine  # noqa: E402
 
 RECORD = HERE / "operators_gpu.json"
 ALL, SHORT = ("f32", "f16", "bf16"), ("f16", "bf16")

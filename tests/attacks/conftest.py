@@ -14,10 +14,10 @@ import pytest
 
 from grader.course import course_root
 from grader.course.task import Bar, Case, Exercise, Input, Output, between, normal
-from grader.jail import compiling, imports, instrumented
+from grader.execution.jail import compiling, imports, instrumented
+from grader.execution.runner import client, tiers
+from grader.frontend.toolchain.cache import cache_folder
 from grader.judge import check
-from grader.runner import client, tiers
-from grader.toolchain.cache import cache_folder
 from grader.verdict import Verdict
 from tests.seeds import SEED
 

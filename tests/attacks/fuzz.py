@@ -26,13 +26,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as hypothesis_seed
 from hypothesis import strategies as st
 
-from grader.building import diagnostics
-from grader.building.build import plan_kernel
 from grader.classroom.worker import in_utf8
-from grader.errors import GraderError
-from grader.jail import imports
-from grader.jail.instrumented import renumbers_lines
-from grader.runner import answers
+from grader.execution.build import diagnostics
+from grader.execution.build.build import plan_kernel
+from grader.execution.jail import imports
+from grader.execution.jail.instrumented import renumbers_lines
+from grader.execution.runner import answers
+from grader.setup.errors import GraderError
 from grader.simulator.report import Report
 from grader.simulator.report_format import HAPPENINGS
 from grader.verdict import Diagnostic

@@ -10,13 +10,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from grader.building.build import compile_kernel
-from grader.jail.running import NO_JAIL, Jail
+from grader.execution.build.build import compile_kernel
+from grader.execution.jail.running import NO_JAIL, Jail
+from grader.execution.runner import tiers
+from grader.execution.runner.client import Child
+from grader.execution.runner.program import build_runner
 from grader.judge import check
 from grader.judge.driver import SETTINGS
-from grader.runner import tiers
-from grader.runner.client import Child
-from grader.runner.program import build_runner
 from tests.attacks.conftest import HERE, exercise
 
 RUNS = 10

@@ -9,11 +9,11 @@ import unicodedata
 from pathlib import Path
 
 from grader.classroom.tables import write_csv
-from grader.present.html import html_page
-from grader.present.junit import junit_xml
-from grader.present.terminal import as_text
+from grader.report.html import html_page
+from grader.report.junit import junit_xml
+from grader.report.terminal import as_text
 from grader.verdict import Verdict
-from grader.wording.results import as_json
+from grader.verdict.wording.results import as_json
 
 
 def texts(verdict: Verdict, folder: Path) -> dict[str, str]:

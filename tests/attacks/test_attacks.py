@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.present.terminal import as_text
+from grader.report.terminal import as_text
 from grader.verdict import FAILED, PASSED
-from grader.wording.results import as_json
+from grader.verdict.wording.results import as_json
 from tests.attacks.conftest import HERE, SECRET, Judge
 from tests.attacks.reports import assert_clean, texts
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.jail.programs import CONFINE
-from grader.toolchain.compilers import find_cxx
+from grader.execution.jail.programs import CONFINE
+from grader.frontend.toolchain.compilers import find_cxx
 
 HERE = Path(__file__).parent
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 from grader.simulator.report import Report
 from grader.simulator.report_format import MadeUp
-from grader.wording import findings as words
+from grader.verdict.wording import findings as words
 from tests.attacks import fuzz
 from tests.attacks.growing import FRONT_END
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from grader.jail.running import NO_JAIL, Jail
-from grader.present.terminal import as_text
-from grader.runner import canary, tiers
-from grader.runner.program import build_runner
+from grader.execution.jail.running import NO_JAIL, Jail
+from grader.execution.runner import canary, tiers
+from grader.execution.runner.program import build_runner
+from grader.report.terminal import as_text
 from tests.attacks.conftest import HERE, REACHES_OUTSIDE, Judge
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.jail import imports
-from grader.toolchain.compilers import find_cxx
+from grader.execution.jail import imports
+from grader.frontend.toolchain.compilers import find_cxx
 from tests.attacks import fuzz
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.present.terminal import as_text
-from grader.toolchain.compilers import find_cxx
-from grader.wording import cases
+from grader.frontend.toolchain.compilers import find_cxx
+from grader.report.terminal import as_text
+from grader.verdict.wording import cases
 from tests.attacks.conftest import HERE, Judge
 
 FOLDER = HERE / "own_memory"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.building.build import plan_kernel
-from grader.jail import own_code
-from grader.jail.instrumented import unchecked_word
-from grader.source.tokens import Source
-from grader.toolchain.process import Command, Finished, run_command
+from grader.execution.build.build import plan_kernel
+from grader.execution.jail import own_code
+from grader.execution.jail.instrumented import unchecked_word
+from grader.frontend.tokens import Source
+from grader.frontend.toolchain.process import Command, Finished, run_command
 
 NAMES = """_Z3addii __cxa_throw _Unwind_Resume __wrap_memcpy __real_memcpy __tsan_read4 __ubsan_handle_x __asan_load __sanitizer_cov
 __x86_indirect SIM_SM"""

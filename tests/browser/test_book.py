@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.book.site import build, missing
 from grader.course import Course
+from grader.report.book.site import build, missing
 from tests.browser.conftest import DESKTOP, PHONE, OpenPage, file_url, violations
 from tests.course_copy import copy_course
 

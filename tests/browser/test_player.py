@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from grader.player import page as player
+from grader.report.player import page as player
 from tests.browser.player_page import DESKTOP, PHONE, opened
-from tests.player.recordings import kernel, record
+from tests.report.player.recordings import kernel, record
 
 __all__ = ["opened"]
 Open = Callable[..., Any]

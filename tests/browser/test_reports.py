@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.present.html import save_html
+from grader.report.html import save_html
 from tests.browser.conftest import DESKTOP, PHONE, OpenPage, file_url, violations
-from tests.present import samples
+from tests.report import samples
 
 VERDICTS = [samples.right, samples.wrong, samples.unsafe, samples.wasteful, samples.does_not_build]
 

@@ -19,7 +19,7 @@ import time
 import zipfile
 from pathlib import Path
 
-from grader.authoring.mistakes import read_mistakes
+from grader.course.authoring.mistakes import read_mistakes
 from tests.exercises.conftest import COURSE
 
 PAGE = resource.getpagesize()

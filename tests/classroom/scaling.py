@@ -156,8 +156,8 @@ def machine() -> dict[str, Any]:
     models = [line.partition(":")[2].strip() for line in info.splitlines() if line.startswith("model name")]
     import torch
 
-    from grader.runner import tiers
-    from grader.toolchain.compilers import find_cxx
+    from grader.execution.runner import tiers
+    from grader.frontend.toolchain.compilers import find_cxx
 
     return {
         "processor": models[0] if models else platform.machine(),

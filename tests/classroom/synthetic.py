@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.authoring.mistakes import read_mistakes
 from grader.course import Course
+from grader.course.authoring.mistakes import read_mistakes
 
 EXERCISES = ("day01_residual_add/residual_add", "day02_reductions/rms_norm", "day03_positions_and_gates/swiglu")
 

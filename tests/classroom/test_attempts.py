@@ -18,7 +18,7 @@ from grader.classroom.jobs import Job
 from grader.classroom.session import Session
 from grader.classroom.submissions import find_submissions
 from grader.course import Course
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 from tests.classroom.test_jobs import a_job, passes
 
 GONE = Died("gone", machine=True)

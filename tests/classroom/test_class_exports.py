@@ -19,7 +19,7 @@ import pytest
 from grader.classroom.exports import canvas, moodle
 from grader.classroom.gradebook import load
 from grader.cli.app import run
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 from tests.classroom import hostile
 from tests.classroom.conftest import KERNEL, TASKS
 from tests.small_course import write_course

@@ -27,7 +27,7 @@ from grader.classroom.submissions import find_submissions
 from grader.classroom.worker import Graded
 from grader.cli.app import run
 from grader.course import Course
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, Stage, Verdict
 from tests.classroom.conftest import KERNEL
 from tests.classroom.ray_nodes import NotStarted, Silence, nodes_here

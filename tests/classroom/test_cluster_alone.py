@@ -14,9 +14,9 @@ from grader.classroom.session import Session
 from grader.classroom.submissions import find_submissions
 from grader.classroom.worker import Graded
 from grader.course import Course
-from grader.errors import GraderError
-from grader.jail.running import NO_JAIL
-from grader.runner import tiers
+from grader.execution.jail.running import NO_JAIL
+from grader.execution.runner import tiers
+from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, Stage, Verdict
 from tests.classroom.ray_stand_in import ERRORS, StandIn, task_error
 from tests.classroom.test_grade import grades

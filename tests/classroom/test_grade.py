@@ -19,8 +19,8 @@ from grader.classroom.similar import k_grams, similar
 from grader.classroom.store import FOLDER, PLAN
 from grader.cli.app import run
 from grader.course import Course
-from grader.errors import GraderError
-from grader.runner import tiers
+from grader.execution.runner import tiers
+from grader.setup.errors import GraderError
 from tests.classroom.conftest import KERNEL
 from tests.seeds import SEED
 

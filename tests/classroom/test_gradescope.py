@@ -19,7 +19,7 @@ import pytest
 from grader.classroom.exports import gradescope, gradescope_run
 from grader.cli.app import run
 from grader.course import Course
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 from tests.classroom.test_class_exports import COUNTED, KERNEL, WRONG
 from tests.small_course import write_course
 

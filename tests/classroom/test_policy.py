@@ -11,7 +11,7 @@ from grader.classroom.instructor import read_instructions
 from grader.classroom.policy import Extra, Late, Policy, grade
 from grader.cli.app import run
 from grader.course import Course
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 DUE = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATE = "[late]\ndue = 2026-03-01T12:00:00+00:00\n"

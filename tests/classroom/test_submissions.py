@@ -10,7 +10,7 @@ import pytest
 
 from grader.classroom.submissions import find_submissions
 from grader.classroom.worker import in_utf8
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 
 def archive(folder: Path, name: str, content: bytes = b"", **changes) -> str:

@@ -16,9 +16,9 @@ from grader.classroom import class_archive, submissions
 from grader.classroom.submissions import find_submissions
 from grader.cli.app import run
 from grader.course import Course
-from grader.errors import GraderError
-from grader.learner import packing, pristine
-from grader.learner.progress import ProgressFile
+from grader.course.learner import packing, pristine
+from grader.course.learner.progress import ProgressFile
+from grader.setup.errors import GraderError
 from tests.classroom.conftest import KERNEL
 from tests.small_course import write_course
 

@@ -15,8 +15,8 @@ import pytest
 
 from grader.cli import doctor
 from grader.course import Course
-from grader.errors import GraderError
-from grader.learner.progress import ProgressFile
+from grader.course.learner.progress import ProgressFile
+from grader.setup.errors import GraderError
 
 FIRST = "day01_start/first"
 

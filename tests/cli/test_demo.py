@@ -7,7 +7,7 @@ from pathlib import Path
 
 from grader.cli.demo import BROKEN, RIGHT
 from grader.course import Course
-from grader.learner import pristine
+from grader.course.learner import pristine
 
 COURSE = Path(__file__).resolve().parents[2]
 

@@ -8,7 +8,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from grader.course import Course
-from grader.learner.progress import ProgressFile
+from grader.course.learner.progress import ProgressFile
 
 
 class Notebook:

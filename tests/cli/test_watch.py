@@ -14,11 +14,11 @@ import pytest
 from grader.cli.check import grade
 from grader.cli.watch_loop import FOOTER, Event, Pressed, Saved, WatchLoop, _watch_files
 from grader.course import Course, Entry
-from grader.learner import pristine
-from grader.learner.progress import ProgressFile
-from grader.present import theme
+from grader.course.learner import pristine
+from grader.course.learner.progress import ProgressFile
+from grader.report import theme
 from grader.verdict import Verdict
-from tests.present import samples
+from tests.report import samples
 
 
 class Watched:
@@ -103,7 +103,7 @@ def test_one_that_is_passed_already_stays_open(course, judge) -> None:  # type: 
 
 
 def test_a_deleted_file_does_not_end_it(course, judge, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    from grader.errors import GraderError
+    from grader.setup.errors import GraderError
 
     def missing(*_: object, **__: object) -> None:
         raise GraderError("there is no file first.cu", "Put it back.")

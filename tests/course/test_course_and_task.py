@@ -27,7 +27,7 @@ from grader.course.task import (
     one_of,
     shape_of,
 )
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 from tests.small_course import write_course
 
 TASKS = '''

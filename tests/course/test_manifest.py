@@ -8,7 +8,7 @@ import pytest
 
 from grader.course import Course
 from grader.course.manifest import FILE, read_manifest
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 TEXT = """format = 1
 title = "Small"

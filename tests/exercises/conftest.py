@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.mistakes import Mistake, read_mistakes
 from grader.course import Course, Entry
-from grader.present.terminal import as_text
+from grader.course.authoring.mistakes import Mistake, read_mistakes
+from grader.report.terminal import as_text
 from grader.verdict import Verdict
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
-from grader.authoring.mistakes import Mistake
+from grader.course.authoring.mistakes import Mistake
 from grader.course.task import Case, Exercise
 
 

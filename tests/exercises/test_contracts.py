@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.authoring import day_rules, exercise_rules
-from grader.comparison.compare import compare
 from grader.course import Day, Entry
+from grader.course.authoring import day_rules, exercise_rules
 from grader.course.task import Call, Case, Exercise, torch_dtype
+from grader.judge.comparison.compare import compare
 from tests.exercises.conftest import COURSE
 from tests.seeds import SEED
 
@@ -54,7 +54,7 @@ def test_no_long_run_of_lines_stands_in_two_solutions() -> None:
 @pytest.fixture
 def no_diagnosis(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a wrong output looks like takes longer to find out than that it is wrong."""
-    monkeypatch.setattr("grader.comparison.compare.diagnose", lambda *_: "")
+    monkeypatch.setattr("grader.judge.comparison.compare.diagnose", lambda *_: "")
 
 
 @every_exercise

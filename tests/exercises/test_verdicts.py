@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from grader.authoring.mistakes import Failure, read_mistakes
 from grader.course import Entry
+from grader.course.authoring.mistakes import Failure, read_mistakes
 from grader.course.task import Exercise
+from grader.frontend.toolchain.process import run_command
 from grader.judge import check
 from grader.judge.cases import CasePool
-from grader.toolchain.process import run_command
 from grader.verdict import FAILED, PASSED, STAGES, Verdict
 from tests.exercises.conftest import COURSE, Kernels, Wrong, as_seen, wrong_kernels
 from tests.exercises.narrowed import narrowed_task, narrowed_text
@@ -31,7 +31,7 @@ def one_child() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("grader.judge.cases.CHILDREN", 1)
-        patch.setattr("grader.jail.compiling.run_in", lambda jail: run_command)
+        patch.setattr("grader.execution.jail.compiling.run_in", lambda jail: run_command)
         yield
 
 

@@ -5,7 +5,7 @@ versions on the simulator, in the case that an exercise is counted in, at the si
 middle sizes (``MIDDLE``), and writes lessons/can_i_believe_this/bounds.json. It needs no GPU.
 
 ``python -m tests.gpu.bounds --time --record`` times the same calls with the same inputs on this machine's GPU, from a cold L2 cache,
-and writes bounds_h200.json beside it; also how long a launch takes after another. ``grader.notebook.bounds`` draws both.
+and writes bounds_h200.json beside it; also how long a launch takes after another. ``grader.report.notebook.bounds`` draws both.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ import msgspec
 
 from grader.course import Course, course_root
 from grader.course.task import Case
-from grader.errors import GraderError
-from grader.loading.kernel import load_kernel
-from grader.timing.gpus import gpu
-from grader.timing.limiter import time_bound
+from grader.execution.in_process.kernel import load_kernel
+from grader.judge.timing.gpus import gpu
+from grader.judge.timing.limiter import time_bound
+from grader.setup.errors import GraderError
 from tests.gpu.counted import Counted, build_ahead, counted, of_case, runnable
 from tests.gpu.launch_solutions import on_gpu
 
@@ -129,7 +129,7 @@ def measure(names: list[str], seconds: float) -> dict[str, Any]:
     """Median and minimum of the same calls on this machine's GPU."""
     import torch
 
-    from grader.timing.events import percentiles, time_on_gpu
+    from grader.judge.timing.events import percentiles, time_on_gpu
 
     wanted = {(row["name"], row["size"]) for row in json.loads(COUNTED.read_text())["rows"]}
     items = [(size, item) for size, item in calls(names) if (item.name, size) in wanted and list(runnable([item]))]

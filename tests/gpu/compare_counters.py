@@ -89,7 +89,7 @@ MARKER = "spin_kernel"
 
 def kernels_for(items: list[Counted], device: str) -> dict[Path, Any]:
     """Every file, built once."""
-    from grader.loading.kernel import load_kernel
+    from grader.execution.in_process.kernel import load_kernel
 
     files = sorted({item.file for item in items})
     with ThreadPoolExecutor(os.cpu_count()) as pool:

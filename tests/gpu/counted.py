@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.building.build import build, compile_directly, plan_kernel
 from grader.course import Course, Entry, course_root
 from grader.course.task import Case, Exercise, torch_dtype
-from grader.runner.gpu import gpu_architecture
-from grader.toolchain.occupancy import runs
+from grader.execution.build.build import build, compile_directly, plan_kernel
+from grader.execution.runner.gpu import gpu_architecture
+from grader.frontend.toolchain.occupancy import runs
 from tests.gpu.launch_solutions import on_gpu
 
 SEED = 1

@@ -52,7 +52,7 @@ MOST_SECONDS = 100
 
 def tiers_here(arch: str) -> list[str]:
     """The tiers that hold."""
-    from grader.runner import tiers
+    from grader.execution.runner import tiers
 
     found = []
     for tier in ("bwrap", "landlock"):
@@ -115,12 +115,12 @@ def escaped(rows: list[dict[str, str]]) -> list[str]:
 
 def cost(tiers: list[str], arch: str) -> dict[str, dict[str, float]]:
     """Medians of seconds: of a whole check; to start a child and load a kernel, the driver with it; and of a request then."""
-    from grader.building.build import compile_kernel
-    from grader.jail.running import NO_JAIL, Jail
+    from grader.execution.build.build import compile_kernel
+    from grader.execution.jail.running import NO_JAIL, Jail
+    from grader.execution.runner.client import Child
+    from grader.execution.runner.program import build_runner
     from grader.judge import check
-    from grader.runner.client import Child
-    from grader.runner.program import build_runner
-    from grader.timing.verified import NOTHING
+    from grader.judge.timing.verified import NOTHING
 
     kernel, runner = compile_kernel(NOTHING, "cuda", checks=False, arch=arch), build_runner("cuda", arch)
     seconds: dict[str, dict[str, list[float]]] = {
@@ -202,7 +202,7 @@ def run(steps: list[str]) -> Iterator[dict[str, Any]]:
     """What is known after each of these steps."""
     import torch
 
-    from grader.runner.gpu import gpu_architecture
+    from grader.execution.runner.gpu import gpu_architecture
 
     arch = gpu_architecture()
     here = tiers_here(arch)

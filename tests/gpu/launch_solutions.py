@@ -17,7 +17,7 @@ os.environ.setdefault("PYTORCH_NO_CUDA_MEMORY_CACHING", "1")
 
 from grader.course import Course, Entry
 from grader.course.task import Exercise, torch_dtype
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 
 def chosen(names: list[str]) -> list[Entry]:
@@ -78,7 +78,7 @@ def main() -> int:
     arguments = parser.parse_args()
     wanted = chosen(arguments.names)
 
-    from grader.loading.kernel import load_kernel
+    from grader.execution.in_process.kernel import load_kernel
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         built = [pool.submit(load_kernel, entry.solution, device="cuda") for entry in wanted]

@@ -95,7 +95,7 @@ class KernelOnGpu:
         """Runs a launcher on copies of the arrays, and copies them back."""
         import torch
 
-        from grader.loading.libsim import call_entry
+        from grader.execution.in_process.libsim import call_entry
         from tests.simulator.harness import _scalar
 
         called = self._launchers[launcher]

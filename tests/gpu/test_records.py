@@ -12,7 +12,7 @@ import pytest
 
 from grader.course import Course, course_root
 from grader.course.tolerance import DEFAULT
-from grader.notebook.bounds import recorded_bounds
+from grader.report.notebook.bounds import recorded_bounds
 from tests.attacks.conftest import REACHES_OUTSIDE
 from tests.gpu import bounds, jail, sanitize, shared_patterns, timing_attacks, verify
 from tests.gpu.launch_solutions import chosen

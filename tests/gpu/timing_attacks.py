@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.course import course_root, find
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 ATTACKS = Path(__file__).parents[1] / "attacks" / "gpu"
 RECORD = ATTACKS / "h200.json"
@@ -66,11 +66,11 @@ def measure(row: Row, kernel: Any, runner: Path, nothing: Any, machine: Any) -> 
     """Both clocks on one kernel."""
     import torch
 
-    from grader.runner import tiers
-    from grader.runner.buffers import prepare
-    from grader.runner.client import Child
-    from grader.runner.gpu import GpuMemory, gpu_architecture
-    from grader.timing import bench, events, verified
+    from grader.execution.runner import tiers
+    from grader.execution.runner.buffers import prepare
+    from grader.execution.runner.client import Child
+    from grader.execution.runner.gpu import GpuMemory, gpu_architecture
+    from grader.judge.timing import bench, events, verified
 
     task = find(EXERCISE).load()
     case = next(case for case in task.bench if case.name == SIZE)
@@ -102,11 +102,11 @@ def run(names: list[str]) -> dict[str, Any]:
     """Build everything, then time one after the other."""
     import torch
 
-    from grader.building.build import compile_kernel
-    from grader.runner.gpu import gpu_architecture
-    from grader.runner.program import build_runner
-    from grader.timing.machine import measure_machine
-    from grader.timing.verified import NOTHING
+    from grader.execution.build.build import compile_kernel
+    from grader.execution.runner.gpu import gpu_architecture
+    from grader.execution.runner.program import build_runner
+    from grader.judge.timing.machine import measure_machine
+    from grader.judge.timing.verified import NOTHING
 
     arch = gpu_architecture()
     files: list[tuple[str, Path | None]] = [

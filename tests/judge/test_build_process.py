@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from grader.building.diagnostics import CompileError
-from grader.errors import BuildError, GraderError
+from grader.execution.build.diagnostics import CompileError
+from grader.frontend.prototype import PrototypeError
+from grader.frontend.rewrite_error import RewriteError
+from grader.frontend.toolchain import ahead
 from grader.judge.build_job import Building, Job
 from grader.judge.build_process import Process
 from grader.judge.build_threads import Threads
-from grader.source.prototype import PrototypeError
-from grader.source.rewrite_error import RewriteError
-from grader.toolchain import ahead
+from grader.setup.errors import BuildError, GraderError
 
 RIGHT = '__global__ void k(int* x) { *x = 1; }\nextern "C" void f(int* x) { k<<<1, 1>>>(x); }\n'
 REFUSED = {

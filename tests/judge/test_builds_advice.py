@@ -6,9 +6,9 @@ from pathlib import Path
 
 from grader.course import find
 from grader.judge import check
-from grader.present.html import html_page
-from grader.present.junit import junit_xml
-from grader.present.terminal import as_text
+from grader.report.html import html_page
+from grader.report.junit import junit_xml
+from grader.report.terminal import as_text
 
 
 def test_a_helper_without_device_says_what_to_write(tmp_path: Path) -> None:

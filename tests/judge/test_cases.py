@@ -12,13 +12,13 @@ import pytest
 import torch
 
 from grader.course.task import Call, Case, Exercise, Input, Output, normal
-from grader.errors import GraderError
+from grader.execution.runner.answers import Answer, Done, Ended, Ok, Refused, Writers
+from grader.execution.runner.buffers import Buffers, as_bytes, prepare
+from grader.execution.runner.client import Reply
+from grader.frontend.toolchain.cuda_errors import LAUNCHER_THREW, describe_error
 from grader.judge import cases
 from grader.judge.cases import CasePool, Run, add_writers, draw_ahead, flat_index, judge, leaves_all, plan, run_case
-from grader.runner.answers import Answer, Done, Ended, Ok, Refused, Writers
-from grader.runner.buffers import Buffers, as_bytes, prepare
-from grader.runner.client import Reply
-from grader.toolchain.cuda_errors import LAUNCHER_THREW, describe_error
+from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, Finding
 from tests.judge.test_stages import task
 

@@ -11,16 +11,16 @@ import torch
 
 import grader.verdict as v
 from grader.course.task import Bar, Case, Exercise, Input, Output, between, normal
-from grader.errors import GraderError
+from grader.execution.runner.gpu import gpu_architecture
 from grader.judge import check, driver
 from grader.judge.cases import CasePool
 from grader.judge.events import CheckEvent
-from grader.present.terminal import as_text
-from grader.runner.gpu import gpu_architecture
+from grader.report.terminal import as_text
+from grader.setup.errors import GraderError
 from grader.verdict import schema
-from grader.wording.cases import in_short, text
-from grader.wording.findings import message
-from grader.wording.results import results
+from grader.verdict.wording.cases import in_short, text
+from grader.verdict.wording.findings import message
+from grader.verdict.wording.results import results
 from tests.seeds import SEED
 
 HEAD = "#include <cuda_runtime.h>\n"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from grader.errors import GraderError
+from grader.execution.runner.answers import Done
 from grader.judge import cases
 from grader.judge.cases import Run, draw_ahead, plan, run_case
-from grader.runner.answers import Done
+from grader.setup.errors import GraderError
 from tests.judge.test_cases import FakeChild
 from tests.judge.test_stages import task
 

@@ -14,12 +14,12 @@ import pytest
 import torch
 
 from grader.course.task import Bar, Case, Exercise
-from grader.errors import GraderError
+from grader.execution.runner.client import LoadFailed
 from grader.judge import check, driver
 from grader.judge.build_job import Job
 from grader.judge.cases import Run
 from grader.judge.events import CheckEvent
-from grader.runner.client import LoadFailed
+from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, SKIPPED, Finding, OutputResult, Stage, Verdict
 from tests.judge.test_stages import report, task
 
@@ -104,8 +104,8 @@ class World:
             world.turns.append((gpu, alone))
             yield True
 
-        monkeypatch.setattr("grader.runner.gpu.uuid", lambda: "GPU-1")
-        monkeypatch.setattr("grader.timing.turns.turn", turn)
+        monkeypatch.setattr("grader.execution.runner.gpu.uuid", lambda: "GPU-1")
+        monkeypatch.setattr("grader.judge.timing.turns.turn", turn)
         monkeypatch.setattr("grader.judge.fast.judge_fast", lambda task, file, jail: Stage("fast", world.fast, jail))
 
     def check(self, exercise: Exercise | None = None, **more: Any) -> Verdict:

@@ -8,9 +8,9 @@ import pytest
 
 from grader.course import Course
 from grader.course.task import Bar
-from grader.errors import GraderError
 from grader.judge.efficient import evaluate_bar
-from grader.wording.bars import UNITS, text
+from grader.setup.errors import GraderError
+from grader.verdict.wording.bars import UNITS, text
 
 COUNTED = {"global_bytes": 3000.0, "minimum": 1000.0, "launches": 1, "ideal": 0, "sectors": 0}
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from grader.comparison.compare import compare
 from grader.course import find
 from grader.course.task import Call, Exercise
+from grader.judge.comparison.compare import compare
 from grader.judge.misread import explain, misread
-from grader.wording.outputs import looks
+from grader.verdict.wording.outputs import looks
 
 
 def linear(name: str = "primes") -> tuple[Exercise, Call]:

@@ -11,16 +11,16 @@ import pytest
 
 from grader.course import find
 from grader.course.task import Bar
+from grader.execution.runner import tiers
+from grader.frontend.rewrite_error import RewriteError
+from grader.frontend.toolchain.compilers import find_nvcc
+from grader.frontend.toolchain.occupancy import gpu_for
+from grader.frontend.toolchain.process import RunCommand
 from grader.judge import build_threads, check, nvcc
 from grader.judge.build_job import Job
 from grader.judge.efficient import judge_efficient
-from grader.present.junit import junit_xml
-from grader.present.terminal import as_text
-from grader.runner import tiers
-from grader.source.rewrite_error import RewriteError
-from grader.toolchain.compilers import find_nvcc
-from grader.toolchain.occupancy import gpu_for
-from grader.toolchain.process import RunCommand
+from grader.report.junit import junit_xml
+from grader.report.terminal import as_text
 from grader.verdict import FAILED, PASSED, SKIPPED, KernelResources, Verdict
 from tests.seeds import SEED
 

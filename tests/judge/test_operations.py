@@ -10,11 +10,11 @@ import pytest
 
 from grader import verdict as v
 from grader.judge import check
-from grader.present.html import html_page
-from grader.present.terminal import as_text
+from grader.report.html import html_page
+from grader.report.terminal import as_text
 from grader.simulator import disassembly
 from grader.verdict import schema
-from grader.wording.results import results
+from grader.verdict.wording.results import results
 from tests.attacks.conftest import exercise, tier  # noqa: F401
 from tests.seeds import SEED
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.jail import compiling
+from grader.execution.jail import compiling
 from grader.judge import cases, check
-from grader.present.terminal import as_text
+from grader.report.terminal import as_text
 from tests.attacks.conftest import HERE, exercise
 
 KERNEL = (HERE / "prelude.cu").read_text()
@@ -50,7 +50,7 @@ def test_a_limit_is_named_only_when_it_was_that(status: int, output: str, says: 
 def test_memory_that_ran_out_counts_toward_giving_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases, "MOST_CRASHES", 1)
     monkeypatch.setattr(cases, "CHILDREN", 1)
-    monkeypatch.setattr("grader.runner.client.MOST_MEMORY", 1)
+    monkeypatch.setattr("grader.execution.runner.client.MOST_MEMORY", 1)
     file = tmp_path / "twice.cu"
     file.write_text(KERNEL + LAUNCHER.format("for (volatile int i = 0; i < 2000000000; ++i) {}"))
     verdict = check(exercise(), file, seed=1)

@@ -7,8 +7,8 @@ from pathlib import Path
 from grader.cli.check import _player
 from grader.judge import check
 from grader.judge.recorded import Recorded
-from grader.player.encoding import jumps
-from grader.present.html import html_page
+from grader.report.html import html_page
+from grader.report.player.encoding import jumps
 from grader.verdict import Verdict
 from tests.attacks.conftest import exercise
 from tests.seeds import SEED

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.building.build import BuiltKernel, compile_kernel
+from grader.execution.build.build import BuiltKernel, compile_kernel
 from grader.judge.cases import Run, plan
 from grader.judge.simulated import attach_findings
 from grader.simulator.report import Report
 from grader.verdict import PASSED, OutputResult
-from grader.wording.findings import message
+from grader.verdict.wording.findings import message
 from tests.judge.test_check import HEAD, KERNEL, LAUNCHER, RIGHT, exercise
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.judge import check
-from grader.present.terminal import as_text
+from grader.report.terminal import as_text
 from tests.attacks.conftest import exercise
 from tests.seeds import SEED
 

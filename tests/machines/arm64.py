@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(lacking())
     os.environ |= {"GRADER_CXX": COMPILER, "GRADER_JAIL": "none"}
     platform.machine = lambda: "aarch64"
-    from grader.runner import program
+    from grader.execution.runner import program
 
     build = program.build_runner
     folder = tempfile.TemporaryDirectory(prefix="arm64-")
@@ -49,8 +49,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     program.build_runner = emulated
     # Not before the runner's place is taken.
+    from grader.execution.runner.client import Child
     from grader.judge import driver
-    from grader.runner.client import Child
 
     driver.SETTINGS["watchdog_seconds"] = str(3 * SLOWER)
     receive = Child.receive

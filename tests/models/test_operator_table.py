@@ -12,7 +12,7 @@ import operator_table
 import pytest
 import torch
 
-from grader.timing.machine import Machine
+from grader.judge.timing.machine import Machine
 from tests.models.conftest import ROOT
 
 MACHINE = Machine(

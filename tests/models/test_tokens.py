@@ -11,7 +11,7 @@ import torch
 from llm import Operators, generate, load
 from llm.operators import FEW_ROWS, OPERATORS
 
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 from tests.models.conftest import PROMPT, TINY
 
 NEW = 24

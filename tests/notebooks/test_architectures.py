@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from grader.toolchain.compilers import find_nvcc
+from grader.frontend.toolchain.compilers import find_nvcc
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY = ROOT / "lessons" / "day12_tensor_cores"

@@ -9,15 +9,15 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from grader.errors import GraderError
-from grader.notebook.canonical import canonical_text, main
+from grader.report.notebook.canonical import canonical_text, main
+from grader.setup.errors import GraderError
 from tests.notebooks.lessons import NAMES, NOTEBOOKS
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
 def test_lessons_are_canonical(path: Path) -> None:
     same = canonical_text(path) == path.read_text(encoding="utf-8")
-    assert same, f"put right with: python -m grader.notebook.canonical {path.relative_to(path.parents[2])}"
+    assert same, f"put right with: python -m grader.report.notebook.canonical {path.relative_to(path.parents[2])}"
 
 
 def noisy() -> nbformat.NotebookNode:

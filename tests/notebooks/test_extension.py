@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from grader.toolchain.compilers import find_cxx, find_nvcc
+from grader.frontend.toolchain.compilers import find_cxx, find_nvcc
 from tests.notebooks.lessons import ROOT, cells
 
 FENCED = re.compile(r"```python\n(.*?)```", re.DOTALL)

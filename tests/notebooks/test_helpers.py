@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import matplotlib
 import pytest
 
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 matplotlib.use("Agg")
 
-from grader.notebook import (
+from grader.report.notebook import (
     compare,
     draw_banks,
     draw_sectors,
@@ -29,10 +29,10 @@ from grader.notebook import (
     roofline,
     show_source,
 )
-from grader.notebook.accesses import Request
-from grader.notebook.execute import compact_picture, execute
-from grader.notebook.gpus import GPUS, gpu
-from grader.notebook.source import function
+from grader.report.notebook.accesses import Request
+from grader.report.notebook.execute import compact_picture, execute
+from grader.report.notebook.gpus import GPUS, gpu
+from grader.report.notebook.source import function
 from tests.notebooks.lessons import ROOT
 
 KERNEL = """#include <cuda_runtime.h>

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from nbval.plugin import metadata_tags
 
-from grader.notebook.execute import kernel_environment
-from grader.toolchain.compilers import find_cxx
+from grader.frontend.toolchain.compilers import find_cxx
+from grader.report.notebook.execute import kernel_environment
 from tests.notebooks.lessons import NAMES, NOTEBOOKS, ROOT, cells, texts
 
 CELL_SECONDS = 120
@@ -34,9 +34,9 @@ def warm_cache(path: Path) -> None:
 
     Solutions are built as they are to be graded: ``load_kernel`` would make a library of its own, beside that of other tests.
     """
-    from grader.building.build import compile_kernel
-    from grader.errors import GraderError
-    from grader.runner.program import build_runner
+    from grader.execution.build.build import compile_kernel
+    from grader.execution.runner.program import build_runner
+    from grader.setup.errors import GraderError
 
     build_runner("cpu")
     for kernel in (*sorted(path.parent.glob("*.cu")), *solutions_of(path)):

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.notebook.graded import bound_html
-from grader.notebook.panel import Panel
-from grader.notebook.verdicts import VerdictPanel, explain, placeless, show
+from grader.report.notebook.graded import bound_html
+from grader.report.notebook.panel import Panel
+from grader.report.notebook.verdicts import VerdictPanel, explain, placeless, show
 from grader.simulator.report import LineCounters, Report
 from grader.verdict import TimeBound, UnitTime
-from grader.wording.findings import text
+from grader.verdict.wording.findings import text
 from tests.notebooks.test_helpers import notebook
-from tests.present import samples
+from tests.report import samples
 
 
 def test_a_verdict_is_the_same_each_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -79,9 +79,9 @@ def test_html_is_one_pre_with_inline_colours() -> None:
 
 
 def test_panels_in_a_notebook_print_nothing_on_the_side(tmp_path: Path) -> None:
-    from grader.notebook.execute import execute
+    from grader.report.notebook.execute import execute
 
-    path = notebook(tmp_path / "a.ipynb", "from grader.notebook.panel import Panel\nPanel('[bad]wrong[/bad]')")
+    path = notebook(tmp_path / "a.ipynb", "from grader.report.notebook.panel import Panel\nPanel('[bad]wrong[/bad]')")
     execute(path)
     import json
 

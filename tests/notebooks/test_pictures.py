@@ -12,8 +12,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.text import Text
 
-import grader.notebook as notebook
-from grader.notebook import style
+import grader.report.notebook as notebook
+from grader.report.notebook import style
 
 DRAWINGS = [name for module, names in notebook._HOMES.items() if module.startswith("pictures.") for name in names]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.notebook import counts, requests, show
+from grader.report.notebook import counts, requests, show
 
 KERNELS = """#include <cuda_runtime.h>
 

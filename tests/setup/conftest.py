@@ -40,7 +40,7 @@ if (pathlib.Path.cwd() / "fake.json").exists():
 
 
 class TinyCourse:
-    """A course folder with the repository's Makefile and grader.environment."""
+    """A course folder with the repository's Makefile and grader.setup."""
 
     def __init__(self, root: Path):
         self.root = root

@@ -1,4 +1,4 @@
-"""`python drive.py [arguments]` in a course: its `python -m grader.environment`, with the fake pip in the .venv that it makes."""
+"""`python drive.py [arguments]` in a course: its `python -m grader.setup`, with the fake pip in the .venv that it makes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def make_environment(path: Path) -> None:
 
 
 def drive() -> None:
-    """Runs the course's own grader.environment."""
+    """Runs the course's own grader.setup."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell of the tests may have it ignored
     sys.path.insert(0, str(Path.cwd()))
-    from grader.environment.installer import Installer
+    from grader.setup.installer import Installer
 
     real = Installer.run
 
@@ -39,7 +39,7 @@ def drive() -> None:
         return real(self, command, title)
 
     Installer.run = run
-    runpy.run_module("grader.environment", run_name="__main__", alter_sys=True)
+    runpy.run_module("grader.setup", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.environment.failures import Failure, explained
+from grader.setup.failures import Failure, explained
 from tests.setup.conftest import TinyCourse
 
 NOISE = "WARNING: Location 'file:///opt/simple/torch/' is ignored: it is neither a file nor a directory."
@@ -134,7 +134,7 @@ def as_a_user(course: TinyCourse) -> tuple[int, str]:
     else:
         pytest.skip("run by root, and nobody else may run a Python of 3.11 or newer here")
     open_the_way(course.root)
-    program = [*drop, python, "-ESs", "-m", "grader.environment"]
+    program = [*drop, python, "-ESs", "-m", "grader.setup"]
     done = subprocess.run(program, cwd=course.root, capture_output=True, text=True, timeout=240)
     return done.returncode, done.stdout + done.stderr
 

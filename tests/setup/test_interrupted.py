@@ -104,9 +104,9 @@ def test_another_set_up_of_the_same_course_is_waited_for(course: TinyCourse) -> 
 
 def test_what_a_killed_set_up_still_runs_is_waited_for(course: TinyCourse) -> None:
     """pip may outlive the set-up that started it: it would write into the .venv that the next one makes."""
-    from grader.environment.display import Display
-    from grader.environment.set_up import alone
-    from grader.environment.state import Folder
+    from grader.setup.display import Display
+    from grader.setup.set_up import alone
+    from grader.setup.state import Folder
 
     with alone(Folder(course.root), Display()) as lock:
         sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[lock])

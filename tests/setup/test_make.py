@@ -61,7 +61,7 @@ def test_a_python_that_is_too_old_is_passed_over(course: TinyCourse, machine: Pa
     python_that_says(machine, "python3", "9")
     python_that_says(machine, "python3.12", "12")
     code, said = make(course, machine)
-    assert code == 0 and "taken: python3.12 -ESs -m grader.environment" in said
+    assert code == 0 and "taken: python3.12 -ESs -m grader.setup" in said
 
 
 def test_the_environments_own_python_comes_first(course: TinyCourse, machine: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.environment import torch
+from grader.setup import torch
 from tests.setup.conftest import TinyCourse
 
 SIZES = {"torch": 526_602_329, "nvidia_cudnn_cu13": 366_173_588, "triton": 197_729_241}

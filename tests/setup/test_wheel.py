@@ -11,8 +11,8 @@ import venv
 import zipfile
 from pathlib import Path
 
-from grader import shipped
-from grader.toolchain.cache import installed_folder
+from grader.frontend.toolchain.cache import installed_folder
+from grader.setup import shipped
 
 ROOT = Path(__file__).resolve().parents[2]
 EXERCISE = "day01_residual_add/residual_add"

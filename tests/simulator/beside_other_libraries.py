@@ -59,7 +59,7 @@ def use_load_kernel(folder: Path) -> None:
     import torch
 
     from grader import load_kernel
-    from grader.errors import GraderError, KernelFinding
+    from grader.setup.errors import GraderError, KernelFinding
 
     path = folder / "twice.cu"
     path.write_text(SOURCE.replace("FAULT", "") + f"// {uuid.uuid4()}\n")

@@ -21,10 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
-from grader.building.build import BuiltKernel, compile_kernel, entry_point
+from grader.execution.build.build import BuiltKernel, compile_kernel, entry_point
 from grader.simulator.report import Report
 from grader.verdict import Finding
-from grader.wording.findings import text
+from grader.verdict.wording.findings import text
 
 CORPUS = Path(__file__).parent / "corpus"
 _MARK = re.compile(r"// finding: ([a-z_ ]+)")

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.building.build import compile_kernel, entry_point
+from grader.execution.build.build import compile_kernel, entry_point
 
 KERNELS = Path(__file__).parent / "kernels"
 

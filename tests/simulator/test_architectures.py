@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from grader.frontend.ptx_instructions import first_architecture, simulated_architecture
+from grader.frontend.toolchain.occupancy import GPUS
 from grader.simulator.library import INCLUDE_DIR
-from grader.source.ptx_instructions import first_architecture, simulated_architecture
-from grader.toolchain.occupancy import GPUS
 
 ROWS = {
     int(sm): tuple(map(int, row.split(",")))

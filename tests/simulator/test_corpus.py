@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.wording.findings import text
+from grader.verdict.wording.findings import text
 from tests.simulator.corpus_kernels import CORPUS, CorpusFile, Simulation, build_corpus, corpus_files, disagreements
 
 FOLDERS = sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir())

@@ -6,9 +6,9 @@ from functools import cache
 
 import pytest
 
-from grader.building.build import compile_kernel
+from grader.execution.build.build import compile_kernel
+from grader.frontend.toolchain.compilers import find_cxx
 from grader.simulator.report import LineCounters, Report
-from grader.toolchain.compilers import find_cxx
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
 

@@ -8,8 +8,8 @@ import shutil
 
 import pytest
 
-from grader.building.build import BuiltKernel, compile_kernel
-from grader.wording.findings import text
+from grader.execution.build.build import BuiltKernel, compile_kernel
+from grader.verdict.wording.findings import text
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.building.build import compile_kernel
+from grader.execution.build.build import compile_kernel
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
 

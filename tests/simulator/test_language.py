@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from grader.building.build import compile_kernel
-from grader.errors import BuildError
+from grader.execution.build.build import compile_kernel
+from grader.setup.errors import BuildError
 from tests.simulator.harness import KERNELS
 
 REJECTED = [

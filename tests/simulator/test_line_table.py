@@ -7,7 +7,7 @@ import shutil
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from grader.building.build import compile_kernel
+from grader.execution.build.build import compile_kernel
 from grader.simulator.line_table import rows
 from tests.simulator.harness import KERNELS
 

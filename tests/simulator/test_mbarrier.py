@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.building.build import compile_kernel
-from grader.errors import BuildError
-from grader.wording.findings import message
+from grader.execution.build.build import compile_kernel
+from grader.setup.errors import BuildError
+from grader.verdict.wording.findings import message
 from tests.simulator.corpus_kernels import CORPUS, CorpusFile, Simulation
 
 RNG = np.random.default_rng(11)

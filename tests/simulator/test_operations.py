@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from grader.building.build import compile_kernel
+from grader.execution.build.build import compile_kernel
 from grader.simulator.report import LineCounters, Report
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS

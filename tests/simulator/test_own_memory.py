@@ -6,8 +6,8 @@ import platform
 import subprocess
 from pathlib import Path
 
+from grader.frontend.toolchain.compilers import find_cxx
 from grader.simulator.library import INCLUDE_DIR
-from grader.toolchain.compilers import find_cxx
 
 HERE = Path(__file__).parent / "own_memory"
 SIMULATOR = INCLUDE_DIR.parent

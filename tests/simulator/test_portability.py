@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from grader.frontend.rewrite import rewrite
+from grader.frontend.toolchain.cache import open_cache
+from grader.frontend.toolchain.compilers import find_cxx
 from grader.simulator.library import INCLUDE_DIR, build_objects, plan_library
-from grader.source.rewrite import rewrite
-from grader.toolchain.cache import open_cache
-from grader.toolchain.compilers import find_cxx
 from tests.simulator.harness import KERNELS
 
 RUNTIME = INCLUDE_DIR.parent / "runtime"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grader.source.ptx_instructions import (
+from grader.frontend.ptx_instructions import (
     EXAMPLES,
     function_for,
     tensor_access,

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from grader import load_kernel
-from grader.errors import GraderError
-from grader.loading.kernel import Kernel
+from grader.execution.in_process.kernel import Kernel
+from grader.setup.errors import GraderError
 from grader.simulator.recording import Event, Recording
 from grader.simulator.report import Report
 from grader.simulator.report_format import MadeUp, read

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader.building.build import BuiltKernel, compile_kernel, entry_point
+from grader.execution.build.build import BuiltKernel, compile_kernel, entry_point
 from grader.simulator.report import Report
-from grader.wording.findings import advice, message, text
+from grader.verdict.wording.findings import advice, message, text
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
 

@@ -15,7 +15,7 @@ import pytest
 from grader.simulator import report_format
 from grader.simulator.report import Report
 from grader.simulator.report_format import MadeUp, read
-from grader.wording.findings import WHAT, message, text
+from grader.verdict.wording.findings import WHAT, message, text
 from tests.seeds import SEED
 from tests.simulator.test_report import Run, built
 

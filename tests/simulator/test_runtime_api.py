@@ -52,7 +52,7 @@ def test_a_program_with_a_main():
     code = """
 import ctypes
 from tests.simulator.harness import KERNELS
-from grader.building.build import compile_kernel
+from grader.execution.build.build import compile_kernel
 built = compile_kernel(KERNELS / "program.cu", "cpu", checks=False)
 raise SystemExit(ctypes.CDLL(str(built.library)).grader_call_main(None))
 """

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.toolchain.compilers import find_nvcc
+from grader.frontend.toolchain.compilers import find_nvcc
 from tests.simulator.corpus_kernels import CORPUS, CorpusFile, corpus_text
 from tests.simulator.harness import KERNELS
 

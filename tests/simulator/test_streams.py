@@ -8,8 +8,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from grader.source.rewrite_error import RewriteError
-from grader.wording.findings import text
+from grader.frontend.rewrite_error import RewriteError
+from grader.verdict.wording.findings import text
 from tests.simulator.corpus_kernels import CorpusFile, Simulation, build_corpus
 from tests.simulator.harness import KERNELS, SimulatedKernel
 

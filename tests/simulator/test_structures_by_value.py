@@ -10,7 +10,7 @@ import shutil
 
 import pytest
 
-from grader.building.build import BuiltKernel, compile_kernel
+from grader.execution.build.build import BuiltKernel, compile_kernel
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.building.build import compile_kernel
-from grader.building.cxx_library import FUNCTIONS
-from grader.jail import imports
+from grader.execution.build.build import compile_kernel
+from grader.execution.build.cxx_library import FUNCTIONS
+from grader.execution.jail import imports
+from grader.frontend.toolchain.compilers import available_cxx, find_cxx
 from grader.simulator import hooks, library
-from grader.toolchain.compilers import available_cxx, find_cxx
 from tests.simulator.harness import KERNELS
 
 ROOT = Path(__file__).parents[2]

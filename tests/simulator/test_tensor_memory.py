@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from grader.source.rewrite import RewriteError, rewrite
+from grader.frontend.rewrite import RewriteError, rewrite
 from tests.seeds import SEED
 from tests.simulator.harness import KERNELS, SimulatedKernel
 from tests.simulator.wgmma_kernels import Layout

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.building.build import compile_kernel
+from grader.execution.build.build import compile_kernel
 from grader.simulator import symbolize, tools
 from grader.simulator.line_table import _number
 from tests.simulator.harness import KERNELS

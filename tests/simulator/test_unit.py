@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from grader.frontend.toolchain.cache import digest, digest_folder, open_cache
+from grader.frontend.toolchain.compilers import find_cxx
 from grader.simulator.library import INCLUDE_DIR, build_objects, plan_library
-from grader.toolchain.cache import digest, digest_folder, open_cache
-from grader.toolchain.compilers import find_cxx
 from tests.seeds import SEED
 
 UNIT = Path(__file__).parent / "unit"

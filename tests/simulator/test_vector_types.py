@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
+from grader.frontend.toolchain.compilers import find_cxx
 from grader.simulator.report import Report
-from grader.toolchain.compilers import find_cxx
 
 RNG = np.random.default_rng(19)
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grader.building.build import compile_kernel
-from grader.errors import BuildError
-from grader.wording.findings import advice, message
+from grader.execution.build.build import compile_kernel
+from grader.setup.errors import BuildError
+from grader.verdict.wording.findings import advice, message
 from tests.seeds import SEED
 from tests.simulator.corpus_kernels import CORPUS, CorpusFile, Simulation, corpus_text
 from tests.simulator.harness import KERNELS, SimulatedKernel

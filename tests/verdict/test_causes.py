@@ -7,7 +7,7 @@ from msgspec import structs
 
 from grader.verdict import Finding, Memory, Side, merged
 from grader.verdict.causes import DIVERGENT, causes_first
-from grader.wording.findings import advice, several
+from grader.verdict.wording.findings import advice, several
 
 
 def memory(name: str) -> Memory:

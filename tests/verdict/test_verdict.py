@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 import grader.verdict as v
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 from grader.verdict import schema
 from grader.verdict.fact import Fact
-from grader.wording.results import as_json, results, save
+from grader.verdict.wording.results import as_json, results, save
 
 SCHEMA = json.loads(schema.FILE.read_text())
 

@@ -19,8 +19,8 @@ from grader.classroom.exports.feedback import Export, gradable, page
 from grader.classroom.exports.tables import points, read_table, table
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.policy import Grade
-from grader.errors import GraderError
-from grader.learner.zipped import write, zipped
+from grader.course.learner.zipped import write, zipped
+from grader.setup.errors import GraderError
 
 WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Root Account", "Section")
 _NUMBERS = re.compile(r"(?:^|_)(\d+)_(\d+)(?:_|$)")

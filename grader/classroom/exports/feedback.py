@@ -7,7 +7,7 @@ from pathlib import Path
 
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.policy import Grade
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 
 @dataclass

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.course import Entry
-from grader.learner.zipped import write
+from grader.course.learner.zipped import write
 
 PLACE = Path(".github/workflows/classroom.yml")
 MINUTES = 10

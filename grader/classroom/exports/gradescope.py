@@ -16,8 +16,8 @@ import msgspec
 
 from grader.classroom.instructor import read_instructions
 from grader.course import Course, Entry
-from grader.errors import GraderError
-from grader.learner.zipped import write, zipped
+from grader.course.learner.zipped import write, zipped
+from grader.setup.errors import GraderError
 
 SETTINGS = "gradescope.json"
 """Beside run_autograder."""

@@ -28,10 +28,10 @@ from grader.classroom.session import Session
 from grader.classroom.stored import Stored, stored
 from grader.classroom.submissions import Submission, read_submission
 from grader.course import Course
-from grader.errors import GraderError
-from grader.present.terminal import as_text
+from grader.report.terminal import as_text
+from grader.setup.errors import GraderError
 from grader.verdict import ERROR, PASSED, Verdict
-from grader.wording import words
+from grader.verdict.wording import words
 
 
 class _Assignment(msgspec.Struct):
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def run(root: Path) -> None:
     """Grades what lies below Gradescope's folder."""
-    from grader.runner import tiers
+    from grader.execution.runner import tiers
 
     began = time.monotonic()
     source = root / "source"

@@ -21,8 +21,8 @@ from grader.classroom.exports.tables import points, read_table, table
 from grader.classroom.gradebook import GradeBook
 from grader.classroom.policy import Grade
 from grader.classroom.tables import no_formula
-from grader.errors import GraderError
-from grader.learner.zipped import write, zipped
+from grader.course.learner.zipped import write, zipped
+from grader.setup.errors import GraderError
 
 _SUBMISSION = re.compile(r"(?P<name>[^_]*)_(?P<number>\d+)_assignsubmission_\w+")
 _PARTICIPANT = re.compile(r"\D*(\d+)")

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 
 
 def read_table(path: Path, columns: Sequence[str], hint: str) -> list[list[str]]:

@@ -3,7 +3,7 @@
 // A wait for a stream or an event counts for all threads of the host, whoever made it: streams::host_clock(). A function of
 // the host that a stream runs knows more: all that it comes after. It hands that on by what orders threads in C++: a thread
 // that it starts, a mutex that it unlocks, a semaphore, a barrier, an atomic or volatile variable. Whoever joins, locks, waits or
-// reads there afterwards knows it, too. A program's calls come from grader/programs/start.cpp, its variables from the checks.
+// reads there afterwards knows it, too. A program's calls come from grader/execution/programs/start.cpp, its variables from the checks.
 //
 // Not seen: what orders threads through the kernel alone (a pipe, a signal, a file), or through a plain variable.
 #pragma once

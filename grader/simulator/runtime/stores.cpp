@@ -1,4 +1,4 @@
-// The checks that grader/building/stores.py puts before stores which g++ has left without one.
+// The checks that grader/execution/build/stores.py puts before stores which g++ has left without one.
 #include "own_memory.h"
 
 #if defined(__x86_64__)

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from grader import load_kernel
 from grader.course import course_root
-from grader.errors import GraderError
+from grader.setup.errors import GraderError
 from llm import torch_operators
 from llm.int4 import Int4
 

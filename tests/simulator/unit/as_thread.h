@@ -1,7 +1,7 @@
 // What a thread does on a stack of its own, and in a launch that it can end.
 #pragma once
 
-#include "checks/state.h"
+#include "checks/core/state.h"
 #include "runtime/context.h"
 #include "runtime/scheduler.h"
 

@@ -1,7 +1,7 @@
 // Asynchronous copies and mbarriers: what they order, event by event.
-#include "checks/counting.h"
-#include "checks/mbarriers.h"
-#include "checks/recording.h"
+#include "checks/counting/counting.h"
+#include "checks/asynchronous/mbarriers.h"
+#include "checks/report/recording.h"
 #include "runtime/async_operations.h"
 
 #include "found.h"

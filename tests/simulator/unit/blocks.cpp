@@ -1,12 +1,12 @@
 // Blocks and what they share: the numbers by which a thread is named, shared arrays, and what the events of a launch leave.
 #include <malloc.h>
 
-#include "checks/clusters.h"
-#include "checks/counting.h"
-#include "checks/executed.h"
-#include "checks/streams.h"
-#include "checks/swizzles.h"
-#include "checks/touched_sectors.h"
+#include "checks/synchronization/clusters.h"
+#include "checks/counting/counting.h"
+#include "checks/counting/executed.h"
+#include "checks/synchronization/streams.h"
+#include "checks/asynchronous/swizzles.h"
+#include "checks/counting/touched_sectors.h"
 #include "runtime/async_operations.h"
 #include "as_thread.h"
 #include "grid.h"

@@ -1,5 +1,5 @@
 // Clusters: what their barrier orders, and what it does not.
-#include "checks/clusters.h"
+#include "checks/synchronization/clusters.h"
 
 #include "grid.h"
 #include "unit.h"

@@ -1,7 +1,7 @@
 // Containers: growth, collisions, and what they keep when they move.
-#include "checks/containers.h"
+#include "checks/core/containers.h"
 
-#include "checks/request.h"
+#include "checks/counting/request.h"
 #include "seed.h"
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 // What is counted by kernel, by place in the code, and by what the host asks for.
-#include "checks/counting.h"
+#include "checks/counting/counting.h"
 
 #include "grid.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 // The epoch: its fields, its order and its limits.
-#include "checks/epoch.h"
+#include "checks/core/epoch.h"
 
 #include "seed.h"
 #include "unit.h"

@@ -1,8 +1,8 @@
 // What a finding says of an error that the runtime reports.
-#include "checks/errors.h"
+#include "checks/memory/errors.h"
 
-#include "checks/access.h"
-#include "checks/hooks.h"
+#include "checks/core/access.h"
+#include "checks/core/hooks.h"
 #include "grid.h"
 #include "unit.h"
 

@@ -3,14 +3,14 @@
 
 #include <malloc.h>
 
-#include "checks/counting.h"
-#include "checks/executed.h"
-#include "checks/hooks.h"
-#include "checks/order.h"
-#include "checks/recording.h"
-#include "checks/streams.h"
-#include "checks/touched_sectors.h"
-#include "checks/trace.h"
+#include "checks/counting/counting.h"
+#include "checks/counting/executed.h"
+#include "checks/core/hooks.h"
+#include "checks/synchronization/order.h"
+#include "checks/report/recording.h"
+#include "checks/synchronization/streams.h"
+#include "checks/counting/touched_sectors.h"
+#include "checks/report/trace.h"
 #include "as_thread.h"
 #include "grid.h"
 #include "unit.h"

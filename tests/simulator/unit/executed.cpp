@@ -1,12 +1,12 @@
 // How often basic blocks were executed, against a count of each thread's executions.
-#include "checks/executed.h"
+#include "checks/counting/executed.h"
 
 #include <string.h>
 
 #include <utility>
 
 #include "as_thread.h"
-#include "checks/hook_names.h"
+#include "checks/core/hook_names.h"
 #include "grid.h"
 #include "seed.h"
 #include "unit.h"

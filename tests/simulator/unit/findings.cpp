@@ -1,7 +1,7 @@
 // Findings: which are one, which example is kept, and what happens to too many.
-#include "checks/findings.h"
+#include "checks/report/findings.h"
 
-#include "checks/state.h"
+#include "checks/core/state.h"
 #include "grid.h"
 #include "unit.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "checks/findings.h"
+#include "checks/report/findings.h"
 
 namespace unit {
 

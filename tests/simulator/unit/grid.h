@@ -6,9 +6,9 @@
 
 #include <initializer_list>
 
-#include "checks/access.h"
-#include "checks/findings.h"
-#include "checks/races.h"
+#include "checks/core/access.h"
+#include "checks/report/findings.h"
+#include "checks/synchronization/races.h"
 #include "runtime/events.h"
 #include "runtime/fiber.h"
 

@@ -1,9 +1,9 @@
 // The functions that compilers call before each access: what code of the host may touch, and in which pieces the rest comes.
-#include "checks/hooks.h"
+#include "checks/core/hooks.h"
 
-#include "checks/counting.h"
-#include "checks/order.h"
-#include "checks/streams.h"
+#include "checks/counting/counting.h"
+#include "checks/synchronization/order.h"
+#include "checks/synchronization/streams.h"
 #include "runtime/host_threads.h"
 #include "runtime/own_memory.h"
 #include "runtime/streams.h"

@@ -1,7 +1,7 @@
 // Red zones around a thread's own arrays: whose they are, and what an access to them is said to have missed.
 #include "sim/local_arrays.h"
 
-#include "checks/access.h"
+#include "checks/core/access.h"
 #include "runtime/fiber.h"
 #include "runtime/own_memory.h"
 #include "as_thread.h"

@@ -1,7 +1,7 @@
 // Which memory an access is to, and what is said of one that is to none.
 #include <link.h>
 
-#include "checks/access.h"
+#include "checks/core/access.h"
 #include "runtime/arena.h"
 #include "runtime/own_memory.h"
 #include "as_thread.h"

@@ -1,5 +1,5 @@
 // Sets of readers that are kept member by member, where threads meet in parts of a block.
-#include "checks/members.h"
+#include "checks/synchronization/members.h"
 
 #include "grid.h"
 #include "unit.h"

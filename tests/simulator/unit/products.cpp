@@ -1,7 +1,7 @@
 // wgmma and tcgen05.ld: who may touch accumulators, and operands in shared memory, and when.
-#include "checks/products.h"
+#include "checks/asynchronous/products.h"
 
-#include "checks/access.h"
+#include "checks/core/access.h"
 #include "runtime/events.h"
 #include "sim/shared.h"
 

@@ -1,10 +1,10 @@
 // Regions: which memory an address belongs to, and its shadow cells when granules become smaller.
-#include "checks/region.h"
+#include "checks/core/region.h"
 
 #include <malloc.h>
 #include <string.h>
 
-#include "checks/members.h"
+#include "checks/synchronization/members.h"
 
 #include "seed.h"
 #include "sim/globals.h"

@@ -1,7 +1,7 @@
 // From the accesses of lanes, one after another, to requests of their warps.
-#include "checks/requests.h"
+#include "checks/counting/requests.h"
 
-#include "checks/request.h"
+#include "checks/counting/request.h"
 #include "grid.h"
 #include "seed.h"
 #include "unit.h"

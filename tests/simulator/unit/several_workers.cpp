@@ -1,7 +1,7 @@
 // Blocks on several workers: cells as if they had run one after another, or the launch is taken back.
-#include "checks/several_workers.h"
+#include "checks/synchronization/several_workers.h"
 
-#include "checks/access.h"
+#include "checks/core/access.h"
 #include "as_thread.h"
 #include "grid.h"
 #include "seed.h"

@@ -1,7 +1,7 @@
 // Places in the code: their numbers, and what a worker keeps for each kind of memory that one accesses.
-#include "checks/site.h"
+#include "checks/core/site.h"
 
-#include "checks/requests.h"
+#include "checks/counting/requests.h"
 #include "unit.h"
 
 using namespace sim::checks;

@@ -1,7 +1,7 @@
 // What copies, fills and the host do, in the order that streams give them.
-#include "checks/streams.h"
+#include "checks/synchronization/streams.h"
 
-#include "checks/counting.h"
+#include "checks/counting/counting.h"
 #include "grid.h"
 #include "runtime/streams.h"
 #include "unit.h"

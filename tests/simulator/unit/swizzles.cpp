@@ -1,5 +1,5 @@
 // By which swizzle shared memory was filled, and by which it is read.
-#include "checks/swizzles.h"
+#include "checks/asynchronous/swizzles.h"
 
 #include "grid.h"
 #include "unit.h"

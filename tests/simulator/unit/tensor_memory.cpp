@@ -1,7 +1,7 @@
 // Tensor memory, event by event: which of its cells hold values, and what orders who uses them.
-#include "checks/tensor_memory.h"
+#include "checks/asynchronous/tensor_memory.h"
 
-#include "checks/access.h"
+#include "checks/core/access.h"
 #include "runtime/events.h"
 #include "runtime/tensor_memory.h"
 #include "sim/shared.h"

@@ -1,7 +1,7 @@
 // Sectors of the device's memory that launches and the host touch: all workers' together, each counted once.
-#include "checks/touched_sectors.h"
+#include "checks/counting/touched_sectors.h"
 
-#include "checks/state.h"
+#include "checks/core/state.h"
 #include "unit.h"
 
 using namespace sim::checks;

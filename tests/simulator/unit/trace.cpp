@@ -1,5 +1,5 @@
 // Requests that are kept whole: which, and what is kept of them.
-#include "checks/trace.h"
+#include "checks/report/trace.h"
 
 #include "grid.h"
 #include "unit.h"

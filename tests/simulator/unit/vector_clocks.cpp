@@ -1,5 +1,5 @@
 // Vector clocks: joins, and what a release through an atomic variable teaches.
-#include "checks/order.h"
+#include "checks/synchronization/order.h"
 
 #include "seed.h"
 #include "unit.h"

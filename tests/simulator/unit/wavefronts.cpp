@@ -1,6 +1,6 @@
 // From a request of a warp to 32-byte sectors and wavefronts: patterns whose cost is known, and a model for the rest.
-#include "checks/request.h"
-#include "checks/state.h"
+#include "checks/counting/request.h"
+#include "checks/core/state.h"
 
 #include "seed.h"
 #include "unit.h"

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-// The compute capability of the simulated device, times ten. grader/source/ptx_instructions.py reads this line, too; a kernel
-// file for another one (grader/building/build.py) is compiled with that.
+// The compute capability of the simulated device, times ten. grader/frontend/ptx_instructions.py reads this line, too; a kernel
+// file for another one (grader/execution/build/build.py) is compiled with that.
 #ifndef SIM_SM
 #define SIM_SM 90
 #endif

@@ -1,7 +1,7 @@
-// A thread's own array between two red zones, where the front end (grader/source/local_arrays.py) has seen a pointer into it.
+// A thread's own array between two red zones, where the front end (grader/frontend/local_arrays.py) has seen a pointer into it.
 //
 // A red zone repeats one word, and says at its outer end whose it is; the checks look at accesses on the stack
-// (checks/local_arrays.cpp). That the zones are written is no access of the kernel: it happens where no checks are told.
+// (checks/memory/local_arrays.cpp). That the zones are written is no access of the kernel: it happens where no checks are told.
 // Compilers tell them of no access to what they know to be the function's own variable, so they are kept from knowing it.
 #pragma once
 

@@ -1,6 +1,6 @@
 // The PTX instructions that inline assembly may use, as functions.
 //
-// The front end turns each instruction of an asm statement into one call here. grader/source/ptx_instructions.py
+// The front end turns each instruction of an asm statement into one call here. grader/frontend/ptx_instructions.py
 // says which instruction becomes which function; operands keep their order:
 //
 //   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(address));

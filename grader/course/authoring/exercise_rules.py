@@ -1,0 +1,260 @@
+"""What CONTRIBUTING asks of an exercise, one function a rule. What takes running kernels is left to ``tests/exercises``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from grader.course import Entry
+from grader.course.authoring.mistakes import Mistakes, read_mistakes
+from grader.course.manifest import ALWAYS, FILE
+from grader.course.task import Exercise
+from grader.course.tolerance import LARGEST
+from grader.frontend import course_headers
+from grader.setup.errors import GraderError
+
+MISTAKES, DESIGNS, HINTS = 6, 2, 3
+"""How many wrong kernels, right kernels of other designs, and hints there are, at least."""
+SUMMARY, HINT = 60, 20
+"""The fewest characters of a summary and of a hint: less says nothing."""
+UNTRIED = "though in no case here"
+"""What a summary says of a promise that would take too much memory, or too long, to be tried."""
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Something that is asked for and not there."""
+
+    file: Path
+    says: str
+    line: int = 0
+    """0: of the file as a whole."""
+
+
+@dataclass
+class Draft:
+    """An exercise as far as it is written."""
+
+    entry: Entry
+
+    @cached_property
+    def task(self) -> Exercise:
+        """Its description; a GraderError where that cannot be loaded."""
+        return self.entry.load()
+
+    @cached_property
+    def mistakes(self) -> Mistakes:
+        """Its wrong kernels."""
+        return read_mistakes(self.entry)
+
+    def described(self, says: str) -> Lack:
+        """Something that is wrong with the exercise in tasks.py."""
+        return Lack(self.entry.tasks, f"{self.entry.variable}: {says}", line_of(self.entry.tasks, self.entry.variable))
+
+
+Rule = Callable[[Draft], Iterator[Lack]]
+
+
+def line_of(file: Path, name: str) -> int:
+    """The line that begins with ``name =``; 0 where there is none."""
+    lines = lines_of(file)
+    return next((number for number, line in enumerate(lines, 1) if re.match(rf"{re.escape(name)}\s*=", line)), 0)
+
+
+def lines_of(file: Path) -> list[str]:
+    """The lines of a file; none where there is no file."""
+    return file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+
+
+def lacks(entry: Entry) -> list[Lack]:
+    """Everything that an exercise lacks."""
+    draft = Draft(entry)
+    found: list[Lack] = []
+    for rule in RULES:
+        try:
+            found += rule(draft)
+        except GraderError as error:  # of a file that cannot be read, which several rules may want
+            broken = Lack(entry.tasks, str(error).replace("\n", " "))
+            found += [] if broken in found else [broken]
+    return found
+
+
+def files(draft: Draft) -> Iterator[Lack]:
+    """The skeleton, the solution and the mistakes are there, and right kernels of other designs."""
+    entry = draft.entry
+    for file in (entry.skeleton, entry.solution, entry.wrong_kernels):
+        if not file.is_file():
+            yield Lack(file, "the file is missing")
+    if len(entry.designs) < DESIGNS:
+        place = entry.wrong_kernels.with_suffix(".<design>.cu")
+        yield Lack(place, f"{len(entry.designs)} of at least {DESIGNS} right kernels of other designs")
+
+
+def headers(draft: Draft) -> Iterator[Lack]:
+    """A kernel file includes CUDA's headers and the course's, no file of its own."""
+    entry = draft.entry
+    known = course_headers.names()
+    for file in (entry.skeleton, entry.solution, *entry.designs):
+        for number, line in enumerate(lines_of(file), 1):
+            include = re.match(r"\s*#\s*include\s*\"([^\"]*)", line)
+            if include and include[1] not in known:
+                yield Lack(
+                    file, f"it includes \"{include[1]}\": a kernel file has CUDA's headers and the course's", number
+                )
+
+
+def things_to_do(draft: Draft) -> Iterator[Lack]:
+    """TODO stands where the learner is to write, and nowhere else."""
+    entry = draft.entry
+    implement = entry.kind == "implement"
+    if implement and entry.skeleton.is_file() and not _todo(entry.skeleton):
+        yield Lack(entry.skeleton, "no comment says what is TODO")
+    for file in (entry.solution, *entry.designs, *(() if implement else (entry.skeleton,))):
+        for number in _todo(file):
+            yield Lack(file, "it still has a TODO", number)
+
+
+def _todo(file: Path) -> list[int]:
+    return [number for number, line in enumerate(lines_of(file), 1) if "TODO" in line]
+
+
+def only_lines_are_added(draft: Draft) -> Iterator[Lack]:
+    """The lines of an *implement* skeleton stand in the solution, in order: else nobody could tell which has to go."""
+    entry = draft.entry
+    if entry.kind != "implement" or not entry.solution.is_file():
+        return
+    solution = [line.strip() for line in lines_of(entry.solution)]
+    place = 0
+    for number, line in given_lines(lines_of(entry.skeleton)):
+        if line in solution[place:]:
+            place = solution.index(line, place) + 1
+        else:
+            yield Lack(entry.skeleton, f"the solution lacks, after its line {place}: {line}", number)
+            return
+
+
+def given_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """The lines that a solution must keep, numbered: all but blank ones and the comments that say what is TO DO."""
+    within = False
+    for number, line in enumerate(lines, 1):
+        stripped = line.strip()
+        comment = stripped.startswith("//")
+        within = comment and (within or "TODO" in stripped)
+        if stripped and not within and not ("TODO" in stripped and "//" in stripped):
+            yield number, stripped
+
+
+def hints(draft: Draft) -> Iterator[Lack]:
+    """A nudge, the idea, nearly the code."""
+    entry = draft.entry
+    file = entry.tasks.with_name("hints.toml")
+    line = line_of(file, entry.variable)
+    if len(entry.hints) != HINTS:
+        yield Lack(file, f"{entry.variable}: {len(entry.hints)} of {HINTS} hints", line)
+    if any(len(hint) <= HINT for hint in entry.hints):
+        yield Lack(file, f"{entry.variable}: a hint is too short to say anything", line)
+    if len(set(entry.hints)) < len(entry.hints):
+        yield Lack(file, f"{entry.variable}: two hints are the same", line)
+
+
+def mistakes(draft: Draft) -> Iterator[Lack]:
+    """Enough wrong kernels, each of which can be made; and why the skeleton fails, where that is not what is TODO."""
+    entry, file = draft.entry, draft.entry.wrong_kernels
+    found = draft.mistakes.wrong
+    if len(found) < MISTAKES:
+        yield Lack(file, f"{len(found)} of at least {MISTAKES} wrong kernels")
+    heads = [number for number, line in enumerate(lines_of(file), 1) if line.strip() == "[[wrong]]"]
+    for mistake, line in zip(found, [*heads, *[0] * len(found)]):
+        if sum(mistake.name == other.name for other in found) > 1:
+            yield Lack(file, f"two mistakes are called {mistake.name!r}", line)
+        if not mistake.says:
+            yield Lack(file, f"{mistake.name!r} does not say what the learner must read", line)
+        try:
+            mistake.text(entry)
+        except GraderError as error:
+            yield Lack(file, f"{mistake.name!r}: {error}", line)
+        except OSError:
+            yield Lack(file, f"{mistake.name!r}: there is no file {mistake.file or entry.solution.name}", line)
+    if entry.kind != "implement" and draft.mistakes.skeleton is None:
+        yield Lack(file, "the table [skeleton] is missing: where the kernel that is given fails, and what it says")
+
+
+def summary(draft: Draft) -> Iterator[Lack]:
+    """It says what the kernel must do, what happens at empty input, and which of its promises no case tries."""
+    if len(draft.task.summary) <= SUMMARY:
+        yield draft.described("the summary does not say what the kernel must do, and what at empty input")
+    if (
+        "2^31" in draft.task.summary
+        and UNTRIED not in draft.task.summary
+        and not any(c.before for c in draft.task.cases)
+    ):
+        yield draft.described(f"the summary promises 2^31 elements: a case has them (before=), or it says {UNTRIED!r}")
+
+
+def stages(draft: Draft) -> Iterator[Lack]:
+    """course.toml lists the stages that the description has data for."""
+    task, entry = draft.task, draft.entry
+    if bool(task.bars) != (task.efficient is not None):
+        yield draft.described("bars and the case that they are counted in (efficient) go together")
+    has = [*ALWAYS, *(["efficient"] if task.bars else []), *(["fast"] if task.bench else [])]
+    if list(entry.stages) != has:
+        file = entry.root / FILE
+        listed = [number for number, line in enumerate(lines_of(file), 1) if f'name = "{entry.variable}"' in line]
+        says = f"{entry.name} lists the stages {', '.join(entry.stages)}; by its bars and bench it has {', '.join(has)}"
+        yield Lack(file, says, listed[0] if len(listed) == 1 else 0)
+
+
+def tolerances(draft: Draft) -> Iterator[Lack]:
+    """None is wider than what a trivial output could meet."""
+    task = draft.task
+    given = [*task.tolerance.values(), *(o.tolerance for o in task.outputs.values() if o.tolerance is not None)]
+    for value in given:
+        if not 0 < value <= LARGEST:
+            yield draft.described(f"the tolerance {value:g} is not above 0 and at most {LARGEST:g}")
+
+
+def sizes(draft: Draft) -> Iterator[Lack]:
+    """Ragged sizes, empty input, and a case that is drawn afresh."""
+    task = draft.task
+    fixed = {value for case in task.cases for value in case.dims.values() if type(value) is int}
+    for size in (0, 1, 2):
+        if size not in fixed:
+            yield draft.described(
+                f"no case has a size of {size}" + (": what happens at empty input?" if not size else "")
+            )
+    if not any(size > 3 and all(size % divisor for divisor in range(2, size)) for size in fixed):
+        yield draft.described("no case has a prime size above 3: sizes that no block divides")
+    drawn = [{str(sorted(task.dims_of(case, seed).items())) for seed in range(5)} for case in task.cases]
+    if not any(len(different) > 1 for different in drawn):
+        yield draft.described("no case draws its sizes afresh, by between or one_of")
+
+
+def reference(draft: Draft) -> Iterator[Lack]:
+    """It gives every output of the first case; the tests try the others."""
+    task = draft.task
+    if not task.cases:
+        yield draft.described("there is no case")
+        return
+    case = task.cases[0]
+    try:
+        task.expected(task.call(case, (case.dtypes or task.dtypes)[0], seed=1))
+    except Exception as error:  # an author's code: whatever it raises is what to say
+        yield draft.described(f"the reference fails in the case {case.name!r}: {type(error).__name__}: {error}")
+
+
+RULES: tuple[Rule, ...] = (
+    files,
+    headers,
+    things_to_do,
+    only_lines_are_added,
+    hints,
+    mistakes,
+    summary,
+    stages,
+    tolerances,
+    sizes,
+    reference,
+)

@@ -1,0 +1,94 @@
+"""``tests/exercises/dayNN_topic/name.toml``: mistakes that people make in an exercise, and how its skeleton fails."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from grader.course import Entry
+from grader.course.manifest import read_toml
+from grader.frontend import course_headers
+from grader.setup.errors import GraderError
+
+Stage = Literal["builds", "correct", "safe", "efficient", "fast"]
+
+
+class Failure(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a kernel must fail, and what a learner must then read."""
+
+    stage: Stage | tuple[Stage, ...]
+    """Several where it may depend on chance, as with a race that may or may not spoil the output."""
+    says: str
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """All of them."""
+        return (self.stage,) if isinstance(self.stage, str) else self.stage
+
+
+class Mistake(Failure, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One wrong kernel: the solution with a change, or a file of its own.
+
+    What is changed may also stand in a header of the course that the solution includes: the header's text then stands in
+    the file, as if the learner had written it there.
+    """
+
+    name: str
+    find: str = ""
+    replace: str = ""
+    count: int = 1
+    """How often ``find`` occurs in the solution."""
+    file: str = ""
+    case: str = ""
+    """The case that catches it, where ``says`` names none: the tests build it for that alone."""
+
+    def text(self, entry: Entry) -> str:
+        """The whole wrong kernel."""
+        if self.file:
+            return (entry.wrong_kernels.parent / self.file).read_text(encoding="utf-8")
+        solution = entry.solution.read_text(encoding="utf-8")
+        if self.find not in solution:
+            solution = _with_headers_pasted(solution)
+        found = solution.count(self.find) if self.find else 0
+        if found != self.count:
+            raise GraderError(f"{self.find!r} occurs {found} times in the solution, not {self.count}")
+        return solution.replace(self.find, self.replace)
+
+
+_OWN_INCLUDE = re.compile(r'^#include "(llmk/\w+\.cuh)"\n', re.MULTILINE)
+
+
+def _with_headers_pasted(text: str) -> str:
+    """A kernel file with the text of the headers that it includes, each once, and no ``#include`` of them any more."""
+    pasted: set[str] = set()
+
+    def paste(include: re.Match[str]) -> str:
+        if include[1] in pasted:
+            return ""
+        pasted.add(include[1])
+        header = (course_headers.FOLDER.parent / include[1]).read_text(encoding="utf-8")
+        return _OWN_INCLUDE.sub(paste, header.replace("#pragma once\n", ""))
+
+    return _OWN_INCLUDE.sub(paste, text)
+
+
+class Mistakes(Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    wrong: tuple[Mistake, ...] = ()
+    skeleton: Failure | None = None
+    """Where an exercise to debug or to optimise fails as it is given."""
+
+
+def read_mistakes(entry: Entry) -> Mistakes:
+    """The mistakes of an exercise; none where the file is not there yet."""
+    path = entry.wrong_kernels
+    if not path.is_file():
+        return Mistakes()
+    try:
+        return msgspec.convert(read_toml(path)[1], Mistakes)
+    except msgspec.ValidationError as error:
+        raise GraderError(f"{path}: {error}", "CONTRIBUTING.md shows what stands in this file.") from None

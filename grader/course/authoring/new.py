@@ -1,0 +1,212 @@
+"""What a new day and a new exercise begin with. All of it says that it is unfinished: `grader dev check` names each part."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import tomllib
+from pathlib import Path
+
+from grader.course import Course, Day
+from grader.course.authoring.writing import write_all
+from grader.course.manifest import FILE, WANTED
+from grader.setup.errors import GraderError
+
+KERNEL = """\
+// {title}.
+//
+//   x, out: [n]
+#include <cuda_runtime.h>
+
+__global__ void {name}_kernel(const float* x, float* out, int n) {{
+    // TODO: {kernel}
+}}
+
+extern "C" void {name}(const float* x, float* out, int n, cudaStream_t stream) {{
+    // TODO: {launcher}
+}}
+"""
+GIVEN = {
+    "implement": "what one thread does",
+    "debug": "the whole kernel, with one fault that people really make",
+    "optimise": "the whole kernel, right and slower than the bars allow",
+}
+"""What stands in the skeleton, by kind."""
+
+TASK = '''
+
+def {name}_reference(x):
+    """TODO: what out must be, in float64."""
+    raise NotImplementedError("the reference is not written yet")
+
+
+{name} = Exercise(
+    summary="",
+    launchers="void {name}(const float* x, float* out, int n, cudaStream_t stream)",
+    inputs={{"x": Input("n")}},
+    outputs={{"out": Output("n")}},
+    reference={name}_reference,
+    cases=[
+        Case("no element", n=0),
+        Case("a random size", n=between(2, 3000)),
+    ],
+)
+'''
+TASK_NAMES = ("Case", "Exercise", "Input", "Output", "between")
+HINTS = "# What `grader hint` shows, one more each time: a nudge, the idea, nearly the code.\n"
+MISTAKES = (
+    "# Wrong kernels of {name}, each the solution with one fault that people really make. CONTRIBUTING.md shows one.\n"
+)
+
+LESSON = {
+    "question": "## The question\n\nTODO: one paragraph, with the number that makes it matter.",
+    "idea": "## The idea\n\nTODO: with a picture.",
+    "reference": "## The reference\n\nTODO: a few lines of torch.",
+    "simple-kernel": "## The simple kernel\n\nTODO: shown in pieces, loaded with `load_kernel`, checked.",
+    "costs": "## What it costs\n\nTODO: counted by the simulator; and the floor of a named GPU.",
+    "better-kernel": "## The better kernel, one change at a time\n\nTODO: each with its new count.",
+    "gpu": "## On a real GPU\n\nTODO: the recorded table, and a cell that measures here.",
+    "wrong": "## What goes wrong\n\nTODO: a broken kernel, run, with the finding that it gets.",
+    "exercises": "## Exercises\n\nTODO: each exercise of the day by its name.",
+    "remember": "## What to remember\n\nTODO\n\n## What to read\n\nTODO",
+}
+"""The cells of a lesson, by their ids."""
+
+
+def new_day(course: Course, folder: str, title: str) -> list[Path]:
+    """A day: its entry in course.toml, and a lesson with the sections in order. Returns the files."""
+    if not re.fullmatch(r"day\d\d_[a-z0-9_]+", folder):
+        raise GraderError(f"{folder} is no name of a day's folder", WANTED["folder"])
+    number, title = int(folder[3:5]), _title(title)
+    if any(day.number == number for day in course.days):
+        raise GraderError(
+            f"there is a day {number} already", f"Give {folder} another number, or take that day out of {FILE}."
+        )
+    file = course.root / FILE
+    block = f'[[day]]\nfolder = "{folder}"\ntitle = {_text(title)}\nsummary = ""\n'
+    before = [day.folder for day in course.days if day.number < number]
+    listed = _inserted(file, f"\n\n{block}", before[-1] if before else "")
+    lesson = course.root / "lessons" / folder / "lesson.ipynb"
+    write_all({lesson: _notebook(number, title)}, {file: listed})
+    return [lesson, file]
+
+
+def new_exercise(course: Course, name: str, kind: str, title: str, points: int) -> list[Path]:
+    """An exercise DAY/NAME: its entry in course.toml, and all the files that it needs. Returns the files."""
+    day, variable = _named(course, name)
+    title = _title(title)
+    folder = course.root / "exercises" / day.folder
+    about = {"name": variable, "title": title}
+    skeleton = KERNEL.format(kernel=GIVEN[kind], launcher="start it on the stream; with n = 0, nothing", **about)
+    solution = KERNEL.format(kernel="solve it", launcher="solve it", **about)
+    new = {
+        folder / f"{variable}.cu": skeleton,
+        course.root / "solutions" / day.folder / f"{variable}.cu": solution,
+        course.root / "tests" / "exercises" / day.folder / f"{variable}.toml": MISTAKES.format(name=variable),
+    }
+    tasks, hints, listed = folder / "tasks.py", folder / "hints.toml", course.root / FILE
+    before = (
+        tasks.read_text(encoding="utf-8")
+        if tasks.is_file()
+        else f'"""What each exercise of day {day.number} must do."""\n'
+    )
+    known = hints.read_text(encoding="utf-8") if hints.is_file() else HINTS
+    block = f'[[day.exercise]]\nname = "{variable}"\ntitle = {_text(title)}\nkind = "{kind}"\npoints = {points}\n'
+    changed = {
+        tasks: with_imports(before, tasks).rstrip() + "\n" + TASK.format(name=variable),
+        hints: known.rstrip() + f"\n\n{variable} = []\n",
+        listed: _inserted(listed, f"\n{block}", day.folder),
+    }
+    write_all(new, changed)
+    return [*new, *changed]
+
+
+def _named(course: Course, name: str) -> tuple[Day, str]:
+    """The day and the variable of a new exercise, which must not be there."""
+    folder, _, variable = name.rpartition("/")
+    day = next((day for day in course.days if folder in (day.folder, str(day.number))), None)
+    if day is None:
+        days = ", ".join(day.folder for day in course.days)
+        raise GraderError(
+            f"{name!r} names no day of the course",
+            f"Write DAY/NAME. The days are {days}; `grader dev new day` adds one.",
+        )
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", variable):
+        raise GraderError(f"{variable!r} cannot be the name of an exercise", WANTED["name"])
+    if any(entry.variable == variable for entry in day.exercises):
+        raise GraderError(f"{day.folder} has an exercise {variable} already", "Take another name.")
+    return day, variable
+
+
+def _title(title: str) -> str:
+    """A title that fits on a line."""
+    if not title.strip() or not title.isprintable():
+        raise GraderError(f"{title!r} is no title", "A title is one line of text.")
+    return title.strip()
+
+
+def _text(value: str) -> str:
+    """A text as TOML writes it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _inserted(file: Path, block: str, after: str) -> str:
+    """course.toml with a block behind all that belongs to the day ``after`` (none: before all days). The rest stays as it is."""
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    heads = [at for at, line in enumerate(lines) if re.match(r"\s*\[\[\s*day\s*\]\]", line)]
+    folders = [day["folder"] for day in tomllib.loads("".join(lines)).get("day", [])]
+    following = folders.index(after) + 1 if after else 0
+    end = heads[following] if following < len(heads) else len(lines)
+    while lines[end - 1].isspace() or lines[end - 1].startswith("#"):
+        end -= 1  # a comment before a day is about that day
+    text = "".join([*lines[:end], block, *lines[end:]])
+    try:
+        tomllib.loads(text)
+        as_written = len(heads) == len(folders)
+    except tomllib.TOMLDecodeError:
+        as_written = False
+    if not as_written:
+        raise GraderError(
+            f"{file} has days or exercises that are not written as [[day]] and [[day.exercise]]", "Add to it by hand."
+        )
+    return text
+
+
+def with_imports(text: str, file: Path) -> str:
+    """tasks.py with the import of what a new exercise names: added to the one that is there."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise GraderError(f"{file}:{error.lineno}: {error.msg}", "Correct tasks.py first.") from error
+    lines = text.splitlines()
+    there = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "grader.course.task"]
+    imports = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    names = {alias.name for node in there for alias in node.names} | set(TASK_NAMES)
+    line = f"from grader.course.task import {', '.join(sorted(names))}"
+    if len(line) > 120:
+        line = "\n".join(["from grader.course.task import (", *(f"    {name}," for name in sorted(names)), ")"])
+    if there:
+        first, last = there[0].lineno - 1, there[0].end_lineno or there[0].lineno
+        return "\n".join([*lines[:first], line, *lines[last:]]) + "\n"
+    after = imports[-1].end_lineno if imports else tree.body[0].end_lineno if ast.get_docstring(tree) else 0
+    return "\n".join([*lines[: after or 0], "", line, *lines[after or 0 :]]) + "\n"
+
+
+def _notebook(number: int, title: str) -> str:
+    """The lesson, in canonical form."""
+    cells = [
+        {"cell_type": "markdown", "id": name, "metadata": {}, "source": text.splitlines(keepends=True)}
+        for name, text in LESSON.items()
+    ]
+    cells[0]["source"] = [f"# Day {number}: {title}\n", "\n", *cells[0]["source"]]
+    metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    return (
+        json.dumps(
+            {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=1, ensure_ascii=False
+        )
+        + "\n"
+    )

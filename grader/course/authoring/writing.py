@@ -1,0 +1,53 @@
+"""Writes several files at once: all of them, or none."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from grader.setup.errors import GraderError
+
+
+def write_all(new: Mapping[Path, str], changed: Mapping[Path, str]) -> None:
+    """Write files that must not be there yet, then new texts of others, in that order. What fails leaves all as it was."""
+    for path in new:
+        if path.exists():
+            raise GraderError(
+                f"{path} is there already, and nothing was written", "Move it away, or take another name."
+            )
+    before = {path: path.read_bytes() if path.exists() else None for path in changed}
+    folders: list[Path] = []
+    written: list[Path] = []
+    try:
+        for path, text in {**new, **changed}.items():
+            for folder in reversed([folder for folder in path.parents if not folder.exists()]):
+                folder.mkdir()
+                folders.append(folder)
+            written.append(path)
+            _replace(path, text.encode())
+    except BaseException as error:
+        for path in reversed(written):
+            content = before.get(path)
+            with contextlib.suppress(OSError):
+                if content is None:
+                    path.unlink(missing_ok=True)
+                else:
+                    _replace(path, content)
+        for folder in reversed(folders):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        if isinstance(error, OSError):
+            raise GraderError(f"cannot write {error.filename}: {error.strerror}; nothing was changed") from error
+        raise
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """The whole file, or what was there before."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(content)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)

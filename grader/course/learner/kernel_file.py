@@ -1,0 +1,89 @@
+"""Writes an exercise's file for a learner, and never at the cost of what the learner had in it.
+
+What stood there is kept beside it, unless git has it or it came from here itself: a sum of what was written last is kept in
+``.grader/written``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from grader.course import Course, Entry
+from grader.course.learner import pristine
+from grader.setup.errors import GraderError
+
+
+def write(course: Course, entry: Entry, text: str) -> Path | None:
+    """Make ``text`` the exercise's file, whole or not at all. Where that took somebody's work away: where it is kept now."""
+    file = Path(os.path.realpath(entry.skeleton))  # a link stays a link
+    content = text.encode()
+    try:
+        present = file.read_bytes() if file.exists() else None
+        if present == content:
+            return None
+        pristine.keep_copies(course)
+        expendable = present is None or _sum(present) == _written(course, entry) or pristine.committed(course, entry)
+        backup = None if expendable or present is None else keep(file, present)
+        _replace(file, content)
+    except OSError as error:
+        raise GraderError(f"cannot write {file}: {error.strerror or error}", "Nothing was changed.") from error
+    _remember(course, entry, content)
+    return backup
+
+
+def keep(file: Path, content: bytes) -> Path:
+    """Keep ``content`` as the first of name.cu.1.bak, name.cu.2.bak, ... that does not exist yet."""
+    number = 1
+    while True:
+        backup = file.with_name(f"{file.name}.{number}.bak")
+        with contextlib.suppress(FileExistsError), open(backup, "xb") as out:
+            out.write(content)
+            return backup
+        number += 1
+
+
+def _replace(file: Path, content: bytes) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    mode = file.stat().st_mode & 0o777 if file.exists() else 0o666 & ~_umask()
+    number, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+    try:
+        with open(number, "wb") as out:
+            out.write(content)
+        os.chmod(name, mode)
+        os.replace(name, file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _sum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _memory(course: Course, entry: Entry) -> Path:
+    return course.root / ".grader" / "written" / entry.day / f"{entry.variable}.sha256"
+
+
+def _written(course: Course, entry: Entry) -> str:
+    try:
+        return _memory(course, entry).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _remember(course: Course, entry: Entry, content: bytes) -> None:
+    """Without it the next write keeps a copy too many."""
+    path = _memory(course, entry)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_sum(content) + "\n", encoding="ascii")

@@ -1,0 +1,179 @@
+"""A learner's own copy of the course, written by ``grader init`` and brought up to date by it.
+
+``.grader/manifest.json`` keeps a hash of each file as it was written. A file that still has it was not touched and is
+replaced by a newer one; any other is the learner's and stays as it is. Each file is put in place by one rename, and the
+manifest is written first (empty) and last: whatever interrupts this, the next run finishes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from grader.course.manifest import FILE
+from grader.setup import shipped
+from grader.setup.errors import GraderError
+
+VERSION = 1
+
+
+@dataclass
+class Done:
+    """What was done, as paths from the folder."""
+
+    written: list[str] = field(default_factory=list)
+    """New files, and such as the learner had removed."""
+    updated: list[str] = field(default_factory=list)
+    """Files that the learner had not touched."""
+    beside: dict[str, str] = field(default_factory=dict)
+    """Files that both changed, which were kept, and where the course's own now is."""
+    removed: list[str] = field(default_factory=list)
+    """Files that the course no longer has, and that the learner had not touched."""
+    left: list[str] = field(default_factory=list)
+    """Files that the course no longer has, kept because the learner had changed them."""
+
+
+def manifest_path(root: Path) -> Path:
+    """Where the hashes are kept."""
+    return root / ".grader" / "manifest.json"
+
+
+def is_own_copy(root: Path) -> bool:
+    """Whether ``grader init`` wrote this course, or began to."""
+    return manifest_path(root).is_file()
+
+
+def skeleton_copy(root: Path, day: str, name: str) -> Path:
+    """Where the copy of a skeleton is kept as the course gave it."""
+    return root / ".grader" / "skeletons" / day / name
+
+
+def write(root: Path, course: Path = shipped.COURSE) -> Done:
+    """Write the course into a new or empty folder, or bring the copy that is there up to date."""
+    try:
+        _refuse(root)
+        return _write(root, course)
+    except OSError as error:
+        raise GraderError(
+            f"cannot write {error.filename or root}: {error.strerror or error}",
+            "No file is half written. Once this is mended, say `grader init` again.",
+        ) from error
+
+
+def _refuse(root: Path) -> None:
+    """Raise where the folder holds something that is not ours."""
+    if is_own_copy(root) or not root.exists():
+        return
+    if not root.is_dir():
+        raise GraderError(f"{root} is a file, not a folder", "Name a new folder, or an empty one.")
+    if (root / FILE).exists():
+        raise GraderError(
+            f"{root} holds a course that `grader init` did not write",
+            "In a clone, `git pull` brings it up to date. For a copy beside it name a new folder.",
+        )
+    # A .venv, .git or .vscode may be there already.
+    visible = sorted(entry.name for entry in root.iterdir() if not entry.name.startswith("."))
+    if visible:
+        raise GraderError(f"{root} is not empty: it has {visible[0]}", "Name a new folder, or an empty one.")
+
+
+def _write(root: Path, course: Path) -> Done:
+    done = Done()
+    before = _read(root)
+    if not before:
+        _write_manifest(root, {})
+    now: dict[str, str] = {}
+    # The list of exercises comes last: without it, what was interrupted is not taken for a course.
+    for name in sorted(shipped.files(course), key=lambda name: (name == FILE, name)):
+        content = (course / name).read_bytes()
+        now[name] = _hash(content)
+        _bring_up_to_date(root, name, content, before.get(name), done)
+        path = PurePosixPath(name)
+        if path.parts[0] == "exercises" and path.suffix == ".cu":
+            copy = skeleton_copy(root, path.parts[1], path.name)
+            if _hash_of(copy) != now[name]:
+                _replace(copy, content)
+    for name in sorted(set(before) - set(now)):
+        found = _hash_of(root / name)
+        if found == before[name]:
+            (root / name).unlink()
+            done.removed.append(name)
+        elif found:
+            done.left.append(name)
+    _write_manifest(root, now)
+    return done
+
+
+def _bring_up_to_date(root: Path, name: str, content: bytes, before: str | None, done: Done) -> None:
+    """One file; ``before``: its hash as it was last written here, None if it never was."""
+    path, new = root / name, _hash(content)
+    found = _hash_of(path)
+    if found == new:
+        return
+    if not found or found == before:
+        _replace(path, content)
+        (done.updated if found else done.written).append(name)
+    elif before != new:
+        place = _beside(path, new)
+        if not place.exists():
+            _replace(place, content)
+        done.beside[name] = place.relative_to(root).as_posix()
+
+
+def _beside(path: Path, wanted: str) -> Path:
+    """name.new, or name.2.new, ...: the first that does not exist, or that has the wanted hash."""
+    number = 1
+    while True:
+        place = path.with_name(f"{path.name}.{number}.new" if number > 1 else f"{path.name}.new")
+        if _hash_of(place) in ("", wanted):
+            return place
+        number += 1
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _hash_of(path: Path) -> str:
+    """The hash of a file; empty where there is none. A link is somebody's own doing: like no file of the course."""
+    if path.is_symlink():
+        return "a link"
+    try:
+        return _hash(path.read_bytes())
+    except FileNotFoundError:
+        return ""
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Put a file in place, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _read(root: Path) -> dict[str, str]:
+    """The hashes by path. Nothing where the manifest cannot be understood: every changed file then counts as the learner's."""
+    try:
+        kept = json.loads(manifest_path(root).read_bytes())["files"]
+        return {str(name): str(value) for name, value in kept.items() if _of_the_course(str(name))}
+    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+
+
+def _of_the_course(name: str) -> bool:
+    """Whether a path stays in the course's folders."""
+    parts = PurePosixPath(name).parts
+    return len(parts) > 1 and parts[0] in shipped.FOLDERS and ".." not in parts
+
+
+def _write_manifest(root: Path, files: dict[str, str]) -> None:
+    text = json.dumps({"version": VERSION, "files": files}, indent=1)
+    _replace(manifest_path(root), text.encode() + b"\n")

@@ -1,0 +1,102 @@
+"""Finds the skeleton of an exercise as the course gave it, after the learner has changed the file.
+
+With git it is the newest version of the file that somebody else committed: learners commit their own work too. Where
+all commits have one author (a course author, or a learner who put a downloaded copy under git) it is the last commit.
+Without git it is the copy that the grader kept when it first ran here. In a learner's own copy of the course it is the one
+that ``grader init`` kept.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.course import Course, Entry
+from grader.course.learner import own_copy
+
+
+@dataclass(frozen=True)
+class Pristine:
+    """A skeleton as the course gave it."""
+
+    content: bytes
+    source: str
+    """Where it comes from, for the learner."""
+
+
+def find(course: Course, entry: Entry) -> Pristine | None:
+    """The skeleton of an exercise, or None when no copy can be found."""
+    if own_copy.is_own_copy(course.root):
+        return _kept(course, entry, "the copy that `grader init` kept")
+    kept = "the copy that was kept when the grader first ran here"
+    return _from_git(course.root, entry) or _kept(course, entry, kept)
+
+
+def untouched(course: Course, entry: Entry) -> bool:
+    """Whether the learner's file is as the course gave it; no where that cannot be known."""
+    given = find(course, entry)
+    try:
+        return given is not None and entry.skeleton.read_bytes() == given.content
+    except OSError:
+        return False
+
+
+def committed(course: Course, entry: Entry) -> bool:
+    """Whether git can give the learner's file back as it is. A copy that the grader kept may be of an older state."""
+    given = _from_git(course.root, entry)
+    try:
+        return given is not None and entry.skeleton.read_bytes() == given.content
+    except OSError:
+        return False
+
+
+def keep_copies(course: Course) -> None:
+    """Keep a copy of every skeleton that has none yet, where git does not. Does nothing that can fail a command."""
+    if (course.root / ".git").exists() or own_copy.is_own_copy(course.root):
+        return
+    for entry in course.exercises:
+        copy = _copy_of(course, entry)
+        if copy.exists() or not entry.skeleton.is_file():
+            continue
+        try:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(entry.skeleton, copy)
+        except OSError:
+            return
+
+
+def _copy_of(course: Course, entry: Entry) -> Path:
+    return own_copy.skeleton_copy(course.root, entry.day, entry.skeleton.name)
+
+
+def _kept(course: Course, entry: Entry, source: str) -> Pristine | None:
+    try:
+        return Pristine(_copy_of(course, entry).read_bytes(), source)
+    except OSError:
+        return None
+
+
+def _from_git(root: Path, entry: Entry) -> Pristine | None:
+    path = entry.skeleton.relative_to(root).as_posix()
+    log = _git(root, "log", "--format=%H%x09%ae%x09%cs", "--", path)
+    commits = [line.split("\t") for line in log.decode("utf-8", "replace").splitlines()] if log else []
+    if not commits:
+        return None
+    me = (_git(root, "config", "user.email") or b"").decode("utf-8", "replace").strip()
+    by_others = [commit for commit in commits if me and commit[1] != me]
+    for commit, _, date in [*by_others, *commits]:
+        content = _git(root, "show", f"{commit}:{path}")
+        if content is not None:
+            return Pristine(content, f"commit {commit[:9]} of {date}")
+    return None
+
+
+def _git(root: Path, *arguments: str) -> bytes | None:
+    """What git prints; None when it fails or is not installed."""
+    try:
+        result = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return result.stdout if result.returncode == 0 else None

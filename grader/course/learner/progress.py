@@ -1,0 +1,165 @@
+"""What a learner has done so far, kept between runs in ``.grader/progress.json`` inside the course folder.
+
+Two graders may run at once (``watch`` in one terminal, ``check`` in another): every change is made under a lock, to the
+newest version of the file, and put in place by one rename. A file that cannot be read is set aside, never overwritten.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from grader.setup.errors import GraderError
+
+try:
+    import fcntl
+except ImportError:  # a platform without file locks: the rename still keeps the file whole
+    fcntl = None  # type: ignore[assignment]
+
+VERSION = 1
+
+
+@dataclass
+class ExerciseProgress:
+    """One exercise: how often it was graded, whether it ever passed, how many hints were shown."""
+
+    checks: int = 0
+    passed: bool = False
+    first_passed: str = ""
+    """Date and time in UTC, ISO 8601."""
+    last_checked: str = ""
+    last_failed_stage: str = ""
+    """The stage at which the last check stopped; empty when it passed."""
+    hints_shown: int = 0
+
+
+@dataclass
+class Progress:
+    """All exercises that were ever graded, by name."""
+
+    exercises: dict[str, ExerciseProgress] = field(default_factory=dict)
+    set_aside: str = ""
+    """Where an unreadable progress file was moved to; empty when all was well."""
+
+    def of(self, name: str) -> ExerciseProgress:
+        """The progress of one exercise (an empty one, when it was never graded)."""
+        return self.exercises.get(name, ExerciseProgress())
+
+
+class ProgressFile:
+    """The progress file of one course folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.folder = root / ".grader"
+        self.path = self.folder / "progress.json"
+
+    def read(self) -> Progress:
+        """What is recorded; an empty progress when there is nothing yet. A broken file is moved out of the way."""
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return Progress()
+        except (OSError, UnicodeDecodeError) as error:
+            return self._set_aside(error)
+        try:
+            return _parse(json.loads(text))
+        except (ValueError, TypeError, AttributeError, KeyError) as error:
+            return self._set_aside(error)
+
+    def record_check(self, name: str, passed: bool, failed_stage: str = "") -> ExerciseProgress:
+        """Count one check. An exercise that passed once stays passed."""
+        with self._changing() as progress:
+            entry = progress.exercises.setdefault(name, ExerciseProgress())
+            entry.checks += 1
+            entry.last_checked = _now()
+            entry.last_failed_stage = "" if passed else failed_stage
+            if passed and not entry.passed:
+                entry.passed, entry.first_passed = True, entry.last_checked
+        return entry
+
+    def record_hint(self, name: str, shown: int) -> None:
+        """Remember that ``shown`` hints have been shown."""
+        with self._changing() as progress:
+            progress.exercises.setdefault(name, ExerciseProgress()).hints_shown = shown
+
+    def forget(self, name: str) -> None:
+        """Start an exercise afresh."""
+        with self._changing() as progress:
+            progress.exercises.pop(name, None)
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[Progress]:
+        """The newest progress, locked; written back when the block ends."""
+        try:
+            self.folder.mkdir(exist_ok=True)
+            lock = open(self.folder / "progress.lock", "w", encoding="utf-8")  # noqa: SIM115
+        except OSError as error:
+            raise self._unwritable(error) from None
+        with lock:
+            _lock(lock)
+            progress = self.read()
+            yield progress
+            data = {
+                "version": VERSION,
+                "exercises": {name: dataclasses.asdict(entry) for name, entry in sorted(progress.exercises.items())},
+            }
+            temporary = self.path.with_suffix(f".{os.getpid()}.tmp")
+            try:
+                temporary.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+                os.replace(temporary, self.path)
+            except OSError as error:
+                temporary.unlink(missing_ok=True)
+                raise self._unwritable(error) from None
+
+    def _unwritable(self, error: OSError) -> GraderError:
+        return GraderError(
+            f"cannot keep your progress in {self.path}: {error.strerror or error}",
+            "Verdicts are not affected. Make the course folder writable to keep progress between runs.",
+        )
+
+    def _set_aside(self, error: Exception) -> Progress:
+        aside = self.path.with_name(f"progress.broken-{int(time.time())}.json")
+        try:
+            os.replace(self.path, aside)
+        except OSError:
+            return Progress(set_aside=f"{self.path} cannot be read ({error}); progress starts afresh")
+        return Progress(
+            set_aside=f"{self.path.name} could not be read; it is kept as {aside.name}, progress starts afresh"
+        )
+
+
+def _lock(file: Any) -> None:
+    """Wait for other graders that are writing, but never for ever."""
+    if fcntl is None:
+        return
+    for _ in range(50):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError:
+            time.sleep(0.02)
+
+
+def _parse(data: dict[str, Any]) -> Progress:
+    """Progress from JSON; fields that this version does not know are dropped, wrong types are an error."""
+    known = {item.name: item for item in dataclasses.fields(ExerciseProgress)}
+    progress = Progress()
+    for name, values in data["exercises"].items():
+        entry = ExerciseProgress(**{key: value for key, value in values.items() if key in known})
+        for key in known:
+            if type(getattr(entry, key)) is not type(getattr(ExerciseProgress(), key)):
+                raise TypeError(f"{name}: {key} is {getattr(entry, key)!r}")
+        progress.exercises[str(name)] = entry
+    return progress
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,522 @@
+"""From a kernel file to a shared library with one entry point for each launcher.
+
+A :class:`BuildPlan` says everything about a build: the final text, the flags, the libraries. Both ways of building
+follow it: a direct call of the compiler (here, needs no torch) and ``torch.utils.cpp_extension.load_inline`` (in
+``grader.execution.in_process.kernel``). What the direct call has made serves the other, too.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import platform
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.execution.build import cxx_library, diagnostics
+from grader.execution.build.pipeline import compile_and_link
+from grader.execution.build.precompiled import PRELUDE, USUAL, headers_at_head, precompiled, refused
+from grader.frontend.course_headers import line_directive, with_headers
+from grader.frontend.headers import headers_for
+from grader.frontend.kernel_definitions import refuse_inlined
+from grader.frontend.limits import MOST_BYTES, check_limits
+from grader.frontend.messages import CompilerMessage
+from grader.frontend.prototype import Prototype, PrototypeError, find_launchers, find_main
+from grader.frontend.ptx_instructions import architecture_for, simulated_architecture
+from grader.frontend.rewrite import RewriteError, Rewritten, rewrite
+from grader.frontend.tokens import Source
+from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
+from grader.frontend.toolchain.compilers import Compiler, cuda_home, find_cxx, find_nvcc
+from grader.frontend.toolchain.cuda_errors import PROGRAM_STATUS
+from grader.frontend.toolchain.process import Command, Finished, RunCommand, run_command
+from grader.setup.errors import BuildError, GraderError
+from grader.simulator import hooks, library
+
+KERNEL_LIBRARY = "kernel.so"
+_MESSAGES = "messages.txt"
+_EXPORTS = Path(__file__).parent / "exports.map"
+_THUNKS = "launchers"  # what compilers call the generated part, should it ever appear in a message
+
+_CPU_FLAGS = (
+    "-std=c++17",
+    "-g1",
+    "-gdwarf-4",  # version 5 as g++ writes it leads addr2line to the generated file
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-semantic-interposition",
+    "-fno-strict-aliasing",
+    "-fno-omit-frame-pointer",  # runtime/own_memory.cpp tells local variables from what functions return to
+    "-mno-omit-leaf-frame-pointer",
+    "-fno-stack-protector",  # a smashed stack is a finding, not the end of the process
+    "-fstack-clash-protection",  # a large local array must not step over the guard page
+    "-fno-builtin-printf",
+    "-fno-finite-loops",  # a loop that waits for another thread stays
+    "-fno-optimize-sibling-calls",  # a barrier at the end of a kernel keeps its line
+    "-U_FORTIFY_SOURCE",
+    "-ffp-contract=off",
+    "-fdiagnostics-color=never",
+    "-Werror=vla",  # nvcc has no arrays of a length that is known only when the kernel runs
+)
+_GCC_FLAGS: tuple[str, ...] = ("-fno-gnu-unique", "-fno-tree-vectorize", "-fmax-errors=20")
+_GCC_FLAGS += ("-fno-var-tracking",)  # where variables are kept: nobody asks, and it took a fifth of the time
+# g++ 14 to 16 at -O2 take two NaNs for equal where a few comparisons of the same floats follow each other.
+_GCC_FLAGS += ("-fno-thread-jumps",)
+_GCC_CHECKED: tuple[str, ...] = (
+    "-O1",
+    "-fsanitize=thread,bounds",
+    "--param=tsan-instrument-func-entry-exit=0",
+    "--param=tsan-distinguish-volatile=1",
+    "--param=max-inline-insns-single=4000",  # what goes by value into a call is not instrumented: see host_defines.h
+    "-fno-tree-sra",  # an aligned structure is read at once, as on a GPU, and not member by member
+    "--param=inline-unit-growth=1000",
+    "--param=large-function-growth=1000",
+    "--param=large-stack-frame-growth=10000",
+)
+# What comes after the calls for the checks are in place makes the code shorter, and a kernel that spends its time in those
+# calls hardly faster. It took a quarter of the time.
+_GCC_CHECKED += tuple(
+    f"-fno-{later}"
+    for later in (
+        *("combine-stack-adjustments", "compare-elim", "cprop-registers", "dse", "forward-propagate", "if-conversion"),
+        *("if-conversion2", "move-loop-invariants", "reorder-blocks", "shrink-wrap", "split-wide-types"),
+    )
+)
+_GCC_CHECKED += ("-fira-region=one", "-fira-algorithm=priority", "-fno-tree-loop-optimize")
+# A seventh of what was left: the rest of what comes after those calls, and what only saves an instruction now and then.
+_GCC_CHECKED += ("--param=max-combine-insns=2", "-fno-tree-bit-ccp", "-fno-tree-slsr", "-fno-dce")
+_CLANG_FLAGS = (
+    "-fno-vectorize",
+    "-fno-slp-vectorize",
+    "-ferror-limit=20",
+    "-Wno-unknown-attributes",
+    "-Wno-pass-failed",
+    "-Wno-c++11-narrowing",  # nvcc takes uint4{i, i, i, i} of an int
+)
+_CLANG_CHECKED = (
+    "-O1",
+    "-fsanitize=thread,array-bounds",
+    "-mllvm",
+    "-tsan-instrument-func-entry-exit=0",
+    "-mllvm",
+    "-tsan-distinguish-volatile=1",
+    "-mllvm",
+    "-tsan-instrument-read-before-write=1",  # else the read of x[i] += 1 is left out
+)
+# Calls through pointers go through functions of the simulator: runtime/indirect_calls.cpp.
+_X86_CHECKED = ("-fcf-protection=branch", "-fno-jump-tables")
+_GCC_X86 = (
+    *_X86_CHECKED,
+    "-mindirect-branch=thunk-extern",
+    "-mno-red-zone",
+)  # building/stores.py uses what is below the stack
+_CLANG_X86 = (*_X86_CHECKED, "-mretpoline-external-thunk")
+# Its checks leave out local arrays that no pointer leaves the function to; an access that misses one of those ends the process.
+_CLANG_LOCAL = ("-fsanitize=local-bounds", "-fsanitize-trap=local-bounds")
+_PLAIN = ("-O2",)
+# A call at the start of each piece of straight-line code: what grader/simulator/disassembly.py counts from.
+_COUNTED = ("-DSIM_COUNT_OPERATIONS",)
+_GCC_COUNTED = (*_COUNTED, "-fsanitize-coverage=trace-pc")
+_CLANG_COUNTED = (*_COUNTED, "-fsanitize-coverage=trace-pc,bb,no-prune")
+
+
+@dataclass(frozen=True)
+class BuildPlan:
+    """All that decides a build. ``flags`` compile, ``link_flags`` link; ``text`` is what the compiler gets."""
+
+    file: Path  # the kernel file, for messages
+    device: str  # cpu or cuda
+    checks: bool
+    source: Source  # the file as it was written
+    text: str
+    launchers: tuple[Prototype, ...]
+    compiler: Compiler
+    flags: tuple[str, ...]
+    include_dirs: tuple[Path, ...]
+    link_flags: tuple[str, ...]
+    key: str
+    rewritten: Rewritten | None = field(default=None, repr=False)
+    libsim: library.LibraryPlan | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending, as a word."""
+        return "".join(c if c.isalnum() else "_" for c in self.file.stem)
+
+    @property
+    def original(self) -> str:
+        return self.source.text
+
+    @property
+    def what(self) -> str:
+        return f"{self.file.name} for {'the simulator' if self.device == 'cpu' else self.device}"
+
+
+@dataclass(frozen=True)
+class BuiltKernel:
+    """A finished library. ``library`` has a function ``grader_call_<launcher>(void** arguments)`` for each launcher."""
+
+    plan: BuildPlan
+    library: Path
+    libsim: Path | None
+    cached: bool
+    seconds: float = 0.0
+
+    @property
+    def launchers(self) -> tuple[Prototype, ...]:
+        return self.plan.launchers
+
+    @property
+    def diagnostics(self) -> list[CompilerMessage]:
+        """The compiler's warnings."""
+        try:
+            said = (self.library.parent / _MESSAGES).read_text(encoding="utf-8")
+        except OSError:
+            return []
+        return diagnostics.read_messages(said, self.plan.file, self.plan.original, self.plan.rewritten)
+
+    @property
+    def file(self) -> Path:
+        return self.plan.file
+
+
+CompileInto = Callable[[BuildPlan, BuildCache, Path], None]
+"""Makes the library of a plan in a folder."""
+
+
+def entry_point(launcher: Prototype | str) -> str:
+    """The name of the function that calls a launcher with an array of pointers to its arguments."""
+    return f"grader_call_{launcher if isinstance(launcher, str) else launcher.name}"
+
+
+def read_kernel_file(path: Path) -> str:
+    """The text of a kernel file."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise BuildError(
+                f"{path.name} is larger than {MOST_BYTES >> 20} MB, the most that a kernel file may have",
+                "Put tables into an input, and repeated code into a loop.",
+            )
+        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig").read()  # turns \r\n into \n, as compilers do
+    except FileNotFoundError:
+        raise GraderError(f"there is no file {path}") from None
+    except IsADirectoryError:
+        raise GraderError(f"{path} is a folder, not a kernel file") from None
+    except UnicodeDecodeError as problem:
+        raise GraderError(f"{path} is not text in UTF-8 (byte {problem.start})") from None
+    except OSError as problem:
+        raise GraderError(f"{path} cannot be read: {problem.strerror}") from None
+
+
+def plan_kernel(
+    path: Path | str,
+    device: str = "cpu",
+    checks: bool = True,
+    *,
+    operations: bool = False,
+    text: str | None = None,
+    compiler: str | Compiler | None = None,
+    arch: str | None = None,
+) -> BuildPlan:
+    """Reads and translates a kernel file; runs no compiler. Raises RewriteError or PrototypeError.
+
+    With ``operations`` (and ``checks``, on the simulator) floating-point operations and divergence are counted, too.
+    """
+    path = Path(path)
+    original = read_kernel_file(path) if text is None else text
+    source = Source(original)
+    try:
+        check_limits(source)
+    except RewriteError as problem:
+        raise diagnostics.located(path, problem) from None
+    launchers = tuple(_launchers(path, source))
+    if device == "cpu":
+        return _plan_cpu(path, source, launchers, checks, compiler, operations, arch)
+    if device == "cuda":
+        return _plan_cuda(path, source, launchers, compiler, arch)
+    raise GraderError(f"there is no device '{device}'", "Use 'cpu' (the simulated GPU) or 'cuda'.")
+
+
+def compile_kernel(
+    path: Path | str,
+    device: str = "cpu",
+    checks: bool = True,
+    *,
+    operations: bool = False,
+    text: str | None = None,
+    compiler: str | Compiler | None = None,
+    arch: str | None = None,
+    run: RunCommand = run_command,
+    cache: BuildCache | None = None,
+) -> BuiltKernel:
+    """Builds a kernel file by calling the compiler directly. ``run`` may call it inside a jail."""
+    plan = plan_kernel(path, device, checks, operations=operations, text=text, compiler=compiler, arch=arch)
+    return build(plan, functools.partial(compile_directly, run=run), cache)
+
+
+def build(plan: BuildPlan, compile_into: CompileInto, cache: BuildCache | None = None) -> BuiltKernel:
+    """The library of a plan, from the cache or made by ``compile_into(plan, cache, folder)``."""
+    began = time.monotonic()
+    cache = cache or open_cache()
+    entry, cached = cache.get(plan.key, lambda folder: compile_into(plan, cache, folder), plan.what)
+    libsim = library.build_library(plan.libsim, cache) if plan.libsim else None
+    return BuiltKernel(plan, entry / KERNEL_LIBRARY, libsim, cached, time.monotonic() - began)
+
+
+def link_flags(plan: BuildPlan, cache: BuildCache) -> tuple[str, ...]:
+    """The plan's link flags and, for the simulator, where libsim is."""
+    if plan.libsim is None:
+        return plan.link_flags
+    folder = plan.libsim.folder(cache)
+    libsim = ("-Wl,--no-as-needed", f"-l:{plan.libsim.file_name}", "-Wl,--as-needed")
+    return (*plan.link_flags, f"-L{folder}", *libsim, f"-Wl,-rpath,{folder}")
+
+
+# -- plans -----------------------------------------------------------------------------------------------------------
+
+
+def _launchers(path: Path, source: Source) -> list[Prototype]:
+    """The launchers of a file, and ``main`` if it is a whole program."""
+    try:
+        main = find_main(source)
+        return [*find_launchers(source), *([main[0]] if main else [])]
+    except PrototypeError as problem:
+        raise PrototypeError(f"{path.name}, {problem.message}", problem.hint) from None
+
+
+def _plan_cpu(
+    path: Path,
+    source: Source,
+    launchers: tuple[Prototype, ...],
+    checks: bool,
+    compiler: str | Compiler | None,
+    operations: bool,
+    arch: str | None,
+) -> BuildPlan:
+    cxx = compiler if isinstance(compiler, Compiler) else find_cxx(compiler)
+    architecture = _simulated(arch, source, path.name)
+    try:
+        rewritten = rewrite(source, library.INCLUDE_DIR, architecture)
+        refuse_inlined(source, {launcher.name for launcher in launchers})
+    except RewriteError as problem:
+        raise diagnostics.located(path, problem) from None
+    text = with_headers(rewritten.text, source, path.name, _translated_header)
+    text = _with_thunks(path, text, source.text, launchers, "::sim::set_compute_capability(SIM_SM); ")
+    flags = cpu_flags(cxx, checks, operations)
+    if architecture != simulated_architecture():
+        flags += (f"-DSIM_SM={architecture}",)
+    libsim = library.plan_library(cxx)
+    # "-z defs": a function that is defined nowhere is an error now, not at the first call.
+    linking: tuple[str, ...] = (
+        "-Wl,--as-needed",
+        "-Wl,-z,defs",
+        "-Wl,-z,relro,-z,now",
+        f"-Wl,--version-script={_EXPORTS}",
+    )
+    linking += hooks.link_flags(checks)
+    key = digest(["kernel 3", text, *flags, cxx.identity, libsim.key, *linking])
+    include = (library.INCLUDE_DIR,)
+    return BuildPlan(path, "cpu", checks, source, text, launchers, cxx, flags, include, linking, key, rewritten, libsim)
+
+
+def cpu_flags(cxx: Compiler, checks: bool, operations: bool = False) -> tuple[str, ...]:
+    """How a kernel is compiled for the simulator."""
+    gcc = cxx.family == "gcc"
+    flags = _CPU_FLAGS + (_GCC_FLAGS if gcc else _CLANG_FLAGS)
+    gcc_version = int(cxx.version.partition(".")[0] or 0) if gcc else 0
+    if gcc_version >= 11:
+        flags += ("-fdiagnostics-column-unit=byte",)
+    flags += (_GCC_CHECKED if gcc else _CLANG_CHECKED) if checks else _PLAIN
+    if checks and platform.machine() == "x86_64":
+        flags += _GCC_X86 if gcc else _CLANG_X86
+    if checks and not gcc:
+        flags += _CLANG_LOCAL
+    if checks and gcc_version >= 16:
+        # A structure that is read once into a parameter stays read once, however often the parameter is used.
+        flags += ("-fno-tree-forwprop",)
+    if operations and checks:
+        flags += _GCC_COUNTED if gcc else _CLANG_COUNTED
+    return flags
+
+
+def _plan_cuda(
+    path: Path, source: Source, launchers: tuple[Prototype, ...], compiler: str | Compiler | None, arch: str | None
+) -> BuildPlan:
+    nvcc = compiler if isinstance(compiler, Compiler) else find_nvcc()
+    assert nvcc is not None
+    if not arch:
+        raise GraderError("the architecture of the GPU is not known", "Name it, for example sm_90.")
+    text = _with_thunks(path, with_headers(source.text, source, path.name), source.text, launchers)
+    flags = ("-std=c++17", "-O3", "-lineinfo", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
+    linking: tuple[str, ...] = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
+    linking += ("-lcudart_static", "-ldl", "-lrt", "-lpthread")
+    key = digest(["kernel", text, *flags, nvcc.identity, *linking])
+    return BuildPlan(path, "cuda", False, source, text, launchers, nvcc, flags, (), linking, key)
+
+
+def _simulated(arch: str | None, source: Source, name: str) -> int:
+    """The compute capability (times ten) that the simulator has for a file: that of an architecture like sm_100a, which has
+    instructions that no other has; else what the file's own instructions and those of its course headers ask for."""
+    if arch in ("sm_90a", "sm_100a"):
+        return int(arch.removeprefix("sm_").removesuffix("a"))
+    return architecture_for(with_headers(source.text, source, name)) or simulated_architecture()
+
+
+@functools.lru_cache(maxsize=32)
+def _translated_header(text: str) -> str:
+    """A header of the course as C++ for the simulator."""
+    return rewrite(text, library.INCLUDE_DIR).text
+
+
+def arch_flags(arch: str) -> tuple[str, ...]:
+    """nvcc's flags for an architecture; from Hopper on with the features of that one generation (sm_90a)."""
+    number = arch.removeprefix("sm_").removeprefix("compute_")
+    if number.isdigit() and int(number) >= 90:
+        number += "a"
+    return (f"-gencode=arch=compute_{number},code=sm_{number}",)
+
+
+def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototype, ...], first: str = "") -> str:
+    """The text that is compiled: messages name the learner's file and lines, and each launcher has an entry point.
+
+    ``first``: what an entry point does before it calls.
+    """
+    # Before the first line, as nvcc does; printf and assert are the simulator's from there on.
+    parts = ["#include <cuda_runtime.h>\n", headers_for(text)]
+    program = any(launcher.name == "main" for launcher in launchers)
+    if program:
+        # C++ forbids calling main, so it has another name here.
+        parts.append("#define main grader_program\n")
+    parts += [line_directive(1, path.name), text, "" if text.endswith("\n") else "\n", line_directive(1, _THUNKS)]
+    parts += [_thunk(launcher, first) for launcher in launchers if launcher.name != "main"]
+    if program:
+        parts.append(_program_thunk(original, first))
+    return "".join(parts)
+
+
+_ENTRY = 'extern "C" __attribute__((visibility("default"), no_sanitize("thread"))) int'
+
+
+def _thunk(launcher: Prototype, first: str) -> str:
+    values = []
+    for index, parameter in enumerate(launcher.parameters):
+        # A pointer's type is written as "const T*", so "const T* const*" points at the argument.
+        values.append(
+            f"*static_cast<{parameter.type}{' ' if parameter.kind != 'pointer' else ''}const*>(arguments[{index}])"
+        )
+    return (
+        f"{_ENTRY} {entry_point(launcher)}(void** arguments) {{ (void)arguments; {first}"
+        f"try {{ {launcher.name}({', '.join(values)}); }} catch (...) {{ return -1; }} "
+        f"return static_cast<int>(cudaGetLastError()); }}\n"
+    )
+
+
+def _program_thunk(original: str, first: str) -> str:
+    """The entry point of a whole program: its status is added to ``PROGRAM_STATUS`` when it is not 0."""
+    main = find_main(original)
+    arguments = "1, argv" if main and main[1] else ""
+    return (
+        f"{_ENTRY} {entry_point('main')}(void**) {{ {first}"
+        f'char name[] = "program"; char* argv[] = {{name, nullptr}}; (void)argv; int status = 0; '
+        f"try {{ status = grader_program({arguments}); }} catch (...) {{ return -1; }} "
+        f"int error = static_cast<int>(cudaGetLastError()); "
+        f"return error || !status ? error : {PROGRAM_STATUS} + (status & 255); }}\n"
+    )
+
+
+# -- the direct way ----------------------------------------------------------------------------------------------------
+
+
+def compile_directly(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunCommand = run_command) -> None:
+    """Builds ``folder/kernel.so`` by calling the compiler."""
+    if plan.device == "cuda":
+        _compile_cuda(plan, folder, run)
+    else:
+        _compile_cpu(plan, cache, folder, run)
+
+
+def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunCommand) -> None:
+    (folder / "kernel.cpp").write_text(plan.text, encoding="utf-8")
+    includes = [f"-I{path}" for path in plan.include_dirs]
+    assert plan.libsim is not None
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        libsim = pool.submit(library.build_library, plan.libsim, cache)
+        in_parts = "-mno-red-zone" in plan.flags
+        kind = ("-S", "-o", "-") if in_parts else ("-c", "-o", "kernel.o")
+        argv = (*plan.compiler.command, *plan.flags, *includes, "kernel.cpp", *kind)
+        few = cxx_library.few_functions(plan.compiler, cache)
+
+        def linking(made: tuple[str, ...], against: Path | None) -> Command:
+            # Without -fsanitize here: the hooks are libsim's, not the sanitizer's library.
+            libsim_folder = libsim.result().parent
+            link = (*plan.compiler.command, "-shared", "-o", KERNEL_LIBRARY, *made, *link_flags(plan, cache))
+            reads = (libsim_folder, _EXPORTS, *([against] if against else ()))
+            return Command((*link, *(cxx_library.link_flags(against) if against else ())), folder, reads)
+
+        def build(ahead: tuple[Path, ...]) -> tuple[Finished, Finished | None]:
+            prelude = (f"-include{path / PRELUDE}" for path in ahead)
+            compiling = Command((*argv, *prelude), folder, (*plan.include_dirs, *ahead))
+            if not in_parts:
+                return run(compiling), None
+            piped = ("-x", "assembler", "-", "-x", "none")
+            done, linked, assembly = compile_and_link(compiling, lambda: linking(piped, few), run)
+            (folder / "kernel.s").write_text(assembly, encoding="utf-8", errors="surrogateescape")
+            return done, linked
+
+        ahead = _headers_ahead(plan, cache)
+        done, linked = build(ahead)
+        if ahead and done.returncode != 0 and refused(done.output):
+            done, linked = build(())
+        _checked(plan, folder, done)
+        made = "kernel.s" if in_parts else "kernel.o"
+        linked = linked or run(linking((made,), few))
+        if linked.returncode != 0:  # it needs more, or what it needs is nowhere
+            linked = run(linking((made,), None))
+        _checked(plan, folder, linked)
+    (folder / made).unlink()
+
+
+def _headers_ahead(plan: BuildPlan, cache: BuildCache) -> tuple[Path, ...]:
+    """The folder of the precompiled headers for a plan. clang++ reads headers fast beside what else it does."""
+    if plan.compiler.family != "gcc" or plan.libsim is None:
+        return ()
+    names = headers_at_head(plan.text)
+    return (precompiled(plan.compiler, plan.flags, plan.libsim.headers, names, cache),)
+
+
+def precompile_headers(cache: BuildCache) -> None:
+    """What most checked kernels begin with, ahead of the first build."""
+    cxx = find_cxx()
+    if cxx.family == "gcc":
+        flags, headers = cpu_flags(cxx, checks=True), library.headers_digest()
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            list(pool.map(lambda names: precompiled(cxx, flags, headers, names, cache), USUAL))
+
+
+def _compile_cuda(plan: BuildPlan, folder: Path, run: RunCommand) -> None:
+    (folder / "kernel.cu").write_text(plan.text, encoding="utf-8")
+    host = [flag for option in plan.link_flags if option.startswith("-Wl,") for flag in ("-Xlinker", option[4:])]
+    argv = (*plan.compiler.command, *plan.flags, "-Xcompiler=-fPIC", "-shared", "-cudart=static", *host)
+    _checked(
+        plan,
+        folder,
+        run(Command((*argv, "-o", KERNEL_LIBRARY, "kernel.cu"), folder, (_EXPORTS, cuda_home(plan.compiler)))),
+    )
+
+
+def _checked(plan: BuildPlan, folder: Path, done: Finished) -> None:
+    """Raises what the compiler said if it failed; otherwise keeps its warnings with the library."""
+    if done.returncode != 0:
+        raise compile_error(plan, done.output)
+    if done.output.strip():
+        with (folder / _MESSAGES).open("a", encoding="utf-8") as file:
+            file.write(done.output)
+
+
+def compile_error(plan: BuildPlan, output: str) -> BuildError:
+    """What a compiler printed, as an error at the learner's lines."""
+    return diagnostics.explain(output, plan.file, plan.original, plan.rewritten, plan.compiler)

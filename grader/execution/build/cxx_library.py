@@ -1,0 +1,39 @@
+"""What kernels are linked against in place of libstdc++: its name, and the few functions of it that nearly all of them call.
+
+ld reads the six thousand symbols of libstdc++ for each kernel, which took it longer than all else. A kernel that wants more
+than these functions is linked again, against the real one. When it runs it meets the real one in any case.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grader.frontend.toolchain.cache import BuildCache, digest
+from grader.frontend.toolchain.compilers import Compiler
+from grader.frontend.toolchain.process import Command, run_command
+from grader.setup.errors import BuildError
+
+_NAME = "libstdc++.so.6"
+FUNCTIONS = (
+    *("__gxx_personality_v0", "__cxa_begin_catch", "__cxa_end_catch", "__cxa_throw", "_ZSt9terminatev"),
+    *("_ZSt20__throw_length_errorPKc", "_Znwm", "_ZdlPv", "_ZdlPvm"),
+)
+
+
+def few_functions(compiler: Compiler, cache: BuildCache) -> Path:
+    """The folder of that library, built now if the cache does not have it."""
+    text = "".join(f".globl {name}\n.type {name}, %function\n{name}:\n" for name in FUNCTIONS)
+
+    def build(folder: Path) -> None:
+        (folder / "functions.s").write_text(f".text\n{text}")
+        argv = (*compiler.command, "-shared", "-nostdlib", "functions.s", f"-Wl,-soname,{_NAME}", "-o", _NAME)
+        done = run_command(Command(argv, folder))
+        if done.returncode != 0:
+            raise BuildError(f"{compiler} does not build a library of a few functions:\n{done.output.strip()}")
+
+    return cache.get(digest(["few functions", compiler.identity, text]), build, "a part of the simulator")[0]
+
+
+def link_flags(folder: Path) -> tuple[str, ...]:
+    """What makes a compiler link against the library in a folder, and what of C's libraries a kernel may need."""
+    return ("-nodefaultlibs", f"-L{folder}", f"-l:{_NAME}", "-lm", "-lgcc_s", "-lc")

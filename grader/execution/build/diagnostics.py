@@ -1,0 +1,290 @@
+"""Compiler messages for learners: at their file and line, errors first, the simulator's internals left out.
+
+g++, clang++ and nvcc are read in their own formats. What they say about generated text is moved to the line and column
+of the learner's file; a message inside a header is moved to the place in the learner's file that led there.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.frontend.messages import CompilerMessage
+from grader.frontend.rewrite_error import RewriteError
+from grader.setup.errors import BuildError
+
+if TYPE_CHECKING:
+    from grader.frontend.rewrite import Rewritten
+    from grader.frontend.toolchain.compilers import Compiler
+
+_SHOWN = 8  # errors in one message
+_NOTES = 4  # notes of one error
+
+
+class CompileError(BuildError):
+    """The compiler refused a kernel file: all that it said, at the learner's lines."""
+
+    def __init__(self, message: str, hint: str = "", diagnostics: tuple[CompilerMessage, ...] = ()) -> None:
+        super().__init__(message, hint)
+        self.diagnostics = diagnostics
+
+
+def located(path: Path, problem: RewriteError) -> RewriteError:
+    """An error of the front end, in the manner of a compiler."""
+    text = CompilerMessage("error", problem.message, path.name, problem.line, problem.column, problem.source_line)
+    shown = RewriteError(problem.line, problem.column, str(text), problem.hint, source_line=problem.source_line)
+    shown.diagnostics = (text,)
+    return shown
+
+
+def explain(output: str, path: Path, original: str, rewritten: Rewritten | None, compiler: Compiler) -> CompileError:
+    """What a compiler printed when it failed, as one error."""
+    found = read_messages(output, path, original, rewritten)
+    errors = [d for d in found if d.severity == "error"]
+    if not errors:
+        return CompileError(_unexplained(output, path, compiler), _hint_for_output(output))
+    shown = errors[:_SHOWN]
+    text = "\n".join(map(str, shown))
+    if len(errors) > len(shown):
+        text += f"\n... and {len(errors) - len(shown)} more errors"
+    return CompileError(text, _hint(shown, rewritten is not None), tuple(found))
+
+
+def read_messages(output: str, path: Path, original: str, rewritten: Rewritten | None) -> list[CompilerMessage]:
+    """The errors and warnings in a compiler's output, errors first, each with its notes."""
+    reader = _Reader(path.name, original, rewritten)
+    found = list(reader.read(output))
+    unique: dict[tuple[str, int, str], CompilerMessage] = {}
+    for diagnostic in found:
+        unique.setdefault((diagnostic.severity, diagnostic.line, diagnostic.message), diagnostic)
+    order = {"error": 0, "warning": 1}
+    return sorted(unique.values(), key=lambda d: order.get(d.severity, 2))
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+_GNU = re.compile(
+    r"^(?P<file>[^:\n]+):(?P<line>[0-9]{1,9}):(?:(?P<column>[0-9]{1,9}):)? (?P<kind>fatal error|error|warning|note): (?P<text>.*)$"
+)
+_NVCC = re.compile(
+    r"^(?P<file>[^(\n]+)\((?P<line>[0-9]{1,9})\): (?P<kind>catastrophic error|error|warning|note)(?: #[\w-]+)?: (?P<text>.*)$"
+)
+_CONTEXT = re.compile(
+    r"^(?P<file>[^:\n]+):(?P<line>[0-9]{1,9}):(?:(?P<column>[0-9]{1,9}):)?\s+(?:required (?:from|by)|  recursively)"
+)
+_INCLUDED = re.compile(r"^(?:In file included|\s+) from (?P<file>[^:\n]+):(?P<line>[0-9]{1,9})")
+_INSTANTIATION = re.compile(r"in instantiation of |requested here|in expansion of macro|expanded from macro")
+_LINKER = re.compile(
+    r"^(?:\S*?(?P<file>[^/\s:(]+)):(?:(?P<line>[0-9]{1,9})|\([^)]*\)): (?P<text>undefined reference to .*)$"
+)
+_PTXAS = re.compile(r"^ptxas (?:(?P<where>.*), line \d+; )?(?P<kind>error|fatal)\s*: (?P<text>.*)$")
+_LONGEST = 2000
+"""Characters of a line that are read: what a compiler quotes of a file may be long."""
+_GENERATED = ("kernel.cpp", "kernel.cu", "main.cpp", "cuda.cu")
+_QUOTES = str.maketrans({"‘": "'", "’": "'", "`": "'"})
+
+
+@dataclass
+class _Raw:
+    """A message as it was read, before it is moved to the learner's file."""
+
+    kind: str
+    file: str
+    line: int
+    column: int
+    text: str
+    context: list[tuple[str, int, int]] = field(default_factory=list)
+    extra: list[str] = field(default_factory=list)
+    caret: tuple[str, int] | None = None
+
+
+class _Reader:
+    def __init__(self, name: str, original: str, rewritten: Rewritten | None) -> None:
+        self.name = name
+        self.lines = original.split("\n")
+        self.rewritten = rewritten
+
+    def read(self, output: str) -> Iterator[CompilerMessage]:
+        current: list[_Raw] = []  # an error or a warning and its notes
+        for raw in self._raw(output.translate(_QUOTES)):
+            if raw.kind == "note":
+                if current:
+                    current.append(raw)
+                continue
+            if current:
+                yield self._finish(current)
+            current = [raw]
+        if current:
+            yield self._finish(current)
+
+    def _raw(self, output: str) -> Iterator[_Raw]:
+        context: list[tuple[str, int, int]] = []
+        last: _Raw | None = None
+        previous = ""
+        for line in output.splitlines():
+            line = line[:_LONGEST]
+            match = _GNU.match(line) or _NVCC.match(line)
+            if match:
+                groups = match.groupdict()
+                if last:
+                    yield last
+                kind = groups["kind"].split()[-1]
+                column = int(groups.get("column") or 0)
+                last = _Raw(kind, groups["file"], int(groups["line"]), column, groups["text"], context)
+                context = []
+            elif inside := (_CONTEXT.match(line) or _INCLUDED.match(line)):
+                context.append((inside["file"], int(inside["line"]), int(inside.groupdict().get("column") or 0)))
+            elif linker := _LINKER.match(line):
+                if last:
+                    yield last
+                # The linker may name the generated file, but its lines are the learner's.
+                ours = linker["line"] and linker["file"] in (self.name, *_GENERATED)
+                last = _Raw("error", self.name if ours else "", int(linker["line"]) if ours else 0, 0, linker["text"])
+            elif ptxas := _PTXAS.match(line):
+                if last:
+                    yield last
+                last = _Raw("error", "", 0, 0, f"ptxas: {ptxas['text']}")
+            elif last and re.fullmatch(r"\s*[~^][\s~^]*", line):
+                last.caret = (previous, line.index("^") if "^" in line else 0)
+            elif last and _is_continuation(line):
+                last.extra.append(line.strip())
+            previous = line
+        if last:
+            yield last
+
+    def _finish(self, group: list[_Raw]) -> CompilerMessage:
+        head, notes = group[0], group[1:]
+        file, line, column = self._place(head, notes)
+        shown: list[CompilerMessage] = []
+        for note in notes:
+            if note.file != self.name or _INSTANTIATION.search(note.text):
+                continue
+            if (note.line, note.text) in [(n.line, n.message) for n in shown] or _is_noise(note.text):
+                continue
+            at = self._column(note.line, note.column, note.caret)
+            source = self._source(note.line) if note.line != line else ""
+            shown.append(CompilerMessage("note", _clean(note.text), self.name, note.line, at, source))
+        text = head.text
+        if head.extra:
+            text += " (" + "; ".join(head.extra) + ")"
+        if text.startswith("undefined reference to"):
+            text = text.replace("undefined reference to", "used but defined nowhere:")
+        source = self._source(line) if file == self.name else ""
+        severity = "warning" if head.kind == "warning" else "error"
+        return CompilerMessage(severity, _clean(text), file, line, column, source, tuple(shown[:_NOTES]))
+
+    def _place(self, head: _Raw, notes: list[_Raw]) -> tuple[str, int, int]:
+        """The place in the learner's file that a message is about."""
+        if head.file == self.name and head.line:
+            return self.name, head.line, self._column(head.line, head.column, head.caret, head.text)
+        # In a header or in generated text: where the learner's file led there.
+        for note in notes:
+            if note.file == self.name and _INSTANTIATION.search(note.text):
+                return self.name, note.line, self._column(note.line, note.column, note.caret, head.text)
+        for file, line, column in reversed(head.context):
+            if file == self.name:
+                return self.name, line, self._column(line, column, None, head.text)
+        if "undefined reference" in head.text:
+            word = re.search(r"'(\w+)", head.text)
+            number = self._first_lines.get(word[1], 0) if word else 0
+            return self.name, number, self._column(number, 0, None, head.text) if number else 0
+        return Path(head.file).name, head.line, head.column
+
+    @functools.cached_property
+    def _first_lines(self) -> dict[str, int]:
+        """The first line in which each word stands."""
+        first: dict[str, int] = {}
+        for number, text in enumerate(self.lines, 1):
+            for word in re.findall(r"\w+", text):
+                first.setdefault(word, number)
+        return first
+
+    def _source(self, line: int) -> str:
+        return self.lines[line - 1].rstrip("\r") if 1 <= line <= len(self.lines) else ""
+
+    def _column(self, line: int, column: int, caret: tuple[str, int] | None, text: str = "") -> int:
+        """The column in the learner's line: compilers count bytes, see generated text, or only draw a caret."""
+        source = self._source(line)
+        if column == 0:
+            if caret and caret[0].strip() == source.strip() and source.strip():
+                return caret[1] - _indent(caret[0]) + _indent(source) + 1
+            word = re.search(r"""['"](\w+)['"]""", text)
+            found = re.search(rf"\b{re.escape(word.group(1))}\b", source) if word else None
+            return found.start() + 1 if found else 0
+        generated = source
+        if self.rewritten:
+            generated = self.rewritten.line(line) or source
+        characters = len(generated.encode()[: column - 1].decode(errors="ignore")) + 1
+        if self.rewritten and generated != source:
+            return self.rewritten.original_column(line, characters)
+        return characters
+
+
+def _is_continuation(line: str) -> bool:
+    return bool(re.match(r"^\s+(argument types are|object type is|detected during|types? )", line))
+
+
+def _is_noise(text: str) -> bool:
+    return bool(
+        re.search(
+            r"template argument deduction/substitution failed|suppressed|this diagnostic|each undeclared identifier",
+            text,
+        )
+    )
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _clean(text: str) -> str:
+    """A message without the names that only the generated text has."""
+    text = text.replace("\\U000000", "\\u")
+    text = re.sub(r"::?sim_args|sim_args#\d+|sim_args", "arguments", text)
+    text = re.sub(r"\bsim::Half\b|\bsim::half\b", "__half", text)
+    text = re.sub(r"\bsim_type_(\w+)", r"the type of \1", text)
+    text = re.sub(r"\bsim_(?:local|math)_(\w+)", r"\1", text)
+    text = re.sub(r"\s*\[-W?f?[\w-]+=?\]$", "", text)
+    return text.strip()
+
+
+# -- hints -------------------------------------------------------------------------------------------------------------
+
+
+def _hint(errors: list[CompilerMessage], simulated: bool) -> str:
+    for error in errors:
+        match = re.search(r"'(\w+)' was not declared|undeclared identifier '(\w+)'", error.message)
+        name = (match.group(1) or match.group(2)) if match else ""
+        if (
+            simulated
+            and re.match(r"__\w+|cuda[A-Z]\w*|cu[A-Z]\w*|nv\w+|wmma", name)
+            and "did you mean" not in error.message
+        ):
+            return f"If {name} is CUDA's, the simulator does not have it; otherwise check the spelling."
+        missing = re.search(r"(\S+): No such file or directory|cannot open source file \"(\S+)\"", error.message)
+        if missing:
+            return "A kernel file may include CUDA's headers, the course's (llmk/...) and the C++ standard library."
+    return ""
+
+
+def _hint_for_output(output: str) -> str:
+    if re.search(r"Killed|signal 9|out of memory|cannot allocate", output, re.IGNORECASE):
+        return "The compiler ran out of memory: look for huge templates, or free some memory."
+    if "unsupported GNU version" in output or "unsupported clang version" in output:
+        return "This nvcc does not take this g++: install an older g++ and set NVCC_CCBIN to it."
+    if "No space left" in output:
+        return "The disk is full: free some space, or set GRADER_CACHE to another folder."
+    if "Unsupported gpu architecture" in output or "is not defined for option 'gpu-architecture'" in output:
+        return "This nvcc does not know the GPU: a newer CUDA toolkit is needed."
+    return ""
+
+
+def _unexplained(output: str, path: Path, compiler: Compiler) -> str:
+    """For output without a line that is known as an error: its last lines, without the paths of this machine."""
+    lines = [re.sub(r"(?:/[^\s/:]+)+/", "", line) for line in output.strip().splitlines()][-12:]
+    said = "\n".join(lines) or "it said nothing"
+    return f"{compiler} failed on {path.name}:\n{said}"

@@ -1,0 +1,74 @@
+"""The compiler, the checks of its stores and the linker, all at work at once: each on what the one before it has made so far.
+
+g++ writes a function as soon as it is done with it, and takes a tenth of a second for a large one.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import IO
+
+from grader.execution.build.stores import FUNCTION_ENDS, checked_parts
+from grader.frontend.toolchain.process import Command, Finished, RunCommand
+
+_MOST = 64 << 20
+"""Bytes of assembly."""
+
+
+def compile_and_link(
+    compiling: Command, linking: Callable[[], Command], run: RunCommand
+) -> tuple[Finished, Finished | None, str]:
+    """What came of a compiler that writes assembly to its standard output, and of a linker that gets it, with checks, as its
+    input (None where there was no function to link); and what it got."""
+    parts: list[str] = []
+    into: IO[bytes] | None = None
+    linked: Future[Finished] | None = None
+    with ThreadPoolExecutor(max_workers=2) as pool, contextlib.ExitStack() as pipes:
+        assembly, tells = _pipe()
+        pipes.enter_context(assembly)
+        compiled = pool.submit(_run, run, replace(compiling, pipes={"stdout": tells}))
+        for part in checked_parts(_pieces(assembly)):
+            parts.append(part)
+            if into is not None:
+                _write(into, part)
+            elif FUNCTION_ENDS in part:
+                told, into = _pipe()
+                pipes.enter_context(into)
+                linked = pool.submit(_run, run, replace(linking(), pipes={"stdin": told}))
+                _write(into, "".join(parts))
+    return compiled.result(), linked.result() if linked else None, "".join(parts)
+
+
+def _pipe() -> tuple[IO[bytes], IO[bytes]]:
+    reading, writing = os.pipe()
+    return open(reading, "rb", 0), open(writing, "wb", 0)
+
+
+def _write(pipe: IO[bytes], text: str) -> None:
+    content = text.encode(errors="surrogateescape")
+    with contextlib.suppress(BrokenPipeError):  # the linker has ended: its status says why
+        while content:
+            content = content[pipe.write(content) :]
+
+
+def _run(run: RunCommand, command: Command) -> Finished:
+    """Run it, and let go of its pipes even where it was never started: the other end would wait for ever."""
+    with contextlib.ExitStack() as pipes:
+        for pipe in command.pipes.values():
+            pipes.enter_context(pipe)
+        return run(command)
+
+
+def _pieces(pipe: IO[bytes]) -> Iterator[str]:
+    """What a pipe holds, as it comes; no more than there can be of it."""
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape")
+    left = _MOST
+    while left > 0 and (read := pipe.read(min(left, 1 << 16))):
+        left -= len(read)
+        yield decoder.decode(read)
+    yield decoder.decode(b"", final=True)

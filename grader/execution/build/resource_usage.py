@@ -1,0 +1,151 @@
+"""What the real compiler makes of each kernel, no GPU needed: registers, spills, shared memory, stack.
+
+``nvcc -cubin -Xptxas -v`` compiles the device code for a named architecture; ptxas says what each kernel takes.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.frontend.course_headers import line_directive, with_headers
+from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
+from grader.frontend.toolchain.compilers import Compiler, cuda_home
+from grader.frontend.toolchain.occupancy import Occupancy, SmLimits, occupancy
+from grader.frontend.toolchain.process import Command, RunCommand, run_command
+
+_LISTING = "ptxas.txt"
+_THREADS = 4
+
+
+@dataclass(frozen=True)
+class ResourceUsage:
+    """One kernel, as compiled for one architecture. Bytes, but for registers."""
+
+    name: str  # as in the source, with its template arguments
+    symbol: str
+    arch: str
+    registers: int
+    static_shared: int = 0
+    stack: int = 0
+    spill_stores: int = 0
+    spill_loads: int = 0
+    barriers: int = 0
+
+    @property
+    def spills(self) -> bool:
+        """Whether registers did not suffice."""
+        return self.spill_stores > 0 or self.spill_loads > 0
+
+    def occupancy(self, gpu: SmLimits, block_size: int, dynamic_shared: int = 0) -> Occupancy:
+        """How many blocks of this kernel fit on an SM."""
+        return occupancy(gpu, block_size, self.registers, self.static_shared, dynamic_shared)
+
+    def __str__(self) -> str:
+        parts = [f"{self.registers} registers", f"{self.static_shared:,} B static shared memory"]
+        if self.stack:
+            parts.append(f"{self.stack:,} B stack")
+        if self.spills:
+            parts.append(f"SPILLS {self.spill_stores:,} B stores and {self.spill_loads:,} B loads")
+        return f"{self.name}: {', '.join(parts)}"
+
+
+def resource_usage(
+    path: Path | str,
+    arch: str = "sm_90",
+    *,
+    text: str | None = None,
+    run: RunCommand = run_command,
+    cache: BuildCache | None = None,
+) -> list[ResourceUsage]:
+    """Compiles a kernel file for an architecture; one entry for each kernel (each instance of a template), in order."""
+    # Here, as a check needs only ``ResourceUsage`` where another process builds.
+    from grader.execution.build.build import arch_flags, compile_error, plan_kernel
+
+    plan = plan_kernel(path, "cuda", text=text, arch=arch)
+    cache = cache or open_cache()
+    flags = ("-std=c++17", "-O3", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
+    flags += _split(plan.compiler)
+    # The learner's text alone: entry points and host code are of no interest here.
+    text = with_headers(plan.original, plan.source, plan.file.name)
+    source = f"{line_directive(1, plan.file.name)}{text}\n"
+    key = digest(["resources", source, *flags, plan.compiler.identity])
+
+    def compile_into(folder: Path) -> None:
+        (folder / "kernel.cu").write_text(source, encoding="utf-8")
+        argv = (*plan.compiler.command, *flags, "-cubin", "-Xptxas=-v", "-o", "kernel.cubin", "kernel.cu")
+        done = run(Command(argv, folder, (cuda_home(plan.compiler),)))
+        if done.returncode != 0:
+            raise compile_error(plan, done.output)
+        (folder / _LISTING).write_text(done.output, encoding="utf-8")
+        (folder / "kernel.cubin").unlink(missing_ok=True)
+
+    entry, _ = cache.get(key, compile_into, f"{plan.file.name} for {arch}")
+    found = parse_ptxas((entry / _LISTING).read_text(encoding="utf-8"), arch)
+    return sorted(found, key=lambda kernel: _position(plan.original, kernel.name))
+
+
+def _split(nvcc: Compiler) -> tuple[str, ...]:
+    """The kernels of a file are optimised in threads, by an nvcc that can: what ptxas says of each is the same."""
+    major, _, minor = nvcc.version.partition(".")
+    return (f"-split-compile={_THREADS}",) if (int(major), int(minor)) >= (12, 1) else ()
+
+
+def parse_ptxas(listing: str, arch: str) -> list[ResourceUsage]:
+    """The kernels in what ``ptxas -v`` prints."""
+    entries = re.split(r"Compiling entry function '", listing)[1:]
+    symbols = [entry.split("'", 1)[0] for entry in entries]
+    names = _demangle(symbols)
+    return [_kernel(symbol, name, entry, arch) for symbol, name, entry in zip(symbols, names, entries)]
+
+
+def _kernel(symbol: str, name: str, listing: str, arch: str) -> ResourceUsage:
+    # A function that is not inlined has properties of its own; the kernel's are under its own symbol.
+    own = re.search(rf"Function properties for {re.escape(symbol)}\s*\n(.*)", listing)
+    properties = own.group(1) if own else listing
+    return ResourceUsage(
+        name=name,
+        symbol=symbol,
+        arch=arch,
+        registers=_number(r"Used (\d+) registers", listing),
+        static_shared=_number(r"(\d+) bytes smem", listing),
+        stack=_number(r"(\d+) bytes cumulative stack size", listing) or _number(r"(\d+) bytes stack frame", properties),
+        spill_stores=_number(r"(\d+) bytes spill stores", properties),
+        spill_loads=_number(r"(\d+) bytes spill loads", properties),
+        barriers=_number(r"used (\d+) barriers", listing),
+    )
+
+
+def _number(pattern: str, text: str) -> int:
+    match = re.search(pattern, text)
+    return int(match.group(1)) if match else 0
+
+
+def _demangle(symbols: list[str]) -> list[str]:
+    """Symbols as they are written in the source, as far as a demangler is found: ``kernel<float, 4>``."""
+    tool = shutil.which("cu++filt") or shutil.which("c++filt") or shutil.which("llvm-cxxfilt")
+    if not tool or not symbols:
+        return [_short(symbol) for symbol in symbols]
+    done = subprocess.run([tool, *symbols], capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    return [_short(line) for line in lines] if len(lines) == len(symbols) else [_short(symbol) for symbol in symbols]
+
+
+def _short(name: str) -> str:
+    """A demangled function without its result and parameters."""
+    depth = 0
+    for i, c in enumerate(name):
+        depth += {"<": 1, ">": -1}.get(c, 0)
+        if c == "(" and depth == 0 and not name.startswith("(anonymous", i):
+            name = name[:i]
+            break
+    name = name.removeprefix("void ").replace("(anonymous namespace)::", "").replace("(int)", "")
+    return re.sub(r"\((?:bool|unsigned int|long)\)", "", name).strip()
+
+
+def _position(text: str, name: str) -> int:
+    match = re.search(rf"\b{re.escape(name.partition('<')[0].split('::')[-1])}\s*\(", text)
+    return match.start() if match else len(text)

@@ -1,0 +1,170 @@
+"""Checks what Python passes to a launcher against its prototype, and turns it into what C++ reads.
+
+Works on anything that looks like a torch tensor, without importing torch.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.frontend.dtypes import DTYPES
+from grader.frontend.prototype import Parameter, Prototype
+from grader.setup.errors import GraderError
+
+
+class ArgumentError(GraderError):
+    """An argument does not fit the launcher's prototype."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One checked argument: a tensor (None for a null pointer), or a number as its C value."""
+
+    parameter: Parameter
+    tensor: Any = None
+    value: Any = None
+
+
+def bind(launcher: Prototype, given: Sequence[Any], named: Mapping[str, Any], device: str) -> list[Argument]:
+    """One checked argument for each parameter but the stream; tensors must be on ``device`` (cpu or cuda)."""
+    parameters = [p for p in launcher.parameters if p.kind != "stream"]
+    values = _in_order(launcher, parameters, given, named)
+    arguments = [_check(launcher, p, value, device) for p, value in zip(parameters, values)]
+    _check_same_gpu(launcher, arguments)
+    return arguments
+
+
+def _in_order(
+    launcher: Prototype, parameters: Sequence[Parameter], given: Sequence[Any], named: Mapping[str, Any]
+) -> list[Any]:
+    names = [p.name for p in parameters]
+    for name in named:
+        if name not in names:
+            raise ArgumentError(f"{launcher.name} has no parameter '{name}'", f"It is {launcher}.")
+        if name in names[: len(given)]:
+            raise ArgumentError(f"{launcher.name}: '{name}' is given twice", f"It is {launcher}.")
+    missing = [p.name or f"number {i}" for i, p in enumerate(parameters, 1) if i > len(given) and p.name not in named]
+    if missing or len(given) > len(parameters):
+        count = len(given) + len(named)
+        wrong = f"{launcher.name} takes {_plural(len(parameters), 'argument')} (the stream is filled in), got {count}"
+        if missing:
+            wrong += f": missing {', '.join(missing)}"
+        raise ArgumentError(wrong, f"It is {launcher}.")
+    return [*given, *(named[name] for name in names[len(given) :])]
+
+
+def _check(launcher: Prototype, parameter: Parameter, value: Any, device: str) -> Argument:
+    where = f"{launcher.name}: {parameter.name or parameter.type}"
+    if parameter.kind == "pointer":
+        if value is None:
+            return Argument(parameter)
+        return Argument(parameter, tensor=_tensor(where, parameter, value, device))
+    if DTYPES[parameter.dtype].range:
+        return Argument(parameter, value=_integer(where, parameter, value))
+    if parameter.dtype == "bool":
+        return Argument(parameter, value=_boolean(where, parameter, value))
+    return Argument(parameter, value=_floating(where, parameter, value))
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a torch tensor, as far as can be told without torch."""
+    return hasattr(value, "data_ptr") and hasattr(value, "is_contiguous") and hasattr(value, "device")
+
+
+def dtype_name(tensor: Any) -> str:
+    """The name of a tensor's element type: float32."""
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _tensor(where: str, parameter: Parameter, value: Any, device: str) -> Any:
+    if not is_tensor(value):
+        hint = "Turn it into one: torch.from_numpy(...)" if type(value).__module__ == "numpy" else ""
+        raise ArgumentError(f"{where} must be a torch tensor, got {_kind(value)}", hint)
+    if value.device.type != device:
+        hint = (
+            f"Move it: .to('{device}')"
+            if device == "cuda"
+            else "Move it (.cpu()), or load the kernel with device='cuda'."
+        )
+        raise ArgumentError(f"{where} is on {value.device}, and this kernel was loaded for {device}", hint)
+    allowed = DTYPES[parameter.dtype].tensors if parameter.dtype in DTYPES else ()  # void* takes any
+    if allowed and dtype_name(value) not in allowed:
+        raise ArgumentError(
+            f"{where} is {parameter.type}, so it takes a tensor of {allowed[0]}, got {dtype_name(value)}",
+            f"Convert it: .to(torch.{allowed[0]})" if parameter.const else f"Make it with dtype=torch.{allowed[0]}.",
+        )
+    if str(value.layout) != "torch.strided":
+        raise ArgumentError(f"{where} is a {str(value.layout).removeprefix('torch.')} tensor, a dense one is needed")
+    if not value.is_contiguous():
+        raise ArgumentError(
+            f"{where} is not contiguous: shape {tuple(value.shape)}, strides {tuple(value.stride())}",
+            "A kernel sees only the address. Pass .contiguous() for an input; make an output anew.",
+        )
+    return value
+
+
+def _check_same_gpu(launcher: Prototype, arguments: Sequence[Argument]) -> None:
+    devices = {str(a.tensor.device): a.parameter.name for a in arguments if a.tensor is not None}
+    if len(devices) > 1:
+        listed = ", ".join(f"{name} on {device}" for device, name in devices.items())
+        raise ArgumentError(f"{launcher.name}: the tensors are on different devices: {listed}")
+
+
+def _integer(where: str, parameter: Parameter, value: Any) -> Any:
+    value = _plain(where, value)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        hint = "Round it: int(...)." if isinstance(value, float) else ""
+        raise ArgumentError(
+            f"{where} is {parameter.type}, so it takes a whole number, got {_kind(value)}", hint
+        ) from None
+    return _value(where, parameter, number)
+
+
+def _boolean(where: str, parameter: Parameter, value: Any) -> Any:
+    value = _plain(where, value)
+    if value not in (0, 1):
+        raise ArgumentError(f"{where} is bool, so it takes True or False, got {_kind(value)}")
+    return _value(where, parameter, bool(value))
+
+
+def _floating(where: str, parameter: Parameter, value: Any) -> Any:
+    value = _plain(where, value)
+    if isinstance(value, str) or not hasattr(value, "__float__"):
+        raise ArgumentError(f"{where} is {parameter.type}, so it takes a number, got {_kind(value)}")
+    return _value(where, parameter, float(value))
+
+
+def _value(where: str, parameter: Parameter, number: float) -> Any:
+    try:
+        return DTYPES[parameter.dtype].value(number)
+    except (ValueError, TypeError) as error:
+        raise ArgumentError(
+            f"{where} is {parameter.type}, {error}, got {number if DTYPES[parameter.dtype].range else f'{number:g}'}"
+        ) from None
+
+
+def _plain(where: str, value: Any) -> Any:
+    """A tensor of one element as a number; other tensors are a mistake worth naming."""
+    if is_tensor(value):
+        if value.numel() != 1:
+            raise ArgumentError(f"{where} takes a number, got a tensor of shape {tuple(value.shape)}")
+        return value.item()
+    return value
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, (bool, int, float, str)):
+        return repr(value)
+    module = type(value).__module__
+    return f"a {module + '.' if module not in ('builtins', '__main__') else ''}{type(value).__qualname__}"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

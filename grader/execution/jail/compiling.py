@@ -1,0 +1,184 @@
+"""A compiler in a jail: source text can ask it to read any file, and to use up any machine.
+
+The compiler works in a scratch folder; what it leaves there is copied into the build's folder by the grader.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from grader.course import course_root
+from grader.execution.jail.programs import build_program
+from grader.execution.jail.running import BWRAP_BASE, Jail, bubblewrap, no_more_namespaces
+from grader.execution.jail.staging import as_nobody, becomes_nobody, reachable, scratch_folder
+from grader.frontend.toolchain.process import (
+    ENGLISH,
+    Command,
+    Finished,
+    RunCommand,
+    run_command,
+    started,
+    status_when_ended,
+)
+from grader.setup import shipped
+from grader.setup.errors import GraderError
+
+SECONDS = 60.0
+"""Of processor time, for each process."""
+PATIENCE = 10
+"""Times as long by the clock, for a compiler that waits: a busy machine alone stops nobody."""
+MEGABYTES = 2048
+PROCESSES = 32
+OUTPUT_LIMIT = 64 * 1024
+LARGEST_RESULT = 64 << 20
+_SYSTEM = tuple(map(Path, ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/opt")))
+_SETTINGS = (Path("/etc/alternatives"), Path("/etc/ld.so.cache"))
+
+
+def run_in(jail: Jail) -> RunCommand:
+    """What runs compilers in a jail of this tier."""
+    return run_command if jail.tier == "none" else functools.partial(_run, jail)
+
+
+def _run(jail: Jail, command: Command) -> Finished:
+    began = time.monotonic()
+    scratch = scratch_folder()
+    try:
+        _copy(command.folder, scratch)
+        argv, options = _bwrap(command, scratch) if jail.tier == "bwrap" else _landlock(command, scratch)
+        status, output = _wait(Path(command.argv[0]).name, argv, {**options, "pipes": command.pipes})
+        if "stdout" not in command.pipes:  # all that it made has gone there
+            _copy(scratch, command.folder)
+        return Finished(status, output, time.monotonic() - began)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _wait(name: str, argv: list[str], options: dict[str, Any]) -> tuple[int, str]:
+    """Run it until it ends or its time is over; what it prints goes to a file in memory, of which the start is kept."""
+    printed = os.memfd_create("messages", os.MFD_CLOEXEC)
+    try:
+        try:
+            with started(argv, **{"stdout": printed, "stderr": printed, **options}) as process:
+                status = status_when_ended(process, PATIENCE * SECONDS)
+        except subprocess.TimeoutExpired:
+            status = 1
+            os.pwrite(
+                printed, f"error: {name} was stopped: it did not end within {PATIENCE * SECONDS:.0f} s\n".encode(), 0
+            )
+        output = os.pread(printed, OUTPUT_LIMIT, 0).decode(errors="replace")
+        if status != 0 and (limit := _limit(status, output)):
+            output += f"error: {name} was stopped: it used more than {limit}\n"
+        elif status != 0 and "error" not in output:
+            output += f"error: {name} ended with status {status} and gave no reason\n"
+        return status, output
+    except OSError as error:
+        raise GraderError(f"the compiler cannot be started in a jail: {error.strerror}") from error
+    finally:
+        os.close(printed)
+
+
+def _limit(status: int, output: str) -> str:
+    """Which limit stopped a compiler, by the signal that ended it or by its own words; empty where none did."""
+    if re.search(r"out of memory|virtual memory exhausted|[Cc]annot allocate memory|std::bad_alloc", output):
+        return f"{MEGABYTES} MB"
+    if status in (-signal.SIGXCPU, 128 + signal.SIGXCPU) or "CPU time limit exceeded" in output:
+        return f"{SECONDS:.0f} s of processor time"
+    return ""
+
+
+def _limits(folder: Path, processes: int) -> list[str]:
+    return [str(folder), str(MEGABYTES), str(int(SECONDS)), str(processes)]
+
+
+def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
+    """The system's files, what the command reads, and the scratch folder in place of its own."""
+    program = build_program("compile")
+    argv = [*as_nobody(), bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
+    for path in _SYSTEM:
+        if path.is_symlink():
+            argv += ["--symlink", os.readlink(path), str(path)]
+        elif path.is_dir():
+            argv += ["--ro-bind", str(path), str(path)]
+    for path in _SETTINGS:
+        argv += ["--ro-bind-try", str(path), str(path)]
+    argv += ["--size", str(256 << 20), "--tmpfs", "/tmp", "--dev-bind", "/dev/null", "/dev/null"]
+    argv += ["--setenv", "PATH", os.environ.get("PATH", "/usr/bin:/bin")]
+    for name, value in ENGLISH.items():
+        argv += ["--setenv", name, value]
+    for path in _hidden():
+        argv += ["--tmpfs", str(path)]
+    for path in _reads(command):
+        if reachable(path) != path or not _of_the_system(path):
+            argv += ["--ro-bind", str(reachable(path)), str(path)]
+    argv += ["--ro-bind", str(reachable(program)), str(program), "--bind", str(scratch), str(command.folder)]
+    argv += ["--remount-ro", "/", "--", str(program), *_limits(command.folder, PROCESSES), "--", *command.argv]
+    return argv, {"env": {}, "cwd": "/"}
+
+
+def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
+    """The same files, at the places where they are."""
+    places = {str(path): str(reachable(path)) for path in _reads(command)}
+    places[str(command.folder)] = str(scratch)
+    words = []
+    for word in command.argv:
+        for path, place in places.items():
+            word = word.replace(path, place)
+        words.append(word)
+    visible = [str(path) for path in (*_SYSTEM, *_SETTINGS, Path("/dev/null"))] + list(places.values())
+    temporary = scratch / "tmp"
+    temporary.mkdir()
+    temporary.chmod(0o777)
+    environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TMPDIR": str(temporary), **ENGLISH}
+    program = str(reachable(build_program("compile")))
+    # The limit on processes counts all of a user, those of other jails too: only for one that has no others.
+    limits = _limits(scratch, 8 * PROCESSES if becomes_nobody() else 0)
+    return [*as_nobody(), program, *limits, *visible, "--", *words], {"env": environment, "cwd": "/"}
+
+
+def _reads(command: Command) -> list[Path]:
+    """What the command reads beside the system's files; a compiler from elsewhere brings its folder."""
+    compiler = Path(command.argv[0]).resolve()
+    reads = [path for path in command.reads if path.exists()]
+    if not any(compiler.is_relative_to(folder) for folder in _SYSTEM):
+        reads.append(compiler.parent.parent)
+    return reads
+
+
+def _of_the_system(path: Path) -> bool:
+    """Whether it lies among the system's files, under its name and in fact: CUDA's /usr/local/cuda is a link, which cannot be bound."""
+    return all(any(place.is_relative_to(folder) for folder in _SYSTEM) for place in (path, path.resolve()))
+
+
+def _hidden() -> list[Path]:
+    """Folders of the course that would be visible because it lies among the system's files."""
+    roots = [shipped.COURSE]
+    with contextlib.suppress(GraderError):  # `grader run` needs no course
+        roots.append(course_root())
+    places = [root / name for root in roots for name in ("solutions", "exercises", "tests")]
+    folders = [place for place in dict.fromkeys(places) if place.is_dir()]
+    return [folder for folder in folders if any(folder.is_relative_to(system) for system in _SYSTEM)]
+
+
+def _copy(source: Path, target: Path) -> None:
+    """The regular files of a folder, no links, none too large."""
+    for entry in os.scandir(source):
+        status = entry.stat(follow_symlinks=False)
+        if not stat.S_ISREG(status.st_mode):
+            continue
+        if status.st_size > LARGEST_RESULT:
+            raise GraderError(f"the compiler wrote {entry.name} of {status.st_size >> 20} MB")
+        file = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW)
+        with os.fdopen(file, "rb") as reading, open(target / entry.name, "wb") as writing:
+            shutil.copyfileobj(reading, writing, 1 << 20)
+        os.chmod(target / entry.name, 0o755 if status.st_mode & 0o100 else 0o644)

@@ -1,0 +1,88 @@
+"""Whether a kernel asks the compiler to leave the simulator's checks out of it.
+
+An attribute can do that. It is looked for by name, and where names may be glued together, in what the preprocessor makes
+of the file. Instructions of the host's processor can do it, too: the compiler does not look into them. No GPU has them.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from grader.execution.build.build import BuildPlan
+from grader.execution.jail import own_code
+from grader.frontend.constructs import COMPILERS_OWN
+from grader.frontend.kernel_definitions import find_kernels
+from grader.frontend.rewrite import COPIES
+from grader.frontend.rewrite_error import RewriteError
+from grader.frontend.tokens import Source
+from grader.frontend.toolchain.process import Command, RunCommand
+
+# A directive that gives lines other numbers or another file's name, in all the spellings that a preprocessor takes. A comment
+# behind the number sign may hide the rest, so it counts as one, too.
+_RENUMBERS = re.compile(r"(?:^|\*/)[ \t\f\v\r]*(?:#|%:|\?\?=)[ \t\f\v]*(?:line\b|\d|/\*)", re.MULTILINE)
+_SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\r?\n")
+_PARTS = ("sanitize", "disable_sanitizer")
+_HOST_INSTRUCTION = re.compile(r"_mm\d*_\w+|__builtin_(ia32|aarch64|arm|neon)\w*|.*(intrin|arm_neon|arm_sve)\.h.*")
+_GLUE = ("##", "%:%:")
+_LINEMARKER = re.compile(r'# [0-9]+ "([^"]*)"')
+
+
+def unchecked_word(plan: BuildPlan, run: RunCommand) -> str:
+    """The word in a kernel file that would switch checks off; nothing in an honest one."""
+    source = plan.source
+    tokens = [*source.tokens, *(token for macro in source.macros for token in macro.body)]
+    texts = [token.text for token in tokens if token.kind == "word"]
+    texts += [word for directive in source.directives for word in directive.text.split()]
+    for text in texts:
+        if any(part in text for part in _PARTS) or _HOST_INSTRUCTION.fullmatch(text):
+            return text
+    if word := own_code.refused_word(source):
+        return word
+    if any(glue in plan.original for glue in _GLUE) or own_code.may_hide(source):
+        return _glued_word(plan, run)
+    return ""
+
+
+def _glued_word(plan: BuildPlan, run: RunCommand) -> str:
+    """A refused word that stands in a file only after its macros have put it together."""
+    expanded = Source(_expanded(plan.original, plan, run))
+    for token in expanded.tokens:
+        if any(part in token.text for part in _PARTS) or COMPILERS_OWN.fullmatch(token.text):
+            return token.text
+    if word := own_code.refused_word(expanded):
+        return word
+    try:
+        find_kernels(expanded)
+    except RewriteError:
+        return "__forceinline__"
+    # Where the front end saw them, they have other names by now.
+    return next((t.text for t in Source(_expanded(plan.text, plan, run)).tokens if t.text in COPIES), "")
+
+
+def renumbers_lines(text: str) -> bool:
+    """Whether a file has a ``#line`` directive or a linemarker (``# 31 "other.cu"``): its findings would name other lines."""
+    return bool(_RENUMBERS.search(_SPLICE.sub("", text)))
+
+
+def _expanded(text: str, plan: BuildPlan, run: RunCommand) -> str:
+    """What the preprocessor makes of a text behind the simulator's headers, CUDA's own words left alone."""
+    kept = "".join(f"#undef {word}\n" for word in ("__global__", "__device__", "__host__", "__forceinline__"))
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "kernel.cpp").write_text(f"#include <cuda_runtime.h>\n{kept}{text}\n", encoding="utf-8")
+        includes = [f"-I{path}" for path in plan.include_dirs]
+        argv = (*plan.compiler.command, *plan.flags, *includes, "-E", "kernel.cpp", "-o", "kernel.ii")
+        run(Command(argv, place, plan.include_dirs))
+        try:
+            expanded = (place / "kernel.ii").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+    ours, lines = False, []
+    for line in expanded.splitlines():
+        if marker := _LINEMARKER.match(line):
+            ours = not marker[1].startswith(("/", "<"))
+        elif ours:
+            lines.append(line)
+    return "\n".join(lines)

@@ -1,0 +1,61 @@
+"""Words by which a submission would have its code made, or its functions called, in ways that get past the simulator's checks.
+
+The checks see what compilers make of plain C++ (``building/build.py`` has the flags). An attribute or a pragma can have a function
+made without them, a builtin can move the stack, and the names of what compilers call by themselves can be called with anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from grader.frontend.tokens import Source, Token, closing
+
+_WORD = re.compile(
+    r"""_Z\w+ | __cxa_\w+ | _Unwind_\w+ | __(wrap|real|tsan|ubsan|asan|sanitizer)_\w+ | __x86_\w+ | SIM_[A-Z]\w*
+    | __builtin_(longjmp|setjmp|eh_return\w*|unwind_init|return|apply\w*|frob_return_addr|init_dwarf\w*|dwarf\w*|mempcpy\w*
+      | st[rp]n?c(at|py)\w* | v?s?n?printf\w* | f(printf|puts|write)\w* | sincosl? | (modf|frexp|remquo|lgamma\w*_r)[fl]? | call_with\w* | nonlocal\w*)""",
+    re.VERBOSE,
+)
+_ATTRIBUTE = re.compile(
+    r"_*(naked|optimize|optnone|target|target_clones|section|ifunc|alias|weakref|symver|no_reorder|interrupt|nocf_check"
+    r"|indirect_branch|function_return|no_sanitize\w*|patchable\w*|ms_abi|sysv_abi|regparm|preserve_\w+|ms_hook\w*|model|vector_size"
+    r"|ext_vector_type|disable_tail\w*|no_callee\w*|force_align\w*|no_builtin|annotate)_*"
+)
+_PRAGMA = re.compile(
+    r"(GCC|clang)\s+(optimize|target|push_options|pop_options|reset_options|attribute|poison|section|visibility)|redefine_extname|weak"
+)
+
+
+def refused_word(source: Source) -> str:
+    """The word in a file, or in what its macros are made into, that no kernel has business with; empty without one."""
+    for tokens in (source.tokens, *(macro.body for macro in source.macros)):
+        if word := _in_tokens(tokens):
+            return word
+    for directive in source.directives:
+        if directive.name == "pragma" and (match := _PRAGMA.search(directive.text)):
+            return f"#pragma {match[0]}"
+    return ""
+
+
+def may_hide(source: Source) -> bool:
+    """Whether macros may put an attribute together that does not stand there as one."""
+    return any(token.text.startswith("__attribute") for macro in source.macros for token in macro.body)
+
+
+def _in_tokens(tokens: Sequence[Token]) -> str:
+    end = 0  # of the attribute that the token is in
+    for index, token in enumerate(tokens):
+        text = token.text
+        before = tokens[index - 1].text if index else ""
+        after = tokens[index + 1].text if index + 1 < len(tokens) else ""
+        if text.startswith("__attribute") or (text == "[" and after == "["):
+            last = closing(tokens, index + (text != "["))
+            end = max(end, len(tokens) if last is None else last)
+        if token.kind == "word" and (_WORD.fullmatch(text) or (index < end and _ATTRIBUTE.fullmatch(text))):
+            return text
+        if text == "sim" and (after == "::" or before in ("::", "namespace")):
+            return "sim::"
+        if text == "_Pragma" and index + 2 < len(tokens) and _PRAGMA.search(tokens[index + 2].text):
+            return tokens[index + 2].text
+    return ""

@@ -1,0 +1,39 @@
+"""The jail's own small programs, each built once."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
+from grader.frontend.toolchain.compilers import find_cxx
+from grader.frontend.toolchain.process import Command, run_command
+from grader.setup.errors import GraderError
+
+CONFINE = Path(__file__).parent / "source"
+"""What a process does to itself, for the programs that are built with it."""
+
+PROGRAMS = {"compile": ("compile", "limits", "landlock", "system_calls"), "nobody": ("nobody",)}
+"""Each with its sources."""
+
+
+def build_program(name: str, cache: BuildCache | None = None) -> Path:
+    """A program, from the cache where it is there."""
+    return _build(name, cache or open_cache())
+
+
+@functools.cache
+def _build(name: str, cache: BuildCache) -> Path:
+    compiler = find_cxx()
+    sources = [str(CONFINE / f"{source}.cpp") for source in PROGRAMS[name]]
+    key = digest([name, compiler.identity, *(Path(source).read_bytes() for source in sources)])
+
+    def build(folder: Path) -> None:
+        done = run_command(
+            Command((*compiler.command, "-std=c++17", "-O1", *sources, "-Wl,--as-needed", "-o", name), folder)
+        )
+        if done.returncode != 0:
+            raise GraderError(f"the program {name} of the jail does not build:\n{done.output.strip()}")
+
+    entry, _ = cache.get(key, build, "the jail")
+    return entry / name

@@ -1,0 +1,122 @@
+"""How a runner is started in a jail of some tier."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grader.execution.jail import driver
+from grader.execution.jail.staging import as_nobody, reachable
+from grader.setup.errors import GraderError
+
+BWRAP_BASE = [
+    "--unshare-all",
+    "--unshare-user",
+    "--die-with-parent",
+    "--new-session",
+    "--clearenv",
+    "--cap-drop",
+    "ALL",
+    "--hostname",
+    "jail",
+]
+
+
+@dataclass(frozen=True)
+class Start:
+    """What to start, and where the child finds the files."""
+
+    argv: list[str]
+    options: dict[str, Any]
+    """For ``subprocess.Popen``."""
+    paths: dict[Path, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Jail:
+    """One tier: bwrap, landlock or none. ``gpu``: what runs in it uses CUDA's driver, which needs more than the simulator."""
+
+    tier: str = "none"
+    gpu: bool = False
+
+    def start(
+        self, program: Path, arguments: Sequence[str], files: Sequence[Path], environment: Mapping[str, str]
+    ) -> Start:
+        """The runner with its arguments; of all files it sees only these, its libraries, and the GPU's driver if it needs that."""
+        words = [*arguments, self.tier, "gpu" if self.gpu else "simulator"]
+        if self.tier == "none":
+            return Start([str(program), *words], {"env": {**environment}}, {file: file for file in files})
+        staged = {file: reachable(file) for file in (program, *files)}
+        libraries = list(shared_libraries(program))
+        for library in driver.libraries() if self.gpu else ():
+            libraries += [library, *(shared_libraries(library) if library.name == "libcuda.so.1" else ())]
+        libraries = list(dict.fromkeys(libraries))
+        search = ":".join(dict.fromkeys(str(library.parent) for library in libraries))
+        environment = {**environment, "LD_LIBRARY_PATH": search}
+        if self.tier == "landlock":
+            visible = [str(path) for path in (*staged.values(), *libraries)]
+            if self.gpu:
+                visible += [*driver.READ, *driver.OF_ITSELF, "--", *driver.devices(), driver.THREADS]
+            argv = [*as_nobody(), str(staged[program]), *words, *visible]
+            return Start(argv, {"env": environment}, staged)
+        argv = [*as_nobody(), bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
+        for name, value in environment.items():
+            argv += ["--setenv", name, value]
+        for file, source in [*staged.items(), *((library, library) for library in libraries)]:
+            argv += ["--ro-bind", str(source), str(file)]
+        if self.gpu:
+            argv += ["--proc", "/proc"]  # of the jail's own processes
+            for path in driver.READ:
+                argv += [] if path.startswith("/proc/") else ["--ro-bind-try", path, path]
+            for path in driver.devices():
+                argv += ["--dev-bind", path, path]
+        argv += ["--remount-ro", "/", "--chdir", "/", "--", str(program), *words]
+        return Start(argv, {"env": {}}, {file: file for file in files})
+
+
+NO_JAIL = Jail()
+
+
+@functools.cache
+def shared_libraries(program: Path) -> tuple[Path, ...]:
+    """The libraries of a program of our own, and the loader."""
+    try:
+        done = subprocess.run([*_lister(), str(program)], capture_output=True, text=True, check=False, timeout=20)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise GraderError(f"the libraries of the runner cannot be listed: {error}") from error
+    found = [Path(path) for path in re.findall(r"(?:=>\s*|^\s*)(/\S+) \(0x", done.stdout, re.MULTILINE)]
+    if done.returncode != 0 or not found:
+        raise GraderError(f"the libraries of the runner cannot be listed: {done.stderr.strip()}")
+    return tuple(found)
+
+
+_LOADERS = {"x86_64": "/lib64/ld-linux-x86-64.so.2", "aarch64": "/lib/ld-linux-aarch64.so.1"}
+"""glibc's, by their names in the ABIs."""
+
+
+def _lister() -> list[str]:
+    """The loader, which lists libraries itself; else ldd, a script that tries one loader after the other, for twenty times as long."""
+    loader = _LOADERS.get(os.uname().machine, "")
+    return [loader, "--list"] if os.access(loader, os.X_OK) else ["ldd"]
+
+
+def bubblewrap() -> str:
+    """The program bwrap."""
+    program = shutil.which("bwrap", path=os.environ.get("PATH", "") + ":/usr/bin:/bin")
+    if program is None:
+        raise GraderError("bubblewrap is not installed", "Debian, Ubuntu: apt install bubblewrap.")
+    return program
+
+
+@functools.cache
+def no_more_namespaces() -> tuple[str, ...]:
+    """bwrap's option against user namespaces inside the jail, where it has it (from version 0.8 on)."""
+    text = subprocess.run([bubblewrap(), "--help"], capture_output=True, text=True, check=False).stdout
+    return ("--disable-userns",) if "--disable-userns" in text else ()

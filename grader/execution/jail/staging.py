@@ -1,0 +1,125 @@
+"""As root: copies of files in a place that the unprivileged user of the jail can reach.
+
+Root's own files are often below a folder that nobody else may enter, such as /root.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import errno
+import fcntl
+import functools
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+
+from grader.execution.jail.programs import build_program
+
+NOBODY = 65534
+"""The user and the group that root becomes."""
+
+_PREFIX = "grader-jail-"
+_lock = threading.Lock()
+_copies: dict[tuple[Path, int], Path] = {}
+
+
+@functools.cache
+def becomes_nobody() -> bool:
+    """Whether this is root, and can become another user and give files to it.
+
+    It cannot where the only user is itself (``unshare -r``), and in a container without those rights: there it is confined as any user is.
+    """
+    if os.geteuid() != 0:
+        return False
+    with tempfile.TemporaryFile() as file:
+        try:
+            os.fchown(file.fileno(), NOBODY, NOBODY)
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.EINVAL):
+                raise
+            return False
+    return subprocess.run([build_program("nobody"), str(NOBODY)], capture_output=True, check=False).returncode == 0
+
+
+def as_nobody() -> list[str]:
+    """What stands before a command so that it gives up root's rights; nothing where there is nobody to become."""
+    return [str(build_program("nobody")), str(NOBODY)] if becomes_nobody() else []
+
+
+def reachable(path: Path) -> Path:
+    """The path itself if the jail's user can read it, else that of a copy."""
+    if not becomes_nobody() or _open_to_all(path):
+        return path
+    with _lock:
+        key = (path, _changed(path))
+        if key not in _copies:
+            target = Path(tempfile.mkdtemp(dir=own_folder())) / path.name
+            if path.is_dir():
+                shutil.copytree(path, target)
+                os.chmod(target, 0o755)
+            else:
+                shutil.copyfile(path, target)
+                os.chmod(target, 0o755)
+            os.chmod(target.parent, 0o755)
+            _copies[key] = target
+        return _copies[key]
+
+
+def _changed(path: Path) -> int:
+    """When a file, or the last of a folder's files, was written, in ns. The folder itself tells when it was used."""
+    files = [file for file in path.iterdir() if file.is_file()] if path.is_dir() else [path]
+    return max((file.stat().st_mtime_ns for file in files), default=0)
+
+
+def scratch_folder() -> Path:
+    """An empty folder that the jail's user can write, to be removed by the caller."""
+    folder = Path(tempfile.mkdtemp(prefix="work-", dir=own_folder()))
+    if becomes_nobody():
+        os.chown(folder, NOBODY, NOBODY)
+    return folder
+
+
+def _open_to_all(path: Path) -> bool:
+    """Whether everybody may read a file or folder, judged by its own rights and those of the folders above."""
+    path = Path(os.path.realpath(path))
+    mode = path.stat().st_mode
+    wanted = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
+    return mode & wanted == wanted and all(folder.stat().st_mode & stat.S_IXOTH for folder in path.parents)
+
+
+@functools.cache
+def own_folder() -> Path:
+    """A folder of this process below the temporary one, removed at its end; those of dead processes go too.
+
+    A process is known by its number, and by a lock on its folder where containers with numbers of their own share /tmp.
+    """
+    base = Path(tempfile.gettempdir())
+    for left in base.glob(f"{_PREFIX}*"):
+        pid = left.name.removeprefix(_PREFIX).partition(".")[0]
+        with contextlib.suppress(OSError):  # another run removes it at the same time
+            if pid.isdigit() and not Path(f"/proc/{pid}").exists() and left.lstat().st_uid == os.geteuid():
+                os.close(_locked(left))
+                shutil.rmtree(left, ignore_errors=True)
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}.", dir=base))
+        with contextlib.suppress(OSError):  # somebody else was here before the lock
+            _locked(folder)
+            os.chmod(folder, 0o711)
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            return folder
+
+
+def _locked(folder: Path) -> int:
+    """A descriptor that holds the lock on a folder until it is closed. OSError: another has the lock."""
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        raise
+    return file

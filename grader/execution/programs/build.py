@@ -1,0 +1,204 @@
+"""From the files of a program to an executable for the simulated GPU.
+
+Each file is preprocessed, translated and compiled by itself, and the objects are linked with libsim, as nvcc does it; so
+an object or an executable is an ordinary one. What a build has made is kept in the cache.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.execution.build.build import cpu_flags
+from grader.execution.build.precompiled import PRELUDE, headers_at_head, precompiled
+from grader.execution.programs import messages
+from grader.execution.programs.files import CUDA, C, Unit
+from grader.execution.programs.preprocess import Preprocessed, Refused, preprocess
+from grader.frontend.headers import headers_for
+from grader.frontend.rewrite import RewriteError, rewrite
+from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
+from grader.frontend.toolchain.compilers import Compiler, find_cxx, find_nvcc
+from grader.frontend.toolchain.process import Command, RunCommand, run_command
+from grader.simulator import hooks, library
+
+_START = Path(__file__).parent / "start.cpp"
+OBJECT, PROGRAM = "unit.o", "program"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a program is built."""
+
+    std: str = "c++17"
+    checks: bool = True
+    host_flags: tuple[str, ...] = ()
+    """For the C++ compiler alone: of ``-Xcompiler``."""
+    run: RunCommand = run_command
+
+
+_OLD = {"c++03", "c++98", "c++11", "c++14", "c++0x", "c++1y"}
+
+
+def flags_of(compiler: Compiler, options: Options) -> tuple[str, ...]:
+    """The flags that compile a CUDA file; the simulator's headers need C++17 at least."""
+    std = "c++17" if options.std.replace("gnu", "c") in _OLD else options.std
+    flags = [f"-std={std}" if flag.startswith("-std=") else flag for flag in cpu_flags(compiler, options.checks)]
+    return (*flags, *options.host_flags)
+
+
+def compile_unit(unit: Unit, options: Options, cache: BuildCache | None = None) -> Path:
+    """The object of one file."""
+    cache = cache or open_cache()
+    compiler = find_cxx()
+    flags = flags_of(compiler, options)
+    if unit.language != CUDA:
+        return _compile_host(unit, compiler, options, flags, cache)
+    scratch = cache.path("preprocess").parent / "preprocess"
+    scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=scratch) as name:
+        try:
+            active = preprocess(unit, compiler, flags, Path(name), cache, options.run)
+        except Refused as problem:
+            raise messages.explain(problem.message, [unit.file], compiler) from None
+    text = translated(active)
+    key = digest(["unit", text, *flags, compiler.identity, library.headers_digest()])
+
+    def build(folder: Path) -> None:
+        (folder / "unit.cpp").write_text(text, encoding="utf-8")
+        argv = (*compiler.command, *flags, "-w", f"-I{library.INCLUDE_DIR}", "-c", "unit.cpp", "-o", OBJECT)
+        ahead: tuple[Path, ...] = ()
+        if compiler.family == "gcc":
+            names = headers_at_head(text)
+            ahead = (precompiled(compiler, flags, library.headers_digest(), names, cache),)
+        argv += tuple(f"-include{path / PRELUDE}" for path in ahead)
+        done = options.run(Command(argv, folder, (library.INCLUDE_DIR, *ahead)))
+        if done.returncode != 0:
+            raise messages.explain(done.output, [unit.file, *map(Path, sorted(active.files))], compiler)
+
+    entry, _ = cache.get(key, build, unit.file.name)
+    return entry / OBJECT
+
+
+def translated(active: Preprocessed) -> str:
+    """The C++ text of what the preprocessor left, or a RewriteError at the place in the program's own file."""
+    try:
+        rewritten = rewrite(active.text, library.INCLUDE_DIR, alone=False)
+    except RewriteError as problem:
+        raise messages.placed(problem, active.places) from None
+    head = '#include <cuda_runtime.h>\n#include "sim/before_cuda_13.h"\n'
+    # nvcc's own headers bring these along, and programs rely on it.
+    head += "#include <climits>\n" + ("#include <algorithm>\n" if "std::" in rewritten.text else "")
+    return head + headers_for(rewritten.text) + rewritten.text
+
+
+def _compile_host(unit: Unit, compiler: Compiler, options: Options, flags: tuple[str, ...], cache: BuildCache) -> Path:
+    """A C or C++ file, which nvcc hands to the host's compiler as it is."""
+    language = "c" if unit.language == C else "c++"
+    if unit.language == C:
+        flags = ("-g1", "-gdwarf-4", "-O1", "-fPIC", *options.host_flags)
+    includes = [f"-I{path}" for path in (*unit.include_dirs, library.INCLUDE_DIR)]
+    base = (*compiler.command, "-x", language, *flags, "-w", "-DSIM_OLD_NAMES", *unit.defines, *includes)
+    reads = (*unit.include_dirs, unit.file.parent, library.INCLUDE_DIR)
+    key = digest(["host", *base, compiler.identity, library.headers_digest(), *_contents(unit)])
+
+    def build(folder: Path) -> None:
+        done = options.run(Command((*base, "-c", str(unit.file), "-o", OBJECT), folder, reads))
+        if done.returncode != 0:
+            raise messages.explain(done.output, [unit.file], compiler)
+
+    entry, _ = cache.get(key, build, unit.file.name)
+    return entry / OBJECT
+
+
+def _contents(unit: Unit) -> list[str | bytes]:
+    """What a change of the program's headers changes."""
+    folders = {unit.file.parent, *unit.include_dirs}
+    headers = sorted(p for folder in folders for p in folder.glob("*") if p.suffix in (".h", ".hpp", ".cuh", ".inl"))
+    return [str(unit.file), unit.file.read_bytes(), *(part for p in headers for part in (str(p), p.read_bytes()))]
+
+
+def link(
+    objects: Sequence[Path | str],
+    options: Options,
+    flags: Sequence[str] = (),
+    reporter: bool = False,
+    cache: BuildCache | None = None,
+) -> Path:
+    """The executable of objects. With ``reporter`` it shows its findings at its end by itself."""
+    cache = cache or open_cache()
+    compiler = find_cxx()
+    libsim = library.ensure_library(compiler, cache)
+    start = start_object(reporter, options, cache)
+    argv = [*compiler.command, *map(str, objects), str(start), "-pie", *flags, "-o", PROGRAM]
+    argv += hooks.link_flags(options.checks)
+    argv += ["-Wl,--no-as-needed", str(libsim), f"-Wl,-rpath,{libsim.parent}", "-Wl,--as-needed"]
+    argv += ["-pthread", "-ldl", "-lm"]
+    contents = [Path(path).read_bytes() for path in objects if Path(path).is_file()]
+    key = digest(["program", compiler.identity, *argv, *contents])
+
+    def build(folder: Path) -> None:
+        reads = (libsim.parent, start.parent, *(Path(path).parent for path in objects if Path(path).is_absolute()))
+        done = options.run(Command(tuple(argv), folder, reads))
+        if done.returncode != 0:
+            raise messages.explain(done.output, [], compiler)
+
+    entry, _ = cache.get(key, build, "the program")
+    return entry / PROGRAM
+
+
+def start_object(reporter: bool, options: Options, cache: BuildCache) -> Path:
+    """The object that tells libsim of a program's start, before its first line."""
+    compiler = find_cxx()
+    command = [sys.executable, "-m", "grader.cli.reporter"] if reporter else []
+    start = f"#define REPORTER {', '.join(map(json.dumps, command)) or 'nullptr'}\n" + _START.read_text(
+        encoding="utf-8"
+    )
+
+    def build(folder: Path) -> None:
+        (folder / "start.cpp").write_text(start, encoding="utf-8")
+        done = options.run(Command((*compiler.command, "-fPIC", "-c", "start.cpp", "-o", "start.o"), folder))
+        if done.returncode != 0:
+            raise messages.explain(done.output, [], compiler)
+
+    return cache.get(digest(["start", start, compiler.identity]), build, "the program's start")[0] / "start.o"
+
+
+def build_program(units: Sequence[Unit], options: Options, cache: BuildCache | None = None) -> Path:
+    """The executable of a program."""
+    cache = cache or open_cache()
+    libsim = library.plan_library(find_cxx())
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        ready = pool.submit(library.build_library, libsim, cache)
+        objects = list(pool.map(lambda unit: compile_unit(unit, options, cache), units))
+        ready.result()
+    return link(objects, options, cache=cache)
+
+
+def flags_of_defines(defines: Sequence[str]) -> tuple[str, ...]:
+    """``-D`` for each ``X`` or ``X=Y``."""
+    return tuple(f"-D{define}" for define in defines)
+
+
+def build_cuda(units: Sequence[Unit], options: Options, cache: BuildCache | None = None) -> Path:
+    """The executable of a program for this machine's GPU, by nvcc."""
+    cache = cache or open_cache()
+    nvcc = find_nvcc()
+    assert nvcc is not None
+    include = [f"-I{folder}" for folder in dict.fromkeys(folder for unit in units for folder in unit.include_dirs)]
+    defines = list(dict.fromkeys(define for unit in units for define in unit.defines))
+    argv = [*nvcc.command, f"-std={options.std}", "-O3", "-lineinfo", "-arch=native", "--expt-relaxed-constexpr"]
+    argv += ["--extended-lambda", *defines, *include, *(str(unit.file) for unit in units), "-o", PROGRAM]
+    key = digest(["cuda program", nvcc.identity, *argv, *(part for unit in units for part in _contents(unit))])
+
+    def build(folder: Path) -> None:
+        done = run_command(Command(tuple(argv), folder))
+        if done.returncode != 0:
+            raise messages.explain(done.output, [unit.file for unit in units], nvcc)
+
+    entry, _ = cache.get(key, build, "the program for a GPU")
+    return entry / PROGRAM

@@ -1,0 +1,55 @@
+"""The files of a program, and what its compiler's command line says about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.setup.errors import GraderError
+from grader.simulator import library
+
+CUDA, CPP, C = "cuda", "c++", "c"
+_LANGUAGES = {".cu": CUDA, ".cuh": CUDA, ".c": C, ".cpp": CPP, ".cc": CPP, ".cxx": CPP, ".C": CPP, ".c++": CPP}
+LARGEST = 16 << 20
+"""Bytes of one file."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One file that is compiled: absolute paths, and the ``-D`` and ``-U`` that it is compiled with."""
+
+    file: Path
+    include_dirs: tuple[Path, ...] = ()
+    defines: tuple[str, ...] = ()
+    language: str = CUDA
+
+
+def language_of(path: Path) -> str | None:
+    """What a file is written in, by its ending; None where it is no source file."""
+    return _LANGUAGES.get(path.suffix)
+
+
+def unit(path: Path, include_dirs: tuple[Path, ...], defines: tuple[str, ...], language: str | None = None) -> Unit:
+    """A file with its settings, or an error that says what is wrong with it."""
+    if path.is_dir():
+        raise GraderError(f"{path} is a folder", "Name the .cu files of the program.")
+    if not path.exists():
+        raise GraderError(f"there is no file {path}")
+    kind = language or language_of(path)
+    if kind is None:
+        raise GraderError(
+            f"{path} is no source file", f"A program is made of files that end in {', '.join(_LANGUAGES)}."
+        )
+    # CUDA's own headers come from here anyway, and are none of the program's.
+    folders = tuple(folder for folder in (given.resolve() for given in include_dirs) if folder != library.INCLUDE_DIR)
+    return Unit(path.resolve(), folders, defines, kind)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file of a program, whatever its encoding."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise GraderError(f"{path} is larger than {LARGEST >> 20} MB")
+        return path.read_text(encoding="utf-8-sig", errors="replace")  # Windows puts a mark first
+    except OSError as problem:
+        raise GraderError(f"{path} cannot be read: {problem.strerror}") from None

@@ -1,0 +1,57 @@
+"""Compilers' messages about a program of several files, each with the line that it is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from grader.execution.build.diagnostics import explain as explain_one_file
+from grader.execution.build.diagnostics import located
+from grader.execution.programs.files import read_text
+from grader.frontend.rewrite_error import RewriteError
+from grader.frontend.toolchain.compilers import Compiler
+from grader.setup.errors import BuildError
+
+_COLUMN = re.compile(r"^([^:\n]+:\d+):\d+: (?=fatal error|error|warning|note)", re.MULTILINE)
+_LINKED = re.compile(r": undefined reference to [`'‘](.*?)['’]$", re.MULTILINE)
+
+
+def explain(output: str, files: Sequence[Path], compiler: Compiler) -> BuildError:
+    """What a compiler or the linker printed when it failed."""
+    missing = dict.fromkeys(_LINKED.findall(output))
+    if "main" in missing:
+        return BuildError(
+            "the program has no main", "Name the file that has it, too; `grader check` takes the file of an exercise."
+        )
+    if missing:
+        named = ", ".join(list(missing)[:8])
+        return BuildError(
+            f"used but defined nowhere: {named}",
+            "Name all files of the program; libraries such as cuFFT are not simulated.",
+        )
+    return _explain_by_file(output, files, compiler)
+
+
+def _explain_by_file(output: str, files: Sequence[Path], compiler: Compiler) -> BuildError:
+    # Columns are those of the translation.
+    output = _COLUMN.sub(r"\1: ", output)
+    blamed = next(
+        (file for file in files if re.search(rf"^{re.escape(str(file))}:\d+: (?:fatal )?error", output, re.M)), None
+    )
+    file = blamed or (files[0] if files else Path("program"))
+    text = read_text(file) if file.is_file() else ""
+    shown = output.replace(f"{file}:", f"{file.name}:")
+    problem = explain_one_file(shown, Path(file.name), text, None, compiler)
+    return problem
+
+
+def placed(problem: RewriteError, places: Sequence[tuple[str, int]]) -> RewriteError:
+    """An error of the front end in the preprocessed text, at its place in the program's file."""
+    file, line = places[problem.line - 1] if 1 <= problem.line <= len(places) else ("", 0)
+    if not file or not Path(file).is_file():
+        return located(Path(file or "program"), problem)
+    lines = read_text(Path(file)).split("\n")
+    source = lines[line - 1] if line <= len(lines) else ""
+    column = problem.column if source == problem.source_line else 0
+    return located(Path(file), RewriteError(line, column, problem.message, problem.hint, source_line=source))

@@ -1,0 +1,222 @@
+"""The compiler's own preprocessor on a program's files, before the front end reads them.
+
+Code that is not active, and macros that nothing uses, are thus never looked at, and what macros make is. The program's own
+headers are put in; those of CUDA and of the system are not, because their macros (``threadIdx``, ``assert``) must stay
+what they are until the simulator's headers are there: a file with one line stands in for each, and leads back to its
+``#include``. What ``#if`` asks of those headers, such as ``CUDART_VERSION``, are macros that are numbers: these are given.
+
+Only ``grader run`` and ``grader nvcc`` go this way. An exercise is one file without headers of its own, and is read as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.execution.programs.files import Unit, read_text
+from grader.frontend.course_headers import FOLDER, line_directive
+from grader.frontend.toolchain.cache import BuildCache, digest
+from grader.frontend.toolchain.compilers import Compiler
+from grader.frontend.toolchain.process import Command, Finished, RunCommand, run_command
+from grader.setup.errors import GraderError
+from grader.simulator import library
+
+_STAND_INS = "headers"
+_MACROS = "macros.h"
+_MARK = "#pragma grader_include "
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(?:_next)?[ \t]*(<[^>\n]+>|"[^"\n]+"|\w+)', re.MULTILINE)
+_NAMED = re.compile(r'^(?:-D|[ \t]*#[ \t]*define[ \t]+)(\w+)(?:=|[ \t]+)(<[^>\n]+>|"[^"\n]+")', re.MULTILINE)
+_HAS_INCLUDE = re.compile(r'__has_include[ \t]*\([ \t]*(<[^>\n]+>|"[^"\n]+")')
+_LINE = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"')
+_DEFINITION = re.compile(r"#define (\w+)\s*(.*)")
+_GUARD = re.compile(r"^#define [A-Z]+_(?:API_)?H_$", re.MULTILINE)
+"""NVIDIA's, by which programs ask whether a header was included."""
+_NUMBER = re.compile(r"(?=.*[0-9])(?:[\s0-9a-fA-FxXuUlL.()*+<-]|SIM_\w+)*")
+_PADDING = 200
+"""Lines; a gap this long, which code that is not active leaves, is filled up."""
+
+PASSED_ON = re.compile(r"#(?:define (?:_\w*|NDEBUG)(?: [\w.+-]*)?|undef \w+) *")
+"""Definitions that headers of the system may ask for; all others have done their work."""
+
+
+@dataclass(frozen=True)
+class Preprocessed:
+    """One file as the compiler sees it: ``text`` has ``#line`` directives and the ``#include`` lines that are active."""
+
+    text: str
+    places: tuple[tuple[str, int], ...] = field(repr=False)
+    """File and line of each line of the text."""
+    warnings: str = ""
+
+    @property
+    def files(self) -> set[str]:
+        """The program's own files that it is made of."""
+        return {file for file, _ in self.places}
+
+
+class Refused(GraderError):
+    """What the preprocessor said when it failed."""
+
+
+def preprocess(
+    unit: Unit, compiler: Compiler, flags: Sequence[str], folder: Path, cache: BuildCache, run: RunCommand = run_command
+) -> Preprocessed:
+    """The active code of a file. ``folder`` is for files of its own."""
+    stand_ins = folder / _STAND_INS
+    stand_ins.mkdir(exist_ok=True)
+    for header in _headers(unit)[0]:
+        _stand_in(stand_ins, header)
+    macros = _numbers_of_headers(compiler, flags, cache)
+    options = [f"-I{path}" for path in (*unit.include_dirs, FOLDER.parent, stand_ins)]
+    std = [flag for flag in flags if flag.startswith("-std=")]
+    argv = (*compiler.command, "-x", "c++", "-E", "-dD", *std, "-nostdinc", "-w", *unit.defines, *options)
+    argv += ("-imacros", str(macros), "-o", "active.ii", str(unit.file))
+    work = folder / "work"
+    work.mkdir()
+    done = run(Command(argv, work, (*unit.include_dirs, unit.file.parent, FOLDER.parent, macros.parent, stand_ins)))
+    if done.returncode != 0:
+        raise Refused(_without(done, stand_ins))
+    return _read((work / "active.ii").read_text(encoding="utf-8", errors="replace"), stand_ins, done.output)
+
+
+def _without(done: Finished, stand_ins: Path) -> str:
+    return done.output.replace(f"{stand_ins}/", "")
+
+
+def own_files(unit: Unit) -> list[Path]:
+    """The file and those headers of the program's own that it names, or they, in inactive code, too."""
+    return sorted(_headers(unit)[1])
+
+
+def _headers(unit: Unit) -> tuple[list[str], set[Path]]:
+    """The headers, in their brackets, that the program's files name and that are none of its own; and those files."""
+    foreign: dict[str, None] = {}
+    asked: set[str] = set()
+    named = _NAMED.findall("\n".join(unit.defines))  # for #include NAME, which may be defined in another file
+    included: list[tuple[str, Path]] = []
+    waiting, seen = [unit.file], set()
+    while waiting:
+        file = waiting.pop()
+        if file not in seen:
+            seen.add(file)
+            text = read_text(file)
+            asked |= set(_HAS_INCLUDE.findall(text))
+            named += _NAMED.findall(text)
+            included += [(header, file) for header in _INCLUDE.findall(text)]
+        if waiting:
+            continue
+        for header, place in included:
+            for one in [header] if header[0] in '<"' else [value for name, value in named if name == header]:
+                own = _own(one, place, unit)
+                if own is None:
+                    foreign[one] = None
+                elif own not in seen:
+                    waiting.append(own)
+    # __has_include is answered by whether there is a stand-in.
+    return [header for header in foreign if header not in asked or _exists(header[1:-1])], seen
+
+
+def _exists(name: str) -> bool:
+    places = (library.INCLUDE_DIR, Path("/usr/include"), *Path("/usr/include/c++").glob("*"))
+    return any((place / name).is_file() for place in places)
+
+
+def _own(header: str, file: Path, unit: Unit) -> Path | None:
+    name = header[1:-1]
+    folders = [*([file.parent] if header[0] == '"' else []), *unit.include_dirs, FOLDER.parent]
+    return next((found for folder in folders if (found := folder / name).is_file()), None)
+
+
+def _stand_in(folder: Path, header: str) -> None:
+    name = header[1:-1]
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts or len(name) > 200:
+        return  # the preprocessor says that there is none
+    target = folder / path
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        ours = library.INCLUDE_DIR / path
+        guards = _GUARD.findall(ours.read_text(encoding="utf-8")) if ours.is_file() else []
+        target.write_text("\n".join([_MARK + header, *guards, ""]), encoding="utf-8")
+    except OSError:  # a header and a folder of one name
+        return
+
+
+def _numbers_of_headers(compiler: Compiler, flags: Sequence[str], cache: BuildCache) -> Path:
+    """A header with those macros of the simulator's ``cuda_runtime.h``, and of what it includes, that are numbers or guards."""
+    std = [flag for flag in flags if flag.startswith("-std=")]
+    key = digest(["macros", compiler.identity, *std, library.headers_digest()])
+
+    def collect(folder: Path) -> None:
+        (folder / "all.cpp").write_text("#include <cuda_runtime.h>\n", encoding="utf-8")
+        argv = (*compiler.command, "-E", "-dM", *std, f"-I{library.INCLUDE_DIR}", "all.cpp", "-o", "all.txt")
+        done = run_command(Command(argv, folder))
+        if done.returncode != 0:
+            raise GraderError(f"the simulator's headers cannot be read by {compiler}:\n{done.output.strip()}")
+        (folder / "none.cpp").write_text("\n", encoding="utf-8")
+        run_command(Command((*compiler.command, "-E", "-dM", *std, "none.cpp", "-o", "none.txt"), folder))
+        known = set((folder / "none.txt").read_text(encoding="utf-8").splitlines())
+        kept = [
+            line
+            for line in (folder / "all.txt").read_text(encoding="utf-8").splitlines()
+            if line not in known and (match := _DEFINITION.fullmatch(line)) and _is_given(match[1], match[2])
+        ]
+        (folder / _MACROS).write_text("\n".join(kept) + "\n", encoding="utf-8")
+
+    return cache.get(key, collect, "the simulator's macros")[0] / _MACROS
+
+
+def _is_given(name: str, value: str) -> bool:
+    return bool(_NUMBER.fullmatch(value)) or (not value and re.search(r"_H_*$", name) is not None)
+
+
+# -- what the preprocessor wrote ---------------------------------------------------------------------------------------
+
+
+def _read(text: str, stand_ins: Path, warnings: str) -> Preprocessed:
+    lines: list[str] = []
+    places: list[tuple[str, int]] = []
+    at: tuple[str, int] = ("", 0)  # of the line that the compiler takes to come next
+
+    def put(file: str, number: int, line: str) -> None:
+        nonlocal at
+        if (file, number) != at:
+            gap = number - at[1] if file == at[0] else -1
+            if 0 < gap <= _PADDING:
+                lines.extend([""] * gap)
+                places.extend((file, k) for k in range(at[1], number))
+            else:
+                lines.append(line_directive(number, file).rstrip("\n"))
+                places.append((file, number))
+        lines.append(line)
+        places.append((file, number))
+        at = (file, number + 1)
+
+    for file, number, line in _own_lines(text, stand_ins):
+        put(file, number, line)
+    return Preprocessed("\n".join(lines) + "\n", tuple(places), warnings)
+
+
+def _goes_on(line: str) -> bool:
+    return not line.startswith(("#define ", "#undef ")) or PASSED_ON.fullmatch(line) is not None
+
+
+def _own_lines(text: str, stand_ins: Path) -> Iterator[tuple[str, int, str]]:
+    """The lines of the program's own files with their places, and an ``#include`` for each stand-in."""
+    inside = f"{stand_ins}/"
+    file, number, header = "", 0, ""
+    for line in text.split("\n"):
+        if match := _LINE.match(line):
+            file, number = match[2].replace('\\"', '"').replace("\\\\", "\\"), int(match[1])
+            if header and not file.startswith(inside):
+                yield file, max(1, number - 1), f"#include {header}"
+                header = ""
+            continue
+        if file.startswith(inside):
+            if line.startswith(_MARK):
+                header = line.removeprefix(_MARK)
+        elif file and not file.startswith("<") and line.strip() and _goes_on(line):
+            yield file, number, line
+        number += 1

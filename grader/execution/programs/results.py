@@ -1,0 +1,101 @@
+"""What became of a program, as a verdict has it, and in words."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+from grader.execution.programs.execute import Outcome, signal_name
+from grader.verdict import FAILED, PASSED, Stage, Verdict
+from grader.verdict.wording import words
+from grader.verdict.wording.findings import message
+
+Row = tuple[str, str, str, str, str, str, str, str]
+
+
+def verdict(outcome: Outcome, file: Path, build_seconds: float, isolation: str) -> Verdict:
+    """The program as a verdict with the stages *builds*, *safe* and *efficient*, the last with no bars: counters alone."""
+    report = outcome.report
+    findings = list(report.findings) if report else []
+    builds = Stage("builds", PASSED, seconds=build_seconds)
+    safe = Stage(
+        "safe", FAILED if findings else PASSED, seconds=outcome.seconds, findings=findings, runs=int(report is not None)
+    )
+    stages = [builds, safe]
+    if report is not None:
+        stages.append(Stage("efficient", PASSED, totals=dict(report.totals), lines=report.source_lines))
+    safe.note = ending(outcome)
+    return Verdict(
+        exercise=file.name,
+        title=file.stem,
+        file=str(file),
+        device="cpu",
+        seed=0,
+        kind="program",
+        points=0,
+        passed=outcome.exit_code == 0,
+        stages=stages,
+        seconds=outcome.seconds + build_seconds,
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        isolation=isolation,
+    )
+
+
+def kernel_rows(outcome: Outcome) -> list[Row]:
+    """What each kernel moved: bytes that warps read and wrote, sectors for each one needed, ways of bank conflicts."""
+    rows: list[Row] = []
+    for kernel in outcome.report.kernels if outcome.report else []:
+        totals = kernel.totals
+        sectors, ideal = totals.get("sectors", 0), totals.get("ideal_sectors", 0)
+        ways = totals.get("bank_conflict_ways", 0)
+        rows.append(
+            (
+                kernel.name,
+                f"{kernel.launches:,}",
+                words.triple(kernel.grid),
+                words.triple(kernel.block),
+                words.amount(totals.get("global_read_bytes", 0)),
+                words.amount(totals.get("global_written_bytes", 0)),
+                f"{sectors:,.0f} ({sectors / ideal:.1f}x)" if ideal else "",
+                f"{ways:.1f}" if ways else "",
+            )
+        )
+    return rows
+
+
+def ending(outcome: Outcome) -> str:
+    """How the program ended and what was found, in a sentence or two."""
+    said = _how(outcome)
+    report = outcome.report
+    if report is None:
+        return f"{said} It left no report, so nothing is known of its kernels."
+    launches = words.count(report.totals.get("launches", 0), "launch", "launches")
+    if outcome.checked or report.findings:
+        found = words.count(len(report.findings), "finding") if report.findings else "no findings"
+        there = "is" if len(report.findings) == 1 else "are"
+        said += f" There {there} {found} in {launches}."
+    else:
+        said += f" Nothing was looked for, in {launches}."
+        if outcome.timed_out is not None and outcome.kernel:
+            said += " Without --no-checks you are told whether the kernel waits for the host, which is not simulated."
+    if outcome.found_no_room is not None:
+        said += f" It was told that there is no memory left: {message(outcome.found_no_room)}."
+    if outcome.leaked and outcome.status == 0:
+        said += f" It never freed {words.amount(outcome.leaked)} of device memory."
+    if report.dropped_findings:
+        said += f" {words.count(report.dropped_findings, 'more finding')} were not kept."
+    return said
+
+
+def _how(outcome: Outcome) -> str:
+    there = f" at {Path(outcome.place.file).name}:{outcome.place.line}" if outcome.place.line else ""
+    there += f" in {outcome.kernel}" if outcome.kernel else ""
+    if outcome.timed_out is not None:
+        return f"The program was stopped after {outcome.timed_out:g} s{', while it was' + there if there else ''}."
+    if outcome.refused:
+        return f"The program was stopped{there}: {outcome.refused}, which is not simulated."
+    if outcome.signal:
+        return f"The program was ended by {signal_name(outcome.signal)}{there}."
+    if 128 < outcome.status <= 192:  # there are 64 signals
+        return f"The program was ended by {signal_name(outcome.status - 128)}."
+    return f"The program ended with status {outcome.status}."

@@ -1,0 +1,93 @@
+"""A folder that looks like CUDA's, for makefiles that name one: ``make CUDA_DIR="$(grader nvcc --toolkit)"``.
+
+Such makefiles call ``$(CUDA_DIR)/bin/nvcc`` for the CUDA files and often the host's compiler for the rest, which also links:
+``gcc *.o -L$(CUDA_DIR)/lib64 -lcudart``. There ``libcudart.so`` and ``libcudart_static.a``, of which a program is linked with one, are
+linker scripts that bring the simulator along.
+"""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+
+from grader.execution.programs import messages
+from grader.execution.programs.build import Options, start_object
+from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
+from grader.frontend.toolchain.compilers import find_cxx
+from grader.frontend.toolchain.process import Command
+from grader.simulator import hooks, library
+
+_LIBRARIES = ("libcudart.so", "libcudart_static.a", "libcudadevrt.a", "libcuda.so")
+_OBJECT, _LIBSIM = "linked.o", "libsim.so"
+
+
+def folder(cache: BuildCache | None = None, options: Options = Options()) -> Path:
+    """The folder, with ``bin/nvcc``, ``include`` and ``lib64``; made now if the cache does not have it."""
+    cache = cache or open_cache()
+    compiler = find_cxx()
+    plan = library.plan_library(compiler)
+    start = start_object(reporter=True, options=options, cache=cache)
+    key = digest(["toolkit", Path(__file__).read_bytes(), plan.key, str(start), sys.executable])
+
+    def build(place: Path) -> None:
+        for name in ("bin", "lib64"):
+            (place / name).mkdir()
+        nvcc = place / "bin" / "nvcc"
+        nvcc.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m grader nvcc "$@"\n', encoding="utf-8")
+        nvcc.chmod(0o755)
+        (place / "include").symlink_to(library.INCLUDE_DIR)
+        (place / "lib").symlink_to("lib64")
+        # Without a soname a program asks for the path that it was linked with, and needs no -rpath.
+        objects = map(str, library.build_objects(plan, cache))
+        argv = (*compiler.command, "-shared", "-o", f"lib64/{_LIBSIM}", *objects, "-pthread", "-ldl")
+        done = options.run(Command(argv, place))
+        if done.returncode != 0:
+            raise messages.explain(done.output, [], compiler)
+        shutil.copy(start, place / "lib64" / "start.o")
+        (place / "names.s").write_text(_names(place / "lib64" / _LIBSIM), encoding="utf-8")
+        done = options.run(Command((*compiler.command, "-c", "names.s", "-o", "lib64/names.o"), place))
+        if done.returncode != 0:
+            raise messages.explain(done.output, [], compiler)
+        lib = cache.path(key) / "lib64"
+        script = f'INPUT("{lib}/start.o" "{lib}/names.o" "{lib}/{_LIBSIM}" -lstdc++ -lpthread -ldl -lm)\n'
+        for name in _LIBRARIES[:2]:
+            (place / "lib64" / name).write_text(script, encoding="utf-8")
+        for name in _LIBRARIES[2:]:
+            (place / "lib64" / name).write_text("/* with libcudart */\n", encoding="utf-8")
+
+    return cache.get(key, build, "CUDA's folder for makefiles")[0]
+
+
+def _names(libsim: Path) -> str:
+    """Assembly that gives CUDA's functions their own names, by which C files call what they did not declare."""
+    jump = "b {}" if platform.machine() in ("aarch64", "arm64") else "jmp {}@PLT"
+    lines = ['.section .note.GNU-stack,"",%progbits', ".text"]
+    with libsim.open("rb") as file:
+        symbols = [symbol.name for symbol in ELFFile(file).get_section_by_name(".dynsym").iter_symbols()]
+    for symbol in sorted(name for name in symbols if name.startswith("sim_cuda")):
+        name = symbol.removeprefix("sim_")
+        lines += [f".weak {name}", f"{name}: {jump.format(symbol)}"]
+    return "\n".join([*lines, ""])
+
+
+def for_any_linker(built: Path, cache: BuildCache | None = None, options: Options = Options()) -> Path:
+    """An object that asks for the simulator's functions by the names that they have, which ``--wrap`` does otherwise."""
+    objcopy = shutil.which("objcopy")
+    if objcopy is None:
+        return built
+    cache = cache or open_cache()
+    key = digest(["linked", built.read_bytes()])
+
+    def build(place: Path) -> None:
+        names = "".join(f"{name} {hooks.wrapped(name)}\n" for name in hooks.WRAPPED)
+        (place / "names").write_text(names, encoding="utf-8")
+        done = options.run(Command((objcopy, "--redefine-syms=names", str(built), _OBJECT), place, (built.parent,)))
+        if done.returncode != 0:
+            shutil.copy(built, place / _OBJECT)
+
+    return cache.get(key, build, built.name)[0] / _OBJECT

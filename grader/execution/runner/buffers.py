@@ -1,0 +1,255 @@
+"""The bytes of one call: inputs in a sealed memfd, outputs in a poisoned and guarded one, and the snapshot afterwards."""
+
+from __future__ import annotations
+
+import fcntl
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.course.task import Call
+from grader.frontend.dtypes import DTYPES, ITEM_BYTES, torch_dtype
+from grader.frontend.prototype import Parameter
+from grader.setup.errors import GraderError
+
+GUARD_BYTES = 4096
+ALIGNMENT = 256
+MOST_REPORT = 32 << 20
+"""Bytes; twice what the limits of a jail let a file grow to."""
+
+_NAN_BITS = {"f64": 0x7FF8 << 48, "f32": 0x7FC00000, "f16": 0x7E00, "bf16": 0x7FC0}
+"""Set in every word of an output's poison, so that it is a NaN with a random payload."""
+
+_LARGE = {
+    "i64": (0x1FFFFFFFFFFFFFFF, 0x6000000000000000),
+    "i32": (0x1FFFFFFF, 0x60000000),
+    "u32": (0x1FFFFFFF, 0x60000000),
+}
+"""Masks that make the poison of whole numbers a large one: an index of it would be far outside."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tensor lies in its file."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    bytes: int
+    shift: int
+    before: int = 0
+    """Bytes of the tensor in front of it that do not exist: see ``Case.before``."""
+
+
+@dataclass
+class Buffers:
+    """The files of one call and what the parent knows about them. Close it when the call is over."""
+
+    inputs: dict[str, Place]
+    outputs: dict[str, Place]
+    input_file: int
+    output_file: int
+    report_file: int
+    poison: bytes = b""
+    """All that the output file held before the call."""
+    in_out: frozenset[str] = field(default_factory=frozenset)
+
+    def close(self) -> None:
+        """Give the memory back."""
+        for file in (self.input_file, self.output_file, self.report_file):
+            if file >= 0:
+                os.close(file)
+        self.input_file = self.output_file = self.report_file = -1
+
+    def __enter__(self) -> Buffers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def files(self) -> list[int]:
+        """The files as a request carries them."""
+        return [self.input_file, self.output_file, self.report_file]
+
+    def snapshot(self) -> bytes:
+        """What the output file holds now."""
+        return _read_all(self.output_file, len(self.poison))
+
+    def report(self) -> bytes:
+        """What the child wrote into its report; nothing when that is more than it may write."""
+        size = os.fstat(self.report_file).st_size
+        return _read_all(self.report_file, size) if size <= MOST_REPORT else b""
+
+    def tensor(self, content: bytes, name: str) -> Any:
+        """One output out of the whole file's content; flags as bytes."""
+        import torch
+
+        place = self.outputs[name]
+        dtype = torch.uint8 if place.dtype == "bool" else torch_dtype(place.dtype)
+        if place.bytes == 0:
+            return torch.empty(place.shape, dtype=dtype)
+        part = bytearray(memoryview(content)[place.start : place.start + place.bytes])
+        return torch.frombuffer(part, dtype=dtype).reshape(place.shape)
+
+    def damaged_guards(self, content: bytes) -> dict[str, int]:
+        """Outputs beside which something was written: how many elements past the end, negative before the start."""
+        damage = {}
+        for name, place in self.outputs.items():
+            before = slice(place.start - GUARD_BYTES, place.start)
+            after = slice(place.start + place.bytes, place.start + place.bytes + GUARD_BYTES)
+            item = ITEM_BYTES[place.dtype]
+            if content[after] != self.poison[after]:
+                first = next(i for i, (a, b) in enumerate(zip(content[after], self.poison[after])) if a != b)
+                damage[name] = first // item
+            elif content[before] != self.poison[before]:
+                changed = [i for i, (a, b) in enumerate(zip(content[before], self.poison[before])) if a != b]
+                damage[name] = -math.ceil((GUARD_BYTES - changed[-1]) / item)
+        return damage
+
+    def lines(self, call: Call, parameters: Sequence[Parameter]) -> list[str]:
+        """The arguments of a request, in the launcher's order."""
+        lines = []
+        for parameter in parameters:
+            place = self.inputs.get(parameter.name) or self.outputs.get(parameter.name)
+            if parameter.is_stream:
+                lines.append("stream")
+            elif place is not None:
+                kind = "in" if parameter.name in self.inputs else "out"
+                if parameter.name in self.in_out:
+                    kind = "inout"
+                elif parameter.name in call.scratch:
+                    kind = "scratch"
+                sizes = " ".join(map(str, [len(place.shape), *place.shape]))
+                name = f"{kind} {parameter.name} {place.dtype} {place.start} {place.bytes} {place.shift} {sizes}"
+                lines.append(f"{name} before {place.before}" if place.before else name)
+            else:
+                lines.append(f"value {pack(parameter, call.scalars[parameter.name]).hex()}")
+        return lines
+
+
+def places(call: Call) -> tuple[dict[str, Place], int, dict[str, Place], int]:
+    """Where the inputs and the outputs of a call lie, each with the bytes of the whole; outputs between guards."""
+    inputs: dict[str, Place] = {}
+    outputs: dict[str, Place] = {}
+    end = 0
+    for name, tensor in call.tensors.items():
+        if name in call.output_shapes:
+            continue
+        size = tensor.numel() * tensor.element_size()
+        shift = call.case.offsets.get(name, 0) * tensor.element_size()
+        before = call.before.get(name, 0) * tensor.element_size()
+        inputs[name] = Place(name, call.tensor_dtypes[name], tuple(tensor.shape), end, size, shift, before)
+        end = _align(end + size)
+    input_bytes, end = end, 0
+    for name, shape in call.output_shapes.items():
+        dtype = call.output_dtypes[name]
+        size = math.prod(shape) * ITEM_BYTES[dtype]
+        start = _align(end + GUARD_BYTES)
+        shift = call.case.offsets.get(name, 0) * ITEM_BYTES[dtype]
+        before = call.before.get(name, 0) * ITEM_BYTES[dtype]
+        outputs[name] = Place(name, dtype, shape, start, size, shift, before)
+        end = start + size + GUARD_BYTES
+    return inputs, input_bytes, outputs, end
+
+
+def prepare(call: Call, quick: bool = False) -> Buffers:
+    """Lay out one call: fresh poison and guards every time. ``quick``: the poison repeats, for large outputs."""
+    inputs, input_bytes, outputs, output_bytes = places(call)
+    input_file = _memfd("inputs", input_bytes)
+    for name, place in inputs.items():
+        _write_all(input_file, as_bytes(call.tensors[name]), place.start)
+    fcntl.fcntl(input_file, fcntl.F_ADD_SEALS, _seals("SHRINK", "GROW", "WRITE", "SEAL"))
+
+    poison = poisoned(outputs, output_bytes, quick)
+    in_out = frozenset(name for name in call.output_shapes if name in call.tensors)
+    for name in in_out:
+        place = outputs[name]
+        poison[place.start : place.start + place.bytes] = as_bytes(call.tensors[name])
+    output_file = _memfd("outputs", output_bytes)
+    _write_all(output_file, poison, 0)
+    fcntl.fcntl(output_file, fcntl.F_ADD_SEALS, _seals("SHRINK", "GROW", "SEAL"))
+    return Buffers(inputs, outputs, input_file, output_file, _memfd("report", 0), bytes(poison), in_out)
+
+
+def as_bytes(tensor: Any) -> memoryview:
+    """The bytes of a contiguous CPU tensor."""
+    import torch
+
+    if tensor.numel() == 0:
+        return memoryview(b"")
+    return memoryview(tensor.contiguous().reshape(-1).view(torch.uint8).numpy())
+
+
+def pack(parameter: Parameter, value: Any) -> bytes:
+    """The bytes of a number as the launcher's parameter type holds it."""
+    try:
+        return bytes(DTYPES[parameter.dtype].value(value))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise GraderError(f"{parameter.name} = {value!r} does not fit into {parameter.type}: {error}") from error
+
+
+def poisoned(outputs: dict[str, Place], size: int, quick: bool) -> bytearray:
+    """Random bytes; within outputs, random NaN or random large numbers."""
+    import numpy
+
+    random = numpy.random.Generator(numpy.random.SFC64(int.from_bytes(os.urandom(16), "little")))
+    block = min(size, 1 << 20) if quick else size
+    content = bytearray(random.bytes(block))
+    if block < size:
+        content = (content * (size // block + 1))[:size]
+    for place in outputs.values():
+        words = numpy.frombuffer(content, f"<u{ITEM_BYTES[place.dtype]}", math.prod(place.shape), place.start)
+        if place.dtype in _NAN_BITS:
+            words |= words.dtype.type(_NAN_BITS[place.dtype] | 1)
+            words &= ~words.dtype.type(2)  # neither 0x7e00 nor 0x7fff: the NaN that arithmetic gives is no poison
+        elif place.dtype in _LARGE:
+            keep, add = _LARGE[place.dtype]
+            words &= words.dtype.type(keep)
+            words |= words.dtype.type(add)
+        elif place.dtype == "bool":
+            words |= words.dtype.type(0x80)
+    return content
+
+
+def _memfd(name: str, size: int) -> int:
+    try:
+        file = os.memfd_create(f"grader-{name}", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    except AttributeError as error:
+        raise GraderError(
+            "running kernels needs Linux (memfd_create)", "On other systems, use Docker or WSL."
+        ) from error
+    os.ftruncate(file, size)
+    return file
+
+
+def _seals(*names: str) -> int:
+    seals = 0
+    for name in names:
+        seals |= getattr(fcntl, f"F_SEAL_{name}")
+    return seals
+
+
+def _write_all(file: int, content: Any, start: int) -> None:
+    view = memoryview(content)
+    while len(view):
+        written = os.pwrite(file, view[: 1 << 30], start)
+        view, start = view[written:], start + written
+
+
+def _read_all(file: int, size: int) -> bytes:
+    content = bytearray(size)
+    view, start = memoryview(content), 0
+    while start < size:
+        read = os.preadv(file, [view[start : start + (1 << 30)]], start)
+        if read == 0:
+            break
+        start += read
+    return bytes(content)
+
+
+def _align(place: int) -> int:
+    return (place + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT

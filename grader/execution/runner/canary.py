@@ -1,0 +1,67 @@
+"""Tries a jail out: ``canary.cpp`` (beside the jail's sources) takes the place of a kernel in it and tries to get out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import tempfile
+from pathlib import Path
+
+from grader.execution.jail.programs import CONFINE
+from grader.execution.jail.running import Jail
+from grader.execution.jail.staging import NOBODY, becomes_nobody
+from grader.execution.runner.client import Child, LoadFailed
+from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
+from grader.frontend.toolchain.compilers import find_cxx
+from grader.frontend.toolchain.process import Command, run_command
+from grader.setup.errors import GraderError
+
+
+def escapes(jail: Jail, secrets: list[Path], runner: Path) -> list[str]:
+    """What the canary could do that no kernel may: nothing, if the jail holds. GraderError if it does not even start, or if
+    ``runner`` is one for a GPU and cannot use it there."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        os.chmod(folder, 0o777)
+        other = folder / "submission.cu"
+        other.write_text("somebody else's work")
+        os.chmod(other, 0o644)
+        if jail.tier != "none" and becomes_nobody():  # whom root becomes could change this one, were it not in a jail
+            os.chown(other, NOBODY, NOBODY)
+        talking = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        talking.bind(f"{folder}/socket")
+        os.chmod(f"{folder}/socket", 0o777)
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        orders = [f"read {path}" for path in (other, Path("/etc/passwd"), *secrets)]
+        orders += [f"write {folder}", f"change {other}", f"talk {folder}/socket"]
+        orders += [f"connect {listener.getsockname()[1]}", f"parent {os.getpid()}"]
+        file = os.memfd_create("orders")
+        stack.callback(os.close, file)
+        os.write(file, "".join(f"{order}\n" for order in orders).encode())
+        os.lseek(file, 0, os.SEEK_SET)
+        child = stack.enter_context(Child(runner, build_canary(), jail=jail, standard_input=file))
+        try:
+            printed = child.start().splitlines()
+        except LoadFailed as error:
+            said = error.hint or ""
+            raise GraderError(f"{error.message} {said.strip()}".strip()) from None
+    if "sang" not in printed:
+        raise GraderError("the program that tries the jail out did not run")
+    return [line.removeprefix("could ") for line in printed if line.startswith("could ")]
+
+
+def build_canary(cache: BuildCache | None = None) -> Path:
+    """The canary as a library, from the cache where it is there."""
+    compiler = find_cxx()
+    source = CONFINE / "canary.cpp"
+    key = digest(["canary", compiler.identity, source.read_bytes()])
+
+    def build(folder: Path) -> None:
+        flags = ("-std=c++17", "-O1", "-shared", "-fPIC", "-w")
+        done = run_command(Command((*compiler.command, *flags, str(source), "-o", "canary.so"), folder))
+        if done.returncode != 0:
+            raise GraderError(f"the program that tries the jail out does not build:\n{done.output.strip()}")
+
+    entry, _ = (cache or open_cache()).get(key, build, "the test of the jail")
+    return entry / "canary.so"

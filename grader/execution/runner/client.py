@@ -1,0 +1,364 @@
+"""The parent's side of the child process: starting it, asking it, and saying how it ended when it did."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from grader.execution.jail.running import NO_JAIL, Jail
+from grader.execution.runner.answers import MOST_BYTES, MOST_PRINTED, Answer, Ended, Malformed, Refused, clean, parse
+from grader.setup.errors import GraderError
+
+SIMULATOR_MEGABYTES = 8192
+"""Address space of a child on the simulator, most of it reserved and never touched."""
+
+MOST_MEMORY = 3 << 30
+"""Bytes that a child in a jail may really use."""
+
+MOST_MEMORY_BESIDE_A_GPU = 16 << 30
+"""The same where it uses CUDA, whose driver alone takes up to 1 GB; inputs and outputs that are timed are here, too."""
+
+LOADING_SECONDS = 5.0
+"""Processor time for loading a kernel, which runs its constructors."""
+
+_NOTHING = Ended("exit", "it gave no answer")
+
+_SIGNALS = {
+    signal.SIGSEGV: ("crash", "it crashed: an access to memory that it does not own (SIGSEGV)"),
+    signal.SIGBUS: ("crash", "it crashed: an access to memory that is not there (SIGBUS)"),
+    signal.SIGFPE: ("crash", "it crashed: a division by zero or another arithmetic fault (SIGFPE)"),
+    signal.SIGILL: ("crash", "it crashed: it ran into bytes that are no instruction (SIGILL)"),
+    signal.SIGABRT: ("crash", "it aborted (SIGABRT): a failed assert, an uncaught exception, or broken memory"),
+    signal.SIGXFSZ: ("output", "it printed more than 16 MB"),
+    signal.SIGXCPU: ("timeout", "it used up its processor time: an endless loop, or far too slow"),
+    signal.SIGKILL: ("crash", "the system killed it, most likely because memory ran out (SIGKILL)"),
+}
+
+
+@dataclass
+class Reply:
+    """What came back from a request."""
+
+    answer: Answer
+    seconds: float = 0.0
+    """By the parent's clock."""
+    cpu_seconds: float = 0.0
+    """Processor time of the child, by the system's clock."""
+    printed: str = ""
+
+
+@dataclass
+class Child:
+    """One child process. It starts with the first request and again after it ended."""
+
+    program: Path
+    kernel: Path
+    libsim: Path | None = None
+    """None: a GPU."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    cpu_seconds: int = 300
+    jail: Jail = NO_JAIL
+    standard_input: int = subprocess.DEVNULL
+
+    _process: subprocess.Popen[bytes] | None = None
+    _socket: socket.socket | None = None
+    _printed: int = -1
+    _seen: int = 0
+    _asked: str = ""
+    """The first word of the last request."""
+    _killed: bool = False
+    _pid: int = 0
+    """The runner's own process: in a jail it is not the one that was started."""
+
+    started: ClassVar[set[int]] = set()
+    """The runners' processes of all children that there have been."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process is there."""
+        return self._process is not None and self._process.poll() is None
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def request(self, text: str, files: Sequence[int] = (), timeout: float = 20.0, awake: bool = False) -> Reply:
+        """Send a request and wait for its answer. ``awake``: without sleeping, for seconds at most, where the time counts."""
+        self.send(text, files)
+        return self.receive(timeout, awake)
+
+    def send(self, text: str, files: Sequence[int] = ()) -> None:
+        """Send a request; the clock starts. The child computes while the parent does something else."""
+        if not self.alive:
+            self.start()
+        assert self._socket and self._process
+        self._asked = text.split(None, 1)[0]
+        self._sent = time.monotonic()
+        self._cpu_before = self._cpu_clock()
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
+        with contextlib.suppress(OSError):  # it is gone: receive() says how
+            self._socket.sendmsg([text.encode()], ancillary)
+
+    def receive(self, timeout: float = 20.0, awake: bool = False) -> Reply:
+        """Wait for the answer to what was sent.
+
+        ``timeout`` is in seconds of the child's processor time. A child that neither computes nor waits for a processor
+        (it sleeps) is given twice as much on top; a busy machine alone stops nobody.
+        """
+        assert self._socket and self._process
+        process, sock = self._process, self._socket
+        most_memory = MOST_MEMORY_BESIDE_A_GPU if self.jail.gpu else MOST_MEMORY
+        if awake:
+            answer = self._answer_soon(sock)
+            if answer:
+                return self._answered(answer, Reply(_NOTHING, seconds=time.monotonic() - self._sent))
+        poll = select.poll()
+        poll.register(sock, select.POLLIN)
+        ended = -1
+        with contextlib.suppress(OSError, AttributeError):  # some systems and Pythons lack it: the closed socket tells
+            ended = os.pidfd_open(process.pid)
+            poll.register(ended, select.POLLIN)
+        answer = b""
+        late = large = False
+        seen = asleep = 0.0
+        try:
+            while True:
+                ready = {file for file, _ in poll.poll(100)}
+                if sock.fileno() in ready:
+                    with contextlib.suppress(OSError):
+                        answer = sock.recv(MOST_BYTES + 1, socket.MSG_DONTWAIT)
+                    break
+                if ended in ready:
+                    break
+                if self.jail.tier != "none" and self._memory_used() > most_memory:
+                    large = True
+                    break
+                wall = time.monotonic() - self._sent
+                asleep += wall - seen if wall > timeout and self._asleep() else 0.0
+                seen = wall
+                if wall > timeout and (self._cpu_used() > timeout or asleep > 2 * timeout):
+                    late = True
+                    break
+        finally:
+            if ended >= 0:
+                os.close(ended)
+        reply = Reply(_NOTHING, time.monotonic() - self._sent, self._cpu_used())
+        if answer:
+            reply.printed = self.new_output()
+            return self._answered(answer, reply)
+        if large:
+            reply.answer = Ended("oom", f"it used more than {most_memory >> 30} GB of memory and was stopped")
+        elif late:
+            why = "an endless loop, a deadlock, or far too slow"
+            reply.answer = Ended("timeout", f"it did not finish within {timeout:g} s and was stopped: {why}")
+            reply.printed = self.new_output()
+        else:
+            reply.answer = self._how_it_ended(process)
+            reply.printed = self.new_output()
+        self.stop()
+        return reply
+
+    def _answered(self, packet: bytes, reply: Reply) -> Reply:
+        """The reply with what the child said; one that says what the runner never says is not asked again."""
+        try:
+            reply.answer = parse(packet, self._asked)
+        except Malformed as error:
+            reply.answer = Ended("reply", f"its process gave an answer that only a kernel can have made up: {error}")
+            self.stop()
+        return reply
+
+    @staticmethod
+    def _status(process: subprocess.Popen[bytes]) -> int | None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout=0.1)
+        return None
+
+    def _how_it_ended(self, process: subprocess.Popen[bytes]) -> Ended:
+        asleep, cpu_before = 0, self._cpu_used()
+        while (status := self._status(process)) is None:
+            asleep += self._asleep() and os.path.exists(f"/proc/{self._pid}")
+            # By what it does, not by the clock: on a busy machine the end of a process may take seconds.
+            if asleep > 20 or self._cpu_used() > cpu_before + 2.0:
+                return Ended("exit", "it closed its connection instead of returning from the launcher")
+        if self.jail.tier == "bwrap" and 128 < status < 128 + signal.NSIG:
+            status = 128 - status  # how bubblewrap hands on a signal
+        if status < 0:
+            number = signal.Signals(-status) if -status in list(signal.Signals) else None
+            fallback = ("crash", f"it was ended by signal {-status}")
+            return Ended(*(_SIGNALS.get(number, fallback) if number else fallback))
+        return Ended("exit", f"it ended the process with exit code {status} instead of returning from the launcher")
+
+    def _answer_soon(self, sock: socket.socket) -> bytes:
+        """An answer that comes within seconds, asked for again and again; empty when there is none, or the child is gone."""
+        while time.monotonic() - self._sent < 2.0:
+            with contextlib.suppress(BlockingIOError):
+                try:
+                    return sock.recv(MOST_BYTES + 1, socket.MSG_DONTWAIT)
+                except ConnectionError:
+                    return b""
+        return b""
+
+    def start(self) -> str:
+        """Start the process and load the kernel into it; gives what was printed meanwhile."""
+        self.stop()
+        if self._killed:
+            raise GraderError("the check was stopped")
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        self._printed = os.memfd_create("grader-printed", os.MFD_CLOEXEC)
+        self._seen = 0
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        on_gpu = self.jail.gpu or (self.libsim is None and self.jail.tier == "none")
+        megabytes = 0 if on_gpu else SIMULATOR_MEGABYTES  # CUDA reserves addresses as large as all memory
+        arguments = [str(theirs.fileno()), str(megabytes), str(self.cpu_seconds)]
+        files = [self.kernel, *([self.libsim] if self.libsim else [])]
+        start = self.jail.start(self.program, arguments, files, self._environment())
+        try:
+            self._process = subprocess.Popen(
+                start.argv,
+                stdin=self.standard_input,
+                stdout=self._printed,
+                stderr=self._printed,
+                pass_fds=[theirs.fileno()],
+                cwd="/",
+                start_new_session=True,
+                **start.options,
+            )
+        except BaseException as error:
+            ours.close()  # without it the runner ends, should it have been started already
+            if isinstance(error, OSError):
+                raise GraderError(f"the runner cannot be started: {self.program}: {error.strerror}") from error
+            raise
+        finally:
+            theirs.close()
+        self._socket = ours
+        if self._killed:  # while it was being started
+            self.stop()
+            raise GraderError("the check was stopped")
+        self._pid = self._process.pid
+        self._sent = time.monotonic()
+        self._cpu_before = 0.0
+        self._wait_until_ready()
+        lines = ["load"]
+        if self.libsim:
+            lines.append(f"libsim {start.paths[self.libsim]}")
+        lines += [f"set {key} {value}" for key, value in self.settings.items()]
+        lines.append(f"kernel {start.paths[self.kernel]}")
+        self._asked = "load"
+        self._sent = time.monotonic()
+        with contextlib.suppress(OSError):  # it is gone: receive() says how
+            ours.send("\n".join(lines).encode())
+        reply = self.receive(LOADING_SECONDS)
+        if isinstance(reply.answer, Ended):
+            raise LoadFailed(f"loading the kernel failed: {reply.answer.text}", reply.printed)
+        if isinstance(reply.answer, Refused):
+            raise LoadFailed(f"the kernel cannot be loaded: {reply.answer.reason}", reply.printed)
+        return reply.printed
+
+    def _wait_until_ready(self) -> None:
+        """The child says that it is confined, before it meets the kernel, and the system says which process it is."""
+        assert self._socket
+        self._socket.settimeout(30.0)
+        words = b""
+        attached: list[tuple[int, int, bytes]] = []
+        with contextlib.suppress(OSError):
+            words, attached, _, _ = self._socket.recvmsg(1024, socket.CMSG_SPACE(12))
+        self._socket.settimeout(None)
+        for level, kind, content in attached:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                self._pid = struct.unpack("3i", content)[0]
+                self.started.add(self._pid)
+        if words != b"ready":
+            printed = self.new_output()
+            said = clean(words.decode(errors="replace")) or " ".join(printed.split()) or "it ended at once"
+            self.stop()
+            raise LoadFailed(f"the runner does not start: {said}", "")
+
+    def kill(self) -> None:
+        """End the process for good, while another thread may be waiting for its answer: that one is told how it ended."""
+        self._killed = True
+        if (process := self._process) is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End the process, and those that it may have started."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=5)
+            self._process = None
+        self._pid = 0
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._printed >= 0:
+            os.close(self._printed)
+            self._printed = -1
+
+    def _environment(self) -> dict[str, str]:
+        """Nothing of the parent's, except what CUDA needs to find the device."""
+        if self.libsim:
+            return {}
+        wanted = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH", "NVIDIA_VISIBLE_DEVICES")
+        return {name: os.environ[name] for name in wanted if name in os.environ}
+
+    def _cpu_clock(self) -> float:
+        """Processor time of the child so far: a clock that the child cannot turn."""
+        if self._process is None:
+            return 0.0
+        try:
+            return time.clock_gettime_ns(((~self._pid) << 3) | 2) * 1e-9
+        except OSError:
+            return 0.0
+
+    def _memory_used(self) -> int:
+        try:
+            with open(f"/proc/{self._pid}/statm", "rb") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+        except (OSError, IndexError, ValueError):
+            return 0
+
+    def _asleep(self) -> bool:
+        """Whether no thread of the child wants a processor. One that has to wait for it in a queue does want it."""
+        try:
+            for thread in os.listdir(f"/proc/{self._pid}/task"):
+                with open(f"/proc/{self._pid}/task/{thread}/stat", "rb") as file:
+                    if file.read().rpartition(b") ")[2][:1] in (b"R", b"D"):
+                        return False
+        except OSError:
+            pass
+        return True
+
+    def _cpu_used(self) -> float:
+        return max(0.0, self._cpu_clock() - self._cpu_before)
+
+    def new_output(self) -> str:
+        """What was printed since the last time: control characters removed, cut when long."""
+        if self._printed < 0:
+            return ""
+        size = os.fstat(self._printed).st_size
+        content = os.pread(self._printed, max(0, min(size - self._seen, 4 * MOST_PRINTED)), self._seen)
+        self._seen = size
+        return clean(content.decode(errors="replace"))
+
+
+class LoadFailed(GraderError):
+    """The kernel's library does not load: a missing symbol, or a constructor that crashes."""
+
+    def __init__(self, message: str, printed: str) -> None:
+        super().__init__(message, printed)

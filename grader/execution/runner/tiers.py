@@ -1,0 +1,116 @@
+"""Which tier is in force on this machine, found out once for each process."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.execution.jail.running import NO_JAIL, Jail
+from grader.setup.errors import GraderError
+
+TIERS = ("bwrap", "landlock", "none")
+
+TITLES = {"bwrap": "bubblewrap and seccomp", "landlock": "Landlock and seccomp", "none": "none"}
+
+_ADVICE = {
+    "bwrap": (
+        "For the better tier install bubblewrap (Debian, Ubuntu: apt install bubblewrap) and let it make user "
+        "namespaces: on Ubuntu 23.10 and newer it needs an AppArmor profile; containers mostly forbid them."
+    ),
+    "landlock": "Landlock needs Linux 5.13 or newer, not switched off at its start (lsm=...,landlock).",
+}
+
+
+@dataclass(frozen=True)
+class InForce:
+    """The tier that kernels run in, and why no better one."""
+
+    jail: Jail
+    failed: tuple[tuple[str, str], ...] = ()
+    """Better tiers, each with the reason why it is not in force."""
+
+    @property
+    def tier(self) -> str:
+        """bwrap, landlock or none."""
+        return self.jail.tier
+
+    @property
+    def note(self) -> str:
+        """A sentence for the verdict."""
+        if self.tier == "none":
+            return (
+                "The kernel ran without a jail, with your own rights: do not run code that you do not trust. "
+                "`grader doctor` says how to get a jail."
+            )
+        where = "a jail that lets it use the GPU" if self.jail.gpu else "a jail"
+        return f"The kernel was compiled and run in {where}: {TITLES[self.tier]}."
+
+    @property
+    def explanation(self) -> str:
+        """For `grader doctor`: why not better, and what to do about it."""
+        if os.environ.get("GRADER_JAIL"):
+            return f"GRADER_JAIL={self.tier} asks for it." + ("" if self.failed else _rights(self.tier))
+        parts = [f"{TITLES[tier].partition(' ')[0]} is not used: {reason}." for tier, reason in self.failed]
+        parts += [_ADVICE[tier] for tier, _ in self.failed]
+        return " ".join(parts) + _rights(self.tier)
+
+
+def _rights(tier: str) -> str:
+    return " Kernels run with your rights: grade only files that you trust." if tier == "none" else ""
+
+
+_lock = threading.Lock()
+
+
+def in_force(arch: str | None = None) -> InForce:
+    """The best tier that holds, or the one that GRADER_JAIL names: for kernels on the simulator, or on a GPU of ``arch``."""
+    with _lock:
+        return _find(os.environ.get("GRADER_JAIL", "").strip().lower(), arch)
+
+
+@functools.cache
+def _find(forced: str, arch: str | None) -> InForce:
+    if forced and forced not in TIERS:
+        raise GraderError(f"GRADER_JAIL={forced} names no jail", f"Use one of {', '.join(TIERS)}, or unset it.")
+    failed: list[tuple[str, str]] = []
+    for tier in [forced] if forced else TIERS:
+        problem = why_not(tier, arch)
+        if not problem:
+            return InForce(Jail(tier, arch is not None) if tier != "none" else NO_JAIL, tuple(failed))
+        failed.append((tier, problem))
+    raise GraderError(
+        f"the jail {forced} does not hold on this machine: {failed[0][1]}",
+        f"Unset GRADER_JAIL to use the best that does. {_ADVICE[forced]}",
+    )
+
+
+def why_not(tier: str, arch: str | None = None) -> str:
+    """Why a tier cannot be used here, found out by trying; nothing if it can. ``arch``: with a GPU of that architecture."""
+    if tier == "none":
+        return ""
+    if platform.system() != "Linux":
+        return "it needs Linux (or Docker, or WSL)"
+    from grader.execution.runner.canary import escapes
+    from grader.execution.runner.program import build_runner
+
+    try:
+        runner = build_runner("cuda" if arch else "cpu", arch)
+        got = escapes(Jail(tier, arch is not None), _secrets(), runner)
+    except GraderError as error:
+        return error.message.rstrip(".")
+    return f"a program in it could {', '.join(got)}" if got else ""
+
+
+def _secrets() -> list[Path]:
+    """Files that no kernel may read: one of the course's solutions, and what the user keeps."""
+    from grader.course import Course
+
+    try:
+        root = Course().root
+    except GraderError:
+        return []
+    return [*sorted(root.glob("solutions/*/*.cu"))[:1], *sorted(root.glob("exercises/*/tasks.py"))[:1]]

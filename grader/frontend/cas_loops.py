@@ -1,0 +1,59 @@
+"""The first look of a loop around ``atomicCAS``, as NVIDIA's programming guide writes it:
+
+    int old = *address, assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(address, assumed, f(assumed));
+    } while (assumed != old);
+
+The plain read may see any value that was there: if it was an old one, the exchange fails and gives the new one. So it races
+with nobody, and the simulator makes a volatile read of it, which races with no atomic operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from grader.frontend.tokens import Token, closing, split_commas
+
+FIRST_LOOK = "::sim::first_look("
+_FARTHEST = 200
+"""Tokens between the read and the exchange."""
+
+
+def first_looks(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
+    """Where each such read begins and ends, in characters, and what is written in place of its beginning."""
+    found: set[int] = set()
+    for i, token in enumerate(tokens):
+        if token.text != "atomicCAS" or i + 1 >= len(tokens) or tokens[i + 1].text != "(":
+            continue
+        close = closing(tokens, i + 1)
+        arguments = split_commas(tokens[i + 2 : close]) if close is not None else []
+        if len(arguments) != 3:
+            continue
+        for first, last, replaced in _reads(tokens, i, [t.text for t in arguments[0]]):
+            if first not in found:
+                found.add(first)
+                start = tokens[first].start
+                yield start, tokens[last].end, FIRST_LOOK + ("" if replaced else "&")
+
+
+def _reads(tokens: Sequence[Token], exchange: int, address: list[str]) -> Iterator[tuple[int, int, bool]]:
+    """First and last token of ``*address``, and whether its ``*`` goes; for ``&x[i]`` those of ``x[i]``."""
+    written = [address]
+    if address[0] == "(" and ")" in address:
+        written.append(address[address.index(")") + 1 :])  # without the cast
+    forms: list[tuple[list[str], bool]] = []
+    for each in filter(None, written):
+        forms.append((each[1:], False) if each[0] == "&" else (["*", *each], True))
+    for k in range(exchange - 1, max(0, exchange - _FARTHEST), -1):
+        if tokens[k].text in ("__device__", "__global__"):
+            return
+        if tokens[k].text != "=":
+            continue
+        converted = "_as_" in tokens[k + 1].text and tokens[k + 2].text == "("  # __double_as_longlong(*address)
+        start, ends = (k + 3, (")",)) if converted else (k + 1, (";", ","))
+        for form, replaced in forms:
+            end = start + len(form)
+            if end < exchange and [t.text for t in tokens[start:end]] == form and tokens[end].text in ends:
+                yield start, end - 1, replaced

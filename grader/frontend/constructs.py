@@ -1,0 +1,227 @@
+"""CUDA that the simulator does not have: recognised by name, each with what to do instead."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from grader.frontend import course_headers
+from grader.frontend.rewrite_error import RewriteError, error_at
+from grader.frontend.tokens import Source
+
+# Headers of other libraries: a kernel file is plain CUDA, compiled alone and linked against nothing.
+_FOREIGN = {
+    "torch/": "PyTorch",
+    "ATen/": "PyTorch",
+    "c10/": "PyTorch",
+    "pybind11/": "pybind11",
+    "thrust/": "Thrust",
+    "cub/device/": "CUB's device-wide functions",
+    "cutlass/": "CUTLASS",
+    "cute/": "CuTe",
+    "cublas": "cuBLAS",
+    "cudnn": "cuDNN",
+    "cusparse": "cuSPARSE",
+    "cusolver": "cuSOLVER",
+    "cufft": "cuFFT",
+    "curand": "cuRAND",
+    "nccl": "NCCL",
+    "nvToolsExt": "NVTX",
+    "nvtx3/": "NVTX",
+}
+
+_FOR_PROGRAMS = ("cuBLAS", "cuRAND", "Thrust")
+"""Libraries that the simulator has as far as it has their headers."""
+
+# Families of headers that belong to CUDA itself; those that the simulator has are found in its include folder.
+_CUDA_FAMILIES = ("cuda", "cooperative_groups", "cub/", "mma.h", "nv/", "device_", "crt/", "sm_", "texture", "surface")
+
+_WORDS = {
+    "texture": (
+        "texture references",
+        "CUDA 12 removed them: make a cudaTextureObject_t with cudaCreateTextureObject and give it to the kernel.",
+    ),
+    "surface": ("surface references", "CUDA 12 removed them: use cudaCreateSurfaceObject."),
+    "cudaBindTexture": ("texture references", "CUDA 12 removed them: use cudaCreateTextureObject."),
+    "tex2Dgather": ("gathering fetches", "Read the four texels by tex2D."),
+    "cudaMallocMipmappedArray": ("mipmapped arrays", "Use one array for each level."),
+    "cudaStreamBeginCaptureToGraph": ("captures into a graph that exists", "Use cudaStreamBeginCapture."),
+    "cudaStreamGetCaptureInfo": ("queries of a capture's nodes", "Use cudaStreamIsCapturing."),
+    "cudaStreamUpdateCaptureDependencies": ("changes of a capture's dependencies", "Use events between streams."),
+    "cudaThreadExchangeStreamCaptureMode": ("changes of the capture mode", "Give the mode to cudaStreamBeginCapture."),
+    "__nanosleep_until": ("__nanosleep_until", ""),
+}
+_OF_OLDER_PROGRAMS = ("texture", "cudaBindTexture")
+"""What whole programs may have: ``sim/texture_references.h``."""
+
+
+_BY_ITS_TYPE = "Use the call of the node's type: cudaGraphAddKernelNode, cudaGraphExecKernelNodeSetParams..."
+_ALLOCATE_BEFORE = "Allocate before the graph is made, and free after its last launch."
+_AROUND = "Record and wait around cudaGraphLaunch."
+_KEEP = "Keep the parameters that you gave to the node, change them, and set them."
+_GRAPHS = {
+    **dict.fromkeys(
+        ("Conditional", "SetConditional"),
+        ("conditional nodes of a graph", "Let the host decide which graph to launch."),
+    ),
+    **dict.fromkeys(("AddNode", "NodeSetParams", "ExecNodeSetParams"), ("graph nodes of any type", _BY_ITS_TYPE)),
+    **dict.fromkeys(
+        ("AddMemAlloc", "AddMemFree", "MemAlloc", "MemFree"), ("memory nodes of a graph", _ALLOCATE_BEFORE)
+    ),
+    **dict.fromkeys(("AddEvent", "Event", "ExecEvent"), ("events as nodes of a graph", _AROUND)),
+    **dict.fromkeys(("AddExternal", "External", "ExecExternal"), ("external semaphores", "")),
+    **dict.fromkeys(
+        ("KernelNodeGetP", "MemcpyNodeGetP", "MemsetNodeGetP", "HostNodeGetP"),
+        ("queries of a node's parameters", _KEEP),
+    ),
+    **dict.fromkeys(
+        ("KernelNodeSetA", "KernelNodeGetA", "KernelNodeCopyA"),
+        ("attributes of kernel nodes", "Capture a launch by cudaLaunchKernelEx that has them."),
+    ),
+    **dict.fromkeys(
+        ("NodeSetEnabled", "NodeGetEnabled"),
+        ("nodes that are switched off", "Launch another graph, made without the node."),
+    ),
+    "ExecChildGraph": ("changes of a child graph in an executable one", "Use cudaGraphExecUpdate."),
+    "DebugDot": ("pictures of a graph", "Ask cudaGraphGetNodes and cudaGraphGetEdges."),
+}
+"""What graphs lack here, by how the name goes on after ``cudaGraph``."""
+
+
+def _unsupported(word: str) -> tuple[str, str] | None:
+    """What a name stands for that is not simulated, and what to do instead."""
+    if word.startswith("cudaGraphics"):
+        return "OpenGL and other graphics", ""
+    if word.startswith("cudaGraph"):
+        rest = word.removeprefix("cudaGraph")
+        return next((said for start, said in _GRAPHS.items() if rest.startswith(start)), None)
+    return _WORDS.get(word)
+
+
+# The compilers' own words that get past the simulator's checks; nvcc takes none of them in device code.
+COMPILERS_OWN = re.compile(r"(__atomic_|__sync_)[a-z]\w*|__c11_atomic_\w+|(__)?always_inline(__)?")
+
+
+def _suggest(hint: str) -> str:
+    return hint or "Write the kernel without it."
+
+
+def check_includes(source: Source, include_dir: Path | None, alone: bool = True) -> None:
+    """An error for a header that a kernel file, or where it does not stand ``alone`` a program, cannot have here."""
+    own = course_headers.names()
+    for include in source.includes:
+        if include.name in own:
+            continue
+        line, column = source.line(include.start), source.column(include.start)
+        text = source.line_text(line)
+        for prefix, library in _FOREIGN.items():
+            taken = _present(include_dir, include.name) and not (alone and library in _FOR_PROGRAMS)
+            if include.name.startswith(prefix) and not taken:
+                missing = f"this header of {library}" if library in _FOR_PROGRAMS else library
+                raise RewriteError(
+                    line,
+                    column,
+                    f"#include {include.header}: {library} is not available to a kernel file"
+                    if alone
+                    else f"#include {include.header}: the simulator does not have {missing}",
+                    "A kernel file is plain CUDA C++ and is linked against nothing: write what you need in the kernel."
+                    if alone
+                    else "Guard what needs it by #if, or run the program with --device cuda.",
+                    source_line=text,
+                )
+        if alone and (include.name.startswith("/") or ".." in include.name.split("/")):
+            raise RewriteError(
+                line,
+                column,
+                f"#include {include.header}: a kernel file may name headers only, not paths",
+                "Include CUDA's headers and those of the C++ standard library by their names.",
+                source_line=text,
+            )
+        if include.name.startswith(f"{course_headers.FOLDER.name}/"):
+            raise RewriteError(
+                line,
+                column,
+                f"#include {include.header}: the course has no such header",
+                f"It has {', '.join(own)}.",
+                source_line=text,
+            )
+        if alone and include.header.startswith('"') and not _is_standard(include.name, include_dir):
+            raise RewriteError(
+                line,
+                column,
+                f"#include {include.header}: a kernel file stands alone and cannot include files of your own",
+                f"Copy what you need into the kernel file. The course's headers are {', '.join(own)}.",
+                source_line=text,
+            )
+        if include.name.startswith(_CUDA_FAMILIES) and include_dir and not _present(include_dir, include.name):
+            known = sorted(p.relative_to(include_dir).as_posix() for p in include_dir.rglob("*") if p.is_file())
+            known = [k for k in known if not k.startswith(("sim/", "crt/"))]
+            raise RewriteError(
+                line,
+                column,
+                f"#include {include.header}: the simulator does not have this header",
+                f"It has {', '.join(known)}." if known else "",
+                source_line=text,
+            )
+
+
+_C_HEADERS = {
+    "assert.h",
+    "ctype.h",
+    "errno.h",
+    "float.h",
+    "limits.h",
+    "math.h",
+    "stddef.h",
+    "stdint.h",
+    "stdio.h",
+    "stdlib.h",
+}
+_C_HEADERS |= {"string.h", "time.h"}
+
+
+def _is_standard(name: str, include_dir: Path | None) -> bool:
+    """Whether a header in quotes is one of CUDA's or of C's all the same."""
+    return name in _C_HEADERS or _present(include_dir, name)
+
+
+def _present(include_dir: Path | None, name: str) -> bool:
+    # os.path, as pathlib objects to names that are too long
+    return include_dir is not None and os.path.isfile(include_dir / name)
+
+
+def check_words(source: Source, alone: bool = True) -> None:
+    """An error for a CUDA feature that is known by its name and is not simulated."""
+    tokens = list(source.tokens)
+    for macro in source.macros:
+        tokens.extend(macro.body)
+    for i, token in enumerate(tokens):
+        if token.kind != "word":
+            continue
+        if alone and COMPILERS_OWN.fullmatch(token.text):
+            inline = "inline" in token.text
+            raise error_at(
+                source,
+                token,
+                f"{token.text} is the compiler's own: a kernel file is written in CUDA",
+                "Write __forceinline__." if inline else "Use CUDA's atomicAdd, atomicCAS, ... or cuda::atomic_ref.",
+            )
+        unsupported = _unsupported(token.text)
+        if unsupported is None:
+            continue
+        if token.text in _OF_OLDER_PROGRAMS and not alone:
+            continue
+        following = tokens[i + 1].text if i + 1 < len(tokens) else ""
+        before = tokens[i - 1].text if i else ""
+        if following not in ("(", "<") or before in (".", "->"):
+            continue
+        if token.text in ("texture", "surface") and following != "<":
+            continue  # a name of the program's own
+        what, hint = unsupported
+        raise error_at(
+            source,
+            token,
+            f"{token.text}: {what} are not simulated" if what != token.text else f"{what} is not simulated",
+            _suggest(hint),
+        )

@@ -1,0 +1,227 @@
+"""Reads the declarations that the front end changes: what a brace opens, ``__shared__`` arrays, ``__device__`` variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grader.frontend.rewrite_error import error_at
+from grader.frontend.tokens import Source, Token, Tokens, closing, join, split_commas
+
+_ATTRIBUTES = {"__attribute__", "alignas", "__align__", "__launch_bounds__", "__declspec", "decltype", "noexcept"}
+_ATTRIBUTES |= {"__maxnreg__", "__cluster_dims__", "requires", "explicit"}
+_QUALIFIERS = {"__shared__", "static", "extern", "inline", "__device__", "thread_local"}
+DEVICE_VARIABLES = {"__device__": "device", "__constant__": "constant", "__managed__": "device"}
+
+
+def strip_attributes(declaration: Sequence[Token]) -> list[Token]:
+    """A declaration without its template header, attributes and alignment."""
+    out: list[Token] = []
+    declaration = Tokens(declaration)
+    i = 0
+    while i < len(declaration):
+        text = declaration[i].text
+        if text == "template" and i + 1 < len(declaration) and declaration[i + 1].text == "<":
+            depth = 0
+            i += 1
+            while i < len(declaration):
+                depth += {"<": 1, ">": -1}.get(declaration[i].text, 0)
+                i += 1
+                if depth == 0:
+                    break
+            continue
+        if text in _ATTRIBUTES and i + 1 < len(declaration) and declaration[i + 1].text == "(":
+            i = (closing(declaration, i + 1) or i) + 1
+            continue
+        if text == "[" and i + 1 < len(declaration) and declaration[i + 1].text == "[":
+            i = (closing(declaration, i) or i) + 1
+            continue
+        out.append(declaration[i])
+        i += 1
+    return out
+
+
+def kind_of_brace(declaration: Sequence[Token]) -> str:
+    """What a ``{`` at namespace or class scope opens, from the tokens of its declaration."""
+    tokens = strip_attributes(declaration)
+    texts = [t.text for t in tokens]
+    if not texts:
+        return "block"
+    if "namespace" in texts or (texts[0] == "extern" and len(texts) == 2 and tokens[1].kind == "string"):
+        return "namespace"
+    depth = 0
+    parens, operator = False, "operator" in texts
+    for token in tokens:
+        if token.kind != "mark":
+            continue
+        if token.text in ("(", "["):
+            parens = parens or token.text == "("
+            depth += 1
+        elif token.text in (")", "]"):
+            depth -= 1
+        elif token.text == "=" and depth == 0 and not operator:
+            return "initialiser"
+    if parens:
+        return "function"
+    if "enum" in texts:
+        return "initialiser"
+    if any(t in texts for t in ("class", "struct", "union")):
+        return "class"
+    return "initialiser"
+
+
+def words_before_parameters(declaration: Sequence[Token]) -> list[str]:
+    """``__device__ float f`` of a function's declaration, word by word."""
+    words = []
+    for token in strip_attributes(declaration):
+        if token.text == "(":
+            break
+        if token.kind == "word":
+            words.append(token.text)
+    return words
+
+
+def is_variable(declaration: Sequence[Token]) -> bool:
+    """True for ``__device__ float table[4]``, false for a function or a lambda's marker."""
+    depth = 0
+    for i, token in enumerate(tokens := strip_attributes(declaration)):
+        if token.kind != "mark":
+            if token.text == "operator":
+                return False
+            continue
+        if token.text == "<":
+            depth += 1
+        elif token.text == ">":
+            depth = max(0, depth - 1)
+        elif token.text in ("=", "[", "{"):
+            return any(t.text in DEVICE_VARIABLES for t in tokens[:i])
+        elif token.text == "(" and depth == 0:
+            return False
+    return True
+
+
+def names_of_variables(declaration: Sequence[Token]) -> list[str]:
+    """The names that a variable declaration introduces; ``Owner::name`` for the member of a class."""
+    names = []
+    for part in split_commas(_without_type_body(strip_attributes(declaration))):
+        name: list[str] = []
+        owned = False
+        for token in part:
+            if token.kind == "mark" and token.text in ("[", "=", "{", "("):
+                break
+            if token.kind == "word":
+                if not owned:
+                    name = []
+                name.append(token.text)
+            owned = token.text in ("::", ":")  # the marks of a scope may come one by one
+        if name:
+            names.append("::".join(name))
+    return names
+
+
+@dataclass(frozen=True)
+class TemplateHeader:
+    """``template <typename T, int n = 4>``: as a further declaration repeats it, and as its own arguments."""
+
+    parameters: str
+    """``typename T, int n``"""
+    arguments: str
+    """``T, n``"""
+
+
+def template_header(declaration: Sequence[Token]) -> TemplateHeader | None:
+    """None where there is none, or several, or one whose parameters cannot be repeated: without a name, or none at all."""
+    texts = [token.text for token in declaration]
+    if texts[:2] != ["template", "<"] or texts.count("template") > 1:
+        return None
+    depth, end = 1, 2
+    while end < len(texts) and depth:
+        depth += {"<": 1, ">": -1}.get(texts[end], 0)
+        end += 1
+    parameters, arguments = [], []
+    for part in split_commas(list(declaration[2 : end - 1])):
+        words = [token.text for token in part]
+        words = words[: words.index("=")] if "=" in words else words
+        if len(words) < 2 or part[len(words) - 1].kind != "word" or words[-1] in ("typename", "class"):
+            return None
+        parameters.append(" ".join(words))
+        arguments.append(words[-1] + ("..." if "." in "".join(words) else ""))
+    return TemplateHeader(", ".join(parameters), ", ".join(arguments)) if parameters else None
+
+
+def _without_type_body(tokens: list[Token]) -> list[Token]:
+    """``struct Name { ... } variable`` without the braces and what they hold."""
+    for i, token in enumerate(tokens):
+        if token.text == "{" and token.kind == "mark":
+            if any(t.text in ("struct", "union", "class", "enum") for t in tokens[:i]):
+                return tokens[:i] + tokens[(closing(tokens, i) or i) + 1 :]
+            break
+    return tokens
+
+
+@dataclass(frozen=True)
+class SharedDeclaration:
+    declarators: tuple[tuple[str, str, bool], ...]  # name, type-id, has an initialiser
+    alignment: str = ""
+    inline_type: str = ""
+
+
+def parse_shared(source: Source, declaration: Sequence[Token]) -> SharedDeclaration:
+    """Splits ``__shared__ __align__(16) float a[4][8], *b`` into names and type-ids (``float[4][8]``, ``float*``)."""
+    declaration = Tokens(declaration)
+    aligned = [
+        k + 1
+        for k, token in enumerate(declaration[:-1])
+        if token.text in ("__align__", "alignas", "aligned", "__aligned__") and declaration[k + 1].text == "("
+    ]
+    alignment = join(declaration[aligned[-1] + 1 : closing(declaration, aligned[-1])]) if aligned else ""
+    dynamic = any(t.text == "extern" for t in declaration)
+    tokens = [t for t in strip_attributes(declaration) if t.text not in _QUALIFIERS]
+    parts = split_commas(tokens)
+    if not parts:
+        raise error_at(source, declaration[0], "a __shared__ declaration without a name")
+    base: list[Token] | None = None
+    out = []
+    for part in parts:
+        stop = _first_outside(part, ("[", "="))
+        head = part[:stop]
+        if not head or head[-1].kind != "word":
+            raise error_at(
+                source,
+                part[0],
+                f"the simulator cannot read this __shared__ declaration: {join(part)}",
+                "Name the type first (using Row = float[32];), then declare: __shared__ Row rows[8];",
+            )
+        name = head[-1].text
+        pointers = head[:-1]
+        if base is None:
+            cut, starred = len(pointers), False
+            while cut and pointers[cut - 1].text in ("*", "&", "const", "__restrict__"):
+                starred = starred or pointers[cut - 1].text == "*"
+                if not starred:
+                    break
+                cut -= 1
+            base, pointers = pointers[:cut], pointers[cut:]
+            if not base:
+                raise error_at(source, part[0], f"the __shared__ variable {name} has no type")
+        dimensions = part[stop:]
+        size = _first_outside(dimensions, ("=", "{"))
+        dimensions, initialised = dimensions[:size], size < len(dimensions)
+        shape = join(dimensions)
+        if dynamic and shape.startswith("[]"):
+            shape = shape[2:]
+        out.append((name, join(base) + "".join(t.text for t in pointers) + shape, initialised))
+    assert base is not None
+    inline_type = join(base) if any(t.text == "{" for t in base) else ""
+    return SharedDeclaration(tuple(out), alignment, inline_type)
+
+
+def _first_outside(tokens: Sequence[Token], marks: tuple[str, ...]) -> int:
+    """The index of the first of these marks outside any bracket and template bracket, or the end."""
+    depth = 0
+    for k, t in enumerate(tokens):
+        if t.kind == "mark":
+            if depth == 0 and t.text in marks:
+                return k
+            depth += {"(": 1, "[": 1, "{": 1, "<": 1, ")": -1, "]": -1, "}": -1, ">": -1}.get(t.text, 0)
+    return len(tokens)

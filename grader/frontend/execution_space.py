@@ -1,0 +1,401 @@
+"""Who may call whom: functions of the host, of the device and of both, and kernels, by the rules that nvcc applies.
+
+On the simulator every function is a function of the CPU, so the C++ compiler has no objection to a helper without
+``__device__``; nvcc has. The rules are those of the CUDA programming guide (Function Execution Space Specifiers, and
+the restrictions of C++ in device code), read from tokens after the file's own macros: a name is looked up by its spelling
+alone, so nothing is said where any function of that name may be called, or where the name may be a variable, a parameter
+or a macro that cannot be put in (``macros.py``).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+
+from grader.frontend.declarations import strip_attributes
+from grader.frontend.functions import Function, HostVariables, Space, after, branches_are_whole, collect, index_of
+from grader.frontend.launch_syntax import angle_opening, is_triple
+from grader.frontend.limits import spend
+from grader.frontend.macros import expanded
+from grader.frontend.rewrite_error import error_at
+from grader.frontend.tokens import Source, Token
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_STATEMENT_WORDS = _words("""
+return else do case goto throw new delete co_return and or not
+""")
+_OVERLOADED = _words("""
+min max abs
+""")
+"""Names that CUDA's headers give to both sides: a function of the file is one more overload."""
+_CONTAINER_METHODS = _words("""
+size empty begin end data at front back get reset count find insert erase fill swap load store length str value
+""")
+"""Names that a call of a member has whatever class the file gives them to."""
+
+# The parts of namespace std that device code may use: what is constexpr in C++17, types, and the functions of <cmath>,
+# which CUDA overloads.
+_STD_TYPES = re.compile(
+    r"(is_|remove_|add_|make_(un)?signed|tuple|u?int\d+_t$|u?int(ptr|max)_t$)\w*|\w+_[tv]$|"
+    r"(numeric_limits|array|pair|integral_constant|conditional|enable_if|decay|common_type|underlying_type|byte|"
+    r"(make_)?(index|integer)_sequence|index_sequence_for|true_type|false_type|initializer_list|conjunction|disjunction|"
+    r"negation|alignment_of|aligned_storage|aligned_union|extent|rank|plus|minus|multiplies|less|greater|equal_to|round_toward_zero|round_to_nearest)$"
+)
+_STD_FUNCTIONS = _words("""
+min max clamp move forward get tie make_tuple make_pair declval as_const addressof printf memcpy memset malloc free
+strlen size data begin end abs fabs sqrt cbrt exp exp2 expm1 log log2 log10 log1p pow sin cos tan asin acos atan atan2
+sinh cosh tanh asinh acosh atanh erf erfc tgamma lgamma ceil floor trunc round lround llround rint lrint llrint
+nearbyint fmod remainder remquo copysign nextafter fdim fmax fmin fma frexp ldexp scalbn scalbln ilogb logb modf hypot
+isnan isinf isfinite isnormal signbit isgreater isgreaterequal isless islessequal islessgreater isunordered nan nanf
+""")
+_HOST_LIBRARY = _words("""
+abort exit _Exit atexit getenv system rand srand random time puts putchar fprintf fputs fopen fclose fread fwrite
+fflush scanf sscanf sprintf snprintf perror qsort bsearch atoi atof strtol strtod usleep sleep
+""")
+_DEVICE_INTRINSIC = re.compile(
+    r"__(sync(threads|warp)\w*|shfl\w*|ballot\w*|any_sync|all_sync|match_\w+|activemask|threadfence\w*|reduce_\w+|ld(g|c[agsv])|"
+    r"nanosleep|(exp|exp10|log|log2|log10|sin|cos|tan|pow|fdivide)f|f(add|mul|ma|rcp|sqrt|div)_r[nzud]|popc(ll)?|clz(ll)?|"
+    r"brev(ll)?|ffs(ll)?|cvta_\w+|cluster(?!_dims__)\w+)$|atomic[A-Z][A-Za-z]*$|"
+    r"cuda(GridDependencySynchronize|TriggerProgrammaticLaunchCompletion)$|curand(4|_\w+)?$|skipahead(_sequence)?$"
+)
+_NOT_ON_THE_DEVICE = {
+    "try": "exceptions",
+    "catch": "exceptions",
+    "throw": "exceptions",
+    "typeid": "typeid",
+    "dynamic_cast": "dynamic_cast",
+}
+
+
+def check_execution_spaces(source: Source) -> None:
+    """RewriteError for the first call, launch or variable that the host or the device cannot have where it stands."""
+    if not branches_are_whole(source):
+        return
+    functions: list[Function] = []
+    variables: HostVariables = set()
+    collect(source, expanded(source), functions, variables)
+    for macro in source.macros:  # whole functions; what else a macro holds may stand anywhere
+        held: list[Function] = []
+        collect(source, macro.body, held, set())
+        functions += [function for function in held if len(function.body)]
+    names: dict[str, list[Function]] = {}
+    for function in functions:
+        names.setdefault(function.name, []).append(function)
+        _check_kernel(source, function)
+    macros = {macro.name for macro in source.macros}
+    for function in functions:
+        if len(function.body):
+            _Body(source, function, names, variables, macros).check()
+
+
+def _check_kernel(source: Source, function: Function) -> None:
+    """What a ``__global__`` function must be."""
+    if function.space is not Space.KERNEL:
+        return
+    head = [function.tokens[k] for k in function.head]
+    stripped = strip_attributes(head)
+    words = [t.text for t in stripped]
+    before = words[: index_of(words, "(")]
+    at = next(t for t in head if t.text == "__global__")
+    if "__host__" in before or "__device__" in before:
+        raise error_at(
+            source, at, f"{function.name}: a kernel is __global__ alone", "Take __host__ and __device__ away."
+        )
+    if "void" not in before:
+        raise error_at(
+            source,
+            at,
+            f"the kernel {function.name} returns a value",
+            "A kernel returns void: the host goes on before it runs. Write results to memory.",
+        )
+    if function.owner:
+        raise error_at(
+            source,
+            at,
+            f"the kernel {function.name} is a member of {function.owner}",
+            "A kernel must be a function of its own, outside of classes.",
+        )
+    if "..." in words[index_of(words, "(") :] and "template" not in [t.text for t in head]:
+        raise error_at(source, at, f"the kernel {function.name} takes an ellipsis", "Name every parameter.")
+
+
+class _Body:
+    """The body of one function, word by word."""
+
+    def __init__(
+        self,
+        source: Source,
+        function: Function,
+        names: dict[str, list[Function]],
+        variables: HostVariables,
+        macros: set[str],
+    ) -> None:
+        self.source, self.function, self.names = source, function, names
+        around = function.namespace
+        spend(source, function.tokens[function.head.start], len(variables))
+        self.variables = {name for namespace, name in variables if namespace == around[: len(namespace)]}
+        self.tokens = function.tokens
+        self.unknown = macros | self._declared_here()
+
+    def _declared_here(self) -> set[str]:
+        """Names that parameters, local variables and lambdas have: a word after a type, near enough."""
+        declared = set()
+        for k in [*self.function.head, *self.function.body]:
+            token, before = self.tokens[k], self.tokens[k - 1]
+            if token.kind != "word" or k == 0 or (token.text == self.function.name and k in self.function.head):
+                continue
+            following = self.tokens[k + 1].text if k + 1 < len(self.tokens) else ""
+            typed = before.kind == "word" and before.text not in _STATEMENT_WORDS
+            # `float* p = q`, `T& x`, `vector<int> v`; of `a * f(x)` the last is a call
+            typed = typed or (before.text in ("*", "&", ">", "&&") and following in ("=", ";", ",", ")", "{", "[", ":"))
+            # int a = 1, b = 2; and [a, b] of a structured binding
+            more = (before.text == "," and following in ("=", "[", ";", "{")) or (
+                before.text in ("[", ",") and following in (",", "]")
+            )
+            if typed or more:
+                declared.add(token.text)
+        return declared
+
+    def check(self) -> None:
+        """RewriteError for the first thing that does not belong here."""
+        for k, device in self._places():
+            token = self.tokens[k]
+            if token.kind != "word" or (self.tokens[k - 1].text == "::" and self.tokens[k - 2].text == "std"):
+                continue
+            if token.text == "std" and device:
+                self._standard_library(k)
+            elif token.text in self.unknown:
+                continue
+            elif device:
+                self._on_the_device(k)
+            else:
+                self._on_the_host(k)
+
+    def _places(self) -> Iterator[tuple[int, bool]]:
+        """The indices of the body's tokens with whether they are device code.
+
+        Of code for both sides only calls of device functions are errors of nvcc, so it counts as the host's; not where
+        the preprocessor tells the sides apart, nor in templates, which are judged as they are used.
+        """
+        space = self.function.space
+        head = [self.tokens[k].text for k in self.function.head]
+        if space is Space.BOTH and ("template" in head or self.function.owner or self._has_sides()):
+            return
+        if space is Space.HOST and self.function.of_template:
+            return
+        lambda_end = -1
+        for k in self.function.body:
+            if space is Space.HOST and self.tokens[k].text == "__device__":  # [=] __device__ (int i) { ... }
+                stop = self.function.body.stop
+                opened = next((n for n in range(k, stop) if self.tokens[n].text in ("{", ";")), stop)
+                spend(self.source, self.tokens[k], opened - k)
+                if opened < stop and self.tokens[opened].text == "{":
+                    lambda_end = after(self.tokens, opened)
+            yield k, space in (Space.DEVICE, Space.KERNEL) or k < lambda_end
+
+    def _has_sides(self) -> bool:
+        body = self.function.body
+        start, end = self.tokens[body.start].start, self.tokens[body.stop - 1].end
+        return self.source.directive_between(start, end) is not None
+
+    def _call(self, k: int) -> bool:
+        """Whether a call of the name at ``k`` may stand there: ``f(``, ``f<int>(``, not ``Type f(``."""
+        if k + 1 >= len(self.tokens):
+            return False
+        if self.tokens[k + 1].text == "<" and not is_triple(self.tokens, k + 1, "<"):
+            depth = 0
+            for n in range(k + 1, min(k + 60, len(self.tokens) - 1)):
+                text = self.tokens[n].text
+                depth += {"<": 1, ">": -1}.get(text, 0)
+                if text in (";", "{", "}"):
+                    return False
+                if depth == 0:
+                    return self.tokens[n + 1].text == "("
+            return False
+        return self.tokens[k + 1].text == "("
+
+    def _candidates(self, k: int) -> list[Function]:
+        """The functions of the file that the name at ``k`` may mean."""
+        found, before = self.names.get(self.tokens[k].text, []), self.tokens[k - 1].text
+        spend(self.source, self.tokens[k], len(found))
+        if before in (".", "->"):
+            of_any_class = self.tokens[k].text in _CONTAINER_METHODS or not self._call(k)
+            return [] if of_any_class else [f for f in found if f.owner]
+        if before != "::":
+            around = self.function.namespace
+            found = [f for f in found if f.namespace == around[: len(f.namespace)]]
+        elif outer := self._qualifier(k - 2):  # a namespace that has another name here may be any
+            found = [f for f in found if outer in (f.owner, *f.namespace[-1:])]
+        return [f for f in found if not f.owner or f.owner in (self.function.owner, self.tokens[k - 2].text)]
+
+    def _qualifier(self, k: int) -> str:
+        """The last name before a ``::``, whose last token is at ``k``: ``S`` of ``n::S<int>::``."""
+        if self.tokens[k].text == ">":
+            k = (angle_opening(self.tokens, k) or 0) - 1
+        word = self.tokens[k]
+        return word.text if k >= 0 and word.kind == "word" and word.text not in _STATEMENT_WORDS else ""
+
+    def _on_the_device(self, k: int) -> None:
+        token, name = self.tokens[k], self.tokens[k].text
+        if name in _NOT_ON_THE_DEVICE:
+            what = _NOT_ON_THE_DEVICE[name]
+            raise error_at(self.source, token, f"{name}: device code has no {what}", "Write the kernel without it.")
+        if name in self.variables and self.tokens[k - 1].text not in (".", "->", "::"):
+            raise error_at(
+                self.source,
+                token,
+                f"{name} is a variable of the host: code on the GPU cannot reach it",
+                f"Declare it __device__ or __constant__, or pass it to {self.function.name} as an argument.",
+            )
+        named = self.names.get(name, [])
+        spend(self.source, token, len(named))
+        constructors = [f for f in named if f.owner == name]
+        if constructors and not any(f.in_device_code for f in constructors) and self._creates(k):
+            raise error_at(
+                self.source,
+                token,
+                f"the constructor of {name} is a host function: code on the GPU cannot call it",
+                f"Write __device__ (or __host__ __device__) before {name}(...) in the class.",
+            )
+        called = self._call(k)
+        if not called and self.tokens[k + 1].text not in (";", ",", ")"):
+            return  # neither a call nor a function's address
+        functions = self._candidates(k)
+        if functions and name not in _OVERLOADED and not any(f.in_device_code for f in functions):
+            self._refuse_call_on_the_device(token, functions[0])
+        if called and not functions and name in _HOST_LIBRARY and self.tokens[k - 1].text not in (".", "->", "::"):
+            raise error_at(
+                self.source,
+                token,
+                f"{name} is a function of the host's library: code on the GPU cannot call it",
+                "printf, assert, malloc and the functions of <cmath> are there on both sides.",
+            )
+
+    def _creates(self, k: int) -> bool:
+        """``S s;``, ``S s(2);``, ``S(2)``, ``S{2}``: an object of the class is made."""
+        following = self.tokens[k + 1] if k + 1 < len(self.tokens) else None
+        return following is not None and (following.kind == "word" or following.text in ("(", "{"))
+
+    def _refuse_call_on_the_device(self, token: Token, called: Function) -> None:
+        if called.space is Space.KERNEL:
+            raise error_at(
+                self.source,
+                token,
+                f"{called.name} is a kernel: code on the GPU cannot call it like a function",
+                "Make what both need a __device__ function.",
+            )
+        raise error_at(
+            self.source,
+            token,
+            f"{called.name} is a host function: code on the GPU cannot call it",
+            f"Write __device__ before it: __device__ ... {called.name}(...)",
+        )
+
+    def _standard_library(self, k: int) -> None:
+        """``std::NAME`` in device code: types, constexpr functions and <cmath> alone."""
+        if k + 2 >= len(self.tokens) or self.tokens[k + 1].text != "::":
+            return
+        name = self.tokens[k + 2]
+        if name.text in _STD_FUNCTIONS or _STD_TYPES.match(name.text):
+            return
+        raise error_at(
+            self.source,
+            self.tokens[k],
+            f"std::{name.text} belongs to the host: code on the GPU cannot use it",
+            "Of the C++ library, device code has types, constexpr functions such as std::min, and <cmath>. "
+            "Use arrays, pointers and loops.",
+        )
+
+    def _launch_arguments(self, k: int) -> None:
+        """A launch takes no lambda of the host: neither one that is written there, nor one that has a name."""
+        tokens = self.tokens
+        end = k + 4
+        while end < self.function.body.stop and not is_triple(tokens, end, ">"):
+            if tokens[end].text in (";", "{", "}") or is_triple(tokens, end, "<"):
+                return  # no configuration of a launch goes on there
+            end += 1
+        if end + 3 >= len(tokens) or tokens[end + 3].text != "(":
+            return
+        depth = 0
+        for n in range(end + 3, after(tokens, end + 3) - 1):
+            depth += (tokens[n].text in ("(", "{")) - (tokens[n].text in (")", "}"))
+            starts = depth == 1 and tokens[n].text in ("(", ",")
+            word = tokens[n + 1]
+            named = word.text in self.host_lambdas and tokens[n + 2].text in (",", ")")
+            if starts and (named or (word.text == "[" and self._is_host_lambda(n + 1))):
+                raise error_at(
+                    self.source,
+                    word,
+                    f"a lambda of the host is given to the kernel {tokens[k].text}: code on the GPU cannot call it",
+                    "Write __device__ behind its brackets: [=] __device__ (...) { ... }",
+                )
+
+    def _is_host_lambda(self, k: int) -> bool:
+        """Whether a lambda that begins at ``k`` is without ``__device__``."""
+        opened = next(
+            (n for n in range(after(self.tokens, k), self.function.body.stop) if self.tokens[n].text == "{"), k
+        )
+        return opened > k and all(self.tokens[n].text != "__device__" for n in range(k, opened))
+
+    @functools.cached_property
+    def host_lambdas(self) -> set[str]:
+        """``auto f = [=](...) { ... }`` in this body."""
+        tokens = self.tokens
+        return {
+            tokens[k - 2].text
+            for k in self.function.body
+            if tokens[k].text == "["
+            and tokens[k - 1].text == "="
+            and tokens[k - 3].text == "auto"
+            and self._is_host_lambda(k)
+        }
+
+    def _on_the_host(self, k: int) -> None:
+        token, name = self.tokens[k], self.tokens[k].text
+        if name == "__shared__":
+            raise error_at(
+                self.source,
+                token,
+                "__shared__ in a host function",
+                "Shared memory belongs to a block: declare it in the kernel.",
+            )
+        functions = self._candidates(k)
+        if k + 1 < len(self.tokens) and is_triple(self.tokens, k + 1, "<"):
+            if functions and not any(f.space is Space.KERNEL for f in functions):
+                raise error_at(
+                    self.source,
+                    token,
+                    f"{name} is no kernel: only a __global__ function can be launched with <<<...>>>",
+                    f"Write __global__ before it: __global__ void {name}(...)",
+                )
+            self._launch_arguments(k)
+            return
+        if not self._call(k):
+            return
+        if functions and name not in _OVERLOADED and not any(f.space in (Space.HOST, Space.BOTH) for f in functions):
+            if functions[0].space is Space.KERNEL:
+                raise error_at(
+                    self.source,
+                    token,
+                    f"{name} is a kernel: it must be launched, not called",
+                    f"Write {name}<<<grid, block, shared_bytes, stream>>>(...).",
+                )
+            if not functions[0].constexpr:
+                raise error_at(
+                    self.source,
+                    token,
+                    f"{name} is a device function: the host cannot call it",
+                    f"Write __device__ before {self.function.name} if that is meant for the GPU, or __host__ __device__ before {name}.",
+                )
+        if not functions and _DEVICE_INTRINSIC.match(name) and self.tokens[k - 1].text not in (".", "->", "::"):
+            raise error_at(
+                self.source,
+                token,
+                f"{name} is a device function: the host cannot call it",
+                f"Write __device__ before {self.function.name} if that is meant for the GPU; else do it in a kernel.",
+            )

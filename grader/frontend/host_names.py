@@ -1,0 +1,80 @@
+"""Where host code names a variable of the device: there it means a copy of the host's own, as with nvcc."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grader.frontend.functions import Function, HostVariables, Space, after, branches_are_whole, collect
+from grader.frontend.limits import spend
+from grader.frontend.macros import expanded
+from grader.frontend.tokens import Source, Token
+
+_NO_TYPES = frozenset(("return", "else", "do", "case", "goto", "throw", "new", "delete", "sizeof", "and", "or", "not"))
+
+
+def host_names(source: Source) -> dict[int, int]:
+    """For each such word its position, and that of the first word of its qualified name."""
+    if not any(t.text in ("__device__", "__constant__") for t in source.tokens) or not branches_are_whole(source):
+        return {}
+    functions: list[Function] = []
+    host: HostVariables = set()
+    variables: set[str] = set()
+    collect(source, expanded(source), functions, host, variables)
+    variables -= {function.name for function in functions}  # of another namespace: which one is meant nobody knows here
+    found: dict[int, int] = {}
+    for function in functions:
+        if variables and function.space is Space.HOST and len(function.body) and not function.constexpr:
+            found.update(_in_body(source, function, variables))
+    return found
+
+
+def _in_body(source: Source, function: Function, variables: set[str]) -> dict[int, int]:
+    tokens, found = function.tokens, {}
+    scopes = [{tokens[k].text for k in function.head if _declares(tokens, k)}]
+    ahead: set[str] = set()  # declared between the parentheses of a loop or a lambda, whose body comes
+    depth = 0
+    on_device = -1  # up to where the body of a lambda of the device reaches
+    for k in function.body:
+        token = tokens[k]
+        if token.kind == "mark":
+            depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
+            if token.text == "{":
+                scopes.append(ahead)
+                ahead = set()
+            elif token.text == "}" and len(scopes) > 1:
+                scopes.pop()
+            elif token.text == ";" and depth == 0:
+                ahead = set()
+        elif token.text == "__device__":
+            opened = next((n for n in range(k, function.body.stop) if tokens[n].text in ("{", ";")), k)
+            spend(source, token, opened - k)
+            on_device = after(tokens, opened) if tokens[opened].text == "{" else on_device
+        elif token.kind != "word" or token.text not in variables or k < on_device:
+            continue
+        elif _declares(tokens, k) or (tokens[k - 1].text == "," and depth == 0):
+            (ahead if depth else scopes[-1]).add(token.text)
+        elif token.text not in ahead and not _is_in_one_of(scopes, token, source):
+            first = k
+            while tokens[first - 1].text == "::":
+                first -= 2 if tokens[first - 2].kind == "word" else 1
+            spend(source, token, k - first)
+            before = tokens[first - 1].text
+            member = before in (".", "->") or (before == "(" and tokens[first - 2].text == "decltype")
+            if not member and source.text.startswith(token.text, token.start):  # and comes out of no macro
+                found[token.start] = tokens[first].start
+    return found
+
+
+def _is_in_one_of(scopes: Sequence[set[str]], token: Token, source: Source) -> bool:
+    spend(source, token, len(scopes))
+    return any(token.text in scope for scope in scopes)
+
+
+def _declares(tokens: Sequence[Token], k: int) -> bool:
+    """Whether a word follows a type, near enough: ``T x``, ``T* x``, but neither ``f(&x)`` nor ``2 * x``."""
+    if k < 3 or tokens[k].kind != "word" or tokens[k - 1].text not in ("*", "&", "&&"):
+        return k > 0 and (
+            tokens[k - 1].text == ">" or (tokens[k - 1].kind == "word" and tokens[k - 1].text not in _NO_TYPES)
+        )
+    named = tokens[k - 2].kind == "word" and tokens[k - 2].text not in _NO_TYPES
+    return named and tokens[k - 3].text in ("(", ",", ";", "{", "}", "const", "static", ">", "::")

@@ -1,0 +1,193 @@
+"""Which kernels a file declares, and how many template arguments each needs: to know when a kernel has an address."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from grader.frontend.rewrite_error import error_at
+from grader.frontend.tokens import Source, Token, closing, join, split_commas
+
+_ATTRIBUTES = ("__launch_bounds__", "__attribute__", "__maxnreg__", "__cluster_dims__", "__block_size__")
+
+
+@dataclass(frozen=True)
+class KernelDefinition:
+    """A ``__global__`` function: ``needed`` template arguments must be written for its address to be known.
+
+    ``cluster`` is what stands between the parentheses of ``__cluster_dims__``, where a launch can write it, too.
+    """
+
+    name: str
+    needed: int
+    signature: str
+    line: int
+    is_template: bool = False
+    cluster: str = ""
+    pointers: tuple[bool, ...] = ()
+    """For each parameter whether it is a pointer."""
+    alone: bool = True
+    """No other function has its name."""
+
+    def takes_pointer(self, index: int) -> bool:
+        """Whether that parameter is a pointer."""
+        return index < len(self.pointers) and self.pointers[index]
+
+
+def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[KernelDefinition]]:
+    """The kernels of a file by name; several of one name are declarations or overloads.
+
+    ``no_references``: a parameter that is a reference is an error.
+    """
+    found: dict[str, list[KernelDefinition]] = {}
+    tokens = source.tokens
+    macros = _that_say(source, "__forceinline__")
+    functions = _host_functions(tokens)
+    start = 0  # of the declaration in progress, near enough: after the last ; { }
+    known = 0  # up to where the last kernel's parameters reach
+    for i, token in enumerate(tokens):
+        if token.text in (";", "{", "}"):
+            start = i + 1
+        if token.text != "__global__" or i < known:
+            continue
+        k = i + 1
+        while k < len(tokens) and not (tokens[k].kind == "word" and k + 1 < len(tokens) and tokens[k + 1].text == "("):
+            k += 1
+        while k + 1 < len(tokens) and tokens[k].text in _ATTRIBUTES:
+            k = (closing(tokens, k + 1) or k) + 1
+            while k + 1 < len(tokens) and tokens[k + 1].text != "(":
+                k += 1
+        close = closing(tokens, k + 1) if k + 1 < len(tokens) else None
+        start, known = max(start, known), close or k
+        inlined = next((t for t in tokens[start:k] if t.text == "__forceinline__" or t.text in macros), None)
+        if inlined is not None and k < len(tokens):
+            raise error_at(
+                source,
+                inlined,
+                f"the kernel {tokens[k].text} is __forceinline__",
+                "A kernel is launched: take it away.",
+            )
+        if close is None:
+            continue
+        needed = _needed_arguments(tokens[start:i])
+        parameters = split_commas(tokens[k + 2 : close])
+        for part in parameters if no_references else ():
+            _refuse_reference(source, tokens[k], part)
+        types = [join([t for t in part if t.kind == "mark" or t is not part[-1]]) for part in parameters]
+        pointers = tuple(any(t.text in ("*", "[") for t in part) for part in parameters)
+        head = tokens[start:k]
+        is_template = any(t.text == "template" for t in tokens[start:i])
+        cluster = _cluster(head)
+        if is_template and {t.text for t in cluster} & _template_names(tokens[start:i]):
+            cluster = []
+        kernel = KernelDefinition(
+            tokens[k].text,
+            needed,
+            ", ".join(types),
+            source.line(tokens[k].start),
+            is_template,
+            join(cluster),
+            pointers,
+            tokens[k].text not in functions,
+        )
+        found.setdefault(kernel.name, []).append(kernel)
+    return found
+
+
+def _refuse_reference(source: Source, kernel: Token, parameter: Sequence[Token]) -> None:
+    """nvcc takes it, and the kernel gets the address of a variable in the host's memory."""
+    depth = 0
+    for token in parameter:
+        depth += {"(": 1, "<": 1, "[": 1, ")": -1, ">": -1, "]": -1}.get(token.text, 0)
+        if token.text == "=":
+            return
+        if depth == 0 and token.text in ("&", "&&"):
+            raise error_at(
+                source,
+                token,
+                f"the kernel {kernel.text} has a parameter that is a reference",
+                "It would refer to the host's memory, where the GPU cannot read: pass the value, or a pointer to device memory.",
+            )
+
+
+def _host_functions(tokens: Sequence[Token]) -> set[str]:
+    """Names of what is declared like a function with a return type and is no kernel."""
+    found: set[str] = set()
+    kernel = False  # since the last ; { }
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:]):
+        if token.text in (";", "{", "}"):
+            kernel = False
+        kernel = kernel or "__global__" in (before.text, token.text)
+        returned = before.kind == "word" and before.text not in ("return", "else", "do", "case")
+        if after.text == "(" and (returned or before.text in ("*", "&", ">")) and token.kind == "word" and not kernel:
+            found.add(token.text)
+    return found
+
+
+def cluster_dimensions(head: Sequence[Token]) -> str:
+    """What stands between the parentheses of ``__cluster_dims__`` in a declaration; empty without one."""
+    return join(_cluster(head))
+
+
+def _cluster(head: Sequence[Token]) -> list[Token]:
+    for i, token in enumerate(head):
+        close = closing(head, i + 1) if token.text == "__cluster_dims__" and i + 1 < len(head) else None
+        if close is not None:
+            return list(head[i + 2 : close])
+    return []
+
+
+def _template_names(head: Sequence[Token]) -> set[str]:
+    return {t.text for t in head if t.kind == "word"}
+
+
+def refuse_inlined(source: Source, launchers: Collection[str]) -> None:
+    """RewriteError for a launcher that asks to be inlined: it would become part of code that is not checked."""
+    macros = _that_say(source, "__forceinline__")
+    start = 0
+    for i, token in enumerate(source.tokens):
+        if token.kind == "mark" and token.text in (";", "{", "}"):
+            start = i + 1
+        elif token.text in launchers:
+            inlined = next((t for t in source.tokens[start:i] if t.text == "__forceinline__" or t.text in macros), None)
+            if inlined is not None:
+                raise error_at(
+                    source,
+                    inlined,
+                    f"the launcher {token.text} is __forceinline__",
+                    "It is called from Python: take it away.",
+                )
+            start = i
+
+
+def _that_say(source: Source, word: str) -> set[str]:
+    """The macros in whose bodies a word stands, by themselves or by other macros."""
+    users: dict[str, list[str]] = {}
+    for macro in source.macros:
+        for used in {token.text for token in macro.body}:
+            users.setdefault(used, []).append(macro.name)
+    found: set[str] = set()
+    waiting = [word]
+    while waiting:
+        for name in users.pop(waiting.pop(), ()):
+            if name not in found:
+                found.add(name)
+                waiting.append(name)
+    return found
+
+
+def _needed_arguments(head: Sequence[Token]) -> int:
+    """How many template parameters have no default in ``template <...>``; a pack counts as many."""
+    for i, token in enumerate(head):
+        if token.text == "template" and i + 1 < len(head) and head[i + 1].text == "<":
+            depth, end = 0, i + 1
+            while end < len(head):
+                depth += {"<": 1, ">": -1}.get(head[end].text, 0)
+                if depth == 0:
+                    break
+                end += 1
+            parameters = split_commas(head[i + 2 : end])
+            if any(t.text == "..." for p in parameters for t in p):
+                return 1000
+            return sum(not any(t.text == "=" for t in p) for p in parameters)
+    return 0

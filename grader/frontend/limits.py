@@ -1,0 +1,100 @@
+"""What a kernel file may be, so that reading it takes time and memory in proportion to its size, whoever wrote it.
+
+Most of the front end goes over the tokens once. Where it looks at some of them again it counts that (``spend``): a file that
+is made to be looked at again and again is refused at its line, as is one that is nested without end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from grader.frontend.rewrite_error import error_at
+from grader.frontend.tokens import Source, Token
+
+MOST_BYTES = 1 << 20
+"""Of a kernel file."""
+MOST_TOKENS = 200_000
+MOST_INCLUDES = 64
+MOST_LEVELS = 256
+"""Of brackets in brackets, and of ``#if`` in ``#if``."""
+MOST_TRANSLATED = 16 << 20
+"""Characters that the front end may put in a file."""
+_SPLICED_WORD = re.compile(r"(?<=\w)\\[ \t\f\v]*\r?\n(?=[\w\\])")
+_LOOKS_PER_TOKEN = 16
+_LOOKS_AT_LEAST = 100_000
+
+
+def check_limits(source: Source) -> None:
+    """RewriteError where a file is larger or deeper than any kernel."""
+    count = len(source.tokens) + sum(len(macro.body) for macro in source.macros)
+    if count > MOST_TOKENS:
+        last = source.tokens[-1] if source.tokens else source.macros[-1].body[-1]
+        raise error_at(
+            source,
+            last,
+            f"the file has {count} words and signs; a kernel file may have {MOST_TOKENS}",
+            "Put tables into an input, and repeated code into a loop.",
+        )
+    if len(source.includes) > MOST_INCLUDES:
+        start = source.includes[MOST_INCLUDES].start
+        raise error_at(
+            source,
+            Token("mark", "#", start, start + 1),
+            f"the file has more than {MOST_INCLUDES} #include lines",
+            "Include each header once.",
+        )
+    _check_splices(source)
+    for tokens in (source.tokens, *(macro.body for macro in source.macros)):
+        _check_depth(source, tokens)
+    depth = 0
+    for directive in source.directives:
+        depth += {"if": 1, "ifdef": 1, "ifndef": 1, "endif": -1}.get(directive.name, 0)
+        if depth > MOST_LEVELS:
+            mark = Token("mark", "#", directive.start, directive.start + 1)
+            raise error_at(source, mark, f"#if is nested deeper than {MOST_LEVELS} levels", "Write it with fewer.")
+
+
+def _check_splices(source: Source) -> None:
+    """A word that goes on behind a backslash at the end of a line would be two words to us, and one to the compiler."""
+    spliced = [match.start() for match in _SPLICED_WORD.finditer(source.text)]
+    if not spliced:
+        return
+    tokens = [source.tokens, *(macro.body for macro in source.macros)]
+    ends = {token.end for each in tokens for token in each if token.kind in ("word", "number")}
+    ends |= {source.text.index(macro.name, macro.start) + len(macro.name) for macro in source.macros}
+    for start in spliced:
+        directive = source.directive_at(start)
+        if start in ends or (directive and directive.name != "define"):
+            raise error_at(
+                source,
+                Token("mark", "\\", start, start + 1),
+                "a backslash divides a word over two lines",
+                "Write each word on one line.",
+            )
+
+
+def _check_depth(source: Source, tokens: Sequence[Token]) -> None:
+    depth = 0
+    for token in tokens:
+        if token.kind == "mark":
+            depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(token.text, 0)
+            if depth > MOST_LEVELS:
+                raise error_at(
+                    source,
+                    token,
+                    f"brackets are nested deeper than {MOST_LEVELS} levels",
+                    "Take parts of it out, into functions or variables of their own.",
+                )
+
+
+def spend(source: Source, token: Token, looks: int) -> None:
+    """Counts tokens, or other things of the file, that are looked at once more; too many are an error at ``token``."""
+    source.looks += looks
+    if source.looks > max(_LOOKS_AT_LEAST, _LOOKS_PER_TOKEN * len(source.tokens)):
+        raise error_at(
+            source,
+            token,
+            "reading the file up to here takes too long: its declarations refer to each other, or nest, too often",
+            "Split long declarations, and give different functions different names.",
+        )

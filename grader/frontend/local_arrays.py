@@ -1,0 +1,224 @@
+"""A thread's own arrays that a pointer leads into: ``int a[4]; int* p = a;``, ``fill(a)``, ``&a[1]``.
+
+What such a pointer reaches no compiler checks, so the array is laid between two red zones (``sim/local_arrays.h``)::
+
+    int a[4] = {1};   ->   typedef int sim_local_a[4]; ::sim::LocalArray<sim_local_a> sim_array_a = {{}, {}, {1}};
+                           auto& a = sim_array_a.begin("a");
+
+all on its line. An array that is only indexed stays as it is: ``-fsanitize=bounds`` sees each index.
+
+Compilers tell the checks of no access to what they know to be the function's own variable: the header keeps them from knowing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from grader.frontend.tokens import Source, Token, closing, join, opening
+
+_NO_TYPES = frozenset(
+    [
+        "return",
+        "delete",
+        "new",
+        "throw",
+        "goto",
+        "case",
+        "default",
+        "else",
+        "do",
+        "if",
+        "for",
+        "while",
+        "switch",
+        "sizeof",
+        "static",
+        "constexpr",
+        "extern",
+        "thread_local",
+        "using",
+        "typedef",
+        "template",
+        "friend",
+        "operator",
+        "namespace",
+        "asm",
+        "auto",
+        "enum",
+        "union",
+        "class",
+        "not",
+        "__shared__",
+        "__device__",
+        "__constant__",
+        "__managed__",
+    ]
+)
+"""Words that no declaration of a local array begins with, or whose arrays are none of the thread's own."""
+_ALIGNMENTS = {"alignas", "__align__", "__builtin_align__"}
+_MOST_TYPE_TOKENS = 64
+
+
+@dataclass(frozen=True)
+class _Declarator:
+    """``*name[4][8] = {...}``: indices of its first token, of its name, behind its dimensions, and behind all of it."""
+
+    first: int
+    name: int
+    shape_end: int
+    end: int
+
+
+class LocalArrays:
+    """Those in the body of a device function: the tokens from ``begin`` to ``end``."""
+
+    def __init__(self, source: Source, tokens: Sequence[Token], begin: int, end: int) -> None:
+        self.source, self.tokens, self.begin, self.end = source, tokens, begin, end
+        self.indexed = self._indexed()
+
+    def edits(self) -> Iterator[tuple[int, int, str]]:
+        """What comes in place of which characters."""
+        if self._words & {"goto", "decltype"}:
+            return  # a jump may not pass what has an end of its own; a reference has another type
+        switches: list[bool] = []  # of the open braces, which are a switch's: a case jumps past declarations
+        starts = True
+        for i in range(self.begin, self.end):
+            token = self.tokens[i]
+            mark = token.text if token.kind == "mark" else ""
+            if starts and token.kind == "word" and not (switches and switches[-1]):
+                yield from self._declaration(i)
+            if mark == "{":
+                switches.append(self._of_switch(i))
+            elif mark == "}" and switches:
+                switches.pop()
+            starts = mark in ("{", "}", ";")
+
+    def _indexed(self) -> dict[str, int]:
+        """With how many indices at least each name stands here; -1 where its type matters, too."""
+        tokens, least = self.tokens, dict[str, int]()
+        self._words = {tokens[i].text for i in range(self.begin, self.end) if tokens[i].kind == "word"}
+        for i in range(self.begin, self.end):
+            before = tokens[i - 1].text
+            if tokens[i].kind != "word" or before in (".", "->", "::", "sizeof"):
+                continue
+            callee = tokens[i - 2].text if before == "(" else ""
+            count, k = 0, i + 1
+            while k < self.end and tokens[k].text == "[" and (close := closing(tokens, k)):
+                count, k = count + 1, close + 1
+            if before == "&" and not (tokens[i - 2].kind in ("word", "number") or tokens[i - 2].text in (")", "]")):
+                count = 0
+            if callee == "sizeof":
+                continue
+            least[tokens[i].text] = min(-1 if callee == "size" else count, least.get(tokens[i].text, count))
+        return least
+
+    def _of_switch(self, brace: int) -> bool:
+        paren = opening(self.tokens, brace - 1) if self.tokens[brace - 1].text == ")" else None
+        return paren is not None and self.tokens[paren - 1].text == "switch"
+
+    def _declaration(self, first: int) -> Iterator[tuple[int, int, str]]:
+        """Of a statement that begins there, if it declares such arrays."""
+        tokens, start = self.tokens, first
+        while tokens[start].text in _ALIGNMENTS and tokens[start + 1].text == "(":
+            start = (closing(tokens, start + 1) or start) + 1
+        if (names := self._declarators(start)) is None:
+            return
+        end = names[-1].end
+        guarded = [self._leads_out(one) for one in names]
+        if not any(guarded) or (start > first and len(names) > 1):
+            return
+        if self.source.directive_between(tokens[first].start, tokens[end].start):
+            return
+        aligned = join(tokens[first:start]) + " " if start > first else ""
+        base = join(tokens[start : names[0].first])
+        split = False
+        for k, (one, guard) in enumerate(zip(names, guarded)):
+            if k and (guard or split):
+                comma = tokens[names[k - 1].end]
+                yield comma.start, comma.end, f"; {'typedef ' * guard}{base} "
+            elif guard:
+                yield tokens[first].start, tokens[start].start, "typedef "
+            if not guard:
+                continue
+            split = True
+            name, value = tokens[one.name], one.end > one.shape_end
+            yield name.start, name.end, f"sim_local_{name.text}"
+            array = f"; {aligned}::sim::LocalArray<sim_local_{name.text}> sim_array_{name.text}"
+            assigned = value and tokens[one.shape_end].text == "="
+            behind = tokens[one.shape_end if assigned else one.shape_end - 1].end
+            yield (tokens[one.shape_end].start if assigned else behind, behind, array + " = {{}, {}, " * value)
+            last = tokens[one.end - 1].end
+            yield (
+                last,
+                last,
+                "}" * value + f'; auto& {name.text} = sim_array_{name.text}.begin("{name.text}")',
+            )
+
+    def _leads_out(self, one: _Declarator) -> bool:
+        dimensions, k = 0, one.name + 1
+        while k < one.shape_end:
+            dimensions, k = dimensions + 1, (closing(self.tokens, k) or k) + 1
+        return 0 <= self.indexed.get(self.tokens[one.name].text, dimensions) < dimensions
+
+    def _declarators(self, start: int) -> list[_Declarator] | None:
+        """Of a declaration whose type begins there and whose first name is an array; None where it is something else."""
+        tokens, k, words = self.tokens, start, list[str]()
+        while tokens[k].kind == "word" or tokens[k].text in ("::", "<"):
+            if tokens[k].text in _NO_TYPES or k - start > _MOST_TYPE_TOKENS:
+                return None
+            if tokens[k].text == "<":
+                if (k_after := self._behind_angle(k)) is None:
+                    return None
+                k = k_after
+                continue
+            words.append(tokens[k].text)
+            k += 1
+        names: list[_Declarator] = []
+        first = k if tokens[k].text == "*" else k - 1  # of the declarator
+        if first <= start or (tokens[k].text != "*" and "const" in words):
+            return None
+        while True:
+            name = first
+            while tokens[name].text in ("*", "const", "__restrict__"):
+                name += 1
+            one = self._declarator(first, name)
+            if one is None or tokens[one.end].text not in (",", ";"):
+                return None
+            names.append(one)
+            if tokens[one.end].text == ";":
+                return names
+            first = one.end + 1
+
+    def _declarator(self, first: int, name: int) -> _Declarator | None:
+        tokens = self.tokens
+        if tokens[name].kind != "word":
+            return None
+        k = name + 1
+        while tokens[k].text == "[":
+            close = closing(tokens, k)
+            if close is None or close == k + 1:
+                return None
+            k = close + 1
+        shape_end = k
+        if tokens[k].text == "=" and shape_end > name + 1:
+            k += 1
+            if tokens[k].kind == "string":
+                return _Declarator(first, name, shape_end, k + 1)
+        elif tokens[k].text == "=":
+            while k < self.end and tokens[k].text not in (",", ";", "<"):
+                k = (closing(tokens, k) or k) + 1
+            return _Declarator(first, name, shape_end, k)
+        if tokens[k].text == "{":
+            k = (closing(tokens, k) or k) + 1
+        return _Declarator(first, name, shape_end, k)
+
+    def _behind_angle(self, opened: int) -> int | None:
+        depth = 0
+        for k in range(opened, min(opened + _MOST_TYPE_TOKENS, self.end)):
+            depth += {"<": 1, ">": -1}.get(self.tokens[k].text, 0)
+            if depth == 0:
+                return k + 1
+            if self.tokens[k].text in (";", "{", "}", "="):
+                return None
+        return None

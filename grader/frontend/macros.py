@@ -1,0 +1,109 @@
+"""A file's tokens with its macros put in, near enough for who may call whom: a call that a macro hides is a call.
+
+Put in are macros that the file defines once, outside of ``#if``, without ``#`` and ``##``; what else is a macro stays as it
+is. A token that comes out of a macro stands where the macro was used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from grader.frontend.tokens import Macro, Source, Token, closing
+
+_MOST = 200_000
+"""Tokens; a file that grows beyond is left as it is."""
+
+
+class _TooMany(Exception):
+    """The macros make more of the file than anybody writes."""
+
+
+def expanded(source: Source) -> Sequence[Token]:
+    """The tokens of the file after its macros."""
+    macros = _simple(source)
+    if not macros:
+        return source.tokens
+    result: list[Token] = []
+    try:
+        for token in _expand(source.tokens, macros, frozenset()):
+            result.append(token)
+            if len(result) > _MOST:
+                return source.tokens
+    except (_TooMany, RecursionError):
+        return source.tokens
+    return result
+
+
+def _simple(source: Source) -> dict[str, Macro]:
+    """The macros that can be put in, by name."""
+    names = [macro.name for macro in source.macros]
+    undefined = {d.text.split()[0] for d in source.directives if d.name == "undef" and d.text.split()}
+    depth, conditional = 0, set()
+    for directive in source.directives:
+        depth += directive.name in ("if", "ifdef", "ifndef")
+        depth -= directive.name == "endif"
+        if depth > 0:
+            conditional.add(directive.start)
+    return {
+        macro.name: macro
+        for macro in source.macros
+        if names.count(macro.name) == 1
+        and macro.name not in undefined
+        and macro.start not in conditional
+        and not any(token.text in ("#", "##") for token in macro.body)
+        and "..." not in (macro.parameters or ())
+    }
+
+
+def _expand(tokens: Sequence[Token], macros: Mapping[str, Macro], inside: frozenset[str]) -> Iterator[Token]:
+    """``inside``: macros that are being put in, which C does not put into themselves."""
+    i = 0
+    while i < len(tokens):
+        token = tokens[i]
+        macro = macros.get(token.text) if token.kind == "word" and token.text not in inside else None
+        if macro is None:
+            yield token
+            i += 1
+            continue
+        arguments: list[list[Token]] = []
+        end = i + 1
+        if macro.parameters is not None:
+            close = closing(tokens, end) if end < len(tokens) and tokens[end].text == "(" else None
+            arguments = _split(tokens[end + 1 : close]) if close is not None else []
+            if close is None or len(arguments) != max(1, len(macro.parameters)):
+                yield token
+                i += 1
+                continue
+            end = close + 1
+        given = {name: list(_expand(a, macros, inside)) for name, a in zip(macro.parameters or (), arguments)}
+        body: list[Token] = []
+        for word, place in zip(macro.body, _places(macro.body, token.start)):
+            body += given.get(word.text, [Token(word.kind, word.text, place, place + 1)])
+        if len(body) > _MOST:
+            raise _TooMany
+        yield from _expand(body, macros, inside | {macro.name})
+        i = end
+
+
+def _places(body: Sequence[Token], start: int) -> Iterator[int]:
+    """Where the tokens of a macro stand: all at its use, but for the marks of a ``<<<``, which stand side by side."""
+    beside = 0
+    for before, token in zip([None, *body], body):
+        adjacent = before is not None and before.text == token.text and before.end == token.start
+        beside = beside + 1 if adjacent else 0
+        yield start + beside
+
+
+def _split(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Arguments between commas that are in no brackets."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        if token.kind == "mark":
+            depth += token.text in ("(", "[", "{")
+            depth -= token.text in (")", "]", "}")
+        if token.kind == "mark" and token.text == "," and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts

@@ -1,0 +1,62 @@
+"""Variables of a program's own that are called ``gridDim``, ``blockDim`` or the like.
+
+On the simulator those names are macros, which stand for calls. Where the file declares one of them, as a variable, a
+parameter or a member, it and its uses in that scope get a name that is no macro.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grader.frontend.tokens import Token
+
+BUILT_IN = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim"))
+PREFIX = "sim_"
+_NO_TYPES = {"return", "else", "case", "goto", "throw", "new", "delete", "do", "sizeof", "and", "or", "not"}
+_AFTER_A_NAME = {"(", "{", "=", ";", ",", ")", "[", ":"}
+
+
+def own_names(tokens: Sequence[Token]) -> frozenset[int]:
+    """The positions of those names that are the file's own."""
+    if not any(token.text in BUILT_IN for token in tokens):
+        return frozenset()
+    found: set[int] = set()
+    scopes: list[set[str]] = [set()]
+    parameters: set[str] = set()  # of the function or loop whose brace comes next
+    depth, declares = 0, False
+    start = True
+    for i, token in enumerate(tokens):
+        text = token.text
+        if token.kind == "mark":
+            depth += text in ("(", "[")
+            depth -= text in (")", "]")
+            if text == "{":
+                scopes.append(parameters)
+                parameters = set()
+            elif text == "}" and len(scopes) > 1:
+                scopes.pop()
+            elif text == ";" and depth == 0:
+                parameters = set()
+            start = text in ("{", "}") or (text == ";" and depth <= 0)
+            if start:
+                depth, declares = 0, False
+            continue
+        if start:
+            start = text in ("const", "static", "constexpr")
+            declares = text == "dim3" or start
+        if text not in BUILT_IN:
+            continue
+        before, after = tokens[i - 1] if i else None, tokens[i + 1].text if i + 1 < len(tokens) else ""
+        if before is not None and before.text in (".", "->", "::"):
+            continue
+        typed = before is not None and before.kind == "word" and before.text not in _NO_TYPES
+        typed = typed or (
+            before is not None and before.text in ("&", "*") and i > 1 and tokens[i - 2].text in ("dim3", "uint3")
+        )
+        further = before is not None and before.text == "," and declares and depth == 0
+        if (typed or further) and after in _AFTER_A_NAME:
+            (parameters if depth else scopes[-1]).add(text)
+            found.add(token.start)
+        elif text in parameters or any(text in scope for scope in scopes):
+            found.add(token.start)
+    return frozenset(found)

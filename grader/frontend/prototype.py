@@ -1,0 +1,321 @@
+"""Launcher prototypes: read from ``extern "C"`` functions, compared with what a task expects.
+
+A launcher's parameters are pointers to numbers, plain numbers, and last a ``cudaStream_t``. Reading them from the source
+lets Python check every argument before the call, and lets a wrong parameter list be a message instead of a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grader.frontend.tokens import Source, Token, closing, join, split_commas
+from grader.setup.errors import BuildError
+
+# Spellings of each type of ``source/dtypes.py``, without const, words in alphabetical order.
+_DTYPES = {
+    "float": "f32",
+    "double": "f64",
+    "__half": "f16",
+    "half": "f16",
+    "__nv_bfloat16": "bf16",
+    "nv_bfloat16": "bf16",
+    "int": "i32",
+    "signed": "i32",
+    "int signed": "i32",
+    "int32_t": "i32",
+    "unsigned": "u32",
+    "int unsigned": "u32",
+    "uint": "u32",
+    "uint32_t": "u32",
+    "long": "i64",
+    "int long": "i64",
+    "long long": "i64",
+    "int long long": "i64",
+    "int64_t": "i64",
+    "ptrdiff_t": "i64",
+    "ssize_t": "i64",
+    "long unsigned": "u64",
+    "long long unsigned": "u64",
+    "int long unsigned": "u64",
+    "int long long unsigned": "u64",
+    "size_t": "u64",
+    "uint64_t": "u64",
+    "short": "i16",
+    "int short": "i16",
+    "int16_t": "i16",
+    "short unsigned": "u16",
+    "int short unsigned": "u16",
+    "uint16_t": "u16",
+    "char": "i8",
+    "char signed": "i8",
+    "int8_t": "i8",
+    "char unsigned": "u8",
+    "uint8_t": "u8",
+    "bool": "bool",
+    # vector types, for pointers: the tensor has the scalar's dtype
+    "float2": "f32",
+    "float3": "f32",
+    "float4": "f32",
+    "double2": "f64",
+    "double4": "f64",
+    "int2": "i32",
+    "int4": "i32",
+    "uint2": "u32",
+    "uint4": "u32",
+    "__half2": "f16",
+    "half2": "f16",
+    "__nv_bfloat162": "bf16",
+    "nv_bfloat162": "bf16",
+    "__nv_fp8_e4m3": "f8e4m3",
+    "__nv_fp8_e5m2": "f8e5m2",
+}
+
+_ARITHMETIC_WORDS = {"signed", "unsigned", "int", "long", "short", "char", "double", "float", "bool"}
+_RESTRICT = {"__restrict__", "__restrict", "restrict"}
+_STREAM_TYPES = {"cudaStream_t", "CUstream"}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a launcher.
+
+    ``kind`` is pointer, scalar or stream; ``dtype`` is the short name of the element type (f32, f16, i64...), or "any"
+    for ``void*``. ``type`` is the type as it is best written ("const float*").
+    """
+
+    name: str
+    type: str
+    kind: str
+    dtype: str
+    const: bool = False
+
+    @property
+    def is_pointer(self) -> bool:
+        """Whether it is a tensor."""
+        return self.kind == "pointer"
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is the stream that every launcher takes last."""
+        return self.kind == "stream"
+
+    @property
+    def same_as(self) -> tuple[str, str, bool, bool]:
+        """What two parameters must share to be the same type: ``int64_t`` and ``long long`` are, ``int`` is not."""
+        vector = self.kind == "pointer" and self.type.rstrip("*2345678")[-1:] != self.type.rstrip("*")[-1:]
+        return self.kind, self.dtype, self.const, vector and not self.type.endswith(("_t*", "16*"))
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.name}" if self.name else self.type
+
+
+@dataclass(frozen=True)
+class Prototype:
+    """A launcher: its name, its parameters, and the line of the file where it stands."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    line: int = 0
+    return_type: str = "void"
+
+    def __str__(self) -> str:
+        return f"{self.return_type} {self.name}({', '.join(map(str, self.parameters))})"
+
+    @property
+    def takes_stream(self) -> bool:
+        return bool(self.parameters) and self.parameters[-1].kind == "stream"
+
+
+class PrototypeError(BuildError):
+    """A launcher is missing, or its parameter list is not what it should be."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message if len(message) <= 4000 else message[:4000] + "...", hint)  # it quotes the file
+
+
+def parse_prototype(text: str) -> Prototype:
+    """One prototype written on its own, as a task does: ``void name(const float* x, int n, cudaStream_t stream)``."""
+    found = find_launchers(f'extern "C" {text.rstrip().rstrip(";")};')
+    if len(found) != 1:
+        raise PrototypeError(f"this is not a launcher's prototype: {text}")
+    return found[0]
+
+
+def find_launchers(text: str | Source) -> list[Prototype]:
+    """The ``extern "C"`` functions of a file, in order; a definition replaces its earlier declaration."""
+    source = text if isinstance(text, Source) else Source(text)
+    found: dict[str, Prototype] = {}
+    tokens = source.tokens
+    i = 0
+    while i + 1 < len(tokens):
+        if tokens[i].text == "extern" and tokens[i + 1].text == '"C"':
+            block = i + 2 < len(tokens) and tokens[i + 2].text == "{"
+            if block:
+                end = closing(tokens, i + 2) or len(tokens)
+                position = i + 3
+                while position < end:
+                    prototype, position = _function_at(source, tokens, position, end)
+                    if prototype:
+                        found[prototype.name] = prototype
+                i = end
+            else:
+                prototype, i = _function_at(source, tokens, i + 2, len(tokens))
+                if prototype:
+                    found[prototype.name] = prototype
+        else:
+            i += 1
+    return list(found.values())
+
+
+def find_main(text: str | Source) -> tuple[Prototype, bool] | None:
+    """``int main()`` of a whole program, as a launcher without parameters, and whether it takes argc and argv."""
+    source = text if isinstance(text, Source) else Source(text)
+    tokens = source.tokens
+    for i in range(1, len(tokens) - 2):
+        if tokens[i].text == "main" and tokens[i - 1].text == "int" and tokens[i + 1].text == "(":
+            close = closing(tokens, i + 1)
+            if close is not None and close + 1 < len(tokens) and tokens[close + 1].text == "{":
+                inside = [t.text for t in tokens[i + 2 : close]]
+                return Prototype("main", (), source.line(tokens[i].start), "int"), inside not in ([], ["void"])
+    return None
+
+
+def _function_at(source: Source, tokens: Sequence[Token], start: int, end: int) -> tuple[Prototype | None, int]:
+    """Reads one declaration or definition from ``start``; returns it, if it is a function, and where it ends."""
+    i = start
+    while i < end and tokens[i].text not in ("(", ";", "{", "="):
+        if tokens[i].text in ("__attribute__", "__launch_bounds__", "alignas", "__align__", "__declspec"):
+            i = closing(tokens, i + 1) or i
+        i += 1
+    if i >= end or tokens[i].text != "(" or i == start or tokens[i - 1].kind != "word":
+        while i < end and tokens[i].text != ";":
+            if tokens[i].text == "{":
+                i = closing(tokens, i) or end
+                if i + 1 < end and tokens[i + 1].text != ";":
+                    break
+            i += 1
+        return None, i + 1
+    close = closing(tokens, i)
+    if close is None:
+        raise PrototypeError(
+            f"line {source.line(tokens[i].start)}: the parameter list of {tokens[i - 1].text} never ends"
+        )
+    words = [t for t in tokens[start : i - 1] if t.text not in ("static", "inline", "__host__", "extern")]
+    after = close + 1
+    while after < end and tokens[after].text not in (";", "{"):
+        after += 1
+    stop = closing(tokens, after) if after < end and tokens[after].text == "{" else after
+    stop = end if stop is None else stop
+    if any(t.text == "__global__" for t in words):
+        return None, stop + 1
+    line = source.line(tokens[i - 1].start)
+    parameters = tuple(
+        _parameter(part, f"line {line}: launcher {tokens[i - 1].text}") for part in split_commas(tokens[i + 1 : close])
+    )
+    if len(parameters) == 1 and parameters[0].type == "void" and not parameters[0].name:
+        parameters = ()
+    return Prototype(tokens[i - 1].text, parameters, line, join(words) or "void"), stop + 1
+
+
+def _parameter(tokens: Sequence[Token], where: str) -> Parameter:
+    written = join(tokens)
+    if any(t.text == "=" for t in tokens):
+        raise PrototypeError(
+            f"{where}: the parameter '{written}' has a default value", "Callers always pass every value."
+        )
+    words = [t for t in tokens if t.text not in _RESTRICT]
+    array = any(t.text == "[" for t in words)
+    if array:
+        words = words[: next(i for i, t in enumerate(words) if t.text == "[")]
+    stars = sum(t.text == "*" for t in words) + array
+    if any(t.text == "&" or t.text == "&&" for t in words):
+        raise PrototypeError(f"{where}: the parameter '{written}' is a reference", "Pass pointers and plain numbers.")
+    if stars > 1:
+        raise PrototypeError(
+            f"{where}: the parameter '{written}' is a pointer to pointers", "Pass one pointer per tensor."
+        )
+    last_star = max((i for i, t in enumerate(words) if t.text == "*"), default=-1)
+    base = [t.text for t in (words[:last_star] if last_star >= 0 else words)]
+    tail = [t.text for t in words[last_star + 1 :] if t.text not in ("const", "volatile")] if last_star >= 0 else []
+    const = "const" in base
+    base = [t for t in base if t not in ("const", "volatile", "struct", "std", "::")]
+    name = tail[-1] if tail else ""
+    # The name is the last word, unless the whole is a type's name only ("long long").
+    if (stars == 0 or array) and len(base) > 1 and base[-1] not in _ARITHMETIC_WORDS:
+        name, base = base[-1], base[:-1]
+    if base and base[0] in _STREAM_TYPES and stars == 0:
+        return Parameter(name, "cudaStream_t", "stream", "")
+    spelled = " ".join(base)
+    dtype = _DTYPES.get(" ".join(sorted(base)), "any" if spelled == "void" else "")
+    if not dtype:
+        raise PrototypeError(
+            f"{where}: the parameter '{written}' has a type that Python cannot pass",
+            "Use pointers to float, double, __half, __nv_bfloat16 or an integer type, plain numbers, and cudaStream_t.",
+        )
+    if stars:
+        return Parameter(name, f"{'const ' if const else ''}{spelled}*", "pointer", dtype, const)
+    return Parameter(name, spelled, "scalar", dtype)
+
+
+def require_launcher(found: Sequence[Prototype], expected: Prototype, file: str) -> Prototype:
+    """The launcher that a task expects, out of those found; an error that shows both when it is missing or different."""
+    actual = next((p for p in found if p.name == expected.name), None)
+    wanted = f'expected:\n  extern "C" {expected}'
+    if actual is None:
+        others = ", ".join(p.name for p in found)
+        has = f"it has {others}" if found else 'it has no extern "C" function at all'
+        raise PrototypeError(
+            f"{file} has no launcher {expected.name}: {has}\n{wanted}",
+            "Write the launcher with this prototype, in full: one that a #define makes is not seen.",
+        )
+    differences = explain_difference(actual, expected)
+    if differences:
+        listed = "\n".join(f"  {d}" for d in differences)
+        raise PrototypeError(
+            f"{file}:{actual.line}: the launcher {actual.name} has the wrong parameters:\n{listed}\n{wanted}",
+            "Write the launcher with the expected prototype; the names of the parameters are yours to choose.",
+        )
+    return actual
+
+
+def explain_difference(actual: Prototype, expected: Prototype) -> list[str]:
+    """Every difference that matters, in words, parameter by parameter; empty when a caller cannot tell them apart."""
+    out: list[str] = []
+    if actual.return_type != expected.return_type:
+        out.append(f"it returns {actual.return_type}, expected {expected.return_type}")
+    mine, theirs = actual.parameters, expected.parameters
+    if len(mine) != len(theirs):
+        out.append(f"it has {_count(len(mine))}, expected {_count(len(theirs))}")
+    names, wanted = [p.name for p in mine], [p.name for p in theirs]
+    if len(mine) < len(theirs):
+        missing = [p for p in theirs if p.name not in names]
+        out.extend(f"missing: {p}" for p in missing)
+        if missing:
+            return out
+    if len(mine) > len(theirs):
+        extra = [p for p in mine if p.name not in wanted]
+        out.extend(f"not expected: {p}" for p in extra)
+        if extra:
+            return out
+    swapped = sorted(names) == sorted(wanted) and names != wanted
+    for number, (a, e) in enumerate(zip(mine, theirs), 1):
+        if a.same_as != e.same_as:
+            out.append(f"parameter {number} is '{a}', expected '{e}'{_reason(a, e)}")
+        elif swapped and a.name != e.name:
+            out.append(f"parameter {number} is '{a}', expected '{e}': the order is different")
+    return out
+
+
+def _count(n: int) -> str:
+    return f"{n} parameter" if n == 1 else f"{n} parameters"
+
+
+def _reason(a: Parameter, e: Parameter) -> str:
+    if a.kind == e.kind == "pointer" and a.dtype == e.dtype and a.const != e.const:
+        return ": an input is read only" if e.const else ": an output cannot be const"
+    if {a.kind, e.kind} == {"pointer", "scalar"}:
+        return f": a {'number' if e.kind == 'scalar' else 'pointer'} is passed here"
+    if a.kind == e.kind == "scalar" and {a.dtype, e.dtype} == {"i32", "i64"}:
+        return ": that is 4 bytes, not 8" if a.dtype == "i32" else ": that is 8 bytes, not 4"
+    return ""

@@ -1,0 +1,379 @@
+"""Inline PTX: ``asm volatile("mma.sync... ;" : outputs : inputs)`` as calls into ``sim::ptx``.
+
+One PTX instruction becomes one call of a function, which :mod:`grader.frontend.ptx_instructions` names; operands keep
+their order. Registers that the text declares become variables, predicates become conditions, labels become labels. An
+instruction outside its tables is an error that names it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grader.frontend.ptx_instructions import (
+    EXAMPLES,
+    SPECIAL_REGISTERS,
+    TensorAccess,
+    WgmmaForm,
+    first_architecture,
+    function_for,
+    instead_of,
+    only_architecture,
+    simulated_architecture,
+    tensor_access,
+    tensor_product,
+    wgmma_form,
+)
+from grader.frontend.tokens import Token, closing, join, split_commas
+
+_REGISTER_TYPES = {
+    "pred": "bool",
+    "b16": "uint16_t",
+    "u16": "uint16_t",
+    "s16": "int16_t",
+    "b32": "uint32_t",
+    "u32": "uint32_t",
+    "s32": "int32_t",
+    "b64": "uint64_t",
+    "u64": "uint64_t",
+    "s64": "int64_t",
+    "f32": "float",
+    "f64": "double",
+    "f16": "uint16_t",
+    "f16x2": "uint32_t",
+}
+
+
+_MOST_REGISTERS = 255
+"""Of one asm statement: more than that no thread has."""
+_MOST_TEXT = 1 << 18
+"""Characters of C++ for one asm statement."""
+_COMMENT = re.compile(r"//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)")
+_LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
+
+
+class UnknownPtx(Exception):
+    """An asm statement that the simulator cannot run."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class _Operand:
+    name: str  # as in [name], or nothing
+    constraint: str
+    expression: str
+
+
+def translate(tokens: Sequence[Token], architecture: int | None = None) -> str:
+    """The C++ for what stands between the parentheses of an asm statement: an expression or a do-while statement.
+
+    ``architecture``: the compute capability of the device, times ten, where it is not the usual one.
+    """
+    sections = _sections(tokens)
+    text = _text(sections[0])
+    outputs = [_operand(part) for part in split_commas(sections[1])] if len(sections) > 1 else []
+    inputs = [_operand(part) for part in split_commas(sections[2])] if len(sections) > 2 else []
+    statements = [
+        f"{outputs[int(o.constraint)].expression} = {o.expression}"
+        for o in inputs
+        if re.fullmatch(r"[0-9]{1,4}", o.constraint) and int(o.constraint) < len(outputs)
+    ]
+    ptx = _Ptx(text, [*outputs, *inputs], architecture)
+    statements += ptx.run()
+    if ptx.labels:
+        statements.insert(0, "__label__ " + ", ".join(sorted(ptx.labels)))  # of this statement alone
+    if not statements:
+        return '__asm__ volatile("" ::: "memory")'
+    if len(statements) == 1 and "{" not in statements[0] and not statements[0].startswith("if "):
+        return statements[0]
+    lines = "".join(s if s in ("{", "}") else s + "; " for s in statements)
+    return f"do {{ {lines}}} while (0)"
+
+
+def _sections(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The text, the outputs, the inputs, the clobbers; ``::`` is two colons here."""
+    sections: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        mark = token.text if token.kind == "mark" else ""
+        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(mark, 0)
+        if depth == 0 and mark in (":", "::"):
+            sections.extend([] for _ in mark)
+        else:
+            sections[-1].append(token)
+    return sections
+
+
+def _text(tokens: Sequence[Token]) -> str:
+    """The PTX text: adjacent string literals, joined."""
+    if not tokens or any(t.kind not in ("string", "raw") for t in tokens):
+        raise UnknownPtx(
+            "the text of this asm statement is not a plain string", "Write the instruction out, without macros."
+        )
+    parts = []
+    for token in tokens:
+        if token.kind == "raw":
+            parts.append(re.sub(r'^[^(]*\((.*)\)[^)]*"$', r"\1", token.text, flags=re.DOTALL))
+        else:
+            inner = token.text[token.text.index('"') + 1 : -1].replace("\\\n", "")
+            parts.append(re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), inner))
+    return "".join(parts)
+
+
+def _operand(tokens: Sequence[Token]) -> _Operand:
+    name, k = "", 0
+    if tokens[0].text == "[" and len(tokens) > 3:
+        name, k = tokens[1].text, 3
+    close = closing(tokens, k + 1) if k + 1 < len(tokens) else None
+    if tokens[k].kind != "string" or close is None:
+        raise UnknownPtx(f"the operand {join(tokens)} of this asm statement cannot be read")
+    constraint = tokens[k].text.strip('"').lstrip("=+&")
+    return _Operand(name, constraint, f"({join(tokens[k + 2 : close])})")
+
+
+_OPCODE = re.compile(r"([^\s{\[]*)\s*(.*)", re.DOTALL)
+"""The operands may begin right behind the name: ``mma...{%0, %1}``."""
+
+
+class _Ptx:
+    """Reads the PTX text of one statement."""
+
+    def __init__(self, text: str, operands: Sequence[_Operand], architecture: int | None = None) -> None:
+        self.architecture = architecture or simulated_architecture()
+        text = text.replace("%=", "0")  # a number of the statement's own: its labels are its own anyway
+        self.text = _COMMENT.sub(" ", text)
+        self.operands = operands
+        self.named = {operand.name: operand for operand in reversed(operands)}
+        self.length = 0
+        self.registers: set[str] = set()
+        self.labels: set[str] = set()
+        self.targets: dict[str, str] = {}
+
+    def run(self) -> list[str]:
+        out: list[str] = []
+        position = 0
+        text = self.text
+        while position < len(text):
+            if text[position].isspace() or text[position] == ";":
+                position += 1
+            elif text[position] in "{}":
+                out.append(text[position])
+                position += 1
+            elif match := _LABEL.match(text, position):
+                out.append(self._define_label(match[1]))
+                position = match.end()
+            else:
+                end = text.find(";", position)
+                end = len(text) if end < 0 else end
+                out.extend(self._statement(" ".join(text[position:end].split())))
+                position = end + 1
+        if out.count("{") != out.count("}"):
+            raise UnknownPtx("the braces in this asm statement do not match")
+        for label, target in self.targets.items():
+            if label not in self.labels:
+                raise UnknownPtx(f"inline PTX branches to {target}, which is no label of this asm statement")
+        return [] if all(s in "{}" for s in out) else out
+
+    def _define_label(self, name: str) -> str:
+        label = _label(name)
+        if label in self.labels:
+            raise UnknownPtx(f"inline PTX has the label {name} twice")
+        self.labels.add(label)
+        return f"{label}:"
+
+    def _statement(self, text: str) -> list[str]:
+        if text.startswith(".reg"):
+            return self._declare(text)
+        guard = ""
+        match = re.match(r"@(!?)\s*(\S+)\s+(.*)$", text)
+        if match:
+            guard, text = f"if ({match[1]}{self._value(match[2])}) ", match[3]
+        opcode, rest = _OPCODE.fullmatch(text).groups()  # type: ignore[union-attr]
+        if len(opcode) > 200:
+            raise UnknownPtx(f"the PTX instruction {opcode[:40]}... is not simulated")
+        if opcode.startswith((".", "$")):
+            raise UnknownPtx(f"'{opcode}' in inline PTX is not simulated", "Directives are not: use C++.")
+        if opcode in ("bra", "bra.uni"):
+            self.targets[_label(rest)] = rest
+            return [f"{guard}goto {_label(rest)}"]
+        parts = _split(rest)
+        if opcode.startswith(("ld.", "st.")) and ".L2::cache_hint" in opcode and len(parts) == 3:
+            opcode, parts = opcode.replace(".L2::cache_hint", ""), parts[:2]  # the policy changes no value
+        looked_up = opcode
+        if opcode.startswith("mov.b") and parts:
+            if parts[0].startswith("{"):
+                looked_up = opcode.replace("mov.", "unpack.", 1)
+            elif parts[-1].startswith("{"):
+                looked_up = opcode.replace("mov.", "pack.", 1)
+        form, access, pair = wgmma_form(opcode), tensor_access(opcode), tensor_product(opcode)
+        name = function_for(looked_up)
+        if name is None and form is None and access is None and pair is None:
+            raise UnknownPtx(f"the PTX instruction {opcode} is not simulated", self._suggestion(opcode))
+        needed, only, have = first_architecture(opcode), only_architecture(opcode), self.architecture
+        if needed > have:
+            raise UnknownPtx(f"the PTX instruction {opcode} needs sm_{needed}, and the simulated device is sm_{have}")
+        if only not in (None, have):
+            raise UnknownPtx(f"only sm_{only}a has the PTX instruction {opcode}, and the simulated device is sm_{have}")
+        if form is not None:
+            return [guard + self._wgmma(opcode, form, parts)]
+        if access is not None:
+            return [guard + self._tensor_access(opcode, access, parts)]
+        if pair is not None:
+            return [guard + self._tensor_product(opcode, pair, parts)]
+        assert name is not None
+        values = [value for part in parts for value in self._values(part)]
+        if "{0}" in name:
+            if not values:
+                raise UnknownPtx(f"the PTX instruction {opcode} has no operands")
+            name = name.format(values.pop(0))
+        return [f"{guard}::sim::ptx::{name}({', '.join(values)})"]
+
+    def _wgmma(self, opcode: str, form: WgmmaForm, parts: Sequence[str]) -> str:
+        """wgmma.mma_async: accumulators, a and b, scale-d, and constants, which become arguments of a template."""
+        in_registers = len(parts) > 1 and parts[1].startswith("{")
+        constants = 2 * form.scales + form.transposes * (1 if in_registers else 2)
+        if len(parts) != 4 + constants or not parts[0].startswith("{"):
+            raise UnknownPtx(
+                f"{opcode} takes {{accumulators}}, a, b, scale-d and {constants} constants after that",
+                f"Here it has {len(parts)} operands.",
+            )
+        if re.fullmatch(r"%(\d+|\[\w+\])", parts[3]):
+            raise UnknownPtx(
+                f"scale-d of {opcode} is a predicate, and {parts[3]} is a register",
+                "Declare one in the same statement: .reg .pred p; setp.ne.b32 p, %n, 0;",
+            )
+        values = [self._value(part) for part in parts[4:]]
+        if in_registers and form.transposes:
+            values.insert(2, "0")
+        arguments = ", ".join([form.arguments, *values])
+        operands = [*self._values(parts[1]), self._value(parts[2]), *self._values(parts[0])]
+        place = "registers" if in_registers else "shared"
+        called = ", ".join(["SIM_CALLER", self._value(parts[3]), *operands])
+        return f"::sim::ptx::WgmmaForm<{arguments}>::from_{place}({called})"
+
+    def _tensor_access(self, opcode: str, access: TensorAccess, parts: Sequence[str]) -> str:
+        """tcgen05.ld and st: the address comes first in C++, as the number of registers differs."""
+        registers, address = (parts[0], parts[-1]) if access.loads else (parts[-1], parts[0])
+        if len(parts) != 2 or not registers.startswith("{") or not address.startswith("["):
+            order = "{registers}, [address]" if access.loads else "[address], {registers}"
+            raise UnknownPtx(f"{opcode} takes {order}")
+        values = self._values(registers)
+        if len(values) != access.registers:
+            raise UnknownPtx(f"{opcode} takes {access.registers} registers", f"Here it has {len(values)}.")
+        return f"::sim::ptx::{access.function}({', '.join(['SIM_CALLER', *self._values(address), *values])})"
+
+    def _tensor_product(self, opcode: str, pair: str, parts: Sequence[str]) -> str:
+        """tcgen05.mma: A comes by a descriptor, or in brackets from tensor memory."""
+        if len(parts) != 5 or any(part.startswith("{") for part in parts):
+            raise UnknownPtx(
+                f"{opcode} takes [d], a, b, an instruction descriptor and enable-input-d",
+                "Lanes of the output that are disabled, and a scale of the input d, are not simulated.",
+            )
+        if re.fullmatch(r"%(\d+|\[\w+\])", parts[4]):
+            raise UnknownPtx(
+                f"enable-input-d of {opcode} is a predicate, and {parts[4]} is a register",
+                "Declare one in the same statement: .reg .pred p; setp.ne.b32 p, %n, 0;",
+            )
+        place = "_tensor_memory" if parts[1].startswith("[") else ""
+        values = [value for part in parts for value in self._values(part)]
+        return f"::sim::ptx::tcgen05_mma{place}<{pair}>({', '.join(['SIM_CALLER', *values])})"
+
+    @staticmethod
+    def _suggestion(opcode: str) -> str:
+        if advice := instead_of(opcode):
+            return advice
+        example = EXAMPLES.get(opcode.split(".")[0])
+        if example is None:
+            return "Use the CUDA intrinsic for it."
+        return f"Use the CUDA intrinsic for it, or a form that the simulator knows, such as {example}."
+
+    def _declare(self, text: str) -> list[str]:
+        match = re.match(r"\.reg\s*\.(\w+)\s+(.*)$", text)
+        if not match or match[1] not in _REGISTER_TYPES:
+            raise UnknownPtx(f"'{text[:80]}' in inline PTX is not simulated")
+        names: list[str] = []
+        for name in match[2].replace("%", "").split(","):
+            several = re.fullmatch(r"(\w+)<([0-9]+)>", name.strip())
+            count = int(several[2][:9]) if several else 1
+            if len(self.registers) + len(names) + count > _MOST_REGISTERS:
+                raise UnknownPtx(
+                    f"the asm statement declares more than {_MOST_REGISTERS} registers", "A thread has no more."
+                )
+            names += [f"{several[1]}{i}" for i in range(count)] if several else [name.strip()]
+        self.registers.update(names)
+        return [f"{_REGISTER_TYPES[match[1]]} " + ", ".join(f"sim_reg_{name}" for name in names)]
+
+    def _values(self, text: str, depth: int = 0) -> list[str]:
+        if depth > 4:
+            raise UnknownPtx("the braces in this asm statement are nested too deeply")
+        if text.startswith("{") and text.endswith("}"):
+            return [value for part in _split(text[1:-1]) for value in self._values(part, depth + 1)]
+        if text.startswith("[") and text.endswith("]"):
+            address, *coordinates = _split(text[1:-1])  # [map, {x, y}]: of a tensor
+            values = ", ".join(value for part in coordinates for value in self._values(part, depth + 1))
+            return [self._address(address), *([f"::sim::ptx::coordinates({values})"] if coordinates else [])]
+        return [self._value(part.strip()) for part in text.split("|")]  # shfl's d|p: a result and a predicate
+
+    def _address(self, text: str) -> str:
+        match = re.fullmatch(r"([^+\s]+)\s*\+\s*(-?\w+)", text)
+        if match:
+            return f"::sim::ptx::at({self._value(match[1])}, {self._value(match[2])})"
+        return self._value(text)
+
+    def _value(self, text: str) -> str:
+        """The C++ of one operand; together they are of bounded length, as an operand may be long and come up often."""
+        operator = "!" if text.startswith("!") else ""
+        value = operator + self._read_value(text.removeprefix("!").strip())
+        self.length += len(value)
+        if self.length > _MOST_TEXT:
+            raise UnknownPtx("this asm statement is too long", "Write several, and name long operands first.")
+        return value
+
+    def _read_value(self, text: str) -> str:
+        if match := re.fullmatch(r"%([0-9]{1,9})", text):
+            if int(match[1]) >= len(self.operands):
+                raise UnknownPtx(f"the asm statement uses %{match[1]}, but has {len(self.operands)} operands")
+            return self.operands[int(match[1])].expression
+        if match := re.fullmatch(r"%\[(\w+)\]", text):
+            if match[1] not in self.named:
+                raise UnknownPtx(f"the asm statement uses %[{match[1]}], which is no operand of it")
+            return self.named[match[1]].expression
+        if text == "_":
+            return "::sim::ptx::sink()"
+        name = text.lstrip("%")
+        if name in self.registers:
+            return f"sim_reg_{name}"
+        if text.startswith("%") and name in SPECIAL_REGISTERS:
+            return f"::sim::ptx::sreg_{name.replace('.', '_')}()"
+        if text.startswith("%%"):
+            raise UnknownPtx(f"the special register %{name} is not simulated")
+        if match := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", text):
+            return f"::sim::ptx::f32(0x{match[1]}u)"
+        if match := re.fullmatch(r"0[dD]([0-9a-fA-F]{16})", text):
+            return f"::sim::ptx::f64(0x{match[1]}ull)"
+        if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|[0-9]+)U?", text):
+            return text
+        if re.fullmatch(r"-?[0-9]+\.[0-9]*([eE][+-]?[0-9]+)?", text):
+            return text
+        raise UnknownPtx(f"'{text[:80]}' in inline PTX is neither an operand nor a register that the text declares")
+
+
+def _label(name: str) -> str:
+    """``LAB_WAIT`` as a label of C++."""
+    return "sim_label_" + re.sub(r"\W", "_", name.strip())
+
+
+def _split(text: str) -> list[str]:
+    """Splits at commas outside braces and brackets."""
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        depth += {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}.get(c, 0)
+        if c == "," and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    parts.append(text[start:].strip())
+    return [p for p in parts if p]

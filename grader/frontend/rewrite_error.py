@@ -1,0 +1,32 @@
+"""The error for CUDA that the simulator's front end cannot turn into C++."""
+
+from __future__ import annotations
+
+from grader.frontend.messages import CompilerMessage
+from grader.frontend.tokens import Source, Token
+from grader.setup.errors import BuildError
+
+MOST_OF_A_MESSAGE = 4000
+"""Characters."""
+
+
+class RewriteError(BuildError):
+    """A construct that the simulator does not have, at a line and column of the learner's file."""
+
+    def __init__(self, line: int, column: int, message: str, hint: str = "", *, source_line: str = "") -> None:
+        super().__init__(_shortened(message), _shortened(hint))
+        self.line = line
+        self.column = column
+        self.source_line = source_line
+        self.diagnostics: tuple[CompilerMessage, ...] = ()
+
+
+def _shortened(text: str) -> str:
+    """Names of a submission stand in messages, and may be as long as the submission."""
+    return text if len(text) <= MOST_OF_A_MESSAGE else text[: MOST_OF_A_MESSAGE - 3] + "..."
+
+
+def error_at(source: Source, token: Token, message: str, hint: str = "") -> RewriteError:
+    """An error at a token, with its line of source."""
+    line = source.line(token.start)
+    return RewriteError(line, source.column(token.start), message, hint, source_line=source.line_text(line))

@@ -1,0 +1,335 @@
+"""``grader bench``: how long a kernel takes, against the roofline and against torch, all measured in one run.
+
+On a GPU, the kernel runs in the child process of ``grader.execution.runner`` and torch in this one, both timed in the same way:
+a kernel that only waits goes first, so that the launches queue up behind it and the device never waits for the host;
+each run is between two events; the arguments rotate through copies that together are larger than the L2 cache, and where
+that would be too many copies, other memory is read before each run. So the times are those of cold inputs and leave out
+the cost of launching, for our kernel and for torch alike. Both take turns, round by round.
+
+The roofline of a size is the longer of two times: its bytes, each distinct one counted once whatever the caches serve again, at
+the bandwidth of a large device-to-device copy, and its operations at the speed of torch's matrix product of the same dtype, both measured
+in the same run. A small kernel cannot reach that bandwidth, as no copy of so few bytes does: ``copy_us`` is what that one takes.
+
+Without a GPU there is only the time that the simulator takes on this machine's processor. It says nothing about a GPU
+and is labelled so.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import os
+import platform
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from grader.course import Course, Entry
+from grader.course.task import Call, Case, Exercise, named_arguments
+from grader.execution.build.build import compile_kernel
+from grader.execution.jail.running import NO_JAIL, Jail
+from grader.execution.runner.answers import Ended, Malformed, parse_times, why_failed
+from grader.execution.runner.buffers import Buffers, prepare
+from grader.execution.runner.client import Child
+from grader.execution.runner.gpu import gpu_architecture, uuid
+from grader.execution.runner.program import build_runner
+from grader.frontend.prototype import parse_prototype, require_launcher
+from grader.judge.timing import others, turns
+from grader.judge.timing.events import WARMUP, in_turns, percentiles, statistics, time_on_gpu
+from grader.judge.timing.machine import Machine, measure_machine, roofline
+from grader.setup.errors import GraderError
+from grader.verdict import Timing
+from grader.verdict.wording import timed
+
+GPU = "cuda"
+GPU_CLOCK = "GPU"
+HOST_CLOCK = "host time of the simulator, not a GPU's time"
+
+MOST_SETS = 16
+TIMEOUT = 120.0
+OURS = "ours"
+
+Clock = Callable[[int], list[float]]
+"""So many runs -> microseconds of each."""
+
+
+@dataclass
+class BenchReport:
+    """The times of one exercise's kernel."""
+
+    exercise: str
+    file: str
+    device: str
+    machine: Machine
+    timings: list[Timing]
+    date: str
+    command: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        kept: dict[str, Any] = msgspec.to_builtins(self)
+        return kept
+
+
+def bench(
+    exercise: Entry | Exercise | str,
+    file: str | Path | None = None,
+    device: str = "cuda",
+    *,
+    machine: Machine | None = None,
+    compiled: bool = True,
+    sizes: Sequence[str] | None = None,
+    command: str = "",
+    on_progress: Callable[[str], None] | None = None,
+    jail: Jail = NO_JAIL,
+) -> BenchReport:
+    """Time a kernel at the sizes of its exercise. ``file``: by default the learner's own, where ``exercise`` tells it.
+
+    ``machine``: that of an earlier report of the same run, to save measuring it again. ``compiled``: also against
+    torch.compile, which takes seconds for each size. ``sizes``: only the ones of these names.
+    ``jail``: what the kernel runs in on a GPU, by default with the user's own rights.
+    """
+    entry = Course().find(exercise) if isinstance(exercise, str) else exercise
+    path = Path(file or (entry.skeleton if isinstance(entry, Entry) else ""))
+    if not path.is_file():
+        raise GraderError(f"there is no file {path}", "Check the path; --file names the kernel to time.")
+    task = entry.load() if isinstance(entry, Entry) else entry
+    say = on_progress or (lambda text: None)
+    if device == "cuda":
+        gpu = uuid()
+        with turns.turn(gpu, alone=True) as granted, others.watch(gpu) as seen:
+            machine = machine or measure_machine()
+            timings = _on_gpu(task, path, machine, compiled, sizes, say, jail)
+        if seen.busy or not granted:
+            for timing in timings:
+                timing.note = f"{timing.note} {timed.BUSY_NOTE}".strip()
+    elif device == "cpu":
+        machine = machine or Machine(device=platform.processor() or platform.machine())
+        timings = _on_simulator(task, path, machine, say)
+    else:
+        raise GraderError(f"unknown device {device!r}", "Use cpu (the simulator) or cuda (a real GPU).")
+    return BenchReport(
+        exercise=entry.name,
+        file=path.name,
+        device=device,
+        machine=machine,
+        timings=timings,
+        date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        command=command or f"grader bench {entry.name} --device {device}",
+    )
+
+
+def _on_gpu(
+    task: Exercise,
+    path: Path,
+    machine: Machine,
+    compiled: bool,
+    sizes: Sequence[str] | None,
+    say: Callable[[str], None],
+    jail: Jail,
+) -> list[Timing]:
+    import torch
+
+    if not task.bench:
+        raise GraderError(f"{task.name} names no sizes to time")
+    arch = gpu_architecture(task.architecture)
+    say("building")
+    kernel = compile_kernel(path, "cuda", checks=False, arch=arch)
+    machine.compiler = str(kernel.plan.compiler)
+    runner = build_runner("cuda", arch)
+    timings = []
+    with Child(runner, kernel.library, kernel.libsim, jail=jail) as child:
+        for case in task.bench:
+            if sizes is not None and case.name not in sizes:
+                continue
+            for dtype in case.dtypes or task.dtypes:
+                require_launcher(kernel.launchers, parse_prototype(task.prototype(dtype)), path.name)
+                say(f"{case.name} ({dtype})")
+                timings.append(_time_one(task, case, dtype, child, machine, compiled))
+                torch.cuda.empty_cache()
+    return timings
+
+
+def _time_one(task: Exercise, case: Case, dtype: str, child: Child, machine: Machine, compiled: bool) -> Timing:
+    call = draw_on_gpu(task, case, dtype, task.case_seed(secrets.randbits(48), case, dtype))
+    least = task.roofline_bytes(call)
+    size = sum(t.numel() * t.element_size() for t in call.tensors.values())
+    sets, flush = rotation(size, machine.l2_bytes)
+    timing = Timing(case.name, dtype, GPU_CLOCK, dict(call.dims), bytes=least, flops=task.operations(call))
+    with prepare(call, quick=True) as buffers:
+        clocks: dict[str, Clock] = {OURS: lambda runs: time_in_child(task, call, buffers, child, runs, sets, flush)}
+        result = None
+        if task.torch_baseline is not None:
+            theirs, result = _torch_clocks(task, call, timing, sets, flush, compiled)
+            clocks.update(theirs)
+        times = in_turns(clocks)
+        content = buffers.snapshot()
+        outputs = {name: buffers.tensor(content, name) for name in call.output_shapes}
+    timing.runs = len(times[OURS])
+    for name, value in statistics(times.pop(OURS)).items():
+        setattr(timing, name, value)
+    for name, microseconds in times.items():
+        setattr(timing, name, percentiles(microseconds)["median_us"])
+    if result is not None:
+        timing.note = f"{_difference(task, call, outputs, result)} {timing.note}".strip()
+    timing.copy_us = copy_of(int(least), machine.l2_bytes)
+    roofline(timing, machine)
+    if faster := faster_than_possible(timing.median_us, machine.limits().floor_us(task, call)):
+        timing.note = f"{case.name} ({dtype}): {faster}"
+    return timing
+
+
+def copy_of(size: int, l2_bytes: int) -> float:
+    """Median microseconds of a device-to-device copy that reads and writes ``size`` bytes in all (whole 512), from cold memory."""
+    import torch
+
+    sets, flush = rotation(size, l2_bytes)
+    memory = torch.empty(sets, 2, max(1, size // 512) * 256, dtype=torch.uint8, device=GPU).random_()
+    times = time_on_gpu([functools.partial(to.copy_, of) for to, of in memory], flush_bytes=flush)
+    return percentiles(times)["median_us"]
+
+
+def faster_than_possible(microseconds: float, floor: float) -> str:
+    """What to say of a time below the least that the GPU needs; nothing of others."""
+    if microseconds >= floor:
+        return ""
+    return (
+        f"{microseconds:.3g} us are less than the {floor:.3g} us that this GPU needs at least: "
+        "the kernel did not do the work when it was asked to."
+    )
+
+
+def draw_on_gpu(task: Exercise, case: Case, dtype: str, seed: int) -> Call:
+    """Draw large inputs on the GPU where the distributions can, and on the CPU otherwise; the tensors end on the CPU."""
+    import torch
+
+    try:
+        with torch.device(GPU):
+            return task.call(case, dtype, seed, device=GPU)
+    except (RuntimeError, TypeError):
+        return task.call(case, dtype, seed)
+
+
+def rotation(size: int, l2_bytes: int) -> tuple[int, int]:
+    """How many copies of the inputs to rotate through, and how many bytes to read in between where that is not enough."""
+    if size >= 4 * l2_bytes:
+        return 1, 0
+    enough = -(-2 * l2_bytes // max(size, 1)) + 1
+    return (enough, 0) if enough <= MOST_SETS else (1, 2 * l2_bytes)
+
+
+def time_in_child(
+    task: Exercise, call: Call, buffers: Buffers, child: Child, runs: int, sets: int, flush: int
+) -> list[float]:
+    """Microseconds of each run of the kernel in the child."""
+    arguments = "\n".join(buffers.lines(call, task.parameters(call.dtype)))
+    text = f"time {task.launcher(call.dtype)} {WARMUP} {runs} {flush}\n" + "\nnext\n".join([arguments] * sets)
+    os.ftruncate(buffers.report_file, 0)
+    os.lseek(buffers.report_file, 0, os.SEEK_SET)
+    reply = child.request(text, buffers.files, TIMEOUT)
+    where = f"{task.name} at {call.case.name} ({call.dtype})"
+    if isinstance(reply.answer, Ended):
+        raise GraderError(f"{where}: the kernel did not return: {reply.answer.text}")
+    if why := why_failed(reply.answer):
+        raise GraderError(f"{where}: the kernel failed: {why}", "`grader check` says more.")
+    try:
+        microseconds = parse_times(buffers.report())
+    except Malformed as error:
+        raise GraderError(
+            f"{where}: the kernel's process gave times that only a kernel can have made up: {error}"
+        ) from error
+    if not microseconds:
+        raise GraderError(f"{where}: no run was timed")
+    return microseconds
+
+
+def _torch_clocks(
+    task: Exercise, call: Call, timing: Timing, sets: int, flush: int, compiled: bool
+) -> tuple[dict[str, Clock], Any]:
+    """Clocks of torch, eager and compiled, over the same rotation, by the field of their medians; and what torch computes."""
+    import torch
+
+    baseline = task.torch_baseline
+    assert baseline is not None
+    wanted = named_arguments(baseline)
+    copies = []
+    for _ in range(sets):
+        arguments: dict[str, Any] = dict(call.scalars)
+        arguments.update({name: tensor.to(GPU, copy=True) for name, tensor in call.tensors.items()})
+        if task.torch_prepare is not None:
+            needed = named_arguments(task.torch_prepare)
+            named = {name: value for name, value in arguments.items() if needed is None or name in needed}
+            arguments.update(task.torch_prepare(**named))
+        copies.append({name: value for name, value in arguments.items() if wanted is None or name in wanted})
+
+    def clock(function: Callable[..., Any]) -> Clock:
+        functions = [functools.partial(function, **a) for a in copies]
+        functions[0]()  # fails now if it ever does
+        return lambda runs: time_on_gpu(functions, runs, flush)
+
+    clocks: dict[str, Clock] = {}
+    try:
+        result = baseline(**{n: v.clone() if hasattr(v, "clone") else v for n, v in copies[0].items()})
+        clocks["torch_eager_us"] = clock(baseline)
+    except Exception as error:
+        timing.note = f"torch fails here: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
+        return {}, None
+    if compiled:
+        try:
+            torch._dynamo.reset()
+            clocks["torch_compile_us"] = clock(torch.compile(baseline, dynamic=False))
+        except Exception as error:
+            timing.note = f"torch.compile fails here: {type(error).__name__}"
+    return clocks, result
+
+
+def _difference(task: Exercise, call: Call, outputs: dict[str, Any], result: Any) -> str:
+    """A remark when the kernel's output at this size is far from torch's: then its time means nothing."""
+    import torch
+
+    if isinstance(result, dict):
+        theirs = result
+    else:
+        compared = [name for name, spec in task.outputs.items() if not spec.scratch]
+        theirs = dict(zip(compared, result if isinstance(result, tuple) else (result,)))
+    limit = {"f32": 5e-3, "f16": 3e-2, "bf16": 1e-1}.get(call.dtype, 5e-3)
+    for name, tensor in theirs.items():
+        if name not in outputs or not torch.is_tensor(tensor) or tensor.numel() != outputs[name].numel():
+            continue
+        mine = outputs[name].to(GPU).reshape(-1).float()
+        other = tensor.reshape(-1).float()
+        difference = float(torch.linalg.vector_norm(mine - other) / torch.linalg.vector_norm(other).clamp(min=1e-30))
+        if not difference <= limit:
+            return f"{name} differs from torch's by {difference:.2g} of its norm: is the kernel right at this size?"
+    return ""
+
+
+def _on_simulator(task: Exercise, path: Path, machine: Machine, say: Callable[[str], None]) -> list[Timing]:
+    """The simulator's own speed on the case that it counts, or on the first case."""
+    import torch
+
+    say("building")
+    kernel = compile_kernel(path, "cpu", checks=False)
+    machine.compiler, machine.torch = str(kernel.plan.compiler), str(torch.__version__)
+    case = task.efficient or task.cases[0]
+    timings = []
+    with Child(build_runner("cpu"), kernel.library, kernel.libsim, {"checks": "0"}) as child:
+        for dtype in case.dtypes or task.dtypes:
+            require_launcher(kernel.launchers, parse_prototype(task.prototype(dtype)), path.name)
+            say(f"{case.name} ({dtype})")
+            call = task.call(case, dtype, task.case_seed(secrets.randbits(48), case, dtype))
+            with prepare(call) as buffers:
+                first = time_in_child(task, call, buffers, child, 1, 1, 0)
+                runs = int(max(5, min(50, 5e5 / max(first[0], 1.0))))
+                microseconds = time_in_child(task, call, buffers, child, runs, 1, 0)
+            timing = Timing(case.name, dtype, HOST_CLOCK, dict(call.dims), runs=len(microseconds))
+            timing.bytes, timing.flops = task.roofline_bytes(call), task.operations(call)
+            for name, value in statistics(microseconds).items():
+                setattr(timing, name, value)
+            timing.note = "how fast the simulator is, not how fast the kernel is"
+            timings.append(timing)
+    return timings

@@ -1,0 +1,40 @@
+"""The physical floor: what no kernel can be faster than on a GPU, however well it is written."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from grader.course.task import Call, Exercise
+
+OPERATIONS_PER_CYCLE = {8: 2048, 9: 4096, 10: 8192, 12: 2048}
+"""Of f16 products with f32 sums on a multiprocessor's tensor cores, by the first number of the compute capability, the largest
+of its family (NVIDIA's architecture whitepapers: A100, H100, B200, RTX 5090). No arithmetic that a tolerance lets through is
+faster."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a GPU can do at most. Unknown rates are infinite: then nothing is too fast."""
+
+    bytes_per_second: float = math.inf
+    operations_per_second: float = math.inf
+    l2_bytes: int = 0
+    """What the cache may keep, and need not move."""
+
+    def floor_us(self, task: Exercise, call: Call) -> float:
+        """The microseconds that the bytes and the operations of a call need at the peak rates."""
+        moved = max(0.0, task.roofline_bytes(call) - self.l2_bytes)
+        return 1e6 * max(moved / self.bytes_per_second, (task.operations(call) or 0.0) / self.operations_per_second)
+
+
+def limits_of_gpu() -> Limits:
+    """Those of the first GPU, from what its driver says of its clocks, memory and multiprocessors."""
+    import torch
+
+    from grader.execution.runner.gpu import highest_clock, peak_bandwidth
+
+    about = torch.cuda.get_device_properties(0)
+    per_cycle = OPERATIONS_PER_CYCLE.get(about.major, math.inf)
+    l2_bytes = int(getattr(about, "L2_cache_size", 0) or 64 << 20)
+    return Limits(peak_bandwidth(), per_cycle * about.multi_processor_count * highest_clock(), l2_bytes)

@@ -1,0 +1,218 @@
+"""``grader bench --grid``: attention over a grid of lengths N, widths C, numbers of heads H and batches B, into a CSV file.
+
+Rows are written as they come, small sizes first, and those that the file has already are not measured again: a run that is
+stopped goes on where it was. What cannot be measured has a row that says why: a pair of C and H whose quotient is no
+head_dim that the kernel takes, or a size that the GPU's memory cannot hold.
+
+Columns, one row for each size and dtype:
+
+===================== ===============================================================================================
+gpu, exercise, dtype  what ran where; ``source`` are the first digits of the kernel file's SHA-256
+N, C, H, B, head_dim  sequence length, width of the model (H heads side by side), heads, sequences
+runs                  timed runs, each from a cold L2 cache; launching is not in the times (``grader/judge/timing/bench.py``)
+mean_us, p50_us,      latency of the whole batch, in microseconds
+p99_us
+tokens_per_second     B N / mean
+memory_bytes          of the tensors that the kernel gets, working memory included
+tensor_core_percent   of kernels whose products run on tensor cores: FLOP/s of the formula as a share of the peak that the GPU's
+                      clocks allow (``grader/judge/timing/floor.py``). No counter was read for it. What Nsight Compute
+                      measures is sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed
+note                  why there are no figures
+===================== ===============================================================================================
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from grader.course.task import Case, Exercise, Grid
+from grader.setup.errors import GraderError
+
+LENGTHS = (1024, 2048, 4096, 8192)
+WIDTHS = (512, 768, 1024, 2048)
+HEADS = (8, 12, 16, 32)
+BATCHES = (1, 4, 8, 16, 32)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One size in one dtype; N and B are 0 where a whole pair of C and H is left out."""
+
+    exercise: str
+    dtype: str
+    N: int
+    C: int
+    H: int
+    B: int
+    note: str = ""
+    """Why it is not measured."""
+
+    @property
+    def head_dim(self) -> int:
+        """0 where C is no multiple of H."""
+        return self.C // self.H if self.C % self.H == 0 else 0
+
+    def case(self, grid: Grid) -> Case:
+        """The case of the exercise at this size."""
+        name = f"N {self.N}, C {self.C}, H {self.H}, B {self.B}"
+        return Case(name, **grid.dims(self.B, self.H, self.N, self.head_dim))
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was measured at one point."""
+
+    runs: int
+    mean_us: float
+    p50_us: float
+    p99_us: float
+    memory_bytes: float
+    flops_per_second: float
+
+
+@dataclass
+class Row:
+    """One line of the file, of the columns that the head of this file explains."""
+
+    gpu: str
+    exercise: str
+    source: str
+    dtype: str
+    N: int
+    C: int
+    H: int
+    B: int
+    head_dim: int
+    runs: int | None = None
+    mean_us: float | None = None
+    p50_us: float | None = None
+    p99_us: float | None = None
+    tokens_per_second: float | None = None
+    memory_bytes: float | None = None
+    tensor_core_percent: float | None = None
+    note: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What makes it another measurement."""
+        return tuple(map(str, (self.gpu, self.exercise, self.source, self.dtype, self.N, self.C, self.H, self.B)))
+
+
+COLUMNS = [column.name for column in fields(Row)]
+
+
+def points(task: Exercise) -> list[Point]:
+    """All points of an exercise: first the pairs of C and H that are left out, then the sizes, the least work first."""
+    if task.grid is None:
+        raise GraderError(
+            f"{task.name} has no grid of sizes", "Exercises with one: those with `grid=` in their tasks.py."
+        )
+    allowed = task.grid.head_dims
+    left_out, measured = [], []
+    for dtype in task.dtypes:
+        for width in WIDTHS:
+            for heads in HEADS:
+                pair = Point(task.name, dtype, 0, width, heads, 0)
+                if not pair.head_dim:
+                    left_out.append(Point(task.name, dtype, 0, width, heads, 0, f"{width} is no multiple of {heads}"))
+                elif pair.head_dim not in allowed:
+                    note = f"the kernel takes no head_dim of {pair.head_dim}, but {', '.join(map(str, allowed))}"
+                    left_out.append(Point(task.name, dtype, 0, width, heads, 0, note))
+                else:
+                    measured += [Point(task.name, dtype, n, width, heads, b) for n in LENGTHS for b in BATCHES]
+    return left_out + sorted(measured, key=lambda point: (point.B * point.C * point.N**2, point.B, point.H))
+
+
+def row_of(
+    point: Point, gpu: str, source: str, figures: Figures | None, peak: float, tensor_cores: bool, note: str
+) -> Row:
+    """A line of the file. ``peak``: operations per second of the GPU's tensor cores."""
+    row = Row(gpu, point.exercise, source, point.dtype, point.N, point.C, point.H, point.B, point.head_dim, note=note)
+    if figures is not None:
+        row.runs, row.memory_bytes = figures.runs, figures.memory_bytes
+        row.mean_us, row.p50_us, row.p99_us = figures.mean_us, figures.p50_us, figures.p99_us
+        row.tokens_per_second = 1e6 * point.B * point.N / figures.mean_us
+        row.tensor_core_percent = 100 * figures.flops_per_second / peak if tensor_cores else None
+    return row
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The lines of a file that ``run_grid`` wrote; none where there is no file. A last line that was cut off is left out."""
+    if not path.exists():
+        return []
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.reader(file)
+            if next(reader, COLUMNS) != COLUMNS:
+                raise GraderError(f"{path} has other columns than a grid", "Name another file with --csv.")
+            return [_row(line) for line in reader if len(line) == len(COLUMNS)]
+    except (OSError, ValueError, UnicodeDecodeError, csv.Error) as error:
+        raise GraderError(f"{path} cannot be read: {error}", "Name another file with --csv.") from error
+
+
+def _row(cells: Sequence[str]) -> Row:
+    values: dict[str, str | int | float | None] = dict(zip(COLUMNS, cells))
+    for name in COLUMNS:
+        cell = str(values[name])
+        if name in ("N", "C", "H", "B", "head_dim"):
+            values[name] = int(cell)
+        elif name not in ("gpu", "exercise", "source", "dtype", "note"):
+            values[name] = None if not cell else int(cell) if name == "runs" else float(cell)
+    return Row(**values)  # type: ignore[arg-type]
+
+
+def run_grid(
+    every: Iterable[Point],
+    path: Path,
+    measure: Callable[[Point], Row],
+    key: Callable[[Point], tuple[str, ...]],
+    minutes: float,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Row | None]:
+    """Measure what the file has not, append each row as it comes, and yield it; None for what it has already.
+
+    Begins no further point when ``minutes`` are over. A size that fails has a row with a note, the next one is begun, and a later run
+    tries it again.
+    """
+    began = clock()
+    known = {row.key for row in read_rows(path) if row.mean_us is not None or not row.N}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        whole = not path.exists() or path.read_bytes()[-1:] in (b"", b"\n")
+        with path.open("a", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            if file.tell() == 0:
+                writer.writeheader()
+            if not whole:  # the run before was stopped in the middle of a line
+                file.write("\n")
+            for point in every:
+                if key(point) in known:
+                    yield None
+                    continue
+                if clock() - began > 60 * minutes:
+                    return
+                row = measure(point)
+                writer.writerow({name: _cell(value) for name, value in asdict(row).items()})
+                file.flush()
+                yield row
+    except OSError as error:
+        raise GraderError(f"{path} cannot be written: {error.strerror}", "Name another file with --csv.") from error
+
+
+def _cell(value: str | int | float | None) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "" if value is None else str(value)
+
+
+def source_of(path: Path) -> str:
+    """What distinguishes one version of a kernel file from another."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    except OSError as error:
+        raise GraderError(f"{path} cannot be read: {error.strerror}") from error

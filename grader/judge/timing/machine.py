@@ -1,0 +1,108 @@
+"""What times were measured on, and what that can do at most: the yardsticks of the roofline."""
+
+from __future__ import annotations
+
+import functools
+import math
+import platform
+import subprocess
+from dataclasses import dataclass, field
+
+from grader.execution.runner.gpu import gpu_architecture
+from grader.judge.timing.events import percentiles, time_on_gpu
+from grader.judge.timing.floor import Limits, limits_of_gpu
+from grader.verdict import Timing
+
+
+@dataclass
+class Machine:
+    """What was measured on, and what it can do at most."""
+
+    device: str
+    driver: str = ""
+    python: str = platform.python_version()
+    torch: str = ""
+    cuda: str = ""
+    compiler: str = ""
+    l2_bytes: int = 0
+    copy_gigabytes_per_second: float | None = None
+    product_gigaflops: dict[str, float] = field(default_factory=dict)
+    """Speed of torch's matrix product, by dtype."""
+    peak_gigabytes_per_second: float | None = None
+    peak_gigaflops: float | None = None
+    """What the device's clocks allow at most: see ``grader.judge.timing.floor``."""
+
+    def limits(self) -> Limits:
+        """What no kernel can exceed here."""
+        memory, arithmetic = self.peak_gigabytes_per_second or math.inf, self.peak_gigaflops or math.inf
+        return Limits(memory * 1e9, arithmetic * 1e9, self.l2_bytes)
+
+
+def roofline(timing: Timing, machine: Machine) -> None:
+    """Fill in rates and percentages from the median."""
+    seconds = timing.median_us * 1e-6
+    if seconds <= 0:
+        return
+    timing.gigabytes_per_second = timing.bytes / seconds * 1e-9
+    floor = 0.0
+    if machine.copy_gigabytes_per_second:
+        timing.percent_of_copy = 100 * timing.gigabytes_per_second / machine.copy_gigabytes_per_second
+        floor = timing.bytes / (machine.copy_gigabytes_per_second * 1e9)
+    if timing.flops:
+        timing.gigaflops_per_second = timing.flops / seconds * 1e-9
+        peak = machine.product_gigaflops.get(timing.dtype)
+        if peak:
+            floor = max(floor, timing.flops / (peak * 1e9))
+    if floor:
+        timing.percent_of_roofline = 100 * floor / seconds
+    torch_times = [t for t in (timing.torch_eager_us, timing.torch_compile_us) if t]
+    if torch_times and timing.median_us:
+        timing.torch_ratio = min(torch_times) / timing.median_us
+
+
+def gpu_name() -> str:
+    """As the driver gives it: ``NVIDIA H200``."""
+    import torch
+
+    gpu_architecture()  # the message when there is no GPU
+    return torch.cuda.get_device_properties(0).name
+
+
+def measure_machine() -> Machine:
+    """The GPU's name, its copy bandwidth and the speed of its matrix products."""
+    import torch
+
+    gpu_architecture()  # the message when there is no GPU
+    properties = torch.cuda.get_device_properties(0)
+    limits = limits_of_gpu()
+    machine = Machine(
+        device=properties.name,
+        driver=_driver(),
+        torch=str(torch.__version__),
+        cuda=str(torch.version.cuda),
+        l2_bytes=limits.l2_bytes,
+        peak_gigabytes_per_second=limits.bytes_per_second * 1e-9,
+        peak_gigaflops=limits.operations_per_second * 1e-9 if math.isfinite(limits.operations_per_second) else None,
+    )
+    words = min(1 << 28, properties.total_memory // 32)
+    source = torch.empty(words, device="cuda").normal_()
+    times = time_on_gpu([functools.partial(torch.empty_like(source).copy_, source)], runs=30)
+    machine.copy_gigabytes_per_second = 2 * 4 * words / (percentiles(times)["median_us"] * 1e-6) * 1e-9
+    del source
+    size = 8192
+    for name, dtype in (("f16", torch.float16), ("bf16", torch.bfloat16), ("f32", torch.float32)):
+        n = size if name != "f32" else size // 2
+        a = torch.randn(n, n, device="cuda").to(dtype)
+        times = time_on_gpu([functools.partial(torch.matmul, a, a)], runs=20)
+        machine.product_gigaflops[name] = 2 * n**3 / (percentiles(times)["median_us"] * 1e-6) * 1e-9
+    torch.cuda.empty_cache()
+    return machine
+
+
+def _driver() -> str:
+    try:
+        command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.splitlines()[0].strip() if done.stdout.strip() else ""

@@ -1,0 +1,60 @@
+"""Whether others used a GPU while something was timed on it, as the driver tells (NVML)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.execution.runner.client import Child
+
+SETTLING = 1.0
+"""Seconds from the start that are not looked at: the driver's first figures are of the time before."""
+
+BUSY_PERCENT = 10
+"""Share of the multiprocessors' time from which on another process is in the way; what draws a desktop takes less."""
+
+
+@dataclass
+class Others:
+    """What is known at the end."""
+
+    known: bool = False
+    """Whether the driver tells: not in slices of a GPU (MIG), under WSL, or in a container with process numbers of its own."""
+    busy: set[int] = field(default_factory=set)
+    """The processes that used it, as the driver numbers them."""
+
+
+@contextlib.contextmanager
+def watch(gpu: str) -> Iterator[Others]:
+    """Watch the GPU of that UUID; the result is filled in when the context is left."""
+    others = Others()
+    began = int((time.time() + SETTLING) * 1e6)
+    try:
+        yield others
+    finally:
+        with contextlib.suppress(ImportError):
+            import pynvml
+
+            with contextlib.suppress(pynvml.NVMLError):
+                _ask(pynvml, gpu, began, others)
+
+
+def _ask(nvml: Any, gpu: str, began: int, others: Others) -> None:
+    nvml.nvmlInit()
+    try:
+        device = nvml.nvmlDeviceGetHandleByUUID(gpu)
+        there = {process.pid for process in nvml.nvmlDeviceGetComputeRunningProcesses(device)}
+        try:
+            samples = nvml.nvmlDeviceGetProcessUtilization(device, began)
+        except nvml.NVMLError_NotFound:  # nobody used it since
+            samples = []
+        others.known = os.getpid() in there
+        ours = {os.getpid(), *Child.started}
+        if others.known:
+            others.busy = {s.pid for s in samples if s.timeStamp >= began and s.smUtil >= BUSY_PERCENT} - ours
+    finally:
+        nvml.nvmlShutdown()

@@ -1,0 +1,355 @@
+"""The time that counts on a real GPU: taken by the grader's own clock, around work that the grader sees begin and end.
+
+A kernel shares its process with whatever measures there, so that a time measured there is only what it says. This one is
+measured from outside, once for each of several sets of inputs (``Clock.time``):
+
+1. The grader writes inputs that did not exist before into new memory of the GPU (``grader.execution.runner.gpu``), poisons the
+   outputs beside them, and reads other memory until the L2 cache holds none of them.
+2. The kernel's process is told to be awake: it uses the device and maps other memory, so that it cannot gain by having done
+   so of itself. The clock starts. The grader hands the memory over and asks for one call: the kernel's process maps it only now.
+3. The answer may say what it likes; it only means "look now". The grader reads drawn places of the outputs, then all of
+   them, and the clock stops.
+4. The outputs are compared with the reference in float64, and the drawn places with what stands there later: what was
+   still being written when the process said that it was done, was late.
+
+So no result can be kept from another set (all differ), begun early (the inputs are not there before the clock runs) or
+finished late; calls cannot be joined, as the next inputs come after the answer to these; and no clock but the grader's is
+looked at. What handing over, asking and reading cost is taken away: it is what a kernel without work needs for the same
+steps, in a process of its own that has ended before the kernel's begins (and once more afterwards; the shorter of both
+counts, since all that a kernel could do to the second is to make it longer).
+
+What no kernel can do ends as an error instead of a record: less time than the bytes need at the memory's peak rate (what
+the cache may keep taken away), or than the operations need at the multiprocessors' peak rate.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import math
+import secrets
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grader.course.task import Call, Case, Exercise
+from grader.execution import runner
+from grader.execution.runner.answers import Ended, why_failed
+from grader.execution.runner.buffers import GUARD_BYTES, Buffers, places, poisoned
+from grader.execution.runner.client import Child, Reply
+from grader.execution.runner.gpu import SharingFailed
+from grader.frontend.dtypes import torch_dtype
+from grader.judge.comparison.compare import compare
+from grader.judge.timing.floor import Limits
+from grader.setup.errors import GraderError
+from grader.verdict.wording import timed
+from grader.verdict.wording.outputs import text
+
+NOTHING = Path(runner.__file__).parent / "source" / "do_nothing.cu"
+
+WARMUP, FEWEST_SETS, MOST_SETS = 2, 6, 30
+SECONDS = 4.0
+"""What the sets of one size may take together, drawing and comparing included, once the fewest are done."""
+
+NULL_CALLS = 15
+TIMEOUT = 60.0
+LOOKED_AT = 4096
+"""Words of the outputs that are read first."""
+
+SHORTEST_US = 20.0
+"""A kernel that runs for less than this is not told from nothing by a clock that stands outside its process."""
+
+
+SIGNIFICANT = 3.0
+"""Standard errors that a time must be away from nothing to be told."""
+
+MARGIN, SLACK_US = 0.9, 30.0
+"""A time is impossible when it is below this share of the physical floor even if ``SIGNIFICANT`` standard errors and what the drift of
+a busy machine hides are added to it."""
+
+
+@dataclass
+class Measured:
+    """The time of one size and dtype. ``problem`` is empty when it counts."""
+
+    name: str
+    dtype: str
+    microseconds: float = 0.0
+    """The median of the sets, less a kernel without work; never less than nothing."""
+    standard_error: float = 0.0
+    """Standard error of that, in microseconds."""
+    sets: int = 0
+    significant: bool = False
+    """Whether the kernel ran for so long that the time says something."""
+    floor_us: float = 0.0
+    """What no kernel can be faster than."""
+    problem: str = ""
+    """One line."""
+    impossible: bool = False
+    """Whether the problem is a time below the floor: all others do not depend on who else uses the GPU."""
+    text: str = ""
+    """The same over several lines, as a learner reads it."""
+
+    @property
+    def where(self) -> str:
+        """The size and dtype."""
+        return f"{self.name} ({self.dtype})"
+
+
+@dataclass
+class Clock:
+    """Times one launcher at one size. ``memory`` makes memory of the device that a child can map, of so many bytes."""
+
+    task: Exercise
+    case: Case
+    dtype: str
+    memory: Callable[[int], Any]
+    l2_bytes: int
+    draw: Callable[[], Call]
+    """Fresh inputs on the memory's device each time."""
+    null: list[float] = field(default_factory=list)
+    """Microseconds of calls of a kernel without work."""
+
+    def __post_init__(self) -> None:
+        import torch
+
+        self.buffers, self.out_start, self.end = _lay_out(self.draw())
+        self.device = self.memory.device  # type: ignore[attr-defined]
+        self.other = torch.zeros(max(1, 2 * self.l2_bytes // 4), dtype=torch.int32, device=self.device)
+        self.starts = torch.frombuffer(bytearray(self.buffers.poison), dtype=torch.uint8).to(self.device)
+        self.seen = torch.empty_like(self.starts)
+
+    def time_nothing(self, child: Child) -> float:
+        """The median microseconds of a call without a kernel's work; ``child`` has loaded the one of ``NOTHING``."""
+        times: list[float] = []
+        began = time.monotonic()
+        while len(times) < WARMUP + NULL_CALLS:
+            if len(times) >= WARMUP + FEWEST_SETS and time.monotonic() - began > SECONDS / 2:
+                break
+            call = self.draw()
+            seconds, reply, _, _ = self._one(child, call, "do_nothing", ["stream"])
+            if why := why_failed(reply.answer):
+                raise SharingFailed(f"a kernel without work fails: {why}")
+            times.append(seconds * 1e6)
+            # For the time that it takes: what lies between two calls leaves the processor's caches cold.
+            self._wrong(call, explained=False)
+        self.null.append(statistics.median(times[WARMUP:]))
+        self._null_spread = _error_of_median(times[WARMUP:])
+        return self.null[-1]
+
+    def time(self, child: Child, limits: Limits, result: Measured) -> list[float]:
+        """Microseconds of each set, with all that surrounds the kernel; the result says what was wrong, if anything was."""
+        times: list[float] = []
+        began = time.monotonic()
+        while len(times) < WARMUP + MOST_SETS:
+            if len(times) >= WARMUP + FEWEST_SETS and time.monotonic() - began > SECONDS:
+                break
+            call = self.draw()
+            lines = self.buffers.lines(call, self.task.parameters(self.dtype))
+            seconds, reply, chosen, first = self._one(child, call, self.task.launcher(self.dtype), lines)
+            self._judge(call, reply, chosen, first, result)
+            result.floor_us = max(result.floor_us, limits.floor_us(self.task, call))
+            if result.problem:
+                return times
+            times.append(seconds * 1e6)
+        return times[WARMUP:]
+
+    def conclude(self, times: Sequence[float], result: Measured) -> None:
+        """The kernel's time from those of the sets and of the calls without work."""
+        result.sets = len(times)
+        if result.problem or not times:
+            return
+        result.microseconds = max(0.0, statistics.median(times) - min(self.null))
+        drift = (max(self.null) - min(self.null)) / 2
+        result.standard_error = math.hypot(_error_of_median(times), self._null_spread, drift)
+        result.significant = result.microseconds > max(SHORTEST_US, SIGNIFICANT * result.standard_error)
+        most = result.microseconds + SIGNIFICANT * result.standard_error + SLACK_US
+        if most < MARGIN * result.floor_us:
+            result.impossible = True
+            result.problem, result.text = timed.impossible(result.where, most, result.floor_us)
+
+    def _one(self, child: Child, call: Call, launcher: str, lines: list[str]) -> tuple[float, Reply, Any, Any]:
+        """One call between two looks at the clock: its seconds, the answer, the drawn places and what stood there first."""
+        import torch
+
+        for name in self.buffers.in_out:
+            place = self.buffers.outputs[name]
+            self.starts[place.start : place.start + place.bytes] = call.tensors[name].reshape(-1).view(torch.uint8)
+        memory = self.memory(self.end)
+        try:
+            for name, place in self.buffers.inputs.items():
+                memory.tensor[place.start : place.start + place.bytes] = (
+                    call.tensors[name].reshape(-1).view(torch.uint8)
+                )
+            outputs, words = memory.tensor[self.out_start : self.end], memory.tensor.view(torch.int32)
+            outputs.copy_(self.starts)
+            chosen = torch.randint(self.out_start // 4, self.end // 4, (LOOKED_AT,), device=self.device)
+            self.other.sum()  # read, not written: dirty lines would be written back in the kernel's time
+            memory.forget_cached()
+            memory.finish()
+            request = "\n".join([f"run {launcher} {self.out_start} {memory.bytes}", *lines])
+            child.request("awake", timeout=TIMEOUT)
+            began = time.perf_counter()
+            reply = child.request(request, [memory.file], TIMEOUT, awake=True)
+            first = words[chosen]
+            self.seen.copy_(outputs)
+            memory.finish()
+            seconds = time.perf_counter() - began
+            if not isinstance(reply.answer, Ended):
+                child.request("release", timeout=TIMEOUT)
+            return seconds, reply, chosen, first
+        finally:
+            memory.close()
+
+    def _judge(self, call: Call, reply: Reply, chosen: Any, first: Any, result: Measured) -> None:
+        """What was wrong with one call, if anything was."""
+        import torch
+
+        if isinstance(reply.answer, Ended):
+            result.problem, result.text = timed.not_returned(result.where, reply.answer.text)
+            return
+        if why := why_failed(reply.answer):
+            result.problem, result.text = timed.not_launched(result.where, why)
+            return
+        now = self.seen.view(torch.int32)[chosen - self.out_start // 4]
+        text = self._wrong(call)
+        if not torch.equal(first, now):
+            result.problem, result.text = timed.still_writing(result.where)
+        elif text:
+            result.problem, result.text = timed.wrong(result.where, text)
+
+    def _wrong(self, call: Call, explained: bool = True) -> str:
+        """What is wrong with the outputs; empty when they are right."""
+        import torch
+
+        expected, scales = _expected(self.task, call)
+        damaged = False
+        for name, wanted in expected.items():
+            place = self.buffers.outputs[name]
+            for start in (place.start - GUARD_BYTES, place.start + place.bytes):
+                part = slice(start, start + GUARD_BYTES)
+                damaged |= not torch.equal(self.seen[part], self.starts[part])
+            tolerance = self.task.tolerance_of(name, self.dtype)
+            dtype = torch.uint8 if place.dtype == "bool" else torch_dtype(place.dtype)
+            part = slice(place.start, place.start + place.bytes)
+            arguments = [self.seen[part], self.starts[part]]
+            actual, poison = (x.to(wanted.device).view(dtype).reshape(place.shape) for x in arguments)
+            unwritten = None if name in self.buffers.in_out else poison
+            if compare(name, actual, wanted, place.dtype, tolerance, unwritten, scales[name], explained=False).passed:
+                continue
+            if not explained:
+                return f"{name} is wrong"
+            sides: list[Any] = [actual, wanted, unwritten, scales[name]]
+            parts = [x.cpu() if torch.is_tensor(x) else x for x in sides]
+            return text(compare(name, parts[0], parts[1], place.dtype, tolerance, parts[2], parts[3]))
+        return timed.OUTSIDE if damaged else ""
+
+
+def _lay_out(call: Call) -> tuple[Buffers, int, int]:
+    """Where everything lies, the first byte of the outputs, and the end."""
+    if any(call.case.offsets.values()):
+        raise GraderError(f"{call.case.name} is not timed: its tensors are to lie past their boundaries")
+    inputs, input_bytes, outputs, output_bytes = places(call)
+    in_out = frozenset(name for name in call.output_shapes if name in call.tensors)
+    poison = bytes(poisoned(outputs, output_bytes, quick=True))
+    padded = poison + bytes(-len(poison) % 4)
+    return Buffers(inputs, outputs, -1, -1, -1, padded, in_out), input_bytes, input_bytes + len(padded)
+
+
+def _expected(task: Exercise, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The reference, and what errors are measured against, on the device where the reference runs."""
+    import dataclasses
+
+    import torch
+
+    device = next(iter(call.tensors.values())).device if call.tensors else torch.device("cpu")
+    try:
+        with device:
+            return task.expected(call), {name: task.scale_of(name, call) for name in call.output_shapes}
+    except RuntimeError:
+        if device.type == "cpu":
+            raise
+    torch.cuda.empty_cache()  # a reference that makes tensors of its own on the CPU, or needs more memory than there is
+    moved = dataclasses.replace(call, tensors={name: tensor.cpu() for name, tensor in call.tensors.items()})
+    return task.expected(moved), {name: task.scale_of(name, moved) for name in call.output_shapes}
+
+
+def _error_of_median(values: Sequence[float]) -> float:
+    """The standard error of a median, from the median distance to it, as if the values were normal."""
+    middle = statistics.median(values)
+    deviation = 1.4826 * statistics.median(abs(value - middle) for value in values)
+    return 1.2533 * deviation / math.sqrt(len(values))
+
+
+def draw_on(task: Exercise, case: Case, dtype: str, device: str) -> Call:
+    """Inputs that nobody has seen, on a device: drawn there where the distributions can."""
+    import torch
+
+    seed = task.case_seed(secrets.randbits(48), case, dtype)
+    try:
+        with torch.device(device):
+            return task.call(case, dtype, seed, device=device, keep_on=device)
+    except (RuntimeError, TypeError):
+        return task.call(case, dtype, seed, keep_on=device)
+
+
+def verify(
+    task: Exercise,
+    sizes: Sequence[tuple[Case, str]],
+    kernel: Callable[[], Child],
+    nothing: Callable[[], Child],
+    memory: Callable[[int], Any],
+    limits: Limits,
+) -> list[Measured]:
+    """The time of each size and dtype. ``kernel`` and ``nothing`` make children that have loaded the kernel, and ``NOTHING``.
+
+    Raises ``SharingFailed`` where this cannot be measured at all, and ``GraderError`` where only the kernel stands in the way.
+    """
+    import torch
+
+    if not sizes:
+        return []
+    device = memory.device  # type: ignore[attr-defined]
+    results = [Measured(case.name, dtype) for case, dtype in sizes]
+    gc.disable()  # a collection would take its time from whatever is measured just then
+    try:
+        try:
+            clocks = [
+                Clock(task, case, dtype, memory, limits.l2_bytes, functools.partial(draw_on, task, case, dtype, device))
+                for case, dtype in sizes
+            ]
+            _time_nothing(nothing, clocks)
+        except torch.OutOfMemoryError as error:
+            raise SharingFailed("this GPU has too little memory to compare the results at these sizes") from error
+        try:
+            times = _time_kernel(kernel, clocks, limits, results)
+            _time_nothing(nothing, clocks)
+        except (SharingFailed, torch.OutOfMemoryError) as error:  # it worked before the kernel came
+            raise GraderError(f"with the kernel there, {str(error).splitlines()[0]}") from error
+    finally:
+        gc.enable()
+    for clock, taken, result in zip(clocks, times, results):
+        clock.conclude(taken, result)
+    return results
+
+
+def _time_nothing(nothing: Callable[[], Child], clocks: Sequence[Clock]) -> None:
+    with nothing() as child:
+        for clock in clocks:
+            clock.time_nothing(child)
+
+
+def _time_kernel(
+    kernel: Callable[[], Child], clocks: Sequence[Clock], limits: Limits, results: Sequence[Measured]
+) -> list[list[float]]:
+    """The times of all sizes, up to the first at which something is wrong."""
+    times = []
+    with kernel() as child:
+        for clock, result in zip(clocks, results):
+            times.append(clock.time(child, limits, result))
+            if result.problem:
+                break
+    return times

@@ -1,0 +1,104 @@
+"""An exercise's page: what its task asks for, its hints folded one by one, and its skeleton. No solution."""
+
+from __future__ import annotations
+
+from html import escape
+
+from grader.course import Course, Entry
+from grader.course.learner import pristine
+from grader.course.task import Bar, Exercise
+from grader.frontend.dtypes import DTYPES
+from grader.report.book.links import escaped, relative
+
+KINDS = {
+    "implement": "Complete the skeleton.",
+    "debug": "The kernel is whole but for one fault: find it.",
+    "optimise": "The kernel is right and misses its bar: make it meet it.",
+}
+HINTS = ("Hint 1: a nudge", "Hint 2: the idea", "Hint 3: nearly the code")
+
+
+def page(course: Course, entry: Entry) -> str:
+    """The page as Markdown. Runs the day's tasks.py."""
+    exercise = entry.load()
+    here = f"exercises/{entry.name}.md"
+    lesson = relative(f"lessons/{entry.day}/lesson.ipynb", here)
+    parts = [
+        f"# {escaped(entry.title)}",
+        f"*{entry.kind}*, {entry.points} points, of [day {entry.number}]({lesson}). {KINDS[entry.kind]}",
+        escaped(exercise.summary),
+        f"```sh\ngrader watch {entry.name}\n```",
+        "## The launcher" + ("s" if len(exercise.dtypes) > 1 else ""),
+        _fenced(_broken(exercise.prototype(exercise.dtypes[0])) + ";", "cuda"),
+        *_likewise(exercise),
+        _tensors(exercise),
+        "## Cases",
+        "\n".join(f"- {escaped(case.name)}{_only(case.dtypes)}" for case in exercise.cases),
+        *_bars(exercise),
+    ]
+    if entry.hints:
+        titles = HINTS if len(entry.hints) == len(HINTS) else [f"Hint {n}" for n in range(1, len(entry.hints) + 1)]
+        parts += ["## Hints", *(_folded(title, hint) for title, hint in zip(titles, entry.hints))]
+    # The course's own: a learner's file may hold a solution by now.
+    found = pristine.find(course, entry)
+    text = found.content.decode() if found else entry.skeleton.read_text(encoding="utf-8")
+    parts += ["## What you start from", f"`exercises/{entry.name}.cu`", _fenced(text, "cuda")]
+    return "\n\n".join(parts) + "\n"
+
+
+def _fenced(text: str, language: str) -> str:
+    return f"````{language}\n{text.rstrip()}\n````"
+
+
+def _folded(title: str, text: str) -> str:
+    return f"<details><summary>{title}</summary><p>{escape(text)}</p></details>"
+
+
+def _broken(prototype: str) -> str:
+    """Over several lines, so that it fits a phone."""
+    name, _, parameters = prototype.partition("(")
+    return f"{name}(\n    " + parameters.removesuffix(")").replace(", ", ",\n    ") + ")"
+
+
+def _likewise(exercise: Exercise) -> list[str]:
+    """The launchers for the other dtypes."""
+    others = [f"`{exercise.launcher(dtype)}` ({dtype}: `{DTYPES[dtype].c_type}`)" for dtype in exercise.dtypes[1:]]
+    return [f"Likewise {' and '.join(others)}."] if others else []
+
+
+def _only(dtypes: tuple[str, ...] | None) -> str:
+    return f" ({', '.join(dtypes)} only)" if dtypes else ""
+
+
+def _tensors(exercise: Exercise) -> str:
+    varying = " or ".join(exercise.dtypes)
+    rows = ["| tensor | | shape | dtype |", "| --- | --- | --- | --- |"]
+    for name, taken in exercise.inputs.items():
+        rows.append(f"| `{name}` | read | {_shape(taken.shape)} | {taken.dtype or varying} |")
+    for name, given in exercise.outputs.items():
+        role = "read and written" if given.inout else "working memory" if given.scratch else "written"
+        rows.append(f"| `{name}` | {role} | {_shape(given.shape)} | {given.dtype or varying} |")
+    known = {*exercise.inputs, *exercise.outputs}
+    others = [p for p in exercise.parameters(exercise.dtypes[0]) if p.name not in known and not p.is_stream]
+    sizes = ", ".join(f"`{p.name}` ({p.type})" for p in others)
+    return "\n".join(rows) + (f"\n\nBy value: {sizes}." if sizes else "")
+
+
+def _shape(text: str) -> str:
+    return f"`[{', '.join(text.split())}]`"
+
+
+def _bars(exercise: Exercise) -> list[str]:
+    lines = [
+        f"- `{bar.expression}`: {_limit(bar)}." + (f" {escaped(bar.look)}" if bar.look else "") for bar in exercise.bars
+    ]
+    for time in exercise.time_bars:
+        lines.append(
+            f"- time of *{escaped(time.size)}* on {time.gpu}{_only(time.dtypes)}: at most {time.at_most_us:g} µs."
+        )
+    return ["## What an efficient kernel keeps to", "\n".join(lines)] if lines else []
+
+
+def _limit(bar: Bar) -> str:
+    limits = [("at least", bar.at_least), ("at most", bar.at_most)]
+    return " and ".join(f"{words} {limit:g}" for words, limit in limits if limit is not None)

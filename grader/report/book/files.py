@@ -1,0 +1,31 @@
+"""Pages that show a file, or list a folder, which a lesson links: its kernels above all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grader.report.book.links import Links, page_of, relative
+
+LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".py": "python", ".toml": "toml"}
+SHOWN = (*LANGUAGES, ".md", ".txt")
+"""What is listed of a folder."""
+
+
+def pages(root: Path, links: Links) -> dict[str, str]:
+    """For each file and folder that was linked, and each file in such a folder: its page's path, and its Markdown."""
+    written = {}
+    waiting = list(links.files)
+    while waiting:
+        file = waiting.pop()
+        if page_of(file) in written:
+            continue
+        path = root / file
+        if path.is_dir():
+            inside = sorted(p.relative_to(root).as_posix() for p in path.rglob("*") if p.suffix in SHOWN)
+            waiting += inside
+            here = page_of(file)
+            body = "\n".join(f"- [{Path(p).relative_to(file)}]({relative(page_of(p), here)})" for p in inside)
+        else:
+            body = f"````{LANGUAGES.get(path.suffix, 'text')}\n{path.read_text(encoding='utf-8').rstrip()}\n````"
+        written[page_of(file)] = f"---\norphan: true\n---\n\n# {path.name}\n\n`{file}`\n\n{body}\n"
+    return written

@@ -1,0 +1,92 @@
+"""The grid of ``grader bench --grid`` as a picture: tokens per second and latency over the sequence length."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.judge.timing.grid import Row
+from grader.setup.errors import GraderError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Series = dict[tuple[int, int], list[Row]]
+"""By C and H, in the order of N."""
+
+
+def series(rows: Sequence[Row], batch: int) -> Series:
+    """The rows of one batch that have figures, one series for each pair of C and H."""
+    found: Series = {}
+    for row in sorted(rows, key=lambda row: (row.C, row.H, row.N)):
+        if batch == row.B and row.mean_us is not None:
+            found.setdefault((row.C, row.H), []).append(row)
+    return found
+
+
+def kernels(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The rows of each exercise and dtype, of its newest source and GPU in the file."""
+    found: dict[str, list[Row]] = {}
+    newest = {(row.exercise, row.dtype): (row.gpu, row.source) for row in rows}
+    for row in rows:
+        if (row.gpu, row.source) == newest[row.exercise, row.dtype] and row.mean_us is not None:
+            found.setdefault(f"{row.exercise.rpartition('/')[2]} ({row.dtype}) on {row.gpu}", []).append(row)
+    return found
+
+
+def draw(rows: Sequence[Row]) -> Figure:
+    """A row of two panels for each kernel: tokens per second of the batch with the most figures (the largest of those), and the
+    smallest batch's latency, P50 to P99."""
+    import matplotlib.pyplot as plt
+    from matplotlib.lines import Line2D
+
+    drawn = kernels(rows)
+    if not drawn:
+        raise GraderError("there are no figures to draw yet", "Give the run more --minutes.")
+    figure, axes = plt.subplots(len(drawn), 2, figsize=(12, 3.6 * len(drawn)), squeeze=False, layout="constrained")
+    for (name, measured), (left, right) in zip(drawn.items(), axes):
+        batches = Counter(row.B for row in measured)
+        pairs = sorted({(row.C, row.H) for row in measured})
+        colours = dict(zip(pairs, itertools.cycle(plt.colormaps["tab20"].colors)))
+        for axis, batch, title in (
+            (left, max(batches, key=lambda batch: (batches[batch], batch)), "tokens per second"),
+            (right, min(batches), "latency in us, P50 to P99"),
+        ):
+            for (width, heads), points in series(measured, batch).items():
+                lengths, colour = [row.N for row in points], colours[width, heads]
+                values = [row.tokens_per_second if axis is left else row.p50_us for row in points]
+                axis.plot(lengths, values, "o-", ms=3, lw=1, color=colour)
+                if axis is right:
+                    bounds = [row.p50_us for row in points], [row.p99_us for row in points]
+                    axis.fill_between(lengths, *bounds, color=colour, alpha=0.2)
+            axis.set_xscale("log", base=2)
+            axis.set_yscale("log")
+            axis.set_xticks(sorted({row.N for row in measured}), [str(n) for n in sorted({row.N for row in measured})])
+            axis.set_xlabel("N")
+            axis.set_title(f"{name}\nbatch of {batch}: {title}", fontsize=8, loc="left")
+        lines = [Line2D([], [], color=colour, marker="o", ms=3, lw=1) for colour in colours.values()]
+        labels = [f"C {width}, H {heads} (D {width // heads})" for width, heads in colours]
+        right.legend(lines, labels, fontsize=6, loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+def save_plot(rows: Sequence[Row], path: Path) -> None:
+    """The same as a PNG file."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure = draw(rows)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        raise GraderError(
+            f"cannot write {path}: {error}", "Name another file with --csv; the picture stands beside it."
+        ) from error
+    finally:
+        plt.close(figure)

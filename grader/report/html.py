@@ -1,0 +1,153 @@
+"""A verdict as one HTML page that needs nothing else: no font, no network, and no script but the player's in its own frame."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grader.report import failures, operations_view, source_view
+from grader.setup.errors import GraderError
+from grader.verdict import Diagnostic, Side, Verdict
+from grader.verdict.wording import bars, cases, counters, outputs, stages, words
+from grader.verdict.wording import findings as finding_words
+
+if TYPE_CHECKING:
+    import jinja2
+
+MARKS = {"passed": "✓", "failed": "✗", "skipped": "·", "error": "!"}
+
+
+def save_html(verdict: Verdict, path: str | Path, player: dict[str, str] | None = None) -> None:
+    """Write the page. ``player``: ``what`` it plays, and the ``frame``."""
+    try:
+        Path(path).write_text(html_page(verdict, player), encoding="utf-8")
+    except OSError as error:
+        raise GraderError(f"cannot write {path}: {error.strerror}") from error
+
+
+def html_page(verdict: Verdict, player: dict[str, str] | None = None) -> str:
+    """The page as text."""
+    return template("verdict.html.j2").render(_shown(verdict, source_view.read_source(verdict.file), player))
+
+
+def report(verdict: Verdict, source: Sequence[str]) -> str:
+    """What the page says below its head, for a page with several verdicts. ``source``: the lines that were graded."""
+    page = template("verdict.html.j2")
+    return "".join(page.blocks["report"](page.new_context(_shown(verdict, source))))
+
+
+def style() -> str:
+    """The style sheet of the page."""
+    page = template("verdict.html.j2")
+    return "".join(page.blocks["style"](page.new_context({})))
+
+
+def only_this_style(text: str) -> str:
+    """A Content-Security-Policy for a page that loads and runs nothing: it has this style sheet, and that is all."""
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+@functools.cache
+def template(name: str) -> jinja2.Template:
+    """A template beside this file. All that it shows is escaped, unless it is ``Markup``."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["worst"] = outputs.worst
+    environment.globals.update(
+        words=words,
+        finding_words=finding_words,
+        marks=MARKS,
+        stages=stages,
+        cases=cases,
+        outputs=outputs,
+        bars=bars,
+        worst_bars=failures.worst_bars,
+        caret=caret,
+        count_operations=operations_view.operations,
+    )
+    return environment.get_template(name)
+
+
+def _shown(verdict: Verdict, source: Sequence[str] | None, player: dict[str, str] | None = None) -> dict[str, Any]:
+    return {
+        "verdict": verdict,
+        "look": stages.first_look(verdict),
+        "source": source_rows(verdict, source),
+        "worst": worst_lines(verdict),
+        "operations": operation_rows(verdict),
+        "player": player,
+    }
+
+
+def caret(where: Side | Diagnostic) -> str:
+    """A source line with a caret below it."""
+    shown = where.source_line.expandtabs(4).rstrip()
+    return f"{shown}\n{' ' * source_view.caret_offset(where.source_line, where.column)}^"
+
+
+def _margin(verdict: Verdict) -> dict[int, source_view.MarginLine]:
+    lines = [line for stage in verdict.stages for line in stage.lines]
+    findings = [finding for stage in verdict.stages for finding in stage.findings]
+    file = source_view.main_file(lines, findings)
+    return source_view.margin_lines(
+        [line for line in lines if line.file == file], [finding for finding in findings if finding.file == file]
+    )
+
+
+def worst_lines(verdict: Verdict) -> list[dict[str, Any]]:
+    """The lines that cost most, with what is wrong with each."""
+    bars = [bar for stage in verdict.stages for bar in stage.bars]
+    return [
+        {"line": line.line, "source": line.source.strip(), "advice": line.waste}
+        for line in source_view.worst(_margin(verdict), bars)
+    ]
+
+
+def operation_rows(verdict: Verdict) -> dict[str, Any]:
+    """What the kernel computes, in a sentence and by line; empty where that was not counted."""
+    stage = next((stage for stage in verdict.stages if operations_view.counted(stage.totals)), None)
+    if stage is None:
+        return {}
+    lines = [*operations_view.computing(stage.lines), *operations_view.diverging(stage.lines)]
+    return {
+        "sentence": counters.operations(stage.totals),
+        "lines": list({line.line: line for line in sorted(lines, key=lambda line: line.line)}.values()),
+    }
+
+
+def source_rows(verdict: Verdict, source: Sequence[str] | None) -> list[dict[str, Any]]:
+    """The whole source with its counters and findings, one row a line; empty when there is nothing to show."""
+    margin = _margin(verdict)
+    if not margin or source is None:
+        return []
+    rows = []
+    for number, text in enumerate(source, 1):
+        line = margin.get(number)
+        rows.append(
+            {
+                "number": number,
+                "text": text.expandtabs(4),
+                "sectors": words.short(line.sectors) if line and line.sectors else "",
+                "waste": f"{line.sector_ratio:.1f}x" if line and line.sectors else "",
+                "waves": words.short(line.wavefronts) if line and line.wavefronts else "",
+                "ways": f"{line.ways:.1f}x" if line and line.wavefronts else "",
+                "bad": bool(line and (line.sector_ratio >= 2 or line.ways >= 2)),
+                "carets": [
+                    {"offset": source_view.caret_offset(text, column), "message": message}
+                    for column, message in (line.carets if line else ())
+                ],
+            }
+        )
+    return rows

@@ -1,0 +1,42 @@
+"""What lessons import: verdicts, sources with counters, pictures of memory accesses, rooflines, recorded tables.
+
+A lesson begins with::
+
+    from grader import load_kernel
+    from grader.report.notebook import lesson, show, show_source, verdict
+
+    HERE = lesson("day06_flash_attention")   # its folder, from any working folder; the look of its figures
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_HOMES = {
+    "accesses": ["Request", "compare", "draw_banks", "draw_sectors", "pattern", "requests"],
+    "bounds": ["bounds_plot", "recorded_bounds"],
+    "gpus": ["GPUS", "PeakRates"],
+    "pictures.attention": ["draw_band", "draw_merge", "draw_ownership", "draw_tile_route"],
+    "pictures.cache": ["draw_cache_layout"],
+    "pictures.gpu": ["draw_gpu", "draw_warps"],
+    "pictures.rotation": ["draw_pairs"],
+    "pictures.tiles": ["draw_register_tile", "draw_tile_banks"],
+    "places": ["lesson"],
+    "player": ["play"],
+    "recorded": ["h200_goals", "h200_table", "measure_here"],
+    "rooflines": ["intensity", "least_seconds", "roofline"],
+    "source": ["show_source"],
+    "verdicts": ["counts", "explain", "show", "verdict"],
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for only then: ``canonical`` and ``execute`` need none of it."""
+    if name in _HOME_OF:
+        import importlib
+
+        return getattr(importlib.import_module(f"grader.report.notebook.{_HOME_OF[name]}"), name)
+    raise AttributeError(f"module 'grader.report.notebook' has no attribute {name!r}")

@@ -1,0 +1,254 @@
+"""Pictures of which thread touches which address: the sectors of a global access, the banks of a shared one.
+
+A picture is of one request: what one instruction does in the 32 lanes of one warp. Requests come from a run on the
+simulator (``requests``) or from a formula (``pattern``)::
+
+    draw_sectors(requests(kernel.report, line=12)[0])
+    draw_banks(pattern(lambda lane: lane * 32 * 4))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.report.notebook import style
+from grader.setup.errors import GraderError
+
+SECTOR = 32
+"""Bytes that global memory moves at once."""
+BANKS = 32
+WORD = 4
+"""Bytes of one bank's row."""
+MOST_SECTORS = 32
+PER_ROW = 4
+"""Sectors in one row of a picture: a line of 128 bytes."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One instruction in one warp: the byte address that each lane touches."""
+
+    addresses: dict[int, int] = field(default_factory=dict)
+    """By lane; lanes that take no part are missing. Relative to any base that is a multiple of 128."""
+    size: int = 4
+    """Bytes that each lane touches."""
+    write: bool = False
+    line: int = 0
+    name: str = ""
+    """The tensor or the shared array."""
+
+    @property
+    def verb(self) -> str:
+        """What it does, as a word."""
+        return "writes" if self.write else "reads"
+
+    def sectors(self) -> list[int]:
+        """The numbers of the sectors that it touches, in order."""
+        return sorted(
+            {byte // SECTOR for address in self.addresses.values() for byte in (address, address + self.size - 1)}
+        )
+
+    def ideal_sectors(self) -> int:
+        """The fewest sectors that could hold the different bytes that it touches."""
+        touched = {address + byte for address in self.addresses.values() for byte in range(self.size)}
+        return -(-len(touched) // SECTOR)
+
+    def phases(self) -> list[list[int]]:
+        """The lanes that shared memory serves together: all 32, or halves for 8 bytes each, quarters for 16."""
+        lanes = sorted(self.addresses)
+        together = max(1, BANKS * WORD // max(WORD, self.size))
+        groups = [[lane for lane in lanes if lane // together == part] for part in range(-(-32 // together))]
+        return [group for group in groups if group]
+
+    def bank_rows(self) -> list[dict[int, dict[int, list[int]]]]:
+        """For each phase, each bank's different words with the lanes that touch them."""
+        rows = []
+        for lanes in self.phases():
+            banks: dict[int, dict[int, list[int]]] = {}
+            for lane in lanes:
+                first, last = self.addresses[lane] // WORD, (self.addresses[lane] + self.size - 1) // WORD
+                for word in range(first, last + 1):
+                    banks.setdefault(word % BANKS, {}).setdefault(word, []).append(lane)
+            rows.append(banks)
+        return rows
+
+    def wavefronts(self) -> int:
+        """The passes that shared memory needs: in each phase the most different words in one bank."""
+        return sum(max(len(words) for words in banks.values()) for banks in self.bank_rows())
+
+
+def pattern(
+    address: Callable[[int], int], size: int = 4, lanes: int = 32, write: bool = False, name: str = ""
+) -> Request:
+    """The request in which lane i touches ``size`` bytes at the byte address ``address(i)``."""
+    return Request({lane: int(address(lane)) for lane in range(lanes)}, size, write, name=name)
+
+
+def requests(
+    report: Any, line: int | None = None, space: str | None = None, name: str | None = None, warp: int | None = None
+) -> list[Request]:
+    """The requests that the simulator recorded in a kernel's last call, in the order of the run.
+
+    ``report``: ``kernel.report``. The others choose: a source line, "global" or "shared", a tensor's or an array's name,
+    a warp of the block. The simulator records the first block of a launch and the first requests of each access in it.
+    """
+    found = []
+    for item in report.trace:
+        wanted = (line in (None, item.line), space in (None, item.space), name in (None, item.name))
+        if all(wanted) and warp in (None, item.warp):
+            addresses = {int(lane): int(address) for lane, address in item.addresses.items()}
+            found.append(Request(addresses, item.size, item.write, item.line, item.name))
+    if not found:
+        lines = sorted({item.line for item in report.trace})
+        raise GraderError("no such access was recorded", f"Lines with recorded accesses: {lines or 'none'}.")
+    return found
+
+
+def draw_sectors(request: Request, ax: Any = None, title: str | None = None) -> Any:
+    """Draw the 32-byte sectors of a global access; each piece has the colour and number of the lane that touches it."""
+    import matplotlib.pyplot as plt
+    from matplotlib.patches import Rectangle
+
+    _must_have_lanes(request)
+    sectors = request.sectors()
+    shown = sectors[:MOST_SECTORS]
+    rows = -(-len(shown) // PER_ROW)
+    cell = min(WORD, request.size)
+    cells = SECTOR // cell
+    if ax is None:
+        _, ax = plt.subplots(figsize=(8.0, 0.7 + 0.42 * rows))
+    owners: dict[int, list[int]] = {}
+    for lane, address in sorted(request.addresses.items()):
+        for piece in range(address // cell, (address + request.size - 1) // cell + 1):
+            owners.setdefault(piece, []).append(lane)
+    pitch = 1.05
+    for place, sector in enumerate(shown):
+        x, y = (place % PER_ROW) * pitch, -(place // PER_ROW) * 1.0
+        for index in range(cells):
+            lanes = owners.get(sector * cells + index, [])
+            colour = style.lane_colour(lanes[0]) if lanes else style.PALE
+            ax.add_patch(
+                Rectangle((x + index / cells, y), 1 / cells, 0.55, facecolor=colour, edgecolor="white", lw=0.6)
+            )
+            if lanes and cells <= 8:
+                text = str(lanes[0]) if len(lanes) == 1 else f"{lanes[0]}+"
+                ax.text(
+                    x + (index + 0.5) / cells,
+                    y + 0.27,
+                    text,
+                    ha="center",
+                    va="center",
+                    fontsize=6.5,
+                    color=style.text_on(colour),
+                )
+        ax.text(x, y - 0.04, f"+{(sector - sectors[0]) * SECTOR}", ha="left", va="top", fontsize=6.5, color=style.GREY)
+    ax.set_xlim(-0.05, PER_ROW * pitch)
+    ax.set_ylim(-(rows - 1) - 0.3, 0.62)
+    style.bare(ax)
+    if title is None:
+        title = f"{_what(request)}: {_counted(len(sectors), 'sector')}, {request.ideal_sectors()} would do"
+        if len(sectors) > len(shown):
+            title += f" (the first {len(shown)} are drawn)"
+    ax.set_title(title, loc="left")
+    return ax
+
+
+def draw_banks(request: Request, ax: Any = None, title: str | None = None) -> Any:
+    """Draw the 32 banks of shared memory: what stands above each other in one bank must wait for each other."""
+    import matplotlib.pyplot as plt
+    from matplotlib.patches import Rectangle
+
+    _must_have_lanes(request)
+    phases = request.bank_rows()
+    height = request.wavefronts()
+    if ax is None:
+        _, ax = plt.subplots(figsize=(8.0, 1.1 + min(4.2, 0.3 * height)))
+    for bank in range(BANKS):
+        ax.add_patch(Rectangle((bank, 0), 1, height, facecolor="white", edgecolor=style.PALE, lw=0.6))
+    base = 0
+    for banks in phases:
+        tall = max(len(words) for words in banks.values())
+        for bank, words in banks.items():
+            for level, word in enumerate(sorted(words)):
+                lanes = words[word]
+                colour = style.lane_colour(lanes[0])
+                ax.add_patch(
+                    Rectangle(
+                        (bank, base + level), 1, 1, facecolor=colour, edgecolor="white", lw=0.6 if height < 20 else 0.2
+                    )
+                )
+        if height <= 14:
+            _name_lanes(ax, banks, base)
+        base += tall
+    ax.set_xlim(-0.2, BANKS + 0.2)
+    ax.set_ylim(0, height)
+    marked = [*range(0, BANKS, 4), BANKS - 1]
+    ax.set_xticks([bank + 0.5 for bank in marked], [str(bank) for bank in marked])
+    ax.set_yticks([0, height])
+    ax.set_xlabel("bank")
+    ax.set_ylabel("wavefronts")
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    if title is None:
+        ideal = len(phases)
+        title = f"{_what(request)}: {_counted(height, 'wavefront')}"
+        title += ", as few as can be" if height == ideal else f", {ideal} would do ({height / ideal:g}-way conflict)"
+    ax.set_title(title, loc="left")
+    return ax
+
+
+def _name_lanes(ax: Any, banks: dict[int, dict[int, list[int]]], base: int) -> None:
+    """Write the lanes upon their words: once upon neighbouring words that the same lanes touch."""
+    runs: list[tuple[int, int, list[int]]] = []  # level, first bank, lanes
+    width: dict[tuple[int, int], int] = {}
+    for bank, words in sorted(banks.items()):
+        for level, word in enumerate(sorted(words)):
+            before = next((run for run in runs if run[0] == level and run[1] + width[run[:2]] == bank), None)
+            if before and before[2] == words[word]:
+                width[before[:2]] += 1
+            else:
+                runs.append((level, bank, words[word]))
+                width[level, bank] = 1
+    for level, bank, lanes in runs:
+        wide = width[level, bank]
+        text = ", ".join(map(str, lanes)) if len(lanes) <= max(1, wide) else f"{lanes[0]}+"
+        where = (bank + wide / 2, base + level + 0.5)
+        ax.text(*where, text, ha="center", va="center", fontsize=6.5, color=style.text_on(style.lane_colour(lanes[0])))
+
+
+def compare(
+    before: Request, after: Request, draw: Callable[..., Any] = draw_sectors, titles: Sequence[str] = ("", "")
+) -> Any:
+    """Two requests below each other: the same access before and after a change."""
+    import matplotlib.pyplot as plt
+
+    if draw is draw_sectors:
+        heights = [max(1, -(-min(MOST_SECTORS, len(request.sectors())) // PER_ROW)) for request in (before, after)]
+    else:
+        heights = [max(2, min(14, request.wavefronts())) for request in (before, after)]
+    unit = 0.42 if draw is draw_sectors else 0.3
+    figure, axes = plt.subplots(
+        2, 1, figsize=(8.0, 1.6 + unit * sum(heights)), gridspec_kw={"height_ratios": heights}, layout="constrained"
+    )
+    for ax, request, title in zip(axes, (before, after), titles):
+        draw(request, ax, None)
+        if title:
+            ax.set_title(f"{title}: {ax.get_title(loc='left')}", loc="left")
+    return figure
+
+
+def _what(request: Request) -> str:
+    where = f"line {request.line}" if request.line else "a warp"
+    return f"{where} {request.verb} {request.name}".rstrip()
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _must_have_lanes(request: Request) -> None:
+    if not request.addresses:
+        raise GraderError("this request has no lanes: nothing to draw")

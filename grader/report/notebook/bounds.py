@@ -1,0 +1,96 @@
+"""The simulator's bounds beside times of an H200, as ``python -m tests.gpu.bounds`` recorded both."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.course import course_root
+from grader.report.notebook import style
+from grader.setup.errors import GraderError
+from grader.verdict.wording.limits import UNITS
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One call: what it takes at least, by which unit, and what it took."""
+
+    name: str
+    """Exercise or lesson, dtype, and which version."""
+    size: str
+    limiter: str
+    bound_us: float
+    time_us: float | None
+    """The median on an H200; None where none is recorded."""
+
+    @property
+    def share(self) -> float:
+        """The bound as a share of the time; 0 without one."""
+        return self.bound_us / self.time_us if self.time_us else 0.0
+
+
+def recorded_bounds(size: str = "") -> list[Compared]:
+    """What is recorded, of one size (counted, small, middle) or of all. Times are those of the same calls, and where there are none
+    those of ``grader bench``."""
+    root = course_root() / "lessons"
+    folder = root / "can_i_believe_this"
+    times = _bench_times(root)
+    if (folder / "bounds_h200.json").exists():
+        times |= {(row["name"], row["size"]): row["median_us"] for row in _read(folder / "bounds_h200.json")["rows"]}
+    return [
+        Compared(row["name"], row["size"], row["limiter"], row["bound_us"], times.get((row["name"], row["size"])))
+        for row in _read(folder / "bounds.json")["rows"]
+        if size in ("", row["size"])
+    ]
+
+
+def bounds_plot(size: str = "middle", ax: Any = None) -> Any:
+    """Draw each bound over its time, coloured by the unit that limits; the title has the median of bound / time."""
+    import matplotlib.pyplot as plt
+
+    compared = [row for row in recorded_bounds(size) if row.time_us]
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6.5, 5.0))
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("time on an H200 in us")
+    ax.set_ylabel("at least, by the simulator's counters, in us")
+    if not compared:
+        ax.set_title(f"No times are recorded at the size {size!r}", loc="left")
+        return ax
+    ends = [min(row.bound_us for row in compared) / 2, 2 * max(row.time_us or 0.0 for row in compared)]
+    ax.plot(ends, ends, color=style.INK, lw=1.2)
+    colours = (style.BLUE, style.ORANGE, style.GREEN, style.RED, style.GREY, style.INK)
+    found = dict.fromkeys(row.limiter for row in compared)
+    for number, unit in enumerate(found):
+        points = [row for row in compared if row.limiter == unit]
+        marker = "os^D"[number // len(colours)]
+        times, bounds = [row.time_us for row in points], [row.bound_us for row in points]
+        ax.plot(times, bounds, marker, color=colours[number % len(colours)], ms=6, label=UNITS[unit])
+    ax.text(ends[1], ends[1], "bound = time ", color=style.GREY, fontsize=8.5, ha="right", va="bottom")
+    ax.legend(fontsize=8.5, loc="upper left")
+    share = statistics.median(row.share for row in compared)
+    ax.set_title(f"{len(compared)} bounds: in the median {100 * share:.0f} % of the time", loc="left")
+    return ax
+
+
+def _bench_times(root: Path) -> dict[tuple[str, str], float]:
+    times = {}
+    for path in sorted(root.glob("day*/h200.json")):
+        for report in _read(path)["exercises"].values():
+            for timing in report["timings"]:
+                times[f"{report['exercise']} {timing['dtype']}", timing["name"]] = timing["median_us"]
+    return times
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return content
+    except (OSError, ValueError) as error:
+        raise GraderError(
+            f"{path} cannot be read: {error}", "It is written by `python -m tests.gpu.bounds --record`."
+        ) from error

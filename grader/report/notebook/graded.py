@@ -1,0 +1,108 @@
+"""The verdict on a learner's own kernel: its report, below it the source in colours with what each line moves, and what limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from grader.report import source_view, terminal
+from grader.report.html import source_rows
+from grader.report.notebook.panel import WIDTH, Panel
+from grader.report.notebook.source import BOX, coloured
+from grader.report.notebook.verdicts import placeless
+from grader.report.picture import timeless
+from grader.report.terminal import NextStep
+from grader.verdict import Verdict
+from grader.verdict.wording import limits
+
+RED, BLUE = "#b3372e", "#2f6f9f"
+BAR = 40
+"""Characters of the longest."""
+
+
+class Graded(Panel):
+    """What came of a check; ``verdict`` is the data behind it, ``note`` a sentence above it."""
+
+    def __init__(self, verdict: Verdict, steps: Sequence[NextStep], verbose: bool = False, note: str = "") -> None:
+        self.verdict = structs.replace(placeless(timeless(verdict)), isolation_note=verdict.isolation_note)
+        self.note = note
+        self._source = source_html(verdict)
+        super().__init__(terminal.render(self.verdict, WIDTH, verbose, steps))
+
+    def __str__(self) -> str:
+        return "\n\n".join(filter(None, [self.note, super().__str__()]))
+
+    def html(self) -> str:
+        """The report and the source, which is folded where the kernel passed."""
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        return note + super().html() + self._source + bound_html(self.verdict)
+
+
+def bound_html(verdict: Verdict) -> str:
+    """Folded: what each unit of a GPU needs at least for what was counted, as bars of one scale; nothing without counters."""
+    bound = next((stage.bound for stage in verdict.stages if stage.bound is not None), None)
+    longest = bound.microseconds if bound is not None else 0.0
+    if bound is None or longest == 0:
+        return ""
+    bars = [
+        f'{limits.UNITS[unit.unit]:>31}  <span style="color:{BLUE}">{"█" * max(1, round(BAR * unit.microseconds / longest))}'
+        f"</span> {unit.microseconds:.3g} us"
+        for unit in sorted(bound.units, key=lambda unit: -unit.microseconds)
+        if unit.microseconds >= limits.SHOWN * longest
+    ]
+    title = f"What limits it: least times of the units of one {bound.gpu}, by what was counted"
+    said = f"<p>{escape(limits.text(bound))}</p>"
+    drawn = "\n".join(bars)
+    return f'<details><summary>{escape(title)}</summary><pre tabindex="0" style="{BOX}">{drawn}</pre>{said}</details>'
+
+
+def source_html(verdict: Verdict) -> str:
+    """The whole source in colours, what each line moves on its left, findings and the compiler's messages below their lines."""
+    source = source_view.read_source(verdict.file)
+    if source is None:
+        return ""
+    counted = {row["number"]: row for row in source_rows(verdict, source)}
+    said: dict[int, list[tuple[int, str]]] = {}
+    for stage in verdict.stages:
+        for item in stage.diagnostics:
+            if Path(item.file).name == Path(verdict.file).name and 0 < item.line <= len(source):
+                offset = source_view.caret_offset(source[item.line - 1], item.column)
+                said.setdefault(item.line, []).append((offset, item.message))
+    for number, row in counted.items():
+        said.setdefault(number, []).extend((caret["offset"], caret["message"]) for caret in row["carets"])
+    pairs = [pair for pair in _PAIRS if any(row[pair[0]] for row in counted.values())]
+    lines = [_head(pairs)] if pairs else []
+    for number, text in enumerate(coloured("\n".join(source).expandtabs(4)), 1):
+        margin = _margin(counted.get(number, {}), pairs)
+        lines.append(f"{margin}{number:>5}  {text}")
+        for offset, message in said.get(number, []):
+            blanks = " " * (len(pairs) * 13 + 7 + offset)
+            lines.append(
+                f'<span style="color:{RED}">{blanks}^ {escape(message.splitlines()[0] if message else "")}</span>'
+            )
+    title = "Your kernel, with what each line moves" if pairs else "Your kernel"
+    opened = "" if verdict.passed else " open"
+    listing = "\n".join(line.rstrip() for line in lines)
+    return f'<details{opened}><summary>{title}</summary><pre tabindex="0" style="{BOX}">{listing}</pre></details>'
+
+
+_PAIRS = (("sectors", "waste", "global"), ("waves", "ways", "shared"))
+"""A counter, how many times the ideal it is, and of which memory."""
+
+
+def _head(pairs: Sequence[tuple[str, str, str]]) -> str:
+    above = "".join(f"{memory:>13}" for _, _, memory in pairs)
+    return f"{above}\n" + "".join(f"{counter:>7}{ratio:>6}" for counter, ratio, _ in pairs) + " line"
+
+
+def _margin(row: dict[str, Any], pairs: Sequence[tuple[str, str, str]]) -> str:
+    margin = ""
+    for counter, ratio, _ in pairs:
+        amount, times = row.get(counter, ""), row.get(ratio, "")
+        wasted = bool(times) and float(times[:-1]) >= 2
+        margin += f"{amount:>7}" + (f'<b style="color:{RED}">{times:>6}</b>' if wasted else f"{times:>6}")
+    return margin

@@ -1,0 +1,57 @@
+"""Something to look at in a notebook: text where only text can be shown, the same with colours where HTML can."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from rich.console import RenderableType
+from rich.terminal_theme import TerminalTheme
+
+from grader.report import theme
+
+COLOURS = TerminalTheme(
+    (255, 255, 255),
+    (36, 41, 47),
+    [
+        (36, 41, 47),
+        (179, 55, 46),
+        (44, 127, 87),
+        (154, 103, 0),
+        (9, 105, 218),
+        (130, 80, 223),
+        (27, 124, 131),
+        (87, 96, 106),
+    ],
+)
+WIDTH = 100
+_PRE = '<pre style="line-height:1.35;font-family:ui-monospace,Menlo,Consolas,monospace;font-size:0.85em">{code}</pre>'
+
+
+class Panel:
+    """A report inside a notebook. ``str`` gives it as plain text."""
+
+    def __init__(self, renderable: RenderableType, width: int = WIDTH) -> None:
+        self._renderable = renderable
+        self._width = width
+
+    def __str__(self) -> str:
+        console = theme.console(io.StringIO(), width=self._width, color_system=None)
+        with console.capture() as captured:
+            console.print(self._renderable)
+        return "\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines())
+
+    def html(self) -> str:
+        """As HTML, with colours."""
+        console = theme.console(
+            io.StringIO(), width=self._width, record=True, force_terminal=True, color_system="truecolor"
+        )
+        console.print(self._renderable)
+        code = console.export_html(theme=COLOURS, inline_styles=True, code_format="{code}")
+        lines = [line.rstrip() for line in code.strip("\n").splitlines()]
+        return _PRE.format(code="\n".join(lines))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": self.html()}
+
+    __repr__ = __str__

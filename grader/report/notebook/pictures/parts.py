@@ -1,0 +1,60 @@
+"""What the drawings are made of: a canvas without axes, labelled boxes and arrows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from grader.report.notebook import style
+
+INCHES = 8.0
+"""The width of a figure, so that its text is read at the size at which it was set."""
+
+
+def canvas(width: float, height: float) -> Any:
+    """An axis of ``width`` x ``height`` units, both to one scale, (0, 0) below left; nothing but what is drawn on it."""
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots(figsize=(INCHES, INCHES * height / width), layout="constrained")
+    prepare(ax, width, height)
+    return ax
+
+
+def prepare(ax: Any, width: float, height: float) -> None:
+    """Make an axis that exists a canvas."""
+    ax.set_xlim(0, width)
+    ax.set_ylim(0, height)
+    ax.set_aspect("equal")
+    style.bare(ax)
+
+
+def box(
+    ax: Any,
+    corner: tuple[float, float],
+    size: tuple[float, float],
+    text: str = "",
+    colour: Any = style.PALE,
+    edge: Any = "white",
+    font: float = 8,
+    **more: Any,
+) -> None:
+    """A rectangle with text in its middle; ``corner``: below left. ``more`` goes to the rectangle."""
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Rectangle
+
+    ax.add_patch(Rectangle(corner, *size, facecolor=colour, edgecolor=edge, **more))
+    if text:
+        ink = style.INK if colour == "none" else style.text_on(to_rgb(colour))
+        label(ax, (corner[0] + size[0] / 2, corner[1] + size[1] / 2), text, font, ink, ha="center")
+
+
+def label(ax: Any, at: tuple[float, float], text: str, font: float = 8, colour: Any = style.INK, **more: Any) -> None:
+    """Text; ``at`` is its left end and the middle of its height unless ``more`` says otherwise."""
+    ax.text(*at, text, **{"ha": "left", "va": "center", "fontsize": font, "color": colour, **more})
+
+
+def arrow(
+    ax: Any, start: Sequence[float], end: Sequence[float], colour: Any = style.GREY, looks: str = "->", **more: Any
+) -> None:
+    """An arrow from start to end; ``more`` goes to its line."""
+    ax.annotate("", end, start, arrowprops={"arrowstyle": looks, "color": colour, "lw": 1.4, **more})

@@ -1,0 +1,68 @@
+"""Tiles: the banks in which they lie, and what a thread makes of them in registers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grader.report.notebook import style
+from grader.report.notebook.pictures.parts import arrow, box, canvas, label
+
+BANKS = 32
+
+
+def draw_tile_banks() -> Any:
+    """tile[32][32] and tile[32][33], each word in the colour of its bank, with one column marked."""
+    import matplotlib.pyplot as plt
+    import numpy as np
+    from matplotlib.patches import Rectangle
+
+    figure, axes = plt.subplots(1, 2, figsize=(8.0, 4.1), layout="constrained", width_ratios=[32, 33])
+    for ax, width in zip(axes, (32, 33)):
+        word = np.arange(32)[:, None] * width + np.arange(width)
+        shown = ax.imshow(word % BANKS, cmap="twilight", vmin=0, vmax=BANKS - 1)
+        ax.add_patch(Rectangle((4.5, -0.5), 1, 32, fill=False, edgecolor="black", lw=1.6))
+        banks = sorted({int(bank) for bank in word[:, 5] % BANKS})
+        where = f"bank {banks[0]} alone" if len(banks) == 1 else f"all {len(banks)} banks"
+        ax.set_title(f"float tile[32][{width}]: column 5 lies in {where}", fontsize=9)
+        ax.set(xlabel="column", ylabel="row")
+        ax.set_xticks([0, 5, 16, 31 if width == 32 else 32])
+        if width == 33:
+            ax.add_patch(Rectangle((31.5, -0.5), 1, 32, fill=False, edgecolor="white", hatch="////", lw=0))
+    figure.colorbar(shown, ax=axes, label="bank", ticks=[0, 8, 16, 24, 31], shrink=0.8)
+    return figure
+
+
+def draw_register_tile() -> Any:
+    """Version 4 of the linear layer at one k: what thread (tx 5, ty 3) reads, and the 16 sums that it owns."""
+    tx, ty, side, unit = 5, 3, 64, 0.5
+    ax = canvas(86, 47)
+    left, top = 14, 35  # of the tile of outputs
+    for thread in range(16):
+        for other in range(16):
+            mine = (thread, other) == (tx, ty)
+            corner = (left + 4 * unit * thread, top - 4 * unit * (other + 1))
+            box(ax, corner, (4 * unit, 4 * unit), colour=style.GREEN if mine else "#f3f5f7", edge="white", lw=0.5)
+    high = top - 4 * unit * (ty + 1)
+    across = left + 4 * unit * tx
+    box(ax, (left, top + 2), (side * unit, 1.6), colour=style.PALE_ORANGE, edge="none")
+    box(ax, (across, top + 2), (4 * unit, 1.6), colour=style.ORANGE, edge="none")
+    box(ax, (left - 4, top - side * unit), (1.6, side * unit), colour=style.PALE_BLUE, edge="none")
+    box(ax, (left - 4, high), (1.6, 4 * unit), colour=style.BLUE, edge="none")
+    arrow(ax, (across + 1, top + 1.8), (across + 1, high + 2.2), style.ORANGE)
+    arrow(ax, (left - 2.2, high + 1), (across - 0.2, high + 1), style.BLUE)
+    label(ax, (left, top + 5.2), "w_tile[k]: 64 features, at one k", 8)
+    label(ax, (left - 6, top - 16), "x_tile[k]: 64 rows, at one k", 8, rotation=90, ha="center")
+    label(ax, (left, 1.2), "out: 64 x 64, one block of 16 x 16 threads", 8)
+    # What the one thread does, enlarged.
+    x0, y0, size = 58, 12, 4.4
+    for i in range(4):
+        box(ax, (x0 - 6.4, y0 + size * (3 - i)), (size - 0.3, size - 0.3), f"a{i}", style.BLUE)
+        box(ax, (x0 + size * i, y0 + 4 * size + 2), (size - 0.3, size - 0.3), f"b{i}", style.ORANGE)
+        for j in range(4):
+            box(ax, (x0 + size * j, y0 + size * (3 - i)), (size - 0.3, size - 0.3), f"a{i}b{j}", style.GREEN, font=7)
+    arrow(ax, (across + 2.3, high + 1), (x0 - 7.6, y0 + 2 * size), style.GREEN)
+    label(ax, (x0 - 6.4, y0 + 5 * size + 5.2), "thread (tx 5, ty 3), in registers:", 8, weight="bold")
+    label(ax, (x0 - 6.4, y0 - 3), "2 reads of 16 bytes: a0 to a3 and b0 to b3", 8)
+    label(ax, (x0 - 6.4, y0 - 6), "16 multiply-adds: sum[i][j] += ai · bj", 8)
+    label(ax, (x0 - 6.4, y0 - 9), "and on to the next k", 8)
+    return ax.figure

@@ -1,0 +1,72 @@
+"""A recording of one block, to be played in a notebook."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grader.execution.in_process.kernel import Launcher
+from grader.report.player import page
+from grader.setup.errors import GraderError
+from grader.simulator.recording import Recording
+from grader.verdict.finding import Finding
+
+MOST_BYTES = 300_000
+"""Of a player in a notebook, which keeps its outputs."""
+
+
+class Player:
+    """What one block did. ``str`` says it in words, ``save`` writes a page of its own."""
+
+    def __init__(
+        self, recording: Recording, source: str, findings: list[Finding], most_bytes: int = MOST_BYTES
+    ) -> None:
+        self.recording = recording
+        self.most_bytes = most_bytes
+        self.source = source
+        self.findings = findings
+
+    def __str__(self) -> str:
+        return page.as_text(self.recording, self.findings)
+
+    def html(self) -> str:
+        """A frame with the player in it."""
+        return page.frame(self.recording, self.source, self.findings, self.most_bytes)
+
+    def save(self, path: str) -> None:
+        """Write the player as a page that needs nothing else."""
+        page.save(path, self.recording, self.source, self.findings)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": self.html()}
+
+    __repr__ = __str__
+
+
+def play(
+    launcher: Launcher,
+    *given: Any,
+    block: tuple[int, int, int] = (0, 0, 0),
+    launch: int = 0,
+    most_bytes: int = MOST_BYTES,
+    **named: Any,
+) -> Player:
+    """Call a launcher, and show what one block did: its steps, who waits where, the addresses of each request.
+
+    ``play(kernel.relu, x, out, n)`` runs ``kernel.relu(x, out, n)`` on the simulator. ``block`` is the block's ``blockIdx``,
+    ``launch`` which launch of the call it is of, from 0. Findings are shown in the player, not raised. Of a block that does
+    much, the first steps are kept, of which not more than ``most_bytes`` go into the notebook.
+    """
+    if not isinstance(launcher, Launcher):
+        raise GraderError("play takes a launcher first", "For example: play(kernel.relu, x, out, n).")
+    if len(block) != 3 or any(not isinstance(part, int) or part < 0 for part in (*block, launch)):
+        raise GraderError(f"block={block}, launch={launch} is no block", "For example: block=(0, 0, 0), launch=0.")
+    kernel = launcher.kernel
+    with kernel.recording(block, launch):
+        launcher(*given, **named)
+    report = kernel.report
+    if report.recording is None:
+        launches = [f"{item.name} with a grid of {tuple(item.grid)}" for item in report.kernels]
+        raise GraderError(
+            f"block {tuple(block)} of launch {launch} did not run", f"Launched: {', '.join(launches) or 'nothing'}."
+        )
+    return Player(report.recording, kernel.source, report.findings, most_bytes)

@@ -1,0 +1,122 @@
+"""Shows a kernel file, or one piece of it, in a notebook."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from grader.setup.errors import GraderError
+
+BOX = (
+    "background:#f6f7f8;color:#24292f;padding:0.7em 1em;line-height:1.4;overflow-x:auto;"
+    "font-family:ui-monospace,Menlo,Consolas,monospace;font-size:0.9em"
+)
+
+
+class Listing:
+    """Source text. Notebooks show it highlighted; ``str`` gives the text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": self.text, "text/html": self.html()}
+
+    def html(self) -> str:
+        """The text with colours of its own, so that it can be read on light and on dark pages."""
+        code = "\n".join(coloured(self.text)).rstrip()
+        return f'<pre style="{BOX}">{code}</pre>'
+
+
+def coloured(text: str) -> list[str]:
+    """The lines of a CUDA source as HTML."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import CudaLexer
+
+    formatter = HtmlFormatter(noclasses=True, style="friendly", nobackground=True, nowrap=True)
+    return str(highlight(text, CudaLexer(stripnl=False), formatter)).removesuffix("\n").split("\n")
+
+
+def show_source(file: str | Path, *names: str) -> Listing:
+    """The text of a kernel file; with ``names`` only those functions, each with the comment above it."""
+    path = Path(file)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise GraderError(f"cannot read {path.name}: {error.strerror}") from error
+    if not names:
+        return Listing(text.strip("\n"))
+    return Listing("\n\n".join(function(text, name, path.name) for name in names))
+
+
+def function(text: str, name: str, file: str = "the file") -> str:
+    """One function or struct of a C++ source, from the comment above it to its closing brace."""
+    masked = _masked(text)
+    struct = re.search(rf"\b(?:struct|class|union)\b[^;{{()]*(?:\([^)]*\)[^;{{()]*)?\b{re.escape(name)}\s*\{{", masked)
+    if struct:
+        return _dedent_start(text, masked, struct.start(), _matching_brace(masked, struct.end() - 1))
+    for match in re.finditer(rf"\b{re.escape(name)}\s*\(", masked):
+        opening = _parameters_end(masked, match.end() - 1)
+        if opening is None:
+            continue
+        end = _matching_brace(masked, opening)
+        return _dedent_start(text, masked, match.start(), end)
+    defined = re.findall(r"\b(\w+)\s*\([^;{}()]*\)\s*\{", masked)
+    known = ", ".join(dict.fromkeys(word for word in defined if word not in ("if", "for", "while", "switch")))
+    raise GraderError(f"{file} defines no function {name!r}", f"It defines {known or 'none'}.")
+
+
+def _masked(text: str) -> str:
+    """The text with comments and literals blanked, so that braces in them do not count."""
+    pattern = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
+    return pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+
+
+def _parameters_end(masked: str, opening: int) -> int | None:
+    """Where the body's brace is after a parameter list; None for a call or a declaration."""
+    depth = 0
+    for position in range(opening, len(masked)):
+        depth += (masked[position] == "(") - (masked[position] == ")")
+        if depth == 0:
+            brace = re.match(r"[\s\w]*\{", masked[position + 1 :])
+            return position + brace.end() if brace else None
+    return None
+
+
+def _matching_brace(masked: str, opening: int) -> int:
+    depth = 0
+    for position in range(opening, len(masked)):
+        depth += (masked[position] == "{") - (masked[position] == "}")
+        if depth == 0:
+            return position + 1
+    return len(masked)
+
+
+def _dedent_start(text: str, masked: str, name_at: int, end: int) -> str:
+    """From the first line that belongs to the function: its template line, its attributes, its comment."""
+    # Everything since the last statement or brace at file level belongs to the declaration.
+    start = max(masked.rfind(character, 0, name_at) for character in ";}") + 1
+    lines_before = text[:name_at].count("\n")
+    lines = text.splitlines()
+    first = text[:start].count("\n")
+    while first < lines_before and (not lines[first].strip() or lines[first].lstrip().startswith("#")):
+        first += 1
+    # A statement that ends on this very line belongs to what came before.
+    line_start = text.rfind("\n", 0, start) + 1
+    if first == text[:start].count("\n") and masked[line_start:start].strip():
+        first += 1
+        while first < lines_before and (not lines[first].strip() or lines[first].lstrip().startswith("#")):
+            first += 1
+    # A comment that is set apart by an empty line speaks of something else.
+    for number in range(lines_before - 1, first - 1, -1):
+        if not lines[number].strip() or lines[number].lstrip().startswith("#"):
+            first = number + 1
+            break
+    return "\n".join(lines[first : text[:end].count("\n") + 1])

@@ -1,0 +1,70 @@
+"""What a kernel computes: its floating-point operations beside the bytes it moves, and the lanes that stand aside.
+
+Only of kernels that were built to count them: ``grader check --verbose`` and ``load_kernel(..., operations=True)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from grader.verdict import SourceLine
+from grader.verdict.wording import words
+from grader.verdict.wording.counters import WARP
+
+MOST = 4
+"""Lines of each kind that are shown: those that compute most, and those in which most lanes stand aside."""
+
+
+def counted(totals: Mapping[str, float]) -> bool:
+    """Whether operations were counted at all."""
+    return "flops" in totals
+
+
+def computing(lines: Sequence[SourceLine]) -> list[SourceLine]:
+    """The lines with the most operations, most first."""
+    found = [line for line in lines if _work(line)]
+    return sorted(found, key=lambda line: (-_work(line), line.line))[:MOST]
+
+
+def diverging(lines: Sequence[SourceLine]) -> list[SourceLine]:
+    """The lines in which most lanes that exist stood aside while their warp went on, worst first."""
+    found = [line for line in lines if _idle(line)]
+    return sorted(found, key=lambda line: (-_idle(line), line.line))[:MOST]
+
+
+def operations(line: SourceLine) -> float:
+    """On a line: those of threads and those of tensor cores."""
+    return line.counters.get("flops", 0) + line.counters.get("tensor_operations", 0)
+
+
+def _work(line: SourceLine) -> float:
+    return operations(line) + line.counters.get("special_functions", 0)
+
+
+def _idle(line: SourceLine) -> float:
+    return max(0.0, line.counters.get("possible_lanes", 0) - line.counters.get("executions", 0))
+
+
+def table(lines: Sequence[SourceLine]) -> RenderableType:
+    """Both kinds of lines in one table, in the order of the file."""
+    rows = {line.line: line for line in [*computing(lines), *diverging(lines)]}
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet", expand=True)
+    for column in ("line", "operations", "special", "lanes"):
+        drawn.add_column(column, justify="right", no_wrap=True, min_width=len(column))
+    drawn.add_column("source", overflow="ellipsis", no_wrap=True, ratio=1)
+    for number in sorted(rows):
+        counters = rows[number].counters
+        lanes = counters.get("active_lanes", 0)
+        style = "quiet" if not _idle(rows[number]) else "warn" if lanes >= WARP / 2 else "bad"
+        drawn.add_row(
+            str(number),
+            words.short(operations(rows[number])) if operations(rows[number]) else "",
+            words.short(counters["special_functions"]) if counters.get("special_functions") else "",
+            Text(f"{lanes:.1f}" if lanes else "", style=style),
+            Text(rows[number].source.strip(), style="code"),
+        )
+    return drawn

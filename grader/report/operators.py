@@ -1,0 +1,64 @@
+"""The operators of a transformer in one table, each in every dtype at every size: the end of ``grader bench --all``.
+
+Which exercise's kernel stands for which operator is said by the exercise (``Exercise.operator``). Two exercises may share one:
+the linear layer is one kernel in f32 and another, on tensor cores, in f16 and bf16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from grader.report.failures import indented, paragraph
+from grader.report.timings import microseconds, percent
+from grader.verdict import Timing
+
+Row = tuple[str, str, Timing]
+"""Operator, the exercise whose kernel it is, one time of it."""
+
+
+def operators_table(rows: Sequence[Row]) -> RenderableType:
+    """Time, rate, percent of the roofline and how many times as fast as torch, by operator, dtype and size."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet")
+    table.add_column("operator", no_wrap=True)
+    table.add_column("dtype", no_wrap=True)
+    table.add_column("size", overflow="fold")
+    for title in ("median", "rate", "roofline", "x eager", "x compiled"):
+        table.add_column(title, justify="right", no_wrap=True)
+    before = ("", "")
+    for operator, _, timing in rows:
+        here = (operator, timing.dtype)
+        table.add_row(
+            operator if operator != before[0] else "",
+            timing.dtype if here != before else "",
+            timing.name,
+            microseconds(timing.median_us),
+            rate(timing),
+            percent(timing.percent_of_roofline),
+            _times(timing.torch_eager_us, timing),
+            _times(timing.torch_compile_us, timing),
+        )
+        before = here
+    kernels: dict[str, list[str]] = {}
+    for operator, kernel, _ in rows:
+        if kernel not in kernels.setdefault(operator, []):
+            kernels[operator].append(kernel)
+    several = [f"{name} is {' and '.join(made)}" for name, made in kernels.items() if len(made) > 1]
+    note = "x eager, x compiled: how many times as fast as torch in the same run; above 1 is faster. GB/s counts each byte once."
+    head = Text("  The operators of a transformer", style="title")
+    return Group(Text(""), head, Text(""), indented(table), *(paragraph(text, "quiet") for text in [note, *several]))
+
+
+def rate(timing: Timing) -> str:
+    """Operations per second where they decide the roofline, bytes per second elsewhere."""
+    by_bytes, by_roofline = timing.percent_of_copy or 0.0, timing.percent_of_roofline or 0.0
+    if timing.gigaflops_per_second and by_roofline > by_bytes * (1 + 1e-6):
+        return f"{timing.gigaflops_per_second / 1000:,.3g} TFLOP/s"
+    return f"{timing.gigabytes_per_second:,.0f} GB/s" if timing.gigabytes_per_second is not None else ""
+
+
+def _times(torch_us: float | None, timing: Timing) -> str:
+    return f"{torch_us / timing.median_us:.2f}" if torch_us and timing.median_us else ""

@@ -1,0 +1,91 @@
+"""The player as a page of its own, and as a frame for pages that have other things on them."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from grader.report.player.encoding import encode, jumps, main_file
+from grader.setup.errors import GraderError
+from grader.simulator.recording import Recording
+from grader.verdict.finding import Finding
+
+_HERE = Path(__file__).parent
+MOST_BYTES = 2_000_000
+"""Of a page."""
+LINES = 12
+"""Of the text where nothing can be played."""
+
+
+def title(recording: Recording) -> str:
+    """What is shown, in a few words."""
+    return f"{recording.kernel}, block ({', '.join(map(str, recording.index))}), step by step"
+
+
+def page(recording: Recording, source: str, findings: Sequence[Finding] = (), most_bytes: int = MOST_BYTES) -> str:
+    """One HTML page that needs nothing else, of at most ``most_bytes``; ``source``: the text of the kernel file."""
+    parts = {
+        "title": html.escape(title(recording)),
+        "style": _compact("player.css"),
+        "script": _compact("player.js"),
+    }
+    around = sum(len(part.encode()) for part in parts.values()) + 5_000
+    parts["data"] = encode(recording, source, findings, most_bytes - around).json()
+    template = (_HERE / "player.html").read_text(encoding="utf-8")
+    return re.sub(r"@(\w+)@", lambda found: parts[found[1]], template)
+
+
+def _compact(name: str) -> str:
+    """A file without its indentation and its lines of comment: a notebook has one in each of its players."""
+    lines = [line.strip() for line in (_HERE / name).read_text(encoding="utf-8").splitlines()]
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
+def save(path: str | Path, recording: Recording, source: str, findings: Sequence[Finding] = ()) -> None:
+    """Write the page."""
+    try:
+        Path(path).write_text(page(recording, source, findings), encoding="utf-8")
+    except OSError as error:
+        raise GraderError(f"cannot write {path}: {error.strerror}") from error
+
+
+def frame(
+    recording: Recording,
+    source: str,
+    findings: Sequence[Finding] = (),
+    most_bytes: int = MOST_BYTES,
+    height: int = 760,
+) -> str:
+    """The page in a frame that can reach nothing around it, with its content in words below for viewers that drop frames."""
+    # The frame's content is an attribute: & and " are all that it must not have, and both grow.
+    inner = html.escape(page(recording, source, findings, int(most_bytes * 0.85)))
+    said = html.escape(as_text(recording, findings))
+    name = html.escape(title(recording))
+    return (
+        f'<iframe title="{name}" sandbox="allow-scripts" loading="lazy" '
+        f'style="width:100%;box-sizing:border-box;height:{height}px;border:1px solid #8a929e;border-radius:6px" srcdoc="{inner}"></iframe>\n'
+        f"<details><summary>The same in words</summary>\n<pre>{said}</pre>\n</details>"
+    )
+
+
+def as_text(recording: Recording, findings: Sequence[Finding] = ()) -> str:
+    """What the block did, line by line of the source: for who cannot play it."""
+    file = main_file(recording)
+    counted: Counter[tuple[int, str, str]] = Counter()
+    for event in recording.events:
+        if event.file == file and event.line and event.warp >= 0:
+            memory = recording.memories[event.memory] if event.memory >= 0 else None
+            what = event.name if event.name else f"{memory.space} {memory.name}".rstrip() if memory else ""
+            counted[event.line, event.kind, what] += 1
+    rows = [f"{title(recording)}: {len(recording.events)} steps of {recording.warps} warps"]
+    lines = sorted(counted)
+    for line, kind, what in lines[:LINES]:
+        times = counted[line, kind, what]
+        rows.append(f"  line {line:4}  {times:5} x {kind.replace('_', ' ')} {what}".rstrip())
+    if len(lines) > LINES:
+        rows.append(f"  and {len(lines) - LINES} more")
+    rows += [f"  {sentence}" for sentence, _ in jumps(recording, findings)]
+    return "\n".join(rows)

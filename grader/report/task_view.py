@@ -1,0 +1,47 @@
+"""What an exercise asks for: the summary, the launcher's prototype, and each tensor with its shape."""
+
+from __future__ import annotations
+
+import re
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from grader.course.task import Exercise, split_shape
+from grader.report.failures import indented, paragraph
+from grader.verdict.wording import words
+
+
+def render_task(task: Exercise) -> RenderableType:
+    """All that the learner must know of a task before the first line."""
+    others = [task.launcher(dtype) for dtype in task.dtypes[1:]]
+    also = f"and the same for {words.listed(task.dtypes[1:])}: {words.listed(others)}" if others else ""
+    rows: list[RenderableType] = [paragraph(task.summary), Text("")]
+    rows.append(paragraph(task.prototype(task.dtypes[0]), style="code", indent=4))
+    if len(set(others)) == len(others) and also:
+        rows.append(paragraph(also, style="quiet", indent=4))
+    table = _tensors(task)
+    return Group(*rows, Text(""), indented(table, 4)) if table.row_count else Group(*rows)
+
+
+def _tensors(task: Exercise) -> Table:
+    """``out [rows, cols] f32, f16, bf16: written``, a row for each tensor."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for style in ("title", "", "quiet", "quiet"):
+        table.add_column(style=style)
+    for name, tensor in task.inputs.items():
+        table.add_row(Text(name), _shape(task, tensor.shape), tensor.dtype or ", ".join(task.dtypes), "read")
+    for name, output in task.outputs.items():
+        use = "working memory" if output.scratch else "changed in place" if output.inout else "written"
+        table.add_row(Text(name), _shape(task, output.shape), output.dtype or ", ".join(task.dtypes), use)
+    return table
+
+
+def _shape(task: Exercise, text: str) -> Text:
+    """Sizes as the launcher names them: what ``Case.before`` leaves out of a tensor, no learner need know."""
+    prototype = task.prototype(task.dtypes[0])
+    for name in task.scalars:
+        if not re.search(rf"\b{name}\b", prototype):
+            text = re.sub(rf"\((\w+) - {name}\)", r"\1", text)
+    return Text(f"[{', '.join(split_shape(text))}]")  # no markup

@@ -1,0 +1,240 @@
+"""A verdict in the terminal, laid out for 80 columns: the stages, what failed, where to look first, what to do next."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from grader.report import failures, operations_view, source_view, theme, timings
+from grader.report.failures import indented, paragraph
+from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Verdict
+from grader.verdict.wording import counters, limits, stages, words
+
+NextStep = tuple[str, str]
+"""A command that the reader can type now, and what it does."""
+
+
+def print_verdict(
+    verdict: Verdict, console: Console | None = None, verbose: bool = False, next_steps: Sequence[NextStep] = ()
+) -> None:
+    """Print the report of a verdict. ``next_steps``: commands that make sense now."""
+    console = console or theme.console()
+    console.print(render(verdict, console.width, verbose, next_steps, ascii_only(console)), crop=False)
+
+
+def as_text(
+    verdict: Verdict, width: int = theme.WIDTH, verbose: bool = False, next_steps: Sequence[NextStep] = ()
+) -> str:
+    """The report as plain text, without colours."""
+    buffer = io.StringIO()
+    console = theme.console(buffer, width=width, color_system=None)
+    console.print(render(verdict, width, verbose, next_steps), crop=False)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+
+
+def ascii_only(console: Console) -> bool:
+    """Whether the terminal cannot show the marks and rules."""
+    return not (console.encoding or "").lower().startswith("utf")
+
+
+def render(
+    verdict: Verdict,
+    width: int = theme.WIDTH,
+    verbose: bool = False,
+    next_steps: Sequence[NextStep] = (),
+    ascii_only: bool = False,
+) -> RenderableType:
+    """The whole report."""
+    parts: list[RenderableType] = [Text(""), *header(verdict, width), Text(""), stage_table(verdict, ascii_only)]
+    for stage in verdict.stages:
+        details = stage_details(verdict, stage, width, verbose, ascii_only)
+        if details:
+            title = stages.title(stage)
+            rule = Rule(
+                Text(title, style="bad.title" if stage.status == FAILED else "title"),
+                align="left",
+                style="rule.line",
+                characters="-" if ascii_only else "─",
+            )
+            parts += [Text(""), indented(rule, expand=True), *details]
+    parts += [Text(""), *closing(verdict, next_steps, width), Text("")]
+    return Group(*parts)
+
+
+def header(verdict: Verdict, width: int) -> list[RenderableType]:
+    """What was graded: title, name, file, device, seed."""
+    left, right = verdict.title, verdict.exercise
+    first = Text("  ")
+    first.append(left, style="title")
+    gap = width - 2 - len(left) - len(right)
+    if gap >= 2:
+        first.append(" " * gap)
+        first.append(right, style="quiet")
+        rows: list[RenderableType] = [first]
+    else:
+        rows = [first, Text("  " + right, style="quiet")]
+    facts = [words.file(verdict.file), words.DEVICES.get(verdict.device, verdict.device)]
+    if verdict.device == "cuda" and verdict.versions.get("gpu"):
+        facts[1] = verdict.versions["gpu"]
+    if verdict.seed:
+        facts.append(f"seed {verdict.seed}")
+    rows.append(_joined_to_width(facts, width))
+    return rows
+
+
+def _joined_to_width(facts: Sequence[str], width: int) -> RenderableType:
+    """Facts in one line, or over two when that is too long."""
+    line = "  " + ", ".join(facts)
+    if len(line) <= width:
+        return Text(line, style="quiet")
+    return Group(Text("  " + facts[0], style="quiet"), Text("  " + ", ".join(facts[1:]), style="quiet"))
+
+
+def stage_table(verdict: Verdict, ascii_only: bool) -> RenderableType:
+    """One line for each stage."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0), expand=True)
+    table.add_column(width=2 if ascii_only else 1, no_wrap=True)
+    table.add_column(width=9, no_wrap=True)
+    table.add_column(ratio=1)
+    table.add_column(justify="right", no_wrap=True, style="quiet")
+    for stage in verdict.stages:
+        style = theme.STATUS_STYLE.get(stage.status, "")
+        table.add_row(
+            Text(theme.mark(stage.status, ascii_only), style=style),
+            Text(stages.title(stage), style="quiet" if stage.status == SKIPPED else "title"),
+            Text(stages.summary(stage), style="" if stage.status in (PASSED, FAILED) else style),
+            words.duration(stage.seconds) if stage.status != SKIPPED and stage.seconds >= 0.05 else "",
+        )
+    return indented(table, expand=True)
+
+
+def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, ascii_only: bool) -> list[RenderableType]:
+    """What is to be said about one stage below the table; nothing for most that passed."""
+    rows: list[RenderableType] = []
+    failed = stage.status not in (PASSED, SKIPPED)
+    if failed and stage.diagnostics:
+        rows += failures.render_diagnostics(stage.diagnostics, ascii_only)
+    if failed and stages.failing_cases(stage):
+        safe = verdict.stage("safe")
+        rows += failures.render_cases(stage, verbose, ascii_only, findings_follow=bool(safe and safe.findings))
+    rows += failures.render_first_printed(stage, stages.failing_cases(stage)[: None if verbose else 1])
+    if failed and stage.findings:
+        rows += failures.render_findings(stage.findings, verbose, ascii_only)
+    if stage.bars and (failed or verbose):
+        rows += failures.render_bars(stage.bars, ascii_only)
+    if failed and stage.message and not rows:
+        rows.append(paragraph(stage.message))
+    if stage.lines and (failed or verbose):
+        rows += counters_view(verdict, stage, width, verbose, ascii_only)
+    if stage.bound is not None and verbose:
+        rows += [Text(""), Text("  What limits it", style="title"), paragraph(limits.text(stage.bound))]
+    if stage.resources and verbose:
+        rows += resources_view(stage)
+    if verbose and stage.note:
+        rows += [Text(""), paragraph(stage.note, style="quiet")] if rows else [paragraph(stage.note)]
+    if stage.timings:
+        rows += [indented(row) for row in timings.render_timings(stage.timings, stage.time_bars, verbose)]
+    return rows
+
+
+def counters_view(verdict: Verdict, stage: Stage, width: int, verbose: bool, ascii_only: bool) -> list[RenderableType]:
+    """The worst lines; the whole source with its margin when ``verbose``."""
+    safe = verdict.stage("safe")
+    findings = safe.findings if safe else []
+    file = source_view.main_file(stage.lines, findings)
+    lines = [line for line in stage.lines if line.file == file]
+    margin = source_view.margin_lines(lines, [finding for finding in findings if finding.file == file])
+    rows: list[RenderableType] = []
+    name = file.rsplit("/", 1)[-1]
+    top = source_view.render_worst(margin, name, stage.bars)
+    if top is not None:
+        rows += [Text(""), Text("  The lines that cost most", style="title"), top]
+    source = source_view.read_source(verdict.file)
+    if verbose and source:
+        rows += [Text(""), source_view.render_source(source, margin, width, ascii_only=ascii_only)]
+    if verbose and operations_view.counted(stage.totals):
+        rows += [Text(""), Text("  What it computes", style="title"), paragraph(counters.operations(stage.totals))]
+        rows.append(indented(operations_view.table(lines), expand=True))
+    return rows
+
+
+def resources_view(stage: Stage) -> list[RenderableType]:
+    """Registers, spills, shared memory and occupancy of each kernel, as the real compiler sees it."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet")
+    for column, justify in (
+        ("kernel", "left"),
+        ("registers", "right"),
+        ("spills", "right"),
+        ("stack", "right"),
+        ("shared", "right"),
+        ("occupancy", "right"),
+        ("on", "left"),
+    ):
+        table.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for item in stage.resources:
+        occupancy = "" if item.occupancy is None else f"{100 * item.occupancy:.0f} %"
+        limit = f" (limited by {item.limited_by})" if item.limited_by and occupancy else ""
+        table.add_row(
+            item.kernel,
+            str(item.registers),
+            Text(words.amount(item.spill_bytes), style="bad" if item.spill_bytes else ""),
+            Text(words.amount(item.stack_bytes), style="bad" if item.stack_bytes else ""),
+            words.amount(item.static_shared_bytes + item.dynamic_shared_bytes),
+            occupancy + limit,
+            item.gpu or item.architecture,
+        )
+    return [indented(table)]
+
+
+def closing(verdict: Verdict, next_steps: Sequence[NextStep], width: int) -> list[RenderableType]:
+    """The verdict itself, where to look first, and what to do now."""
+    rows: list[RenderableType] = []
+    if verdict.passed:
+        last = Text.assemble(("  Passed", "good"))
+        last.append(f"  {verdict.score:g} of {verdict.points} points")
+    elif verdict.exit_code == 2:
+        last = Text.assemble(("  Not graded", "warn"))
+        stage = verdict.failed_stage
+        last.append(f"  {stages.summary(stage)}" if stage else "  the grader could not judge this file")
+    else:
+        last = Text.assemble(("  Not passed yet", "bad"))
+        stage = verdict.failed_stage
+        last.append(f"  stops at {stages.title(stage)}" if stage else "")
+    if verdict.seconds >= 0.05:
+        last.append(f"  ({words.duration(verdict.seconds)})", style="quiet")
+    rows.append(last)
+    look = stages.first_look(verdict)
+    if look:
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True, style="title")
+        table.add_column(overflow="fold")
+        table.add_row("Look first at", look)
+        rows.append(indented(table))
+    if next_steps:
+        rows.append(Text(""))
+        rows.append(step_table(next_steps, width))
+    if verdict.isolation_note and verdict.exit_code != 2:
+        rows += [Text(""), paragraph(verdict.isolation_note, style="quiet")]
+    return rows
+
+
+def step_table(next_steps: Sequence[NextStep], width: int) -> RenderableType:
+    """Commands and what each does: side by side where that fits, else below each other. A command is never cut."""
+    longest = max(len(command) for command, _ in next_steps)
+    if longest + 5 + max(len(meaning) for _, meaning in next_steps) <= width:
+        table = Table.grid(padding=(0, 3, 0, 0))
+        table.add_column(no_wrap=True, style="command")
+        table.add_column(style="quiet")
+        for command, meaning in next_steps:
+            table.add_row(command, meaning)
+        return indented(table)
+    rows: list[RenderableType] = []
+    for command, meaning in next_steps:
+        rows.append(Text(f"  {command}", style="command", no_wrap=True, overflow="ignore"))
+        rows.append(Text(f"      {meaning}", style="quiet"))
+    return Group(*rows)

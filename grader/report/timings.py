@@ -1,0 +1,185 @@
+"""Times as tables: for ``grader bench`` in the terminal, for the stage *fast*, and for lessons."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from grader.report import theme
+from grader.report.failures import indented, paragraph
+from grader.verdict import FAILED, PASSED, TimeBarResult, Timing
+from grader.verdict.wording import bars
+
+if TYPE_CHECKING:
+    from grader.judge.timing.bench import BenchReport
+    from grader.judge.timing.machine import Machine
+
+
+def percentiles_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> RenderableType:
+    """All percentiles of each size, and how the median stands against the roofline, a copy's rate, a copy of the same bytes and torch.
+
+    The name of a size begins its line, or stands above it where the names are too long for ``width`` columns.
+    """
+    titles = ["size", "dtype", "P50", "P90", "P95", "P99"]
+    judged = any(timing.percent_of_copy is not None or timing.torch_ratio is not None for timing in timings)
+    if judged:
+        titles += _compared(timings)
+    rows = []
+    for timing in timings:
+        times = [microseconds(t) for t in (timing.p50_us, timing.p90_us, timing.p95_us, timing.p99_us)]
+        rows.append([timing.name, timing.dtype, *times, *(_judged(timing, titles) if judged else ())])
+    return _by_size(titles, rows, width)
+
+
+def spread_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> RenderableType:
+    """Mean, standard deviation, minimum and maximum of each size, and of how many runs. Laid out as the percentiles."""
+    if all(timing.mean_us is None for timing in timings):
+        return Text("Mean, standard deviation, minimum and maximum were not kept with these times.", style="quiet")
+    titles = ["size", "dtype", "runs", "mean", "std", "min", "max"]
+    rows = []
+    for timing in timings:
+        times = (timing.mean_us, timing.deviation_us, timing.minimum_us, timing.maximum_us)
+        rows.append([timing.name, timing.dtype, str(timing.runs), *map(microseconds, times)])
+    return _by_size(titles, rows, width)
+
+
+def _by_size(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> RenderableType:
+    """A table whose first column begins its lines, or stands above them where it is too wide: then titles take two lines, if they must."""
+    widths = [max(map(len, column)) for column in zip(titles, *rows)]
+    if sum(widths) + 2 * (len(widths) - 1) <= width:
+        return Group(_line(titles, widths, 2, "quiet"), *(_line(row, widths, 2) for row in rows))
+    heads = [["", *titles[1:]]]
+    if sum(widths[1:]) + 2 * (len(widths) - 1) > width:
+        parts = [title.rpartition(" ") for title in heads[0]]
+        heads = [[first for first, _, _ in parts], [last for _, _, last in parts]]
+        widths = [max(map(len, column)) for column in zip(*heads, *rows)]
+    lines = [_line(head, [0, *widths[1:]], 2, "quiet") for head in heads]
+    for name, group in itertools.groupby(rows, key=lambda row: row[0]):
+        lines.append(Text(name))
+        lines += [_line(["", *row[1:]], [0, *widths[1:]], 2) for row in group]
+    return Group(*lines)
+
+
+def render_timings(
+    timings: Sequence[Timing], limits: Sequence[TimeBarResult] = (), verbose: bool = False
+) -> list[RenderableType]:
+    """What the stage *fast* shows: all percentiles, the times by the grader's own clock, limits, and what was remarked."""
+    rows: list[RenderableType] = [percentiles_table(timings)]
+    if verbose:
+        rows.append(spread_table(timings))
+    verified = [timing for timing in timings if timing.verified_us is not None]
+    if verified:
+        cells = [
+            [t.name, t.dtype, microseconds(t.verified_us), f"+- {microseconds(t.verified_error_us)}"] for t in verified
+        ]
+        widths = [max(map(len, column)) for column in zip(*cells)]
+        rows.append(Text("The times that count, by the grader's own clock, each set of inputs new:", style="quiet"))
+        rows += [_line(row, widths, 2) for row in cells]
+    for limit in limits:
+        rows.append(paragraph(bars.time_text(limit), _STYLES.get(limit.status, "quiet"), indent=0))
+    rows += [paragraph(note, "warn") for note in dict.fromkeys(timing.note for timing in timings if timing.note)]
+    return rows
+
+
+_STYLES = {PASSED: "good", FAILED: "bad"}
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], words: int, style: str = "") -> Text:
+    """A line of a table: ``words`` columns to the left, then numbers to the right."""
+    padded = [
+        cell.ljust(width) if place < words else cell.rjust(width)
+        for place, (cell, width) in enumerate(zip(cells, widths))
+    ]
+    return Text("  ".join(padded).rstrip(), style=style)
+
+
+def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
+    """The median of each size for several kernels."""
+    table = _table()
+    table.add_column("kernel", overflow="fold")
+    table.add_column("size", overflow="fold")
+    table.add_column("dtype", no_wrap=True)
+    table.add_column("median", justify="right", no_wrap=True)
+    table.add_column("torch", justify="right", no_wrap=True)
+    titles = _compared([timing for timings in rows.values() for timing in timings])
+    for title in titles:
+        table.add_column(title, justify="right", no_wrap=True)
+    for kernel, timings in rows.items():
+        for number, timing in enumerate(timings):
+            best = [t for t in (timing.torch_eager_us, timing.torch_compile_us) if t]
+            table.add_row(
+                kernel if number == 0 else "",
+                timing.name,
+                timing.dtype,
+                microseconds(timing.median_us),
+                microseconds(min(best)) if best else "",
+                *_judged(timing, titles),
+            )
+    return table
+
+
+def render_bench(report: BenchReport, verbose: bool = False) -> RenderableType:
+    """The whole answer of ``grader bench`` for one exercise; ``verbose``: with the spread of the times."""
+    head = Text("  ")
+    head.append(report.exercise, style="title")
+    head.append(f"  {report.file}", style="quiet")
+    rows: list[RenderableType] = [Text(""), head, paragraph(machine_line(report.machine, report.device), "quiet")]
+    rows += [Text(""), indented(percentiles_table(report.timings))]
+    if verbose:
+        rows += [Text(""), indented(spread_table(report.timings))]
+    notes = list(dict.fromkeys(timing.note for timing in report.timings if timing.note))
+    rows += [paragraph(note, style="warn" if report.device == "cuda" else "quiet") for note in notes]
+    return Group(*rows)
+
+
+def machine_line(machine: Machine, device: str) -> str:
+    """What was measured on, in a line."""
+    if device != "cuda":
+        return f"host time of the simulator on {machine.device or 'this machine'}: not a GPU's time"
+    parts = [machine.device]
+    if machine.copy_gigabytes_per_second:
+        parts.append(f"copy {machine.copy_gigabytes_per_second:,.0f} GB/s")
+    for dtype, rate in machine.product_gigaflops.items():
+        parts.append(f"{dtype} product {rate / 1000:,.0f} T/s")
+    parts.append(f"driver {machine.driver}, CUDA {machine.cuda}, torch {machine.torch}")
+    return ", ".join(parts)
+
+
+def _table() -> Table:
+    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet")
+
+
+SAME_BYTES = "same bytes"
+
+
+def _compared(timings: Sequence[Timing]) -> list[str]:
+    """The titles of what ``_judged`` says. Times that were kept before there was a ``copy_us`` have none."""
+    same = [SAME_BYTES] if any(timing.copy_us for timing in timings) else []
+    return ["roofline", "copy", *same, "x torch"]
+
+
+def _judged(timing: Timing, titles: Sequence[str]) -> list[str]:
+    ratio = "" if timing.torch_ratio is None else f"{timing.torch_ratio:.2f}"
+    same = (
+        [percent(100 * timing.copy_us / timing.median_us if timing.copy_us else None)] if SAME_BYTES in titles else []
+    )
+    return [percent(timing.percent_of_roofline), percent(timing.percent_of_copy), *same, ratio]
+
+
+def percent(number: float | None) -> str:
+    """``71 %``, or nothing."""
+    return "" if number is None else f"{number:.0f} %"
+
+
+def microseconds(number: float | None) -> str:
+    """``4.24 us``, ``1,936 us``, ``135 ms``, or nothing."""
+    if number is None:
+        return ""
+    if number >= 1e5:
+        return f"{number / 1000:,.0f} ms"
+    return f"{number:,.0f} us" if number >= 1000 else f"{number:.3g} us"

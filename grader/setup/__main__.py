@@ -1,0 +1,38 @@
+"""The entry: says in an instant that there is nothing to do, before it imports what would do it."""
+
+from __future__ import annotations
+
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 (somebody may say `make PYTHON=python3.9`, which could not read the rest)
+    sys.exit(f"make: the course needs Python 3.11 or newer, and {sys.executable} is {sys.version.split()[0]}")
+
+import argparse
+import signal
+from pathlib import Path
+
+from grader.setup.state import Folder, plan
+
+
+def main() -> int:
+    """Brings .venv to what the course wants."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is something to clear up, Ctrl-C needs no words
+    parser = argparse.ArgumentParser(prog="python -m grader.setup", description="Sets .venv up, as `make` does.")
+    parser.add_argument(
+        "--torch", default="", help="the build of torch: cpu, or another that uv knows; pip: pip's choice"
+    )
+    parser.add_argument(
+        "--this-python", action="store_true", help="make .venv anew if it has another version of Python"
+    )
+    parser.add_argument("flags", nargs="*", help="more options for pip, after --")
+    wishes = parser.parse_args()
+    folder = Folder(Path.cwd())
+    if plan(folder, wishes.torch, wishes.this_python).complete:
+        return 0
+    from grader.setup.set_up import run
+
+    return run(folder, wishes.torch, wishes.this_python, wishes.flags)
+
+
+sys.exit(main())

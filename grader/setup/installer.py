@@ -1,0 +1,196 @@
+"""Runs pip and uv: all that they print goes to a log, and how far they are to the display."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from grader.setup.display import Display, megabytes
+from grader.setup.failures import explained
+from grader.setup.state import Folder
+
+_LARGE = 10_000_000  # in a log, a download of so many bytes gets a line of its own
+_MANY = 10  # and so do so many packages
+_TICK_SECONDS = 0.5
+_PATIENCE_SECONDS = 10.0  # for a program that was asked to end
+_UNWANTED = ("PYTHONHOME", "PYTHONPATH", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_QUIET", "PIP_VERBOSE", "PIP_LOG")
+_DOWNLOADING = re.compile(r"\s*Downloading (\S+)(?: \(([\d.]+) ([kMG]?B)\))?$")
+_PROGRESS = re.compile(r"Progress (\d+) of (\d+)$")
+_UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+# pip says the first before it touches an installed package, uv the others.
+_CHANGING = re.compile(
+    r"\s*(Installing collected packages|Attempting uninstall|Prepared \d|Uninstalled \d|Installed \d)"
+)
+
+
+class Installer:
+    """Programs that install into a .venv, one after another. ``lock``: a file that they hold open as long as they live."""
+
+    def __init__(self, folder: Folder, display: Display, lock: int | None = None):
+        self.folder = folder
+        self.display = display
+        self.downloaded = 0.0  # bytes, of files that are complete
+        self.changed = False  # whether anything installed may have changed
+        self._lock = lock
+        self._title = ""
+        self._current = ("", 0.0, 0.0)  # a download: what, bytes so far, bytes in all
+        self._to_install = 0
+        self._installed_before = 0
+
+    def run(self, command: Sequence[str | Path], title: str) -> list[str]:
+        """Runs a program to its end and returns the lines that it printed; raises ``Failure`` when it fails."""
+        self._title, self._current, self._to_install = title, ("", 0.0, 0.0), 0
+        self.display.now(title)
+        self.folder.scratch.mkdir(parents=True, exist_ok=True)
+        output: list[str] = []
+        with self.folder.log.open("a", encoding="utf-8") as log:
+            print("$", *command, file=log, flush=True)
+            with self._started(command) as process:
+                assert process.stdout
+                for line in _lines(process.stdout.fileno()):
+                    if line is not None and not _PROGRESS.match(line):
+                        output.append(line)
+                        print(line, file=log, flush=True)
+                    self._follow(line)
+                code = process.wait()
+        if code != 0:
+            if code < 0:
+                output.append(f"It was ended by {signal.Signals(-code).name}.")
+            raise explained(f"{title} failed.", output, self.changed)
+        return output
+
+    @contextlib.contextmanager
+    def _started(self, command: Sequence[str | Path]) -> Iterator[subprocess.Popen[bytes]]:
+        """A running program in a session of its own: Ctrl-C reaches us, and we end it in order."""
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=self._surroundings(),
+            cwd=self.folder.course,
+            pass_fds=[] if self._lock is None else [self._lock],
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                self._end(process)
+            if process.stdout:
+                process.stdout.close()
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        """Ends a program and all that it started, and reads what it still had to say."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                rest, _ = process.communicate(timeout=_PATIENCE_SECONDS)
+                for line in (rest or b"").decode(errors="replace").splitlines():
+                    self.changed = self.changed or bool(_CHANGING.match(line))
+                return
+
+    def _surroundings(self) -> dict[str, str]:
+        """The variables for pip and uv: what would send packages elsewhere is left out; downloads go to .venv's disk."""
+        kept = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
+        return kept | {
+            "TMPDIR": str(self.folder.scratch),
+            "PIP_USER": "0",
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONSAFEPATH": "1",
+        }
+
+    def _follow(self, line: str | None) -> None:
+        """Shows what a line means; None: some time has passed without one."""
+        if line is None:
+            self._show()
+        elif progress := _PROGRESS.match(line):
+            so_far, total = map(float, progress.groups())
+            self._current = (self._current[0], so_far, total)
+            self._show()
+        elif (begun := _DOWNLOADING.match(line)) and not begun[1].endswith(".metadata"):
+            self._finish_download()
+            size = float(begun[2]) * _UNITS[begun[3]] if begun[2] else 0.0
+            self._current = (_name_and_version(begun[1]), 0.0, size)
+            if size >= _LARGE and not self.display.live:
+                self.display.say(f"  downloading {self._current[0]} ({megabytes(size)})")
+        elif _CHANGING.match(line):
+            self.changed = True
+            self._finish_download()
+            self._to_install, self._installed_before = line.count(",") + 1, self._installed()
+            if not self.display.live and self._to_install >= _MANY:
+                self.display.say(f"  installing {self._to_install} packages")
+        elif "Retrying (Retry(" in line:
+            self.display.now(f"{self._title}: no answer, trying again")
+        elif collecting := re.match(r"(?:Collecting|Processing) (\S+)", line):
+            self._finish_download()
+            self.display.now(f"{self._title}: looking up {_name_and_version(collecting[1])}")
+
+    def _finish_download(self) -> None:
+        self.downloaded += self._current[2]
+        self._current = ("", 0.0, 0.0)
+
+    def _show(self) -> None:
+        name, so_far, total = self._current
+        if name and total:
+            all_of_it = megabytes(self.downloaded + so_far)
+            self.display.now(f"{self._title}: {name}, {megabytes(so_far)} of {megabytes(total)} ({all_of_it} in all)")
+        elif self._to_install > 1:
+            self.display.now(f"{self._title}: unpacked {self._unpacked()} of {self._to_install} packages")
+        else:
+            arrived = _bytes_below(self.folder.scratch)
+            self.display.now(f"{self._title}: {megabytes(arrived)}" if arrived >= _LARGE else self._title)
+
+    def _unpacked(self) -> int:
+        """How many of the packages are there by now: a package's INSTALLER is among the last files to be written."""
+        return min(self._to_install, self._installed() - self._installed_before)
+
+    def _installed(self) -> int:
+        return sum(1 for _ in self.folder.path.glob("lib/python3*/site-packages/*.dist-info/INSTALLER"))
+
+
+def _lines(stream: int) -> Iterator[str | None]:
+    """The lines of a program as they come; None whenever a while passes without one."""
+    begun = b""
+    while True:
+        if not select.select([stream], [], [], _TICK_SECONDS)[0]:
+            yield None
+            continue
+        piece = os.read(stream, 65536)
+        *whole, begun = (begun + piece).split(b"\n")
+        for line in whole:
+            yield line.decode(errors="replace").rstrip("\r")
+        if not piece:
+            if begun:
+                yield begun.decode(errors="replace")
+            return
+
+
+def _name_and_version(requirement: str) -> str:
+    """From a file's name or path, such as numpy-2.4.6-cp312-cp312-linux_x86_64.whl; anything else stays as it is."""
+    name = os.path.basename(requirement)
+    return " ".join(name.split("-")[:2]) if name.endswith(".whl") else name
+
+
+def _bytes_below(folder: Path) -> int:
+    """The bytes on the disk: pip gives a file its full size before the first byte of it has come."""
+    used = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                used += os.lstat(os.path.join(place, name)).st_blocks * 512
+    return used
+
+
+def seconds_since(begun: float) -> str:
+    """How long something took, for people."""
+    seconds = time.monotonic() - begun
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,229 @@
+"""The steps from an empty folder to a complete environment, whatever an earlier set-up left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib.util
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.setup import state, torch
+from grader.setup.display import Display, megabytes
+from grader.setup.failures import Failure, explained
+from grader.setup.installer import Installer, seconds_since
+from grader.setup.state import Environment, Folder, Plan
+
+FAILED, INTERRUPTED = 2, 130
+
+
+def run(folder: Folder, torch_build: str, this_python: bool, flags: list[str]) -> int:
+    """Does what is to be done, once no other set-up of this course runs. Returns the exit status."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            signal.signal(number, signal.default_int_handler)
+    display = Display()
+    try:
+        with alone(folder, display) as lock:
+            plan = state.plan(folder, torch_build, this_python)
+            if not plan.complete:
+                SetUp(folder, plan, flags, display, lock).finish()
+    except Failure as failure:
+        display.clear()
+        print(failure, file=sys.stderr)
+        return FAILED
+    except OSError as problem:
+        display.clear()
+        print(explained("The set-up failed.", [str(problem)], changed=True), file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        display.clear()
+        print("make: the set-up was interrupted; say `make` again to finish it", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+@contextlib.contextmanager
+def alone(folder: Folder, display: Display) -> Iterator[int]:
+    """Waits for any other set-up of this course to end. What we start holds the lock too, and so may outlive us."""
+    lock = os.open(folder.course, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            display.say("Another `make` sets this course up; waiting for it to end.")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError:
+            pass  # a file system without locks
+        yield lock
+    finally:
+        os.close(lock)
+
+
+class SetUp:
+    """One set-up of one course. ``flags``: more options for pip; ``lock``: held by all that it starts."""
+
+    def __init__(self, folder: Folder, plan: Plan, flags: list[str], display: Display, lock: int):
+        self.folder = folder
+        self.plan = plan
+        self.flags = flags
+        self.display = display
+        self.installer = Installer(folder, display, lock)
+
+    def finish(self) -> None:
+        """Does what the plan says."""
+        begun = time.monotonic()
+        self._refuse_what_cannot_work()
+        if self.plan.anew:
+            self.display.say(f"Setting up .venv: {self.plan.anew}. All that pip prints goes to .venv/install.log.")
+            self._make_empty()
+        elif self.plan.installs:
+            self.display.say("Updating .venv: the course asks for other packages now.")
+        kept = None if self.plan.installs else self.plan.before
+        self._build_ahead(kept or self._install())
+        shutil.rmtree(self.folder.scratch, ignore_errors=True)
+        amount = f", {megabytes(self.installer.downloaded)} downloaded" if self.installer.downloaded else ""
+        self.display.say(f"The set-up is complete ({seconds_since(begun)}{amount}).")
+
+    def _refuse_what_cannot_work(self) -> None:
+        """Says before anything is downloaded or removed what would fail later."""
+        oldest, newest = state.supported_pythons(self.folder.course)
+        if self.plan.anew and not oldest <= sys.version_info.minor <= newest:
+            raise Failure(
+                f"the course's packages are chosen for Python 3.{oldest} to 3.{newest}, and this is {state.running_python()}.",
+                [sys.executable],
+                advice=f"Take another: make PYTHON=python3.{newest - 1}.",
+                changed=False,
+            )
+        if self.plan.anew and importlib.util.find_spec("ensurepip") is None:
+            raise Failure(
+                "this Python cannot make virtual environments.",
+                [sys.executable],
+                advice=f"On Debian and Ubuntu: apt install python{state.running_python()}-venv.",
+                changed=False,
+            )
+        wanted = (
+            [os.environ["GRADER_CXX"].split()[0]] if os.environ.get("GRADER_CXX", "").strip() else ["g++", "clang++"]
+        )
+        if not any(shutil.which(compiler) for compiler in wanted):
+            raise Failure(
+                f"no C++ compiler was found ({' or '.join(wanted)}).",
+                [],
+                advice="On Debian and Ubuntu: apt install g++.",
+                changed=False,
+            )
+        if self.folder.path.is_symlink():
+            raise Failure(
+                f".venv is a link to {self.folder.path.resolve()}, which does not hold what this course wants.",
+                [],
+                advice="Remove the link, then say `make` again.",
+                changed=False,
+            )
+        for place in (self.folder.path, self.folder.course):
+            if place.exists() and not os.access(place, os.W_OK | os.X_OK):
+                raise self._not_ours(place)
+
+    def _not_ours(self, place: Path) -> Failure:
+        """Something that this user may not write."""
+        try:
+            owner = place.owner()
+        except (OSError, KeyError):
+            owner = "somebody else"
+        return Failure(
+            f"you cannot write in {place}: it belongs to {owner}.",
+            [],
+            advice=f"Have it given to you (sudo chown -R $USER '{self.folder.course}'), then say `make` again.",
+            changed=False,
+        )
+
+    def _make_empty(self) -> None:
+        """An environment with nothing but its Python and pip."""
+        self.folder.forget()
+
+        def refuse(_: object, path: str, problem: BaseException) -> None:
+            raise self._not_ours(Path(path).parent) if isinstance(problem, PermissionError) else problem
+
+        if self.folder.path.is_dir():
+            self.display.now("Removing the old .venv")
+            if sys.version_info >= (3, 12):
+                shutil.rmtree(self.folder.path, onexc=refuse)
+            else:
+                shutil.rmtree(self.folder.path, onerror=lambda function, path, info: refuse(function, path, info[1]))
+        elif self.folder.path.exists():
+            raise Failure(".venv is not a folder.", [], advice="Remove it, then say `make` again.", changed=False)
+        self.folder.path.mkdir()
+        self.folder.wish_for_torch(self.plan.torch)
+        # The Python below an environment, if this is an environment's: it may be the one that was just removed.
+        python = getattr(sys, "_base_executable", sys.executable)
+        self.installer.run([python, "-m", "venv", self.folder.path], "Making the environment")
+
+    def _install(self) -> Environment:
+        """Installs the packages. Should that fail before anything was changed, what was there stays believed."""
+        pip: list[str | Path] = [
+            self.folder.python,
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "--no-color",
+            "--no-input",
+        ]
+        pinned = [*self.flags, "-c", "constraints.txt"]
+        self.folder.forget()
+        try:
+            # First of all the pip that we know, and what builds the course's own package: both pinned.
+            tools = ["pip", "setuptools"] if self.plan.torch == state.PIPS_CHOICE else ["pip", "setuptools", "uv"]
+            self.installer.run([*pip, "install", *pinned, *tools], "Getting pip")
+            self.installer.changed = False
+            if self.plan.torch == state.PIPS_CHOICE:
+                said = torch.notice(self.installer, pip, self.flags)
+                if said:
+                    self.display.say(said)
+            else:
+                self._install_torch()
+            course = ["--progress-bar", "raw", "--no-build-isolation", "-e", ".[test]"]
+            self.installer.run([*pip, "install", *pinned, *course], "Installing the packages")
+        except BaseException:
+            if self.plan.before and not self.plan.anew and not self.installer.changed:
+                self.folder.record(self.plan.before)
+            raise
+        environment = Environment(
+            python=self._python_in_place(),
+            packages=self.plan.packages,
+            torch=self.plan.torch,
+            course=str(self.folder.course),
+            interpreter=self.folder.interpreter(),
+            built_ahead=False,
+        )
+        self.folder.record(environment)
+        return environment
+
+    def _install_torch(self) -> None:
+        """The build of torch that was asked for, from PyTorch's own index, which uv knows. The rest is pip's."""
+        uv = self.folder.path / "bin" / "uv"
+        where: list[str | Path] = [
+            "--python",
+            self.folder.python,
+            "--torch-backend",
+            self.plan.torch,
+            "--no-cache",
+            "--no-deps",
+        ]
+        command: list[str | Path] = [uv, "pip", "install", *where, "-c", "constraints.txt", "torch"]
+        self.installer.run(command, f"Downloading torch, {state.build_name(self.plan.torch)}")
+
+    def _python_in_place(self) -> str:
+        """The version of .venv's Python."""
+        asked: list[str | Path] = [self.folder.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        return self.installer.run(asked, "Asking for Python's version")[-1]
+
+    def _build_ahead(self, environment: Environment) -> None:
+        """The grader's own C++ parts. It goes on without them, and says so."""
+        output = self.installer.run([self.folder.python, "-m", "grader.cli.install"], "Building the simulator")
+        for line in output:
+            self.display.say(line)
+        self.folder.record(environment._replace(built_ahead=True))

@@ -1,0 +1,35 @@
+"""The course that came with this grader: beside the package in a clone, inside it where a wheel was installed.
+
+setup.py runs this file by its path, to know what belongs in the wheel: it imports nothing of the grader.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+FOLDERS = ("exercises", "lessons", "solutions")
+"""What a learner gets of a clone."""
+
+INSIDE = "course_files"
+"""The folder of the package that holds them in a wheel."""
+
+_INSIDE = Path(__file__).resolve().parents[1] / INSIDE
+
+IN_WHEEL = _INSIDE.is_dir()
+"""Whether the package was installed from a wheel, away from a clone."""
+
+COURSE = _INSIDE if IN_WHEEL else _INSIDE.parents[1]
+"""The folder that holds ``exercises/course.toml``."""
+
+# What Python, the compilers and `grader reset` and `init` leave in these folders.
+_LEFT_BEHIND = (".bak", ".new", ".pyc", ".so", ".o")
+
+
+def files(course: Path = COURSE) -> list[str]:
+    """The course's files, as paths from its folder with slashes; none of what programs left there."""
+    found = [path.relative_to(course) for folder in FOLDERS for path in (course / folder).rglob("*") if path.is_file()]
+    return sorted(path.as_posix() for path in found if not _left_behind(path))
+
+
+def _left_behind(path: Path) -> bool:
+    return path.suffix in _LEFT_BEHIND or any(part == "__pycache__" or part.startswith(".") for part in path.parts)

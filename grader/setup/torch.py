@@ -1,0 +1,96 @@
+"""Which build of torch pip would take here, and how large it is: said before gigabytes are downloaded for nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import urllib.parse
+import urllib.request
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from grader.setup.display import megabytes
+from grader.setup.failures import Failure
+from grader.setup.installer import Installer
+
+_SECONDS = 10.0  # for one question to a server about one file's size
+
+
+def has_nvidia_gpu() -> bool:
+    """Whether an NVIDIA GPU is here: as the driver sees it, or as its tool says (in WSL there is only the tool)."""
+    if any(Path("/proc/driver/nvidia/gpus").glob("*")):
+        return True
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return False
+    try:
+        answer = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return answer.returncode == 0 and "GPU" in answer.stdout
+
+
+def notice(installer: Installer, pip: Sequence[str | Path], flags: Sequence[str]) -> str:
+    """What to say where pip would take a torch for CUDA that no GPU here could use; empty where there is nothing to say."""
+    if has_nvidia_gpu():
+        return ""
+    report = installer.folder.scratch / "torch.json"
+    asked: list[str | Path] = [
+        "--dry-run",
+        "--report",
+        report,
+        "--use-feature=fast-deps",
+        *flags,
+        "-c",
+        "constraints.txt",
+        "torch",
+    ]
+    try:
+        installer.run([*pip, "install", *asked], "Asking which torch pip would take")
+        planned = json.loads(report.read_text(encoding="utf-8"))["install"]
+    except (Failure, OSError, ValueError, KeyError):
+        return ""  # what is wrong here is wrong with the installation too, which says it
+    return in_words(planned)
+
+
+def in_words(planned: list[dict[str, Any]]) -> str:
+    """What to say of an installation that pip reported."""
+    versions = {package["metadata"]["name"].lower(): package["metadata"]["version"] for package in planned}
+    if "torch" not in versions or not any(name.startswith("nvidia-") for name in versions):
+        return ""
+    sizes = sizes_of([package["download_info"]["url"] for package in planned])
+    known = megabytes(sum(size for size in sizes if size))
+    if None not in sizes:
+        amount = f"{known} in {len(sizes)} packages"
+    elif any(sizes):
+        amount = f"more than {known} in {len(sizes)} packages"
+    else:
+        amount = f"{len(sizes)} packages, whose sizes could not be asked for"
+    return (
+        f"No NVIDIA GPU is here, and the torch {versions['torch']} that pip takes is a build for CUDA: {amount}.\n"
+        "The course needs only the build for CPUs. To take that one, press Ctrl-C and say:  make TORCH=cpu"
+    )
+
+
+def sizes_of(addresses: list[str]) -> list[int | None]:
+    """How many bytes lie at each address; None where that could not be found out."""
+    with ThreadPoolExecutor(8) as pool:
+        return list(pool.map(_size_of, addresses))
+
+
+def _size_of(address: str) -> int | None:
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        parts = urllib.parse.urlsplit(address)
+        if parts.scheme == "file":
+            return os.path.getsize(urllib.request.url2pathname(parts.path))
+        trusted = ssl.create_default_context(cafile=os.environ.get("PIP_CERT"))
+        question = urllib.request.Request(address, method="HEAD")
+        with urllib.request.urlopen(question, timeout=_SECONDS, context=trusted) as answer:
+            return int(answer.headers["Content-Length"])
+    return None

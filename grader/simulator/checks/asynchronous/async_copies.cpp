@@ -1,0 +1,291 @@
+// Asynchronous copies: who may touch their source and destination, and when they are done.
+#include "checks/core/access.h"
+#include "checks/counting/counting.h"
+#include "checks/report/findings.h"
+#include "checks/asynchronous/mbarriers.h"
+#include "checks/synchronization/members.h"
+#include "checks/synchronization/races.h"
+#include "checks/report/recording.h"
+#include "checks/asynchronous/swizzles.h"
+#include "checks/counting/touched_sectors.h"
+#include "runtime/async_operations.h"
+#include "runtime/events.h"
+
+namespace sim::checks {
+
+namespace {
+
+// Calls visit(address, log2 of the size) for the largest aligned pieces, of at most `most` (log2).
+template <typename F>
+void each_piece(const void* data, size_t bytes, unsigned most, F visit) {
+    uintptr_t address = reinterpret_cast<uintptr_t>(data);
+    while (bytes > 0) {
+        unsigned size_log2 = most;
+        while ((size_t(1) << size_log2) > bytes || (address & ((uintptr_t(1) << size_log2) - 1))) --size_log2;
+        visit(address, size_log2);
+        address += size_t(1) << size_log2;
+        bytes -= size_t(1) << size_log2;
+    }
+}
+
+// A thread's own copies come 16 bytes at a time; the copy engine moves whole sectors of global memory.
+constexpr unsigned lane_piece = 4, engine_piece = 5;
+
+// An access of the copy engine: no request of a warp.
+AccessSite* access_piece(ThreadState& state, uintptr_t address, Access access, unsigned size_log2, const void* code) {
+    if (state.pending) settle(state, address, code);
+    return prepare(state, state.worker->sites.find(code), address, access, size_log2);
+}
+
+template <typename F>
+void each_cell_of_piece(const AccessSite& site, uintptr_t address, unsigned size_log2, F visit) {
+    ShadowCell* cell = site.cells + ((address - site.base) >> site.shift);
+    unsigned count = size_log2 > site.shift ? 1u << (size_log2 - site.shift) : 1;
+    for (unsigned i = 0; i < count; ++i) visit(cell[i]);
+}
+
+// What the copy engine does in global memory for one instruction: visit(site, address, log2 of the size) is called for the
+// pieces of the box that lie within the tensor. The instruction counts as one request, of the sectors that its rows touch.
+template <typename F>
+void access_global(ThreadState& state, const BulkCopy& copy, Access access, const void* code, F visit) {
+    AccessSite* counting = nullptr;
+    uint64_t bytes = 0, sectors = 0;
+    bool in_arena = false;
+    each_row(copy, [&](bool inside, uint32_t, const char* row, uint32_t row_bytes) {
+        if (!inside) return;
+        each_piece(row, row_bytes, engine_piece, [&](uintptr_t address, unsigned size_log2) {
+            AccessSite* site = access_piece(state, address, access, size_log2, code);
+            if (!site) return;
+            if (site->cells) visit(*site, address, size_log2);
+            if (counting) return;
+            counting = site;
+            in_arena = site->origin == reinterpret_cast<uintptr_t>(arena_range().base);
+        });
+        if (!counting) return;
+        uintptr_t first = (reinterpret_cast<uintptr_t>(row) - counting->origin) >> sector_shift;
+        uintptr_t last = (reinterpret_cast<uintptr_t>(row) + row_bytes - 1 - counting->origin) >> sector_shift;
+        if (in_arena) state.worker->sectors->touch(access != Access::async_read, first, last);
+        sectors += last - first + 1;
+        bytes += row_bytes;
+    });
+    if (!counting) return;
+    uint64_t ideal = (bytes + (1u << sector_shift) - 1) >> sector_shift;
+    ++counting->counters.accesses;
+    ++counting->counters.requests;
+    counting->counters.bytes += bytes;
+    counting->counters.sectors += sectors;
+    counting->counters.ideal_sectors += ideal < sectors ? ideal : sectors;
+}
+
+void read_source(ThreadState& state, AccessSite& site, uintptr_t from, unsigned size_log2) {
+    if (site.guarded)
+        read_cells_of_several(state, site, from, size_log2);
+    else
+        access_cells<false>(state, site, from, size_log2);
+}
+
+// The copy arrives some time before the wait: until then nobody may touch its destination.
+void write_destination(ThreadState& state, AccessSite& site, uintptr_t to, unsigned size_log2) {
+    Epoch epoch = state.epoch;
+    each_cell_of_piece(site, to, size_log2, [&](ShadowCell& cell) {
+        write_cell(state, cell, site, to);
+        cell.write = epoch.with_time(Epoch::time_pending);
+    });
+}
+
+BulkState& bulk_of(ThreadState& thread) {
+    ThreadExtras& extras = extras_of(thread);
+    if (!extras.bulk) extras.bulk = static_cast<BulkState*>(calloc(1, sizeof(BulkState)));
+    if (!extras.bulk) abort();
+    return *extras.bulk;
+}
+
+void look_for_proxy_fence(ThreadState& state, const AccessSite& site, uintptr_t address, unsigned size_log2,
+                          bool* missing) {
+    each_cell_of_piece(site, address, size_log2, [&](const ShadowCell& cell) {
+        if (*missing || cell.write == never || seen_by_bulk_copies(state, cell.write)) return;
+        *missing = true;
+        report_missing_proxy_fence(state, site, cell, address);
+    });
+}
+
+// Until the thread waits for the copy, nobody may write to what it reads.
+void read_shared_source(ThreadState& state, const void* from, size_t bytes, Epoch pending, const void* code) {
+    bool fence_missing = false;
+    each_piece(from, bytes, lane_piece, [&](uintptr_t address, unsigned size_log2) {
+        AccessSite* site = access_piece(state, address, Access::async_read, size_log2, code);
+        if (!site || !site->cells) return;
+        each_cell_of_piece(*site, address, size_log2, [&](ShadowCell& cell) {
+            read_cell(state, cell, *site);
+            cell.reads = pending;
+            cell.read_site = site->id;
+        });
+        look_for_proxy_fence(state, *site, address, size_log2, &fence_missing);
+    });
+}
+
+void end_reading(ThreadState& state, const BulkStore& store) {
+    uintptr_t shared = reinterpret_cast<uintptr_t>(store.copy.shared);
+    each_cell(find_shared(*state.block, shared), shared, store.copy.bytes(), [&](ShadowCell& cell) {
+        if (cell.reads == store.pending) cell.reads = state.epoch;
+        const Members* members = members_of(cell);
+        for (uint32_t i = 0; members && i < members->count; ++i)
+            if (members->list[i].epoch == store.pending) members->list[i].epoch = state.epoch;
+    });
+}
+
+void end_writing(ThreadState& state, const BulkStore& store) {
+    each_row(store.copy, [&](bool inside, uint32_t, const char* row, uint32_t bytes) {
+        if (!inside) return;
+        uintptr_t global = reinterpret_cast<uintptr_t>(row);
+        each_cell(find_region(global), global, bytes, [&](ShadowCell& cell) {
+            if (cell.write == store.pending) cell.write = state.epoch.with_atomic(true);
+        });
+    });
+}
+
+}  // namespace
+
+Epoch bulk_copy(ThreadState& state, const BulkCopy& copy, bool reads, const void* code) {
+    const char* from = copy.map.address;
+    if (reads && in_shared(*state.block, reinterpret_cast<uintptr_t>(from))) {
+        bool fence_missing = false;
+        each_piece(from, copy.bytes(), lane_piece, [&](uintptr_t address, unsigned size_log2) {
+            AccessSite* site = access_piece(state, address, Access::async_read, size_log2, code);
+            if (!site || !site->cells) return;
+            read_source(state, *site, address, size_log2);
+            look_for_proxy_fence(state, *site, address, size_log2, &fence_missing);
+        });
+    } else if (reads) {
+        access_global(state, copy, Access::async_read, code,
+                      [&](AccessSite& site, uintptr_t address, unsigned size_log2) {
+                          read_source(state, site, address, size_log2);
+                      });
+    }
+    // The pieces of a swizzled box change places within it.
+    if (BlockState* owner = owner_of_shared(*state.block, reinterpret_cast<uintptr_t>(copy.shared))) {
+        unsigned line = copy.map.dimensions > 1 ? 16u << copy.map.swizzle : 0;
+        note_swizzled_fill(*owner, reinterpret_cast<uintptr_t>(copy.shared), copy.bytes(), line);
+    }
+    each_piece(copy.shared, copy.bytes(), lane_piece, [&](uintptr_t to, unsigned size_log2) {
+        AccessSite* site = access_piece(state, to, Access::async_write, size_log2, code);
+        if (site && site->cells) write_destination(state, *site, to, size_log2);
+    });
+    return state.epoch.with_time(Epoch::time_pending);
+}
+
+}  // namespace sim::checks
+
+namespace sim::events {
+
+using namespace sim::checks;
+
+void async_copy(Thread& thread, void* shared, const void* global, size_t bytes, size_t zero_fill, const void* address) {
+    ThreadState& state = *state_of(thread);
+    each_piece(global, bytes - zero_fill, lane_piece, [&](uintptr_t from, unsigned size_log2) {
+        AccessSite* site = prepare_and_log(state, from, Access::async_read, size_log2, address);
+        if (site && site->cells) read_source(state, *site, from, size_log2);
+    });
+    each_piece(shared, bytes, lane_piece, [&](uintptr_t to, unsigned size_log2) {
+        AccessSite* site = prepare_and_log(state, to, Access::async_write, size_log2, address);
+        if (site && site->cells) write_destination(state, *site, to, size_log2);
+    });
+    ThreadExtras& extras = extras_of(state);
+    if (!extras.copies) {
+        extras.copies = static_cast<Growable<AsyncCopy>*>(calloc(1, sizeof *extras.copies));
+        if (!extras.copies) abort();
+    }
+    extras.copies->push(
+        {reinterpret_cast<uintptr_t>(shared), static_cast<uint32_t>(bytes), extras.copy_group, 0, false});
+    count_async_copy(bytes);
+}
+
+void async_commit(Thread& thread) {
+    if (is_recorded(*thread.block)) record(thread, Happening::commits, thread.call_address);
+    ++extras_of(*state_of(thread)).copy_group;
+}
+
+void async_wait(Thread& thread, unsigned groups_that_may_be_pending) {
+    ThreadState& state = *state_of(thread);
+    if (state.pending) settle(state, 0, nullptr);
+    if (is_recorded(*thread.block))
+        record_number(thread, Happening::awaits_copies, thread.call_address, groups_that_may_be_pending);
+    if (!state.extras || !state.extras->copies) return;
+    Growable<AsyncCopy>& copies = *state.extras->copies;
+    Epoch pending = state.epoch.with_time(Epoch::time_pending);
+    size_t done = 0;
+    for (; done < copies.size(); ++done) {
+        const AsyncCopy& copy = copies[done];
+        if (copy.group + groups_that_may_be_pending >= state.extras->copy_group) break;
+        if (is_recorded(*thread.block))
+            record(thread, Happening::copy_arrives, nullptr, reinterpret_cast<const void*>(copy.shared), copy.bytes);
+        each_cell(find_shared(*state.block, copy.shared), copy.shared, copy.bytes, [&](ShadowCell& cell) {
+            if (cell.write == pending) cell.write = state.epoch;
+        });
+    }
+    size_t kept = copies.size() - done;
+    size_t prefetched = 0;
+    for (size_t i = 0; i < kept; ++i) {
+        AsyncCopy& copy = copies[i] = copies[done + i];
+        if (!done || copy.overtaken) continue;
+        copy.overtaken = true;
+        prefetched += copy.bytes;
+    }
+    if (prefetched) count_prefetched(prefetched);
+    copies.truncate(kept);
+}
+
+void bulk_store(Thread& thread, const BulkCopy& copy, const void* address) {
+    ThreadState& state = *state_of(thread);
+    become_exact(*state.block);
+    if (is_recorded(*thread.block)) record_bulk(thread, copy, false, true, 0, address);
+    Epoch pending = state.epoch.with_time(Epoch::time_pending);
+    read_shared_source(state, copy.shared, copy.bytes(), pending, address);
+    Access access = copy.reduction == Reduction::none ? Access::async_write : Access::atomic;
+    access_global(state, copy, access, address, [&](AccessSite& site, uintptr_t to, unsigned size_log2) {
+        if (access == Access::async_write)
+            write_destination(state, site, to, size_log2);
+        else
+            each_cell_of_piece(site, to, size_log2,
+                               [&](ShadowCell& cell) { atomic_cell(state, cell, site, true, false); });
+    });
+    BulkState& bulk = bulk_of(state);
+    bulk.stores.push({copy, bulk.group, pending, address});
+}
+
+void bulk_commit(Thread& thread) {
+    if (is_recorded(*thread.block)) record(thread, Happening::commits, thread.call_address);
+    ++bulk_of(*state_of(thread)).group;
+}
+
+void bulk_wait(Thread& thread, unsigned groups_that_may_be_pending, bool reads_only) {
+    ThreadState& state = *state_of(thread);
+    if (state.pending) settle(state, 0, nullptr);
+    if (is_recorded(*thread.block))
+        record_number(thread, Happening::awaits_copies, thread.call_address, groups_that_may_be_pending);
+    BulkState& bulk = bulk_of(state);
+    // Groups are done in the order of their commits.
+    auto is_done = [&](size_t i) {
+        return i < bulk.stores.size() && bulk.stores[i].group + groups_that_may_be_pending < bulk.group;
+    };
+    for (; is_done(bulk.read); ++bulk.read) end_reading(state, bulk.stores[bulk.read]);
+    if (reads_only) return;
+    size_t written = 0;
+    for (; is_done(written); ++written) end_writing(state, bulk.stores[written]);
+    size_t kept = bulk.stores.size() - written;
+    for (size_t i = 0; i < kept; ++i) bulk.stores[i] = bulk.stores[written + i];
+    bulk.stores.truncate(kept);
+    bulk.read -= written;
+}
+
+void proxy_fence(Thread& thread) {
+    ThreadState& state = *state_of(thread);
+    if (state.pending) settle(state, 0, nullptr);
+    BlockState& block = *state.block;
+    become_exact(block);
+    BulkState& bulk = bulk_of(state);
+    bulk.fences.push({state.time(), state.warp->sync_time, state.barrier_time, state.extras->known});
+    set_time(state, ++block.time);
+}
+
+}  // namespace sim::events

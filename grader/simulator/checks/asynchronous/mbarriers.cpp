@@ -1,0 +1,352 @@
+#include "checks/asynchronous/mbarriers.h"
+
+#include <new>
+
+#include "checks/core/access.h"
+#include "checks/synchronization/clusters.h"
+#include "checks/report/findings.h"
+#include "checks/synchronization/races.h"
+#include "checks/report/recording.h"
+#include "checks/asynchronous/tensor_memory.h"
+#include "runtime/async_operations.h"
+#include "runtime/events.h"
+
+namespace sim::checks {
+
+namespace {
+
+// What an operation has written on its way to an mbarrier, and as what its cells are marked until a thread waits.
+struct Written {
+    uintptr_t address;
+    uint32_t bytes;
+    Epoch pending;
+    Epoch arrived;  // the mark after that
+    uint64_t number;
+    const void* code;  // of a bulk copy; null for cp.async
+    const ThreadState* by;
+    const void* from;           // in shared memory, or null
+    bool is_done, is_complete;  // the operation; its phase
+};
+
+// tcgen05.commit: its number is later than those of all that it covers.
+struct Commit {
+    const ThreadState* by;
+    uint64_t number;
+    bool is_done, is_complete;  // the arrival; its phase
+};
+
+// What the checks know of an mbarrier.
+class Phases {
+  public:
+    Phases(const Mbarrier& barrier, BlockState& block)
+        : object_(barrier.object), block_(&block), serial_(block.serial), arriving_(block.worker->pool, block.serial) {}
+
+    void add(const ThreadState& thread) {
+        awaited_arriving_ = awaited_arriving_ || thread.awaited;
+        if (thread.block != block_) return add_remote(release_of(thread, thread.time()));
+        if (thread.extras) arriving_.add(thread.extras->known);
+        // What the lanes of its warp did before they last met, it knows without a record.
+        const WarpState& warp = *thread.warp;
+        for (unsigned lane = 0; lane < lanes_per_warp && warp.sync_time > thread.barrier_time; ++lane)
+            arriving_.add_lane(warp.warp->index, lane, warp.sync_time - 1);
+        add_time(thread, thread.time());
+    }
+    void add_time(const ThreadState& thread, uint32_t time) {
+        if (thread.block != block_)
+            return add_remote({thread.block->serial, time, 0, 0, thread.thread->linear, Scope::cluster, nullptr});
+        arriving_.add_lane(thread.warp->warp->index, thread.lane, time);
+    }
+    void write(const Written& written) { written_.push(written); }
+    void commit(const Commit& commit) { commits_.push(commit); }
+
+    void done(const ThreadState& thread, uint64_t number) {
+        for (Commit& commit : commits_) commit.is_done = commit.is_done || commit.number == number;
+        for (Written& written : written_) {
+            if (written.number != number) continue;
+            written.is_done = true;
+            add_time(thread, written.arrived.time());
+        }
+    }
+
+    void complete() {
+        complete_ = arriving_.finish();
+        awaited_ = awaited_arriving_;
+        for (Written& written : written_) written.is_complete = written.is_complete || written.is_done;
+        for (Commit& commit : commits_) commit.is_complete = commit.is_done;
+        // The last one of a thread says more than those before it.
+        for (size_t i = commits_.size(); i-- > 0;) {
+            bool later = false;
+            for (size_t k = i + 1; k < commits_.size(); ++k)
+                later = later || (commits_[k].is_complete && commits_[k].by == commits_[i].by);
+            if (later && commits_[i].is_complete) commits_.remove(i);
+        }
+    }
+
+    void show_commits(ThreadState& waits) {
+        for (const Commit& commit : commits_)
+            if (commit.is_complete) note_awaited(waits, *commit.by, commit.number);
+    }
+
+    // What a thread knows that has waited. Threads with a common past get a common answer.
+    const VectorClock* learned(ThreadState& thread) {
+        const VectorClock* known = thread.extras ? thread.extras->known : nullptr;
+        if (!complete_) return known;
+        if (!known) return complete_;
+        if (asked_with_ == complete_ && known == answer_) return known;
+        if (asked_with_ != complete_ || asked_ != known) {
+            VectorClockBuilder builder(thread.worker->pool, serial_);
+            builder.add(known);
+            builder.add(complete_);
+            asked_ = known;
+            asked_with_ = complete_;
+            answer_ = builder.finish();
+        }
+        return answer_;
+    }
+
+    bool awaited() const { return awaited_; }
+
+    void show_what_arrived() {
+        size_t kept = 0;
+        for (Written& written : written_) {
+            if (written.is_complete) {
+                // Of a pair it may be the other block; copies of a thread's own have no address here.
+                BlockState* owner = owner_of_shared(*block_, written.address);
+                each_cell(find_shared(owner ? *owner : *block_, written.address), written.address, written.bytes,
+                          [&](ShadowCell& cell) {
+                              if (cell.write == written.pending) cell.write = written.arrived;
+                          });
+            } else {
+                written_[kept++] = written;
+            }
+        }
+        written_.truncate(kept);
+    }
+
+    // Calls visit(thread, code, source in shared memory) for the bulk copies for which nobody has waited.
+    template <typename F>
+    void each_unawaited(F visit) {
+        for (const Written& written : written_)
+            if (written.code) visit(*written.by, written.code, written.from);
+    }
+
+    uint32_t serial() const { return serial_; }
+
+  private:
+    // What threads of other blocks of the cluster publish goes through a log.
+    void add_remote(const Release& release) {
+        SyncLog& log = new_log(object_);
+        Release* kept = block_->worker->pool.take<Release>();
+        *kept = release;
+        log.append(kept, release.thread, release.time);
+        arriving_.add_log(&log, log.length());
+    }
+
+    bool awaited_ = false, awaited_arriving_ = false;  // the grid before, by one that arrived
+    const void* object_;
+    BlockState* block_;
+    uint32_t serial_;
+    VectorClockBuilder arriving_;            // through this phase and those before
+    const VectorClock* complete_ = nullptr;  // through complete phases
+    const VectorClock* asked_ = nullptr;
+    const VectorClock* asked_with_ = nullptr;
+    const VectorClock* answer_ = nullptr;
+    Growable<Written> written_;
+    Growable<Commit> commits_;
+};
+
+Phases& phases_of(Mbarrier& barrier) {
+    BlockState& block = *state_of(*barrier.block);
+    auto* phases = static_cast<Phases*>(barrier.checks);
+    // A barrier of the grid orders all that was before.
+    if (phases && phases->serial() != block.serial) {
+        delete phases;
+        phases = nullptr;
+    }
+    if (!phases) barrier.checks = phases = new Phases(barrier, block);
+    return *phases;
+}
+
+// The object itself: initialising it is a write, all else is atomic.
+void access_object(ThreadState& thread, const Mbarrier& barrier, Access access, const void* code) {
+    if (thread.pending) settle(thread, 0, nullptr);
+    uintptr_t address = reinterpret_cast<uintptr_t>(barrier.object);
+    AccessSite* site = prepare(thread, thread.worker->sites.find(code), address, access, 3);
+    if (!site || !site->cells) return;
+    ShadowCell* cell = site->cells + ((address - site->base) >> site->shift);
+    for (unsigned i = 0; i < 8u >> site->shift; ++i) {
+        if (access == Access::write)
+            write_cell(thread, cell[i], *site, address);
+        else
+            atomic_cell(thread, cell[i], *site, false, false);
+    }
+}
+
+const BulkState* bulk_of(const ThreadState& thread) { return thread.extras ? thread.extras->bulk : nullptr; }
+
+}  // namespace
+
+void free_bulk_state(BulkState* state) {
+    if (!state) return;
+    state->~BulkState();
+    free(state);
+}
+
+bool seen_by_bulk_copies(const ThreadState& thread, Epoch write) {
+    const BlockState& block = *thread.block;
+    if (write.atomic() || write.serial() != block.serial) return true;  // by the copy engine itself, or long ago
+    uint32_t time = write.time();
+    unsigned number = write.thread();
+    // By the thread that wrote, before this one learnt of it: the earliest one after the write.
+    if (const BulkState* bulk = bulk_of(block.threads[number])) {
+        size_t later = bulk->fences.size();
+        while (later > 0 && bulk->fences[later - 1].time >= time) --later;
+        bool fenced = later < bulk->fences.size();
+        if (fenced && ordered(thread, Epoch(block.serial, bulk->fences[later].time, number))) return true;
+    }
+    // Or by this thread, after it had.
+    const BulkState* bulk = bulk_of(thread);
+    if (!bulk || bulk->fences.empty()) return false;
+    const ProxyFence& last = bulk->fences[bulk->fences.size() - 1];
+    if (time < last.barrier_time) return true;
+    if (number / lanes_per_warp == thread.warp->warp->index && time < last.warp_time) return true;
+    return covers(last.known, block.serial, number, time, block.serial);
+}
+
+}  // namespace sim::checks
+
+namespace sim::events {
+
+using namespace sim::checks;
+
+void mbarrier_begin(Thread& thread, Mbarrier& barrier, const void* address) {
+    ThreadState& state = *state_of(thread);
+    access_object(state, barrier, Access::write, address);
+    if (is_recorded(*thread.block)) record(thread, Happening::mbarrier_begins, address, barrier.object, 8);
+    become_exact(*state.block);
+}
+
+void mbarrier_end(Thread* thread, Mbarrier& barrier, const void* address) {
+    if (thread) access_object(*state_of(*thread), barrier, Access::write, address);
+    delete static_cast<Phases*>(barrier.checks);
+    barrier.checks = nullptr;
+}
+
+void mbarrier_arrive(Thread& thread, Mbarrier& barrier, bool releases, const void* address) {
+    ThreadState& state = *state_of(thread);
+    access_object(state, barrier, Access::atomic, address);
+    if (is_recorded(*thread.block)) record(thread, Happening::mbarrier_arrival, address, barrier.object, 8);
+    if (!releases) return;
+    phases_of(barrier).add(state);
+    // What comes after is not published.
+    set_time(state, ++state.block->time);
+}
+
+void mbarrier_complete(Mbarrier& barrier) {
+    if (is_recorded(*barrier.block))
+        record(*barrier.block->threads, Happening::mbarrier_phase, nullptr, barrier.object, 8);
+    phases_of(barrier).complete();
+}
+
+void mbarrier_waits(Thread& thread, const Mbarrier& barrier) {
+    if (is_recorded(*thread.block)) record(thread, Happening::mbarrier_waits, thread.call_address, barrier.object, 8);
+}
+
+void mbarrier_waited(Thread& thread, Mbarrier& barrier, bool acquires) {
+    ThreadState& state = *state_of(thread);
+    access_object(state, barrier, Access::atomic, thread.call_address);
+    if (is_recorded(*thread.block)) record(thread, Happening::mbarrier_passed, thread.call_address, barrier.object, 8);
+    Phases& phases = phases_of(barrier);
+    phases.show_commits(state);  // tcgen05.fence orders those
+    if (!acquires) return;
+    if (const VectorClock* known = phases.learned(state)) extras_of(state).known = known;
+    if (phases.awaited() && !state.awaited) {
+        state.awaited = true;
+        set_floors(state);
+    }
+    phases.show_what_arrived();
+}
+
+void mbarrier_operation_done(Thread& thread, Mbarrier& barrier, uint64_t number) {
+    ThreadState& state = *state_of(thread);
+    if (is_recorded(*thread.block)) record_arrival(thread, number);
+    phases_of(barrier).done(state, number);
+    if (!state.extras || !state.extras->copies) return;
+    Growable<AsyncCopy>& copies = *state.extras->copies;
+    size_t kept = 0;
+    for (AsyncCopy& copy : copies)
+        if (copy.operation != number) copies[kept++] = copy;
+    copies.truncate(kept);
+}
+
+void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void* address) {
+    ThreadState& state = *state_of(thread);
+    access_object(state, barrier, Access::atomic, address);
+    if (is_recorded(*thread.block)) record(thread, Happening::mbarrier_arrival, address, barrier.object, 8);
+    Phases& phases = phases_of(barrier);
+    Epoch pending = state.epoch.with_time(Epoch::time_pending);
+    phases.write({0, 0, pending, state.epoch, number, nullptr, &state, nullptr, false, false});
+    if (state.extras && state.extras->copies) {
+        for (AsyncCopy& copy : *state.extras->copies) {
+            if (copy.operation) continue;
+            copy.operation = number;
+            if (is_recorded(*thread.block)) note_copy(number, copy.shared, copy.bytes);
+            phases.write(
+                {copy.shared, copy.bytes, pending, state.epoch, number, nullptr, &state, nullptr, false, false});
+        }
+    }
+    set_time(state, ++state.block->time);
+}
+
+void tensor_committed(Thread& thread, Mbarrier& barrier, uint64_t number, const void* address) {
+    ThreadState& state = *state_of(thread);
+    access_object(state, barrier, Access::atomic, address);
+    become_exact(*state.block);
+    phases_of(barrier).commit({&state, number, false, false});
+}
+
+void copies_at_exit(Block& block) {
+    BlockState& state = *state_of(block);
+    tensor_memory_at_exit(block);
+    check_remote(state);
+    if (!state.extras && !block.mbarriers && block.cluster->size == 1) return;
+    auto report = [&](const ThreadState& thread, const void* code, const void* = nullptr) {
+        add_finding(finding_at(Check::synccheck, "copy_at_exit", thread, code));
+    };
+    for (unsigned i = 0; i < block.thread_count; ++i) {
+        ThreadExtras* extras = state.threads[i].extras;
+        if (!extras || !extras->bulk) continue;
+        const BulkState& bulk = *extras->bulk;
+        for (size_t k = bulk.read; k < bulk.stores.size(); ++k) report(state.threads[i], bulk.stores[k].code);
+    }
+    for (Mbarrier* barrier = block.mbarriers; barrier; barrier = barrier->next)
+        if (barrier->checks) static_cast<Phases*>(barrier->checks)->each_unawaited(report);
+    // Copies to another block's shared memory that read this one's.
+    const Cluster& cluster = *block.cluster;
+    for (unsigned rank = 0; rank < cluster.size; ++rank) {
+        if (cluster.blocks[rank] == &block) continue;
+        for (Mbarrier* barrier = cluster.blocks[rank]->mbarriers; barrier; barrier = barrier->next) {
+            if (!barrier->checks) continue;
+            static_cast<Phases*>(barrier->checks)
+                ->each_unawaited([&](const ThreadState& thread, const void* code, const void* from) {
+                    if (from && is_shared_of(block, from)) report(thread, code);
+                });
+        }
+    }
+}
+
+void bulk_load(Thread& thread, const BulkCopy& copy, bool reads, Mbarrier& barrier, uint64_t number,
+               const void* address) {
+    ThreadState& state = *state_of(thread);
+    access_object(state, barrier, Access::atomic, address);
+    become_exact(*state.block);
+    if (is_recorded(*thread.block)) record_bulk(thread, copy, true, reads, number, address);
+    Epoch pending = bulk_copy(state, copy, reads, address);
+    Phases& phases = phases_of(barrier);
+    bool from_shared = reads && in_shared(*state.block, reinterpret_cast<uintptr_t>(copy.map.address));
+    phases.write({reinterpret_cast<uintptr_t>(copy.shared), copy.bytes(), pending, state.epoch.with_atomic(true),
+                  number, address, &state, from_shared ? copy.map.address : nullptr, false, false});
+    set_time(state, ++state.block->time);
+}
+
+}  // namespace sim::events

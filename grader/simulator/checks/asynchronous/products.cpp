@@ -1,0 +1,369 @@
+#include "checks/asynchronous/products.h"
+
+#include <new>
+
+#include "checks/core/access.h"
+#include "checks/report/findings.h"
+#include "checks/asynchronous/mbarriers.h"
+#include "checks/synchronization/races.h"
+#include "checks/asynchronous/swizzles.h"
+#include "checks/asynchronous/tensor_memory.h"
+#include "runtime/events.h"
+#include "runtime/matrix_descriptor.h"
+#include "sim/shared.h"
+
+namespace sim::checks {
+
+namespace {
+
+constexpr unsigned piece_log2 = 4, most_warpgroups = max_warps_per_block / warps_per_group;
+constexpr size_t most_pieces = (size_t(512) << 10) >> piece_log2;
+
+struct Wait {
+    uint64_t number;  // all products up to this one were complete
+    Epoch epoch;      // of the first lane; the others have the same time
+};
+
+// The last product that read a piece, and which warps of the warpgroup did.
+using LastRead = uint32_t;
+constexpr unsigned number_bits = 28;
+constexpr LastRead number_mask = (1u << number_bits) - 1;
+
+}  // namespace
+
+struct BlockProducts {
+    LastRead* pieces[most_warpgroups];
+    Growable<Wait> waits[max_warps_per_block];
+    // What overtakes_product found last: up to which product a warp's reads are ordered before a writer.
+    struct {
+        Epoch writer;
+        uint64_t number;
+    } ordered[max_warps_per_block];
+};
+
+namespace {
+
+BlockProducts& products_of(BlockState& block) {
+    if (!block.products) {
+        void* memory = calloc(1, sizeof(BlockProducts));
+        if (!memory) abort();
+        block.products = new (memory) BlockProducts();
+    }
+    return *block.products;
+}
+
+WatchedRegisters& registers_of(ThreadState& thread) {
+    ThreadExtras& extras = extras_of(thread);
+    if (!extras.registers) {
+        extras.registers = static_cast<WatchedRegisters*>(calloc(1, sizeof(WatchedRegisters)));
+        if (!extras.registers) abort();
+        thread.watches = true;
+    }
+    return *extras.registers;
+}
+
+ThreadState* first_lane(const WarpState& warp) { return warp.block->threads + warp.warp->index * lanes_per_warp; }
+
+Finding finding_about(const char* kind, const ThreadState& thread, const void* code, const void* other) {
+    Finding finding = finding_at(Check::synccheck, kind, thread, code);
+    finding.other.address = other;
+    return finding;
+}
+
+// Calls visit(begin, end) for each piece of memory that the variables fill.
+template <typename F>
+void each_run(uint32_t* const* variables, unsigned count, F visit) {
+    for (unsigned i = 0, first = 0; i < count; ++i) {
+        if (i + 1 < count && variables[i + 1] == variables[i] + 1) continue;
+        visit(reinterpret_cast<uintptr_t>(variables[first]), reinterpret_cast<uintptr_t>(variables[i] + 1));
+        first = i + 1;
+    }
+}
+
+void remember_values(AccumulatorRun& run) {
+    size_t bytes = run.end - run.begin;
+    if (!run.values) run.values = static_cast<uint32_t*>(malloc(bytes));
+    if (!run.values) abort();
+    memcpy(run.values, reinterpret_cast<const void*>(run.begin), bytes);
+}
+
+bool have_changed(const AccumulatorRun& run) {
+    return run.values && memcmp(run.values, reinterpret_cast<const void*>(run.begin), run.end - run.begin) != 0;
+}
+
+void take(ThreadState& thread, WatchedRegisters& registers, uintptr_t begin, uintptr_t end) {
+    const void* code = thread.thread->call_address;
+    AccumulatorRun run = {begin, end, nullptr, code, nullptr, Access::read, true, false};
+    for (size_t i = 0; i < registers.runs.size();) {
+        AccumulatorRun& known = registers.runs[i];
+        if (known.end <= begin || end <= known.begin) {
+            ++i;
+            continue;
+        }
+        if (!known.taken && (known.touched || have_changed(known))) {
+            Finding finding = finding_about("missing_wgmma_fence", thread, code, known.touched);
+            finding.other.access = static_cast<uint8_t>(known.touch);
+            add_finding(finding);
+        }
+        if (known.begin == begin && known.end == end) {
+            run.values = known.values;
+            known = run;
+            return;
+        }
+        free(known.values);
+        registers.runs.remove_unordered(i);
+    }
+    registers.runs.push(run);
+}
+
+// The operand's pieces, as some lanes read them: the first of each warp speaks for all.
+class OperandReader {
+  public:
+    OperandReader(Warp* warps, unsigned which, const events::WarpgroupProduct& product, unsigned line)
+        : swizzle_(*first_lane(*state_of(warps[__builtin_ctz(which)])), product.address, line),
+          block_(*state_of(*warps->block)),
+          code_(product.address),
+          warpgroup_(warps->index / warps_per_group) {
+        for (unsigned w = 0; w < warps_per_group; ++w)
+            if (which >> w & 1) readers_[count_++] = first_lane(*state_of(warps[w]));
+        note_ = static_cast<LastRead>(product.number & number_mask) | which << number_bits;
+        LastRead*& pieces = products_of(block_).pieces[warpgroup_];
+        if (!pieces) pieces = static_cast<LastRead*>(calloc(most_pieces, sizeof(LastRead)));
+        if (!pieces) abort();
+        pieces_ = pieces;
+    }
+
+    // Core matrices from `first` on, along M or N.
+    void read(const MatrixDescriptor& descriptor, bool mn_major, unsigned first, unsigned groups) {
+        for (unsigned matrix = 0; matrix < 2 * groups; ++matrix) {
+            for (unsigned i = 0; i < 8; ++i) {
+                uint32_t offset = descriptor.piece(mn_major, first + matrix / 2, matrix % 2, i);
+                read_piece(reinterpret_cast<uintptr_t>(own_shared_address(offset)));
+            }
+        }
+    }
+
+  private:
+    void read_piece(uintptr_t address) {
+        if (!site_ || address - site_->base >= site_->limit) {
+            ThreadState& thread = *readers_[0];
+            AccessSite* known = thread.worker->sites.find(code_);
+            site_ = prepare(thread, known, address, Access::operand_read, piece_log2);
+            if (!site_) return;
+        }
+        LastRead& last = pieces_[(address - block_.shared->base) >> piece_log2];
+        last = note_ | (last & ~number_mask);
+        if (!site_->cells) return;
+        ShadowCell* cell = site_->cells + ((address - site_->base) >> site_->shift);
+        swizzle_.look(block_, address, *cell, *site_);
+        Epoch mark = operand_mark(block_);
+        for (unsigned i = 0; i < (1u << piece_log2) >> site_->shift; ++i) {
+            if (cell[i].write != written_) check_write(cell[i], address);
+            cell[i].reads = mark;
+            cell[i].read_site = site_->id;
+        }
+    }
+
+    // Whether what was written last is there for all who read: one look for cells that were written together.
+    void check_write(ShadowCell& cell, uintptr_t address) {
+        written_ = cell.write;
+        for (unsigned i = 0; i < count_; ++i) {
+            ThreadState& reader = *readers_[i];
+            if (!reader.floors[shared_window].contains(written_)) read_conflict(reader, cell, *site_);
+            if (fence_missing_ || written_ == never || seen_by_bulk_copies(reader, written_)) continue;
+            fence_missing_ = true;
+            report_missing_proxy_fence(reader, *site_, cell, address);
+        }
+    }
+
+    SwizzleCheck swizzle_;
+    BlockState& block_;
+    const void* code_;
+    unsigned warpgroup_;
+    ThreadState* readers_[warps_per_group];
+    unsigned count_ = 0;
+    LastRead note_;
+    LastRead* pieces_;
+    AccessSite* site_ = nullptr;
+    Epoch written_ = Epoch::none();
+    bool fence_missing_ = false;
+};
+
+// Whether the thread comes after a wait of the warp for the product; any of the lanes that waited will do.
+bool comes_after(const ThreadState& thread, BlockProducts& products, unsigned warp, uint64_t number) {
+    auto& known = products.ordered[warp];
+    if (known.writer == thread.epoch && number <= known.number) return true;
+    const Growable<Wait>& waits = products.waits[warp];
+    size_t low = 0, high = waits.size();
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (waits[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == waits.size()) return false;
+    const Wait& wait = waits[low];
+    for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
+        if (!ordered(thread, wait.epoch.with_thread(warp * lanes_per_warp + lane))) continue;
+        known = {thread.epoch, wait.number};
+        return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+void free_registers(WatchedRegisters* registers) {
+    if (!registers) return;
+    for (AccumulatorRun& run : registers->runs) free(run.values);
+    registers->~WatchedRegisters();
+    free(registers);
+}
+
+void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code) {
+    for (AccumulatorRun& run : thread.extras->registers->runs) {
+        if (address + bytes <= run.begin || run.end <= address) continue;
+        if (!run.taken) {
+            if (!run.touched) run.touched = code, run.touch = access;
+            continue;
+        }
+        const char* kind = run.loads ? "tensor_load_not_awaited" : "accumulator_not_awaited";
+        Finding finding = finding_about(kind, thread, code, run.product);
+        finding.side.access = static_cast<uint8_t>(access);
+        finding.bytes = static_cast<uint32_t>(bytes);
+        add_finding(finding);
+    }
+}
+
+bool overtakes_product(const ThreadState& thread, uintptr_t address, Epoch* reader) {
+    BlockState* owner =
+        owner_of_shared(*thread.block, address);  // a copy of another block of the cluster may write here
+    if (!owner) return false;
+    if (overtakes_tensor_operation(thread, *owner, address, reader)) return true;
+    if (!owner->products) return false;
+    BlockState& block = *owner;
+    size_t piece = (address - block.shared->base) >> piece_log2;
+    for (unsigned group = 0; group < most_warpgroups; ++group) {
+        if (!block.products->pieces[group]) continue;
+        LastRead last = block.products->pieces[group][piece];
+        unsigned first = group * warps_per_group, warps = last >> number_bits;
+        // A product is the warpgroup's, and so is its group: when one warp's wait is over, all of it is complete.
+        bool complete = !warps;
+        for (unsigned w = 0; w < warps_per_group && !complete; ++w)
+            complete = comes_after(thread, *block.products, first + w, last & number_mask);
+        if (complete) continue;
+        *reader = block.threads[(first + static_cast<unsigned>(__builtin_ctz(warps))) * lanes_per_warp].epoch;
+        return true;
+    }
+    return false;
+}
+
+void forget_products(BlockState& block) {
+    if (!block.products) return;
+    for (LastRead* pieces : block.products->pieces) free(pieces);
+    block.products->~BlockProducts();
+    free(block.products);
+    block.products = nullptr;
+}
+
+}  // namespace sim::checks
+
+namespace sim::events {
+
+using namespace sim::checks;
+
+void accumulators_taken(Thread& thread, uint32_t* const* variables, unsigned count) {
+    ThreadState& state = *state_of(thread);
+    if (state.pending) settle(state, 0, nullptr);
+    WatchedRegisters& registers = registers_of(state);
+    if (!registers.fenced) {
+        registers.fenced = true;  // once is enough
+        add_finding(finding_at(Check::synccheck, "missing_wgmma_fence", state, thread.call_address));
+    }
+    each_run(variables, count, [&](uintptr_t begin, uintptr_t end) { take(state, registers, begin, end); });
+}
+
+void accumulators_given(Thread& thread, uint32_t* const* variables, unsigned count) {
+    WatchedRegisters& registers = registers_of(*state_of(thread));
+    each_run(variables, count, [&](uintptr_t begin, uintptr_t end) {
+        for (AccumulatorRun& run : registers.runs)
+            if (run.begin < end && begin < run.end) {
+                run.taken = false;
+                remember_values(run);
+            }
+    });
+}
+
+void tensor_registers_taken(Thread& thread, uint32_t* const* variables, unsigned count) {
+    ThreadState& state = *state_of(thread);
+    if (state.pending) settle(state, 0, nullptr);
+    WatchedRegisters& registers = registers_of(state);
+    state.watches = true;
+    each_run(variables, count, [&](uintptr_t begin, uintptr_t end) {
+        registers.runs.push({begin, end, nullptr, thread.call_address, nullptr, Access::read, true, true});
+    });
+}
+
+void tensor_registers_given(Thread& thread, uint32_t* const* variables, unsigned count) {
+    ThreadState& state = *state_of(thread);
+    WatchedRegisters& registers = registers_of(state);
+    each_run(variables, count, [&](uintptr_t begin, uintptr_t end) {
+        for (size_t i = registers.runs.size(); i-- > 0;)
+            if (registers.runs[i].loads && registers.runs[i].begin < end && begin < registers.runs[i].end)
+                registers.runs.remove_unordered(i);
+    });
+    state.watches = !registers.runs.empty();
+}
+
+void product_fence(Warp& warp) {
+    ThreadState* lanes = first_lane(*state_of(warp));
+    for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
+        if (lanes[lane].pending) settle(lanes[lane], 0, nullptr);
+        WatchedRegisters& registers = registers_of(lanes[lane]);
+        registers.fenced = true;
+        for (AccumulatorRun& run : registers.runs) {
+            run.touched = nullptr;
+            if (!run.taken) remember_values(run);
+        }
+    }
+}
+
+void product(Warp* warps, const WarpgroupProduct& product) {
+    become_exact(*state_of(*warps->block));
+    const Wgmma& kind = product.kind;
+    unsigned pieces = 2 * kind.n;
+    if (!kind.a_in_registers) {
+        pieces += 2 * 64;
+        for (unsigned w = 0; w < warps_per_group; ++w) {
+            MatrixDescriptor a(product.a);
+            OperandReader(warps, 1u << w, product, a.line).read(a, kind.transpose_a, 2 * w, 2);
+        }
+    }
+    MatrixDescriptor b(product.b);
+    OperandReader(warps, (1u << warps_per_group) - 1, product, b.line).read(b, kind.transpose_b, 0, kind.n / 8u);
+    Locked locked(the_launch.lock);
+    uint64_t address = reinterpret_cast<uint64_t>(product.address);
+    uint64_t operations = 2ull * 64 * kind.n * kind.k();
+    the_launch.tensor_operations_at.at(address) += operations;
+    TensorType type = tensor_type(kind);
+    if (type != TensorType::count) the_launch.tensor_operations[static_cast<unsigned>(type)] += operations;
+    the_launch.operand_bytes_at.at(address) += uint64_t(pieces) << piece_log2;
+}
+
+void products_done(Warp& warp, uint64_t number) {
+    WarpState& state = *state_of(warp);
+    ThreadState* lanes = first_lane(state);
+    uint32_t time = ++state.block->time;
+    for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
+        if (lanes[lane].pending) settle(lanes[lane], 0, nullptr);
+        set_time(lanes[lane], time);
+    }
+    products_of(*state.block).waits[warp.index].push({number, lanes[0].epoch});
+}
+
+void product_at_exit(Warp& warp, const void* address) {
+    add_finding(finding_at(Check::synccheck, "wgmma_at_exit", *first_lane(*state_of(warp)), address));
+}
+
+}  // namespace sim::events

@@ -1,0 +1,43 @@
+#include "checks/asynchronous/swizzles.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks/report/findings.h"
+
+namespace sim::checks {
+
+namespace {
+constexpr unsigned piece_log2 = 4;
+constexpr size_t most_pieces = (size_t(512) << 10) >> piece_log2;
+}  // namespace
+
+void note_swizzled_fill(BlockState& owner, uintptr_t address, uint32_t bytes, unsigned line) {
+    if (!owner.swizzles && !line) return;
+    if (!owner.swizzles) owner.swizzles = static_cast<uint8_t*>(calloc(1, most_pieces));
+    if (!owner.swizzles) abort();
+    memset(owner.swizzles + ((address - owner.shared->base) >> piece_log2), static_cast<int>(line),
+           (bytes + 15) >> piece_log2);
+}
+
+void SwizzleCheck::look(const BlockState& owner, uintptr_t address, const ShadowCell& cell, const AccessSite& site) {
+    // The copy engine's writes are marked as atomic; a pending one has its own finding.
+    if (reported_ || !owner.swizzles || !cell.write.atomic() || cell.write.pending()) return;
+    unsigned filled = owner.swizzles[(address - owner.shared->base) >> piece_log2];
+    if (!filled || filled == line_) return;
+    reported_ = true;
+    Finding finding = finding_at(Check::synccheck, "swizzle_differs", reader_, code_);
+    finding.side.access = static_cast<uint8_t>(Access::operand_read);
+    finding.place = place_of(site.region, address);
+    finding.data = line_ << 16 | filled;
+    finding.other.address = site_address(cell.write_site);
+    finding.other.access = static_cast<uint8_t>(Access::async_write);
+    add_finding(finding);
+}
+
+void forget_swizzles(BlockState& owner) {
+    free(owner.swizzles);
+    owner.swizzles = nullptr;
+}
+
+}  // namespace sim::checks

@@ -1,0 +1,534 @@
+#include "checks/asynchronous/tensor_memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <initializer_list>
+#include <new>
+
+#include "checks/core/access.h"
+#include "checks/report/findings.h"
+#include "checks/asynchronous/products.h"
+#include "checks/synchronization/races.h"
+#include "checks/asynchronous/swizzles.h"
+#include "runtime/events.h"
+#include "runtime/matrix_descriptor.h"
+#include "runtime/tensor_memory.h"
+
+namespace sim::checks {
+
+namespace {
+
+constexpr unsigned piece_log2 = 4, lanes_per_cell = 16, lane_groups = tensor_lanes / lanes_per_cell;
+constexpr size_t most_pieces = (size_t(512) << 10) >> piece_log2;
+
+enum class Kind : uint8_t { load, store, product, copy };
+
+const char* name_of(Kind kind) {
+    switch (kind) {
+        case Kind::load:
+            return "tcgen05.ld";
+        case Kind::store:
+            return "tcgen05.st";
+        case Kind::product:
+            return "tcgen05.mma";
+        case Kind::copy:
+            return "tcgen05.cp";
+    }
+    return "";
+}
+
+bool is_transfer(Kind kind) { return kind == Kind::load || kind == Kind::store; }
+
+// An operation on tensor memory. `thread`: lane 0 of the warp, or who began the product.
+struct Record {
+    Kind kind;
+    bool waited;  // of a load or store
+    ThreadState* thread;
+    uint64_t number;  // of a product or copy
+    Epoch done;       // of a load or store: when the warp had waited
+    const void* code;
+};
+
+struct Wait {
+    Epoch epoch;  // of the thread that waited, a time of its own
+    const ThreadState* issuer;
+    uint64_t number;  // all that it began up to this one was complete
+};
+
+// Numbers of records, 0: none.
+struct Cell {
+    uint32_t written, loaded, used;  // used: read by a product, as its A
+    bool initialised;
+};
+
+// What the blocks of a cluster have in common: pairs of them work together.
+struct Shared {
+    unsigned blocks;
+    Growable<Record> records;
+    Growable<Wait> waits;
+};
+
+}  // namespace
+
+struct BlockTensorMemory {
+    Shared* shared;
+    Cell cells[lane_groups][tensor_columns];
+    uint32_t* pieces;                                    // of shared memory: the record that read them last
+    Growable<uint32_t> pending[max_warps_per_block][2];  // loads and stores for which the warp has not waited
+};
+
+namespace {
+
+BlockTensorMemory& memory_of(BlockState& block) {
+    if (block.tensor_memory) return *block.tensor_memory;
+    void* memory = calloc(1, sizeof(BlockTensorMemory));
+    if (!memory) abort();
+    auto* own = block.tensor_memory = new (memory) BlockTensorMemory();
+    const Cluster& cluster = *block.block->cluster;
+    for (unsigned rank = 0; rank < cluster.size && !own->shared; ++rank) {
+        const BlockState& other = *state_of(*cluster.blocks[rank]);
+        if (&other != &block && other.tensor_memory) own->shared = other.tensor_memory->shared;
+    }
+    if (!own->shared) {
+        void* place = calloc(1, sizeof(Shared));
+        if (!place) abort();
+        own->shared = new (place) Shared();
+        own->shared->records.push({});
+    }
+    ++own->shared->blocks;
+    return *own;
+}
+
+TensorThread& tensor_thread_of(ThreadState& thread) {
+    ThreadExtras& extras = extras_of(thread);
+    if (!extras.tensor) {
+        void* memory = calloc(1, sizeof(TensorThread));
+        if (!memory) abort();
+        extras.tensor = new (memory) TensorThread();
+    }
+    return *extras.tensor;
+}
+
+// Whether the thread knew of the other one's time at its last tcgen05.fence::after_thread_sync.
+bool known_at_fence(const ThreadState& thread, Epoch epoch) {
+    const TensorThread* own = thread.extras ? thread.extras->tensor : nullptr;
+    if (!own || !own->fenced) return false;
+    const ProxyFence& fence = own->after;
+    uint32_t serial = thread.block->serial;
+    if (epoch.serial() == serial) {
+        if (epoch.thread() == thread.thread->linear) return epoch.time() <= fence.time;
+        if (epoch.time() < fence.barrier_time) return true;
+        if (epoch.warp() == thread.warp->warp->index && epoch.time() < fence.warp_time) return true;
+    } else if (fence.known && epoch.time() < known_barrier(fence.known, epoch.serial(), serial)) {
+        return true;
+    }
+    return covers(fence.known, epoch.serial(), epoch.thread(), epoch.time(), serial);
+}
+
+enum class Order { fine, unordered, unfinished, fence_after_missing, fence_before_missing };
+
+Order after_product(const ThreadState& thread, const Shared& shared, const Record& before) {
+    const TensorThread* own = thread.extras ? thread.extras->tensor : nullptr;
+    bool own_wait = own && own->issuer == before.thread && before.number <= own->number;
+    if (own_wait && known_at_fence(thread, own->waited)) return Order::fine;  // as a rule
+    bool complete = false;
+    for (size_t i = shared.waits.size(); i-- > 0;) {
+        const Wait& wait = shared.waits[i];
+        if (wait.issuer != before.thread || wait.number < before.number || !ordered(thread, wait.epoch)) continue;
+        complete = true;
+        if (known_at_fence(thread, wait.epoch)) return Order::fine;
+    }
+    return complete ? Order::fence_after_missing : Order::unfinished;
+}
+
+Order after_transfer(const ThreadState& thread, const Record& before) {
+    const ThreadState* lanes = before.thread;
+    bool same_warp = thread.warp == before.thread->warp;
+    if (!before.waited) return Order::unfinished;
+    if (same_warp) return Order::fine;
+    bool comes_after = false, fenced = false;
+    for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
+        Epoch done = before.done.with_thread(before.done.thread() + lane);
+        comes_after = comes_after || ordered(thread, done);
+        const TensorThread* own = lanes[lane].extras ? lanes[lane].extras->tensor : nullptr;
+        if (!own) continue;
+        for (uint32_t time : own->before) {
+            if (time < before.done.time()) continue;
+            Epoch fence = done.with_time(time);
+            if (ordered(thread, fence)) {
+                fenced = true;
+                if (known_at_fence(thread, fence)) return Order::fine;
+            }
+            break;
+        }
+    }
+    return fenced ? Order::fence_after_missing : comes_after ? Order::fence_before_missing : Order::unordered;
+}
+
+// How what the thread does now follows an earlier operation.
+Order order(const ThreadState& thread, const Shared& shared, Kind kind, const Record& before) {
+    if (is_transfer(before.kind)) return after_transfer(thread, before);
+    // What one thread asks of the tensor cores they do in its order.
+    if (!is_transfer(kind) && before.thread == &thread) return Order::fine;
+    return after_product(thread, shared, before);
+}
+
+// How what the thread does now follows earlier operations, each looked up once: its cells are mostly of the same few.
+class Orders {
+  public:
+    Orders(const ThreadState& thread, const Shared& shared, Kind kind)
+        : thread_(thread), shared_(shared), kind_(kind) {}
+
+    Order of(uint32_t record) {
+        uint32_t& kept = kept_.at(record);
+        if (!kept) kept = 1 + static_cast<uint32_t>(order(thread_, shared_, kind_, shared_.records[record]));
+        return static_cast<Order>(kept - 1);
+    }
+
+  private:
+    const ThreadState& thread_;
+    const Shared& shared_;
+    Kind kind_;
+    HashMap<uint32_t> kept_;  // record -> order, plus 1
+};
+
+// One operation looks at its cells.
+class Checker {
+  public:
+    Checker(BlockState& block, ThreadState& thread, Kind kind, const void* code, uint64_t number)
+        : thread_(thread), shared_(*memory_of(block).shared), kind_(kind), code_(code), orders_(thread, shared_, kind) {
+        id_ = static_cast<uint32_t>(shared_.records.size());
+        shared_.records.push({kind, false, &thread, number, never, code});
+    }
+
+    uint32_t id() const { return id_; }
+
+    void read(BlockState& block, const events::TensorRange& range) {
+        each(block, range, [&](Cell& cell, unsigned lane, unsigned column) {
+            if (!cell.initialised) uninitialised(lane, column);
+            follow(cell.written, lane, column);
+            (is_transfer(kind_) ? cell.loaded : cell.used) = id_;
+        });
+    }
+    // With `adds` what is there is read, too.
+    void write(BlockState& block, const events::TensorRange& range, bool adds) {
+        each(block, range, [&](Cell& cell, unsigned lane, unsigned column) {
+            if (adds && !cell.initialised) uninitialised(lane, column);
+            follow(cell.written, lane, column);
+            follow(cell.loaded, lane, column);
+            follow(cell.used, lane, column);
+            cell = {id_, 0, 0, true};
+        });
+    }
+
+  private:
+    template <typename F>
+    void each(BlockState& block, const events::TensorRange& range, F visit) {
+        BlockTensorMemory& memory = memory_of(block);
+        for (unsigned lane = range.lane; lane < range.lane + range.lanes; lane += lanes_per_cell)
+            for (unsigned c = range.column; c < range.column + range.columns && c < tensor_columns; ++c)
+                visit(memory.cells[lane / lanes_per_cell][c], lane, c);
+    }
+
+    void uninitialised(unsigned lane, unsigned column) {
+        if (reported_uninitialised_) return;
+        reported_uninitialised_ = true;
+        report(Check::initcheck, "tensor_memory_uninitialised", nullptr, lane, column);
+    }
+
+    void follow(uint32_t before, unsigned lane, unsigned column) {
+        if (!before || before == fine_ || before == reported_) return;
+        const Record& record = shared_.records[before];
+        const char* kind = nullptr;
+        switch (orders_.of(before)) {
+            case Order::fine:
+                fine_ = before;
+                return;
+            case Order::unordered:
+                kind = "tensor_memory_race";
+                break;
+            case Order::unfinished:
+                kind = is_transfer(record.kind) ? "tensor_transfer_not_awaited" : "tensor_product_not_awaited";
+                break;
+            case Order::fence_after_missing:
+                kind = "missing_tensor_fence_after";
+                break;
+            case Order::fence_before_missing:
+                kind = "missing_tensor_fence_before";
+                break;
+        }
+        reported_ = before;
+        report(Check::synccheck, kind, &record, lane, column);
+    }
+
+    void report(Check check, const char* kind, const Record* before, unsigned lane, unsigned column) {
+        Finding finding = finding_at(check, kind, thread_, code_);
+        finding.data = lane << 16 | column;
+        snprintf(finding.detail, sizeof finding.detail, "%s%s%s", name_of(kind_), before ? " | " : "",
+                 before ? name_of(before->kind) : "");
+        if (before) finding.other.address = before->code;
+        add_finding(finding);
+    }
+
+    ThreadState& thread_;
+    Shared& shared_;
+    Kind kind_;
+    const void* code_;
+    Orders orders_;
+    uint32_t id_, fine_ = 0, reported_ = 0;
+    bool reported_uninitialised_ = false;
+};
+
+// Pieces of 16 bytes that an operation reads in the shared memory of a block.
+class SharedReader {
+  public:
+    SharedReader(ThreadState& reader, BlockState& owner, uint32_t record, uint64_t descriptor, const void* code)
+        : reader_(reader),
+          owner_(owner),
+          record_(record),
+          matrix_(MatrixDescriptor::of_tcgen05(descriptor)),
+          swizzle_(reader, code, matrix_.line),
+          code_(code) {
+        uint32_t*& pieces = memory_of(owner).pieces;
+        if (!pieces) pieces = static_cast<uint32_t*>(calloc(most_pieces, sizeof(uint32_t)));
+        if (!pieces) abort();
+        pieces_ = pieces;
+    }
+
+    void read(bool mn_major, unsigned groups, unsigned along_k) {
+        for (unsigned group = 0; group < groups; ++group)
+            for (unsigned k = 0; k < along_k; ++k)
+                for (unsigned i = 0; i < 8; ++i)
+                    piece(reinterpret_cast<uintptr_t>(
+                        shared_address_of(*owner_.block, matrix_.piece(mn_major, group, k, i))));
+    }
+
+  private:
+    void piece(uintptr_t address) {
+        if (!site_ || address - site_->base >= site_->limit) {
+            site_ = prepare(reader_, reader_.worker->sites.find(code_), address, Access::operand_read, piece_log2);
+            if (!site_) return;
+        }
+        pieces_[(address - owner_.shared->base) >> piece_log2] = record_;
+        if (!site_->cells) return;
+        ShadowCell* cell = site_->cells + ((address - site_->base) >> site_->shift);
+        swizzle_.look(owner_, address, *cell, *site_);
+        Epoch mark = operand_mark(owner_);
+        for (unsigned i = 0; i < (1u << piece_log2) >> site_->shift; ++i) {
+            if (cell[i].write != written_) check_write(cell[i], address);
+            cell[i].reads = mark;
+            cell[i].read_site = site_->id;
+        }
+    }
+
+    void check_write(ShadowCell& cell, uintptr_t address) {
+        written_ = cell.write;
+        if (!reader_.floors[site_->window].contains(written_)) read_conflict(reader_, cell, *site_);
+        if (fence_missing_ || written_ == never || seen_by_bulk_copies(reader_, written_)) return;
+        fence_missing_ = true;
+        report_missing_proxy_fence(reader_, *site_, cell, address);
+    }
+
+    ThreadState& reader_;
+    BlockState& owner_;
+    uint32_t record_;
+    MatrixDescriptor matrix_;
+    SwizzleCheck swizzle_;
+    const void* code_;
+    uint32_t* pieces_;
+    AccessSite* site_ = nullptr;
+    Epoch written_ = Epoch::none();
+    bool fence_missing_ = false;
+};
+
+}  // namespace
+
+void free_tensor_thread(TensorThread* thread) {
+    if (!thread) return;
+    thread->~TensorThread();
+    free(thread);
+}
+
+void note_awaited(ThreadState& thread, const ThreadState& issuer, uint64_t number) {
+    TensorThread& own = tensor_thread_of(thread);
+    if (own.issuer == &issuer && own.number >= number) return;
+    own.issuer = &issuer;
+    own.number = number;
+    set_time(thread, ++thread.block->time);
+    own.waited = thread.epoch;
+    memory_of(*thread.block).shared->waits.push({thread.epoch, &issuer, number});
+}
+
+bool overtakes_tensor_operation(const ThreadState& thread, BlockState& owner, uintptr_t address, Epoch* reader) {
+    if (!owner.tensor_memory || !owner.tensor_memory->pieces) return false;
+    const Shared& shared = *owner.tensor_memory->shared;
+    uint32_t id = owner.tensor_memory->pieces[(address - owner.shared->base) >> piece_log2];
+    if (!id) return false;
+    const Record& record = shared.records[id];
+    const TensorThread* own = thread.extras ? thread.extras->tensor : nullptr;
+    if (own && own->issuer == record.thread && record.number <= own->number) return false;  // as a rule
+    for (size_t i = shared.waits.size(); i-- > 0;) {
+        const Wait& wait = shared.waits[i];
+        if (wait.issuer != record.thread || wait.number < record.number || !ordered(thread, wait.epoch)) continue;
+        return false;
+    }
+    *reader = record.thread->epoch;
+    return true;
+}
+
+void tensor_memory_at_exit(Block& block) {
+    const TensorMemory* memory = block.tensor_memory;
+    if (!memory) return;
+    if (memory->oldest && memory->group == 1) {
+        ThreadState& issuer = *state_of(*memory->oldest->thread);
+        Finding finding = finding_at(Check::synccheck, "tensor_product_at_exit", issuer, memory->oldest->address);
+        strcpy(finding.detail, name_of(memory->oldest->copy_bits ? Kind::copy : Kind::product));
+        add_finding(finding);
+    }
+    unsigned held = 0;
+    for (uint16_t allocation : memory->allocation) held += allocation != 0;
+    if (!held) return;
+    Finding finding =
+        finding_at(Check::synccheck, "tensor_memory_not_freed", *state_of(*memory->allocated_by), memory->allocated_at);
+    finding.data = held;
+    add_finding(finding);
+}
+
+void forget_tensor_memory(BlockState& block) {
+    BlockTensorMemory* memory = block.tensor_memory;
+    if (!memory) return;
+    if (--memory->shared->blocks == 0) {
+        memory->shared->~Shared();
+        free(memory->shared);
+    }
+    free(memory->pieces);
+    memory->~BlockTensorMemory();
+    free(memory);
+    block.tensor_memory = nullptr;
+}
+
+}  // namespace sim::checks
+
+namespace sim::events {
+
+using namespace sim::checks;
+
+void tensor_allocated(Thread& thread, const void* address_goes_to, unsigned first, unsigned count) {
+    ThreadState& state = *state_of(thread);
+    BlockTensorMemory& memory = memory_of(*state.block);
+    for (auto& lanes : memory.cells)
+        for (unsigned c = first; c < first + count; ++c) lanes[c] = {};
+    if (state.pending) settle(state, 0, nullptr);
+    uintptr_t address = reinterpret_cast<uintptr_t>(address_goes_to);
+    AccessSite* site = prepare(state, state.worker->sites.find(thread.call_address), address, Access::write, 2);
+    if (!site || !site->cells) return;
+    access_cells<true>(state, *site, address, 2);
+}
+
+void tensor_released(Thread& thread, unsigned first, unsigned count) {
+    ThreadState& state = *state_of(thread);
+    BlockTensorMemory& memory = memory_of(*state.block);
+    const Shared& shared = *memory.shared;
+    // Giving columns back is no access: fences do not matter, but what is under way does.
+    Orders orders(state, shared, Kind::load);
+    for (auto& lanes : memory.cells) {
+        for (unsigned c = first; c < first + count; ++c) {
+            for (uint32_t before : {lanes[c].written, lanes[c].loaded, lanes[c].used}) {
+                if (!before) continue;
+                Order found = orders.of(before);
+                if (found != Order::unordered && found != Order::unfinished) continue;
+                Finding finding =
+                    finding_at(Check::synccheck, "tensor_memory_freed_in_use", state, thread.call_address);
+                finding.data = c;
+                strcpy(finding.detail, name_of(shared.records[before].kind));
+                finding.other.address = shared.records[before].code;
+                add_finding(finding);
+                return;
+            }
+        }
+    }
+}
+
+void tensor_transfer(Warp& warp, const TensorRange& range, bool stores, const void* address) {
+    BlockState& block = *state_of(*warp.block);
+    ThreadState& first = *state_of(warp.threads[0]);
+    Checker checker(block, first, stores ? Kind::store : Kind::load, address, 0);
+    if (stores)
+        checker.write(block, range, false);
+    else
+        checker.read(block, range);
+    memory_of(block).pending[warp.index][stores].push(checker.id());
+}
+
+void tensor_waited(Warp& warp, bool stores) {
+    BlockState& block = *state_of(*warp.block);
+    BlockTensorMemory& memory = memory_of(block);
+    ThreadState* lanes = state_of(warp.threads[0]);
+    uint32_t time = ++block.time;
+    for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
+        if (lanes[lane].pending) settle(lanes[lane], 0, nullptr);
+        set_time(lanes[lane], time);
+    }
+    for (uint32_t id : memory.pending[warp.index][stores]) {
+        Record& record = memory.shared->records[id];
+        record.waited = true;
+        record.done = lanes[0].epoch;
+    }
+    memory.pending[warp.index][stores].truncate(0);
+}
+
+void tensor_operation(Thread& thread, const TensorOperation& operation) {
+    ThreadState& state = *state_of(thread);
+    if (state.pending) settle(state, 0, nullptr);
+    const TensorProduct& product = operation.product;
+    const ProductShape& shape = operation.shape;
+    const void* code = thread.call_address;
+    Kind kind = operation.copy_bits ? Kind::copy : Kind::product;
+    Checker checker(*state.block, state, kind, code, operation.number);
+    unsigned blocks = product.pair ? 2 : 1, pieces = 0;
+    unsigned first = product.d & 0xffff;
+    for (unsigned which = 0; which < blocks; ++which) {
+        BlockState& block = which ? *state_of(neighbour_of(*thread.block)) : *state.block;
+        if (operation.copy_bits) {
+            SharedReader(state, block, checker.id(), product.a, code)
+                .read(false, tensor_lanes / 8, operation.copy_bits / 128);
+            checker.write(block, {0, tensor_lanes, first, operation.copy_bits / 32}, false);
+            continue;
+        }
+        if (product.a_in_tensor_memory) {
+            checker.read(block, {0, tensor_lanes, static_cast<unsigned>(product.a & 0xffff), product_depth / 2});
+        } else {
+            SharedReader(state, block, checker.id(), product.a, code).read(shape.a_mn_major, shape.m / blocks / 8, 2);
+            pieces += 2 * shape.m / blocks;
+        }
+        SharedReader(state, block, checker.id(), product.b, code).read(shape.b_mn_major, shape.n / blocks / 8, 2);
+        pieces += 2 * shape.n / blocks;
+        if (shape.m == 64) {
+            for (unsigned lane = 0; lane < tensor_lanes; lane += 32)
+                checker.write(block, {lane, lanes_per_cell, first, shape.n}, product.adds);
+        } else {
+            unsigned columns = shape.m == 128 && product.pair ? shape.n / 2 : shape.n;
+            checker.write(block, {0, tensor_lanes, first, columns}, product.adds);
+        }
+    }
+    if (operation.copy_bits) return;
+    Locked locked(the_launch.lock);
+    uint64_t address = reinterpret_cast<uint64_t>(code);
+    the_launch.tensor_operations_at.at(address) += 2ull * shape.m * shape.n * product_depth;
+    the_launch.operand_bytes_at.at(address) += uint64_t(pieces) << piece_log2;
+}
+
+void tensor_fence(Thread& thread, bool after) {
+    ThreadState& state = *state_of(thread);
+    if (state.pending) settle(state, 0, nullptr);
+    TensorThread& own = tensor_thread_of(state);
+    if (!after) {
+        own.before.push(state.time());
+        return;
+    }
+    own.fenced = true;
+    own.after = {state.time(), state.warp->sync_time, state.barrier_time, state.extras->known};
+}
+
+}  // namespace sim::events

@@ -1,0 +1,144 @@
+// What happens at each access to memory. The common case is here, inline; everything unusual is a call.
+#pragma once
+
+#include "checks/counting/requests.h"
+#include "checks/synchronization/several_workers.h"
+#include "checks/core/state.h"
+#include "runtime/fiber.h"
+#include "runtime/own_memory.h"
+#include "sim/local_arrays.h"
+
+#define SIM_ALWAYS_INLINE inline __attribute__((always_inline))
+#define SIM_NOINLINE __attribute__((noinline))
+#define SIM_LIKELY(x) __builtin_expect(!!(x), true)
+#define SIM_UNLIKELY(x) __builtin_expect(!!(x), false)
+
+namespace sim::checks {
+
+// Whether the address is on the thread's own stack: local variables are nobody else's business.
+SIM_ALWAYS_INLINE bool is_local(const ThreadState& thread, uintptr_t address) {
+    const Fiber& fiber = *thread.thread->fiber;
+    return address - reinterpret_cast<uintptr_t>(fiber.low) < static_cast<size_t>(fiber.top - fiber.low);
+}
+
+// --- lookup.cpp ---
+// Makes the site ready for an access that it does not expect: the address lies elsewhere, another thread is at it, or
+// its log is full. Null when there is nothing more to do: the address is bad, or local.
+AccessSite* prepare(ThreadState& thread, AccessSite* site, uintptr_t address, Access access, unsigned size_log2);
+// The same for an access that does not come from a hook of its size (atomics, asynchronous copies). Logs it, too.
+AccessSite* prepare_and_log(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2,
+                            const void* code);
+
+// --- products.cpp ---
+void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code);
+
+// --- local_arrays.cpp ---
+// An access on the stack, next to a red word: a finding, where it is to the red zone of a local array.
+void red_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code);
+// An access of one or two bytes may lie before the zone, where the array does not end at a multiple of four.
+SIM_ALWAYS_INLINE bool looks_red(uintptr_t address, size_t bytes) {
+    auto word = reinterpret_cast<const uint32_t*>(address & ~uintptr_t(3));
+    return word[0] == red_word || (bytes != 4 && word[bytes < 4 ? 1 : bytes / 4 - 1] == red_word);
+}
+
+// --- pending.cpp ---
+// What comes first at an access of a thread with something pending.
+void before_access(ThreadState& thread, uintptr_t address, unsigned size_log2, Access access, const void* code);
+// A race with the cell's last write, unless it writes what is there already; that shows only afterwards.
+void note_write(ThreadState& thread, const ShadowCell& cell, const AccessSite& site, uintptr_t address);
+void forget_writes(ThreadExtras& extras);
+// Decides what was left open until after the last access: `address` and `code` of the next one, 0 and null when the
+// thread is about to do something else.
+void settle(ThreadState& thread, uintptr_t address, const void* code);
+// Reports the index out of bounds that is pending, whatever became of the access.
+void report_index(ThreadState& thread);
+
+// --- races.cpp: the orders that one comparison cannot tell ---
+void read_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site);
+void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site);
+void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site, uintptr_t address);
+void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, bool reads, bool block_scope);
+
+// Whether a set of ordinary reads is known by its extent alone, and the thread is within that: lanes of its warp since the
+// warp last met, several warps of its block since the block's last barrier, or threads of several blocks.
+SIM_ALWAYS_INLINE bool has_reader(const ThreadState& thread, const AccessSite& site, Epoch reads) {
+    if (reads.reach() != thread.covered) return reads.without_lane() == thread.warp_covered;
+    if (reads.same_block(thread.epoch) && !(reads < thread.floors[shared_window].end())) return true;
+    return reads.sharing() == many_blocks && site.window != shared_window;
+}
+
+SIM_ALWAYS_INLINE void read_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
+    const EpochRange& floor = thread.floors[site.window];
+    // Written by someone, and before the last barrier.
+    if (SIM_UNLIKELY(!floor.contains(cell.write))) read_conflict(thread, cell, site);
+    Epoch reads = cell.reads;
+    if (reads < floor.end()) {
+        cell.reads = thread.epoch;
+        cell.read_site = site.id;
+    } else if (reads != thread.epoch && !has_reader(thread, site, reads)) {
+        add_reader(thread, cell, site);
+    }
+}
+
+SIM_ALWAYS_INLINE void write_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, uintptr_t address) {
+    Epoch floor = thread.floors[site.window].end();
+    bool write_ordered = cell.write < floor || cell.write == thread.epoch;
+    bool reads_ordered = cell.reads < floor || cell.reads == thread.epoch;
+    if (SIM_UNLIKELY(!(write_ordered & reads_ordered))) write_conflict(thread, cell, site, address);
+    cell.write = thread.epoch;
+    cell.write_site = site.id;
+}
+
+template <bool Write>
+SIM_ALWAYS_INLINE void access_cells(ThreadState& thread, AccessSite& site, uintptr_t address, unsigned size_log2) {
+    uintptr_t offset = address - site.base;
+    ShadowCell* cell = site.cells + (offset >> site.shift);
+    unsigned count = size_log2 > site.shift ? 1u << (size_log2 - site.shift) : 1;
+    for (unsigned i = 0; i < count; ++i) {
+        if (Write)
+            write_cell(thread, cell[i], site, address);
+        else
+            read_cell(thread, cell[i], site);
+    }
+}
+
+// Shadow cells that other workers use too.
+template <bool Write>
+SIM_ALWAYS_INLINE void access_cells_guarded(ThreadState& thread, AccessSite& site, uintptr_t address,
+                                            unsigned size_log2) {
+    if (Write)
+        write_cells_of_several(thread, site, address, size_log2);
+    else
+        read_cells_of_several(thread, site, address, size_log2);
+}
+
+// An ordinary read or write of kernel code. `code` is the return address of the hook.
+template <unsigned SizeLog2, bool Write>
+SIM_ALWAYS_INLINE void on_access(ThreadState& thread, uintptr_t address, const void* code) {
+    if (SIM_UNLIKELY(thread.pending))
+        before_access(thread, address, SizeLog2, Write ? Access::write : Access::read, code);
+    AccessSite* site = thread.worker->sites.find(code);
+    constexpr uintptr_t alignment = (uintptr_t(1) << SizeLog2) - 1;
+    if (SIM_UNLIKELY((address - site->base >= site->limit) | ((address & alignment) != 0) | (site->owner != &thread) |
+                     (site->next == site->end))) {
+        if (is_local(thread, address)) {
+            if (Write && own::confined && !own::in_caller(address, size_t(1) << SizeLog2, SIM_FRAME))
+                own::check_stack(reinterpret_cast<void*>(address), size_t(1) << SizeLog2, code, SIM_FRAME);
+            if (SIM_UNLIKELY(looks_red(address, size_t(1) << SizeLog2)))
+                red_access(thread, address, size_t(1) << SizeLog2, Write ? Access::write : Access::read, code);
+            if (SIM_UNLIKELY(thread.watches))
+                local_access(thread, address, size_t(1) << SizeLog2, Write ? Access::write : Access::read, code);
+            return;
+        }
+        site = prepare(thread, site, address, Write ? Access::write : Access::read, SizeLog2);
+        if (!site) return;
+    }
+    *site->next++ = static_cast<uint32_t>((address - site->origin) >> SizeLog2);
+    if (!site->cells) return;
+    if (SIM_UNLIKELY(site->guarded))
+        access_cells_guarded<Write>(thread, *site, address, SizeLog2);
+    else
+        access_cells<Write>(thread, *site, address, SizeLog2);
+}
+
+}  // namespace sim::checks

@@ -1,0 +1,341 @@
+// The entry points that -fsanitize=thread makes the compiler call before each access to memory.
+//
+// The calls are those of libtsan's interface, with our own runtime behind them; libtsan itself is never linked. What
+// identifies an access in the source is the return address of its hook.
+#include <string.h>
+
+#include "checks/core/access.h"
+#include "checks/counting/counting.h"
+#include "checks/report/findings.h"
+#include "checks/core/hook_names.h"
+#include "checks/core/hooks.h"
+#include "checks/synchronization/races.h"
+#include "checks/synchronization/streams.h"
+#include "runtime/block_order.h"
+#include "runtime/host_threads.h"
+#include "runtime/own_memory.h"
+#include "sim/copies.h"
+#include "sim/shared.h"
+
+namespace sim::checks {
+
+HostView host_view;
+
+namespace {
+
+// Host code reads or writes its copy of a variable of the device. To read the initial value there is fine.
+SIM_NOINLINE void host_name_access(uintptr_t address, unsigned bytes, Access access, const void* code) {
+    GlobalVariable variable;
+    if (!find_host_name(reinterpret_cast<void*>(address), &variable)) return;
+    uintptr_t same =
+        reinterpret_cast<uintptr_t>(variable.base) + address - reinterpret_cast<uintptr_t>(variable.on_host);
+    bool equal = !memcmp(reinterpret_cast<void*>(address), reinterpret_cast<void*>(same), bytes);
+    if (access == Access::read && equal) return;
+    Finding finding = {};
+    finding.check = Check::memcheck;
+    finding.kind = "host_name";
+    finding.side.address = code;
+    finding.side.access = static_cast<uint8_t>(access);
+    finding.bytes = bytes;
+    finding.place = place_of(find_region(same), same);
+    finding.count = 1;
+    finding.kernel = ~0u;
+    add_finding(finding);
+}
+
+// Code of the host: the launchers in a kernel file are instrumented like the kernels.
+SIM_NOINLINE void host_access(uintptr_t address, unsigned bytes, Access access, const void* code) {
+    Region* region = find_region(address);
+    if (!region) region = nearest_region(address);
+    if (region && host_shares(*region)) {
+        if (region->contains(address, bytes)) host_touches(*region, address, bytes, access == Access::write, code);
+        count_host_access(bytes);
+        return;
+    }
+    Finding finding = {};
+    finding.check = Check::memcheck;
+    finding.kind = "host_access";
+    finding.side.address = code;
+    finding.side.access = static_cast<uint8_t>(access);
+    finding.bytes = bytes;
+    finding.place = place_of(region, address);
+    finding.count = 1;
+    finding.kernel = ~0u;
+    add_finding(finding);
+}
+
+template <unsigned SizeLog2, bool Write>
+SIM_ALWAYS_INLINE void hook(const void* data, const void* code) {
+    uintptr_t address = reinterpret_cast<uintptr_t>(data);
+    Thread* thread = current_thread;
+    if (SIM_UNLIKELY(!thread)) {
+        if (own::confined) own::check(data, size_t(1) << SizeLog2, Write, code, SIM_FRAME);
+        if (address - host_view.arena_base < host_view.arena_bytes)
+            host_access(address, 1u << SizeLog2, Write ? Access::write : Access::read, code);
+        else if (SIM_UNLIKELY(address - host_view.copied_base < host_view.copied_bytes))
+            host_touches_own(address, 1u << SizeLog2, Write, code);
+        else if (SIM_UNLIKELY(address - host_names_base < host_names_bytes))
+            host_name_access(address, 1u << SizeLog2, Write ? Access::write : Access::read, code);
+        return;
+    }
+    ThreadState* state = state_of(*thread);
+    if (SIM_UNLIKELY(!state)) {
+        if (own::confined) own::check(data, size_t(1) << SizeLog2, Write, code, SIM_FRAME);
+        return;
+    }
+    on_access<SizeLog2, Write>(*state, address, code);
+}
+
+// The same for the rarer entry points: one function for all sizes.
+template <bool Write>
+SIM_NOINLINE void hook_any(const void* data, unsigned size_log2, const void* code) {
+    uintptr_t address = reinterpret_cast<uintptr_t>(data);
+    Access access = Write ? Access::write : Access::read;
+    if (!current_thread) {
+        if (own::confined) own::check(data, size_t(1) << size_log2, Write, code, SIM_FRAME);
+        if (address - host_view.arena_base < host_view.arena_bytes)
+            host_access(address, 1u << size_log2, access, code);
+        else if (address - host_view.copied_base < host_view.copied_bytes)
+            host_touches_own(address, 1u << size_log2, Write, code);
+        else if (address - host_names_base < host_names_bytes)
+            host_name_access(address, 1u << size_log2, access, code);
+        return;
+    }
+    ThreadState* state = state_of(*current_thread);
+    if (!state) {
+        if (own::confined) own::check(data, size_t(1) << size_log2, Write, code, SIM_FRAME);
+        return;
+    }
+    AccessSite* site = prepare_and_log(*state, address, access, size_log2, code);
+    if (!site || !site->cells) return;
+    if (site->guarded)
+        access_cells_guarded<Write>(*state, *site, address, size_log2);
+    else
+        access_cells<Write>(*state, *site, address, size_log2);
+}
+
+// Any number of bytes, in the largest aligned pieces of at most 1 << widest.
+template <bool Write>
+void hook_range(const void* data, size_t bytes, const void* code, unsigned widest = 4) {
+    const char* next = static_cast<const char*>(data);
+    while (bytes > 0) {
+        unsigned size_log2 = widest;
+        while ((size_t(1) << size_log2) > bytes ||
+               (reinterpret_cast<uintptr_t>(next) & ((uintptr_t(1) << size_log2) - 1)))
+            --size_log2;
+        hook_any<Write>(next, size_log2, code);
+        next += size_t(1) << size_log2;
+        bytes -= size_t(1) << size_log2;
+    }
+}
+
+// Threads of the host pass flags so.
+template <bool Write>
+void host_meets(const void* data) {
+    if (Write)
+        host_threads::release(data);
+    else
+        host_threads::acquire_later(data);
+}
+
+// In global memory, volatile accesses are how kernels passed flags before there were atomic loads: they do not race
+// with each other, and with fences they order. In shared memory they race like any other access.
+template <bool Write>
+void hook_volatile(const void* data, unsigned size_log2, const void* code) {
+    Thread* thread = current_thread;
+    if (!thread) host_meets<Write>(data);
+    if (!thread || !state_of(*thread)) return hook_any<Write>(data, size_log2, code);
+    if (!Write) {
+        thread->call_address = code;  // what a loop that polls for ever is blamed on
+        volatile_read(data, 1u << size_log2);
+    }
+    ThreadState& state = *state_of(*thread);
+    uintptr_t address = reinterpret_cast<uintptr_t>(data);
+    if (in_shared(*state.block, address)) {
+        hook_any<Write>(data, size_log2, code);
+    } else {
+        in_block_order("its threads use volatile accesses");
+        unordered_access(state, address, Write ? Access::volatile_write : Access::volatile_read, size_log2, code,
+                         !Write, false);
+    }
+    if (Write) {
+        release(state, data);
+        note_change(address);
+    } else {
+        acquire(state, data);
+    }
+}
+
+}  // namespace
+
+void note_change(uintptr_t address) {
+    if (!host_view.shares) return;
+    const Region* region = find_region(address);
+    if (!region || !host_shares(*region)) return;
+    Locked locked(the_launch.lock);
+    the_launch.changed.at(address) = true;
+}
+
+void unordered_access(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2, const void* code,
+                      bool reads, bool block_scope) {
+    AccessSite* site = prepare_and_log(thread, address, access, size_log2, code);
+    if (!site || !site->cells) return;
+    ShadowCell* cell = site->cells + ((address - site->base) >> site->shift);
+    unsigned count = size_log2 > site->shift ? 1u << (size_log2 - site->shift) : 1;
+    for (unsigned i = 0; i < count; ++i) atomic_cell(thread, cell[i], *site, reads, block_scope);
+}
+
+}  // namespace sim::checks
+
+using namespace sim::checks;
+
+namespace sim {
+
+namespace {
+
+// Before any of it: what is reported piece by piece below may go on where it is found.
+void is_own(void* to, size_t bytes, const void* code) { own::copies_to(to, bytes, code); }
+
+void copied(void* to, const void* from, size_t bytes, const void* code) {
+    hook_range<false>(from, bytes, code);
+    hook_range<true>(to, bytes, static_cast<const char*>(code) - 1);
+}
+
+}  // namespace
+
+void* checked_memcpy(void* to, const void* from, size_t bytes, const void* code) {
+    copied(to, from, bytes, code);
+    is_own(to, bytes, code);
+    return memcpy(to, from, bytes);
+}
+void* checked_memmove(void* to, const void* from, size_t bytes, const void* code) {
+    copied(to, from, bytes, code);
+    is_own(to, bytes, code);
+    return memmove(to, from, bytes);
+}
+void* checked_memset(void* to, int value, size_t bytes, const void* code) {
+    hook_range<true>(to, bytes, code);
+    is_own(to, bytes, code);
+    return memset(to, value, bytes);
+}
+void* memcpy_here(void* to, const void* from, size_t bytes) {
+    return checked_memcpy(to, from, bytes, __builtin_return_address(0));
+}
+void* memmove_here(void* to, const void* from, size_t bytes) {
+    return checked_memmove(to, from, bytes, __builtin_return_address(0));
+}
+void* memset_here(void* to, int value, size_t bytes) {
+    return checked_memset(to, value, bytes, __builtin_return_address(0));
+}
+void* host_memcpy(void* to, const void* from, size_t bytes, const void* code) {
+    if (!current_thread) copied(to, from, bytes, code);
+    is_own(to, bytes, code);
+    return memcpy(to, from, bytes);
+}
+void* host_memset(void* to, int value, size_t bytes, const void* code) {
+    if (!current_thread) hook_range<true>(to, bytes, code);
+    is_own(to, bytes, code);
+    return memset(to, value, bytes);
+}
+
+}  // namespace sim
+
+#define CODE __builtin_return_address(0)
+
+#define HOOKS(SIZE, LOG2)                                                                                    \
+    HOOK(void, __tsan_read##SIZE)(void* data) { hook<LOG2, false>(data, CODE); }                             \
+    HOOK(void, __tsan_write##SIZE)(void* data) { hook<LOG2, true>(data, CODE); }                             \
+    HOOK(void, __tsan_unaligned_read##SIZE)(void* data) { hook_range<false>(data, SIZE, CODE); }             \
+    HOOK(void, __tsan_unaligned_write##SIZE)(void* data) { hook_range<true>(data, SIZE, CODE); }             \
+    HOOK(void, __tsan_volatile_read##SIZE)(void* data) { hook_volatile<false>(data, LOG2, CODE); }           \
+    HOOK(void, __tsan_volatile_write##SIZE)(void* data) { hook_volatile<true>(data, LOG2, CODE); }           \
+    HOOK(void, __tsan_unaligned_volatile_read##SIZE)(void* data) { hook_volatile<false>(data, LOG2, CODE); } \
+    HOOK(void, __tsan_unaligned_volatile_write##SIZE)(void* data) { hook_volatile<true>(data, LOG2, CODE); }
+
+HOOKS(1, 0)
+HOOKS(2, 1)
+HOOKS(4, 2)
+HOOKS(8, 3)
+HOOKS(16, 4)
+
+// g++ copies structures so, but for those of 8 and 16 bytes that are aligned as a whole. From one like {float, float} nvcc
+// reads one member after the other; larger ones are mostly made to be read in steps of 16 bytes.
+SIM_ALWAYS_INLINE unsigned widest_piece(size_t bytes) { return bytes == 16 || bytes % 16 != 0 ? 2 : 4; }
+HOOK(void, __tsan_read_range)(void* data, size_t bytes) { hook_range<false>(data, bytes, CODE, widest_piece(bytes)); }
+HOOK(void, __tsan_write_range)(void* data, size_t bytes) { hook_range<true>(data, bytes, CODE, widest_piece(bytes)); }
+
+// Clang calls these in place of the C functions. Its older versions call the C functions all the same: sim/copies.h.
+HOOK(void*, __tsan_memcpy)(void* to, const void* from, size_t bytes) {
+    return sim::checked_memcpy(to, from, bytes, CODE);
+}
+HOOK(void*, __tsan_memmove)(void* to, const void* from, size_t bytes) {
+    return sim::checked_memmove(to, from, bytes, CODE);
+}
+HOOK(void*, __tsan_memset)(void* to, int value, size_t bytes) { return sim::checked_memset(to, value, bytes, CODE); }
+
+HOOK(void, __tsan_init)() {}
+HOOK(void, __tsan_func_entry)(void*) {}
+HOOK(void, __tsan_func_exit)() {}
+// The pointer to a class's virtual functions, in an object.
+HOOK(void, __tsan_vptr_read)(void* data) { hook<3, false>(data, CODE); }
+HOOK(void, __tsan_vptr_update)(void* data, void*) { hook<3, true>(data, CODE); }
+HOOK(void, __tsan_ignore_thread_begin)() {}
+HOOK(void, __tsan_ignore_thread_end)() {}
+HOOK(void, __tsan_atomic_thread_fence)(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+HOOK(void, __tsan_atomic_signal_fence)(int) {}
+
+// The compiler's own atomic operations. CUDA code has no reason to use them, so they are only made to work, on its own memory;
+// threads of the host meet there.
+static void leave(const volatile void* at) {
+    if (!sim::current_thread) sim::host_threads::release(const_cast<const void*>(at));
+}
+template <typename T>
+static T found(const volatile void* at, T value) {
+    if (!sim::current_thread) sim::host_threads::acquire(const_cast<const void*>(at));
+    return value;
+}
+
+#define OWN(A) sim::own::copies_to(const_cast<const void*>(static_cast<const volatile void*>(A)), sizeof *(A), CODE)
+#define WRITES(A) \
+    leave(A);     \
+    OWN(A)
+#define ATOMIC_FETCH(BITS, T, OPERATION)                                         \
+    HOOK(T, __tsan_atomic##BITS##_fetch_##OPERATION)(volatile T * a, T v, int) { \
+        WRITES(a);                                                               \
+        return found(a, __atomic_fetch_##OPERATION(a, v, __ATOMIC_SEQ_CST));     \
+    }
+#define ATOMIC_EXCHANGE_IF(BITS, T, KIND)                                                                 \
+    HOOK(int, __tsan_atomic##BITS##_compare_exchange_##KIND)(volatile T * a, T * e, T v, int, int) {      \
+        WRITES(a);                                                                                        \
+        OWN(e);                                                                                           \
+        return found(a, __atomic_compare_exchange_n(a, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)); \
+    }
+#define ATOMIC_HOOKS(BITS, T)                                                                 \
+    HOOK(T, __tsan_atomic##BITS##_load)(const volatile T* a, int) {                           \
+        return found(a, __atomic_load_n(a, __ATOMIC_SEQ_CST));                                \
+    }                                                                                         \
+    HOOK(void, __tsan_atomic##BITS##_store)(volatile T * a, T v, int) {                       \
+        WRITES(a);                                                                            \
+        __atomic_store_n(a, v, __ATOMIC_SEQ_CST);                                             \
+    }                                                                                         \
+    HOOK(T, __tsan_atomic##BITS##_exchange)(volatile T * a, T v, int) {                       \
+        WRITES(a);                                                                            \
+        return found(a, __atomic_exchange_n(a, v, __ATOMIC_SEQ_CST));                         \
+    }                                                                                         \
+    ATOMIC_FETCH(BITS, T, add)                                                                \
+    ATOMIC_FETCH(BITS, T, sub)                                                                \
+    ATOMIC_FETCH(BITS, T, and)                                                                \
+    ATOMIC_FETCH(BITS, T, or)                                                                 \
+    ATOMIC_FETCH(BITS, T, xor)                                                                \
+    ATOMIC_EXCHANGE_IF(BITS, T, strong)                                                       \
+    ATOMIC_EXCHANGE_IF(BITS, T, weak)                                                         \
+    HOOK(T, __tsan_atomic##BITS##_compare_exchange_val)(volatile T * a, T e, T v, int, int) { \
+        WRITES(a);                                                                            \
+        __atomic_compare_exchange_n(a, &e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
+        return found(a, e);                                                                   \
+    }
+
+ATOMIC_HOOKS(8, uint8_t)
+ATOMIC_HOOKS(16, uint16_t)
+ATOMIC_HOOKS(32, uint32_t)
+ATOMIC_HOOKS(64, uint64_t)

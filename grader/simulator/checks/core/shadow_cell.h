@@ -1,0 +1,58 @@
+// Shadow memory: what racecheck and initcheck remember of each granule of tracked memory.
+#pragma once
+
+#include <stdint.h>
+
+#include "checks/core/bit_field.h"
+#include "checks/core/epoch.h"
+
+namespace sim::checks {
+
+// What a shadow cell has beside its epochs, in 32 bits: either a second reader, the last one that widened the set, for
+// findings in which the first one is ordered, or the number of a list of members (members.h).
+class SecondReader {
+    using Site = BitField<uint32_t, 0, 16>;
+    using Thread = BitField<uint32_t, Site::end, 10>;
+    using BeforeOthers = BitField<uint32_t, Thread::end, 2>;
+    using Number = BitField<uint32_t, 0, 30>;
+    using BlockScope = BitField<uint32_t, Number::end, 1>;
+    using Listed = BitField<uint32_t, BlockScope::end, 1>;
+    static_assert(BeforeOthers::end <= Number::end && Listed::end == 32, "the fields fill the word");
+
+  public:
+    static constexpr uint32_t number_limit = Number::largest + 1;
+
+    uint16_t site() const { return static_cast<uint16_t>(Site::get(word_)); }
+    unsigned thread() const { return Thread::get(word_); }
+    void set(uint16_t site, unsigned thread) {
+        word_ = (word_ & BlockScope::mask) | Thread::make(thread) | Site::make(site);
+    }
+
+    // How far the set of the first block reached when others joined it: several_workers.h.
+    Sharing before_others() const { return static_cast<Sharing>(BeforeOthers::get(word_)); }
+    void set_before_others(Sharing sharing) { word_ = BeforeOthers::replace(word_, sharing); }
+
+    bool listed() const { return Listed::get(word_) != 0; }
+    uint32_t number() const { return Number::get(word_); }
+    void set_list(uint32_t number) { word_ = (word_ & BlockScope::mask) | Listed::make(1) | Number::make(number); }
+
+    // Whether the atomic operations reach only their block.
+    bool block_scope() const { return BlockScope::get(word_) != 0; }
+    void set_block_scope(bool only_block) { word_ = BlockScope::replace(word_, only_block); }
+
+  private:
+    uint32_t word_;
+};
+
+// One granule: 4 bytes, or 2 or 1 where the kernel accesses such small pieces. FastTrack's shadow state of a variable.
+struct ShadowCell {
+    Epoch write;  // last ordinary write, or an epoch older than the block when atomic ones came first; else `never`
+    Epoch reads;  // reads, or atomic operations, since then that are not ordered one after the other
+    uint16_t write_site;  // where those were: numbers of sites
+    uint16_t read_site;
+    SecondReader second;
+};
+static_assert(sizeof(ShadowCell) == 24,
+              "shadow memory is six times the memory that it watches, in granules of 4 bytes");
+
+}  // namespace sim::checks

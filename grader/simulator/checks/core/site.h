@@ -1,0 +1,112 @@
+// Sites: the places in kernel code that access memory, each known by the return address of its call into the checks.
+//
+// A worker has its own record of each site, which holds all that the next access from there needs: the bounds of the
+// region that it accessed last, that region's cells, and the log of the warp that is at it.
+#pragma once
+
+#include <stdint.h>
+
+#include "checks/core/containers.h"
+#include "checks/counting/counters.h"
+#include "checks/core/region.h"
+
+namespace sim::checks {
+
+struct BlockState;
+struct ThreadState;
+struct WorkerState;
+struct RequestLog;
+
+enum class Access : uint8_t {
+    read,
+    write,
+    volatile_read,
+    volatile_write,
+    atomic,
+    async_read,
+    async_write,
+    operand_read,
+    allocation,  // in the order of a stream; so is what follows
+    free,
+};
+
+constexpr bool is_write(Access access) {
+    return access == Access::write || access == Access::volatile_write || access == Access::async_write;
+}
+
+struct alignas(64) AccessSite {
+    const void* address;  // the return address
+    // The fast path: is the access inside the region, and who is at it?
+    uintptr_t base;
+    size_t limit;  // offsets below it are in bounds for this access's size; 0 while there is no region
+    ShadowCell* cells;
+    ThreadState* owner;  // whose log entries `next` continues
+    uint32_t* next;
+    uint32_t* end;
+    uintptr_t origin;  // what log entries are relative to
+    uint8_t shift;     // of the region
+    uint8_t size_log2;
+    Window window;
+    bool guarded;  // the cells are shared with other workers
+    uint16_t id;
+    // The rest.
+    Space space;
+    Access access;
+    bool touched;  // in the worker's list of sites with a log
+    Region* region;
+    const BlockState* block;  // of the thread that was pointed at the region: shared memory is its own or another's
+    RequestLog* log;
+    AccessSite* first;    // of the variants of this place: it may access several kinds of memory
+    AccessSite* sibling;  // the next variant
+    Counters counters;
+    uint8_t traced[32];  // requests recorded so far, by warp of the launch's first block
+};
+
+// The sites of a worker by return address.
+class SiteTable {
+  public:
+    SiteTable();
+    ~SiteTable();
+    SiteTable(const SiteTable&) = delete;
+    SiteTable& operator=(const SiteTable&) = delete;
+
+    AccessSite* find(const void* address) {
+        Slot& slot = slots_[place(address)];
+        return __builtin_expect(slot.address == address, true) ? slot.site : find_slowly(address);
+    }
+    // The variant of the site for this kind of memory becomes the one that find() returns.
+    AccessSite* variant(AccessSite* site, Space space, Access access, unsigned size_log2);
+    template <typename F>
+    void each(F visit) {
+        for (AccessSite* first : sites_)
+            for (AccessSite* site = first; site; site = site->sibling) visit(*site);
+    }
+    void clear();
+
+  private:
+    struct Slot {
+        const void* address;
+        AccessSite* site;
+    };
+    size_t place(const void* address) const {
+        return static_cast<size_t>(reinterpret_cast<uintptr_t>(address) * uint64_t(0x9E3779B97F4A7C15u) >>
+                                   (64 - slots_log2));
+    }
+    AccessSite* find_slowly(const void* address);
+
+    static constexpr unsigned slots_log2 = 12;
+    static constexpr size_t slots = size_t(1) << slots_log2;
+    Slot* slots_;
+    HashMap<AccessSite*> by_address_;
+    Growable<AccessSite*> sites_;
+};
+
+// Numbers for sites that all workers agree on. 0 is no site.
+uint16_t site_id(const void* address);
+const void* site_address(uint16_t id);
+bool is_site(const void* address);
+size_t site_count();
+// All but the first so many.
+void forget_site_ids(size_t kept = 0);
+
+}  // namespace sim::checks

@@ -1,0 +1,349 @@
+#include "checks/core/state.h"
+
+#include <new>
+
+#include "checks/core/access.h"
+#include "checks/synchronization/clusters.h"
+#include "checks/counting/executed.h"
+#include "checks/asynchronous/mbarriers.h"
+#include "checks/asynchronous/products.h"
+#include "checks/asynchronous/swizzles.h"
+#include "checks/asynchronous/tensor_memory.h"
+#include "checks/counting/request.h"
+#include "runtime/host_threads.h"
+#include "sim/shared.h"
+
+namespace sim::checks {
+
+LaunchState the_launch;
+
+namespace {
+
+SpinLock workers_lock;
+WorkerState* workers[64];
+unsigned worker_count = 0;
+// Which serials belonged to which launch, to name the blocks of findings and writers.
+Growable<PastLaunch> past;  // by first serial
+uint32_t next_serial = 1;
+// Left free for barriers of the grid, each of which takes as many numbers as there are blocks.
+constexpr uint32_t serial_reserve = Epoch::serial_limit / 4;
+
+}  // namespace
+
+WorkerState& worker_of(const Block& block) {
+    Locked locked(workers_lock);
+    for (unsigned i = 0; i < worker_count; ++i)
+        if (workers[i]->worker == block.worker) return *workers[i];
+    void* memory = calloc(1, sizeof(WorkerState));
+    if (!memory || worker_count == 64) abort();
+    WorkerState* state = new (memory) WorkerState();
+    state->worker = block.worker;
+    state->sectors = static_cast<TouchedSectors*>(calloc(1, sizeof(TouchedSectors)));
+    state->numbers = static_cast<NumberSet*>(calloc(1, sizeof(NumberSet)));
+    if (!state->sectors || !state->numbers) abort();
+    return *(workers[worker_count++] = state);
+}
+
+void each_worker(void (*visit)(WorkerState&)) {
+    for (unsigned i = 0; i < worker_count; ++i) visit(*workers[i]);
+}
+
+ThreadExtras& extras_of(ThreadState& thread) {
+    if (!thread.extras) {
+        thread.extras = thread.worker->pool.take<ThreadExtras>();
+        memset(static_cast<void*>(thread.extras), 0, sizeof *thread.extras);
+        thread.block->extras = true;
+    }
+    return *thread.extras;
+}
+
+void set_time(ThreadState& thread, uint32_t time) {
+    thread.epoch = thread.epoch.with_time(time < Epoch::time_limit ? time : Epoch::time_limit);
+    if (thread.block->exact) {
+        thread.covered = Epoch::none();
+        thread.warp_covered = Epoch::none();
+    } else {
+        thread.covered = Epoch::reach_beyond_warp();
+        thread.warp_covered = thread.epoch.without_lane().with_sharing(one_warp);
+    }
+}
+
+void set_floors(ThreadState& thread) {
+    const BlockState& block = *thread.block;
+    if (thread.barrier_time < block.barrier_time) thread.barrier_time = block.barrier_time;
+    uint32_t open = the_launch.open_serial;
+    if (the_launch.overlap_serials && !thread.awaited && the_launch.overlap_first < open)
+        open = the_launch.overlap_first;
+    Epoch launch(open, 0);
+    // When its clock stands still, all that the block did is ordered.
+    uint32_t time = thread.barrier_time < Epoch::time_limit ? thread.barrier_time : Epoch::time_pending;
+    // Other blocks of a cluster may have written there, whose serials may be smaller.
+    if (block.cluster_size > 1)
+        thread.floors[shared_window] = {never, never};
+    else
+        thread.floors[shared_window] = {Epoch(block.first_serial, 0), Epoch(block.serial, time)};
+    thread.floors[global_window] = {written_before, launch};
+    thread.floors[initialised_window] = {never, launch};
+}
+
+namespace {
+
+// What a site remembers holds for one launch: tensors come and go, shared arrays move.
+void prepare_worker(WorkerState& worker) {
+    if (worker.launch == the_launch.launch->id) return;
+    worker.launch = the_launch.launch->id;
+    worker.tables = worker.virtual_tables = {};
+    worker.sites.each([](AccessSite& site) {
+        site.limit = 0;
+        memset(site.traced, 0, sizeof site.traced);
+    });
+    begin_sectors(worker);
+}
+
+SharedMemory& shared_memory_of(WorkerState& worker, const Block& block) {
+    uintptr_t base = reinterpret_cast<uintptr_t>(block.shared);
+    SharedMemory* shared = worker.shared;
+    while (shared && shared->base != base) shared = shared->next;
+    if (!shared) {
+        shared = static_cast<SharedMemory*>(calloc(1, sizeof(SharedMemory)));
+        if (!shared) abort();
+        shared->base = base;
+        shared->next = worker.shared;
+        worker.shared = shared;
+    }
+    return *shared;
+}
+
+}  // namespace
+
+BlockState& begin_block(Block& block) {
+    WorkerState& worker = worker_of(block);
+    prepare_worker(worker);
+    BlockState* state = worker.free_blocks;
+    if (state) {
+        worker.free_blocks = state->next;
+    } else {
+        state = static_cast<BlockState*>(calloc(1, sizeof(BlockState)));
+        if (!state) abort();
+    }
+    if (state->capacity < block.thread_count) {
+        free(state->threads);
+        state->capacity = (block.thread_count + 31) & ~31u;
+        state->threads =
+            static_cast<ThreadState*>(aligned_alloc(alignof(ThreadState), state->capacity * sizeof(ThreadState)));
+        if (!state->threads) abort();
+    }
+    state->block = &block;
+    state->worker = &worker;
+    state->shared = &shared_memory_of(worker, block);
+    // The blocks of a cluster follow one another.
+    state->cluster_size = block.cluster->size;
+    state->cluster_first = the_launch.first_serial + static_cast<uint32_t>(block.cluster->linear * block.cluster->size);
+    state->first_serial = state->serial = state->cluster_first + block.rank;
+    state->remote = nullptr;
+    state->time = state->barrier_time = 1;  // 0 is before anything that the block does
+    state->extras = state->fenced = state->exit_reported = false;
+    state->barrier_known = nullptr;
+    state->exact = the_launch.exact;
+    memset(static_cast<void*>(state->arrivals), 0, sizeof state->arrivals);
+    block.checks = state;
+    for (unsigned w = 0; w < block.warp_count; ++w) {
+        state->warps[w] = {&block.warps[w], state, 1, nullptr};
+        block.warps[w].checks = &state->warps[w];
+    }
+    // Kernels of many small blocks spend much of their time here: what the threads of a warp share is made once.
+    ThreadState pattern = {};
+    pattern.block = state;
+    pattern.worker = &worker;
+    set_floors(pattern);
+    Thread* running = block.threads;
+    ThreadState* thread = state->threads;
+    for (unsigned first = 0; first < block.thread_count; first += lanes_per_warp) {
+        pattern.epoch = Epoch(state->serial, 1, first);
+        pattern.warp = &state->warps[first / lanes_per_warp];
+        set_time(pattern, 1);
+        unsigned lanes = block.thread_count - first < lanes_per_warp ? block.thread_count - first : lanes_per_warp;
+        for (unsigned lane = 0; lane < lanes; ++lane, ++thread, ++running) {
+            *thread = pattern;
+            thread->epoch = pattern.epoch.with_thread(first + lane);
+            thread->thread = running;
+            thread->lane = static_cast<uint8_t>(lane);
+            running->checks = thread;
+        }
+    }
+    worker.blocks.push(state);
+    return *state;
+}
+
+void end_block(BlockState& state) {
+    WorkerState& worker = *state.worker;
+    collect_executed(state);
+    forget_remote(state);
+    if (state.block->rank == 0) forget_cluster(*state.block->cluster);
+    if (state.extras) {
+        for (unsigned i = 0; i < state.block->thread_count; ++i) {
+            ThreadExtras* extras = state.threads[i].extras;
+            if (extras && extras->copies) {
+                extras->copies->~Growable();
+                free(extras->copies);
+            }
+            if (extras) forget_writes(*extras);
+            if (extras) free_bulk_state(extras->bulk);
+            if (extras) free_registers(extras->registers);
+            if (extras) free_tensor_thread(extras->tensor);
+        }
+    }
+    forget_products(state);
+    forget_tensor_memory(state);
+    forget_swizzles(state);
+    // A later launch may run without checks; its accesses must not be taken for this block's.
+    for (unsigned i = 0; i < state.block->thread_count; ++i) state.block->threads[i].checks = nullptr;
+    for (unsigned w = 0; w < state.block->warp_count; ++w) state.block->warps[w].checks = nullptr;
+    state.block->checks = nullptr;
+    for (size_t i = 0; i < worker.blocks.size(); ++i) {
+        if (worker.blocks[i] != &state) continue;
+        worker.blocks.remove_unordered(i);
+        break;
+    }
+    state.next = worker.free_blocks;
+    worker.free_blocks = &state;
+}
+
+// --- shared memory ---
+
+BlockState* owner_of_shared(BlockState& block, uintptr_t address) {
+    const void* data = reinterpret_cast<const void*>(address);
+    if (is_shared_of(*block.block, data)) return &block;
+    Block* owner = block.cluster_size > 1 ? shared_owner(*block.block, data) : nullptr;
+    return owner ? state_of(*owner) : nullptr;
+}
+
+bool in_shared(const BlockState& block, uintptr_t address) {
+    return shared_owner(*block.block, reinterpret_cast<const void*>(address)) != nullptr;
+}
+
+namespace {
+
+// More than a block's shared memory ever takes, red zones included.
+constexpr size_t shared_extent = size_t(512) << 10;
+
+void fill_region(Region& region, const SharedArray& array, SharedMemory& shared) {
+    region.base = shared.base + array.offset;
+    region.bytes = array.bytes;
+    region.cells = shared.cells ? shared.cells + array.offset : nullptr;  // room for a cell for each byte
+    region.shift = 2;
+    region.space = Space::shared;
+    region.kind = array.slot ? RegionKind::shared_array : RegionKind::dynamic_shared;
+    region.id = array.id;
+    memcpy(region.name, array.name, sizeof array.name);
+}
+
+// The regions of this launch's arrays, as many as are known by now.
+Growable<Region*>& regions_of(BlockState& block) {
+    SharedMemory& shared = *block.shared;
+    if (!shared.cells) shared.cells = map_cells(shared_extent);
+    Locked locked(the_launch.lock);
+    size_t known = shared.launch == the_launch.launch->id ? shared.known : 0;
+    for (; known < the_launch.arrays.size(); ++known) {
+        if (known == shared.regions.size()) {
+            Region* region = static_cast<Region*>(calloc(1, sizeof(Region)));
+            if (!region) abort();
+            shared.regions.push(region);
+        }
+        fill_region(*shared.regions[known], the_launch.arrays[known], shared);
+    }
+    shared.launch = the_launch.launch->id;
+    shared.known = known;
+    return shared.regions;
+}
+
+}  // namespace
+
+Region* find_shared(BlockState& block, uintptr_t address) {
+    Growable<Region*>& regions = regions_of(block);
+    for (size_t i = 0; i < block.shared->known; ++i)
+        if (address - regions[i]->base < regions[i]->bytes) return regions[i];
+    return nullptr;
+}
+
+Region* nearest_shared(BlockState& block, uintptr_t address) {
+    Growable<Region*>& regions = regions_of(block);
+    Region* best = nullptr;
+    uintptr_t best_distance = ~uintptr_t(0);
+    for (size_t i = 0; i < block.shared->known; ++i) {
+        Region* region = regions[i];
+        uintptr_t end = region->base + region->bytes;
+        if (address - region->base < region->bytes) return region;  // the access sticks out of it
+        uintptr_t distance = address >= end ? address - end : region->base - address;
+        if (distance >= best_distance) continue;
+        best = region;
+        best_distance = distance;
+    }
+    return best;
+}
+
+// --- names ---
+
+bool begin_serials(PastLaunch launch) {
+    the_launch.first_serial = the_launch.start_serial = launch.first_serial = next_serial;
+    the_launch.blocks = launch.blocks;
+    the_launch.cluster_size = launch.cluster[0] * launch.cluster[1] * launch.cluster[2];
+    if (uint64_t(next_serial) + launch.blocks + serial_reserve < Epoch::serial_limit) {
+        host_threads::HistoryLock lock;
+        past.push(launch);
+        return true;
+    }
+    if (next_serial == 1) return false;  // too many blocks for one launch
+    // All numbers are used up: what happened so far becomes "long ago", without names.
+    next_serial = 1;
+    past.clear();
+    age_regions();
+    each_worker([](WorkerState& worker) {
+        for (SharedMemory* shared = worker.shared; shared; shared = shared->next) {
+            unmap_cells(shared->cells, shared_extent);
+            shared->cells = nullptr;
+            shared->launch = 0;
+        }
+    });
+    return begin_serials(launch);
+}
+
+void end_serials() { next_serial = the_launch.first_serial + the_launch.blocks; }
+
+void forget_names() {
+    host_threads::HistoryLock lock;
+    past.clear();
+}
+
+Growable<PastLaunch>& past_launches() { return past; }
+
+const PastLaunch* past_launch(uint32_t serial) {
+    size_t low = 0, high = past.size();
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (past[middle].first_serial <= serial)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == 0 ? nullptr : &past[low - 1];
+}
+
+bool name_thread(uint32_t serial, unsigned thread, uint32_t block_index[3], uint32_t thread_index[3]) {
+    const PastLaunch* found = past_launch(serial);
+    if (!found || found->call) return false;
+    const PastLaunch& launch = *found;
+    uint32_t linear = (serial - launch.first_serial) % launch.blocks;
+    const uint32_t *grid = launch.grid, *cluster = launch.cluster;
+    uint32_t size = cluster[0] * cluster[1] * cluster[2];
+    uint32_t rank = linear % size, number = linear / size, across = grid[0] / cluster[0], down = grid[1] / cluster[1];
+    block_index[0] = number % across * cluster[0] + rank % cluster[0];
+    block_index[1] = number / across % down * cluster[1] + rank / cluster[0] % cluster[1];
+    block_index[2] = number / across / down * cluster[2] + rank / cluster[0] / cluster[1];
+    thread_index[0] = thread % launch.block[0];
+    thread_index[1] = thread / launch.block[0] % launch.block[1];
+    thread_index[2] = thread / launch.block[0] / launch.block[1];
+    return true;
+}
+
+}  // namespace sim::checks

@@ -1,0 +1,145 @@
+#include "checks/counting/counting.h"
+
+#include "checks/core/state.h"
+
+namespace sim::checks {
+
+namespace {
+
+Growable<KernelRecord> kernels;
+uint64_t allocated, most_allocated;
+
+uint64_t by_host, by_copies;
+uint64_t submitted, instantiated;
+uint64_t copied_asynchronously, prefetched;
+
+bool is_scratch(const Region& region) {
+    return region.kind == RegionKind::device_allocation || region.kind == RegionKind::async_allocation ||
+           region.kind == RegionKind::managed;
+}
+
+// Calls visit(list) for what is counted by place alone.
+template <typename F>
+void each_places(KernelRecord& record, F visit) {
+    visit(record.barrier_sites);
+    visit(record.tensor_sites);
+    visit(record.operand_sites);
+}
+
+}  // namespace
+
+bool is_host(const Region* region) {
+    return !region || region->kind == RegionKind::managed || region->kind == RegionKind::pinned_host;
+}
+
+unsigned kernel_index(const char* name) {
+    for (size_t i = 0; i < kernels.size(); ++i)
+        if (!strncmp(kernels[i].name, name, sizeof kernels[i].name - 1)) return static_cast<unsigned>(i);
+    KernelRecord record = {};
+    strncpy(record.name, name, sizeof record.name - 1);
+    record.sites = static_cast<Growable<SiteCounters>*>(calloc(1, sizeof *record.sites));
+    if (!record.sites) abort();
+    each_places(record, [](Growable<PlaceCount>*& places) {
+        places = static_cast<Growable<PlaceCount>*>(calloc(1, sizeof *places));
+        if (!places) abort();
+    });
+    kernels.push(record);
+    return static_cast<unsigned>(kernels.size() - 1);
+}
+
+KernelRecord& kernel(unsigned index) { return kernels[index]; }
+size_t kernel_count() { return kernels.size(); }
+
+void collect(KernelRecord& record) {
+    static KernelRecord* into;
+    into = &record;
+    each_worker([](WorkerState& worker) {
+        worker.sites.each([](AccessSite& site) {
+            if (site.counters.requests == 0) return;
+            SiteCounters counted = {site.id, site.space, site.access, static_cast<uint8_t>(1u << site.size_log2),
+                                    site.counters};
+            site.counters = {};
+            for (SiteCounters& known : *into->sites) {
+                if (known.site != counted.site || known.space != counted.space || known.access != counted.access ||
+                    known.size != counted.size)
+                    continue;
+                known.counters.add(counted.counters);
+                return;
+            }
+            into->sites->push(counted);
+        });
+    });
+}
+
+void add_count(Growable<PlaceCount>& counts, uint16_t site, uint64_t count) {
+    for (PlaceCount& known : counts) {
+        if (known.site != site) continue;
+        known.count += count;
+        return;
+    }
+    counts.push({site, count});
+}
+
+void forget_kernels() {
+    for (KernelRecord& record : kernels) {
+        record.sites->~Growable();
+        free(record.sites);
+        each_places(record, [](Growable<PlaceCount>*& places) {
+            places->~Growable();
+            free(places);
+        });
+    }
+    kernels.clear();
+}
+
+void count_allocation(const Region& region) {
+    if (!is_scratch(region)) return;
+    allocated += region.bytes;
+    if (allocated > most_allocated) most_allocated = allocated;
+}
+
+void count_release(const Region& region) {
+    if (is_scratch(region)) allocated -= region.bytes;
+}
+
+uint64_t scratch_bytes() {
+    uint64_t sum = most_allocated;
+    each_variable([](Region& region, void* total) { *static_cast<uint64_t*>(total) += region.bytes; }, &sum);
+    return sum;
+}
+
+void forget_scratch() { allocated = most_allocated = 0; }
+
+void count_copy(const Region* to, const Region* from, size_t bytes) {
+    if (!is_host(from)) by_copies += bytes;
+    if (!is_host(to)) by_copies += bytes;
+    bool to_tensor = to && to->kind == RegionKind::tensor;
+    if (is_host(from) ? to_tensor : is_host(to)) by_host += bytes;
+}
+
+void count_host_access(size_t bytes) { by_host += bytes; }
+
+uint64_t host_bytes() { return by_host; }
+uint64_t copied_bytes() { return by_copies; }
+
+void forget_copies() { by_host = by_copies = 0; }
+
+void count_submission() { ++submitted; }
+void count_graph() { ++instantiated; }
+// Of several workers at the same time.
+void count_async_copy(size_t bytes) { __atomic_fetch_add(&copied_asynchronously, bytes, __ATOMIC_RELAXED); }
+void count_prefetched(size_t bytes) { __atomic_fetch_add(&prefetched, bytes, __ATOMIC_RELAXED); }
+
+uint64_t submissions() { return submitted; }
+uint64_t graphs() { return instantiated; }
+uint64_t async_bytes() { return copied_asynchronously; }
+uint64_t prefetched_bytes() { return prefetched; }
+
+void return_async_bytes(uint64_t copied, uint64_t before) {
+    copied_asynchronously = copied;
+    prefetched = before;
+}
+
+void forget_submissions() { submitted = instantiated = copied_asynchronously = prefetched = 0; }
+
+}  // namespace sim::checks

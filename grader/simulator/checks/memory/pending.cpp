@@ -1,0 +1,155 @@
+// What can only be decided after an access: whether a racing write changed anything, and whether an index out of bounds
+// was of a local array.
+#include "checks/core/access.h"
+#include "checks/report/findings.h"
+#include "checks/core/hook_names.h"
+#include "checks/synchronization/races.h"
+#include "checks/report/recording.h"
+#include "sim/error_codes.h"
+#include "sim/shared.h"
+
+namespace sim::checks {
+
+namespace {
+
+// The layout that -fsanitize=bounds gives its handler's first argument.
+struct SourceLocation {
+    const char* file;
+    uint32_t line;
+    uint32_t column;
+};
+struct TypeDescriptor {
+    uint16_t kind;  // 0: integer
+    uint16_t info;  // of an integer: bit 0 signed, then log2 of its bits
+    char name[1];
+};
+struct OutOfBoundsData {
+    SourceLocation location;
+    TypeDescriptor* array;
+    TypeDescriptor* index;
+};
+
+long long index_value(const TypeDescriptor& type, uintptr_t value) {
+    unsigned bits_log2 = type.info >> 1;
+    if (bits_log2 > 6) return *reinterpret_cast<long long*>(value);
+    if (!(type.info & 1)) return static_cast<long long>(value);
+    unsigned unused = 64 - (1u << bits_log2);
+    return static_cast<long long>(static_cast<uint64_t>(value) << unused) >> unused;
+}
+
+// A hook for a structure, or for memcpy, comes in pieces, all before anything is moved. So does a loop over an array, and
+// after so many of its elements each is looked at.
+constexpr size_t widest_piece = 16, most_pieces = size_t(1) << 16;
+
+bool goes_on(const ThreadExtras& extras, uintptr_t address, const void* code) {
+    return code == extras.piece_code && address - extras.piece - 1 < widest_piece &&
+           extras.writes->size() < most_pieces;
+}
+
+// Returns whether the question stays open. A structure is copied with both its hooks first, that of the write and that
+// of the read, and only then moved: at the next access the write may not have happened yet.
+bool settle_write(ThreadState& thread, PendingWrite& write, bool final) {
+    if (memcmp(write.before, write.address, write.bytes) == 0) return !final && ++write.looks < 2;
+    report_race(thread, write.code_address, Access::write, static_cast<uint32_t>(write.bytes),
+                reinterpret_cast<uintptr_t>(write.address), write.region, write.other, write.other_site, Access::write);
+    return false;
+}
+
+void settle_writes(ThreadState& thread, bool final) {
+    Growable<PendingWrite>& writes = *thread.extras->writes;
+    size_t kept = 0;
+    for (PendingWrite& write : writes)
+        if (settle_write(thread, write, final)) writes[kept++] = write;
+    writes.truncate(kept);
+    if (writes.empty()) forget_writes(*thread.extras);
+}
+
+// Arrays in shared and global memory are checked by address, at the access that follows directly. Without one the array
+// is local, and what an index past its end would overwrite is the thread's own stack: the launch ends.
+void settle_index(ThreadState& thread, uintptr_t address, const void* code) {
+    report_index(thread);
+    ptrdiff_t after = static_cast<const char*>(code) - static_cast<const char*>(thread.extras->index.code_address);
+    bool followed = code && after > 0 && after < 512;
+    const void* data = reinterpret_cast<const void*>(address);
+    if (!followed || !(in_shared(*thread.block, address) || is_global(data))) kill_launch(cudaErrorIllegalAddress);
+}
+
+}  // namespace
+
+void before_access(ThreadState& thread, uintptr_t address, unsigned size_log2, Access access, const void* code) {
+    if (thread.recorded) record_access(thread, address, size_log2, access, code);
+    settle(thread, address, code);
+}
+
+void settle(ThreadState& thread, uintptr_t address, const void* code) {
+    thread.pending = thread.recorded;
+    if (!thread.extras) return;
+    ThreadExtras& extras = *thread.extras;
+    if (extras.writes) {
+        if (!goes_on(extras, address, code)) settle_writes(thread, code == nullptr);
+        extras.piece_code = code;
+        extras.piece = address;
+        thread.pending = extras.writes || thread.recorded;
+    }
+    if (extras.has_index) {
+        extras.has_index = false;
+        settle_index(thread, address, code);
+    }
+}
+
+void note_write(ThreadState& thread, const ShadowCell& cell, const AccessSite& site, uintptr_t address) {
+    ThreadExtras& extras = extras_of(thread);
+    if (!extras.writes) extras.writes = static_cast<Growable<PendingWrite>*>(calloc(1, sizeof *extras.writes));
+    if (!extras.writes) abort();
+    const void* data = reinterpret_cast<const void*>(address);
+    // A wide one has several cells.
+    if (extras.writes->empty() || extras.writes->back().address != data) extras.writes->push({});
+    PendingWrite& write = extras.writes->back();
+    write = {data, size_t(1) << site.size_log2, 0, {}, site.address, cell.write, cell.write_site, site.region};
+    memcpy(write.before, data, write.bytes);
+    extras.piece_code = site.address;
+    extras.piece = address;
+    thread.pending = true;
+}
+
+void forget_writes(ThreadExtras& extras) {
+    if (!extras.writes) return;
+    extras.writes->~Growable();
+    free(extras.writes);
+    extras.writes = nullptr;
+}
+
+void report_index(ThreadState& thread) {
+    const PendingIndex& index = thread.extras->index;
+    Finding finding = finding_at(Check::memcheck, "index_out_of_bounds", thread, index.code_address);
+    finding.data = static_cast<uint64_t>(index.index);
+    const char* type = index.type;
+    size_t length = strlen(type);
+    if (length > 1 && type[0] == '\'') {  // compilers quote it
+        ++type;
+        length -= 2;
+    }
+    if (length > sizeof finding.detail - 1) length = sizeof finding.detail - 1;
+    memcpy(finding.detail, type, length);
+    add_finding(finding);
+}
+
+void index_out_of_bounds(void* data, uintptr_t index, const void* code) {
+    if (!current_thread || !current_thread->checks) return;
+    ThreadState& thread = *state_of(*current_thread);
+    ThreadExtras& extras = extras_of(thread);
+    if (extras.has_index) return;
+    auto& what = *static_cast<OutOfBoundsData*>(data);
+    extras.index = {code, index_value(*what.index, index), what.array->name};
+    extras.has_index = true;
+    thread.pending = true;
+}
+
+}  // namespace sim::checks
+
+HOOK(void, __ubsan_handle_out_of_bounds)(void* data, uintptr_t index) {
+    sim::checks::index_out_of_bounds(data, index, __builtin_return_address(0));
+}
+HOOK(void, __ubsan_handle_out_of_bounds_abort)(void* data, uintptr_t index) {
+    sim::checks::index_out_of_bounds(data, index, __builtin_return_address(0));
+}

@@ -1,0 +1,110 @@
+#include "checks/report/findings.h"
+
+#include <tuple>
+
+#include "checks/synchronization/several_workers.h"
+
+namespace sim::checks {
+
+namespace {
+
+Growable<Finding> findings;
+HashMap<uint32_t> by_key;  // hash of what makes them identical -> index + 1
+SpinLock lock;
+size_t limit = 1000;
+uint64_t dropped;
+
+uint64_t key_of(const Finding& f) {
+    uint64_t key = mix(reinterpret_cast<uintptr_t>(f.kind) ^ static_cast<uint64_t>(f.check) << 56);
+    uint64_t here = mix(reinterpret_cast<uintptr_t>(f.side.address) * 31 + f.side.access);
+    uint64_t there = mix(reinterpret_cast<uintptr_t>(f.other.address) * 31 + f.other.access);
+    // Which side of a race is met first depends on the schedule.
+    key = mix(key + (here ^ there) + (here + there));
+    key = mix(key + f.place.id);
+    for (const char* c = f.detail; *c; ++c) key = mix(key + static_cast<unsigned char>(*c));
+    return key ? key : 1;
+}
+
+bool earlier(const Finding& a, const Finding& b) {
+    return std::tie(a.launch, a.side.serial, a.side.thread) < std::tie(b.launch, b.side.serial, b.side.thread);
+}
+
+}  // namespace
+
+Place place_of(const Region* region, uintptr_t address) {
+    Place place = {};
+    if (!region) return place;
+    place.known = true;
+    place.kind = region->kind;
+    place.id = region->id;
+    place.bytes = region->bytes;
+    place.element_bytes = region->element_bytes;
+    place.ndim = region->ndim;
+    memcpy(place.shape, region->shape, sizeof place.shape);
+    memcpy(place.name, region->name, strnlen(region->name, sizeof place.name - 1));
+    memcpy(place.dtype, region->dtype, strnlen(region->dtype, sizeof place.dtype - 1));
+    place.offset = static_cast<int64_t>(address - region->base);
+    return place;
+}
+
+void add_finding(const Finding& made) {
+    Finding finding = made;
+    // A kernel of a library's header has no line of the program's but the one that calls the library.
+    const Launch* launch = the_launch.launch;
+    if (!finding.side.fallback && launch && finding.launch == launch->id) finding.side.fallback = launch->caller;
+    in_block_order_unlocked("there are findings");
+    Locked locked(lock);
+    uint32_t& index = by_key.at(key_of(finding));
+    if (index) {
+        Finding& known = findings[index - 1];
+        uint64_t count = known.count + finding.count;
+        // Bytes that leaked add up; a mask, a lane, an error code or the elements of one output do not.
+        bool adds = !strcmp(finding.kind, "leak");
+        uint64_t sum = known.number + finding.number;
+        // The example is the earliest, so that it does not depend on the number of workers.
+        if (earlier(finding, known)) known = finding;
+        known.count = count;
+        if (adds) known.number = sum;
+        return;
+    }
+    if (findings.size() >= limit) {
+        ++dropped;
+        return;
+    }
+    findings.push(finding);
+    index = static_cast<uint32_t>(findings.size());
+}
+
+Finding finding_at(Check check, const char* kind, const ThreadState& thread, const void* address) {
+    Finding finding = {};
+    finding.check = check;
+    finding.kind = kind;
+    finding.side.address = address;
+    finding.side.has_thread = true;
+    finding.side.serial = thread.block->serial;
+    finding.side.thread = thread.thread->linear;
+    finding.count = 1;
+    finding.launch = the_launch.launch ? the_launch.launch->id : 0;
+    finding.kernel = the_launch.launch ? the_launch.kernel : ~0u;
+    return finding;
+}
+
+size_t finding_count() { return findings.size(); }
+const Finding& finding(size_t i) { return findings[i]; }
+
+void truncate_findings(size_t count) {
+    findings.truncate(count);
+    by_key.clear();
+    for (size_t i = 0; i < count; ++i) by_key.at(key_of(findings[i])) = static_cast<uint32_t>(i + 1);
+}
+
+void forget_findings() {
+    findings.clear();
+    by_key.clear();
+    dropped = 0;
+}
+
+void set_finding_limit(size_t new_limit) { limit = new_limit; }
+uint64_t dropped_findings() { return dropped; }
+
+}  // namespace sim::checks

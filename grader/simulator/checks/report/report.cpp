@@ -1,0 +1,591 @@
+#include "checks/report/report.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "checks/counting/counting.h"
+#include "checks/counting/executed.h"
+#include "checks/report/findings.h"
+#include "checks/report/recording.h"
+#include "checks/report/trace.h"
+#include "runtime/clock.h"
+#include "runtime/limits.h"
+#include "sim/architectures.h"
+
+namespace sim::checks {
+
+namespace {
+
+bool launch_failed = false;
+
+// Text of JSON, written front to back.
+class Writer {
+  public:
+    void begin() {
+        text_.clear();
+        fresh_ = true;
+    }
+    const char* finish() {
+        put(0);
+        return text_.begin();
+    }
+    __attribute__((noinline)) void raw(const char* text) {
+        size_t length = strlen(text);
+        text_.append(text, length);
+    }
+    __attribute__((noinline)) void string(const char* text) {
+        put('"');
+        for (const char* c = text; *c; ++c) {
+            auto byte = static_cast<unsigned char>(*c);
+            if (byte == '"' || byte == '\\') {
+                put('\\');
+                put(*c);
+            } else if (byte < 0x20) {
+                char escaped[8];
+                snprintf(escaped, sizeof escaped, "\\u%04x", byte);
+                raw(escaped);
+            } else {
+                put(*c);
+            }
+        }
+        put('"');
+    }
+    void number(uint64_t value) {
+        char digits[24];
+        snprintf(digits, sizeof digits, "%llu", static_cast<unsigned long long>(value));
+        raw(digits);
+    }
+    void number(int64_t value) {
+        char digits[24];
+        snprintf(digits, sizeof digits, "%lld", static_cast<long long>(value));
+        raw(digits);
+    }
+    void number(double value) {
+        char digits[40];
+        snprintf(digits, sizeof digits, "%.10g", value);
+        raw(digits);
+    }
+
+    // One member of an object: a comma before it, except after the opening brace.
+    __attribute__((noinline)) void key(const char* name) {
+        comma();
+        string(name);
+        raw(":");
+        fresh_ = true;
+    }
+    template <typename T>
+    void member(const char* name, T value) {
+        key(name);
+        number(value);
+        fresh_ = false;
+    }
+    void text(const char* name, const char* value) {
+        key(name);
+        string(value);
+        fresh_ = false;
+    }
+    void triple(const char* name, const uint32_t values[3]) {
+        open(name, '[');
+        for (unsigned i = 0; i < 3; ++i) item(uint64_t(values[i]));
+        close(']');
+    }
+    template <typename T>
+    void item(T value) {
+        comma();
+        number(value);
+    }
+    void entry(const char* value) {
+        comma();
+        string(value);
+    }
+    void open(char bracket) {
+        comma();
+        put(bracket);
+        fresh_ = true;
+    }
+    void open(const char* name, char bracket) {
+        key(name);
+        put(bracket);
+        fresh_ = true;
+    }
+    void close(char bracket) {
+        put(bracket);
+        fresh_ = false;
+    }
+
+  private:
+    // Not inlined in every place that writes a bracket: this file is to compile quickly.
+    __attribute__((noinline)) void put(char c) { text_.push(c); }
+    __attribute__((noinline)) void comma() {
+        if (!fresh_) put(',');
+        fresh_ = false;
+    }
+    Growable<char> text_;
+    bool fresh_ = true;
+};
+
+Writer out;
+int kind_of(const PlaceCount&) { return 0; }
+int kind_of(const SiteCounters& counted) {
+    return static_cast<int>(counted.space) << 16 | static_cast<int>(counted.access) << 8 | counted.size;
+}
+
+// Sites are numbered as they come in the report: in whatever order several workers came upon them.
+uint16_t number_of[65536];
+Growable<uint16_t> used_sites;
+
+uint64_t use_site(uint16_t id) {
+    if (id && !number_of[id]) {
+        used_sites.push(id);
+        number_of[id] = static_cast<uint16_t>(used_sites.size());
+    }
+    return number_of[id];
+}
+
+uint64_t use_site(const void* address) { return use_site(address ? site_id(address) : uint16_t(0)); }
+
+// Calls visit(item) for each one in the order of the code.
+template <typename T, typename F>
+void each_in_order(const Growable<T>& items, F visit) {
+    Growable<const T*> ordered;
+    for (const T& item : items) ordered.push(&item);
+    auto compare = [](const void* a, const void* b) {
+        const T &one = **static_cast<const T* const*>(a), &other = **static_cast<const T* const*>(b);
+        auto place = reinterpret_cast<uintptr_t>(site_address(one.site));
+        auto other_place = reinterpret_cast<uintptr_t>(site_address(other.site));
+        if (place != other_place) return place < other_place ? -1 : 1;
+        return kind_of(one) - kind_of(other);
+    };
+    qsort(ordered.begin(), ordered.size(), sizeof(const T*), compare);
+    for (const T* item : ordered) visit(*item);
+}
+
+const char* name_of(Check check) {
+    switch (check) {
+        case Check::memcheck:
+            return "memcheck";
+        case Check::initcheck:
+            return "initcheck";
+        case Check::racecheck:
+            return "racecheck";
+        case Check::synccheck:
+            return "synccheck";
+        case Check::fault:
+            return "fault";
+    }
+    return "";
+}
+
+const char* name_of(Access access) {
+    switch (access) {
+        case Access::read:
+            return "read";
+        case Access::write:
+            return "write";
+        case Access::volatile_read:
+            return "volatile read";
+        case Access::volatile_write:
+            return "volatile write";
+        case Access::atomic:
+            return "atomic";
+        case Access::async_read:
+            return "async read";
+        case Access::async_write:
+            return "async write";
+        case Access::operand_read:
+            return compute_capability() == 100 ? "tensor operand read" : "operand read";
+        case Access::allocation:
+            return "allocation";
+        case Access::free:
+            return "free";
+    }
+    return "";
+}
+
+const char* name_of(Space space) {
+    switch (space) {
+        case Space::shared:
+            return "shared";
+        case Space::global:
+            return "global";
+        case Space::constant:
+            return "constant";
+        case Space::distributed:
+            return "distributed";
+    }
+    return "";
+}
+
+const char* name_of(RegionKind kind) {
+    switch (kind) {
+        case RegionKind::tensor:
+            return "tensor";
+        case RegionKind::device_allocation:
+            return "cudaMalloc";
+        case RegionKind::device_heap:
+            return "the device's heap";
+        case RegionKind::async_allocation:
+            return "cudaMallocAsync";
+        case RegionKind::managed:
+            return "cudaMallocManaged";
+        case RegionKind::pinned_host:
+            return "cudaMallocHost";
+        case RegionKind::pageable_host:
+            return "host";
+        case RegionKind::device_variable:
+            return "__device__";
+        case RegionKind::constant_variable:
+            return "__constant__";
+        case RegionKind::shared_array:
+            return "__shared__";
+        case RegionKind::dynamic_shared:
+            return "dynamic shared";
+        case RegionKind::local_array:
+            return "local";
+    }
+    return "";
+}
+
+void write_side(const Side& side) {
+    out.member("site", use_site(side.address));
+    out.text("access", name_of(static_cast<Access>(side.access)));
+    if (side.fallback) out.member("fallback", use_site(side.fallback));
+    if (side.line) out.member("line", uint64_t(side.line));
+    if (side.in_stream && side.stream != in_graph) out.member("stream", uint64_t(side.stream));
+    if (side.call || side.in_stream) out.text("work", side.call ? side.call : kernel(side.kernel).name);
+    if (!side.has_thread) return;
+    uint32_t block[3], thread[3];
+    if (side.block_known) {
+        out.triple("block", side.block);
+        out.triple("thread", side.index);
+    } else if (name_thread(side.serial, side.thread, block, thread)) {
+        out.triple("block", block);
+        out.triple("thread", thread);
+    }
+}
+
+void write_place(const Place& place) {
+    out.open("memory", '{');
+    out.text("kind", name_of(place.kind));
+    out.text("name", place.name);
+    out.text("dtype", place.dtype);
+    out.open("shape", '[');
+    for (int i = 0; i < place.ndim; ++i) out.item(place.shape[i]);
+    out.close(']');
+    out.member("id", uint64_t(place.id));
+    out.member("bytes", place.bytes);
+    out.member("element_bytes", uint64_t(place.element_bytes));
+    out.member("offset", place.offset);
+    out.close('}');
+}
+
+// "... at __syncthreads, {site 7 line 31}": the sites with the numbers that they have here.
+void write_detail(const char* text) {
+    char named[2 * sizeof Finding::detail];  // more than numbers of five digits can add
+    char *next = named, *end = named + sizeof named;
+    constexpr char mark[] = "{site ";
+    while (const char* site = strstr(text, mark)) {
+        char* rest;
+        unsigned long id = strtoul(site + sizeof mark - 1, &rest, 10);
+        next += snprintf(next, static_cast<size_t>(end - next), "%.*s%s%u", static_cast<int>(site - text), text, mark,
+                         static_cast<unsigned>(use_site(static_cast<uint16_t>(id))));
+        text = rest;
+    }
+    snprintf(next, static_cast<size_t>(end - next), "%s", text);
+    out.text("detail", named);
+}
+
+void write_finding(const Finding& finding) {
+    out.open('{');
+    out.text("check", name_of(finding.check));
+    out.text("kind", finding.kind);
+    if (finding.kernel != ~0u) out.text("kernel", kernel(finding.kernel).name);
+    out.member("count", finding.count);
+    out.member("bytes", uint64_t(finding.bytes));
+    out.member("data", finding.data);
+    out.member("number", finding.number);
+    if (*finding.detail) write_detail(finding.detail);
+    write_side(finding.side);
+    if (finding.other.address || finding.other.has_thread || finding.other.in_stream) {
+        out.open("other", '{');
+        write_side(finding.other);
+        out.close('}');
+    }
+    if (finding.place.known) write_place(finding.place);
+    out.close('}');
+}
+
+void write_counters(const SiteCounters& counted) {
+    const Counters& c = counted.counters;
+    out.open('{');
+    out.member("site", use_site(counted.site));
+    out.text("space", name_of(counted.space));
+    out.text("access", name_of(counted.access));
+    out.member("size", uint64_t(counted.size));
+    out.member("accesses", c.accesses);
+    out.member("requests", c.requests);
+    out.member("bytes", c.bytes);
+    out.member("sectors", c.sectors);
+    out.member("ideal_sectors", c.ideal_sectors);
+    out.member("wavefronts", c.wavefronts);
+    out.member("ideal_wavefronts", c.ideal_wavefronts);
+    out.member("worst_ways", uint64_t(c.worst_ways));
+    out.close('}');
+}
+
+void write_places(const char* name, const Growable<PlaceCount>& counts) {
+    out.open(name, '[');
+    each_in_order(counts, [](const PlaceCount& counted) {
+        out.open('[');
+        out.item(use_site(counted.site));
+        out.item(counted.count);
+        out.close(']');
+    });
+    out.close(']');
+}
+
+void write_kernel(const KernelRecord& record) {
+    out.open('{');
+    out.text("name", record.name);
+    out.member("launches", record.launches);
+    out.triple("grid", record.grid);
+    out.triple("block", record.block);
+    out.member("dynamic_shared_bytes", record.dynamic_shared_bytes);
+    out.member("static_shared_bytes", record.static_shared_bytes);
+    out.member("blocks", record.blocks);
+    out.member("threads", record.threads);
+    out.member("barriers", record.barriers);
+    out.member("touched_bytes_read", 32 * record.touched_sectors[0]);
+    out.member("touched_bytes_written", 32 * record.touched_sectors[1]);
+    out.member("touched_bytes", 32 * record.touched_sectors[2]);
+    out.member("first_read_bytes", 32 * record.first_read_sectors);
+    out.open("tensor_operations", '[');
+    for (uint64_t operations : record.tensor_operations) out.item(operations);
+    out.close(']');
+    out.open("sites", '[');
+    each_in_order(*record.sites, write_counters);
+    out.close(']');
+    write_places("barrier_sites", *record.barrier_sites);
+    write_places("tensor_sites", *record.tensor_sites);
+    write_places("operand_sites", *record.operand_sites);
+    out.close('}');
+}
+
+void write_trace(const TracedRequest& traced) {
+    out.open('{');
+    out.member("site", use_site(traced.site));
+    out.text("access", name_of(traced.access));
+    out.text("space", name_of(traced.space));
+    out.member("size", uint64_t(traced.size));
+    uint32_t block[3], thread[3];
+    if (name_thread(traced.serial, 0, block, thread)) out.triple("block", block);
+    out.member("warp", uint64_t(traced.warp));
+    out.member("number", uint64_t(traced.number));
+    out.text("name", traced.name);
+    out.text("kernel", kernel(traced.kernel).name);
+    out.open("lanes", '[');
+    for (unsigned lane = 0; lane < lanes_per_warp; ++lane)
+        if (traced.lanes >> lane & 1) out.item(uint64_t(lane));
+    out.close(']');
+    out.open("offsets", '[');
+    for (unsigned lane = 0; lane < lanes_per_warp; ++lane)
+        if (traced.lanes >> lane & 1) out.item(traced.offset[lane]);
+    out.close(']');
+    out.close('}');
+}
+
+// Each event as a row of numbers: there may be many.
+void write_recording() {
+    if (!recording.done) return;
+    out.open("recording", '{');
+    out.text("kernel", kernel(recording.kernel).name);
+    out.member("launch", uint64_t(recording.launch));
+    out.triple("grid", recording.grid);
+    out.triple("block", recording.block);
+    out.triple("index", recording.index);
+    out.member("threads", uint64_t(recording.threads));
+    out.member("shared_bytes", recording.shared_bytes);
+    out.member("cut", uint64_t(recording.cut));
+    out.open("names", '[');
+    for (const RecordedName& name : recording.names) out.entry(name.text);
+    out.close(']');
+    out.open("memories", '[');
+    for (const RecordedMemory& memory : recording.memories) {
+        out.open('{');
+        out.text("space", name_of(memory.space));
+        out.text("name", memory.name);
+        out.text("dtype", memory.dtype);
+        out.member("element_bytes", uint64_t(memory.element_bytes));
+        out.member("start", memory.start);
+        out.member("bytes", memory.bytes);
+        out.close('}');
+    }
+    out.close(']');
+    out.open("events", '[');
+    for (const Recorded& event : recording.events) {
+        out.open('[');
+        out.item(uint64_t(event.kind));
+        out.item(uint64_t(event.thread));
+        out.item(use_site(event.site));
+        out.item(uint64_t(event.memory));
+        out.item(event.offset);
+        out.item(uint64_t(event.bytes));
+        out.item(uint64_t(event.mask));
+        out.item(uint64_t(event.has_value));
+        out.item(event.value[0]);
+        out.item(event.value[1]);
+        out.close(']');
+    }
+    out.close(']');
+    out.close('}');
+}
+
+// Sites as offsets in their libraries, which is what symbolizers take.
+// Only where it was counted.
+void write_executed() {
+    if (executed_code().empty()) return;
+    out.open("executed", '[');
+    for (const ExecutedCode& code : executed_code()) {
+        Dl_info info = {};
+        if (!dladdr(const_cast<void*>(code.address), &info)) continue;
+        out.open('[');
+        out.item(uint64_t(static_cast<const char*>(code.address) - static_cast<const char*>(info.dli_fbase)));
+        out.item(uint64_t(code.kernel));
+        out.item(code.executions);
+        out.item(code.warp_executions);
+        out.item(code.lanes);
+        out.close(']');
+    }
+    out.close(']');
+}
+
+void write_sites() {
+    Growable<const char*> modules;
+    bool asked = false;
+    out.open("sites", '[');
+    for (uint16_t id : used_sites) {
+        Dl_info info = {};
+        const void* address = site_address(id);
+        if (!dladdr(address, &info) || !info.dli_fname) continue;
+        asked = asked || limits::has_asked(info.dli_fbase);
+        size_t module = 0;
+        while (module < modules.size() && strcmp(modules[module], info.dli_fname) != 0) ++module;
+        if (module == modules.size()) modules.push(info.dli_fname);
+        out.open('[');
+        out.item(use_site(id));
+        out.item(uint64_t(module));
+        out.item(uint64_t(static_cast<const char*>(address) - static_cast<const char*>(info.dli_fbase)));
+        out.close(']');
+    }
+    out.close(']');
+    out.member("sms_were_asked", uint64_t(asked));
+    out.open("modules", '[');
+    for (const char* module : modules) {
+        out.entry(module);
+    }
+    out.close(']');
+}
+
+// --- what is wrong only at the end ---
+
+// Outputs with elements that nobody wrote.
+void find_unwritten(Region& region) {
+    if (!region.expected || region.initialised || region.freed || launch_failed) return;
+    size_t element = region.element_bytes ? region.element_bytes : size_t(1) << region.shift;
+    size_t count = region.bytes / element;
+    uint64_t missing = 0, first = 0;
+    Finding finding = {};
+    char* next = finding.detail;
+    unsigned listed = 0;
+    for (size_t i = 0; i < count; ++i) {
+        if (region.cells) {
+            const ShadowCell& cell = region.cells[i * element >> region.shift];
+            if (cell.write != never) continue;
+        }
+        if (missing++ == 0) first = i;
+        if (listed++ < 5)
+            next += snprintf(next, static_cast<size_t>(finding.detail + sizeof finding.detail - next), "%s%zu",
+                             listed > 1 ? "," : "", i);
+    }
+    if (!missing) return;
+    finding.check = Check::initcheck;
+    finding.kind = "output_not_written";
+    finding.count = 1;
+    finding.kernel = ~0u;
+    finding.number = missing;
+    finding.place = place_of(&region, region.base + first * element);
+    add_finding(finding);
+}
+
+void find_leak(Region& region) {
+    bool device = region.kind == RegionKind::device_allocation || region.kind == RegionKind::async_allocation ||
+                  region.kind == RegionKind::device_heap;
+    if (!device || region.freed) return;
+    Finding finding = {};
+    finding.check = Check::memcheck;
+    finding.kind = "leak";
+    finding.count = 1;
+    finding.kernel = ~0u;
+    finding.number = region.bytes;
+    finding.side.address = region.allocated_at;
+    finding.place = place_of(&region, region.base);
+    finding.place.id = 0;  // leaks of one place are counted together
+    add_finding(finding);
+}
+
+}  // namespace
+
+const char* write_report() {
+    memset(number_of, 0, sizeof number_of);
+    used_sites.clear();
+    size_t found = finding_count();
+    each_allocation(
+        [](Region& region, void*) {
+            find_unwritten(region);
+            find_leak(region);
+        },
+        nullptr);
+    if (cells_were_refused()) {
+        Finding finding = {};
+        finding.check = Check::fault;
+        finding.kind = "out_of_memory";
+        finding.count = 1;
+        finding.kernel = ~0u;
+        strncpy(finding.detail, "the simulator could not get the memory to check all accesses: use smaller tensors",
+                sizeof finding.detail - 1);
+        add_finding(finding);
+    }
+    out.begin();
+    out.open('{');
+    out.member("version", uint64_t(1));
+    out.open("findings", '[');
+    for (size_t i = 0; i < finding_count(); ++i) write_finding(finding(i));
+    out.close(']');
+    out.member("dropped_findings", dropped_findings());
+    out.open("kernels", '[');
+    for (size_t i = 0; i < kernel_count(); ++i) write_kernel(kernel(static_cast<unsigned>(i)));
+    out.close(']');
+    out.member("scratch_bytes", scratch_bytes());
+    out.member("host_bytes", host_bytes());
+    out.member("copied_bytes", copied_bytes());
+    out.member("submissions", submissions());
+    out.member("graphs", graphs());
+    out.member("async_bytes", async_bytes());
+    out.member("prefetched_bytes", prefetched_bytes());
+    out.open("traces", '[');
+    for (const TracedRequest& traced : traces) write_trace(traced);
+    out.close(']');
+    write_recording();
+    write_executed();
+    write_sites();
+    out.close('}');
+    truncate_findings(found);
+    return out.finish();
+}
+
+void forget_report() { launch_failed = false; }
+
+void note_failed_launch() { launch_failed = true; }
+
+}  // namespace sim::checks

@@ -1,0 +1,260 @@
+// What synchronisation orders: barriers, __syncwarp, fences and atomic variables.
+#include "checks/synchronization/clusters.h"
+#include "checks/synchronization/races.h"
+#include "runtime/block_order.h"
+
+namespace sim::checks {
+
+namespace {
+
+void add_time(VectorClockBuilder& builder, const ThreadState& thread) {
+    builder.add_lane(thread.warp->warp->index, thread.lane, thread.time());
+}
+
+// What fences have published, of threads that meet: after the barrier any of them may pass it on.
+class ReleaseJoin {
+  public:
+    explicit ReleaseJoin(BlockState& block) : block_(block), known_(block.worker->pool, block.serial) {}
+
+    void add(const ThreadState& thread) {
+        if (!thread.extras) return;
+        const Release* release = thread.extras->released[2];
+        if (!release) return;
+        ++count_;
+        if (release->time < earliest_) earliest_ = release->time;
+        known_.add(release->known);
+        known_.add_lane(release->thread / 32, release->thread % 32, release->time);
+        if (release->barrier_time > barrier_time_) barrier_time_ = release->barrier_time;
+        if (release->warp_time > release->barrier_time) {
+            for (unsigned lane = 0; lane < lanes_per_warp; ++lane)
+                known_.add_lane(release->thread / 32, lane, release->warp_time - 1);
+        }
+    }
+
+    const Release* finish() {
+        if (!count_) return nullptr;
+        // When every thread has published, that is as good as a barrier at the time of the earliest one.
+        if (count_ == block_.block->thread_count && earliest_ >= barrier_time_) barrier_time_ = earliest_ + 1;
+        Release* release = block_.worker->pool.take<Release>();
+        // Of no thread's times, which are in the rows.
+        *release = {block_.serial, {}, {}, barrier_time_, {}, Scope::device, known_.finish()};
+        return release;
+    }
+
+  private:
+    BlockState& block_;
+    VectorClockBuilder known_;
+    uint32_t barrier_time_ = 0;
+    uint32_t earliest_ = Epoch::time_pending;
+    unsigned count_ = 0;
+};
+
+// Threads that meet: what one of them knows, has published or has waited for holds for all.
+class Meeting {
+  public:
+    explicit Meeting(BlockState& block) : known(block.worker->pool, block.serial), block_(block), releases_(block) {}
+
+    void add(ThreadState& thread) {
+        add_acquired(known, thread);
+        if (block_.fenced) releases_.add(thread);
+        awaited_ = awaited_ || thread.awaited;
+    }
+    const VectorClock* finish(bool keep_rows = true) {
+        released_ = releases_.finish();
+        ++block_.time;
+        return learnt_ = known.finish(keep_rows);
+    }
+    void leave(ThreadState& thread) const {
+        if (thread.extras || learnt_ || released_) {
+            ThreadExtras& extras = extras_of(thread);
+            extras.known = learnt_;
+            extras.acquired = nullptr;
+            if (released_) extras.released[2] = released_;
+        }
+        set_time(thread, block_.time);
+        if (awaited_) {
+            thread.awaited = true;
+            set_floors(thread);
+        }
+    }
+
+    VectorClockBuilder known;
+
+  private:
+    BlockState& block_;
+    ReleaseJoin releases_;
+    bool awaited_ = false;
+    const VectorClock* learnt_ = nullptr;
+    const Release* released_ = nullptr;
+};
+
+template <typename F>
+void each_thread(BlockState& block, F visit) {
+    for (unsigned i = 0; i < block.block->thread_count; ++i) visit(block.threads[i]);
+}
+
+}  // namespace
+
+void add_acquired(VectorClockBuilder& builder, ThreadState& thread) {
+    if (!thread.extras) return;
+    builder.add(thread.extras->known);
+    builder.add(thread.extras->acquired);
+}
+
+void become_exact(BlockState& block) {
+    if (block.exact) return;
+    in_block_order("its threads meet in parts of a block or a warp");
+    block.exact = true;
+    each_thread(block, [](ThreadState& thread) { set_time(thread, thread.time()); });
+}
+
+void block_joined(BlockState& block) {
+    Meeting meeting(block);
+    each_thread(block, [&](ThreadState& thread) { meeting.add(thread); });
+    block.barrier_known = meeting.finish(false);
+    block.fenced = false;
+    if (the_launch.exact) block.exact = true;
+    block.barrier_time = block.time;
+    each_thread(block, [&](ThreadState& thread) {
+        meeting.leave(thread);
+        set_floors(thread);
+    });
+}
+
+void some_joined(BlockState& block, unsigned barrier) {
+    become_exact(block);
+    auto each_waiting = [&](auto visit) {
+        for (unsigned w = 0; w < block.block->warp_count; ++w) {
+            unsigned lanes = block.block->warps[w].at_barrier[barrier].waiting;
+            for (; lanes; lanes &= lanes - 1)
+                visit(block.threads[w * lanes_per_warp + static_cast<unsigned>(__builtin_ctz(lanes))]);
+        }
+    };
+    Meeting meeting(block);
+    meeting.known.add(block.arrivals[barrier]);
+    block.arrivals[barrier] = nullptr;
+    each_waiting([&](ThreadState& thread) {
+        meeting.add(thread);
+        add_time(meeting.known, thread);
+    });
+    meeting.finish();
+    each_waiting([&](ThreadState& thread) { meeting.leave(thread); });
+}
+
+void arrived(ThreadState& thread, unsigned barrier) {
+    BlockState& block = *thread.block;
+    become_exact(block);
+    VectorClockBuilder builder(block.worker->pool, block.serial);
+    builder.add(block.arrivals[barrier]);
+    if (thread.extras) builder.add(thread.extras->known);
+    add_time(builder, thread);
+    block.arrivals[barrier] = builder.finish();
+    set_time(thread, ++block.time);
+}
+
+void warp_joined(WarpState& warp, unsigned participants) {
+    BlockState& block = *warp.block;
+    bool whole = participants == warp.warp->existing;
+    if (!whole) become_exact(block);
+    ThreadState* first = block.threads + warp.warp->index * lanes_per_warp;
+    auto each = [&](auto visit) {
+        for (unsigned rest = participants; rest; rest &= rest - 1) visit(first[__builtin_ctz(rest)]);
+    };
+    Meeting meeting(block);
+    each([&](ThreadState& thread) {
+        meeting.add(thread);
+        if (!whole) add_time(meeting.known, thread);
+    });
+    meeting.finish();
+    if (whole) warp.sync_time = block.time;
+    each([&](ThreadState& thread) { meeting.leave(thread); });
+}
+
+void grid_joined() {
+    bool all_before = the_launch.open_serial == the_launch.first_serial;
+    the_launch.first_serial += the_launch.blocks;
+    if (all_before) the_launch.open_serial = the_launch.first_serial;
+    each_worker([](WorkerState& worker) {
+        for (BlockState* block : worker.blocks) {
+            block->serial += the_launch.blocks;
+            block->barrier_time = ++block->time;
+            forget_cluster(*block->block->cluster);
+            each_thread(*block, [&](ThreadState& thread) {
+                thread.epoch = Epoch(block->serial, {}, thread.thread->linear);
+                set_time(thread, block->time);
+                set_floors(thread);
+            });
+        }
+    });
+}
+
+void fenced(ThreadState& thread, Scope scope) {
+    BlockState& block = *thread.block;
+    auto reach = static_cast<unsigned>(scope == Scope::system ? Scope::device : scope);
+    if (scope != Scope::block) the_launch.exact = true;
+    become_exact(block);
+    ThreadExtras& extras = extras_of(thread);
+    if (extras.acquired) {
+        VectorClockBuilder builder(block.worker->pool, block.serial);
+        add_acquired(builder, thread);
+        extras.known = builder.finish();
+        extras.acquired = nullptr;
+    }
+    Release* release = block.worker->pool.take<Release>();
+    *release = release_of(thread, thread.time());
+    release->scope = scope;
+    for (unsigned nearer = 0; nearer < reach; ++nearer) extras.released[nearer] = nullptr;
+    extras.released[reach] = release;
+    block.fenced = true;
+    // What comes after the fence is not published by it.
+    set_time(thread, ++block.time);
+}
+
+void acquire(ThreadState& thread, const void* variable) {
+    Locked locked(the_launch.lock);
+    SyncLog** log = the_launch.logs.find(reinterpret_cast<uint64_t>(variable));
+    if (!log) return;
+    ThreadExtras& extras = extras_of(thread);
+    auto has = [&](const VectorClock* known) {
+        for (uint32_t i = 0; known && i < known->log_count; ++i)
+            if (known->logs[i].log == *log && known->logs[i].length >= (*log)->length()) return true;
+        return false;
+    };
+    if (has(extras.known) || has(extras.acquired)) return;
+    VectorClockBuilder builder(thread.worker->pool, thread.block->serial);
+    builder.add(extras.acquired);
+    builder.add_log(*log, (*log)->length());
+    extras.acquired = builder.finish();
+}
+
+Release release_of(const ThreadState& thread, uint32_t time) {
+    const VectorClock* known = thread.extras ? thread.extras->known : nullptr;
+    return {thread.block->serial, time, thread.warp->sync_time, thread.barrier_time, thread.thread->linear,
+            Scope::device,        known};
+}
+
+SyncLog& new_log(const void* variable) {
+    SyncLog*& log = the_launch.logs.at(reinterpret_cast<uint64_t>(variable));
+    if (!log) log = new SyncLog();
+    return *log;
+}
+
+void release(ThreadState& thread, const void* variable) {
+    if (!thread.extras) return;
+    Locked locked(the_launch.lock);
+    for (const Release* released : thread.extras->released)
+        if (released) new_log(variable).append(released, thread.thread->linear, thread.time());
+}
+
+const SyncLog* log_of(const void* variable) {
+    Locked locked(the_launch.lock);
+    SyncLog** log = the_launch.logs.find(reinterpret_cast<uint64_t>(variable));
+    return log ? *log : nullptr;
+}
+
+void forget_order() {
+    the_launch.logs.each([](uint64_t, SyncLog*& log) { delete log; });
+    the_launch.logs.clear();
+}
+
+}  // namespace sim::checks

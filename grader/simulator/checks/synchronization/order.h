@@ -1,0 +1,112 @@
+// What a thread knows to have happened before, beyond what barriers tell.
+//
+// Whole-block and whole-warp barriers are plain times (epoch.h). Everything else that orders memory - partial
+// __syncwarp, named barriers, atomics with fences - is kept here, as FastTrack's vector clocks, which are stored only as
+// far as they say more than the barriers do:
+//
+// clang-format off
+//   VectorClock   what a thread has learnt: up to which times it knows the lanes of its own block, and beginnings of logs
+//   Release       what a thread publishes: all it knows at a fence
+//   SyncLog       the releases that went through one atomic variable, in the order of its operations: FastTrack would
+//                 join them into one vector clock of the variable, with an entry for each thread of the grid
+// clang-format on
+//
+// All are immutable once made, shared freely, and live until the launch ends.
+#pragma once
+
+#include "checks/core/containers.h"
+#include "checks/core/epoch.h"
+#include "sim/scope.h"
+
+namespace sim::checks {
+
+struct VectorClock;
+
+struct Release {
+    uint32_t serial;        // of the block
+    uint32_t time;          // of the thread: what it did up to then
+    uint32_t warp_time;     // of its warp's last full barrier: what all lanes did before
+    uint32_t barrier_time;  // of its block's last barrier: what all threads did before
+    uint16_t thread;
+    Scope scope;  // seen only within the block, or the cluster
+    const VectorClock* known;
+};
+
+class SyncLog {
+  public:
+    // `thread` and `time` are those of the atomic operation itself, if it was one: who sees the release is ordered after
+    // that, too.
+    void append(const Release* release, unsigned thread = 0, uint32_t time = 0);
+    uint32_t length() const { return static_cast<uint32_t>(entries_.size()); }
+
+  private:
+    friend class Search;
+    struct Entry {
+        const Release* release;
+        uint32_t thread;
+        uint32_t time;
+        uint32_t previous;  // entry of the same block, plus 1; 0 when there is none
+    };
+    Growable<Entry> entries_;
+    HashMap<uint32_t> last_of_block_;  // serial -> entry plus 1
+    // What entries know from elsewhere than this log, with the entry that brought it.
+    struct Foreign {
+        const VectorClock* known;
+        uint32_t entry;
+    };
+    Growable<Foreign> foreign_;
+};
+
+// The times up to which the accesses of a warp's lanes are known.
+struct WarpTimes {
+    uint32_t time[32];
+};
+
+struct LogPrefix {
+    SyncLog* log;
+    uint32_t length;
+};
+
+struct VectorClock {
+    uint32_t serial;     // of the block to which `warps` belong
+    uint32_t warp_mask;  // the warps that have a row
+    WarpTimes* warps;    // one row for each bit, in order
+    LogPrefix* logs;
+    uint32_t log_count;
+    const WarpTimes* row(unsigned warp) const {
+        if (!(warp_mask >> warp & 1)) return nullptr;
+        return warps + __builtin_popcount(warp_mask & ((1u << warp) - 1));
+    }
+};
+
+// The join of several vector clocks of one block: of each entry the greatest.
+class VectorClockBuilder {
+  public:
+    VectorClockBuilder(Pool& pool, uint32_t serial) : pool_(pool), serial_(serial) {}
+    void add(const VectorClock* known);
+    void add_lane(unsigned warp, unsigned lane, uint32_t time);
+    void add_log(SyncLog* log, uint32_t length);
+    // Null when there is nothing to know. `keep_rows` is false after a barrier of the whole block, which says more.
+    const VectorClock* finish(bool keep_rows = true);
+
+  private:
+    Pool& pool_;
+    uint32_t serial_;
+    uint32_t warp_mask_ = 0;
+    const VectorClock* last_ = nullptr;  // many threads in a row know the same
+    Growable<LogPrefix> logs_;
+    WarpTimes rows_[32];
+};
+
+// Whether the serials are those of two blocks of one cluster.
+bool same_cluster(uint32_t one, uint32_t other);
+
+// The latest barrier of the block `serial` that is known: `known` covers what all its threads did before that time.
+uint32_t known_barrier(const VectorClock* known, uint32_t serial, uint32_t from_block);
+
+// Whether `known` covers what `thread` of the block `serial` did at `time`. `from_block`: who asks. `log`: when that was
+// an atomic operation, the log of its variable.
+bool covers(const VectorClock* known, uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block,
+            const SyncLog* log = nullptr);
+
+}  // namespace sim::checks

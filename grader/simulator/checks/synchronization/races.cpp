@@ -1,0 +1,360 @@
+// The orders between accesses that access.h cannot tell with one comparison, and the races.
+#include "checks/synchronization/races.h"
+
+#include "checks/core/access.h"
+#include "checks/synchronization/clusters.h"
+#include "checks/report/findings.h"
+#include "checks/synchronization/members.h"
+#include "checks/asynchronous/products.h"
+#include "checks/synchronization/streams.h"
+
+namespace sim::checks {
+
+namespace {
+
+bool knows(const ThreadState& thread, uint32_t serial, unsigned other, uint32_t time, const void* variable) {
+    if (!thread.extras || !thread.extras->known) return false;
+    // What the last barrier taught is about other blocks only: of its own one, all before that barrier is ordered anyway.
+    if (serial == thread.block->serial && thread.extras->known == thread.block->barrier_known) return false;
+    const SyncLog* log = variable ? log_of(variable) : nullptr;
+    return covers(thread.extras->known, serial, other, time, thread.block->serial, log);
+}
+
+uintptr_t address_of(const ShadowCell& cell, const AccessSite& site) {
+    return site.base + (static_cast<uintptr_t>(&cell - site.cells) << site.shift);
+}
+
+// What a set of readers (or atomic operations) looks like to a thread that conflicts with it.
+struct Conflict {
+    bool unordered;
+    Epoch epoch;  // of one member that is not ordered
+    uint16_t site;
+};
+constexpr Epoch of_another_block = never;  // it is not known of which
+
+// A set of which only the extent is known: every lane of the warp, or every thread of the block, may be a member.
+bool all_known(const ThreadState& thread, Epoch set, const void* variable) {
+    uint32_t serial = set.serial(), time = set.time();
+    unsigned first = 0, last = 0;
+    if (set.sharing() == many_blocks) return false;
+    if (ordered_by_barrier(thread, serial, time)) return true;
+    if (set.sharing() == one_warp) {
+        first = set.warp() * lanes_per_warp;
+        last = first + lanes_per_warp;
+    } else {
+        last = thread.block->block->thread_count;
+    }
+    if (last > thread.block->block->thread_count) last = thread.block->block->thread_count;
+    for (unsigned other = first; other < last; ++other) {
+        if (serial == thread.block->serial && other == thread.thread->linear) continue;
+        if (!knows(thread, serial, other, time, variable)) return false;
+    }
+    return true;
+}
+
+Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, const AccessSite& site) {
+    const BlockState& block = *thread.block;
+    Epoch set = cell.reads;
+    Conflict conflict = {false, set, cell.read_site};
+    if (set == never) return conflict;
+    if (is_operand_mark(set)) {
+        conflict.unordered = overtakes_product(thread, address_of(cell, site), &conflict.epoch);
+        return conflict;
+    }
+    const void* variable = set.atomic() ? reinterpret_cast<const void*>(address_of(cell, site)) : nullptr;
+    if (const Members* members = members_of(cell)) {
+        conflict.unordered = find_unordered(thread, *members, variable, &conflict.epoch, &conflict.site);
+        return conflict;
+    }
+    if (set.sharing() == one_lane) {
+        conflict.unordered = !ordered(thread, set, variable);
+        return conflict;
+    }
+    uint32_t serial = set.serial(), time = set.time();
+    if (came_before(thread, serial)) return conflict;
+    if (serial == block.serial && set.sharing() != many_blocks) {
+        if (time < thread.barrier_time) return conflict;
+        bool same_warp = set.sharing() == one_warp && set.warp() == thread.warp->warp->index;
+        if (same_warp && time < thread.warp->sync_time) return conflict;
+    }
+    if (all_known(thread, set, variable)) return conflict;
+    conflict.unordered = true;
+    // The first member stands for all, unless it is ordered (or the thread itself): then the last one that widened the set.
+    // So too where the first is of the thread's own warp: the barrier that the others need orders it as well.
+    bool nearer = set.sharing() == one_block && set.warp() == thread.warp->warp->index;
+    if (serial == block.serial && (nearer || ordered(thread, set.with_sharing(one_lane), variable))) {
+        conflict.epoch = set.sharing() == many_blocks ? of_another_block : set.with_thread(cell.second.thread());
+        conflict.site = cell.second.site();
+    }
+    return conflict;
+}
+
+bool stale(const ThreadState& thread, const AccessSite& site, Epoch record) {
+    return site.window == shared_window && !is_own(*thread.block, record.serial());
+}
+
+void report_uninitialised(ThreadState& thread, const AccessSite& site, const ShadowCell& cell) {
+    Finding finding = finding_at(Check::initcheck, "uninitialised_read", thread, site.address);
+    finding.side.access = static_cast<uint8_t>(site.access);
+    finding.bytes = 1u << site.size_log2;
+    finding.place = place_of(site.region, address_of(cell, site));
+    add_finding(finding);
+}
+
+void report_cell_race(const ThreadState& thread, const ShadowCell& cell, const AccessSite& site, Access access,
+                      Epoch other, uint16_t other_site, Access other_access) {
+    report_race(thread, site.address, access, 1u << site.size_log2, address_of(cell, site), site.region, other,
+                other_site, other_access);
+}
+
+// Adds the thread to the set of readers or of atomic operations, which has unordered members already.
+void share(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic) {
+    Epoch set = cell.reads;
+    Sharing sharing = one_warp;
+    if (set.serial() != thread.block->serial)
+        sharing = many_blocks;
+    else if (set.warp() != thread.warp->warp->index)
+        sharing = one_block;
+    if (sharing > set.sharing()) {
+        cell.second.set(site, thread.thread->linear);
+    } else {
+        sharing = set.sharing();
+    }
+    uint32_t time = set.time() > thread.time() ? set.time() : thread.time();
+    cell.reads = set.with_sharing(sharing).with_time(time).with_atomic(atomic);
+}
+
+// Whether every member of the set happened before the thread's last step, so that the thread alone can stand for it.
+bool superseded(const ThreadState& thread, const ShadowCell& cell) {
+    Epoch set = cell.reads;
+    if (set.sharing() == one_lane) return ordered(thread, set);
+    uint32_t serial = set.serial();
+    if (serial < the_launch.open_serial && !overlaps(thread, serial)) return true;
+    // Its members may be of several launches, not all of which came before.
+    if (serial < the_launch.first_serial) return !members_of(cell) && came_before(thread, serial);
+    if (serial != thread.block->serial || set.sharing() == many_blocks) return false;
+    if (set.time() < thread.barrier_time) return true;
+    return set.sharing() == one_warp && set.warp() == thread.warp->warp->index && set.time() < thread.warp->sync_time;
+}
+
+void become_set(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic) {
+    cell.reads = thread.epoch.with_atomic(atomic);
+    cell.read_site = site;
+    cell.second.set_block_scope(false);
+}
+
+// A write has no sharing, so one that says so stands for an atomic operation.
+constexpr Sharing by_atomic = one_warp;
+bool is_by_atomic(Epoch write) { return write.sharing() == by_atomic; }
+
+// A plain read takes the place of the set of atomic operations, before all of which it comes after. One of them stays as
+// the last write, for the readers of other blocks; one of another block than the reader's, where their members are known.
+void keep_atomic_as_write(const ThreadState& thread, ShadowCell& cell) {
+    Epoch kept = cell.reads;
+    uint16_t site = cell.read_site;
+    if (const Members* members = members_of(cell)) {
+        const Member* member = members->list;
+        for (uint32_t i = 1; i < members->count && member->epoch.serial() == thread.block->serial; ++i)
+            member = &members->list[i];
+        kept = member->epoch;
+        site = member->site;
+        if (member->lanes)
+            kept = kept.with_thread(kept.warp() * lanes_per_warp + static_cast<unsigned>(__builtin_ctz(member->lanes)));
+    }
+    cell.write = kept.with_sharing(by_atomic).with_atomic(false);
+    cell.write_site = site;
+}
+
+// Checks against the last write.
+void check_last_write(ThreadState& thread, const ShadowCell& cell, const AccessSite& site, Access access) {
+    Epoch write = cell.write;
+    if (write.pending()) {
+        Access other = Access::async_write;
+        report_cell_race(thread, cell, site, access, write, cell.write_site, other);
+    } else if (is_by_atomic(write)) {
+        const void* variable = reinterpret_cast<const void*>(address_of(cell, site));
+        if (access != Access::atomic && !ordered(thread, write, variable))
+            report_cell_race(thread, cell, site, access, write, cell.write_site, Access::atomic);
+    } else if (!ordered(thread, write)) {
+        // Of a bulk copy that others have waited for, but not this thread.
+        Access other = write.atomic() ? Access::async_write : Access::write;
+        report_cell_race(thread, cell, site, access, write, cell.write_site, other);
+    }
+}
+
+bool never_written(const ThreadState& thread, const ShadowCell& cell, const AccessSite& site) {
+    return cell.write == never || stale(thread, site, cell.write);
+}
+
+}  // namespace
+
+bool is_own(const BlockState& block, uint32_t serial) {
+    uint32_t first = block.cluster_first;
+    return serial >= first && (serial - first) % the_launch.blocks < block.cluster_size;
+}
+
+bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t time) {
+    if (came_before(thread, serial)) return true;
+    if (time == Epoch::time_pending) return false;
+    const BlockState& block = *thread.block;
+    if (serial == block.serial) return time < thread.barrier_time;
+    if (time == 0) return true;  // nothing that a thread does
+    if (!thread.extras || !thread.extras->known) return false;
+    const VectorClock* known = thread.extras->known;
+    uint32_t& answer = thread.worker->known_barriers.at(mix(reinterpret_cast<uint64_t>(known)) + serial);
+    if (answer == 0) answer = known_barrier(known, serial, block.serial) + 1;
+    return time < answer - 1;
+}
+
+bool ordered(const ThreadState& thread, Epoch access, const void* variable) {
+    uint32_t serial = access.serial(), time = access.time();
+    if (came_before(thread, serial)) return true;
+    if (time == Epoch::time_pending) return false;
+    unsigned other = access.thread();
+    const BlockState& block = *thread.block;
+    if (serial == block.serial) {
+        if (other == thread.thread->linear || time < thread.barrier_time) return true;
+        if (other / lanes_per_warp == thread.warp->warp->index && time < thread.warp->sync_time) return true;
+    } else if (ordered_by_barrier(thread, serial, time)) {
+        return true;
+    }
+    return knows(thread, serial, other, time, variable);
+}
+
+void report_race(const ThreadState& thread, const void* code, Access access, uint32_t bytes, uintptr_t address,
+                 const Region* region, Epoch other, uint16_t other_site, Access other_access) {
+    const char* kind = "between_blocks";
+    bool streams = other != of_another_block && of_earlier_launch(other.serial());
+    if (streams) {
+        kind = overlaps(thread, other.serial()) ? "between_grids" : "between_streams";
+    } else if (other_access == Access::async_write || other_access == Access::async_read) {
+        kind = "copy_not_awaited";
+    } else if (other_access == Access::operand_read) {
+        kind = "operands_not_awaited";
+    } else if (other.serial() == thread.block->serial) {
+        kind = other.warp() == thread.warp->warp->index ? "within_warp" : "within_block";
+    } else if (is_own(*thread.block, other.serial())) {
+        kind = "within_cluster";
+    }
+    Finding finding = finding_at(Check::racecheck, kind, thread, code);
+    finding.side.access = static_cast<uint8_t>(access);
+    finding.bytes = bytes;
+    finding.place = place_of(region, address);
+    finding.other.address = site_address(other_site);
+    finding.other.access = static_cast<uint8_t>(other_access);
+    finding.other.has_thread = other != of_another_block;
+    if (streams) {
+        name_work(finding.side, thread.block->serial);
+        name_work(finding.other, other.serial());
+        finding.other.has_thread = !finding.other.call;
+    }
+    finding.other.serial = other.serial();
+    finding.other.thread = other.thread();
+    add_finding(finding);
+}
+
+void report_missing_proxy_fence(const ThreadState& thread, const AccessSite& site, const ShadowCell& cell,
+                                uintptr_t address) {
+    Finding finding = finding_at(Check::racecheck, "missing_proxy_fence", thread, site.address);
+    finding.side.access = static_cast<uint8_t>(site.access);
+    finding.bytes = 1u << site.size_log2;
+    finding.place = place_of(site.region, address);
+    finding.other.address = site_address(cell.write_site);
+    finding.other.access = static_cast<uint8_t>(Access::write);
+    finding.other.has_thread = true;
+    finding.other.serial = cell.write.serial();
+    finding.other.thread = cell.write.thread();
+    add_finding(finding);
+}
+
+void read_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
+    if (site.space == Space::distributed) note_remote(thread, site, address_of(cell, site));
+    if (never_written(thread, cell, site)) {
+        report_uninitialised(thread, site, cell);
+    } else {
+        check_last_write(thread, cell, site, site.access);
+    }
+}
+
+void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
+    Epoch set = cell.reads;
+    if (stale(thread, site, set)) {
+        become_set(thread, cell, site.id, false);
+    } else if (is_operand_mark(set)) {
+        // The mark is worth more: without it no write would look for the products that read here.
+    } else if (set.atomic()) {
+        Conflict conflict = conflict_with_set(thread, cell, site);
+        if (conflict.unordered)
+            report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, Access::atomic);
+        else if (site.space == Space::global && set.serial() >= the_launch.first_serial)
+            keep_atomic_as_write(thread, cell);
+        become_set(thread, cell, site.id, false);
+    } else if (superseded(thread, cell)) {
+        become_set(thread, cell, site.id, false);
+    } else if (thread.block->exact) {
+        add_member(thread, cell, site.id, false);
+    } else {
+        share(thread, cell, site.id, false);
+    }
+}
+
+void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site, uintptr_t address) {
+    if (site.space == Space::distributed) note_remote(thread, site, address);
+    Epoch write = cell.write;
+    if (write != never && write != thread.epoch && !stale(thread, site, write)) {
+        if (write.pending() || is_by_atomic(write) || site.access != Access::write) {
+            check_last_write(thread, cell, site, site.access);
+        } else if (!ordered(thread, write)) {
+            note_write(thread, cell, site, address);
+        }
+    }
+    if (cell.reads != never && cell.reads != thread.epoch && !stale(thread, site, cell.reads)) {
+        Conflict conflict = conflict_with_set(thread, cell, site);
+        if (conflict.unordered) {
+            Access other = cell.reads.atomic() ? Access::atomic : Access::read;
+            if (conflict.epoch.pending()) other = Access::async_read;
+            if (is_operand_mark(cell.reads)) other = Access::operand_read;
+            report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, other);
+        }
+    }
+    cell.reads = never;
+}
+
+void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, bool reads, bool block_scope) {
+    if (site.space == Space::distributed) note_remote(thread, site, address_of(cell, site));
+    const EpochRange& floor = thread.floors[site.window];
+    if (!floor.contains(cell.write)) {
+        if (never_written(thread, cell, site)) {
+            if (reads) report_uninitialised(thread, site, cell);
+            // From now on it has a value, which everybody may take to be older than anything.
+            cell.write = site.window == shared_window ? Epoch(thread.block->first_serial, 0) : written_before;
+        } else {
+            check_last_write(thread, cell, site, site.access);
+        }
+    }
+    Epoch set = cell.reads;
+    if (set < floor.end() || stale(thread, site, set)) {
+        become_set(thread, cell, site.id, true);
+    } else if (!set.atomic()) {
+        Conflict conflict = conflict_with_set(thread, cell, site);
+        Access other = is_operand_mark(set) ? Access::operand_read : Access::read;
+        if (conflict.unordered) report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, other);
+        become_set(thread, cell, site.id, true);
+    } else {
+        bool other_scope = block_scope || cell.second.block_scope();
+        if (other_scope && set.serial() != thread.block->serial) {
+            Conflict conflict = conflict_with_set(thread, cell, site);
+            if (conflict.unordered)
+                report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, Access::atomic);
+        }
+        if (superseded(thread, cell))
+            become_set(thread, cell, site.id, true);
+        else if (thread.block->exact)
+            add_member(thread, cell, site.id, true);
+        else if (set.without_lane() != thread.warp_covered.with_atomic(true))
+            share(thread, cell, site.id, true);
+    }
+    if (block_scope) cell.second.set_block_scope(true);
+}
+
+}  // namespace sim::checks

@@ -1,0 +1,432 @@
+#include "checks/synchronization/streams.h"
+
+#include "checks/counting/counting.h"
+#include "checks/core/hooks.h"
+#include "checks/synchronization/members.h"
+#include "checks/synchronization/races.h"
+#include "runtime/host_threads.h"
+#include "runtime/streams.h"
+
+namespace sim::checks {
+
+namespace {
+
+Work work;
+bool in_work = false;
+thread_local bool in_host_function = false;  // other threads of the host go on meanwhile
+uint32_t work_serial = 0;                    // of what is no kernel; 0 until it needs one
+size_t first_open = 0;                       // launches before this one are known to be over by the host
+
+// As long as a program has one stream, its copies leave no marks in cells, which would cost more than the copies. They are
+// remembered as ranges of memory, until the host has waited for them; with the second stream the marks are made.
+struct UnmarkedCopy {
+    uint32_t serial;
+    uint32_t region;
+    uintptr_t address;
+    size_t bytes;
+    bool write;
+    uint16_t site;
+};
+Growable<UnmarkedCopy> unmarked;
+
+bool host_knows(const PastLaunch& past) { return streams::host_clock().covers(past.lane, past.number); }
+
+bool work_knows(const PastLaunch& past) {
+    if (work.alone) return true;
+    return (past.lane == work.lane && past.number == work.number) || work.known->covers(past.lane, past.number);
+}
+
+// The first launch that may run beside the one that begins, or `own` where there is none.
+uint32_t first_unordered(uint32_t own) {
+    if (work.alone) return own;
+    const Growable<PastLaunch>& past = past_launches();
+    for (size_t i = first_open; i < past.size(); ++i)
+        if (past[i].first_serial < own && !work_knows(past[i])) return past[i].first_serial;
+    return own;
+}
+
+// Members of sets of readers matter as long as somebody may not know of all of them.
+void forget_what_is_over() {
+    const Growable<PastLaunch>& past = past_launches();
+    if (first_open > past.size()) first_open = 0;
+    while (first_open < past.size() && host_knows(past[first_open])) ++first_open;
+    if (work.alone || first_open == past.size()) forget_members();
+    if (first_open == past.size()) unmarked.clear();
+}
+
+// The kernel that was the operation before this one in its stream, unless the host has waited for it.
+void find_overlap(const Launch& launch) {
+    the_launch.overlap_serials = 0;
+    if (!launch.programmatic || !in_work) return;
+    const Growable<PastLaunch>& past = past_launches();
+    for (size_t i = first_open; i < past.size(); ++i) {
+        const PastLaunch& before = past[i];
+        if (before.call || before.lane != work.lane || before.number + 1 != work.number || host_knows(before)) continue;
+        uint32_t end = i + 1 < past.size() ? past[i + 1].first_serial : the_launch.first_serial;
+        the_launch.overlap_first = before.first_serial;
+        the_launch.overlap_serials = end - before.first_serial;
+    }
+}
+
+PastLaunch described(unsigned kernel) {
+    PastLaunch launch = {};
+    launch.kernel = kernel;
+    launch.call = work.call;
+    launch.address = work.address;
+    launch.stream = work.stream;
+    launch.lane = work.lane;
+    launch.number = work.number;
+    return launch;
+}
+
+// A copy, a fill or a function of the host gets the serial of a launch of one thread when it accesses something.
+void number_work() {
+    if (work_serial) return;
+    forget_what_is_over();
+    PastLaunch launch = described(~0u);
+    launch.blocks = 1;
+    for (unsigned i = 0; i < 3; ++i) launch.grid[i] = launch.block[i] = launch.cluster[i] = 1;
+    begin_serials(launch);
+    work_serial = the_launch.first_serial;
+    the_launch.open_serial = first_unordered(work_serial);
+    end_serials();
+}
+
+// Who accesses, when it is no thread: an operation of a stream, or the host itself.
+struct Accessor {
+    bool host;
+    bool write;
+    Access access;
+    const void* code;
+
+    bool knows(uint32_t serial) const {
+        if (!host && came_before(serial)) return true;
+        uint32_t lane, number;
+        {
+            host_threads::HistoryLock lock;
+            const PastLaunch* past = past_launch(serial);
+            if (!past || serial == 0 || (host && host_knows(*past))) return true;
+            lane = past->lane;
+            number = past->number;
+        }
+        return host_threads::knows(lane, number);
+    }
+};
+
+void report(const Accessor& who, const Region& region, uintptr_t address, unsigned bytes, Epoch other,
+            uint16_t other_site, Access other_access) {
+    Finding finding = {};
+    finding.check = Check::racecheck;
+    finding.kind = who.host ? "with_host" : "between_streams";
+    finding.kernel = ~0u;
+    finding.count = 1;
+    finding.bytes = bytes;
+    finding.place = place_of(&region, address);
+    finding.side.address = who.code;
+    finding.side.access = static_cast<uint8_t>(who.access);
+    if (who.host)
+        finding.side.call = "the host";
+    else
+        name_work(finding.side, work_serial);
+    finding.other.access = static_cast<uint8_t>(other_access);
+    finding.other.address = site_address(other_site);
+    finding.other.serial = other.serial();
+    finding.other.thread = other.thread();
+    name_work(finding.other, other.serial());
+    finding.other.has_thread = !finding.other.call;
+    add_finding(finding);
+}
+
+void check_cell(const Accessor& who, const Region& region, const ShadowCell& cell) {
+    uintptr_t address = region.base + (static_cast<uintptr_t>(&cell - region.cells) << region.shift);
+    unsigned bytes = 1u << region.shift;
+    Epoch write = cell.write;
+    if (!who.knows(write.serial())) report(who, region, address, bytes, write, cell.write_site, Access::write);
+    if (!who.write || cell.reads == never) return;
+    Access other = cell.reads.atomic() ? Access::atomic : Access::read;
+    if (const Members* members = members_of(cell)) {
+        for (uint32_t i = 0; i < members->count; ++i) {
+            const Member& member = members->list[i];
+            if (who.knows(member.epoch.serial())) continue;
+            report(who, region, address, bytes, member.epoch, member.site, other);
+            return;
+        }
+    } else if (!who.knows(cell.reads.serial())) {
+        report(who, region, address, bytes, cell.reads, cell.read_site, other);
+    }
+}
+
+void mark_cell(ShadowCell& cell, bool write, uint16_t site) {
+    Epoch now(work_serial, 1);
+    if (write) {
+        cell.write = now;
+        cell.write_site = site;
+        cell.reads = never;
+    } else if (cell.reads == never || (!members_of(cell) && came_before(cell.reads.serial()))) {
+        cell.reads = now;
+        cell.read_site = site;
+    } else {
+        add_member(cell, now, site);
+    }
+}
+
+struct Cells {
+    ShadowCell* first;
+    ShadowCell* end;
+};
+
+// Those of the region's bytes from the address on, as many of them as there are.
+Cells cells_of(const Region& region, uintptr_t address, size_t bytes) {
+    if (!region.cells || bytes == 0) return {nullptr, nullptr};
+    size_t first = (address - region.base) >> region.shift;
+    size_t end = ((address - region.base + bytes - 1) >> region.shift) + 1;
+    size_t count = region.cell_count();
+    return {region.cells + first, region.cells + (end < count ? end : count)};
+}
+
+void access(Region& region, uintptr_t address, size_t bytes, const Accessor& who) {
+    if (region.read_only) return;
+    number_work();
+    track(region);
+    Cells cells = cells_of(region, address, bytes);
+    uint16_t site = who.code ? site_id(who.code) : uint16_t(0);
+    for (ShadowCell* cell = cells.first; cell != cells.end; ++cell) {
+        check_cell(who, region, *cell);
+        mark_cell(*cell, who.write, site);
+    }
+}
+
+// Memory of the host's own that copies have written to and that the host has not waited for.
+struct CopiedToHost {
+    uintptr_t base;
+    size_t bytes;
+    uint32_t serial;
+    uint16_t site;
+};
+Growable<CopiedToHost> copied_to_host;
+
+// Where the hooks look for them.
+void watch_copied() {
+    uintptr_t low = ~uintptr_t(0), high = 0;
+    for (const CopiedToHost& copied : copied_to_host) {
+        if (copied.base < low) low = copied.base;
+        if (copied.base + copied.bytes > high) high = copied.base + copied.bytes;
+    }
+    host_view.copied_base = copied_to_host.empty() ? 0 : low;
+    host_view.copied_bytes = copied_to_host.empty() ? 0 : high - low;
+}
+
+void drop_what_the_host_knows() {
+    for (size_t i = copied_to_host.size(); i-- > 0;) {
+        const PastLaunch* past = past_launch(copied_to_host[i].serial);
+        if (!past || host_knows(*past)) copied_to_host.remove_unordered(i);
+    }
+    watch_copied();
+}
+
+void check_copied(const Accessor& who, uintptr_t address, size_t bytes) {
+    for (const CopiedToHost& copied : copied_to_host) {
+        if (address >= copied.base + copied.bytes || copied.base >= address + bytes) continue;
+        if (who.knows(copied.serial)) continue;
+        Region region = {};
+        region.base = copied.base;
+        region.bytes = copied.bytes;
+        region.kind = RegionKind::pageable_host;
+        uintptr_t first = address > copied.base ? address : copied.base;
+        report(who, region, first, static_cast<unsigned>(bytes), Epoch(copied.serial, 1), copied.site, Access::write);
+    }
+}
+
+void mark_copies() {
+    for (const UnmarkedCopy& copy : unmarked) {
+        Region* region = find_region(copy.address);
+        if (!region || region->id != copy.region || region->read_only) continue;
+        track(*region);
+        Cells cells = cells_of(*region, copy.address, copy.bytes);
+        for (ShadowCell* cell = cells.first; cell != cells.end; ++cell) {
+            bool latest = cell->reads.serial() <= copy.serial;  // what kernels have marked since stays
+            if (copy.write ? cell->write.serial() <= copy.serial : latest) {
+                Epoch& epoch = copy.write ? cell->write : cell->reads;
+                epoch = Epoch(copy.serial, 1);
+                (copy.write ? cell->write_site : cell->read_site) = copy.site;
+            }
+            if (copy.write && latest) cell->reads = never;
+        }
+    }
+    unmarked.clear();
+}
+
+void work_accesses(uintptr_t address, size_t bytes, bool write) {
+    Region* region = in_work && work.call ? find_region(address) : nullptr;
+    if (!region) return;
+    if (work.alone && !host_shares(*region)) {
+        number_work();
+        unmarked.push({work_serial, region->id, address, bytes, write, site_id(work.address)});
+        return;
+    }
+    Accessor who = {false, write, write ? Access::write : Access::read, work.address};
+    if (region->allocated_serial) {
+        number_work();
+        if (!came_before(region->allocated_serial))
+            report(who, *region, address, 0, Epoch(region->allocated_serial, 1), site_id(region->allocated_at),
+                   Access::allocation);
+    }
+    access(*region, address, bytes, who);
+}
+
+}  // namespace
+
+const Work* current_work() { return in_work ? &work : nullptr; }
+
+bool looked_up_came_before(uint32_t serial) {
+    const PastLaunch* past = past_launch(serial);
+    return !past || work_knows(*past);
+}
+
+bool begin_ordered_launch(const Launch& launch) {
+    forget_what_is_over();
+    PastLaunch past = described(the_launch.kernel);
+    past.call = nullptr;
+    uint64_t blocks = uint64_t(launch.grid.x) * launch.grid.y * launch.grid.z;
+    past.blocks = blocks < Epoch::serial_limit ? static_cast<uint32_t>(blocks) : Epoch::serial_limit;
+    uint32_t grid[3] = {launch.grid.x, launch.grid.y, launch.grid.z};
+    uint32_t block[3] = {launch.block.x, launch.block.y, launch.block.z};
+    memcpy(past.grid, grid, sizeof grid);
+    memcpy(past.block, block, sizeof block);
+    uint32_t cluster[3] = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
+    memcpy(past.cluster, cluster, sizeof cluster);
+    bool numbered = begin_serials(past);
+    the_launch.open_serial = first_unordered(the_launch.first_serial);
+    find_overlap(launch);
+    // Beside others, sets of readers are kept member by member: a writer may be ordered after some of them alone.
+    the_launch.exact = the_launch.open_serial != the_launch.first_serial || the_launch.overlap_serials;
+    return numbered;
+}
+
+void end_ordered_launch() {
+    forget_order();
+    if (work.alone) forget_members();
+    end_serials();
+}
+
+void forget_streams() {
+    forget_members();
+    unmarked.clear();
+    copied_to_host.clear();
+    watch_copied();
+    first_open = 0;
+    work_serial = 0;
+}
+
+void work_reads(uintptr_t address, size_t bytes) { work_accesses(address, bytes, false); }
+void work_writes(uintptr_t address, size_t bytes) { work_accesses(address, bytes, true); }
+
+// Only where some kernel's accesses are checked: what others wrote, nobody saw.
+void work_copies_out(uintptr_t address, size_t bytes) {
+    Region* region = in_work ? find_region(address) : nullptr;
+    if (!region || region->initialised || cells_were_refused()) return;
+    bool checked = false;
+    each_allocation([](Region& each, void* any) { *static_cast<bool*>(any) |= each.cells != nullptr; }, &checked);
+    if (!checked) return;
+    size_t first = 0, missing = 0;
+    if (region->cells) {
+        Cells cells = cells_of(*region, address, bytes);
+        for (ShadowCell* cell = cells.first; cell != cells.end; ++cell) {
+            if (cell->write != never) continue;
+            if (missing == 0) first = static_cast<size_t>(cell - cells.first) << region->shift;
+            missing += size_t(1) << region->shift;
+        }
+    } else {
+        missing = bytes;
+    }
+    if (missing == 0) return;
+    Finding finding = {};
+    finding.check = Check::initcheck;
+    finding.kind = "uninitialised_copy";
+    finding.count = 1;
+    finding.kernel = ~0u;
+    finding.number = missing < bytes ? missing : bytes;
+    finding.side.address = work.address;
+    finding.place = place_of(region, address + first);
+    add_finding(finding);
+}
+
+void work_writes_host(uintptr_t address, size_t bytes) {
+    if (!in_work) return;
+    number_work();
+    check_copied({false, true, Access::write, work.address}, address, bytes);
+    drop_what_the_host_knows();
+    copied_to_host.push({address, bytes, work_serial, site_id(work.address)});
+    watch_copied();
+}
+
+void host_touches_own(uintptr_t address, size_t bytes, bool write, const void* code) {
+    if (in_host_function) number_work();
+    check_copied({!in_host_function, write, write ? Access::write : Access::read, code}, address, bytes);
+    drop_what_the_host_knows();
+}
+
+void work_allocates(Region& region) {
+    if (!in_work) return;
+    number_work();
+    region.allocated_serial = work_serial;
+}
+
+void work_frees(Region& region, const void* address) {
+    if (!in_work || work.alone || region.freed) return;
+    number_work();
+    Accessor who = {false, true, Access::free, address};
+    if (region.allocated_serial && !came_before(region.allocated_serial))
+        report(who, region, region.base, 0, Epoch(region.allocated_serial, 1), site_id(region.allocated_at),
+               Access::allocation);
+    Cells cells = cells_of(region, region.base, region.bytes);
+    for (ShadowCell* cell = cells.first; cell != cells.end; ++cell) check_cell(who, region, *cell);
+}
+
+void host_touches(Region& region, uintptr_t address, size_t bytes, bool write, const void* code) {
+    Accessor who = {!in_host_function, write, write ? Access::write : Access::read, code};
+    if (in_host_function) return access(region, address, bytes, who);
+    Cells cells = cells_of(region, address, bytes);
+    for (ShadowCell* cell = cells.first; cell != cells.end; ++cell) check_cell(who, region, *cell);
+}
+
+void name_work(Side& side, uint32_t serial) {
+    const PastLaunch* past = past_launch(serial);
+    if (!past) return;
+    side.in_stream = true;
+    side.stream = past->stream;
+    side.call = past->call;
+    side.kernel = past->kernel;
+}
+
+void check_allocated(const ThreadState& thread, const Region& region, Access access, unsigned bytes, uintptr_t address,
+                     const void* code) {
+    if (came_before(region.allocated_serial)) return;
+    Finding finding = finding_at(Check::racecheck, "between_streams", thread, code);
+    finding.side.access = static_cast<uint8_t>(access);
+    finding.bytes = bytes;
+    finding.place = place_of(&region, address);
+    name_work(finding.side, thread.block->serial);
+    finding.other.address = region.allocated_at;
+    finding.other.access = static_cast<uint8_t>(Access::allocation);
+    name_work(finding.other, region.allocated_serial);
+    add_finding(finding);
+}
+
+}  // namespace sim::checks
+
+namespace sim::events {
+
+using namespace sim::checks;
+
+void work_begin(const Work& begun, bool host_function) {
+    work = begun;
+    in_work = true;
+    in_host_function = host_function;
+    work_serial = 0;
+    if (!work.alone && !unmarked.empty()) mark_copies();
+}
+
+void work_end() { in_work = in_host_function = false; }
+
+}  // namespace sim::events

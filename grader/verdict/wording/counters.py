@@ -1,0 +1,33 @@
+"""Counters in words: what a line wastes, and what a kernel computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from grader.verdict.wording import words
+
+WARP = 32
+
+
+def waste(sector_ratio: float, ways: float) -> str:
+    """What is wrong with a line that moves so many sectors, and needs so many wavefronts, for each one needed."""
+    parts = [f"moves {sector_ratio:.3g} times the sectors that its data fill"] if sector_ratio > 1 else []
+    return "; ".join(parts + ([f"{ways:.3g}-way bank conflict"] if ways > 1 else []))
+
+
+def operations(totals: Mapping[str, float]) -> str:
+    """Operations, what the task's formula says, how many there are for each byte moved, and the lanes that took part."""
+    flops, tensor = totals["flops"], totals.get("tensor_operations", 0)
+    kinds = [words.count(flops, "floating-point operation")] if flops else []
+    if tensor:
+        kinds.append(f"{tensor:,.0f} on tensor cores")
+    if totals.get("special_functions"):
+        kinds.append(words.count(totals["special_functions"], "special function"))
+    work = words.listed(kinds) if kinds else "No floating-point operations"
+    if flops + tensor and totals.get("flops_needed"):
+        work += f" (the task's formula: {totals['flops_needed']:,.0f})"
+    parts = [work]
+    if flops + tensor and totals.get("global_bytes"):
+        parts.append(f"{(flops + tensor) / totals['global_bytes']:.3g} operations for each byte of global memory")
+    parts.append(f"{totals.get('active_lanes', 0):.3g} of {WARP} lanes take part on average")
+    return "; ".join(parts) + "."

@@ -1,0 +1,210 @@
+"""Wrong outputs in words: how many elements, what it looks like, the largest error, the worst elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from grader.verdict import Diagnosis, OutputResult, WorstElement
+from grader.verdict.wording import words
+
+Values = Mapping[str, float]
+
+
+def name(output: OutputResult) -> str:
+    """``out[2, 64]``."""
+    return output.name + words.position(output.shape)
+
+
+def how_wrong(output: OutputResult) -> str:
+    """``4,096 of 8,320 elements wrong (49.2 %), 64 of them never written``."""
+    elements = words.count(output.elements, "element")
+    if output.unwritten and output.unwritten == output.wrong:
+        return f"{output.unwritten:,} of {elements} never written"
+    if output.wrong:
+        share = 100 * output.wrong / max(1, output.elements)
+        never = f", {output.unwritten:,} of them never written" if output.unwritten else ""
+        return f"{output.wrong:,} of {elements} wrong ({share:.3g} %){never}"
+    return (
+        f"every element is near, but all errors together are {output.norm_error:.2g} of the reference's norm; "
+        f"{output.norm_tolerance:.2g} is allowed"
+    )
+
+
+def in_short(output: OutputResult) -> str:
+    """``4,096 of 8,320 wrong``."""
+    if output.unwritten and output.unwritten == output.wrong:
+        return f"{output.unwritten:,} of {output.elements:,} never written"
+    return f"{output.wrong:,} of {output.elements:,} wrong" if output.wrong else "all errors together too large"
+
+
+def largest_error(output: OutputResult) -> str:
+    """A sentence; empty where it says nothing: whole numbers, NaN, nothing but elements that were never written."""
+    if output.wrong <= output.unwritten or not output.tolerance or not math.isfinite(output.max_error):
+        return ""
+    return (
+        f"the largest error, {words.error(output.max_error)}, is {words.times(output.max_ratio)} what is "
+        f"allowed at its place (tolerance {output.tolerance:.2g})"
+    )
+
+
+def worst(element: WorstElement) -> tuple[str, str, str, str, str, str]:
+    """An element that is far off as a row: position, expected, got, error, block and thread that wrote it."""
+    expected = words.value(element.expected)
+    if element.unwritten:
+        return words.position(element.index), expected, "-", "-", "nobody", ""
+    return (
+        words.position(element.index),
+        expected,
+        words.value(element.actual),
+        words.error(element.error),
+        words.triple(element.block),
+        words.triple(element.thread),
+    )
+
+
+def text(output: OutputResult) -> str:
+    """All that there is to say about a wrong output, over several lines; empty when it is right."""
+    if output.passed:
+        return ""
+    rows = [f"{name(output)} ({output.dtype}): {how_wrong(output)}"]
+    rows += [f"  {said}" for said in (largest_error(output), looks_like(output.diagnosis)) if said]
+    rows += [f"  {_element(output, element)}" for element in output.worst]
+    return "\n".join(rows)
+
+
+def _element(output: OutputResult, element: WorstElement) -> str:
+    at, expected, actual, *_ = worst(element)
+    if element.unwritten:
+        return f"{output.name}{at} was never written, expected {expected}"
+    by = words.place(element.block, element.thread)
+    return f"{output.name}{at} = {actual}, expected {expected}" + (f" (written by {by})" if by else "")
+
+
+# -- what it looks like --
+
+
+def looks_like(diagnosis: Diagnosis | None) -> str:
+    """``looks like: transposed: rows and columns are exchanged``, or nothing."""
+    return f"looks like: {looks(diagnosis)}" if diagnosis else ""
+
+
+def title(diagnosis: Diagnosis) -> str:
+    """The kind of an error in two or three words."""
+    return " ".join("NaN" if word == "nan" else word for word in diagnosis.kind.split("_"))
+
+
+def looks(diagnosis: Diagnosis) -> str:
+    """What an error looks like, and often what to ask oneself."""
+    how = LOOKS.get(diagnosis.kind, title(diagnosis))
+    if callable(how):
+        return how(diagnosis.values)
+    return how.format(
+        **{name: f"{value:.0f}" for name, value in diagnosis.values.items()},
+        index=diagnosis.index,
+        name=diagnosis.name,
+    )
+
+
+def _tail_unwritten(v: Values) -> str:
+    tail = f"the last {v['count']:.0f} elements" if v["count"] > 1 else "the last element"
+    return f"{tail} of {v['elements']:.0f} were never written: does the grid cover the tail?"
+
+
+def _which_rows(v: Values) -> str:
+    return "every row" if v["rows"] == v["of"] else f"{v['rows']:.0f} of {v['of']:.0f} rows"
+
+
+def _not_finite(v: Values) -> str:
+    parts = [f"{v['nan']:.0f} NaN"] if v["nan"] else []
+    if v["infinite"]:
+        parts.append(f"{v['infinite']:.0f} infinite" + ("" if parts else " values"))
+    extent = f", whole rows of them, the first is row {v['row']:.0f}" if "row" in v else ""
+    cause = "an overflow, inf - inf, 0 / 0 or a read of unwritten memory"
+    return f"{' and '.join(parts)} among {v['elements']:.0f} elements{extent}: {cause}"
+
+
+def _constant(v: Values) -> str:
+    return f"every element has the same value, {v['value']:.6g}" if v["value"] else "all zeros"
+
+
+def _shifted(v: Values) -> str:
+    return f"every element is too {'large' if v['by'] > 0 else 'small'} by {abs(v['by']):.6g}"
+
+
+def _moved(v: Values) -> str:
+    axis = "the last axis" if v["axis"] == -1 else "the last axis but one"
+    return f"shifted by one along {axis}: element i {'+' if v['step'] > 0 else '-'} 1 holds what belongs in i"
+
+
+def _rows_scaled(v: Values) -> str:
+    which = "each row is" if v["rows"] == v["of"] else f"{v['rows']:.0f} of {v['of']:.0f} rows are"
+    factors = f"{_factor(v['low'])} to {_factor(v['high'])}"
+    return f"{which} off by a factor of its own ({factors}): divided by the wrong sum, not normalised, or not rescaled?"
+
+
+def _along(v: Values) -> str:
+    return f"row {v['at']:.0f}" if v["axes"] == 2 else f"index {v['at']:.0f} of axis {v['axis']:.0f}"
+
+
+def _factor(value: float) -> str:
+    """A factor as people write it: 1/8, sqrt(2) stays a number."""
+    if value and abs(value) < 1:
+        inverse = 1 / value
+        if abs(inverse - round(inverse)) < 2e-3 * abs(inverse) and abs(round(inverse)) <= 4096:
+            return f"1/{round(inverse)}" if inverse > 0 else f"-1/{abs(round(inverse))}"
+    return f"{value:.4g}"
+
+
+LOOKS: Mapping[str, str | Callable[[Values], str]] = {
+    "nothing_written": "nothing was written: the kernel did not run, or it wrote elsewhere",
+    "tail_unwritten": _tail_unwritten,
+    "columns_unwritten_from": lambda v: (
+        f"columns {v['column']:.0f} and up of {_which_rows(v)} were never written: is the row longer than what is covered?"
+    ),
+    "columns_unwritten": lambda v: (
+        f"{v['count']:.0f} columns of {_which_rows(v)} were never written, the first is column {v['column']:.0f}"
+    ),
+    "rows_unwritten_from": "rows {row} and up were never written: does the grid cover all {of} rows?",
+    "rows_unwritten": "{rows} of {of} rows were never written, the first is row {row}",
+    "elements_unwritten": "{count} of {elements} elements were never written, the first is {index}",
+    "all_nan": "every element is NaN: look for inf - inf, 0 / 0, or memory read before it was written",
+    "not_finite": _not_finite,
+    "constant": _constant,
+    "negated": "right but for the sign",
+    "scaled": lambda v: f"every element is {_factor(v['factor'])} times what it should be",
+    "shifted": _shifted,
+    "columns_shifted": lambda v: (
+        f"every column is off by a number of its own ({v['low']:.3g} to {v['high']:.3g}), the same in all rows: is a bias, "
+        "a zero point or the like missing, taken twice, or another column's?"
+    ),
+    "transposed": "transposed: rows and columns are exchanged",
+    "axes_exchanged": lambda v: f"axes {v['axis']:.0f} and {v['axis'] + 1:.0f} are exchanged in memory",
+    "moved": _moved,
+    "rows_scaled": _rows_scaled,
+    "rows_alike": "every row holds what belongs in row {row}",
+    "rows_exchanged": "the rows are in the wrong places: row {row} holds what belongs in row {holds}",
+    "only_right": lambda v: f"only {_along(v)} is right",
+    "only_wrong": lambda v: f"only {_along(v)} is wrong",
+    "wrong_from": lambda v: f"wrong from {_along(v)} on, right before",
+    "only_first_wrong": "only the first element of a row is wrong",
+    "only_last_wrong": "only the last element of a row is wrong",
+    "only_first_right": "only the first element of a row is right",
+    "wrong_from_column": "wrong from column {column} on, right before",
+    "wrong_from_element": "wrong from element {element} on, right before",
+    "nan_of_input": "NaN that came from {name}, which holds NaN wherever nobody may read: is something used that lies behind "
+    "the lengths, or beyond a bound?",
+    "wrong_at_large": "wrong where {name} is large ({at} and up), right where it is small: is precision lost on large numbers?",
+    "wrong_at_small": "wrong where {name} is small (up to {at}), right where it is large: is {name} used?",
+    "input_left_out": "right if {name} were all zeros: as if it were left out, or lost on the way",
+    "input_read_across": "right if {name} were read with its last two sizes exchanged: is each index multiplied by the right stride?",
+    "last_tile_left_out": "right if the last columns of {name} were zeros: is the last, partial tile left out?",
+    "tile_turned": "right if {name} had rows and columns exchanged within each tile: is a tile loaded, or read, the wrong way round "
+    "(threadIdx.x for threadIdx.y, row_major for col_major)?",
+    "tile_row": "right if in each tile of {name} column j held element (j, j) in all rows: is the thread index of its columns used "
+    "for its rows, too?",
+    "tile_column": "right if in each tile of {name} row i held element (i, i) in all columns: is the thread index of its rows used "
+    "for its columns, too?",
+    "rounding": "nearly right everywhere: is a sum kept in too low a precision, or a fast approximation used?",
+}
+"""What each kind of diagnosis says: a text with the numbers' names, or what makes one of them."""

@@ -1,0 +1,46 @@
+"""``results.json``: the facts of a verdict, and with those parts that are in ``WORDED`` what reports say about them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from grader.setup.errors import GraderError
+from grader.verdict import Verdict
+from grader.verdict.wording import bars, cases, findings, limits, outputs, stages
+
+
+def results(verdict: Verdict) -> dict[str, Any]:
+    """As plain lists, dicts, texts and numbers."""
+    data = verdict.to_dict()
+    for stage, shown in zip(verdict.stages, data["stages"]):
+        shown["text"] = stages.text(stage)
+        for case, shown_case in zip(stage.cases, shown["cases"]):
+            shown_case["text"] = cases.text(case)
+            for output, shown_output in zip(case.outputs, shown_case["outputs"]):
+                shown_output["text"] = outputs.text(output)
+            for finding, shown_finding in zip(case.findings, shown_case["findings"]):
+                shown_finding["text"] = findings.text(finding)
+        for finding, shown_finding in zip(stage.findings, shown["findings"]):
+            shown_finding["text"] = findings.text(finding)
+        for bar, shown_bar in zip(stage.bars, shown["bars"]):
+            shown_bar["text"] = bars.text(bar)
+        for limit, shown_limit in zip(stage.time_bars, shown["time_bars"]):
+            shown_limit["text"] = bars.time_text(limit)
+        if stage.bound is not None:
+            shown["bound"]["text"] = limits.text(stage.bound)
+    return data
+
+
+def as_json(verdict: Verdict) -> str:
+    """The text of a ``results.json``."""
+    return json.dumps(results(verdict), indent=2, allow_nan=False) + "\n"
+
+
+def save(verdict: Verdict, path: str | Path) -> None:
+    """Write a ``results.json``."""
+    try:
+        Path(path).write_text(as_json(verdict), encoding="utf-8")
+    except OSError as error:
+        raise GraderError(f"cannot write {path}: {error.strerror}") from error

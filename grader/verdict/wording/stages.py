@@ -1,0 +1,186 @@
+"""Stages in words: one line for each, all about one that failed, and where to look first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from grader.verdict import FAILED, SKIPPED, STAGES, CaseResult, Diagnosis, Diagnostic, Stage, Verdict
+from grader.verdict.wording import bars, cases, findings, words
+
+TITLES = {"builds": "Builds", "correct": "Correct", "safe": "Safe", "efficient": "Efficient", "fast": "Fast"}
+COMPILES, COMPILED_BEFORE = "compiles", "compiled before"
+DOES_NOT_COMPILE, WRONG_LAUNCHER = "does not compile", "wrong launcher"
+SHOWN = 4
+"""Cases and findings that a text has in full."""
+
+
+def title(stage: Stage) -> str:
+    """``Correct``."""
+    return TITLES.get(stage.name, stage.name)
+
+
+def summary(stage: Stage) -> str:
+    """A line: why it failed or was skipped, or what passed."""
+    if stage.summary:
+        return stage.summary
+    if stage.cases:
+        failed, skipped = len(failing_cases(stage)), sum(case.status == SKIPPED for case in stage.cases)
+        if nothing_launched(stage):
+            return "nothing is launched yet"
+        if not failed and not skipped:
+            return f"{len(stage.cases)} of {words.count(len(stage.cases), 'case')}"
+        return f"{failed} of {words.count(len(stage.cases), 'case')} fail" + (f", {skipped} not run" if skipped else "")
+    if stage.bars:
+        missed = sum(not bar.passed for bar in stage.bars)
+        every = words.count(len(stage.bars), "bar")
+        return f"{missed} of {every} missed" if missed else f"{every} met"
+    if stage.time_bars:
+        missed = sum(bar.status == FAILED for bar in stage.time_bars)
+        return f"{missed} of {words.count(len(stage.time_bars), 'time')} above the limit"
+    if stage.runs and not stage.findings:
+        return f"no finding in {words.count(stage.runs, 'run')}"
+    if stage.findings:
+        checks = dict.fromkeys(finding.check for finding in stage.findings)
+        return f"{words.count(len(stage.findings), 'finding')}: {', '.join(checks)}"
+    return {SKIPPED: "not run"}.get(stage.status, stage.status)
+
+
+def why_skipped(name: str, verdict: Verdict, wanted: Sequence[str], device: str) -> str:
+    """Why a stage was not run."""
+    failed = next((stage.name for stage in verdict.stages if stage.status == FAILED), None)
+    if name not in wanted:
+        return "not asked for"
+    if name == "fast" and device == "cpu":
+        return "needs a GPU: --device cuda"
+    if name in ("safe", "efficient") and device == "cuda":
+        return "judged on the simulator: --device cpu"
+    if failed and STAGES.index(failed) < STAGES.index(name):
+        return f"not run, as {failed} failed"
+    return "the exercise asks for nothing here"
+
+
+def text(stage: Stage) -> str:
+    """All about a stage that did not pass, over several lines; empty for one that did."""
+    if stage.status != FAILED:
+        return stage.message
+    failed = failing_cases(stage)[: 1 if nothing_launched(stage) else None]
+    rows = [stage.message] if stage.message else []
+    rows += [f"{cases.heading(case)}\n{words.indented(cases.text(case))}" for case in failed[:SHOWN]]
+    if failed[SHOWN:]:
+        rows.append("Also failing: " + ", ".join(f"{case.name} ({case.dtype})" for case in failed[SHOWN:]))
+    if stage.findings:
+        rows.append(findings.several(stage.findings, most=SHOWN))
+    rows += [bars.text(bar) for bar in stage.bars if not bar.passed]
+    rows += [bars.time_text(bar) for bar in stage.time_bars if bar.status == FAILED]
+    return "\n".join(rows)
+
+
+def nothing_launched(stage: Stage) -> bool:
+    """Whether no kernel was started in any case that needs one: the file is not begun."""
+    failing = failing_cases(stage)
+    if not failing or any(case.problem != "no_launch" for case in failing):
+        return False
+    return not any(output.elements for case in stage.cases if case.passed for output in case.outputs)
+
+
+def failing_cases(stage: Stage) -> list[CaseResult]:
+    """The cases that did not pass, in the task's order (simple sizes come first there)."""
+    return [case for case in stage.cases if case.status in ("failed", "error")]
+
+
+def told_by_another(failing: Sequence[CaseResult]) -> tuple[CaseResult, Diagnosis] | None:
+    """The first case that looks like something, and like what, where the first that fails is wrong and looks like nothing."""
+    if not failing or failing[0].problem != "wrong" or failing[0].findings:
+        return None
+    found = ((case, output.diagnosis) for case in failing for output in case.outputs if output.diagnosis)
+    case, diagnosis = next(found, (failing[0], None))
+    return (case, diagnosis) if diagnosis and case is not failing[0] else None
+
+
+# -- where to look first --
+
+_SHOWS = {
+    "memcheck": "where the wrong address shows",
+    "initcheck": "where the value that was never written shows",
+    "racecheck": "where the race shows",
+    "synccheck": "where the barrier shows",
+    "infinite_loop": "in the loop that does not end",
+    "deadlock": "where threads wait in vain",
+    "event_not_recorded": "where nothing is waited for",
+    "default_stream": "where the stream is missing",
+}
+"""By the kind of a finding, or its check."""
+
+
+def first_look(verdict: Verdict) -> str:
+    """One sentence: where to start. Empty when the report above has said it all."""
+    stage = verdict.failed_stage
+    if stage is None:
+        return ""
+    for bar in stage.bars:
+        if not bar.passed and bar.look:
+            return bar.look
+    for limit in stage.time_bars:
+        if limit.status == FAILED and limit.look:
+            return limit.look
+    # A fault that the simulator saw comes before wrong numbers: it is usually their cause.
+    for finding in [finding for every in verdict.stages for finding in every.findings]:
+        if finding.line:
+            shows = _SHOWS.get(finding.kind) or _SHOWS.get(finding.check, "where the fault shows")
+            return f"{finding.file.rsplit('/', 1)[-1]}:{finding.line}, {shows}"
+        if finding.kind == "refused":
+            return f"the launch or call that fails: {finding.detail.partition(':')[0]}"
+    errors = [item for item in stage.diagnostics if item.severity.startswith(("error", "fatal")) and item.line]
+    if errors and _semicolon_missing(errors[0]):
+        return f"the end of what stands above line {errors[0].line}: a ';' seems to be missing there"
+    if len(errors) > 1:
+        return f"the first error, line {errors[0].line}; later ones often follow from it"
+    failing = failing_cases(stage)
+    if failing:
+        return _look_at_case(stage, failing)
+    return ""
+
+
+def _semicolon_missing(error: Diagnostic) -> bool:
+    """g++ misses it at the next token, which often begins a line that is right."""
+    before = error.source_line[: max(0, error.column - 1)]
+    return bool(re.match("expected .*';'.* before", error.message)) and not before.strip()
+
+
+def _look_at_case(stage: Stage, failing: Sequence[CaseResult]) -> str:
+    """What the pattern of failing and passing cases says."""
+    if nothing_launched(stage):
+        return "the launcher, which starts no kernel yet"
+    names = {case.name for case in failing}
+    passing = {case.name for case in stage.cases if case.passed}
+    dtypes_failing = {case.dtype for case in failing}
+    dtypes_passing = {case.dtype for case in stage.cases if case.passed}
+    if names <= passing and dtypes_failing.isdisjoint(dtypes_passing) and len(dtypes_passing) > 0:
+        return f"what the kernel does only for {words.listed(sorted(dtypes_failing))}: the other dtypes pass"
+    if not passing:
+        return f"the simplest case, '{failing[0].name}': no case passes yet"
+    if len(names) == 1:
+        return f"what is special about '{failing[0].name}': every other case passes"
+    neighbour = _passing_neighbour(stage, failing[0])
+    if neighbour:
+        return f"what '{failing[0].name}' has that '{neighbour}' (which passes) has not"
+    return f"the simplest case that fails, '{failing[0].name}'"
+
+
+def _passing_neighbour(stage: Stage, failing: CaseResult) -> str:
+    """The passing case that stands nearest to a failing one in the task, where simple cases come first.
+
+    Cases with an empty tensor say nothing: a kernel that does nothing passes them.
+    """
+    at = stage.cases.index(failing)
+    every = [
+        (abs(number - at), case.name)
+        for number, case in enumerate(stage.cases)
+        if case.passed and case.dtype == failing.dtype and not _is_empty(case)
+    ]
+    return min(every)[1] if every else ""
+
+
+def _is_empty(case: CaseResult) -> bool:
+    return any(size == 0 for size in case.dims.values() if not isinstance(size, bool))

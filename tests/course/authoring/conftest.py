@@ -1,0 +1,43 @@
+"""A copy of the course, and what `grader dev` says in it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader.cli.app import run
+from grader.course import Course
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Commands run inside it. Of the lessons only the notebooks are there."""
+    for part in ("exercises", "solutions", "tests/exercises"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__", "*.py.bak"))
+    for notebook in ROOT.glob("lessons/day*/lesson.ipynb"):
+        (tmp_path / "lessons" / notebook.parent.name).mkdir(parents=True)
+        shutil.copy(notebook, tmp_path / "lessons" / notebook.parent.name)
+    monkeypatch.delenv("GRADER_COURSE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def course(root: Path) -> Course:
+    return Course(root)
+
+
+@pytest.fixture
+def dev(root: Path, capsys: pytest.CaptureFixture[str]):
+    """Runs ``grader dev`` there: the exit code, and what it says on both streams, each line's white space as one blank."""
+
+    def call(*arguments: str) -> tuple[int, str]:
+        code = run(["dev", *arguments])
+        said = capsys.readouterr()
+        return code, "\n".join(" ".join(line.split()) for line in (said.out + said.err).splitlines())
+
+    return call

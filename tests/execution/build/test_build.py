@@ -1,0 +1,238 @@
+"""Direct builds: what the front end makes compiles and runs, with every compiler; errors are at the learner's lines."""
+
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.execution.build import build as build_module
+from grader.execution.build.build import compile_kernel, entry_point, plan_kernel
+from grader.execution.in_process.kernel import Kernel
+from grader.frontend.toolchain.compilers import available_cxx, find_cxx
+from grader.frontend.toolchain.process import Command, Finished, run_command
+from grader.setup.errors import BuildError, GraderError
+
+CONSTRUCTS = Path(__file__).parent / "constructs.cu"
+CHECKS = Path(build_module.__file__).parents[2] / "simulator" / "checks"
+GOOD = """__global__ void twice(float* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] *= 2;
+}
+extern "C" void go(float* x, int n, cudaStream_t stream) {
+    twice<<<(n + 255) / 256, 256, 0, stream>>>(x, n);
+}
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "twice.cu"
+    path.write_text(GOOD)
+    return path
+
+
+def unseen(text: str = GOOD) -> str:
+    """A text that no cache has."""
+    return f"{text}// {uuid.uuid4()}\n"
+
+
+@pytest.fixture(params=available_cxx(), ids=lambda compiler: compiler.name)
+def compiler(request):
+    return request.param
+
+
+@pytest.fixture(params=[False, True] if CHECKS.is_dir() else [False], ids=lambda on: "checked" if on else "plain")
+def checks(request):
+    return request.param
+
+
+def test_every_construct_runs(compiler, checks):
+    kernel = Kernel(compile_kernel(CONSTRUCTS, checks=checks, compiler=compiler))
+    x = torch.ones(64)
+    kernel.run_scale(x, 64)
+    assert x[0] == 12 and (x[1:] == 12).all()
+    kernel.run_add(x, True)
+    kernel.run_add(x, True)
+    kernel.run_add(x, False)
+    assert (x == 15).all()
+    t = torch.arange(64.0)
+    kernel.run_shared(x)
+    torch.testing.assert_close(x, 6 * t + 1000 + 5 + 7 + 1 + 1 + 1)
+    kernel.run_dynamic(x)
+    torch.testing.assert_close(x, 63 - t + t % 4 + 1)
+    out = torch.zeros(2, dtype=torch.int32)
+    for i in range(1, 3):
+        kernel.run_count(out)
+        assert out.tolist() == [40 + i, 41 + i]
+    kernel.run_by_value(x, 3.0)
+    assert x[0] == 10
+
+
+def test_it_is_built_once_and_found_again(file):
+    first = compile_kernel(file, checks=False)
+    again = compile_kernel(file, checks=False)
+    assert again.cached and again.library == first.library and first.libsim and first.libsim.is_file()
+    assert [p.name for p in again.launchers] == ["go"] and entry_point("go") == "grader_call_go"
+    assert sorted(p.name for p in first.library.parent.iterdir()) == ["kernel.cpp", "kernel.so"]
+
+
+def test_the_same_text_elsewhere_is_the_same_build(file, tmp_path):
+    (tmp_path / "other").mkdir()
+    copy = tmp_path / "other" / file.name
+    copy.write_text(GOOD)
+    assert plan_kernel(copy).key == plan_kernel(file).key
+    keys = {plan_kernel(file, checks=checks).key for checks in (False, True)}
+    compilers = {compiler.identity: compiler for compiler in (find_cxx(), *available_cxx())}
+    keys |= {plan_kernel(file, compiler=compiler).key for compiler in compilers.values()}
+    keys.add(plan_kernel(file, text=GOOD + "\n").key)
+    assert len(keys) == 2 + len(compilers)  # the usual compiler gave the first two
+
+
+def test_only_entry_points_are_exported(file):
+    library = compile_kernel(file, checks=False).library
+    listed = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+    assert [line.split()[-1] for line in listed.splitlines()] == ["grader_call_go"]
+
+
+def test_the_build_needs_no_torch(file):
+    program = (
+        "import sys; from grader.execution.build.build import compile_kernel; "
+        f"compile_kernel({str(file)!r}, checks=False); sys.exit('torch' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[3])
+
+
+def test_a_jail_may_run_the_compiler(file):
+    seen: list[Command] = []
+
+    def run(command: Command) -> Finished:
+        seen.append(command)
+        return run_command(command)
+
+    compile_kernel(file, checks=False, text=unseen(), run=run)
+    assert len(seen) == 2
+    for command in seen:
+        outside = [a for a in command.argv[1:] if a.startswith("/") and not a.startswith(("/usr", "/bin"))]
+        readable = [str(path) for path in command.reads]
+        assert all(any(path.startswith(r) for r in readable) for path in outside), command.argv
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("x[i] *= 2;", "x[i] *= two;", "twice.cu:3:24: error: "),
+        ("x[i] *= 2;\n", "x[i] *= 2\n", "twice.cu:3:"),
+        ("(x, n);", "(x);", "twice.cu:6:5: error: "),
+        ("twice<<<", "thrice<<<", "twice.cu:6:5: error: "),
+        ("float* x, int n) {\n    int", "flota* x, int n) {\n    int", "twice.cu:1:23: error: "),
+    ],
+)
+def test_mistakes_are_at_the_learners_line(file, compiler, old, new, says):
+    text = GOOD.replace(old, new)
+    assert text != GOOD
+    with pytest.raises(BuildError) as caught:
+        compile_kernel(file, checks=False, text=text, compiler=compiler)
+    message = caught.value.message
+    assert says in message and "^" in message
+    assert "sim::" not in message and "sim_args" not in message and "launch.h" not in message
+    assert caught.value.diagnostics[0].severity == "error"
+
+
+def test_a_function_that_is_defined_nowhere(file, compiler):
+    text = GOOD.replace("__global__", "__device__ float helper(float);\n__global__", 1).replace(
+        "*= 2", "= helper(x[i])"
+    )
+    with pytest.raises(BuildError, match=r"twice\.cu:\d: error: used but defined nowhere: 'helper\(float\)'"):
+        compile_kernel(file, checks=False, text=text, compiler=compiler)
+
+
+def test_errors_of_the_front_end_look_the_same(file):
+    text = "#include <thrust/sort.h>\n" + GOOD
+    with pytest.raises(BuildError, match=r"twice\.cu:1:1: error: #include <thrust/sort.h>") as caught:
+        compile_kernel(file, text=text)
+    assert caught.value.diagnostics[0].line == 1
+
+
+def test_a_header_that_the_simulator_lacks(file):
+    with pytest.raises(BuildError, match=r"cuda_texture_types\.h") as caught:
+        compile_kernel(file, text="#include <cuda_texture_types.h>\n" + GOOD)
+    assert "cuda_fp16.h" in caught.value.hint and "sim/" not in caught.value.hint
+
+
+def test_launchers_with_types_that_cannot_be_passed(file):
+    with pytest.raises(BuildError, match=r"twice\.cu, line 5: launcher go: the parameter 'Mine m'"):
+        compile_kernel(file, text=GOOD.replace("float* x, int n, cuda", "Mine m, int n, cuda"))
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda path: None, "there is no file"),
+        (lambda path: path.mkdir(), "is a folder"),
+        (lambda path: path.write_bytes(b"\xff\xfe\x00"), "not text in UTF-8"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path, make, says):
+    make(tmp_path / "x.cu")
+    with pytest.raises(GraderError, match=says):
+        compile_kernel(tmp_path / "x.cu")
+
+
+def test_an_unknown_device(file):
+    with pytest.raises(GraderError, match="no device 'tpu'"):
+        compile_kernel(file, "tpu")
+
+
+def test_an_interrupted_build_leaves_nothing(file):
+    def interrupted(command: Command) -> Finished:
+        raise KeyboardInterrupt
+
+    text = unseen()
+    with pytest.raises(KeyboardInterrupt):
+        compile_kernel(file, checks=False, text=text, run=interrupted)
+    assert not compile_kernel(file, checks=False, text=text).cached
+
+
+def test_a_compiler_that_never_ends(file, monkeypatch):
+    monkeypatch.setattr("grader.frontend.toolchain.process._TIME_LIMIT", 0.01)
+    with pytest.raises(GraderError, match="compiled for"):
+        compile_kernel(file, checks=False, text=unseen())
+
+
+def test_a_whole_program(tmp_path):
+    (tmp_path / "hello.cu").write_text(
+        "#include <cstdio>\n"
+        '__global__ void hello() { printf("thread %d\\n", threadIdx.x); }\n'
+        "int main(int argc, char** argv) { hello<<<1, 2>>>(); cudaDeviceSynchronize(); return argc - 1; }\n"
+    )
+    built = compile_kernel(tmp_path / "hello.cu", checks=False)
+    assert [p.name for p in built.launchers] == ["main"]
+
+
+def test_a_program_that_fails_says_so(tmp_path):
+    (tmp_path / "fail.cu").write_text("int main() { return 3; }\n")
+    kernel = Kernel(compile_kernel(tmp_path / "fail.cu", checks=False))
+    with pytest.raises(GraderError, match="main: the program ended with status 3"):
+        kernel.main()
+
+
+def test_a_byte_order_mark_and_windows_lines(tmp_path):
+    path = tmp_path / "windows.cu"
+    path.write_bytes(b"\xef\xbb\xbf" + GOOD.replace("*= 2", "*= two").replace("\n", "\r\n").encode())
+    with pytest.raises(BuildError, match=r"windows\.cu:3:24: error"):
+        compile_kernel(path, checks=False)
+
+
+def test_names_with_quotes_and_blanks(tmp_path):
+    path = tmp_path / 'a "b" c.cu'
+    path.write_text(GOOD.replace("*= 2", "*= two"))
+    with pytest.raises(BuildError, match=r'a "b" c\.cu:3:24: error'):
+        compile_kernel(path, checks=False)
+
+
+def test_the_architecture_flags():
+    assert build_module.arch_flags("sm_90") == ("-gencode=arch=compute_90a,code=sm_90a",)
+    assert build_module.arch_flags("sm_80") == ("-gencode=arch=compute_80,code=sm_80",)

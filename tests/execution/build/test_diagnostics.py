@@ -1,0 +1,179 @@
+"""What compilers print, as learners see it."""
+
+from pathlib import Path
+
+import pytest
+
+from grader.execution.build.diagnostics import explain, read_messages
+from grader.frontend.messages import CompilerMessage
+from grader.frontend.rewrite import rewrite
+from grader.frontend.toolchain.compilers import Compiler, available_cxx
+from grader.frontend.toolchain.process import Command, run_command
+
+GXX = Compiler(("g++",), "gcc", "12.2.0", "")
+PATH = Path("somewhere/relu.cu")
+SOURCE = """#include <cuda_runtime.h>
+__global__ void relu(float* x, int n) {
+\tint i = threadIdx.x;
+    if (i < n) x[i] = fmax(x[i], zero);
+}
+extern "C" void go(float* x, int n, cudaStream_t stream) {
+    relu<<<1, 256>>>(x, n, 3);
+}
+"""
+
+
+def explained(output: str, source: str = SOURCE) -> str:
+    return str(explain(output, PATH, source, None, GXX))
+
+
+def test_gcc_at_the_line_with_a_caret():
+    text = explained(
+        "relu.cu: In function 'void relu(float*, int)':\n"
+        "relu.cu:4:34: error: ‘zero’ was not declared in this scope\n"
+        "    4 |     generated text\n      |     ^~~~\n"
+    )
+    assert text == (
+        "relu.cu:4:34: error: 'zero' was not declared in this scope\n"
+        "  4 |     if (i < n) x[i] = fmax(x[i], zero);\n"
+        "    |                                  ^~~~"
+    )
+
+
+def test_tabs_stay_so_that_the_caret_lines_up():
+    text = explained("relu.cu:3:10: error: what is this\n")
+    assert text.splitlines()[1:] == ["  3 | \tint i = threadIdx.x;", "    | \t        ^~~~~~~~~"]
+
+
+def test_errors_come_before_warnings_and_notes_stay_with_theirs():
+    found = read_messages(
+        "relu.cu:3:9: warning: unused variable 'i' [-Wunused-variable]\n"
+        "relu.cu:7:5: error: no matching function for call to 'relu(float*&)'\n"
+        "relu.cu:2:17: note: candidate: 'void relu(float*, int)'\n"
+        "sim/launch.h:12:3: note: internal\n"
+        "relu.cu:4:5: error: second\n",
+        PATH,
+        SOURCE,
+        None,
+    )
+    assert [d.severity for d in found] == ["error", "error", "warning"]
+    assert [n.line for n in found[0].notes] == [2]
+    assert found[2].message == "unused variable 'i'"
+
+
+def test_an_error_in_a_header_is_moved_to_the_line_that_led_there():
+    text = explained(
+        "sim/launch.h: In instantiation of 'void launch(K) [with K = int]':\n"
+        "relu.cu:7:5:   required from here\n"
+        "sim/launch.h:40:9: error: no match for call to '(int) ()'\n"
+    )
+    assert text.startswith("relu.cu:7:5: error: no match for call") and "launch.h" not in text
+
+
+def test_a_macro_of_a_header_is_moved_to_where_it_is_used():
+    text = explained(
+        "sim/identity.h:10:20: error: 'sim_thread' was not declared\n"
+        "   10 | #define threadIdx (sim_thread())\n"
+        "relu.cu:3:10: note: in expansion of macro 'threadIdx'\n"
+    )
+    assert text.startswith("relu.cu:3:10: error:") and "identity" not in text
+
+
+def test_clang_notes_of_instantiations():
+    text = explained(
+        "sim/launch.h:40:9: error: no matching function\n"
+        "    kernel(arguments...);\n    ^~~~~~\n"
+        "relu.cu:7:5: note: in instantiation of function template specialization 'launch<int>' requested here\n"
+    )
+    assert text.startswith("relu.cu:7:5: error: no matching function")
+
+
+def test_nvcc_has_a_caret_but_no_column():
+    text = explained(
+        'relu.cu(4): error: identifier "zero" is undefined\n'
+        "      if (i < n) x[i] = fmax(x[i], zero);\n"
+        "                                   ^\n"
+        '\n1 error detected in the compilation of "kernel.cu".\n'
+    )
+    assert text.startswith('relu.cu:4:34: error: identifier "zero" is undefined')
+    text = explained('relu.cu(4): error: identifier "zero" is undefined\n   expanded text zero\n   ^\n')
+    assert text.startswith("relu.cu:4:34:")  # found by its name
+
+
+def test_columns_count_bytes_in_compilers_and_characters_here():
+    source = "int é = nope;\n"
+    assert explained("relu.cu:1:10: error: 'nope' was not declared\n", source).startswith("relu.cu:1:9:")
+
+
+def test_columns_of_rewritten_lines_are_the_learners():
+    rewritten = rewrite(SOURCE.replace("<cuda_runtime.h>", "<cmath>"))
+    column = rewritten.text.split("\n")[6].index("(sim_args") + 1
+    text = str(explain(f"relu.cu:7:{column}: error: no matching function\n", PATH, SOURCE, rewritten, GXX))
+    assert text.startswith("relu.cu:7:5: error") and "relu<<<1, 256>>>(x, n, 3);" in text
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "/usr/bin/ld: kernel.o: in function `go':\n/tmp/x/kernel.cpp:7: undefined reference to `helper(float)'\n",
+        "/usr/bin/ld: kernel.o: in function `go':\nrelu.cu:7: undefined reference to `helper(float)'\n",
+    ],
+)
+def test_the_linker(output):
+    assert explained(output).startswith("relu.cu:7: error: used but defined nowhere: 'helper(float)'")
+
+
+def test_the_same_message_is_shown_once_and_long_lists_are_cut():
+    text = explained("relu.cu:4:5: error: same\n" * 3)
+    assert text.count("same") == 1
+    text = explained("".join(f"relu.cu:{i}:1: error: number {i}\n" for i in range(1, 30)))
+    assert "number 8" in text and "number 9" not in text and text.endswith("... and 21 more errors")
+
+
+@pytest.mark.parametrize(
+    ("output", "hint"),
+    [
+        ("g++: fatal error: Killed signal terminated program cc1plus", "out of memory"),
+        ("error -- unsupported GNU version! gcc versions later than 12 are not supported!", "older g++"),
+        ("nvcc fatal   : Unsupported gpu architecture 'compute_120a'", "newer CUDA toolkit"),
+        ("fatal: No space left on device", "disk is full"),
+    ],
+)
+def test_failures_without_a_line(output, hint):
+    problem = explain(output, PATH, SOURCE, None, GXX)
+    assert hint in problem.hint and "relu.cu" in problem.message
+
+
+def test_paths_of_this_machine_are_not_shown():
+    problem = explain("/home/someone/cache/v1/thing: it broke", PATH, SOURCE, None, GXX)
+    assert "someone" not in problem.message and "thing: it broke" in problem.message
+
+
+def test_nothing_said_at_all():
+    assert "it said nothing" in explain("", PATH, SOURCE, None, GXX).message
+
+
+def test_a_message_without_a_place():
+    assert str(CompilerMessage("error", "broken")) == "error: broken"
+
+
+MISTAKES = [
+    ("int f() { return nope; }\n", 1, 18, "nope"),
+    ("int f() {\n    return 1\n}\n", 2, 0, "';'"),
+    ("template <typename T> T f(T a, T b);\nint g() {\n    return f(1, 2.0);\n}\n", 3, 0, "f"),
+    ("struct A { int b; };\nint f(A a) { return a.c; }\n", 2, 23, "c"),
+    ("#include <no_such_header.h>\n", 1, 0, "no_such_header.h"),
+]
+
+
+@pytest.mark.parametrize("compiler", available_cxx(), ids=str)
+@pytest.mark.parametrize(("code", "line", "column", "says"), MISTAKES)
+def test_real_compilers(compiler, code, line, column, says, tmp_path):
+    (tmp_path / "kernel.cpp").write_text(f'#line 1 "relu.cu"\n{code}')
+    done = run_command(Command((*compiler.command, "-std=c++17", "-c", "kernel.cpp"), tmp_path))
+    assert done.returncode != 0
+    problem = explain(done.output, PATH, code, None, compiler)
+    first = problem.diagnostics[0]
+    assert (first.severity, first.file, first.line) == ("error", "relu.cu", line)
+    assert says in first.message and (not column or first.column == column)
+    assert str(tmp_path) not in problem.message

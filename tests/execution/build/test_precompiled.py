@@ -1,0 +1,100 @@
+"""Headers that g++ has read before: taken where they stand at a kernel's head, and done without where they are of no use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.cli import demo
+from grader.course import Course
+from grader.execution.build.build import compile_kernel, plan_kernel
+from grader.execution.build.diagnostics import CompileError
+from grader.execution.build.precompiled import USUAL, headers_at_head
+from grader.frontend.toolchain.cache import BuildCache, installed_folder
+
+
+def empty_cache(folder: Path) -> BuildCache:
+    """One without kernels and without these headers, which need not build the simulator for that."""
+    return BuildCache(folder / "cache", installed=installed_folder())
+
+
+KERNEL = """// A kernel with halves.
+#include <cuda_fp16.h>
+#include <cmath>  // expf
+
+__global__ void twice(__half* x) { x[threadIdx.x] = __hadd(x[threadIdx.x], x[threadIdx.x]); }
+extern "C" void launch(__half* x, cudaStream_t stream) { twice<<<1, 32, 0, stream>>>(x); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", ()),
+        ("int x;\n#include <mma.h>\n", ()),
+        ("#define half float\n#include <cuda_fp16.h>\n", ()),
+        ("// all of it \\\n#include <cuda_fp16.h>\n", ()),
+        (
+            '#include <cuda_runtime.h>\n#include "sim/ptx.h"\n#line 1 "k.cu"\n\n#include <mma.h>\n',
+            ("sim/ptx.h", "mma.h"),
+        ),
+        ("#include <cmath>\n#include <mma.h>  // wmma\n#include <cuda_bf16.h>\nint x;\n", ("cuda_bf16.h", "mma.h")),
+        ('#ifndef LLMK_A_CUH\n#define LLMK_A_CUH\n#line 1 "a"\n#include <cuda_fp16.h>\n', ("cuda_fp16.h",)),
+        ("#ifndef OTHER\n#define OTHER\n#include <cuda_fp16.h>\n", ()),
+    ],
+)
+def test_only_what_stands_before_all_code_is_taken_ahead(text: str, found: tuple[str, ...]) -> None:
+    assert headers_at_head(text) == ("cuda_runtime.h", *found)
+
+
+def test_the_demo_begins_with_headers_that_are_read_when_the_course_is_installed() -> None:
+    course = Course(Path(__file__).parents[3])
+    for file in (course.find(demo.RIGHT).solution, course.find(demo.BROKEN).skeleton):
+        assert headers_at_head(plan_kernel(file).text) in USUAL
+
+
+def test_a_header_that_comes_later_gives_no_names_before(tmp_path: Path) -> None:
+    file = tmp_path / "late.cu"
+    file.write_text("__half early;\n" + KERNEL)
+    with pytest.raises(CompileError, match=r"late\.cu:1:1: error: '__half' does not name a type|unknown type name"):
+        compile_kernel(file, cache=empty_cache(tmp_path))
+
+
+def test_a_form_that_the_compiler_does_not_take_is_done_without(tmp_path: Path) -> None:
+    """One that another compiler wrote, say."""
+    file = tmp_path / "halves.cu"
+    cache = empty_cache(tmp_path)
+    file.write_text(KERNEL)
+    first = compile_kernel(file, cache=cache).plan
+    forms = list(cache.folder.rglob("*.gch"))
+    assert len(forms) == (first.compiler.family == "gcc")
+    for broken in forms:
+        broken.write_bytes(b"gpch" + bytes(4096))
+    file.write_text(f"{KERNEL}// changed\n")
+    again = compile_kernel(file, cache=cache)
+    assert again.library.is_file() and not again.cached and again.plan.key != first.key
+
+
+def test_the_jail_takes_them_but_does_not_write_them(tmp_path: Path) -> None:
+    """Each jailed build gets the folder to read: see tests/attacks for what it cannot write."""
+    from grader.execution.jail import compiling
+    from grader.execution.runner.tiers import in_force
+    from grader.frontend.toolchain.compilers import find_cxx
+    from grader.frontend.toolchain.process import Command, Finished
+
+    calls: list[Command] = []
+
+    def run(command: Command) -> Finished:
+        calls.append(command)
+        return compiling.run_in(in_force().jail)(command)
+
+    file = tmp_path / "halves.cu"
+    file.write_text(KERNEL)
+    cache = empty_cache(tmp_path)
+    assert compile_kernel(file, cache=cache, run=run).library.is_file()
+    ahead = [word for word in calls[0].argv if word.startswith("-include")]
+    assert len(ahead) == (find_cxx().family == "gcc")
+    for word in ahead:
+        folder = Path(word.removeprefix("-include")).parent
+        assert folder in calls[0].reads and list(folder.glob("*.gch"))

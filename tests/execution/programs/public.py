@@ -1,0 +1,398 @@
+"""Other people's programs, unedited, on the simulated GPU: what becomes of each, beside what the record says.
+
+``python -m tests.execution.programs.public FOLDER [--fetch] [--only TEXT] [--seconds 15] [--workers N] [--again] [--record]``
+
+The record, lessons/bring_your_own_kernel/public.json, names repositories with a commit of each, and of each program its files and
+its arguments. FOLDER has their clones, ``OWNER+NAME`` or ``OWNER/NAME``, bare or not; ``--fetch`` brings those that are
+missing from GitHub. Nothing of theirs is in this repository. Each commit is unpacked into a scratch folder, and each program is compiled
+and run as ``grader run --jail`` does it, with every check and one worker, in a process of its own, which sees its repository, and may write to a
+copy of the program's folder alone. What became of it goes to FOLDER/results.jsonl at once: a run that was interrupted goes on
+there, unless ``--again`` is given. ``--record`` puts it into the record.
+
+An entry with ``make`` is built by the makefile of its folder, unchanged, with ``grader nvcc`` for nvcc, in a jail, too; ``before`` is what the
+shell does first, ``program`` what the makefile leaves, ``inputs`` what tests/execution/programs/inputs.py writes for it.
+A file of kernels that has no main is compiled. Where an entry has a launcher, that is ours: a main beside this file (launchers/) that
+includes the file, launches its kernel and compares what it computes with the CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import re
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from grader.execution.jail.compiling import run_in
+from grader.execution.jail.running import BWRAP_BASE, Jail, bubblewrap, no_more_namespaces
+from grader.execution.jail.staging import scratch_folder
+from grader.execution.programs.build import Options, build_program
+from grader.execution.programs.execute import Outcome, execute
+from grader.execution.programs.files import language_of, unit
+from grader.execution.programs.results import ending
+from grader.frontend.toolchain.process import stop_all
+from grader.setup import shipped
+from grader.setup.errors import GraderError
+from grader.verdict import Finding
+from grader.verdict.wording.findings import message
+from tests.execution.programs import inputs
+
+RECORD = Path(__file__).parents[3] / "lessons" / "bring_your_own_kernel" / "public.json"
+LAUNCHERS = Path(__file__).parent / "launchers"
+GITHUB = "https://github.com"
+Entry = dict[str, Any]
+
+OUTCOMES = {
+    "right": "it checked its own result and said so",
+    "right with a launcher": "of ours, which compared it with the CPU",
+    "ended well": "with status 0; it says nothing of its result, or nothing that is understood here",
+    "findings": "the checks found something",
+    "over the limit": "not done after --seconds",
+    "stops by itself": "wants arguments, a file, a second GPU",
+    "wrong": "says that its result is wrong, and nothing was found",
+    "accepted": "kernels without a main, compiled",
+    "refused": "did not compile or link, or does what is not simulated",
+    "broken": "the grader itself failed",
+}
+"""In the order of tables."""
+
+_RIGHT = r"\bPASS(ED)?\b|\bSUCCESS(FUL(LY)?)?\b|\bcorrect\b|\bverified\b|\bno errors?\b|\bmatch(es)?\b|Test OK|Outputs .*: 0$"
+_WRONG = (
+    r"\bFAIL(S|ED|URE)?\b|\bincorrect\b|\bmismatch|do(es)? ?n[o']t match|Outputs .*: [1-9]|result[s]? (is|are) wrong"
+)
+_LARGEST_OUTPUT = 1 << 20
+_MAKE_SECONDS = 600
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.execution.programs.public", description=__doc__)
+    parser.add_argument("folder", type=Path, help="with the clones")
+    parser.add_argument("--fetch", action="store_true", help="bring missing repositories from GitHub into it")
+    parser.add_argument("--only", default="", metavar="TEXT", help="programs whose REPOSITORY/PATH has this in it")
+    parser.add_argument("--seconds", type=float, default=15, help="for each program's run")
+    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="programs at once")
+    parser.add_argument("--again", action="store_true", help="also what FOLDER/results.jsonl has already")
+    parser.add_argument("--record", action="store_true", help="write what became of them into the record")
+    parser.add_argument("--results", type=Path, help="in place of FOLDER/results.jsonl")
+    asked = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both end what was begun
+    try:
+        return _run(asked)
+    except GraderError as problem:
+        print(f"public: {problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("public: interrupted; the same command goes on from here", file=sys.stderr)
+        return 130
+
+
+def _run(asked: argparse.Namespace) -> int:
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    entries = [one for one in record["programs"] if asked.only in name(one)]
+    if not entries:
+        raise GraderError(f"the record has no program with {asked.only!r} in its name")
+    kept = asked.results or asked.folder / "results.jsonl"
+    commits = record["commits"]
+    done = {} if asked.again else _done(kept, commits)
+    waiting = [one for one in entries if name(one) not in done]
+    with kept.open("a", encoding="utf-8") as log:
+        for repository in dict.fromkeys(one["repository"] for one in waiting):
+            clone = find_clone(asked.folder, repository, commits[repository], asked.fetch)
+            mine = [one for one in waiting if one["repository"] == repository]
+            with unpacked(clone, commits[repository]) as tree:
+                for one, became in _all(mine, tree, asked.seconds, asked.workers):
+                    done[name(one)] = became
+                    print(
+                        json.dumps({"commit": commits[repository], "name": name(one), **became}), file=log, flush=True
+                    )
+                    print(
+                        f"{'  ' if became['outcome'] == one.get('outcome') else '! '}{name(one)}: {became['outcome']}",
+                        flush=True,
+                    )
+    differing = compare(entries, done)
+    if asked.record:
+        write_record(record, done)
+    return int(bool(differing) and not asked.record)
+
+
+def name(entry: Entry) -> str:
+    """What tells a program from all others."""
+    program = f":{entry['program']}" if "program" in entry else ""
+    return " ".join(filter(None, [f"{entry['repository']}/{entry['path']}{program}", entry.get("arguments")]))
+
+
+def _done(kept: Path, commits: dict[str, str]) -> dict[str, Entry]:
+    """What earlier runs of the same commits left; a line that was cut short is left out."""
+    done: dict[str, Entry] = {}
+    for line in kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []:
+        try:
+            became = json.loads(line)
+            if became.pop("commit") in commits.values():
+                done[became.pop("name")] = became
+        except (ValueError, KeyError):
+            continue
+    return done
+
+
+# -- repositories --
+
+
+def git(*arguments: str, say: str) -> str:
+    """What git prints, or an error that begins with what was tried."""
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(["git", *arguments], capture_output=True, text=True, env=environment, check=False)
+    except OSError as problem:
+        raise GraderError(f"git cannot be started: {problem.strerror}", "Install it.") from None
+    if done.returncode != 0:
+        raise GraderError(f"{say}: {(done.stderr.strip().splitlines() or ['git gave no reason'])[-1]}")
+    return done.stdout
+
+
+def find_clone(folder: Path, repository: str, commit: str, fetch: bool) -> Path:
+    """The clone that has a commit; with ``fetch`` it is made where there is none, of that commit alone."""
+    flat = folder / repository.replace("/", "+")
+    for place in (flat, flat / "repo", folder / repository):
+        if place.is_dir() and _has(place, commit):
+            return place
+    if not fetch:
+        raise GraderError(
+            f"{folder} has no clone of {repository} with commit {commit}", "Add --fetch, or clone it there."
+        )
+    git("init", "--quiet", "--bare", str(flat), say=f"{flat} cannot be made")
+    source = f"{GITHUB}/{repository}"
+    git("-C", str(flat), "fetch", "--quiet", "--depth=1", source, commit, say=f"{source} cannot be fetched")
+    return flat
+
+
+def _has(place: Path, commit: str) -> bool:
+    # A folder that is no repository may lie in one: the commit tells.
+    done = subprocess.run(
+        ["git", "-C", str(place), "cat-file", "-e", f"{commit}^{{commit}}"], stderr=subprocess.DEVNULL
+    )
+    return done.returncode == 0
+
+
+@contextmanager
+def unpacked(clone: Path, commit: str) -> Iterator[Path]:
+    """A folder with the files of a commit, which the jail's user can read. The clone stays as it is, and may lack files."""
+    listed = git("-C", str(clone), "ls-tree", "-r", commit, say=f"{clone} cannot be read")
+    files = [(line.split()[2], line.partition("\t")[2]) for line in listed.splitlines()]
+    check = ["git", "-C", str(clone), "cat-file", "--batch-check"]
+    wanted = "\n".join(dict(files))
+    looked = subprocess.run(check, input=wanted, capture_output=True, text=True, check=False).stdout
+    lacking = {line.split()[0] for line in looked.splitlines() if line.endswith(" missing")}
+    with tempfile.TemporaryDirectory(prefix="grader-public-") as scratch:
+        os.chmod(scratch, 0o755)
+        without = [f":(exclude,literal){path}" for blob, path in files if blob in lacking]
+        archive = ["git", "-C", str(clone), "archive", commit, "--", ".", *without]
+        with subprocess.Popen(archive, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as packing:
+            tar = ["tar", "-x", "--no-same-owner", "--mode=u+rwX,go+rX", "-C", scratch]
+            status = subprocess.run(tar, stdin=packing.stdout, check=False).returncode
+        if packing.returncode or status:
+            raise GraderError(f"commit {commit} of {clone} cannot be unpacked")
+        yield Path(scratch)
+
+
+# -- programs --
+
+
+def limit_resources() -> None:
+    """On this process, for good, and on all that it starts: memory, the size of a file, no cores."""
+    for what, most in ((resource.RLIMIT_AS, 24 << 30), (resource.RLIMIT_FSIZE, 1 << 30), (resource.RLIMIT_CORE, 0)):
+        hard = resource.getrlimit(what)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (most, hard))
+
+
+def _all(entries: list[Entry], tree: Path, seconds: float, workers: int) -> Iterator[tuple[Entry, Entry]]:
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            started = {pool.submit(try_program, one, tree, seconds): one for one in entries}
+            for ended in as_completed(started):
+                yield started[ended], ended.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            stop_all()
+            raise
+
+
+def home(entry: Entry) -> str:
+    """The folder of a program: its path, or what that file lies in."""
+    path: str = entry["path"]
+    if "make" in entry:
+        return path
+    return path if language_of(Path(path)) is None and not path.endswith(".cuh") else os.path.dirname(path) or "."
+
+
+def try_program(entry: Entry, tree: Path, seconds: float) -> Entry:
+    """Its outcome, and what was said to that: the findings, or why it was refused."""
+    folder = scratch_folder()
+    try:
+        place = tree / home(entry)
+        shutil.copytree(place, folder, symlinks=True, dirs_exist_ok=True)
+        for name in entry.get("inputs", []):
+            inputs.write(name, tree)
+        try:
+            program = _made(entry, tree, folder) if "make" in entry else _built(entry, tree)
+        except GraderError as problem:
+            said = problem.message.replace(f"{tree}/", "").splitlines()
+            first = said[0] if len(said) == 1 or not said[0].endswith("program:") else said[1]
+            if problem.message == "the program has no main":
+                return {"outcome": "accepted"}
+            return {"outcome": "refused", "said": [first[:220]]}
+        return _ran(entry, tree, folder, program, seconds)
+    except Exception as problem:  # a fault of ours must not end the others' run
+        return {"outcome": "broken", "said": [f"{type(problem).__name__}: {problem}".replace(f"{tree}/", "")[:220]]}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@functools.cache
+def _cache_of_makefiles() -> Path:
+    """What makefiles may write, kept away from everybody else's cache; the first of them builds the simulator there."""
+    folder = scratch_folder()
+    folder.chmod(0o777)
+    return folder
+
+
+def _made(entry: Entry, tree: Path, folder: Path) -> Path:
+    """The program that a folder's own makefile builds, unchanged, with ``grader nvcc``.
+
+    In a jail without a network: it sees the system, the course and the repository, and writes to the copy of the folder, its cache and /tmp.
+    """
+    place = tree / home(entry)
+    subprocess.run(["chmod", "-R", "a+rwX", str(folder)], check=True)
+    cuda = f'CUDA="$({shlex.quote(sys.executable)} -m grader nvcc --toolkit)" && PATH="$CUDA/bin:$PATH"'
+    script = f'{cuda} && {entry.get("before", "true")} && make CUDA_DIR="$CUDA" {entry["make"]}'
+    argv = [bubblewrap(), *BWRAP_BASE, *no_more_namespaces(), "--ro-bind", "/", "/", "--proc", "/proc"]
+    argv += ["--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", str(Path.home())]
+    for path in dict.fromkeys((shipped.COURSE, Path(sys.prefix), Path(sys.base_prefix), tree)):
+        argv += ["--ro-bind", str(path), str(path)]
+    cache = _cache_of_makefiles()
+    argv += ["--bind", str(cache), str(cache), "--bind", str(folder), str(place), "--chdir", str(place)]
+    settings = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "GRADER_CACHE": str(cache)}
+    for name, value in {**settings, "PYTHONPATH": str(shipped.COURSE), "HOME": "/tmp", "LC_ALL": "C.UTF-8"}.items():
+        argv += ["--setenv", name, value]
+    argv += ["--", "sh", "-c", script]
+    try:
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=_MAKE_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise GraderError(f"make did not end within {_MAKE_SECONDS} s") from None
+    if done.returncode != 0:
+        said = [line for line in done.stderr.splitlines() if re.search("error|No rule", line)]
+        raise GraderError(said[0] if said else f"make ended with status {done.returncode}")
+    return folder / entry["program"]
+
+
+def _built(entry: Entry, tree: Path) -> Path:
+    place, folder = tree / entry["path"], tree / home(entry)
+    files = [tree / file for file in entry.get("files", [])]
+    include = [folder, *(tree / path for path in entry.get("include", [])), tree]
+    if "launcher" in entry:
+        files = [LAUNCHERS / entry["launcher"], *files]
+        include.append(LAUNCHERS)
+    if not files:
+        folder_files = sorted(path for path in folder.iterdir() if language_of(path) and path.suffix != ".cuh")
+        files = folder_files if place == folder else [place]
+    defines = tuple(f"-D{define}" for define in entry.get("define", []))
+    return build_program([unit(file, tuple(include), defines) for file in files], Options(run=run_in(Jail("bwrap"))))
+
+
+def _ran(entry: Entry, tree: Path, folder: Path, program: Path, seconds: float) -> Entry:
+    with tempfile.TemporaryFile() as printed:
+        outcome = execute(
+            program,
+            shlex.split(entry.get("arguments", "")),
+            timeout=seconds,
+            jail=True,
+            folders={tree: tree, tree / home(entry): folder},
+            output=printed.fileno(),
+        )
+        printed.seek(max(0, printed.seek(0, os.SEEK_END) - _LARGEST_OUTPUT))
+        said = printed.read().decode(errors="replace")
+    if outcome.report is None and said.startswith("bwrap: "):
+        raise GraderError(f"there is no jail: {said.strip()}")
+    return classified(outcome, said, "launcher" in entry)
+
+
+def classified(outcome: Outcome, printed: str, launched: bool = False) -> Entry:
+    """What became of a program that ran: the first of these that is true."""
+    findings = outcome.report.findings if outcome.report else []
+    if outcome.refused:
+        return {"outcome": "refused", "said": [ending(outcome)]}
+    if outcome.timed_out is not None:
+        return {"outcome": "over the limit"}
+    if findings:
+        return {"outcome": "findings", "said": [_said(one) for one in findings[:2]]}
+    if outcome.status:
+        return {"outcome": "stops by itself", "said": [f"ended with status {outcome.status}"]}
+    if wrong := re.search(rf"^.*({_WRONG}).*$", printed, re.IGNORECASE | re.MULTILINE):
+        return {"outcome": "wrong", "said": [wrong[0].strip()[:220]]}
+    if re.search(_RIGHT, printed, re.IGNORECASE | re.MULTILINE):
+        return {"outcome": "right with a launcher" if launched else "right"}
+    return {"outcome": "ended well"}
+
+
+def _said(finding: Finding) -> str:
+    """Without what differs from run to run."""
+    return re.sub(r"0x[0-9a-f]{5,}", "somewhere", f"{finding.check}: {message(finding)}")[:220]
+
+
+# -- the record --
+
+
+def compare(entries: list[Entry], done: dict[str, Entry]) -> list[Entry]:
+    """The programs that became something else than the record says; prints them, and how many became what."""
+    differing = [one for one in entries if done[name(one)]["outcome"] != one.get("outcome")]
+    for one in differing:
+        became = done[name(one)]
+        print(f"\n{name(one)}\n    recorded: {one.get('outcome', 'nothing')} {' '.join(one.get('said', []))}")
+        print(f"    now:      {became['outcome']} {' '.join(became.get('said', []))}")
+    counts = Counter(done[name(one)]["outcome"] for one in entries)
+    print()
+    for outcome, meaning in OUTCOMES.items():
+        print(f"{counts[outcome]:6} {outcome}: {meaning}")
+    print(f"{len(entries)} programs and files; {len(differing)} differ from the record")
+    return differing
+
+
+def write_record(record: dict[str, Any], done: dict[str, Entry]) -> None:
+    """The record with these outcomes in place of their earlier ones: a line for each program, sorted."""
+    programs = []
+    for one in sorted(record["programs"], key=lambda one: (one["repository"], one["path"], name(one))):
+        if name(one) in done:
+            one = {key: value for key, value in one.items() if key not in ("outcome", "said")} | done[name(one)]
+        programs.append(one)
+    save(RECORD, {**record, "programs": programs})
+
+
+def save(path: Path, record: dict[str, Any]) -> None:
+    """Each list as one line for each of its rows."""
+    parts = []
+    for key, value in record.items():
+        rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in value) if isinstance(value, list) else ""
+        parts.append(
+            f"{json.dumps(key)}: " + (f"[\n  {rows}\n ]" if rows else json.dumps(value, indent=1, ensure_ascii=False))
+        )
+    path.write_text("{\n " + ",\n ".join(parts) + "\n}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    limit_resources()
+    sys.exit(main())

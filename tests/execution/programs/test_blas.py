@@ -1,0 +1,79 @@
+"""cuBLAS in whole programs, beside numpy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grader.cli.app import run
+from grader.execution.programs.build import Options, build_program
+from grader.execution.programs.execute import execute
+from grader.execution.programs.files import unit
+
+FILE = Path(__file__).parent / "kernels" / "blas.cu"
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return build_program([unit(FILE, (), ())], Options())
+
+
+def values(n: int, seed: int) -> np.ndarray:
+    return ((np.arange(n) * 7 + seed) % 11 - 5).astype(float)
+
+
+def matrix(memory: np.ndarray, rows: int, columns: int, ld: int) -> np.ndarray:
+    """The matrix that lies there, column by column: a view."""
+    return np.lib.stride_tricks.as_strided(memory, (rows, columns), (8, 8 * ld))
+
+
+def test_results_are_numpys(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = execute(program)
+    assert outcome.report is not None and outcome.report.findings == []
+    lines = [line.split() for line in capfd.readouterr().out.splitlines()]
+    said = {line[0]: np.array(line[1:], float) for line in lines[:3] + lines[4:6]}
+    m, n, k = 4, 3, 5
+    a, b, c = values(64, 1), values(64, 2), values(64, 3)
+    for form in range(4):
+        left = matrix(a, k, m, 6).T if form & 1 else matrix(a, m, k, 6)
+        right = matrix(b, n, k, 6).T if form & 2 else matrix(b, k, n, 6)
+        view = matrix(c, m, n, 6)
+        view[:] = 2 * left @ right + 0.5 * view
+    np.testing.assert_allclose(said["sgemm"], c[:18], rtol=1e-5)
+    x, y, held = values(20, 4), values(20, 5), values(40, 6)
+    view = matrix(held, m, k, 6)
+    y[:10:3] = -3 * view @ x[:10:2] - 3 * y[:10:3]
+    y[:5] = -3 * view.T @ x[:4] - 3 * y[:5]
+    view[:] += -3 * np.outer(x[:4], y[:10:2])
+    y[:5] += -3 * x[:10:2]
+    x[:4] *= -3
+    np.testing.assert_allclose(said["dgemv"], y)
+    np.testing.assert_allclose(said["dger"], held)
+    dot, norm, largest = lines[3][1::2]
+    np.testing.assert_allclose([float(dot), float(norm)], [x[:6] @ y[:18:3], np.linalg.norm(x[:6])], rtol=1e-5)
+    assert int(largest) == np.argmax(np.abs(x[:6])) + 1
+    h = values(64, 7)
+    products = [2 * matrix(h[6 * i :], 2, 3, 2) @ matrix(h[6 * i :], 2, 3, 2).T for i in range(3)]
+    np.testing.assert_allclose(said["batched"], np.concatenate([p.T.ravel() for p in products]))
+    np.testing.assert_allclose(said["geam"], (2 * matrix(a, 2, 3, 2)).ravel())
+
+
+def test_what_is_wrong_with_a_call_is_found_at_its_line(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    report = execute(program, ["wrong"]).report
+    assert report is not None
+    said = capfd.readouterr().out.splitlines()[-4:]
+    failed = "CUBLAS_STATUS_EXECUTION_FAILED"
+    assert said == [failed, failed, "CUBLAS_STATUS_INVALID_VALUE", "no error"]
+    refused = [finding for finding in report.findings if finding.kind == "refused"]
+    assert len(refused) == 3 and all(finding.source_line and finding.line for finding in refused)
+    [race] = [finding for finding in report.findings if finding.check == "racecheck"]
+    assert {race.work, race.other.work if race.other else ""} == {"cublasSscal", "cudaMemcpyAsync"}
+
+
+def test_an_exercise_has_no_cublas(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "residual_add.cu"
+    file.write_text("#include <cublas_v2.h>\n")
+    assert run(["check", "day01_residual_add/residual_add", "--file", str(file)]) == 1
+    assert "cuBLAS is not available to a kernel file" in " ".join(capfd.readouterr().out.split())

@@ -1,0 +1,65 @@
+"""What the checks say of programs that people write: nothing where nothing is wrong, and what is, where it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.execution.programs.build import Options, build_program
+from grader.execution.programs.execute import execute
+from grader.execution.programs.files import unit
+from grader.verdict.wording.findings import message
+
+CHECKS = Path(__file__).parent / "kernels" / "checks.cu"
+
+
+@pytest.fixture(scope="module")
+def checks() -> Path:
+    return build_program([unit(CHECKS, (), ())], Options())
+
+
+def test_nothing_is_found_where_nothing_is_wrong(checks: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = execute(checks)
+    assert outcome.report is not None and outcome.report.findings == []
+    assert outcome.exit_code == 0 and outcome.leaked == 0
+    assert capfd.readouterr().out == "3 7 127 4000 80007e02 a\n"
+
+
+def test_copies_of_what_was_never_written_and_masks_are_told(checks: Path) -> None:
+    outcome = execute(checks, ["more"])
+    assert outcome.report is not None
+    shuffled, copied = sorted(outcome.report.findings, key=lambda finding: finding.line)
+    assert copied.kind == "uninitialised_copy" and "never written" in copied.source_line
+    assert message(copied).startswith("128 bytes that were never written are copied to the host: byte 128 of")
+    assert shuffled.kind == "own_lane_not_in_mask" and shuffled.count == 16
+    assert "0x0000ffff" in message(shuffled)  # not the sum of 16 masks
+
+
+def test_the_host_has_another_variable_under_the_name_of_one_of_the_device(capfd: pytest.CaptureFixture[str]) -> None:
+    file = CHECKS.with_name("host_names.cu")
+    program = build_program([unit(file, (), ())], Options())
+    right, wrong = execute(program), execute(program, ["wrong"])
+    assert right.report is not None and right.report.findings == [] and wrong.report is not None
+    said = "10 1084227584 4 5 7\n"
+    illegal = "an illegal memory access was encountered"
+    assert (
+        capfd.readouterr().out == 2 * said + f"copy: invalid argument\nfill: invalid argument\n0\nlaunch: {illegal}\n"
+    )
+    findings = sorted((finding.kind, finding.line) for finding in wrong.report.findings)
+    lines = [number for number, text in enumerate(file.read_text().splitlines(), 1) if "// wrong" in text]
+    kernel = next(number for number, text in enumerate(file.read_text().splitlines(), 1) if "*other = 1" in text)
+    assert findings == [
+        ("host_name", kernel),
+        ("host_name", lines[2]),
+        ("host_name", lines[3]),
+        ("refused", lines[0]),
+        ("refused", lines[1]),
+    ]
+
+
+def test_older_programs_run_as_on_a_gpu_of_their_time(capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = execute(build_program([unit(CHECKS.with_name("older.cu"), (), ())], Options()))
+    assert outcome.report is not None and outcome.report.findings == []
+    assert outcome.exit_code == 0 and outcome.leaked == 0
+    assert capfd.readouterr().out == "9 9 9 9 499\n7fff7fff 7f01017f 10 4 1 0 ffffffff\n0 2 0 -2048\n-32\n"

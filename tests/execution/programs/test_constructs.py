@@ -1,0 +1,88 @@
+"""What other people's programs are made of is taken, beside nvcc; what is not taken is named."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.execution.programs.build import Options, compile_unit
+from grader.execution.programs.files import language_of, unit
+from grader.setup.errors import GraderError
+
+CASES: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "constructs.toml").read_text())
+TAKEN = {name: case for name, case in CASES.items() if "says" not in case}
+NVCC = shutil.which("nvcc")
+
+
+def together(cases: dict[str, dict[str, Any]]) -> str:
+    """All cases as one file, each in a namespace of its own."""
+    lines = sorted({line for case in cases.values() for line in case["code"].splitlines() if _header(line)})
+    for name, case in cases.items():
+        body = [line for line in case["code"].splitlines() if not _header(line)]
+        lines += [f"namespace case_{name} {{", *body, "}"]
+    return "\n".join([*lines, ""])
+
+
+def _header(line: str) -> bool:
+    return re.match(r"#include (<cuda|<mma|<cooperative_groups|<std|<type_traits|<vector|\")", line) is not None
+
+
+def test_there_are_enough() -> None:
+    assert len(CASES) >= 80
+
+
+def test_what_programs_are_made_of_is_taken(tmp_path: Path) -> None:
+    file = tmp_path / "all.cu"
+    file.write_text(together(TAKEN))
+    assert compile_unit(unit(file, (), ()), Options()).exists()
+
+
+def test_which_headers_were_included_can_be_asked(tmp_path: Path) -> None:
+    asked = "#if !defined(CUBLAS_API_H_) || !defined(CURAND_H_)\n#error not included\n#endif\n"
+    for name in ("one.cu", "one.cpp"):
+        (tmp_path / name).write_text("\ufeff#include <cublas_v2.h>\n#include <curand.h>\n" + asked)
+        language = language_of(tmp_path / name)
+        assert compile_unit(unit(tmp_path / name, (), (), language), Options()).exists()
+
+
+def test_a_macro_may_name_a_header(tmp_path: Path) -> None:
+    (tmp_path / "own.h").write_text('#include "names.h"\n#include SECOND\n')
+    (tmp_path / "names.h").write_text("#define SECOND <cuda_fp16.h>\n")
+    (tmp_path / "one.cu").write_text("#include FIRST\n__global__ void k(half* x) { *x = __float2half(1.0f); }\n")
+    assert compile_unit(unit(tmp_path / "one.cu", (), ('-DFIRST="own.h"',)), Options()).exists()
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in TAKEN])
+def test_what_is_not_taken_is_named(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "one.cu"
+    file.write_text(CASES[name]["code"])
+    with pytest.raises(GraderError) as caught:
+        compile_unit(unit(file, (), ()), Options())
+    assert CASES[name]["says"] in caught.value.message
+    assert re.match(r"one\.cu:\d+:", caught.value.message)
+
+
+def nvcc(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    if NVCC is None:
+        pytest.skip("there is no nvcc on the PATH to compare with")
+    file = folder / "all.cu"
+    file.write_text(text)
+    target = "-gencode=arch=compute_90a,code=sm_90a"  # -arch=sm_90a compiles for compute_90 as well
+    options = ["-std=c++17", target, "--expt-relaxed-constexpr", "--extended-lambda", "-c"]
+    return subprocess.run([NVCC, *options, file, "-o", folder / "all.o"], capture_output=True, text=True)
+
+
+def test_nvcc_accepts_what_the_cases_say(tmp_path: Path) -> None:
+    done = nvcc(together({name: case for name, case in CASES.items() if case["nvcc"] == "accepts"}), tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["nvcc"] == "refuses"])
+def test_nvcc_refuses_what_the_cases_say(name: str, tmp_path: Path) -> None:
+    assert nvcc(CASES[name]["code"], tmp_path).returncode != 0

@@ -1,0 +1,64 @@
+"""Memory that kernels take and give back: it works as on a GPU, and what is done wrong with it is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.execution.programs.build import Options, build_program
+from grader.execution.programs.execute import execute
+from grader.execution.programs.files import unit
+from grader.execution.programs.results import ending
+from grader.verdict.wording.findings import message
+from tests.execution.programs.test_run import line_of
+
+FILE = Path(__file__).parent / "kernels" / "device_heap.cu"
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return build_program([unit(FILE, (), ())], Options())
+
+
+@pytest.mark.parametrize("checks", [True, False])
+def test_new_delete_malloc_and_free(checks: bool, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = execute(build_program([unit(FILE, (), ())], Options(checks=checks)), ["right"], checks=checks)
+    assert outcome.report is not None and outcome.report.findings == []
+    # 64 destructors; the numbers 0 to 63, and for each thread 1 + 7 + 1; three members of each thread's array.
+    assert outcome.exit_code == 0 and capfd.readouterr().out == f"64 {63 * 32 + 64 * 9} 192\n"
+    assert outcome.leaked == 0
+
+
+@pytest.mark.parametrize(("how", "null"), [("full", 1), ("larger", 0)])
+def test_a_full_heap_gives_null_and_its_size_can_be_set(
+    program: Path, how: str, null: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    outcome = execute(program, [how])
+    assert outcome.report is not None and outcome.report.findings == []
+    assert capfd.readouterr().out == f"{null + 1} {null} 0\n"  # and one destructor
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "line", "says"),
+    [
+        ("past", "out_of_bounds", "// one past the end", "0 bytes past the end of memory from the device's heap (16 bytes)"),
+        ("after", "use_after_free", "// deleted", "of freed memory"),
+        ("twice", "double_free", "// again", "a second time"),
+        ("other", "bad_free", "// of cudaMalloc", "which malloc and new gave no kernel"),
+        ("garbage", "uninitialised_read", "// garbage", "never written"),
+    ],
+)  # fmt: skip
+def test_what_is_done_wrong_is_found(program: Path, how: str, kind: str, line: str, says: str) -> None:
+    outcome = execute(program, [how])
+    assert outcome.report is not None and outcome.exit_code == 1
+    [finding] = outcome.report.findings
+    assert (finding.kind, finding.line) == (kind, line_of(line, FILE))
+    assert says in message(finding)
+
+
+def test_what_is_never_given_back_is_said(program: Path) -> None:
+    outcome = execute(program, ["leak"])
+    assert outcome.report is not None and outcome.report.findings == []
+    assert outcome.exit_code == 0 and outcome.leaked == 64 * 24
+    assert "It never freed" in ending(outcome)

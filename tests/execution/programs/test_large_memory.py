@@ -1,0 +1,61 @@
+"""Programs that ask for more memory than the simulated device has: they get what a GPU would give, or are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.execution.programs.build import Options, build_program
+from grader.execution.programs.execute import execute
+from grader.execution.programs.files import unit
+from grader.execution.programs.results import ending
+from tests.execution.programs.test_run import line_of
+
+FILE = Path(__file__).parent / "kernels" / "large_memory.cu"
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return build_program([unit(FILE, (), ())], Options())
+
+
+@pytest.mark.parametrize("how", ["managed", "bytes", "pinned"])
+def test_memory_of_the_host_may_be_larger_than_the_device_and_takes_none_of_it(
+    program: Path, how: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    outcome = execute(program, [how])
+    assert outcome.report is not None and outcome.report.findings == []
+    assert outcome.exit_code == 0 and capfd.readouterr().out == "2 1\n"
+
+
+def test_more_than_the_simulator_can_give_is_refused_and_not_a_finding(program: Path) -> None:
+    outcome = execute(program, ["too much"])
+    assert outcome.report is not None and outcome.report.findings == []
+    assert outcome.exit_code == 2
+    asks = line_of("more than anybody has", FILE)
+    assert ending(outcome).startswith(
+        f"The program was stopped at {FILE.name}:{asks}: cudaMallocManaged asks for more than the "
+    )
+
+
+def test_a_program_may_ask_how_much_there_is(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = execute(program, ["probe"])
+    assert outcome.report is not None and outcome.report.findings == []
+    assert outcome.exit_code == 0 and capfd.readouterr().out == "2 0\n"
+    assert "there is no room for" in ending(outcome)
+    assert f"at {FILE.name}:{line_of('takes the answer', FILE)}." in ending(outcome)
+
+
+@pytest.mark.parametrize(
+    ("how", "line", "other"),
+    [("ignore", "// ignores the answer", "null_pointer"), ("set", "// also ignores it", "refused")],
+)
+def test_who_ignores_that_there_is_no_room_is_told_with_what_came_of_it(
+    program: Path, how: str, line: str, other: str
+) -> None:
+    outcome = execute(program, [how])
+    assert outcome.report is not None and outcome.exit_code == 1
+    first, second, *_ = outcome.report.findings
+    assert (first.kind, first.number, first.line) == ("refused", 2, line_of(line, FILE))
+    assert second.kind == other

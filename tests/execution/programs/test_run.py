@@ -1,0 +1,172 @@
+"""Whole programs: they run to whatever end, and what was found while they ran is kept."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from grader.cli.app import run
+from grader.execution.programs.build import Options, build_program
+from grader.execution.programs.execute import Outcome, execute
+from grader.execution.programs.files import unit
+from grader.execution.programs.results import ending
+from grader.setup.errors import GraderError
+from grader.verdict import Verdict
+
+HERE = Path(__file__).parent / "kernels"
+ENDINGS = HERE / "endings.cu"
+PROGRAM = Path(__file__).parents[2] / "simulator" / "kernels" / "program.cu"
+
+
+def line_of(text: str, file: Path = ENDINGS) -> int:
+    return next(number for number, line in enumerate(file.read_text().splitlines(), 1) if text in line)
+
+
+@pytest.fixture(scope="module")
+def endings() -> Path:
+    return build_program([unit(ENDINGS, (), ())], Options())
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "line"),
+    [
+        ("", 0, ""),
+        ("exit", 3, ""),
+        ("abort", 128 + signal.SIGABRT, "abort();"),
+        ("assert", 128 + signal.SIGABRT, "assert(argc == 1)"),
+        ("crash", 128 + signal.SIGSEGV, "reinterpret_cast"),
+        ("interrupt", 128 + signal.SIGINT, "raise(SIGINT)"),
+    ],
+)
+def test_findings_are_kept_whatever_ends_a_program(endings: Path, how: str, status: int, line: str) -> None:
+    outcome = execute(endings, [how] if how else [])
+    assert outcome.status == status
+    assert outcome.report is not None
+    [finding] = outcome.report.findings
+    assert finding.kind == "out_of_bounds" and finding.line == line_of("x[threadIdx.x] = 1")
+    assert outcome.place.line == (line_of(line) if line else 0)
+    assert outcome.exit_code == (status or 1)
+
+
+def test_a_program_that_takes_too_long_is_stopped_at_a_line(endings: Path) -> None:
+    outcome = execute(endings, ["hang"], timeout=1)
+    assert outcome.status == 128 + signal.SIGTERM and outcome.timed_out == 1
+    assert outcome.kernel == "forever" and outcome.place.line == line_of("x[0] += i")
+    assert ending(outcome).startswith("The program was stopped after 1 s, while it was at endings.cu:")
+
+
+def test_output_keeps_its_order_and_a_clean_program_ends_with_0(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["run", str(PROGRAM)]) == 0
+    out, err = capfd.readouterr()
+    assert out == "host 1\ndevice 7\nhost 2: sum 4950\ndevice 8\n"
+    assert "There are no findings in 3 launches." in " ".join(err.split())
+
+
+def test_several_files_headers_macros_and_arguments(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    files = [str(HERE / "parts.cu"), str(HERE / "buffer.cpp")]
+    options = ["-I", str(HERE / "include"), "-D", "THREADS=64", "-v", "--json", str(tmp_path / "out.json")]
+    assert run(["run", *files, *options, "--html", str(tmp_path / "out.html"), "--", "-x", "last word"]) == 0
+    out, err = capfd.readouterr()
+    assert out == "6 3 last word\n"
+    assert "KERNEL(triple_kernel, 3)" in err  # the source with its counters
+    assert "triple_kernel         1  1, 1, 1  64, 1, 1  256 B" in err
+    verdict = Verdict.load(tmp_path / "out.json")
+    assert verdict.passed and verdict.kind == "program"
+    assert "parts" in (tmp_path / "out.html").read_text()
+
+
+def test_findings_make_the_exit_code_1_and_stand_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["run", str(ENDINGS)]) == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert f"endings.cu:{line_of('x[threadIdx.x] = 1')}, block (0, 0, 0) thread (8, 0, 0)" in " ".join(err.split())
+
+
+def test_without_checks_nothing_is_found(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["run", "--no-checks", str(PROGRAM)]) == 0
+    assert "device 8" in capfd.readouterr().out
+
+
+def test_blocks_print_in_their_order_on_several_cores(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "prints.cu"
+    file.write_text(
+        """#include <cstdio>
+__global__ void prints() { printf("%d ", blockIdx.x); }
+int main() { prints<<<50, 1>>>(); cudaDeviceSynchronize(); }
+"""
+    )
+    assert run(["run", str(file), "--no-checks", "--workers", "2", "-v"]) == 0
+    out, err = capfd.readouterr()
+    assert [int(number) for number in out.split()] == list(range(50))
+    assert "prints ran on one worker: its threads print" in err
+
+
+def test_in_a_jail_a_program_sees_no_files(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "look.cu"
+    file.write_text('#include <cstdio>\nint main() { return fopen("/etc/passwd", "r") ? 1 : 0; }\n')
+    try:
+        status = run(["run", "--jail", str(file)])
+    except GraderError as problem:
+        pytest.skip(problem.message)
+    said = capfd.readouterr().err
+    if "bubblewrap is not installed" in said or "bwrap: " in said:
+        pytest.skip(f"there is no jail here: {said}")
+    assert status == 0, said
+    assert run(["run", str(file)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('#include "missing.h"\nint main() {}\n', "wrong.cu:1"),
+        ("int main() {\n    return missing;\n}\n", "wrong.cu:2:12: error: 'missing' was not declared"),
+        (
+            "#include <cusparse.h>\nint main() {}\n",
+            "wrong.cu:1:1: error: #include <cusparse.h>: the simulator does not",
+        ),
+        (
+            '__global__ void k() {\n    asm volatile("made.up;");\n}\nint main() {}\n',
+            "wrong.cu:2:5: error: the PTX instruction made",
+        ),
+        ("int not_main() { return 0; }\n", "the program has no main"),
+        ("void elsewhere();\nint main() { elsewhere(); }\n", "used but defined nowhere: elsewhere()"),
+        (
+            "__global__ void k(int& n) { n = 1; }\nint main() {}\n",
+            "wrong.cu:1:22: error: the kernel k has a parameter that is a",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_program_is_said_at_its_line(
+    text: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "wrong.cu"
+    file.write_text(text)
+    assert run(["run", str(file)]) == 2
+    assert said in " ".join(capfd.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    "arguments", [["missing.cu"], ["/tmp"], [__file__], ["--jail", "--device", "cuda", str(PROGRAM)]]
+)
+def test_a_wrong_command_line_is_told(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["run", *arguments]) == 2
+    assert capfd.readouterr().err.startswith("error: ")
+
+
+def test_an_outcome_without_a_report_says_so() -> None:
+    assert "left no report" in ending(Outcome(139, 1.0))
+
+
+def test_the_lessons_program_has_the_faults_that_its_page_names_and_the_mended_one_none() -> None:
+    folder = Path(__file__).parents[3] / "lessons" / "bring_your_own_kernel"
+    found: dict[str, list[tuple[str, int]]] = {}
+    for name in ("row_sums.cu", "row_sums_fixed.cu"):
+        report = execute(build_program([unit(folder / name, (), ())], Options())).report
+        assert report is not None
+        found[name] = sorted((finding.kind, finding.line) for finding in report.findings)
+    bad = folder / "row_sums.cu"
+    read, written, races = (line_of(text, bad) for text in ("sum += x[row *", "sums[row] = sum", "half = 32; half > 0"))
+    assert found["row_sums.cu"] == [("out_of_bounds", read), ("out_of_bounds", written), ("within_warp", races)]
+    assert found["row_sums_fixed.cu"] == []

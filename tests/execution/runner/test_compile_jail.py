@@ -1,0 +1,56 @@
+"""What a compiler sees in a jail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.execution.jail import compiling, staging
+from grader.frontend.toolchain.process import Command
+from grader.setup import shipped
+
+
+def test_what_lies_among_the_systems_files_is_not_bound_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUDA's own packages make /usr/local/cuda a link: bubblewrap cannot bind a folder to one."""
+    system, course = tmp_path / "system", tmp_path / "course"
+    (system / "cuda-13.0").mkdir(parents=True)
+    course.mkdir()
+    for folder in (tmp_path, system, course, system / "cuda-13.0", *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    (system / "cuda").symlink_to("cuda-13.0")
+    (course / "elsewhere").symlink_to(system)
+    (system / "back").symlink_to(course)
+    monkeypatch.setattr(compiling, "_SYSTEM", (system,))
+    monkeypatch.setattr(compiling, "bubblewrap", lambda: "bwrap")
+    monkeypatch.setattr(compiling, "reachable", lambda path: path)
+    reads = (system / "cuda", system / "cuda-13.0", course, course / "elsewhere", system / "back")
+    argv, _ = compiling._bwrap(Command((str(system / "nvcc"),), tmp_path, reads), tmp_path)
+    bound = [argv[i + 2] for i, word in enumerate(argv) if word == "--ro-bind"]
+    assert [path for path in reads if str(path) in bound] == [course, course / "elsewhere", system / "back"]
+    copied = staging.own_folder() / "copy"
+    monkeypatch.setattr(compiling, "reachable", lambda path: copied)
+    argv, _ = compiling._bwrap(Command((str(system / "nvcc"),), tmp_path, reads[1:2]), tmp_path)
+    assert str(copied) in argv, "what the jail's user cannot read is bound as a copy"
+
+
+def test_the_course_inside_an_installed_package_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wheel may be installed among the system's files; `grader run` works where there is no course at all."""
+    package, elsewhere = tmp_path / "system" / "course_files", tmp_path / "elsewhere"
+    for folder in (package / "solutions", package / "exercises", package / "lessons", elsewhere):
+        folder.mkdir(parents=True)
+    monkeypatch.setattr(compiling, "_SYSTEM", (tmp_path / "system",))
+    monkeypatch.setattr(shipped, "COURSE", package)
+    monkeypatch.setattr(shipped, "IN_WHEEL", True)
+    monkeypatch.delenv("GRADER_COURSE", raising=False)
+    monkeypatch.chdir(elsewhere)
+    assert compiling._hidden() == [package / "solutions", package / "exercises"]
+
+
+def test_a_compiler_that_only_has_to_wait_for_a_processor_is_not_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "SECONDS", 0.1)
+    monkeypatch.setattr(compiling, "PATIENCE", 600)
+    assert compiling._wait("sleep", ["sleep", "0.3"], {}) == (0, "")
+    monkeypatch.setattr(compiling, "PATIENCE", 1)
+    status, said = compiling._wait("sleep", ["sleep", "600"], {})
+    assert status != 0 and said == "error: sleep was stopped: it did not end within 0 s\n"

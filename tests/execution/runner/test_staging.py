@@ -1,0 +1,85 @@
+"""Files that root brings within reach of the jail's user, where it can become that one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.execution.jail import staging
+from grader.execution.runner import tiers
+from grader.frontend.toolchain.cache import cache_folder
+from tests.attacks.conftest import HERE as ATTACKS
+
+CHECKS = """
+import sys
+from pathlib import Path
+from grader.execution.jail import staging
+from grader.judge import check
+from tests.attacks.conftest import exercise
+
+verdict = check(exercise(), Path(sys.argv[1]))
+print(staging.becomes_nobody(), verdict.passed, verdict.isolation)
+"""
+
+
+@pytest.mark.skipif(not staging.becomes_nobody(), reason="only root copies files for the jail's user")
+def test_a_folder_is_copied_again_only_when_a_file_in_it_changed(tmp_path: Path) -> None:
+    """The build cache marks an entry as used by the folder's own time."""
+    folder = tmp_path / "entry"
+    folder.mkdir()
+    tmp_path.chmod(0o700)  # out of reach for others
+    file = folder / "file"
+    file.write_text("one")
+    os.utime(file, ns=(0, 10**9))
+    first = staging.reachable(folder)
+    assert first != folder and (first / "file").read_text() == "one"
+    os.utime(folder, ns=(0, 5 * 10**9))
+    assert staging.reachable(folder) == first
+    file.write_text("two")
+    os.utime(file, ns=(0, 2 * 10**9))
+    second = staging.reachable(folder)
+    assert second != first and (second / "file").read_text() == "two"
+
+
+def test_folders_of_the_dead_go_and_those_of_other_containers_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where /tmp is shared a process that cannot be seen here may live: its folder is locked."""
+    monkeypatch.setattr(staging.tempfile, "tempdir", str(tmp_path))
+    nobody = 2**22 + 1  # no process has such a number
+    dead, elsewhere = tmp_path / f"grader-jail-{nobody}.dead", tmp_path / f"grader-jail-{nobody}.elsewhere"
+    alive = tmp_path / f"grader-jail-{os.getpid()}.alive"
+    for folder in (dead, elsewhere, alive):
+        folder.mkdir()
+    held = staging._locked(elsewhere)
+    try:
+        mine = staging.own_folder.__wrapped__()
+        with pytest.raises(BlockingIOError):
+            staging._locked(mine)
+    finally:
+        os.close(held)
+    assert sorted(tmp_path.iterdir()) == sorted([elsewhere, alive, mine])
+
+
+@pytest.mark.parametrize(
+    "alone", [["unshare", "--map-root-user"], ["setpriv", "--bounding-set=-all"]], ids=["only user", "no rights"]
+)
+def test_a_root_that_can_become_nobody_else_is_confined(alone: list[str], tmp_path: Path) -> None:
+    """As the only user of a namespace, and in a container that took those rights away: compilers and kernels stay in a jail."""
+    if missing := tiers.why_not("landlock"):
+        pytest.skip(f"the tier that needs no namespaces does not hold here: {missing}")
+    try:
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        subprocess.run([*alone, "test", "-w", str(cache_folder())], check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"{alone[0]} does not work here: {getattr(error, 'stderr', '') or error}")
+    file = tmp_path / "twice.cu"
+    file.write_text("".join((ATTACKS / part).read_text() for part in ("prelude.cu", "controls/honest.cu")))
+    environment = {name: value for name, value in os.environ.items() if name != "GRADER_JAIL"}
+    argv = [*alone, sys.executable, "-c", CHECKS, str(file)]
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout in ("False True bwrap\n", "False True landlock\n"), done.stdout + done.stderr

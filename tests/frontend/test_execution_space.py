@@ -1,0 +1,95 @@
+"""What nvcc refuses is refused here: small files, one construct each, with nvcc's verdict and ours."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.execution.build.build import compile_kernel, plan_kernel
+from grader.frontend.rewrite import rewrite
+from grader.setup.errors import GraderError
+
+CASES: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "nvcc_corpus.toml").read_text())
+ACCEPTED = {name: case for name, case in CASES.items() if case["nvcc"] == "accepts"}
+REFUSED = {name: case for name, case in CASES.items() if case["nvcc"] == "refuses"}
+LESSON = Path(__file__).parents[2] / "lessons" / "can_i_believe_this" / "lesson.ipynb"
+NVCC = shutil.which("nvcc")
+
+
+def together(cases: dict[str, dict[str, Any]]) -> tuple[str, dict[str, range]]:
+    """All cases as one file, each in a namespace of its own, and the lines of each."""
+    code = "\n".join(case["code"] for case in cases.values())
+    lines = sorted({line for line in code.splitlines() if line.startswith("#include")})
+    lines.insert(0, "#include <cuda_runtime.h>")
+    where: dict[str, range] = {}
+    for name, case in cases.items():
+        body = [
+            line for line in case["code"].replace('extern "C" ', "").splitlines() if not line.startswith("#include")
+        ]
+        first = len(lines) + 1
+        lines += [f"namespace case_{name} {{", *body, "}"]
+        where[name] = range(first, len(lines) + 1)
+    return "\n".join([*lines, 'extern "C" void none(float* x, cudaStream_t stream) {}', ""]), where
+
+
+def test_the_corpus_is_large_enough() -> None:
+    assert len(ACCEPTED) >= 40 and len(REFUSED) >= 40
+
+
+def test_what_nvcc_accepts_is_accepted(tmp_path: Path) -> None:
+    text, _ = together(ACCEPTED)
+    file = tmp_path / "accepted.cu"
+    file.write_text(text)
+    compile_kernel(file)
+
+
+@pytest.mark.parametrize("name", [name for name, case in REFUSED.items() if "passes_here" not in case])
+def test_what_nvcc_refuses_is_refused(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "refused.cu"
+    file.write_text(REFUSED[name]["code"])
+    with pytest.raises(GraderError) as caught:
+        plan_kernel(file)
+        compile_kernel(file)
+    assert REFUSED[name]["says"] in caught.value.message
+
+
+@pytest.mark.parametrize("name", [name for name, case in REFUSED.items() if "passes_here" in case])
+def test_known_differences_are_still_there_and_the_lesson_names_them(name: str) -> None:
+    """When one is gone, take `passes_here` away, and its line in the lesson."""
+    rewrite(REFUSED[name]["code"])
+    cells = json.loads(LESSON.read_text())["cells"]
+    assert any(REFUSED[name]["passes_here"] in " ".join("".join(cell["source"]).split()) for cell in cells)
+
+
+def nvcc(text: str, folder: Path, *what: str) -> subprocess.CompletedProcess[str]:
+    """nvcc's own verdict, with the options of a build for a GPU. ``what``: -c for the host's code, -ptx for the GPU's."""
+    if NVCC is None:
+        pytest.skip("there is no nvcc on the PATH to compare with")
+    file = folder / "all.cu"
+    file.write_text(text)
+    target = "-gencode=arch=compute_90a,code=sm_90a"  # -arch=sm_90a compiles for compute_90 as well
+    options = ["-std=c++17", target, "--expt-relaxed-constexpr", "--extended-lambda", *what]
+    return subprocess.run([NVCC, *options, file, "-o", folder / "all.o"], capture_output=True, text=True)
+
+
+def test_nvcc_accepts_what_the_corpus_says(tmp_path: Path) -> None:
+    done = nvcc(together(ACCEPTED)[0], tmp_path, "-c")
+    assert done.returncode == 0, done.stderr
+
+
+def test_nvcc_refuses_what_the_corpus_says(tmp_path: Path) -> None:
+    left, said = dict(REFUSED), ""
+    for what in ("-c", "-ptx", "-ptx", "-ptx"):  # one pass of nvcc stops the next
+        if left:
+            text, where = together(left)
+            said = nvcc(text, tmp_path, what).stderr
+            wrong = {int(line) for line in re.findall(r"all\.cu\((\d+)\): error", said)}
+            left = {name: case for name, case in left.items() if not wrong & set(where[name])}
+    assert not left, said

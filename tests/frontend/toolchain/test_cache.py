@@ -1,0 +1,334 @@
+"""The build cache: hits, locks of live and dead builders, interrupts, limits, folders that cannot be written."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from grader.frontend.toolchain import cache as cache_module
+from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
+from grader.setup.errors import GraderError
+
+KEY = digest(["a"])
+HERE = cache_module._myself()[0]
+
+
+@pytest.fixture
+def notices() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def cache(tmp_path, notices) -> BuildCache:
+    return BuildCache(tmp_path / "cache", notices.append)
+
+
+def write(folder: Path) -> None:
+    (folder / "result").write_text("done")
+
+
+def never(folder: Path) -> None:
+    raise AssertionError("built although it was there")
+
+
+def lock_of(cache: BuildCache, key: str = KEY) -> Path:
+    path = cache.folder / "v1" / "locks" / f"{key}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def leftovers(cache: BuildCache) -> list[Path]:
+    base = cache.folder / "v1"
+    return [*(base / "building").iterdir(), *(base / "locks").iterdir()]
+
+
+def test_it_builds_once(cache):
+    entry, cached = cache.get(KEY, write, "x")
+    assert not cached and (entry / "result").read_text() == "done" and entry == cache.path(KEY)
+    assert cache.get(KEY, never, "x") == (entry, True)
+    assert leftovers(cache) == []
+
+
+def test_parts_of_a_key_are_kept_apart():
+    assert digest(["ab", "c"]) != digest(["a", "bc"])
+
+
+def test_a_failed_build_leaves_nothing_and_is_tried_again(cache):
+    def fail(folder: Path) -> None:
+        write(folder)
+        raise GraderError("no")
+
+    with pytest.raises(GraderError):
+        cache.get(KEY, fail, "x")
+    assert cache.find(KEY) is None and leftovers(cache) == []
+    assert cache.get(KEY, write, "x")[1] is False
+
+
+def test_an_interrupted_build_leaves_nothing(cache):
+    def interrupted(folder: Path) -> None:
+        write(folder)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cache.get(KEY, interrupted, "x")
+    assert cache.find(KEY) is None and leftovers(cache) == []
+
+
+@pytest.fixture
+def no_waiting(monkeypatch):
+    """Whoever waits for a builder fails."""
+
+    def sleep(seconds: float) -> None:
+        raise AssertionError("it waits")
+
+    monkeypatch.setattr(cache_module.time, "sleep", sleep)
+
+
+def test_the_lock_of_a_dead_builder_is_cleared_at_once(cache, notices, no_waiting):
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    lock_of(cache).write_text(f"{HERE} {dead.stdout.strip()} 12345\n")
+    assert cache.get(KEY, write, "x")[1] is False
+    assert notices == [] and leftovers(cache) == []
+
+
+def test_a_process_id_that_was_used_again_is_a_dead_builder(cache, no_waiting):
+    lock_of(cache).write_text(f"{HERE} {os.getppid()} 1\n")
+    assert cache.get(KEY, write, "x")[1] is False
+
+
+@pytest.mark.parametrize(
+    "place, seconds, stays", [("elsewhere", 5, True), ("elsewhere", 1000, False), ("here", 5, False), ("", 1000, False)]
+)
+def test_what_a_builder_elsewhere_began_is_left_alone_for_a_while(cache, place, seconds, stays):
+    """Nodes with one home folder share the cache, and no process id of one means anything on another."""
+    words = {"here": [HERE], "elsewhere": ["0123456789ab"], "": []}[place]
+    begun = lock_of(cache).parents[1] / "building" / ".".join([KEY[:12], *words, str(2**22 + 1), "1", "abcd"])
+    begun.mkdir(parents=True)
+    os.utime(begun, times=(time.time() - seconds,) * 2)
+    cache.get(KEY, write, "x")
+    assert begun.exists() == stays
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "a b c"])
+def test_a_lock_that_says_nothing_is_dead(cache, text):
+    lock_of(cache).write_text(text)
+    assert cache.get(KEY, write, "x")[1] is False
+
+
+def _build_until(folder: str, started, go_on) -> None:
+    def build(entry: Path) -> None:
+        started.set()
+        go_on.wait(60)
+        write(entry)
+
+    BuildCache(Path(folder)).get(KEY, build, "x")
+
+
+def test_a_live_builder_is_waited_for_with_a_message(cache, notices):
+    context = multiprocessing.get_context("spawn")
+    started, go_on = context.Event(), context.Event()
+    process = context.Process(target=_build_until, args=(str(cache.folder), started, go_on))
+    process.start()
+    assert started.wait(60)
+
+    def hear(text: str) -> None:
+        notices.append(text)
+        go_on.set()
+
+    cache.notice = hear
+    assert cache.get(KEY, never, "flash.cu")[1] is True
+    process.join(60)
+    assert notices == [f"waiting for process {process.pid}, which is building flash.cu ..."]
+    assert leftovers(cache) == []
+
+
+def test_threads_wait_for_each_other_in_silence(cache, notices):
+    results = []
+
+    def slow(folder: Path) -> None:
+        time.sleep(1.3)
+        write(folder)
+
+    threads = [threading.Thread(target=lambda: results.append(cache.get(KEY, slow, "x")[1])) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(results) == [False, True] and notices == []
+
+
+def test_a_builder_that_takes_too_long_is_not_waited_for_for_ever(cache, notices, monkeypatch):
+    monkeypatch.setattr(cache_module, "_WAIT_SECONDS", 0.1)
+    lock_of(cache).write_text(" ".join(cache_module._myself()))
+    assert cache.get(KEY, write, "x")[1] is False
+    assert "building x here too" in notices[-1]
+    assert lock_of(cache).exists()  # the other builder's, still
+
+
+def _build_slowly(folder: str, started) -> None:
+    def build(entry: Path) -> None:
+        write(entry)
+        started.set()
+        time.sleep(60)
+
+    BuildCache(Path(folder)).get(KEY, build, "x")
+
+
+def test_a_killed_builder_leaves_nothing_that_hinders(cache):
+    context = multiprocessing.get_context("spawn")
+    started = context.Event()
+    process = context.Process(target=_build_slowly, args=(str(cache.folder), started))
+    process.start()
+    assert started.wait(60)
+    process.kill()
+    process.join()
+    assert len(leftovers(cache)) == 2
+    assert cache.get(KEY, write, "x")[1] is False
+    assert leftovers(cache) == []
+
+
+def _race(folder: str, seed: int, results) -> None:
+    cache = BuildCache(Path(folder), lambda text: None)
+
+    def build(entry: Path) -> None:
+        (entry / "result").write_text("x" * 100000)
+
+    for i in range(20):
+        entry, _ = cache.get(digest([str(i)]), build, "x")
+        results.put(len((entry / "result").read_text()) == 100000)
+
+
+def test_many_processes_at_once_see_whole_entries_only(cache):
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    processes = [context.Process(target=_race, args=(str(cache.folder), i, results)) for i in range(4)]
+    for process in processes:
+        process.start()
+    seen = [results.get(timeout=60) for _ in range(80)]
+    for process in processes:
+        process.join()
+    assert all(seen) and cache.size()[0] == 20 and leftovers(cache) == []
+
+
+def fill(cache: BuildCache, name: str, age: float) -> str:
+    key = digest([name])
+    entry, _ = cache.get(key, lambda folder: (folder / "result").write_bytes(b"x" * 400_000), name)
+    then = time.time() - age
+    os.utime(entry, (then, then))
+    return key
+
+
+@pytest.fixture
+def always_looking(monkeypatch):
+    """Every build looks for what to remove."""
+    monkeypatch.setattr(cache_module, "_TRIM_SECONDS", 0.0)
+
+
+def test_entries_are_looked_through_once_in_a_while(cache, monkeypatch):
+    monkeypatch.setenv("GRADER_CACHE_MB", "1")
+    fill(cache, "old", 5000), fill(cache, "older", 9000), fill(cache, "new", 0)
+    assert cache.size()[0] == 3
+    os.utime(cache.folder / "v1/looked", (0, 0))
+    fill(cache, "newer", 0)
+    assert cache.size()[0] == 2
+
+
+def test_the_least_recently_used_entries_go_when_it_is_full(cache, monkeypatch, always_looking):
+    monkeypatch.setenv("GRADER_CACHE_MB", "1")
+    old, older, new = fill(cache, "old", 5000), fill(cache, "older", 9000), fill(cache, "new", 0)
+    assert older not in {p.name for p in (cache.folder / "v1/entries").iterdir()}
+    assert cache.find(old) and cache.find(new)
+
+
+def test_using_an_entry_keeps_it(cache, monkeypatch, always_looking):
+    monkeypatch.setenv("GRADER_CACHE_MB", "1")
+    first, second = fill(cache, "first", 9000), fill(cache, "second", 8000)
+    assert cache.find(first)
+    fill(cache, "third", 0)
+    assert cache.find(first) and cache.find(second) is None
+
+
+def test_entries_in_use_are_never_removed(cache, monkeypatch, always_looking):
+    monkeypatch.setenv("GRADER_CACHE_MB", "0.1")
+    keys = [fill(cache, str(i), 0) for i in range(4)]
+    assert all(cache.find(key) for key in keys)
+
+
+def test_a_limit_that_is_no_number(cache, monkeypatch):
+    monkeypatch.setenv("GRADER_CACHE_MB", "much")
+    with pytest.raises(GraderError, match="GRADER_CACHE_MB=much"):
+        cache.get(KEY, write, "x")
+
+
+def test_what_was_installed_is_taken_from_there(tmp_path):
+    installed = BuildCache(tmp_path / "installed")
+    entry, _ = installed.get(KEY, write, "x")
+    cache = BuildCache(tmp_path / "cache", installed=tmp_path / "installed")
+    assert cache.get(KEY, never, "x") == (entry, True) and cache.path(KEY) == entry
+    other, cached = cache.get(digest(["b"]), write, "x")
+    assert not cached and other.is_relative_to(tmp_path / "cache")
+
+
+def test_clear_and_size(cache):
+    fill(cache, "a", 0)
+    fill(cache, "b", 0)
+    assert cache.size() == (2, 800_000)
+    cache.clear()
+    assert cache.size() == (0, 0)
+
+
+@pytest.fixture
+def fresh(monkeypatch, tmp_path):
+    monkeypatch.setattr(cache_module, "_chosen", {})
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return monkeypatch
+
+
+def test_the_folder_is_named_by_the_environment(fresh, tmp_path):
+    fresh.setenv("GRADER_CACHE", str(tmp_path / "mine"))
+    assert open_cache().folder == tmp_path / "mine"
+    fresh.delenv("GRADER_CACHE")
+    fresh.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert open_cache().folder == tmp_path / "xdg" / "llm-kernels"
+
+
+def test_a_folder_that_cannot_be_written_is_replaced_with_a_notice(fresh, tmp_path, notices):
+    (tmp_path / "file").write_text("")
+    fresh.setenv("GRADER_CACHE", str(tmp_path / "file" / "below"))
+    cache = open_cache(notices.append)
+    assert cache.folder == tmp_path / f"llm-kernels-{os.getuid()}"
+    assert len(notices) == 1 and "cannot be written" in notices[0]
+    open_cache(notices.append)
+    assert len(notices) == 1
+    assert cache.get(KEY, write, "x")[1] is False
+
+
+def test_without_any_folder_there_is_an_error(fresh, tmp_path):
+    (tmp_path / "file").write_text("")
+    fresh.setenv("GRADER_CACHE", str(tmp_path / "file" / "below"))
+    (tmp_path / f"llm-kernels-{os.getuid()}").write_text("")
+    with pytest.raises(GraderError, match="no folder for built kernels"):
+        open_cache()
+
+
+def test_a_temporary_folder_that_others_can_write_is_not_used(fresh, tmp_path):
+    (tmp_path / "file").write_text("")
+    fresh.setenv("GRADER_CACHE", str(tmp_path / "file" / "below"))
+    shared = tmp_path / f"llm-kernels-{os.getuid()}"
+    shared.mkdir()
+    shared.chmod(0o777)
+    with pytest.raises(GraderError, match="others can write"):
+        open_cache()
+
+
+def test_a_full_disk_is_one_clear_error(cache):
+    def full(folder: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(GraderError, match="no space left"):
+        cache.get(KEY, full, "x")

@@ -1,0 +1,319 @@
+"""What passes a comparison, what does not, and what a learner is told about it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grader.course.task import torch_dtype
+from grader.course.tolerance import DEFAULT, LARGEST
+from grader.judge.comparison.compare import compare
+from grader.judge.comparison.diagnosis import indices_of
+from grader.verdict.wording.outputs import text
+
+DTYPES = ["f32", "f16", "bf16"]
+
+
+def reference(*shape: int, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64) + 0.5
+
+
+def judged(actual: torch.Tensor, expected: torch.Tensor, dtype: str = "f32", poison: torch.Tensor | None = None):
+    return compare("out", actual.to(torch_dtype(dtype)), expected, dtype, DEFAULT[dtype], poison)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rounding_passes(dtype: str) -> None:
+    assert judged(reference(7, 129), reference(7, 129), dtype).passed
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@settings(max_examples=25)
+@given(
+    rows=st.integers(1, 5),
+    columns=st.integers(2, 200),
+    seed=st.integers(0, 10**6),
+    scale=st.sampled_from([1e-4, 1, 1e3]),
+)
+def test_trivial_outputs_never_pass(dtype: str, rows: int, columns: int, seed: int, scale: float) -> None:
+    want = reference(rows, columns, seed=seed) * scale
+    for trivial in (
+        torch.zeros_like(want),
+        torch.ones_like(want),
+        want.mean().expand(want.shape),
+        want.mean(dim=-1, keepdim=True).expand(want.shape),
+        -want,
+        want.flip(-1),
+        torch.full_like(want, math.nan),
+        torch.full_like(want, math.inf),
+        reference(rows, columns, seed=seed + 1) * scale,
+    ):
+        assert not judged(trivial, want, dtype).passed
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_wrong_element_fails(dtype: str) -> None:
+    got = reference(40, 300)
+    got[17, 211] += 0.3
+    result = judged(got, reference(40, 300), dtype)
+    assert not result.passed and result.wrong == 1
+    assert result.worst[0].index == [17, 211]
+
+
+def test_a_small_systematic_error_fails() -> None:
+    """Each element is near enough, all together are not."""
+    want = 1 + 0.1 * torch.rand(64, 64, dtype=torch.float64)
+    result = judged(want * (1 + 1.5 * DEFAULT["f32"]), want)
+    assert result.wrong == 0 and not result.passed
+    assert "all errors together" in text(result)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_single_nan_or_infinity_fails(value: float) -> None:
+    got = reference(10, 20)
+    got[3, 4] = value
+    result = judged(got, reference(10, 20))
+    assert result.wrong == 1 and result.worst[0].index == [3, 4]
+
+
+def test_the_same_infinity_passes_and_the_other_fails() -> None:
+    want = reference(10, 20)
+    want[0, 0], want[1, 1] = math.inf, -math.inf
+    assert judged(want.clone(), want).passed
+    got = want.clone()
+    got[0, 0] = -math.inf
+    assert judged(got, want).wrong == 1
+
+
+def test_values_too_large_for_the_dtype_are_infinite() -> None:
+    want = reference(4, 32)
+    want[2, 5] = 1e6
+    assert judged(want, want, "f16").passed
+    assert not judged(want.clamp(max=60000), want, "f16").passed
+
+
+def test_the_smallest_numbers_of_f16_are_coarse() -> None:
+    want = reference(2, 64) * 1e-6
+    assert judged(want, want, "f16").passed
+    assert not judged(want * 1.2, want, "f16").passed
+
+
+def test_nan_in_the_reference_never_passes() -> None:
+    want = reference(4, 32)
+    want[0, 0] = math.nan
+    assert not judged(want.clone(), want).passed
+
+
+def test_each_row_has_its_own_scale() -> None:
+    want = reference(2, 64)
+    want[1] *= 1e3
+    got = want.clone()
+    got[0] += 0.01
+    assert judged(got, want).wrong == 64
+    assert compare("out", got.float(), want, "f32", 2e-5, scale="tensor").wrong == 0
+
+
+def test_rows_that_cancel_to_nothing_have_a_scale() -> None:
+    want = reference(8, 64)
+    want[3] = 0
+    got = want.clone()
+    got[3] = 1e-10
+    assert judged(got, want).passed
+    got[3] = 1e-7
+    assert not judged(got, want).passed
+    assert compare("out", got.float(), want, "f32", 2e-5, scale="tensor").passed
+    assert compare("out", got.float(), want, "f32", 2e-5, scale=torch.ones(8, 64).double()).passed
+    nothing = torch.zeros(8, 64, dtype=torch.float64)
+    assert compare("out", nothing.float() + 1e-6, nothing, "f32", 2e-5, scale=torch.ones(8, 64).double()).passed
+
+
+def test_whole_numbers_are_exact() -> None:
+    want = torch.arange(100)
+    assert compare("index", want.int(), want, "i32", 1.0).passed
+    got = want.int()
+    got[99] += 1
+    result = compare("index", got, want, "i32", 1.0)
+    assert result.wrong == 1 and "index[99] = 100, expected 99" in text(result)
+
+
+def test_flags_must_be_zero_or_one() -> None:
+    want = torch.tensor([True, False, True])
+    assert compare("mask", torch.tensor([1, 0, 1], dtype=torch.uint8), want, "bool", 0.0).passed
+    assert not compare("mask", torch.tensor([2, 0, 1], dtype=torch.uint8), want, "bool", 0.0).passed
+
+
+def test_empty_outputs_pass() -> None:
+    assert judged(torch.empty(0, 5), torch.empty(0, 5, dtype=torch.float64)).passed
+
+
+def test_tolerances_keep_the_promise() -> None:
+    """In roundings (half of the last place): many of what is computed in, few of what is only stored in."""
+    roundings = {dtype: DEFAULT[dtype] / torch.finfo(torch_dtype(dtype)).eps * 2 for dtype in DEFAULT}
+    assert all(100 < roundings[dtype] < 1e5 for dtype in ("f32", "f64"))
+    assert all(4 < roundings[dtype] < 10 for dtype in ("f16", "bf16"))
+    assert max(DEFAULT.values()) <= LARGEST <= 0.05
+
+
+# What the error looks like.
+
+NAN = torch.full((6, 40), math.nan)
+
+
+def _tail(x: torch.Tensor) -> torch.Tensor:
+    x.view(-1)[-3:] = math.nan
+    return x
+
+
+def _columns(x: torch.Tensor) -> torch.Tensor:
+    x[:, 32:] = math.nan
+    return x
+
+
+def _rows(x: torch.Tensor) -> torch.Tensor:
+    x[4:] = math.nan
+    return x
+
+
+def _first_row_only(x: torch.Tensor) -> torch.Tensor:
+    x[1:] = reference(5, 40, seed=9)
+    return x
+
+
+def _one_row(x: torch.Tensor) -> torch.Tensor:
+    x[2] = reference(40, seed=9)
+    return x
+
+
+def _from_column(x: torch.Tensor) -> torch.Tensor:
+    x[:, 30:] = reference(6, 10, seed=9)
+    return x
+
+
+def _infinite_row(x: torch.Tensor) -> torch.Tensor:
+    x[3] = math.inf
+    return x
+
+
+LOOKS = [
+    ("nothing was written", lambda x: x * math.nan),
+    ("the last 3 elements of 240 were never written", _tail),
+    ("columns 32 and up of every row were never written", _columns),
+    ("the last 80 elements of 240 were never written", _rows),
+    ("all zeros", lambda x: x * 0),
+    ("every element has the same value, 1", lambda x: x * 0 + 1),
+    ("every element is 1/8 times what it should be", lambda x: x / 8),
+    ("every element is 2.5 times what it should be", lambda x: x * 2.5),
+    ("right but for the sign", lambda x: -x),
+    ("every element is too large by 1", lambda x: x + 1),
+    ("off by a number of its own (1 to 40), the same in all rows", lambda x: x + torch.arange(1, 41)),
+    ("transposed", lambda x: x.t().contiguous().view(6, 40)),
+    ("shifted by one along the last axis", lambda x: x.roll(1, -1)),
+    ("shifted by one along the last axis but one", lambda x: x.roll(1, 0)),
+    ("off by a factor of its own", lambda x: x * torch.arange(1, 7)[:, None]),
+    ("in the wrong places", lambda x: x[torch.tensor([3, 1, 0, 5, 2, 4])]),
+    ("every row holds what belongs in row 0", lambda x: x[:1].expand(6, 40)),
+    ("only row 0 is right", _first_row_only),
+    ("only row 2 is wrong", _one_row),
+    ("wrong from column 30 on", _from_column),
+    ("40 infinite values among 240 elements, whole rows of them, the first is row 3", _infinite_row),
+    ("nearly right everywhere", lambda x: x.half()),
+]
+
+
+@pytest.mark.parametrize(("says", "spoil"), LOOKS, ids=[says[:30] for says, _ in LOOKS])
+def test_diagnosis(says: str, spoil) -> None:
+    result = judged(spoil(reference(6, 40)), reference(6, 40), poison=NAN)
+    assert not result.passed
+    assert says in text(result), text(result)
+
+
+def test_columns_that_are_off_by_other_numbers_in_one_row_get_no_diagnosis() -> None:
+    actual = reference(6, 40) + torch.arange(1, 41)
+    actual[2] += torch.linspace(0.01, 0.02, 40)
+    assert judged(actual, reference(6, 40), poison=NAN).diagnosis is None
+    few = reference(3, 40) + torch.arange(1, 41)
+    assert judged(few, reference(3, 40)).diagnosis is None
+
+
+def test_noise_gets_no_diagnosis() -> None:
+    assert judged(reference(6, 40, seed=5), reference(6, 40), poison=NAN).diagnosis is None
+
+
+def test_nothing_odd_about_one_element() -> None:
+    result = judged(torch.tensor([2.0]), torch.tensor([1.0], dtype=torch.float64))
+    assert "out[0] = 2, expected 1" in text(result)
+
+
+@settings(max_examples=60)
+@given(
+    shape=st.lists(st.integers(1, 9), min_size=0, max_size=4),
+    seed=st.integers(0, 1000),
+    kind=st.sampled_from(["noise", "nan", "part", "zero", "integer"]),
+)
+def test_explaining_never_fails(shape: list[int], seed: int, kind: str) -> None:
+    want = reference(*shape, seed=seed)
+    got = reference(*shape, seed=seed + 1)
+    if kind == "nan":
+        got = got * math.nan
+    elif kind == "part":
+        got = torch.where(got > 0, got, math.nan)
+    elif kind == "zero":
+        want = want * 0
+    elif kind == "integer":
+        compare("out", (got * 5).int(), (want * 5).to(torch.int64), "i32", 0.0)
+        return
+    result = judged(got, want, poison=torch.full(got.shape, math.nan))
+    assert bool(text(result)) is not result.passed
+
+
+def test_a_factor_of_each_row_shows_in_narrow_rows_too() -> None:
+    for columns in (2, 3):
+        want = reference(5, columns)
+        assert "off by a factor of its own" in text(judged(want * torch.arange(1, 6)[:, None], want))
+    want = reference(2, 2)
+    assert judged(want * torch.tensor([[2.0], [3.0]]), want).diagnosis is None, (
+        "any two numbers may be two factors' doing"
+    )
+
+
+def with_inputs(got: torch.Tensor, want: torch.Tensor, **inputs: torch.Tensor) -> str:
+    return text(compare("out", got.float(), want, "f32", 1e-5, inputs=inputs))
+
+
+def test_wrong_only_at_large_or_small_values_of_an_input() -> None:
+    want, other = reference(12, 40), reference(12, 40, seed=9)
+    values = torch.tensor([5, 900, 7, 41, 1000, 3, 70000, 12, 60, 800, 9, 2], dtype=torch.int32)
+    got = torch.where((values > 500)[:, None], other, want)
+    assert "wrong where positions is large (800 and up), right where it is small" in with_inputs(
+        got, want, positions=values
+    )
+    got = torch.where((values < 20)[:, None], other, want)
+    assert "wrong where lengths is small (up to 12), right where it is large" in with_inputs(got, want, lengths=values)
+    got = torch.where((torch.arange(12) % 2 == 0)[:, None], other, want)
+    assert "looks like" not in with_inputs(got, want, positions=values)
+
+
+def test_nan_of_an_input_is_named() -> None:
+    want = reference(6, 40)
+    got, cache = want.clone(), torch.zeros(3)
+    got[2, 7] = cache[1] = math.nan
+    assert "NaN that came from k_cache, which holds NaN" in with_inputs(got, want, x=torch.ones(3), k_cache=cache)
+    assert "k_cache" not in with_inputs(got, want, k_cache=torch.ones(3))
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3, 4, 5)], ids=str)
+def test_indices_of_each_element(shape: tuple[int, ...]) -> None:
+    wanted = (
+        [
+            [int(index) for index in each]
+            for each in torch.cartesian_prod(*map(torch.arange, shape)).reshape(-1, len(shape))
+        ]
+        if shape
+        else [[]]
+    )
+    assert [indices_of(position, torch.Size(shape)) for position in range(math.prod(shape))] == wanted

@@ -1,0 +1,312 @@
+"""Times: percentiles, rooflines, rotation of inputs, the recorded file; and the timed request itself with a stand-in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader import course
+from grader.cli.app import run
+from grader.course import Entry
+from grader.execution.runner.buffers import prepare
+from grader.execution.runner.client import Child
+from grader.judge.timing import bench as b
+from grader.judge.timing import events, machine, recordings
+from grader.judge.timing.machine import Machine, measure_machine, roofline
+from grader.setup.errors import GraderError
+from grader.verdict import Timing
+from tests.execution.runner.test_runner import exercise
+
+
+def report(device: str = "cuda", median: float = 10.0, gpu: str = "NVIDIA H200") -> b.BenchReport:
+    machine = Machine(gpu, copy_gigabytes_per_second=1000.0, product_gigaflops={"f32": 50_000.0})
+    timing = Timing("large", "f32", b.GPU_CLOCK, {"n": 5}, runs=20, bytes=8e6, flops=1e6, median_us=median)
+    timing.torch_eager_us, timing.torch_compile_us = 40.0, 20.0
+    roofline(timing, machine)
+    return b.BenchReport("day01_x/add", "add.cu", device, machine, [timing], "2024-02-29", "grader bench add")
+
+
+def test_roofline_of_a_kernel_bound_by_memory() -> None:
+    timing = report().timings[0]
+    assert timing.gigabytes_per_second == pytest.approx(800)
+    assert [timing.percent_of_copy, timing.percent_of_roofline] == pytest.approx([80, 80])
+    assert timing.torch_ratio == pytest.approx(2.0)
+
+
+def test_roofline_of_a_kernel_bound_by_arithmetic() -> None:
+    timing = Timing("x", "f32", b.GPU_CLOCK, bytes=1e3, flops=1e9, median_us=40.0)
+    roofline(timing, report().machine)
+    assert timing.gigaflops_per_second == pytest.approx(25_000)
+    assert timing.percent_of_roofline == pytest.approx(50)
+    assert timing.torch_ratio is None
+
+
+def test_percentiles() -> None:
+    values = events.percentiles([float(i) for i in range(1, 102)])
+    assert values == {"median_us": 51.0, "p50_us": 51.0, "p90_us": 91.0, "p95_us": 96.0, "p99_us": 100.0}
+
+
+def test_statistics_are_of_all_runs() -> None:
+    values = events.statistics([1.0, 2.0, 3.0, 4.0, 10.0])
+    assert values["median_us"] == values["p50_us"] == 3.0
+    assert (values["mean_us"], values["minimum_us"], values["maximum_us"]) == (4.0, 1.0, 10.0)
+    assert values["deviation_us"] == pytest.approx((50 / 4) ** 0.5)  # 9 + 4 + 1 + 0 + 36 over n - 1
+    assert events.statistics([7.0])["deviation_us"] is None
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"), [(500 << 20, (1, 0)), (100 << 20, (2, 0)), (30 << 20, (5, 0)), (1 << 10, (1, 100 << 20))]
+)
+def test_rotation_is_larger_than_the_cache(size: int, expected: tuple[int, int]) -> None:
+    assert b.rotation(size, 50 << 20) == expected
+
+
+def test_runs_fit_the_budget() -> None:
+    assert (
+        events.runs_for(1.0) == events.MOST_RUNS
+        and events.runs_for(1e6) == events.FEWEST_RUNS
+        and events.runs_for(1000.0) == 300
+    )
+
+
+def test_recording_keeps_the_other_exercises(tmp_path: Path) -> None:
+    recordings.record(report(), Entry(tmp_path, "day01_x", "other"))
+    path = recordings.record(report(), Entry(tmp_path, "day01_x", "add"))
+    recordings.record(report(median=12.345678), Entry(tmp_path, "day01_x", "add"))
+    content = json.loads(path.read_text())
+    assert path == tmp_path / "lessons/day01_x/h200.json"
+    assert content["version"] == 1 and list(content["exercises"]) == ["add", "other"]
+    kept = content["exercises"]["add"]
+    assert kept["timings"][0]["median_us"] == 12.346 and kept["machine"]["device"] == "NVIDIA H200"
+    assert kept["command"] and kept["date"] == "2024-02-29"
+
+
+def test_simulated_times_are_never_recorded(tmp_path: Path) -> None:
+    with pytest.raises(GraderError, match="only times of a real GPU"):
+        recordings.record(report("cpu"), Entry(tmp_path, "day01_x", "add"))
+
+
+@pytest.mark.parametrize("gpu", ["NVIDIA A100-SXM4-80GB", "NVIDIA GH200 480GB", "NVIDIA H2000", ""])
+def test_figures_of_another_gpu_go_into_a_file_of_their_own(tmp_path: Path, gpu: str) -> None:
+    entry = Entry(tmp_path, "day01_x", "add")
+    with pytest.raises(GraderError, match=f"h200.json holds figures of an H200; this is an {gpu}") as raised:
+        recordings.record(report(gpu=gpu), entry)
+    assert "--record-in FILE" in raised.value.hint and not (tmp_path / "lessons").exists()
+    own = tmp_path / "own" / "figures.json"
+    assert recordings.record(report(gpu=gpu), entry, own) == own
+    assert json.loads(own.read_text())["exercises"]["day01_x/add"]["machine"]["device"] == gpu
+
+
+@pytest.mark.parametrize("arguments", [["--record"], ["--record", "--all"]])
+def test_another_gpu_is_refused_before_it_is_timed(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(machine, "gpu_name", lambda: "NVIDIA L4")
+    monkeypatch.setattr(b, "bench", lambda *_, **__: pytest.fail("it was timed"))
+    names = [] if "--all" in arguments else ["residual_add"]
+    assert run(["bench", *names, "--device", "cuda", *arguments]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "this is an NVIDIA L4" in said and "--record-in FILE" in said
+
+
+def test_timing_in_the_child(libraries: tuple[Path, Path]) -> None:
+    from grader.execution.runner.program import build_runner
+
+    task = exercise("double_it")
+    call = task.call(task.cases[0], "f32", 1)
+    with Child(build_runner(), libraries[1], libraries[0]) as child, prepare(call, quick=True) as buffers:
+        for runs, sets in ((5, 1), (7, 3)):
+            times = b.time_in_child(task, call, buffers, child, runs, sets, 0)
+            assert len(times) == runs and all(t >= 0 for t in times)
+        out = buffers.tensor(buffers.snapshot(), "out")
+        assert (out == 2 * call.tensors["x"]).all()
+
+
+@pytest.mark.parametrize(("launcher", "says"), [("crash", "did not return"), ("refuse", "the kernel failed")])
+def test_a_kernel_that_cannot_be_timed(libraries: tuple[Path, Path], launcher: str, says: str) -> None:
+    from grader.execution.runner.program import build_runner
+
+    task = exercise(launcher)
+    call = task.call(task.cases[0], "f32", 1)
+    with (
+        Child(build_runner(), libraries[1], libraries[0]) as child,
+        prepare(call) as buffers,
+        pytest.raises(GraderError, match=says),
+    ):
+        b.time_in_child(task, call, buffers, child, 3, 1, 0)
+
+
+TASKS = """
+import torch
+from grader.course.task import Bench, Case, Exercise, Input, Output, normal
+
+twice = Exercise(
+    summary="Double it.",
+    launchers="void twice(const float* x, float* out, int n, cudaStream_t stream)",
+    inputs={"x": Input("n", normal(mean=1.0))},
+    outputs={"out": Output("n")},
+    reference=lambda x: 2 * x,
+    cases=[Case("one", n=1)],
+    bench=[Bench("small", n=100), Bench("large", n=5000)],
+    flops=lambda d: d["n"],
+    torch_baseline=lambda x: 2 * x,
+)
+"""
+KERNEL = """#include <cuda_runtime.h>
+__global__ void kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 2.0f * x[i];
+}
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    kernel<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
+}
+"""
+
+
+@pytest.fixture
+def entry(tmp_path: Path) -> Entry:
+    """A course with one exercise, solved."""
+    folder = tmp_path / "exercises" / "day01_x"
+    folder.mkdir(parents=True)
+    (folder / "tasks.py").write_text(TASKS)
+    (folder / "twice.cu").write_text(KERNEL)
+    return Entry(tmp_path, "day01_x", "twice")
+
+
+@pytest.fixture
+def pretended_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator in place of the GPU, so that all but the clock is as it would be."""
+    compile_kernel, build_runner = b.compile_kernel, b.build_runner
+    monkeypatch.setattr(b, "GPU", "cpu")
+    monkeypatch.setattr(b, "gpu_architecture", lambda *_: "sm_90")
+    monkeypatch.setattr(b, "compile_kernel", lambda path, *_, **__: compile_kernel(path, "cpu", checks=False))
+    monkeypatch.setattr(b, "build_runner", lambda *_: build_runner("cpu"))
+    machine = Machine("NVIDIA H200", l2_bytes=16384, copy_gigabytes_per_second=1000.0)
+    monkeypatch.setattr(b, "measure_machine", lambda: machine)
+    monkeypatch.setattr(b, "uuid", lambda: "GPU-of-this-test")
+
+    def time_calls(functions, runs: int = 0, flush_bytes: int = 0) -> list[float]:
+        for function in functions:
+            function()
+        return [3.0] * (runs or 20)
+
+    monkeypatch.setattr(b, "time_on_gpu", time_calls)
+    monkeypatch.setattr(events, "PAUSE", 0.0)
+
+
+def test_a_whole_bench(entry: Entry, pretended_gpu: None) -> None:
+    said: list[str] = []
+    report = b.bench(entry, on_progress=said.append, compiled=False)
+    assert [(t.name, t.dtype) for t in report.timings] == [("small", "f32"), ("large", "f32")]
+    assert said == ["building", "small (f32)", "large (f32)"]
+    for timing in report.timings:
+        assert timing.runs >= events.FEWEST_RUNS and 0 < timing.p50_us <= timing.p99_us
+        assert timing.mean_us and timing.minimum_us and timing.maximum_us and timing.deviation_us is not None
+        assert timing.minimum_us <= timing.mean_us <= timing.maximum_us and timing.p99_us <= timing.maximum_us
+        assert timing.bytes == 8 * timing.dims["n"] and timing.torch_eager_us == 3.0 and timing.torch_compile_us is None
+        assert timing.percent_of_roofline and timing.torch_ratio and timing.note == "" and timing.copy_us == 3.0
+    assert b.bench(entry, sizes=["large"], compiled=False).timings[0].name == "large"
+    assert json.loads(recordings.record(report, entry).read_text())["exercises"]["twice"]["device"] == "cuda"
+
+
+def test_all_take_turns_with_a_pause_before_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(events.time, "sleep", lambda seconds: done.append("pause"))
+
+    def clock(name: str, microseconds: float) -> b.Clock:
+        return lambda runs: done.append(f"{name} {runs}") or [microseconds] * runs
+
+    times = events.in_turns({"short": clock("short", 2.0), "long": clock("long", 10_000.0)})
+    assert done == ["short 3", "long 3"] + ["pause", "short 67", "pause", "long 4"] * 6
+    assert times == {"short": [2.0] * 402, "long": [10_000.0] * 24}
+
+
+def test_a_copy_of_the_same_bytes(pretended_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    timed: list[tuple[Any, int]] = []
+
+    def keep(functions: Any, flush_bytes: int) -> list[float]:
+        timed.append((functions, flush_bytes))
+        return [7.0]
+
+    monkeypatch.setattr(b, "time_on_gpu", keep)
+    assert [b.copy_of(size, 1000) for size in (5120, 1100, 10)] == [7.0] * 3
+    assert [(len(functions), flush) for functions, flush in timed] == [(1, 0), (3, 0), (1, 2000)]
+    for functions, size in zip((timed[0][0], timed[1][0]), (5120, 1024)):
+        for copy in functions:
+            (source,), target = copy.args, copy.func.__self__
+            assert source.nbytes + target.nbytes == size and bool((copy() == source).all())
+    assert len({copy.args[0].data_ptr() for copy in timed[1][0]}) == 3
+
+
+def test_a_fast_but_wrong_kernel_is_pointed_out(entry: Entry, pretended_gpu: None) -> None:
+    entry.skeleton.write_text(KERNEL.replace("2.0f", "3.0f"))
+    assert "differs from torch's by 0.5" in b.bench(entry, compiled=False).timings[0].note
+
+
+def test_what_torch_needs_besides_is_made_before_the_clock_runs(
+    entry: Entry, pretended_gpu: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = entry.skeleton.parent / "tasks.py"
+    text = tasks.read_text()
+    assert text.count("torch_baseline=lambda x: 2 * x") == 1
+    prepared = "torch_prepare=lambda x: {'factor': x.new_full((1,), 2.0)}, torch_baseline=lambda x, factor: factor * x"
+    tasks.write_text(text.replace("torch_baseline=lambda x: 2 * x", prepared))
+    timings = b.bench(entry, compiled=False).timings
+    assert [timing.torch_eager_us for timing in timings] == [3.0, 3.0] and not any(timing.note for timing in timings)
+
+
+def test_a_recorded_report_is_read_back(tmp_path: Path) -> None:
+    entry = Entry(tmp_path, "day01_x", "add")
+    assert recordings.recorded(entry) is None
+    path = recordings.record(report(), entry)
+    kept = recordings.recorded(entry)
+    assert kept is not None and kept.machine == report().machine and kept.command == report().command
+    assert kept.timings[0].percent_of_roofline == pytest.approx(80) and kept.timings[0].torch_ratio == 2.0
+    assert recordings.recorded(Entry(tmp_path, "day01_x", "other")) is None
+    assert kept.timings[0].mean_us is None  # of a file that was written before there was a mean
+    path.write_text('{"exercises": {"add": {"machine": {}}}}')
+    with pytest.raises(GraderError, match="cannot be read"):
+        recordings.recorded(entry)
+
+
+def test_the_simulator_is_timed_honestly(entry: Entry) -> None:
+    timing = b.bench(entry, device="cpu").timings[0]
+    assert "not a GPU" in timing.clock and timing.note and timing.percent_of_roofline is None
+
+
+def test_without_a_gpu_there_is_one_clear_message() -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(GraderError, match="no GPU"):
+        measure_machine()
+
+
+@pytest.mark.parametrize("name", ["block_sparse", "csr_attention", "global_local_random", "flash_attention_backward"])
+def test_torch_is_timed_on_the_same_task(name: str) -> None:
+    """What is prepared for torch, and what it returns, belong to the outputs that they are compared with."""
+    task = course.find(name).load()
+    assert task.efficient is not None and task.torch_baseline is not None
+    call = task.call(task.efficient, "f32", seed=11)
+    arguments = {**call.scalars, **call.tensors}
+    for function in (task.torch_prepare, task.torch_baseline):
+        if function is None:
+            continue
+        wanted = b.named_arguments(function)
+        result = function(**{key: value for key, value in arguments.items() if wanted is None or key in wanted})
+        if function is task.torch_prepare:
+            arguments.update(result)
+    expected = task.expected(call)
+    found = result if isinstance(result, dict) else {"out": result}
+    for output, tensor in found.items():
+        off = (tensor.double() - expected[output]).norm() / expected[output].norm()
+        assert float(off) < 1e-4, output
+
+
+def test_a_time_that_no_kernel_can_have() -> None:
+    assert "1.3 us are less than the 2.17 us" in b.faster_than_possible(1.3, 2.17)
+    assert b.faster_than_possible(2.17, 2.17) == ""

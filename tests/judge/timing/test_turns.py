@@ -1,0 +1,252 @@
+"""Graders of one machine take turns on a GPU, and a time that others disturbed is no verdict."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from grader.course.task import Bench, Case, Exercise, Output, TimeBar
+from grader.execution.runner.client import Child
+from grader.judge.fast import judge_measured
+from grader.judge.timing import others, turns, verified
+from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Timing
+from grader.verdict.wording import timed
+
+GPU = "GPU-0"
+FOLDER = turns.folder
+ANOTHER = """
+import sys
+from pathlib import Path
+from grader.judge.timing import turns
+turns.folder = lambda: Path(sys.argv[1])
+with turns.turn("GPU-0", sys.argv[2] == "alone", 0) as granted:
+    print(granted)
+"""
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the locks are."""
+    monkeypatch.setattr(turns, "folder", lambda: tmp_path)
+    return tmp_path
+
+
+def granted(alone: bool, gpu: str = GPU) -> bool:
+    """Whether one more turn is to be had just now."""
+    with turns.turn(gpu, alone, 0) as got:
+        return got
+
+
+def another_process(place: Path, how: str, **options: object) -> str:
+    """The same in another process."""
+    command = [sys.executable, "-c", ANOTHER, str(place), how]
+    return subprocess.run(command, capture_output=True, text=True, check=True, **options).stdout.strip()  # type: ignore[call-overload]
+
+
+def test_who_is_alone_keeps_all_others_out(place: Path) -> None:
+    with turns.turn(GPU, alone=True) as got:
+        assert got
+        assert another_process(place, "alone") == another_process(place, "shared") == "False"
+        assert granted(alone=True), "a process that has its turn may ask again"
+        assert granted(alone=True, gpu="GPU-1"), "another GPU is another matter"
+    assert another_process(place, "alone") == "True"
+
+
+def test_many_share_and_none_is_alone_meanwhile() -> None:
+    with turns.turn(GPU, alone=False) as got:
+        assert got and granted(alone=False) and not granted(alone=True)
+    assert granted(alone=True)
+
+
+def test_who_waits_to_be_alone_is_not_overtaken(place: Path) -> None:
+    with turns.turn(GPU, alone=False), open(place / f"grader-{GPU}.next.lock") as waiting:
+        fcntl.flock(waiting, fcntl.LOCK_EX)
+        assert not granted(alone=False)
+    assert granted(alone=False)
+
+
+class Clock:
+    """Time that passes only while somebody sleeps; something happens when it says 5."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object] = lambda: None) -> None:
+        self.now, self.happens = 0.0, happens
+        monkeypatch.setattr(turns, "time", SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep))
+
+    def sleep(self, seconds: float) -> None:
+        if self.now < 5 <= self.now + seconds:
+            self.happens()
+        self.now += seconds
+
+
+@pytest.mark.parametrize(("seconds", "got"), [(10, True), (4, False), (0, False)])
+def test_a_turn_is_waited_for_so_long(seconds: int, got: bool, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(place / f"grader-{GPU}.lock", "w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        clock = Clock(monkeypatch, other.close)
+        with turns.turn(GPU, True, seconds) as mine:
+            assert mine is got and min(seconds, 5) <= clock.now <= min(seconds, 5) + (0.1 if seconds else 0)
+            assert granted(alone=True) is got, "who was not granted a turn has none to share with himself"
+
+
+def test_a_lock_that_cannot_be_taken_grants_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    (place / "elsewhere").touch()
+    (place / f"grader-{GPU}.lock").symlink_to(place / "elsewhere")
+    with turns.turn(GPU, alone=True) as got:
+        assert not got and clock.now == 0, "a link of somebody else is not waited for"
+    (place / f"grader-{GPU}.lock").unlink()
+    assert granted(alone=True)
+
+
+def test_a_pipe_in_the_place_of_a_lock_holds_nobody_up(place: Path) -> None:
+    os.mkfifo(place / f"grader-{GPU}.lock")
+    assert granted(alone=True)
+
+
+def test_all_users_look_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert FOLDER() == Path("/tmp")
+
+
+def test_another_user_locks_the_same_file(place: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with turns.turn(GPU, alone=True):
+            locks = sorted(place.glob("*.lock"))
+            assert len(locks) == 2 and all(lock.stat().st_mode & 0o777 == 0o644 for lock in locks)
+    finally:
+        os.umask(before)
+
+
+class NvmlError(Exception):
+    """As pynvml has it."""
+
+
+class NotFound(NvmlError):
+    """Nobody used the device."""
+
+
+def nvml(there: list[int], used: list[tuple[int, float, int]]) -> ModuleType:
+    """A driver that tells of these processes, and of (process, seconds from NOW, percent)."""
+    module = ModuleType("pynvml")
+
+    def utilization(device: str, since: int) -> list[SimpleNamespace]:
+        if not used:
+            raise NotFound
+        return [SimpleNamespace(pid=p, timeStamp=int((NOW + t) * 1e6), smUtil=u) for p, t, u in used]
+
+    module.__dict__.update(
+        NVMLError=NvmlError,
+        NVMLError_NotFound=NotFound,
+        nvmlInit=lambda: None,
+        nvmlShutdown=lambda: None,
+        nvmlDeviceGetHandleByUUID=lambda gpu: gpu,
+        nvmlDeviceGetComputeRunningProcesses=lambda device: [SimpleNamespace(pid=pid) for pid in there],
+        nvmlDeviceGetProcessUtilization=utilization,
+    )
+    return module
+
+
+NOW = 1000.0
+ME = os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("there", "used", "known", "busy"),
+    [
+        ([ME], [], True, set()),
+        ([ME], [(ME, 6, 90), (11, 6, 90)], True, {11}),
+        ([ME], [(11, 6, 10), (13, 6, 9)], True, {11}),  # from a tenth of the time on
+        ([ME], [(11, 1, 90), (13, 0.999, 90)], True, {11}),  # from a second after the start on
+        ([ME], [(12, 6, 90)], True, set()),  # a child of ours
+        ([1], [(11, 6, 90)], False, set()),  # the numbers of processes are not ours
+    ],
+)
+def test_who_else_used_the_gpu(
+    there: list[int],
+    used: list[tuple[int, float, int]],
+    known: bool,
+    busy: set[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = nvml(there, used)
+    ended: list[bool] = []
+    module.nvmlShutdown = lambda: ended.append(True)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pynvml", module)
+    monkeypatch.setattr(others, "time", SimpleNamespace(time=lambda: NOW))
+    monkeypatch.setattr(Child, "started", {12})
+    with others.watch(GPU) as seen:
+        pass
+    assert (seen.known, seen.busy, ended) == (known, busy, [True])
+
+
+def test_a_driver_that_does_not_tell_accuses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = nvml([ME], [])
+
+    def fail() -> None:
+        raise NvmlError
+
+    module.nvmlInit = fail  # type: ignore[attr-defined]
+    for replaced in (module, None):
+        monkeypatch.setitem(sys.modules, "pynvml", replaced)
+        with others.watch(GPU) as seen:
+            pass
+        assert not seen.known and not seen.busy
+
+
+def judged(busy: bool, timing: Timing, *measured: verified.Measured) -> Stage:
+    """The stage fast of an exercise with a limit of 5 us on an H200."""
+    task = Exercise(
+        summary="nothing",
+        launchers="void f(float* out, int n, cudaStream_t stream)",
+        inputs={},
+        outputs={"out": Output("n")},
+        reference=lambda n: None,
+        cases=[Case("some", n=1)],
+        bench=[Bench("size", n=1)],
+        time_bars=[TimeBar("size", at_most_us=5.0, gpu="H200")],
+    )
+    stage = Stage("fast")
+    stage.timings = [timing]
+    return judge_measured(stage, task, measured, "NVIDIA H200", busy)
+
+
+def timing(median: float, own: float | None = None) -> Timing:
+    """The time of the only size."""
+    return Timing(
+        "size", "f32", "GPU", median_us=median, verified_us=own, verified_error_us=None if own is None else 1.0
+    )
+
+
+def test_a_time_on_a_busy_gpu_is_unverified_and_no_verdict() -> None:
+    impossible = verified.Measured("size", "f32", problem="less than 1 us", text="impossible", impossible=True)
+    for slow in (timing(900.0), timing(1.0, own=900.0)):
+        assert judged(False, slow).status == FAILED
+        stage = judged(True, slow)
+        assert (stage.status, stage.summary, stage.time_bars) == (SKIPPED, timed.BUSY, [])
+        assert stage.timings[0].verified_us is None and timed.BUSY_NOTE in stage.timings[0].note
+    assert judged(False, timing(1.0), impossible).status == FAILED
+    assert judged(True, timing(1.0), impossible).status == SKIPPED
+    assert judged(False, timing(1.0)).status == PASSED
+
+
+def test_a_wrong_result_is_wrong_on_a_busy_gpu_too() -> None:
+    wrong = verified.Measured("size", "f32", problem="a timed result is wrong", text="out is wrong")
+    assert judged(True, timing(1.0), wrong).status == FAILED
+
+
+def test_no_time_is_less_than_nothing() -> None:
+    clock = object.__new__(verified.Clock)
+    clock.null, clock._null_spread = [50.0, 52.0], 1.0
+    result = verified.Measured("size", "f32", floor_us=1000.0)
+    clock.conclude([30.0, 31.0, 32.0], result)
+    assert result.microseconds == 0.0 and not result.significant
+    assert result.impossible and "-" not in result.problem and "less than 35" in result.problem, result.problem

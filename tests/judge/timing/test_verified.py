@@ -1,0 +1,375 @@
+"""The grader's own clock: honest kernels get their time, and none that keeps, delays or leaves out work gets a better one.
+
+The simulator stands for the GPU here, and a file in memory for what is shared: all but the lengths of the times is as there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+
+from grader.course.task import Bench, Case, Exercise, Input, Output, TimeBar, normal
+from grader.execution.build.build import compile_kernel
+from grader.execution.jail.running import NO_JAIL
+from grader.execution.runner.client import Child
+from grader.execution.runner.gpu import SharingFailed
+from grader.execution.runner.program import build_runner
+from grader.judge import fast
+from grader.judge.timing import others, turns, verified
+from grader.judge.timing.bench import BenchReport
+from grader.judge.timing.floor import Limits
+from grader.judge.timing.machine import Machine
+from grader.report.timings import render_timings
+from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Timing
+from grader.verdict.wording import stages
+
+HEAD = """
+#include <cuda_runtime.h>
+#include <cstdlib>
+#include <cstring>
+__global__ void twice_kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 2.0f * x[i];
+}
+static void work(const float* x, float* out, int n, cudaStream_t stream) {
+    twice_kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
+}
+"""
+LAUNCHER = """
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { %s }
+"""
+
+
+class HostMemory:
+    """Shared memory of a device that is the simulator."""
+
+    device = "cpu"
+
+    def __init__(self, size: int) -> None:
+        self.bytes = -(-size // 4096) * 4096
+        self.file = os.memfd_create("device")
+        os.ftruncate(self.file, self.bytes)
+        self.tensor = torch.from_file(f"/proc/self/fd/{self.file}", shared=True, size=self.bytes, dtype=torch.uint8)
+
+    def finish(self) -> None:
+        """Nothing runs by itself here."""
+
+    def forget_cached(self) -> None:
+        """There is no cache."""
+
+    def close(self) -> None:
+        """Give the memory back."""
+        os.close(self.file)
+
+
+def task(**more: Any) -> Exercise:
+    """out = 2 x."""
+    described: dict[str, Any] = {
+        "summary": "out = 2 x",
+        "launchers": "void twice(const float* x, float* out, int n, cudaStream_t stream)",
+        "inputs": {"x": Input("n", normal(mean=1.0))},
+        "outputs": {"out": Output("n")},
+        "reference": lambda x: 2 * x,
+        "cases": [Case("some", n=100)],
+        "bench": [Bench("small", n=1000), Bench("large", n=5001)],
+        "name": "day00_tests/twice",
+    }
+    return Exercise(**{**described, **more})
+
+
+def measure(tmp_path: Path, text: str, exercise: Exercise | None = None, limits: Limits | None = None) -> list:
+    """The times of a kernel at all sizes."""
+    exercise = exercise or task()
+    file = tmp_path / "twice.cu"
+    file.write_text(text)
+    runner = build_runner("cpu")
+    kernel, nothing = (compile_kernel(path, "cpu", checks=False) for path in (file, verified.NOTHING))
+    return verified.verify(
+        exercise,
+        [(case, dtype) for case in exercise.bench for dtype in exercise.dtypes],
+        lambda: Child(runner, kernel.library, kernel.libsim),
+        lambda: Child(runner, nothing.library, nothing.libsim),
+        HostMemory,
+        limits or Limits(l2_bytes=4096),
+    )
+
+
+@pytest.fixture(autouse=True)
+def few_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many sets as it takes, not as many as a good median wants."""
+    monkeypatch.setattr(verified, "MOST_SETS", 8)
+    monkeypatch.setattr(verified, "NULL_CALLS", 5)
+    monkeypatch.setattr(verified, "SHORTEST_US", 0.0)
+    monkeypatch.setattr(verified, "SIGNIFICANT", 0.0)  # on a busy machine nothing is sure
+    monkeypatch.setattr(verified, "SLACK_US", 1e8)
+    monkeypatch.setattr(verified, "SECONDS", math.inf)
+
+
+@pytest.fixture
+def steady(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that take what they would on a machine with nothing else to do: a millisecond, and 20 more with the kernel."""
+    whole = verified.Clock._one
+    calls = itertools.count()
+
+    def as_if_idle(clock: Any, child: Child, call: Any, launcher: str, lines: list[str]) -> tuple:
+        _, *seen = whole(clock, child, call, launcher, lines)
+        milliseconds = (1 if launcher == "do_nothing" else 21) + next(calls) % 3 / 100
+        return (milliseconds / 1000, *seen)
+
+    monkeypatch.setattr(verified.Clock, "_one", as_if_idle)
+
+
+SLEEPY = (
+    "#include <time.h>\n"
+    + HEAD
+    + LAUNCHER % "timespec t{0, 20000000}; nanosleep(&t, nullptr); work(x, out, n, stream);"
+)
+
+
+def test_an_honest_kernel_gets_its_time(tmp_path: Path, steady: None) -> None:
+    results = measure(tmp_path, HEAD + LAUNCHER % "work(x, out, n, stream);")
+    for result in results:
+        assert result.problem == "" and result.sets == 8 and result.standard_error > 0, result
+        assert 19_900 < result.microseconds < 20_100
+    assert [result.name for result in results] == ["small", "large"]
+
+
+def test_the_clock_runs_while_the_kernel_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = verified.Clock._one
+    seconds: dict[str, list[float]] = {}
+
+    def noted(clock: Any, child: Child, call: Any, launcher: str, lines: list[str]) -> tuple:
+        seen = whole(clock, child, call, launcher, lines)
+        seconds.setdefault(launcher, []).append(seen[0])
+        return seen
+
+    monkeypatch.setattr(verified.Clock, "_one", noted)
+    measure(tmp_path, SLEEPY)
+    assert len(seconds["twice"]) == 2 * (8 + verified.WARMUP)
+    assert min(seconds["twice"]) >= 0.02, "it sleeps for 20 ms, and longer on a busy machine"
+
+
+CHEATS = {
+    "a result kept by address": (
+        "static float kept[8192]; static const float* of = nullptr; "
+        "if (of != x) { work(x, out, n, stream); memcpy(kept, out, n * sizeof(float)); of = x; return; } "
+        "memcpy(out, kept, n * sizeof(float));",
+        "a timed result is wrong",
+    ),
+    "honest while it is warmed up": (
+        "static int calls = 0; if (calls++ < 3) work(x, out, n, stream);",
+        "a timed result is wrong",
+    ),
+    "every third call does the work": (
+        "static int calls = 0; if (calls++ % 3 == 0) work(x, out, n, stream);",
+        "a timed result is wrong",
+    ),
+    "half of the work at large sizes": ("work(x, out, n > 1000 ? n / 2 : n, stream);", "a timed result is wrong"),
+    "zeros": ("cudaMemsetAsync(out, 0, n * sizeof(float), stream);", "a timed result is wrong"),
+    "it ends its process": ("exit(0);", "the kernel did not return"),
+    "a launch that fails": ("twice_kernel<<<1, 4096, 0, stream>>>(x, out, n);", "the launch failed"),
+}
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_cheats_get_no_time(tmp_path: Path, name: str) -> None:
+    body, problem = CHEATS[name]
+    results = measure(tmp_path, HEAD + LAUNCHER % body)
+    failed = next(result for result in results if result.problem)
+    assert failed.problem == problem and failed.text
+    assert all(result.microseconds == 0 for result in results if result.problem or not result.sets)
+
+
+def test_writing_after_the_answer_is_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands in the outputs after they were first looked at was not there in time."""
+    whole = verified.Clock._one
+
+    def changes_between(clock: Any, *arguments: Any) -> tuple:
+        seconds, reply, chosen, first = whole(clock, *arguments)
+        return seconds, reply, chosen, torch.where(first == first[0], first + 1, first)
+
+    monkeypatch.setattr(verified.Clock, "_one", changes_between)
+    result = measure(tmp_path, HEAD + LAUNCHER % "work(x, out, n, stream);")[0]
+    assert "still wrote" in result.problem and "changed after the launcher had returned" in result.text
+
+
+def test_writing_beside_an_output_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = verified.Clock._one
+
+    def writes_past_the_end(clock: Any, *arguments: Any) -> tuple:
+        seconds, reply, chosen, _ = whole(clock, *arguments)
+        place = clock.buffers.outputs["out"]
+        clock.seen[place.start + place.bytes] ^= 1
+        return seconds, reply, chosen, clock.seen.view(torch.int32)[chosen - clock.out_start // 4]
+
+    monkeypatch.setattr(verified.Clock, "_one", writes_past_the_end)
+    result = measure(tmp_path, HEAD + LAUNCHER % "work(x, out, n, stream);")[0]
+    assert result.problem == "a timed result is wrong" and "outside its output" in result.text
+
+
+def test_faster_than_the_device_can_be(tmp_path: Path) -> None:
+    honest = HEAD + LAUNCHER % "work(x, out, n, stream);"
+    possible = measure(tmp_path, honest, limits=Limits(bytes_per_second=1e12))
+    assert not any(result.problem for result in possible) and possible[1].floor_us == pytest.approx(5001 * 8e-6)
+    slow_memory = measure(tmp_path, honest, limits=Limits(bytes_per_second=1.0))
+    assert slow_memory[0].impossible and "which this GPU cannot do" in slow_memory[0].problem
+    assert "bytes that must move" in slow_memory[0].text
+    counted = task(flops=lambda d: 2.0 * d["n"])
+    slow_arithmetic = measure(tmp_path, honest, counted, Limits(operations_per_second=1.0))
+    assert slow_arithmetic[0].floor_us == pytest.approx(2000e6) and slow_arithmetic[0].problem
+
+
+def test_the_cache_need_not_move_what_it_keeps() -> None:
+    call = task().call(Bench("small", n=1000), "f32", 1)
+    assert Limits(1e9, l2_bytes=8000).floor_us(task(), call) == 0
+    assert Limits(1e9, l2_bytes=2000).floor_us(task(), call) == pytest.approx(6.0)
+    assert Limits().floor_us(task(), call) == 0
+
+
+def test_an_output_that_is_added_to_starts_anew_for_each_set(tmp_path: Path) -> None:
+    exercise = task(
+        launchers="void twice(const float* x, float* out, int n, cudaStream_t stream)",
+        outputs={"out": Output("n", inout=True, start=normal())},
+        reference=lambda x, out: out + x,
+    )
+    adds = HEAD.replace("out[i] = 2.0f * x[i]", "out[i] += x[i]") + LAUNCHER % "work(x, out, n, stream);"
+    assert [result.problem for result in measure(tmp_path, adds, exercise)] == ["", ""]
+    twice = adds.replace("{ work(", "{ work(x, out, n, stream); work(")
+    assert measure(tmp_path, twice, exercise)[0].problem == "a timed result is wrong"
+
+
+def test_nothing_is_measured_where_nothing_is_long_enough() -> None:
+    assert verified.verify(task(), [], lambda: None, lambda: None, HostMemory, Limits()) == []  # type: ignore[arg-type, return-value]
+
+
+# --- the stage ---
+
+
+@pytest.fixture
+def stage_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, float], Stage]:
+    """The stage *fast* of a kernel of whose runs events saw so many microseconds, on the simulator as if it were a GPU."""
+    folder = tmp_path / "exercises" / "day01_x"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(fast, "gpu_architecture", lambda *_: "sm_90")
+    monkeypatch.setattr(fast, "build_runner", lambda *_: build_runner("cpu"))
+    monkeypatch.setattr(fast, "compile_kernel", lambda path, *_, **__: compile_kernel(path, "cpu", checks=False))
+    monkeypatch.setattr(fast, "GpuMemory", HostMemory)
+    monkeypatch.setattr(fast, "uuid", lambda: "GPU-of-this-test")
+    monkeypatch.setattr(turns, "folder", lambda: tmp_path)
+    machine = Machine("pretended", l2_bytes=4096)
+    monkeypatch.setattr(fast, "measure_machine", lambda: machine)
+
+    def judge(text: str, events_us: float, *limits: TimeBar) -> Stage:
+        timings = [
+            Timing(case.name, "f32", "GPU", median_us=events_us, bytes=8 * case.dims["n"]) for case in task().bench
+        ]
+        report = BenchReport("day01_x/twice", "twice.cu", "cuda", machine, timings, "", "")
+        monkeypatch.setattr(fast, "bench", lambda *_, **__: report)
+        file = folder / "twice.cu"
+        file.write_text(text)
+        return fast.judge_fast(task(time_bars=list(limits)), file, NO_JAIL)
+
+    return judge
+
+
+def test_the_time_that_counts_is_shown(stage_of: Callable[[str, float], Stage], steady: None) -> None:
+    stage = stage_of(SLEEPY, 20_000.0)
+    assert stage.status == PASSED, stage.message
+    assert "by our own clock" in stage.summary
+    assert all(
+        timing.verified_us and timing.verified_us > 1000 and timing.verified_error_us for timing in stage.timings
+    )
+    shown = Console(width=80)
+    with shown.capture() as captured:
+        shown.print(*render_timings(stage.timings))
+    assert "The times that count" in captured.get() and "+-" in captured.get()
+
+
+def test_a_limit_on_the_time_decides_on_the_gpu_that_it_names(
+    stage_of: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fast, "verify", lambda *_: [])
+    limits = [TimeBar("large", 9.0, "pretended"), TimeBar("large", 1.0, "H200")]
+    stage = stage_of(SLEEPY, 10.0, *limits)
+    assert stage.status == FAILED and stages.summary(stage) == "1 of 2 times above the limit"
+    stage = stage_of(SLEEPY, 8.0, *limits)
+    assert stage.status == PASSED and [bar.status for bar in stage.time_bars] == [PASSED, SKIPPED]
+
+
+def test_times_of_its_own_that_are_not_true_fail(stage_of: Callable[[str, float], Stage], steady: None) -> None:
+    stage = stage_of(SLEEPY, 1.0)
+    assert stage.status == FAILED and stage.summary == "its own times are not true"
+    assert "another stream" in stage.message and "events around the launch saw 1 us" in stage.message
+
+
+def test_the_same_times_on_a_busy_gpu_are_unverified(
+    stage_of: Callable[[str, float], Stage], steady: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextlib.contextmanager
+    def busy(gpu: str) -> Iterator[others.Others]:
+        assert gpu == "GPU-of-this-test"
+        yield others.Others(known=True, busy={1})
+
+    monkeypatch.setattr(others, "watch", busy)
+    stage = stage_of(SLEEPY, 1.0)
+    assert stage.status == SKIPPED and stages.summary(stage) == "unverified: the GPU is busy"
+    assert stage.timings and "nvidia-smi" in stage.timings[0].note
+
+
+def test_a_wrong_result_at_a_timed_size_fails(stage_of: Callable[[str, float], Stage]) -> None:
+    stage = stage_of(HEAD + LAUNCHER % "work(x, out, n > 1000 ? n - 1 : n, stream);", 10.0)
+    assert stage.status == FAILED and stage.summary == "a timed result is wrong"
+    assert "large (f32)" in stage.message and "never written" in stage.message
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (SharingFailed("the GPU's driver cannot share memory: cuMemCreate gives error 801"), "error 801"),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB."), "too little memory"),
+    ],
+)
+def test_where_nothing_can_be_measured_the_times_are_called_unverified(
+    stage_of: Callable[[str, float], Stage], monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
+    def cannot(size: int) -> None:
+        raise error
+
+    cannot.device = "cpu"  # type: ignore[attr-defined]
+    monkeypatch.setattr(fast, "GpuMemory", cannot)
+    stage = stage_of(HEAD + LAUNCHER % "work(x, out, n, stream);", 10.0)
+    assert stage.status == PASSED and "by our own clock" not in stage.summary
+    assert "not verified" in stage.timings[0].note and said in stage.timings[0].note
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SharingFailed("the GPU's driver cannot share memory: cuMemCreate gives error 2"),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB."),
+    ],
+)
+def test_a_kernel_that_takes_all_memory_is_not_excused(
+    stage_of: Callable[[str, float], Stage], monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    made: list[int] = []
+
+    def runs_out(size: int) -> HostMemory:
+        made.append(size)
+        if len(made) > 2 * (verified.NULL_CALLS + verified.WARMUP) + 3:
+            raise error
+        return HostMemory(size)
+
+    runs_out.device = "cpu"  # type: ignore[attr-defined]
+    monkeypatch.setattr(fast, "GpuMemory", runs_out)
+    stage = stage_of(HEAD + LAUNCHER % "work(x, out, n, stream);", 10.0)
+    assert stage.status == FAILED and "with the kernel there" in stage.message

@@ -1,0 +1,29 @@
+"""Recordings to play: of the kernels of ``tests/simulator/kernels/recorded.cu``."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from grader import load_kernel
+from grader.execution.in_process.kernel import Kernel
+from grader.simulator.recording import Recording
+from grader.verdict.finding import Finding
+
+FILE = Path(__file__).parents[2] / "simulator/kernels/recorded.cu"
+
+
+@cache
+def kernel() -> Kernel:
+    return load_kernel(FILE)
+
+
+def record(name: str, *arguments: Any) -> tuple[Recording, str, list[Finding]]:
+    """What a page is made of."""
+    kernel()._simulator.configure(schedule="forward", workers="1")  # whatever other tests of this process have set
+    with kernel().recording():
+        getattr(kernel(), f"run_{name}")(*arguments)
+    report = kernel().report
+    assert report.recording is not None
+    return report.recording, kernel().source, report.findings

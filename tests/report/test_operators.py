@@ -1,0 +1,59 @@
+"""The table that ends ``grader bench --all``, drawn from the figures that were recorded on an H200."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pytest
+from rich.console import Console
+
+from grader.course import Course
+from grader.judge.timing.bench import GPU_CLOCK
+from grader.judge.timing.recordings import recorded
+from grader.report import theme
+from grader.report.operators import Row, operators_table, rate
+from grader.verdict import Timing
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    def found() -> Iterator[Row]:
+        for entry in Course().exercises:
+            operator, report = entry.load().operator, recorded(entry)
+            if operator:
+                assert report is not None, f"{entry.name} has no recorded times"
+                yield from ((operator, entry.variable, timing) for timing in report.timings)
+
+    return list(found())
+
+
+def drawn(rows: list[Row], width: int) -> list[str]:
+    console = Console(width=width, file=io.StringIO(), color_system=None, theme=theme.THEME)
+    console.print(operators_table(rows))
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+
+
+def test_each_time_has_one_line_of_80_columns(rows: list[Row]) -> None:
+    lines = drawn(rows, 80)
+    assert max(map(len, lines)) <= 80
+    sizes = [line for line in lines if " us " in line]
+    assert len(sizes) == len(rows) >= 9 * 3 * 2
+    assert all("%" in line and line.split()[-1].replace(".", "").isdigit() for line in sizes)
+    assert not any("…" in line for line in lines)
+
+
+def test_an_operator_and_a_dtype_are_named_once(rows: list[Row]) -> None:
+    text = "\n".join(drawn(rows, 80))
+    for operator in {row[0] for row in rows}:
+        assert sum(line.split()[:1] == [operator] and " us " in line for line in text.splitlines()) == 1
+    assert "linear is linear_register_tiled and linear_wmma" in " ".join(text.split())
+
+
+def test_a_rate_is_operations_only_where_they_are_the_limit() -> None:
+    timing = Timing("large", "f32", GPU_CLOCK, gigabytes_per_second=800.0, gigaflops_per_second=40_000.0)
+    timing.percent_of_copy, timing.percent_of_roofline = 20.0, 80.0
+    assert rate(timing) == "40 TFLOP/s"
+    timing.percent_of_roofline = 20.0
+    assert rate(timing) == "800 GB/s"
+    assert rate(Timing("large", "f32", GPU_CLOCK)) == ""

@@ -1,0 +1,177 @@
+"""Whatever a verdict holds is said in the same words in the terminal, in HTML, in JUnit, in results.json and in a notebook."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+import torch
+
+from grader.judge import misread
+from grader.judge.comparison import diagnosis
+from grader.report.html import html_page
+from grader.report.junit import junit_xml
+from grader.report.notebook.verdicts import VerdictPanel
+from grader.report.terminal import as_text
+from grader.verdict import CaseResult, Diagnosis, Finding, Memory, OutputResult, Side, Stage, Verdict, schema
+from grader.verdict.wording import cases, findings, outputs, results
+from tests.report import samples
+
+MEMORY = Memory(
+    kind="tensor", space="global", name="x", dtype="float32", shape=[4], bytes=16, element_bytes=4, index=[2]
+)
+OTHER = Side(
+    access="write", bytes=4, memory=MEMORY, file=samples.FILE, line=40, source_line="x[0] = 1;", thread=[1, 0, 0]
+)
+VALIDATOR = jsonschema.Draft202012Validator(schema.schema())  # that it is a schema itself is tested once: tests/verdict
+
+
+def finding(kind: str, **facts: object) -> Finding:
+    made = {"check": "memcheck", "kind": kind, "access": "read", "bytes": 4, "memory": MEMORY, "other": OTHER}
+    place = {"file": samples.FILE, "line": 31, "column": 5, "source_line": "    y = x[i];", "thread": [0, 0, 0]}
+    return Finding(**{**made, **place, "number": 3, "total": 7, "detail": "said", "case": "one", **facts})  # type: ignore[arg-type]
+
+
+def squeezed(text: str) -> str:
+    """Without what only lays it out: blanks, line breaks, tags."""
+    return re.sub(r"\s+", "", text)
+
+
+def page_text(verdict: Verdict) -> str:
+    return html.unescape(re.sub(r"<[^>]*>", "", html_page(verdict)))
+
+
+def xml_text(verdict: Verdict) -> str:
+    root = ET.fromstring(junit_xml(verdict))
+    return "\n".join([*root.itertext(), *(part.get("message", "") for part in root.iter())])
+
+
+def json_text(verdict: Verdict) -> str:
+    data = json.loads(results.as_json(verdict))
+    VALIDATOR.validate(data)
+    return "\n".join(part["text"] for stage in data["stages"] for part in [stage, *stage["cases"], *stage["findings"]])
+
+
+REPORTS: dict[str, Callable[[Verdict], str]] = {
+    "terminal": lambda verdict: as_text(verdict, verbose=True),
+    "html": page_text,
+    "junit": xml_text,
+    "json": json_text,
+    "notebook": lambda verdict: str(VerdictPanel(verdict, verbose=True)),
+}
+
+
+@pytest.mark.parametrize("report", REPORTS)
+@pytest.mark.parametrize("kind", [*findings.WHAT, "a_kind_of_tomorrow"])
+def test_a_finding(kind: str, report: str) -> None:
+    made = finding(kind, check="racecheck" if findings.WHAT.get(kind) is findings.WHAT["within_warp"] else "memcheck")
+    stage = Stage("safe", "failed", findings=[made])
+    seen = squeezed(REPORTS[report](samples.verdict(samples.builds(), stage)))
+    for said in (findings.message(made), findings.other_side(made), findings.advice(made)):
+        assert squeezed(said) in seen, said
+
+
+VALUES = {
+    name: 2.0
+    for name in [
+        "count",
+        "elements",
+        "column",
+        "rows",
+        "of",
+        "row",
+        "nan",
+        "infinite",
+        "value",
+        "factor",
+        "by",
+        "axis",
+        "step",
+        "low",
+        "high",
+        "holds",
+        "at",
+        "axes",
+        "element",
+    ]
+}
+
+
+def verdict_of(case: CaseResult) -> Verdict:
+    return samples.verdict(samples.builds(), Stage("correct", "failed", cases=[case]))
+
+
+@pytest.mark.parametrize("report", REPORTS)
+@pytest.mark.parametrize("kind", outputs.LOOKS)
+def test_a_wrong_output(kind: str, report: str) -> None:
+    output = OutputResult("out", "f32", [4, 8], False, 32, 5, 2, 0.5, 30.0, tolerance=1e-4)
+    output.diagnosis = Diagnosis(kind, VALUES, [1, 2])
+    output.worst = [samples.wrong_case().outputs[0].worst[0]]
+    seen = squeezed(REPORTS[report](verdict_of(CaseResult("c", "f32", "failed", {"n": 1}, "wrong", outputs=[output]))))
+    said = [
+        outputs.name(output),
+        outputs.how_wrong(output),
+        outputs.largest_error(output),
+        outputs.looks(output.diagnosis),
+    ]
+    for part in [*said, *outputs.worst(output.worst[0])[:3]]:
+        assert part and squeezed(part) in seen, part
+
+
+def test_every_kind_of_diagnosis_has_its_words() -> None:
+    source = Path(diagnosis.__file__).read_text()
+    kinds = set(re.findall(r'(?:Diagnosis|looks)\("(\w+)"', source)) | {"columns_unwritten", "columns_unwritten_from"}
+    kinds |= {kind for kind, _, _ in misread._otherwise(torch.ones(17, 17))}
+    assert kinds == set(outputs.LOOKS)
+
+
+PROBLEMS = [
+    "crash",
+    "timeout",
+    "exit",
+    "output",
+    "oom",
+    "reply",
+    "guard",
+    "inputs",
+    "load",
+    "call",
+    "memory",
+    "launch",
+    "run",
+]
+
+
+@pytest.mark.parametrize("report", REPORTS)
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_a_case_that_could_not_be_compared(problem: str, report: str) -> None:
+    case = CaseResult("c", "f32", "failed", {"n": 1}, problem, ["said by CUDA"], outside={"out": -3}, printed="bye\n")
+    said = cases.reason(case)
+    assert "said by CUDA" in said or "3 elements before the start of out" in said
+    assert squeezed(said) in squeezed(REPORTS[report](verdict_of(case)))
+
+
+HOSTILE = "\x1b]0;owned\x07\x9b2J\x00\u202eevil\ud800\u2028<script>alert(1)</script>&amp;]]>\r[bold]"
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_hostile_texts(report: str) -> None:
+    """A submission chooses names of kernels and arrays, what its launcher prints, its source, and what the compiler quotes."""
+    case = CaseResult("c", "f32", "failed", {"n": 1}, "launch", [HOSTILE], printed=HOSTILE)
+    memory = Memory(kind="__shared__", space="shared", name=HOSTILE)
+    found = finding("deadlock", detail=HOSTILE, memory=memory, source_line=HOSTILE, file=HOSTILE, kernel=HOSTILE)
+    verdict = samples.does_not_build()
+    verdict.stages[0].diagnostics[0].message = verdict.stages[0].message = HOSTILE
+    verdict.stages[1] = Stage("correct", "failed", cases=[case])
+    verdict.stages[2] = Stage("safe", "failed", findings=[found, finding("out_of_bounds", memory=memory)])
+    seen = REPORTS[report](verdict)
+    assert all(c.isprintable() or c in "\n\t" for c in seen)
+    assert squeezed("�]0;owned��2J��evil� <script>alert(1)</script>&amp;]]>�[bold]") in squeezed(seen)
+    seen.encode("utf-8")
+    assert "<script>" not in html_page(verdict)

@@ -1,7 +1,0 @@
-"""The stand-in simulator of the runner's tests, for the bench."""
-
-from __future__ import annotations
-
-from tests.runner.conftest import libraries
-
-__all__ = ["libraries"]
