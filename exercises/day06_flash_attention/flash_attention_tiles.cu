@@ -65,7 +65,7 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
 
         // The online softmax. The lanes of a group agree on the maximum by shuffles.
         new_m = llmk::warp_max<kLanes>(new_m);
-        const float base = llmk::base_of(new_m);
+        const float base = llmk::finite_max_or_zero(new_m);
         const float correction = expf(m - base);
         m = new_m;
         l *= correction;

@@ -44,7 +44,7 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
             s[j] = first_key + j < visible ? sum : -INFINITY;
             new_m = fmaxf(new_m, s[j]);
         }
-        const float base = llmk::base_of(new_m);
+        const float base = llmk::finite_max_or_zero(new_m);
 
         for (int j = 0; j < kKeys; ++j) {
             const float p = expf(s[j] - base);
@@ -55,7 +55,7 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
     }
 
     if (query >= query_len) return;
-    const float inverse = llmk::inverse_of(l);
+    const float inverse = llmk::reciprocal_or_zero(l);
     for (int d = 0; d < DIM; ++d) out[d] = o[d] * inverse;
 }
 

@@ -47,7 +47,7 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
             s[j] = first_key + j < visible ? sum : -INFINITY;
             new_m = fmaxf(new_m, s[j]);
         }
-        const float base = llmk::base_of(new_m);
+        const float base = llmk::finite_max_or_zero(new_m);
         for (int j = 0; j < kKeys; ++j) p[j] = static_cast<T>(expf(s[j]));
         const float shrink = expf(-base);  // exp(score) * exp(-base) = exp(score - base)
 
@@ -63,7 +63,7 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
     }
 
     if (query >= query_len) return;
-    const float inverse = llmk::inverse_of(l);
+    const float inverse = llmk::reciprocal_or_zero(l);
     for (int d = 0; d < DIM; ++d) out[d] = static_cast<T>(o[d] * inverse);
 }
 

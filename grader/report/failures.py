@@ -112,7 +112,7 @@ def render_cases(stage: Stage, verbose: bool, ascii_only: bool, findings_follow:
             rows.append(Text(""))
         rows.extend(render_case(case, ascii_only, findings_follow))
     others = [] if verbose else failing[1:]
-    if others and (told := stages.told_by_another(failing)):
+    if others and (told := stages.better_diagnosed_case(failing)):
         case, diagnosis = told
         looks = Text(f"looks like, in the case '{case.name}': ", style="warn")
         rows += [Text(""), indented(looks.append(outputs.looks(diagnosis), style="title"), 4)]

@@ -27,7 +27,7 @@ _FLAGS = (
     "-fno-semantic-interposition",
     "-fno-strict-aliasing",
     "-fno-stack-protector",
-    "-fno-omit-frame-pointer",  # runtime/own_memory.cpp walks over its own frames, too
+    "-fno-omit-frame-pointer",  # runtime/submission_sandbox.cpp walks over its own frames, too
     "-mno-omit-leaf-frame-pointer",
     "-ftls-model=initial-exec",
 )

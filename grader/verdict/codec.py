@@ -15,18 +15,18 @@ from typing import Any, TypeVar
 import msgspec
 
 from grader.setup.errors import GraderError
-from grader.verdict.fact import Fact
+from grader.verdict.record import Record
 
-Kind = TypeVar("Kind", bound=Fact)
+Kind = TypeVar("Kind", bound=Record)
 
 
-def plain(fact: Fact) -> dict[str, Any]:
+def plain(fact: Record) -> dict[str, Any]:
     """A fact as what JSON holds."""
     found: dict[str, Any] = _finite(msgspec.to_builtins(fact))
     return found
 
 
-def rebuilt(kind: type[Kind], data: Mapping[str, Any], where: str = "this") -> Kind:
+def decode(kind: type[Kind], data: Mapping[str, Any], where: str = "this") -> Kind:
     """The fact that ``plain`` turned into data; members that this version does not know are ignored."""
     try:
         return msgspec.convert(data, kind, strict=False)

@@ -20,8 +20,8 @@ from typing import Any, Final, Literal
 from msgspec import field
 
 from grader.verdict import codec
-from grader.verdict.fact import Fact, Line, Text
 from grader.verdict.finding import Finding, Index
+from grader.verdict.record import Line, Record, Text
 
 SCHEMA_VERSION = "2.1"
 WORDED = ("Stage", "CaseResult", "OutputResult", "Finding", "BarResult", "TimeBarResult", "TimeBound")
@@ -41,7 +41,7 @@ Sizes = dict[str, bool | int | float]
 """The sizes and options of a case, by name."""
 
 
-class WorstElement(Fact):
+class WorstElement(Record):
     """One element of an output that is far off."""
 
     index: list[int]
@@ -55,7 +55,7 @@ class WorstElement(Fact):
     thread: list[int] | None = None
 
 
-class Diagnosis(Fact):
+class Diagnosis(Record):
     """What a wrong output looks like: all zeros, transposed, the tail not written..."""
 
     kind: Line
@@ -68,7 +68,7 @@ class Diagnosis(Fact):
     """The input that has to do with it, if one has; or several."""
 
 
-class OutputResult(Fact):
+class OutputResult(Record):
     """One output compared with the reference."""
 
     name: Line
@@ -90,7 +90,7 @@ class OutputResult(Fact):
     worst: list[WorstElement] = field(default_factory=list)
 
 
-class CaseResult(Fact):
+class CaseResult(Record):
     """One case with one dtype."""
 
     name: Line
@@ -120,7 +120,7 @@ class CaseResult(Fact):
         return self.status == PASSED
 
 
-class Diagnostic(Fact):
+class Diagnostic(Record):
     """One message of a compiler."""
 
     severity: Line
@@ -133,7 +133,7 @@ class Diagnostic(Fact):
     """What to do about it, where the grader knows."""
 
 
-class KernelResources(Fact):
+class KernelResources(Record):
     """What one kernel needs, from the real compiler."""
 
     kernel: Line
@@ -151,7 +151,7 @@ class KernelResources(Fact):
     """The stack frame of a thread, in local memory: arrays that are indexed by a variable, and what spills."""
 
 
-class BarResult(Fact):
+class BarResult(Record):
     """One bar of the stage *efficient*."""
 
     expression: Line
@@ -169,7 +169,7 @@ class BarResult(Fact):
     """The case that was counted."""
 
 
-class TimeBarResult(Fact):
+class TimeBarResult(Record):
     """One limit of the stage *fast* on the time of a size on one GPU."""
 
     name: Line
@@ -191,7 +191,7 @@ Unit = Literal["dram", "l2", "tensor", "special", "f16", "f32", "shared", "l1", 
 """Of a GPU, from the most special to the most general: ``grader/judge/timing/limiter.py`` says what each is."""
 
 
-class UnitTime(Fact):
+class UnitTime(Record):
     """What one unit of a GPU has to do, and how long that takes at least."""
 
     unit: Unit
@@ -204,7 +204,7 @@ NEARLY = 0.9
 """A unit that needs this share of the longest time is as good a reason for it."""
 
 
-class TimeBound(Fact):
+class TimeBound(Record):
     """How long a GPU needs at least for what the simulator counted in one case. A bound, never a prediction."""
 
     gpu: Line
@@ -232,7 +232,7 @@ class TimeBound(Fact):
         return next((unit for unit in units if unit.microseconds >= NEARLY * longest), None)
 
 
-class SourceLine(Fact):
+class SourceLine(Record):
     """The counters of one source line; ``counters`` holds what the simulator counted, by name."""
 
     file: Line
@@ -241,7 +241,7 @@ class SourceLine(Fact):
     counters: dict[str, float] = field(default_factory=dict)
 
 
-class Timing(Fact):
+class Timing(Record):
     """One measurement of time. ``clock`` says whose: a GPU, or the simulator's host (never a GPU's time)."""
 
     name: Line
@@ -280,7 +280,7 @@ class Timing(Fact):
     note: Text = ""
 
 
-class Stage(Fact):
+class Stage(Record):
     """One stage of a check. Only the lists that belong to it are filled."""
 
     name: Line
@@ -312,7 +312,7 @@ class Stage(Fact):
         return self.status == PASSED
 
 
-class Verdict(Fact):
+class Verdict(Record):
     """The outcome of ``grader check`` for one file."""
 
     exercise: Line
@@ -362,7 +362,7 @@ class Verdict(Fact):
     def from_dict(cls, data: Mapping[str, Any], where: str = "this") -> Verdict:
         """The verdict that ``to_dict`` gave, ``where``; fields that this version does not know are ignored."""
         codec.check_version(data, SCHEMA_VERSION)
-        return codec.rebuilt(cls, data, where)
+        return codec.decode(cls, data, where)
 
     @classmethod
     def load(cls, path: str | Path) -> Verdict:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import field, structs
 
-from grader.verdict.fact import Fact, Line, Text
+from grader.verdict.record import Line, Record, Text
 
 Index = list[int]
 """Of a block, a thread, or an element."""
@@ -16,7 +16,7 @@ Space = Literal["global", "shared", "constant", "local"]
 """The address spaces of memory. What is local is one thread's own."""
 
 
-class Memory(Fact, kw_only=True):
+class Memory(Record, kw_only=True):
     """The memory that an access was meant for."""
 
     kind: Line
@@ -44,7 +44,7 @@ class Memory(Fact, kw_only=True):
         return index[::-1]
 
 
-class Side(Fact, kw_only=True):
+class Side(Record, kw_only=True):
     """One thread's part in a finding: what it did, to which memory, where in the source, and which thread it was."""
 
     access: Line = ""

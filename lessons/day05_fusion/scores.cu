@@ -27,7 +27,7 @@ __host__ __device__ constexpr int key_of(int row) {
 __device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
 // Four 8 x 8 matrices; lane i gives the address of row i % 8 of matrix i / 8.
-__device__ void load_matrices(uint32_t (&r)[4], const __half* row) {
+__device__ void ldmatrix_x4(uint32_t (&r)[4], const __half* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                  : "r"(shared_address(row)));
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
             const int row = warp_query - query0 + m * 16 + lane % 16;
-            load_matrices(queries[m][step], stages + row * kRow + step * 16 + lane / 16 * 8);
+            ldmatrix_x4(queries[m][step], stages + row * kRow + step * 16 + lane / 16 * 8);
         }
     }
     __syncthreads();  // the queries are in registers: their place is free
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
 #pragma unroll
             for (int step = 0; step < kSteps; step += 2) {
                 uint32_t keys[4];
-                load_matrices(keys, group + (j * 8 + lane % 8) * kRow + step * 16 + lane / 8 * 8);
+                ldmatrix_x4(keys, group + (j * 8 + lane % 8) * kRow + step * 16 + lane / 8 * 8);
 #pragma unroll
                 for (int m = 0; m < 2; ++m) {
                     multiply(scores[m][j], queries[m][step], keys[0], keys[1]);

@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kThreads, 3)
     copier.template copy<kQueries>(q_tile, q, query_len - first_query);
     copier.template copy<kKeys>(k_tile, k, key_end);
 
-    // The row that this lane names to load_matrices, in the first fragment of each tile; the piece of v that it reads.
+    // The row that this lane names to ldmatrix_x4, in the first fragment of each tile; the piece of v that it reads.
     const float* my_queries = q_tile + (warp * 16 + lane % 16) * kPitch + lane / 16 * 4;
     const float* my_keys = k_tile + (lane % 8 + lane / 16 * 8) * kPitch + lane / 8 % 2 * 4;
     const float* my_values = v_tile + lane % 4 * 2 * kPitch + lane / 4 * 4;
@@ -62,7 +62,8 @@ __global__ void __launch_bounds__(kThreads, 3)
     const float to_base_2 = scale * llmk::kLog2E;
 
     for (int first_key = 0; first_key < key_end; first_key += kKeys) {
-        llmk::wait_for_copies();  // this tile of k is here, and no thread reads the tile of v before any more
+        llmk::
+            cp_async_wait_all_and_sync();  // this tile of k is here, and no thread reads the tile of v before any more
         copier.template copy<kKeys>(v_tile, v, key_end - first_key);
         v += kKeys * DIM;
 
@@ -71,18 +72,18 @@ __global__ void __launch_bounds__(kThreads, 3)
 #pragma unroll
         for (int c = 0; c < DIM / 8; ++c) {
             unsigned bits[4];
-            llmk::load_matrices(bits, my_queries + c * 8);
+            llmk::ldmatrix_x4(bits, my_queries + c * 8);
             llmk::Split queries[4];
 #pragma unroll
             for (int e = 0; e < 4; ++e) queries[e] = llmk::split(__uint_as_float(bits[e]));
 #pragma unroll
             for (int j = 0; j < kKeys / 16; ++j) {
-                llmk::load_matrices(bits, my_keys + j * 16 * kPitch + c * 8);
+                llmk::ldmatrix_x4(bits, my_keys + j * 16 * kPitch + c * 8);
                 llmk::Split keys[4];
 #pragma unroll
                 for (int e = 0; e < 4; ++e) keys[e] = llmk::split(__uint_as_float(bits[e]));
-                llmk::multiply_split<PRODUCTS>(s[2 * j], small[2 * j], queries, keys[0], keys[1]);
-                llmk::multiply_split<PRODUCTS>(s[2 * j + 1], small[2 * j + 1], queries, keys[2], keys[3]);
+                llmk::mma_3xtf32<PRODUCTS>(s[2 * j], small[2 * j], queries, keys[0], keys[1]);
+                llmk::mma_3xtf32<PRODUCTS>(s[2 * j + 1], small[2 * j + 1], queries, keys[2], keys[3]);
             }
         }
 
@@ -102,8 +103,8 @@ __global__ void __launch_bounds__(kThreads, 3)
                 }
             }
             largest = llmk::warp_max<4>(largest);
-            const float base = llmk::base_of(largest);
-            correction[h] = llmk::power_of_2(m[h] - base);
+            const float base = llmk::finite_max_or_zero(largest);
+            correction[h] = llmk::ex2_approx(m[h] - base);
             m[h] = largest;
             float sum = 0;
 #pragma unroll
@@ -111,14 +112,14 @@ __global__ void __launch_bounds__(kThreads, 3)
 #pragma unroll
                 for (int e = 0; e < 2; ++e) {
                     float& score = s[j][2 * h + e];
-                    score = llmk::power_of_2(score - base);
+                    score = llmk::ex2_approx(score - base);
                     sum += score;
                 }
             }
             l[h] = l[h] * correction[h] + sum;
         }
 
-        llmk::wait_for_copies();  // this tile of v is here, and no thread reads the tile of k any more
+        llmk::cp_async_wait_all_and_sync();  // this tile of v is here, and no thread reads the tile of k any more
         k += kKeys * DIM;
         if (first_key + kKeys < key_end) copier.template copy<kKeys>(k_tile, k, key_end - first_key - kKeys);
 
@@ -136,10 +137,10 @@ __global__ void __launch_bounds__(kThreads, 3)
             for (int j = 0; j < kKeys / 8; ++j) {
                 const float4 even = *reinterpret_cast<const float4*>(my_values + j * 8 * kPitch + c * 32);
                 const float4 odd = *reinterpret_cast<const float4*>(my_values + (j * 8 + 1) * kPitch + c * 32);
-                llmk::multiply_split<PRODUCTS>(part[0], part[0], weights[j], llmk::split(even.x), llmk::split(odd.x));
-                llmk::multiply_split<PRODUCTS>(part[1], part[1], weights[j], llmk::split(even.y), llmk::split(odd.y));
-                llmk::multiply_split<PRODUCTS>(part[2], part[2], weights[j], llmk::split(even.z), llmk::split(odd.z));
-                llmk::multiply_split<PRODUCTS>(part[3], part[3], weights[j], llmk::split(even.w), llmk::split(odd.w));
+                llmk::mma_3xtf32<PRODUCTS>(part[0], part[0], weights[j], llmk::split(even.x), llmk::split(odd.x));
+                llmk::mma_3xtf32<PRODUCTS>(part[1], part[1], weights[j], llmk::split(even.y), llmk::split(odd.y));
+                llmk::mma_3xtf32<PRODUCTS>(part[2], part[2], weights[j], llmk::split(even.z), llmk::split(odd.z));
+                llmk::mma_3xtf32<PRODUCTS>(part[3], part[3], weights[j], llmk::split(even.w), llmk::split(odd.w));
             }
 #pragma unroll
             for (int f = 0; f < 4; ++f) {
@@ -152,7 +153,7 @@ __global__ void __launch_bounds__(kThreads, 3)
 
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-        const float inverse = llmk::inverse_of(llmk::warp_sum<4>(l[h]));
+        const float inverse = llmk::reciprocal_or_zero(llmk::warp_sum<4>(l[h]));
         const int row = warp * 16 + h * 8 + lane / 4;
         if (first_query + row >= query_len) continue;
         float4* to = reinterpret_cast<float4*>(out + (head * query_len + first_query + row) * DIM + lane % 4 * 8);

@@ -29,14 +29,14 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 1)
     const int row0 = blockIdx.x * kRows, column0 = blockIdx.y * kColumns;
     if (threadIdx.x == 0) {
         for (int s = 0; s < kStages; ++s) {
-            llmk::make_barrier(full + s, 1);
-            llmk::make_barrier(empty + s, 1);
+            llmk::mbarrier_init(full + s, 1);
+            llmk::mbarrier_init(empty + s, 1);
         }
-        llmk::make_barrier(complete, 1);
-        llmk::fence_barriers();
+        llmk::mbarrier_init(complete, 1);
+        llmk::fence_mbarrier_init();
     }
-    if (warp == 2) llmk::take_columns<2>(taken, kColumns);
-    llmk::meet_cluster();
+    if (warp == 2) llmk::tcgen05_alloc<2>(taken, kColumns);
+    llmk::cluster_sync();
     const unsigned accumulators = *taken;
 
     const int steps = (in + kDepth - 1) / kDepth;
@@ -44,49 +44,49 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 1)
     if (threadIdx.x == 0) {  // of each block
         for (int k = 0; k < steps; ++k, ring.next()) {
             unsigned char* x_tile = tiles + ring.stage * kStageBytes;
-            llmk::wait(empty + ring.stage, ring.parity ^ 1);
-            if (block == 0) llmk::arrive_and_expect(full + ring.stage, 2 * kStageBytes);
-            llmk::load_box_of_two(x_tile, &x_map, full + ring.stage, k * kDepth, row0, 0, 0);
-            llmk::load_box_of_two(x_tile + kXBytes, &w_map, full + ring.stage, k * kDepth,
-                                  column0 + block * kColumns / 2, 0, 0);
+            llmk::mbarrier_wait_parity(empty + ring.stage, ring.parity ^ 1);
+            if (block == 0) llmk::mbarrier_arrive_expect_tx(full + ring.stage, 2 * kStageBytes);
+            llmk::tma_load_2cta(x_tile, &x_map, full + ring.stage, k * kDepth, row0, 0, 0);
+            llmk::tma_load_2cta(x_tile + kXBytes, &w_map, full + ring.stage, k * kDepth, column0 + block * kColumns / 2,
+                                0, 0);
         }
     } else if (threadIdx.x == 32 && block == 0) {  // of the first alone
         for (int k = 0; k < steps; ++k, ring.next()) {
             const unsigned char* x_tile = tiles + ring.stage * kStageBytes;
-            llmk::wait(full + ring.stage, ring.parity);
-            const uint64_t a = llmk::describe_operand(x_tile), b = llmk::describe_operand(x_tile + kXBytes);
-            constexpr unsigned kind = llmk::describe_product<__nv_bfloat16>(2 * kRows, kColumns);
+            llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);
+            const uint64_t a = llmk::make_tcgen05_smem_desc(x_tile), b = llmk::make_tcgen05_smem_desc(x_tile + kXBytes);
+            constexpr unsigned kind = llmk::make_instr_desc<__nv_bfloat16>(2 * kRows, kColumns);
             for (int part = 0; part < kDepth / 16; ++part) {
-                llmk::start_product<2>(accumulators, a + 2 * part, b + 2 * part, kind, k > 0 || part > 0);
+                llmk::tcgen05_mma<2>(accumulators, a + 2 * part, b + 2 * part, kind, k > 0 || part > 0);
             }
-            llmk::tell_when_complete<2>(empty + ring.stage);
+            llmk::tcgen05_commit<2>(empty + ring.stage);
         }
-        llmk::tell_when_complete<2>(complete);
+        llmk::tcgen05_commit<2>(complete);
     }
     __syncwarp();
-    llmk::wait(complete, 0);
-    llmk::fence_after_meeting();
+    llmk::mbarrier_wait_parity(complete, 0);
+    llmk::tcgen05_fence_after_thread_sync();
 
     const int row = row0 + threadIdx.x;
     for (int first = 0; first < kColumns; first += 32) {
         float sums[32];
-        llmk::load_columns(sums, accumulators + llmk::lanes_of_warp() + first);
-        llmk::wait_for_columns();
+        llmk::tcgen05_ld(sums, accumulators + llmk::tmem_lane_offset() + first);
+        llmk::tcgen05_wait_ld();
         for (int c = 0; c < 32; ++c) {
             const int column = column0 + first + c;
             if (row < rows && column < out) y[static_cast<long long>(row) * out + column] = __float2bfloat16(sums[c]);
         }
     }
-    llmk::meet_cluster();  // no block ends while the other one may need it
-    if (warp == 2) llmk::give_columns<2>(accumulators, kColumns);
+    llmk::cluster_sync();  // no block ends while the other one may need it
+    if (warp == 2) llmk::tcgen05_dealloc<2>(accumulators, kColumns);
 }
 
 extern "C" void linear(const __nv_bfloat16* x, const __nv_bfloat16* w, __nv_bfloat16* y, int rows, int in, int out,
                        cudaStream_t stream) {
     if (rows == 0 || out == 0) return;
     CUtensorMap x_map, w_map;
-    if (llmk::describe_tensor(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
-    if (llmk::describe_tensor(&w_map, w, in, out, 1, in, 8, kColumns / 2) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&w_map, w, in, out, 1, in, 8, kColumns / 2) != cudaSuccess) return;
     cudaFuncSetAttribute(linear_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
     const dim3 grid((rows + 2 * kRows - 1) / (2 * kRows) * 2, (out + kColumns - 1) / kColumns);
     linear_kernel<<<grid, 128, kSharedBytes, stream>>>(x_map, w_map, y, rows, in, out);

@@ -35,34 +35,34 @@ __global__ void __launch_bounds__(128, 1)
     uint64_t* arrived = reinterpret_cast<uint64_t*>(v_tile + kTileBytes);
     const int query0 = blockIdx.x * kQueries, head = blockIdx.y, lane = threadIdx.x % 32;
     if (threadIdx.x == 0) {
-        llmk::make_barrier(arrived, 1);
-        llmk::fence_barriers();
+        llmk::mbarrier_init(arrived, 1);
+        llmk::fence_mbarrier_init();
     }
     __syncthreads();
 
     float s[kKeys / 2], o[kDim / 2] = {}, maximum[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
     for (int key0 = 0; key0 < tokens; key0 += kKeys) {
         if (threadIdx.x == 0) {
-            llmk::arrive_and_expect(arrived, 2 * kTileBytes + (key0 == 0 ? kQueryBytes : 0));
+            llmk::mbarrier_arrive_expect_tx(arrived, 2 * kTileBytes + (key0 == 0 ? kQueryBytes : 0));
             for (int plane = 0; plane < kDim / 64; ++plane) {
                 if (key0 == 0) {
-                    llmk::load_box(q_tile + plane * kQueries * kPlane, &q_map, arrived, plane * 64, query0, head);
+                    llmk::tma_load(q_tile + plane * kQueries * kPlane, &q_map, arrived, plane * 64, query0, head);
                 }
-                llmk::load_box(k_tile + plane * kKeys * kPlane, &k_map, arrived, plane * 64, key0, head);
-                llmk::load_box(v_tile + plane * kKeys * kPlane, &v_map, arrived, plane * 64, key0, head);
+                llmk::tma_load(k_tile + plane * kKeys * kPlane, &k_map, arrived, plane * 64, key0, head);
+                llmk::tma_load(v_tile + plane * kKeys * kPlane, &v_map, arrived, plane * 64, key0, head);
             }
         }
-        llmk::wait(arrived, key0 / kKeys % 2);
+        llmk::mbarrier_wait_parity(arrived, key0 / kKeys % 2);
 
-        const uint64_t q = llmk::describe_tile(q_tile), k = llmk::describe_tile(k_tile);
-        llmk::begin_products();
+        const uint64_t q = llmk::make_smem_desc(q_tile), k = llmk::make_smem_desc(k_tile);
+        llmk::wgmma_fence();
 #pragma unroll
         for (int d = 0; d < kDim / 16; ++d) {  // S = q k^T
-            llmk::multiply_tiles<__nv_bfloat16>(s, q + d / 4 * (kQueries * kPlane / 16) + d % 4 * 2,
-                                                k + d / 4 * (kKeys * kPlane / 16) + d % 4 * 2, d > 0);
+            llmk::wgmma_ss<__nv_bfloat16>(s, q + d / 4 * (kQueries * kPlane / 16) + d % 4 * 2,
+                                          k + d / 4 * (kKeys * kPlane / 16) + d % 4 * 2, d > 0);
         }
-        llmk::commit_products();
-        llmk::wait_for_products<0>();
+        llmk::wgmma_commit_group();
+        llmk::wgmma_wait_group<0>();
 
         unsigned p[kKeys / 16][4];
         for (int h = 0; h < 2; ++h) {  // the online softmax of this thread's two rows
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(128, 1)
 #pragma unroll
             for (int g = 0; g < kKeys / 8; ++g) m = fmaxf(m, fmaxf(s[4 * g + 2 * h], s[4 * g + 2 * h + 1]));
             m = over_row(m, true);
-            const float correction = llmk::power_of_2((maximum[h] - m) * scale_log2);
+            const float correction = llmk::ex2_approx((maximum[h] - m) * scale_log2);
             maximum[h] = m;
             sum[h] *= correction;
 #pragma unroll
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(128, 1)
 #pragma unroll
                 for (int e = 0; e < 2; ++e) {
                     float& x = s[4 * g + 2 * h + e];
-                    x = llmk::power_of_2((x - m) * scale_log2);
+                    x = llmk::ex2_approx((x - m) * scale_log2);
                     sum[h] += x;
                 }
             }
@@ -92,18 +92,18 @@ __global__ void __launch_bounds__(128, 1)
         for (int j = 0; j < kKeys / 16; ++j) {  // accumulators of S are laid out as operand A of the next product
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                p[j][i] = llmk::pair<__nv_bfloat16>(s[8 * j + 2 * i], s[8 * j + 2 * i + 1]);
+                p[j][i] = llmk::pack_pair<__nv_bfloat16>(s[8 * j + 2 * i], s[8 * j + 2 * i + 1]);
             }
         }
 
-        const uint64_t v = llmk::describe_tile(v_tile, kKeys * kPlane);
-        llmk::begin_products();
+        const uint64_t v = llmk::make_smem_desc(v_tile, kKeys * kPlane);
+        llmk::wgmma_fence();
 #pragma unroll
         for (int j = 0; j < kKeys / 16; ++j) {  // O += P v
-            llmk::multiply_registers<__nv_bfloat16>(o, p[j], v + j * (16 * kPlane / 16), key0 > 0 || j > 0);
+            llmk::wgmma_rs<__nv_bfloat16>(o, p[j], v + j * (16 * kPlane / 16), key0 > 0 || j > 0);
         }
-        llmk::commit_products();
-        llmk::wait_for_products<0>();
+        llmk::wgmma_commit_group();
+        llmk::wgmma_wait_group<0>();
         __syncthreads();  // everybody is done with the tiles
     }
 
@@ -123,9 +123,9 @@ extern "C" void attention(const __nv_bfloat16* q, const __nv_bfloat16* k, const 
     if (heads == 0 || tokens == 0 || tokens % kKeys != 0) return;
     CUtensorMap q_map, k_map, v_map;
     const long long head_stride = static_cast<long long>(tokens) * kDim;
-    if (llmk::describe_tensor(&q_map, q, kDim, tokens, heads, kDim, head_stride, kQueries) != cudaSuccess ||
-        llmk::describe_tensor(&k_map, k, kDim, tokens, heads, kDim, head_stride, kKeys) != cudaSuccess ||
-        llmk::describe_tensor(&v_map, v, kDim, tokens, heads, kDim, head_stride, kKeys) != cudaSuccess) {
+    if (llmk::make_tensor_map(&q_map, q, kDim, tokens, heads, kDim, head_stride, kQueries) != cudaSuccess ||
+        llmk::make_tensor_map(&k_map, k, kDim, tokens, heads, kDim, head_stride, kKeys) != cudaSuccess ||
+        llmk::make_tensor_map(&v_map, v, kDim, tokens, heads, kDim, head_stride, kKeys) != cudaSuccess) {
         return;
     }
     cudaFuncSetAttribute(attention_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);

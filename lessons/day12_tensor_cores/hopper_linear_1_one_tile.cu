@@ -20,27 +20,27 @@ __global__ void __launch_bounds__(128)
     unsigned char* w_tile = tiles + 2 * kDepth * kRows;
     const int row0 = blockIdx.y * kRows, column0 = blockIdx.x * kColumns;
     if (threadIdx.x == 0) {
-        llmk::make_barrier(&arrived, 1);
-        llmk::fence_barriers();
+        llmk::mbarrier_init(&arrived, 1);
+        llmk::fence_mbarrier_init();
     }
     __syncthreads();
 
     float sums[kColumns / 2];
     for (int k = 0; k < in; k += kDepth) {
         if (threadIdx.x == 0) {
-            llmk::arrive_and_expect(&arrived, kTileBytes);
-            llmk::load_box(tiles, &x_map, &arrived, k, row0, 0);
-            llmk::load_box(w_tile, &w_map, &arrived, k, column0, 0);
+            llmk::mbarrier_arrive_expect_tx(&arrived, kTileBytes);
+            llmk::tma_load(tiles, &x_map, &arrived, k, row0, 0);
+            llmk::tma_load(w_tile, &w_map, &arrived, k, column0, 0);
         }
-        llmk::wait(&arrived, k / kDepth % 2);
-        const uint64_t a = llmk::describe_tile(tiles), b = llmk::describe_tile(w_tile);
-        llmk::begin_products();
+        llmk::mbarrier_wait_parity(&arrived, k / kDepth % 2);
+        const uint64_t a = llmk::make_smem_desc(tiles), b = llmk::make_smem_desc(w_tile);
+        llmk::wgmma_fence();
 #pragma unroll
         for (int part = 0; part < kDepth / 16; ++part) {  // 16 of k are 32 bytes, 2 in a descriptor
-            llmk::multiply_tiles<__nv_bfloat16>(sums, a + 2 * part, b + 2 * part, k > 0 || part > 0);
+            llmk::wgmma_ss<__nv_bfloat16>(sums, a + 2 * part, b + 2 * part, k > 0 || part > 0);
         }
-        llmk::commit_products();
-        llmk::wait_for_products<0>();
+        llmk::wgmma_commit_group();
+        llmk::wgmma_wait_group<0>();
         __syncthreads();  // everybody is done with the tiles
     }
 
@@ -61,8 +61,8 @@ extern "C" void linear(const __nv_bfloat16* x, const __nv_bfloat16* w, __nv_bflo
                        cudaStream_t stream) {
     if (rows == 0 || in == 0 || out == 0) return;
     CUtensorMap x_map, w_map;
-    if (llmk::describe_tensor(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
-    if (llmk::describe_tensor(&w_map, w, in, out, 1, in, 8, kColumns) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&w_map, w, in, out, 1, in, 8, kColumns) != cudaSuccess) return;
     const dim3 grid((out + kColumns - 1) / kColumns, (rows + kRows - 1) / kRows);
     linear_kernel<<<grid, 128, 0, stream>>>(x_map, w_map, y, rows, in, out);
 }

@@ -23,42 +23,42 @@ __global__ void __launch_bounds__(3 * 128, 1)
     const int row0 = blockIdx.y * kRows, column0 = blockIdx.x * kColumns, warpgroup = threadIdx.x / 128;
     if (threadIdx.x == 0) {
         for (int s = 0; s < kStages; ++s) {
-            llmk::make_barrier(full + s, 1);
-            llmk::make_barrier(empty + s, 2);
+            llmk::mbarrier_init(full + s, 1);
+            llmk::mbarrier_init(empty + s, 2);
         }
-        llmk::fence_barriers();
+        llmk::fence_mbarrier_init();
     }
     __syncthreads();
 
     llmk::Ring<kStages> ring;
     if (warpgroup == 0) {
-        llmk::give_registers<40>();
+        llmk::setmaxnreg_dec<40>();
         if (threadIdx.x == 0) {
             for (int k = 0; k < in; k += kDepth, ring.next()) {
                 unsigned char* x_tile = tiles + ring.stage * kStageBytes;
-                llmk::wait(empty + ring.stage, ring.parity ^ 1);
-                llmk::arrive_and_expect(full + ring.stage, kStageBytes);
-                llmk::load_box(x_tile, &x_map, full + ring.stage, k, row0, 0);
-                llmk::load_box(x_tile + 2 * kDepth * kRows, &w_map, full + ring.stage, k, column0, 0);
+                llmk::mbarrier_wait_parity(empty + ring.stage, ring.parity ^ 1);
+                llmk::mbarrier_arrive_expect_tx(full + ring.stage, kStageBytes);
+                llmk::tma_load(x_tile, &x_map, full + ring.stage, k, row0, 0);
+                llmk::tma_load(x_tile + 2 * kDepth * kRows, &w_map, full + ring.stage, k, column0, 0);
             }
         }
     } else {
-        llmk::take_registers<232>();
+        llmk::setmaxnreg_inc<232>();
         const int consumer = warpgroup - 1, thread = threadIdx.x % 128, lane = thread % 32;
         float sums[kColumns / 2];
         for (int k = 0; k < in; k += kDepth, ring.next()) {
             const unsigned char* x_tile = tiles + ring.stage * kStageBytes;
-            llmk::wait(full + ring.stage, ring.parity);
-            const uint64_t a = llmk::describe_tile(x_tile + consumer * 2 * kDepth * 64);
-            const uint64_t b = llmk::describe_tile(x_tile + 2 * kDepth * kRows);
-            llmk::begin_products();
+            llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);
+            const uint64_t a = llmk::make_smem_desc(x_tile + consumer * 2 * kDepth * 64);
+            const uint64_t b = llmk::make_smem_desc(x_tile + 2 * kDepth * kRows);
+            llmk::wgmma_fence();
 #pragma unroll
             for (int part = 0; part < kDepth / 16; ++part) {
-                llmk::multiply_tiles<__nv_bfloat16>(sums, a + 2 * part, b + 2 * part, k > 0 || part > 0);
+                llmk::wgmma_ss<__nv_bfloat16>(sums, a + 2 * part, b + 2 * part, k > 0 || part > 0);
             }
-            llmk::commit_products();
-            llmk::wait_for_products<0>();
-            if (thread == 0) llmk::arrive(empty + ring.stage);
+            llmk::wgmma_commit_group();
+            llmk::wgmma_wait_group<0>();
+            if (thread == 0) llmk::mbarrier_arrive(empty + ring.stage);
         }
 
         const int row = row0 + consumer * 64 + thread / 32 * 16 + lane / 4;
@@ -79,8 +79,8 @@ extern "C" void linear(const __nv_bfloat16* x, const __nv_bfloat16* w, __nv_bflo
                        cudaStream_t stream) {
     if (rows == 0 || in == 0 || out == 0) return;
     CUtensorMap x_map, w_map;
-    if (llmk::describe_tensor(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
-    if (llmk::describe_tensor(&w_map, w, in, out, 1, in, 8, kColumns) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&w_map, w, in, out, 1, in, 8, kColumns) != cudaSuccess) return;
     cudaFuncSetAttribute(linear_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
     const dim3 grid((out + kColumns - 1) / kColumns, (rows + kRows - 1) / kRows);
     linear_kernel<<<grid, 3 * 128, kSharedBytes, stream>>>(x_map, w_map, y, rows, in, out);

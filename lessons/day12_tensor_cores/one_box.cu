@@ -15,18 +15,18 @@ __global__ void fetch_box(const __grid_constant__ CUtensorMap map, __half* raw, 
     __shared__ __align__(1024) __half box[kRows * kColumns];
     __shared__ uint64_t arrived;
     if (threadIdx.x == 0) {
-        llmk::make_barrier(&arrived, 1);
-        llmk::fence_barriers();
-        llmk::arrive_and_expect(&arrived, sizeof(box));
-        llmk::load_box(box, &map, &arrived, column, row, 0);
+        llmk::mbarrier_init(&arrived, 1);
+        llmk::fence_mbarrier_init();
+        llmk::mbarrier_arrive_expect_tx(&arrived, sizeof(box));
+        llmk::tma_load(box, &map, &arrived, column, row, 0);
     }
     __syncthreads();
-    llmk::wait(&arrived, 0);
+    llmk::mbarrier_wait_parity(&arrived, 0);
     for (int i = threadIdx.x; i < kRows * kColumns; i += blockDim.x) raw[i] = box[i];
     if (threadIdx.x == 0) {
         for (int step = 0; step < 4; ++step) {
             descriptors[step] =
-                static_cast<long long>(llmk::describe_tile(box) + 2 * step - llmk::shared_address(box) / 16);
+                static_cast<long long>(llmk::make_smem_desc(box) + 2 * step - llmk::shared_address(box) / 16);
         }
     }
 }
@@ -35,6 +35,6 @@ __global__ void fetch_box(const __grid_constant__ CUtensorMap map, __half* raw, 
 extern "C" void box_of(const __half* x, __half* raw, long long* descriptors, int rows, int columns, int row, int column,
                        cudaStream_t stream) {
     CUtensorMap map;
-    if (llmk::describe_tensor(&map, x, columns, rows, 1, columns, 8, kRows) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&map, x, columns, rows, 1, columns, 8, kRows) != cudaSuccess) return;
     fetch_box<<<1, 32, 0, stream>>>(map, raw, descriptors, row, column);
 }

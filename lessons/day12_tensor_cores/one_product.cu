@@ -11,7 +11,7 @@ __global__ void multiply_once(const unsigned* a, const unsigned* b, float* c) {
     const int lane = threadIdx.x;
     float sums[4] = {};
     const unsigned of_a[4] = {a[lane * 4], a[lane * 4 + 1], a[lane * 4 + 2], a[lane * 4 + 3]};
-    llmk::multiply<__half>(sums, of_a, b[lane * 2], b[lane * 2 + 1]);
+    llmk::mma_m16n8k16<__half>(sums, of_a, b[lane * 2], b[lane * 2 + 1]);
     for (int e = 0; e < 4; ++e) c[lane * 4 + e] = sums[e];
 }
 
@@ -24,9 +24,9 @@ __global__ void load_once(const __half* tile, unsigned* registers, bool transpos
     unsigned got[4];
     const __half* row = shared + lane % 16 * 16 + lane / 16 * 8;
     if (transposed) {
-        llmk::load_transposed(got, row);
+        llmk::ldmatrix_x4_trans(got, row);
     } else {
-        llmk::load_matrices(got, row);
+        llmk::ldmatrix_x4(got, row);
     }
     for (int e = 0; e < 4; ++e) registers[lane * 4 + e] = got[e];
 }

@@ -13,7 +13,7 @@ constexpr int kThreads = 128;  // four warps, each with a quarter of the tile: 6
 
 __device__ __forceinline__ unsigned two(const __half* from) { return *reinterpret_cast<const unsigned*>(from); }
 
-__global__ void __launch_bounds__(kThreads) multiply_tiles(const __half* x, const __half* w, __half* y, int n, int k) {
+__global__ void __launch_bounds__(kThreads) wgmma_ss(const __half* x, const __half* w, __half* y, int n, int k) {
     __shared__ __align__(128) __half x_tile[kSize * kDepth], w_tile[kSize * kDepth];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_row = warp / 2 * 64, warp_column = warp % 2 * 64;
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kThreads) multiply_tiles(const __half* x, cons
                 const __half* mine = w_tile + (warp_column + j * 8 + lane / 4) * kDepth + c + lane % 4 * 2;
                 const unsigned b0 = two(mine), b1 = two(mine + 8);
 #pragma unroll
-                for (int i = 0; i < 4; ++i) llmk::multiply<__half>(sums[i][j], a[i], b0, b1);
+                for (int i = 0; i < 4; ++i) llmk::mma_m16n8k16<__half>(sums[i][j], a[i], b0, b1);
             }
         }
         __syncthreads();  // everybody is done with the tiles
@@ -58,13 +58,13 @@ __global__ void __launch_bounds__(kThreads) multiply_tiles(const __half* x, cons
 #pragma unroll
         for (int j = 0; j < 8; ++j) {
             __half* to = y + static_cast<long long>(row0 + i * 16 + lane / 4) * n + column0 + j * 8 + lane % 4 * 2;
-            *reinterpret_cast<unsigned*>(to) = llmk::pair<__half>(sums[i][j][0], sums[i][j][1]);
-            *reinterpret_cast<unsigned*>(to + 8LL * n) = llmk::pair<__half>(sums[i][j][2], sums[i][j][3]);
+            *reinterpret_cast<unsigned*>(to) = llmk::pack_pair<__half>(sums[i][j][0], sums[i][j][1]);
+            *reinterpret_cast<unsigned*>(to + 8LL * n) = llmk::pack_pair<__half>(sums[i][j][2], sums[i][j][3]);
         }
     }
 }
 
 extern "C" void product(const __half* x, const __half* w, __half* y, int m, int n, int k, cudaStream_t stream) {
     if (m == 0 || n == 0) return;
-    multiply_tiles<<<dim3(n / kSize, m / kSize), kThreads, 0, stream>>>(x, w, y, n, k);
+    wgmma_ss<<<dim3(n / kSize, m / kSize), kThreads, 0, stream>>>(x, w, y, n, k);
 }

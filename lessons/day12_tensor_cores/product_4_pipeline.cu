@@ -18,8 +18,7 @@ constexpr int kShared = 2 * kSlots * 2 * kTile;  // bytes
 
 using Place = llmk::Swizzle<kDepth>;
 
-__global__ void __launch_bounds__(kThreads, 2)
-    multiply_tiles(const __half* x, const __half* w, __half* y, int n, int k) {
+__global__ void __launch_bounds__(kThreads, 2) wgmma_ss(const __half* x, const __half* w, __half* y, int n, int k) {
     extern __shared__ __align__(128) __half ring[];  // [kSlots][x, w][kSize][kDepth]
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_row = warp / 2 * 64, warp_column = warp % 2 * 64;
@@ -53,16 +52,16 @@ __global__ void __launch_bounds__(kThreads, 2)
             unsigned a[4][4], b[4][4];
 #pragma unroll
             for (int i = 0; i < 4; ++i)
-                llmk::load_matrices(a[i], x_tile + Place::place(warp_row + i * 16 + lane % 16, lane / 16 * 8, c));
+                llmk::ldmatrix_x4(a[i], x_tile + Place::place(warp_row + i * 16 + lane % 16, lane / 16 * 8, c));
 #pragma unroll
             for (int j = 0; j < 4; ++j)
-                llmk::load_matrices(
+                llmk::ldmatrix_x4(
                     b[j], w_tile + Place::place(warp_column + j * 16 + lane % 8 + lane / 16 * 8, lane / 8 % 2 * 8, c));
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
 #pragma unroll
                 for (int j = 0; j < 8; ++j)
-                    llmk::multiply<__half>(sums[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+                    llmk::mma_m16n8k16<__half>(sums[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
             }
         }
     }
@@ -73,14 +72,14 @@ __global__ void __launch_bounds__(kThreads, 2)
 #pragma unroll
         for (int j = 0; j < 8; ++j) {
             __half* to = y + static_cast<long long>(row0 + i * 16 + lane / 4) * n + column0 + j * 8 + lane % 4 * 2;
-            *reinterpret_cast<unsigned*>(to) = llmk::pair<__half>(sums[i][j][0], sums[i][j][1]);
-            *reinterpret_cast<unsigned*>(to + 8LL * n) = llmk::pair<__half>(sums[i][j][2], sums[i][j][3]);
+            *reinterpret_cast<unsigned*>(to) = llmk::pack_pair<__half>(sums[i][j][0], sums[i][j][1]);
+            *reinterpret_cast<unsigned*>(to + 8LL * n) = llmk::pack_pair<__half>(sums[i][j][2], sums[i][j][3]);
         }
     }
 }
 
 extern "C" void product(const __half* x, const __half* w, __half* y, int m, int n, int k, cudaStream_t stream) {
     if (m == 0 || n == 0) return;
-    cudaFuncSetAttribute(multiply_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared);
-    multiply_tiles<<<dim3(n / kSize, m / kSize), kThreads, kShared, stream>>>(x, w, y, n, k);
+    cudaFuncSetAttribute(wgmma_ss, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared);
+    wgmma_ss<<<dim3(n / kSize, m / kSize), kThreads, kShared, stream>>>(x, w, y, n, k);
 }

@@ -40,7 +40,7 @@ __global__ void read_tile(const __half* x, float* sums) {
     for (int row = 0; row < kRows; row += 16) {
         for (int column = 0; column < kColumns; column += 16) {
             unsigned registers[4];
-            llmk::load_matrices(registers, tile + Layout::place(row + lane % 16, column + lane / 16 * 8));
+            llmk::ldmatrix_x4(registers, tile + Layout::place(row + lane % 16, column + lane / 16 * 8));
             for (int e = 0; e < 4; ++e) {
                 const __half2 two = *reinterpret_cast<const __half2*>(&registers[e]);
                 sum += __low2float(two) + __high2float(two);

@@ -135,7 +135,8 @@ __global__ void prefill(const float* __restrict__ q, const float* __restrict__ k
         return ((page * kv_heads + kv_head) * page_size + key % page_size) * head_dim;
     };
     auto visible = [&](long long row) { return row / group + key_len - query_len + 1; };
-    llmk::attend_rows<float, DIM>(tiles, q, k, v, out, first_row, rows, head_dim, scale, place, key_place, visible);
+    llmk::prefill_attention_rows<float, DIM>(tiles, q, k, v, out, first_row, rows, head_dim, scale, place, key_place,
+                                             visible);
 }
 
 template <int DIM>

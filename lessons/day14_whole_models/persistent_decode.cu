@@ -263,11 +263,11 @@ __device__ void ask_for_weights(const Shared& shared, const T* weights, int work
             if (flying < shared.flying) {
                 ++flying;
             } else {
-                llmk::wait(shared.full + oldest.place, oldest.parity);
+                llmk::mbarrier_wait_parity(shared.full + oldest.place, oldest.parity);
                 oldest.next(shared.slots);
             }
-            llmk::wait(shared.empty + next.place, next.parity ^ 1);
-            llmk::arrive_and_expect(shared.full + next.place, bytes);
+            llmk::mbarrier_wait_parity(shared.empty + next.place, next.parity ^ 1);
+            llmk::mbarrier_arrive_expect_tx(shared.full + next.place, bytes);
             copy_bulk(shared.ring + next.place * shared.slot_bytes, from, bytes, shared.full + next.place);
             from += elements;
             next.next(shared.slots);
@@ -282,7 +282,7 @@ __device__ __forceinline__ float sum_of_readers(float mine, int reader, int plac
     __shared__ float partial[4][kReaders / 32];
     mine = llmk::warp_sum(mine);
     if (reader % 32 == 0) partial[place][reader / 32] = mine;
-    llmk::meet(kReadersBarrier, kReaders);
+    llmk::bar_sync(kReadersBarrier, kReaders);
     float sum = 0;
 #pragma unroll
     for (int warp = 0; warp < kReaders / 32; ++warp) sum += partial[place][warp];
@@ -370,14 +370,14 @@ __device__ void combine_parts(const Model<T>& model, int columns, int keys, int 
         const Word* of_head = model.part_words + head * model.splits * stride;
         float largest = -INFINITY, sum = 0;
         float2 weighted = make_float2(0, 0);
-        constexpr int kTogether = 2;  // parts: two numbers of each, and log2 of its sum
-        for (int part = 0; part < parts; part += kTogether) {
-            const int count = min(kTogether, parts - part);
-            uint2 data[2 * kTogether];
+        constexpr int kConsumerThreads = 2;  // parts: two numbers of each, and log2 of its sum
+        for (int part = 0; part < parts; part += kConsumerThreads) {
+            const int count = min(kConsumerThreads, parts - part);
+            uint2 data[2 * kConsumerThreads];
             const auto at = [&](int j) { return of_head + (part + j / 2) * stride + (j % 2 == 0 ? d : dim); };
             await_pairs(data, at, 2 * count, epoch);
 #pragma unroll
-            for (int j = 0; j < kTogether; ++j) {
+            for (int j = 0; j < kConsumerThreads; ++j) {
                 if (j >= count) continue;
                 const float size = __uint_as_float(data[2 * j + 1].x), now = fmaxf(largest, size);
                 const float old_share = exp2f(largest - now), share = exp2f(size - now);
@@ -420,23 +420,23 @@ __device__ void multiply(const Work& work, const Shared& shared, Turn turn, Turn
     const int begin = work.part(part), count = work.part(part + 1) - begin;
     const int mine = (warp >> work.shift) * work.vectors + begin;  // in a slot
     uint4 input[VECTORS];
-    llmk::wait(shared.ready + turn.place, turn.parity);
+    llmk::mbarrier_wait_parity(shared.ready + turn.place, turn.parity);
 #pragma unroll
     for (int v = 0; v < VECTORS; ++v) {  // lanes that have nothing to do at the end of a part multiply by zeros
         input[v] = make_uint4(0, 0, 0, 0);
         if (v * 32 + lane < count)
             input[v] = static_cast<const uint4*>(shared.input(turn.place))[begin + v * 32 + lane];
     }
-    llmk::wait(shared.given + turn.place, turn.parity ^ 1);
+    llmk::mbarrier_wait_parity(shared.given + turn.place, turn.parity ^ 1);
     float* const sums_of_tiles = shared.sums_of(turn.place);
     for (int tile = warp; tile - warp < work.tiles; tile += 2 * kWarps) {
         Turn slots[2] = {ring, ring};
         const bool two_slots = tile - warp + kWarps < work.tiles, two = tile + kWarps < work.tiles;
-        llmk::wait(shared.full + ring.place, ring.parity);
+        llmk::mbarrier_wait_parity(shared.full + ring.place, ring.parity);
         ring.next(shared.slots);
         if (two_slots) {
             slots[1] = ring;
-            llmk::wait(shared.full + ring.place, ring.parity);
+            llmk::mbarrier_wait_parity(shared.full + ring.place, ring.parity);
             ring.next(shared.slots);
         }
         if (tile < work.tiles) {
@@ -449,8 +449,8 @@ __device__ void multiply(const Work& work, const Shared& shared, Turn turn, Turn
             for (int v = 0; v < VECTORS; ++v) {
                 const int at = min(v * 32 + lane, count - 1);
                 const uint4 x = input[v], a = first[at], b = second[at];
-                llmk::multiply<T>(sums[0], {a.x, b.x, a.y, b.y}, x.x, x.y);
-                llmk::multiply<T>(sums[1], {a.z, b.z, a.w, b.w}, x.z, x.w);
+                llmk::mma_m16n8k16<T>(sums[0], {a.x, b.x, a.y, b.y}, x.x, x.y);
+                llmk::mma_m16n8k16<T>(sums[1], {a.z, b.z, a.w, b.w}, x.z, x.w);
             }
             // Of lane 4 g + t, numbers 0 and 1 are of row g, columns 2 t and 2 t + 1: lane 4 g + g / 2 has one of the diagonal.
             float of_tiles[2];
@@ -467,10 +467,10 @@ __device__ void multiply(const Work& work, const Shared& shared, Turn turn, Turn
             if (lane == 0 && two) sums_of_tiles[tile + kWarps] = of_tiles[1];
         }
         __syncwarp();
-        if (lane == 0) llmk::arrive(shared.empty + slots[0].place);
-        if (lane == 0 && two_slots) llmk::arrive(shared.empty + slots[1].place);
+        if (lane == 0) llmk::mbarrier_arrive(shared.empty + slots[0].place);
+        if (lane == 0 && two_slots) llmk::mbarrier_arrive(shared.empty + slots[1].place);
     }
-    if (lane == 0) llmk::arrive(shared.summed + turn.place);
+    if (lane == 0) llmk::mbarrier_arrive(shared.summed + turn.place);
 }
 
 template <typename T>
@@ -562,7 +562,7 @@ __device__ void give_output(const Model<T>& model, const Work& work, const Share
     int i = writer * work.together;
     Known known = {};
     if (i < work.rows && work.output != kLogits) known = fetch_known(model, work, i);
-    llmk::wait(shared.summed + turn.place, turn.parity);
+    llmk::mbarrier_wait_parity(shared.summed + turn.place, turn.parity);
     auto value = [&](int row) {  // counted from the block's first
         const float* of_parts = shared.sums_of(turn.place) + (row << work.shift);
         float sum = 0;
@@ -723,7 +723,7 @@ __device__ void attend(const Model<T>& model, const Work& work, int lanes, int h
         largests[warp] = largest;
         totals[warp] = total;
     }
-    llmk::meet(kReadersBarrier, kReaders);
+    llmk::bar_sync(kReadersBarrier, kReaders);
     for (int column = reader; column < model.head_dim; column += kReaders) {
         float m = -INFINITY, l = 0, weighted = 0;
 #pragma unroll
@@ -738,7 +738,7 @@ __device__ void attend(const Model<T>& model, const Work& work, int lanes, int h
         publish(to + column, weighted / l, epoch);
         if (column < 2) publish(to + model.head_dim + column, m + log2f(l), epoch);  // words are read in pairs
     }
-    llmk::meet(kReadersBarrier, kReaders);  // before the sums are written again
+    llmk::bar_sync(kReadersBarrier, kReaders);  // before the sums are written again
 }
 
 // The keys and values that this block will need come to the L2 cache.
@@ -773,7 +773,7 @@ __device__ void attention(const Model<T>& model, const Work& work, int keys, int
 // The last block to come here makes the next token an input, and everything ready for the next launch.
 template <typename T>
 __device__ void advance(const Model<T>& model, int writer, int position, int launches) {
-    llmk::meet(kWritersBarrier, kWriters);
+    llmk::bar_sync(kWritersBarrier, kWriters);
     if (writer != 0) return;
     __threadfence();
     if (atomicAdd(model.arrivals, 1u) != gridDim.x - 1) return;
@@ -822,15 +822,15 @@ __global__ void __launch_bounds__(kThreads, 1)
     shared.sums_bytes = sums_bytes;
 
     if (threadIdx.x < kMostSlots) {
-        llmk::make_barrier(&full[threadIdx.x], 1);
-        llmk::make_barrier(&empty[threadIdx.x], kWarps);
+        llmk::mbarrier_init(&full[threadIdx.x], 1);
+        llmk::mbarrier_init(&empty[threadIdx.x], kWarps);
     }
     if (threadIdx.x < 2) {
-        llmk::make_barrier(shared.ready + threadIdx.x, kReaders / 32);
-        llmk::make_barrier(shared.summed + threadIdx.x, kWarps);
-        llmk::make_barrier(shared.given + threadIdx.x, kWriters / 32);
+        llmk::mbarrier_init(shared.ready + threadIdx.x, kReaders / 32);
+        llmk::mbarrier_init(shared.summed + threadIdx.x, kWarps);
+        llmk::mbarrier_init(shared.given + threadIdx.x, kWriters / 32);
     }
-    llmk::fence_barriers();
+    llmk::fence_mbarrier_init();
     plan(model.phases, first, last, logits, works);  // and here all meet
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
     Turn turn;
@@ -864,9 +864,9 @@ __global__ void __launch_bounds__(kThreads, 1)
                     if (works[next].kind == kAttention) prefetch_keys(model, works[next], position + 1, reader);
                     prefetch_for(model, works[next], reader);
                 }
-                llmk::wait(shared.summed + turn.place, turn.parity ^ 1);
+                llmk::mbarrier_wait_parity(shared.summed + turn.place, turn.parity ^ 1);
                 take_input(model, work, position + 1, reader, turn.place, read, shared.input(turn.place));
-                if (reader % 32 == 0) llmk::arrive(shared.ready + turn.place);
+                if (reader % 32 == 0) llmk::mbarrier_arrive(shared.ready + turn.place);
                 turn.next(2);
             }
         }
@@ -878,7 +878,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         angle[i] =
             reinterpret_cast<const float2*>(model.rope)[static_cast<long long>(position) * (model.rotary / 2) + i];
     }
-    llmk::meet(kWritersBarrier, kWriters);
+    llmk::bar_sync(kWritersBarrier, kWriters);
     for (int number = first; number < last; ++number) {
         const Work work = works[number - first];
         if (work.kind == kEmbed) {
@@ -888,7 +888,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         } else if (work.tiles > 0) {
             give_output(model, work, shared, turn, writer, position, page, epochs + number);
             __syncwarp();
-            if (writer % 32 == 0) llmk::arrive(shared.given + turn.place);
+            if (writer % 32 == 0) llmk::mbarrier_arrive(shared.given + turn.place);
             turn.next(2);
         }
     }

@@ -1,5 +1,5 @@
 // Asynchronous copies from global to shared memory (cp.async): they need no registers and nobody waits for them until
-// wait_for_copies. Day 4 derives them, with double buffering; day 8 the copies of tiles of keys and values.
+// cp_async_wait_all_and_sync. Day 4 derives them, with double buffering; day 8 the copies of tiles of keys and values.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -10,13 +10,13 @@
 namespace llmk {
 
 // All copies of all threads have arrived, and all threads are done with what they read before.
-__device__ __forceinline__ void wait_for_copies() {
+__device__ __forceinline__ void cp_async_wait_all_and_sync() {
     __pipeline_wait_prior(0);
     __syncthreads();
 }
 
 // cp.async through the L1 cache, which __pipeline_memcpy_async passes by: 16 bytes, of which the last `missing` become zeros.
-__device__ __forceinline__ void copy_through_l1(void* to, const void* from, int missing) {
+__device__ __forceinline__ void cp_async_ca(void* to, const void* from, int missing) {
     const unsigned target = static_cast<unsigned>(__cvta_generic_to_shared(to));
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(from), "r"(16 - missing)
                  : "memory");
@@ -25,9 +25,9 @@ __device__ __forceinline__ void copy_through_l1(void* to, const void* from, int 
 // Copies 16 bytes of a row, from column `column` on. What does not exist becomes zero, and is not read. Where rows do not
 // start at multiples of 16 bytes (not VECTORS), elements are copied one by one, and have arrived at once.
 template <bool VECTORS, bool L1 = false, typename T>
-__device__ __forceinline__ void copy_16_bytes(T* target, const T* source, bool row_exists, int columns_left) {
+__device__ __forceinline__ void cp_async_16(T* target, const T* source, bool row_exists, int columns_left) {
     if constexpr (VECTORS && L1) {
-        copy_through_l1(target, source, row_exists && columns_left > 0 ? 0 : 16);
+        cp_async_ca(target, source, row_exists && columns_left > 0 ? 0 : 16);
     } else if constexpr (VECTORS) {
         __pipeline_memcpy_async(target, source, 16, row_exists && columns_left > 0 ? 0 : 16);
     } else {
@@ -70,7 +70,7 @@ struct ColumnCopier {
     __device__ __forceinline__ void copy(T* tile) {
 #pragma unroll
         for (int i = 0; i < kOwnRows; ++i) {
-            copy_16_bytes<VECTORS, L1>(tile + place(i), from + i * step, i * kRowsAtOnce < rows, columns);
+            cp_async_16<VECTORS, L1>(tile + place(i), from + i * step, i * kRowsAtOnce < rows, columns);
         }
         from += kDepth;
         columns -= kDepth;

@@ -127,7 +127,7 @@ struct Decoder {
             }
         }
 
-        sum_each_over_lanes<kTeam / 2, kScores>(s, lane);
+        warp_sum_each<kTeam / 2, kScores>(s, lane);
 
         // The online softmax, each lane with its own scores.
         float new_m = m;
@@ -141,7 +141,7 @@ struct Decoder {
         for (int reach = kSame; reach < kSame * kKeys / kOwn; reach *= 2) {  // the other keys of this head
             new_m = fmaxf(new_m, __shfl_xor_sync(kAllLanes, new_m, reach));
         }
-        const float base = base_of(new_m);
+        const float base = finite_max_or_zero(new_m);
         const float correction = exp2f(m - base);
         m = new_m;
         l *= correction;
@@ -233,7 +233,7 @@ __device__ __forceinline__ void combine_parts(const float* sums, const float2* s
         const float2 part = first + lane < parts ? stats[first + lane] : make_float2(-INFINITY, 0);
         const float before = m;
         m = fmaxf(m, warp_max(part.x));
-        const float rescale = exp2f(before - base_of(m)), c = exp2f(part.x - base_of(m));
+        const float rescale = exp2f(before - finite_max_or_zero(m)), c = exp2f(part.x - finite_max_or_zero(m));
         l = l * rescale + part.y * c;
         o = make_float4(o.x * rescale, o.y * rescale, o.z * rescale, o.w * rescale);
 #pragma unroll
@@ -243,28 +243,28 @@ __device__ __forceinline__ void combine_parts(const float* sums, const float2* s
     __syncthreads();
     if (warp > 0) return;
     for (int w = 1; w < kCombineWarps; ++w) add(warp_o[w][lane], 1);
-    const float inverse = inverse_of(warp_sum(l));  // a sequence without keys gives zeros
+    const float inverse = reciprocal_or_zero(warp_sum(l));  // a sequence without keys gives zeros
     const float values[kColumns] = {o.x * inverse, o.y * inverse, o.z * inverse, o.w * inverse};
     if (has_columns) store_rounded(out + lane * kColumns, values, true, 0, kColumns);
 }
 
 // Says that the kernel after this one may start, if it was launched early (see launch_early): when all blocks have said so, or
 // ended, its blocks take what room there is, and wait.
-__device__ __forceinline__ void let_next_kernel_start() {
+__device__ __forceinline__ void griddepcontrol_launch_dependents() {
 #if __CUDA_ARCH__ >= 900
     cudaTriggerProgrammaticLaunchCompletion();
 #endif
 }
 
 // Waits for the end of the kernel that was launched before, where this one may start earlier (see launch_early).
-__device__ __forceinline__ void wait_for_kernel_before() {
+__device__ __forceinline__ void griddepcontrol_wait() {
 #if __CUDA_ARCH__ >= 900
     cudaGridDependencySynchronize();
 #endif
 }
 
 // Launches a kernel whose blocks may start before the kernel before has ended and its writes are visible: each of its threads
-// calls wait_for_kernel_before. From Hopper on; elsewhere a plain launch.
+// calls griddepcontrol_wait. From Hopper on; elsewhere a plain launch.
 template <typename... Parameters, typename... Arguments>
 void launch_early(void (*second)(Parameters...), int blocks, int threads, cudaStream_t stream, Arguments... arguments) {
     cudaFuncAttributes compiled = {};

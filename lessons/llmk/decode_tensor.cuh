@@ -89,9 +89,9 @@ struct TensorDecoder {
 #pragma unroll
         for (int c = 0; c < kAcross; ++c) {
             unsigned part[4];
-            load_matrices(part, keys + Place::place(my_row, my_column, c));
-            multiply<T>(s[0], query[c], part[0], part[1]);
-            multiply<T>(s[1], query[c], part[2], part[3]);
+            ldmatrix_x4(part, keys + Place::place(my_row, my_column, c));
+            mma_m16n8k16<T>(s[0], query[c], part[0], part[1]);
+            mma_m16n8k16<T>(s[1], query[c], part[2], part[3]);
         }
 
         float new_m = m;
@@ -104,7 +104,7 @@ struct TensorDecoder {
             }
         }
         new_m = warp_max<4>(new_m);
-        const float base = base_of(new_m);
+        const float base = finite_max_or_zero(new_m);
         const float correction = exp2f(m - base);
         m = new_m;
         float sum = 0;
@@ -127,12 +127,12 @@ struct TensorDecoder {
             }
         }
 
-        const unsigned weights[2] = {pair<T>(s[0][0], s[0][1]), pair<T>(s[1][0], s[1][1])};
+        const unsigned weights[2] = {pack_pair<T>(s[0][0], s[0][1]), pack_pair<T>(s[1][0], s[1][1])};
 #pragma unroll
         for (int c = 0; c < kAcross; ++c) {
             unsigned part[4];
-            load_transposed(part, keys + kTile + Place::place(my_row, my_column, c));
-            multiply<T>(o[c], part, weights[0], weights[1]);
+            ldmatrix_x4_trans(part, keys + kTile + Place::place(my_row, my_column, c));
+            mma_m16n8k16<T>(o[c], part, weights[0], weights[1]);
         }
     }
 

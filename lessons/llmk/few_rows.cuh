@@ -76,8 +76,8 @@ __device__ __forceinline__ uint4 eight_columns(const T* row, bool exists, int co
 //   job.store(tile, i, row, sum)       one output
 // kWide: tiles of a strip, which a warp makes at a time
 template <int kWide, typename T, typename Job>
-__device__ __forceinline__ void multiply_few_rows(unsigned char* shared, const T* x, int rows, int in_features,
-                                                  int strips, int parts, bool vectors, Job& job) {
+__device__ __forceinline__ void skinny_gemm(unsigned char* shared, const T* x, int rows, int in_features, int strips,
+                                            int parts, bool vectors, Job& job) {
     using F = FewRows;
     constexpr int kStages = F::kEntries / kWide;  // steps in the queue: one is used, the others are on their way
     constexpr int kSums = F::kSums<kWide>, kTileSums = F::kRows * F::kTile;
@@ -109,9 +109,9 @@ __device__ __forceinline__ void multiply_few_rows(unsigned char* shared, const T
                 T* to = reinterpret_cast<T*>(queue + (stage * kWide + w) * F::kThreads);
                 if (vectors) {
                     const bool there = next_row[w] != nullptr && column < in_features;
-                    copy_16_bytes<true>(to, there ? next_row[w] + column : x, there, in_features - column);
+                    cp_async_16<true>(to, there ? next_row[w] + column : x, there, in_features - column);
                 } else {
-                    copy_16_bytes<false>(to, next_row[w] + column, next_row[w] != nullptr, in_features - column);
+                    cp_async_16<false>(to, next_row[w] + column, next_row[w] != nullptr, in_features - column);
                 }
             }
             if (++next_step == end_step) {
@@ -139,8 +139,8 @@ __device__ __forceinline__ void multiply_few_rows(unsigned char* shared, const T
 #pragma unroll
                 for (int w = 0; w < kWide; ++w) {
                     const uint4 b = job.use(queue[(stage * kWide + w) * F::kThreads]);
-                    multiply<T>(product[w], left, b.x, b.y);
-                    multiply<T>(product[w], right, b.z, b.w);
+                    mma_m16n8k16<T>(product[w], left, b.x, b.y);
+                    mma_m16n8k16<T>(product[w], right, b.z, b.w);
                 }
                 stage = stage == kStages - 1 ? 0 : stage + 1;
             }

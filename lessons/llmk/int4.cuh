@@ -17,7 +17,7 @@ __device__ __forceinline__ __half2 as_half2(unsigned bits) { return *reinterpret
 __device__ __forceinline__ unsigned as_bits(__half2 pair) { return *reinterpret_cast<const unsigned*>(&pair); }
 
 // word & mask | bits, in one instruction. Left to itself nvcc makes two of it, each with one of the constants.
-__device__ __forceinline__ unsigned and_or(unsigned word, unsigned mask, unsigned bits) {
+__device__ __forceinline__ unsigned lop3_and_or(unsigned word, unsigned mask, unsigned bits) {
     unsigned result;
     asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(word), "r"(mask), "r"(bits));
     return result;
@@ -36,8 +36,8 @@ __device__ __forceinline__ void unpack(unsigned word, __half2 low, __half2 high,
     const __half2 sixteenth = as_half2(0x2c002c00u);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-        const __half2 even = as_half2(and_or(word, 0x000f000fu, 0x64006400u));
-        const __half2 odd = as_half2(and_or(word, 0x00f000f0u, 0x64006400u));
+        const __half2 even = as_half2(lop3_and_or(word, 0x000f000fu, 0x64006400u));
+        const __half2 odd = as_half2(lop3_and_or(word, 0x00f000f0u, 0x64006400u));
         pairs[2 * i] = __hsub2(even, low);
         pairs[2 * i + 1] = __hfma2(odd, sixteenth, high);
         word >>= 8;

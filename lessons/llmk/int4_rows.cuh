@@ -79,8 +79,8 @@ struct Int4Chunk {
 //                                  the block: x [rows][share.pitch], each eight in the order 0 4 1 5 2 6 3 7
 //   job.store(row, column, sum)    one output
 template <int kTiles, bool kPlain, typename Job>
-__device__ __forceinline__ void multiply_int4_rows(const Int4Layer& w, const Int4Rows& share, int rows,
-                                                   unsigned char* shared, const Job& job) {
+__device__ __forceinline__ void skinny_int4_gemm(const Int4Layer& w, const Int4Rows& share, int rows,
+                                                 unsigned char* shared, const Job& job) {
     using S = Int4Rows;
     using Sums = float[8 * kTiles][S::kPitch];
     Sums* partial = reinterpret_cast<Sums*>(shared);  // [2 kWarps]: of this tile, and of the one before
@@ -146,7 +146,7 @@ __device__ __forceinline__ void multiply_int4_rows(const Int4Layer& w, const Int
                         const __half2(&upper)[4] = weight[2 * h], (&lower)[4] = weight[2 * h + 1];
                         const unsigned a[4] = {as_bits(upper[p]), as_bits(lower[p]), as_bits(upper[p + 1]),
                                                as_bits(lower[p + 1])};
-                        multiply<__half>(product[r][h], a, b.word[p], b.word[p + 1]);
+                        mma_m16n8k16<__half>(product[r][h], a, b.word[p], b.word[p + 1]);
                     }
                 }
             }

@@ -24,8 +24,9 @@ __device__ __forceinline__ float4 scaled_sum(float4 a, float x, float4 b, float 
 // q, out: [rows, DIM]   k, v: [rows / query_len, key_len, DIM]
 // Query i sees pattern.count(i) candidates, of which pattern.key(i, n) is the n-th, or -1 where that is no key.
 template <int DIM, typename Pattern>
-__device__ __forceinline__ void attend_listed(const float* q, const float* k, const float* v, const Pattern& pattern,
-                                              float* out, long long rows, int query_len, int key_len, float scale) {
+__device__ __forceinline__ void attention_over_listed_keys(const float* q, const float* k, const float* v,
+                                                           const Pattern& pattern, float* out, long long rows,
+                                                           int query_len, int key_len, float scale) {
     constexpr int kLanes = 32 / kGroups;
     constexpr int kChunks = DIM / 4 / kLanes;  // of 16 bytes, that a lane has of a row
     const long long id = static_cast<long long>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
@@ -73,7 +74,7 @@ __device__ __forceinline__ void attend_listed(const float* q, const float* k, co
     for (int step = kLanes; step < 32; step *= 2) {
         const float other_m = __shfl_xor_sync(kAllLanes, m, step), other_l = __shfl_xor_sync(kAllLanes, l, step);
         const float new_m = fmaxf(m, other_m);
-        const float base = base_of(new_m);
+        const float base = finite_max_or_zero(new_m);
         const float mine = expf(m - base), theirs = expf(other_m - base);
         m = new_m;
         l = l * mine + other_l * theirs;
@@ -86,7 +87,7 @@ __device__ __forceinline__ void attend_listed(const float* q, const float* k, co
         }
     }
     if (group != 0) return;
-    const float inverse = inverse_of(l);
+    const float inverse = reciprocal_or_zero(l);
 #pragma unroll
     for (int c = 0; c < kChunks; ++c) {
         reinterpret_cast<float4*>(out)[id * (DIM / 4) + c * kLanes + lane] =

@@ -11,33 +11,35 @@
 
 namespace llmk {
 
-// One thread does this, then fence_barriers(), and then the block (or the cluster) meets.
-__device__ __forceinline__ void make_barrier(uint64_t* barrier, unsigned arrivals) {
+// One thread does this, then fence_mbarrier_init(), and then the block (or the cluster) meets.
+__device__ __forceinline__ void mbarrier_init(uint64_t* barrier, unsigned arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
 }
 
 // New barriers are seen by the copy engine and by the other blocks of the cluster.
-__device__ __forceinline__ void fence_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+__device__ __forceinline__ void fence_mbarrier_init() {
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
 
 // Arrives, and announces bytes that copies will bring in this phase.
-__device__ __forceinline__ void arrive_and_expect(uint64_t* barrier, unsigned bytes) {
+__device__ __forceinline__ void mbarrier_arrive_expect_tx(uint64_t* barrier, unsigned bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                  : "memory");
 }
 
-__device__ __forceinline__ void arrive(uint64_t* barrier) {
+__device__ __forceinline__ void mbarrier_arrive(uint64_t* barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
 // Arrives at the barrier that lies at the same place in the shared memory of another block of the cluster.
-__device__ __forceinline__ void arrive_at(uint64_t* barrier, unsigned block) {
+__device__ __forceinline__ void mbarrier_arrive_cluster(uint64_t* barrier, unsigned block) {
     unsigned there;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(barrier)), "r"(block));
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(there) : "memory");
 }
 
 // Until the phase of that parity is complete. On a barrier that was just made, parity 1 is: the phase before the first.
-__device__ __forceinline__ void wait(uint64_t* barrier, unsigned parity) {
+__device__ __forceinline__ void mbarrier_wait_parity(uint64_t* barrier, unsigned parity) {
     unsigned complete = 0;
     while (!complete) {
         asm volatile(
@@ -65,18 +67,18 @@ struct Ring {
 };
 
 // What ordinary stores wrote to shared memory is seen by the copy engine and the tensor cores: before they are started.
-__device__ __forceinline__ void fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+__device__ __forceinline__ void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // A barrier of some warps of the block, by number (1 to 15; __syncthreads has 0). Its threads: those who arrive and wait.
-__device__ __forceinline__ void meet(int barrier, int threads) {
+__device__ __forceinline__ void bar_sync(int barrier, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
-__device__ __forceinline__ void arrive_only(int barrier, int threads) {
+__device__ __forceinline__ void bar_arrive(int barrier, int threads) {
     asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
 // All threads of all blocks of the cluster meet.
-__device__ __forceinline__ void meet_cluster() {
+__device__ __forceinline__ void cluster_sync() {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }

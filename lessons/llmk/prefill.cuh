@@ -58,9 +58,9 @@ __device__ __forceinline__ void load_tile(float4* tile, int head_dim, float fact
 // they are: row r is at q + place(r), its result at out + place(r), and it sees keys 0 ... visible(r) - 1, of which the last
 // row sees most; key i is at k + key_place(i), its value at v + key_place(i). `shared` has kSharedBytes.
 template <typename T, int DIM, typename Place, typename KeyPlace, typename Visible>
-__device__ __forceinline__ void attend_rows(float4* shared, const T* q, const T* k, const T* v, T* out,
-                                            long long first_row, long long rows, int head_dim, float scale, Place place,
-                                            KeyPlace key_place, Visible visible) {
+__device__ __forceinline__ void prefill_attention_rows(float4* shared, const T* q, const T* k, const T* v, T* out,
+                                                       long long first_row, long long rows, int head_dim, float scale,
+                                                       Place place, KeyPlace key_place, Visible visible) {
     using S = PrefillShape<DIM>;
     constexpr int kRows = S::kRows, kKeys = S::kKeys, kEach = S::kEach;
     constexpr int kPitch = S::kPitch, kWeightPitch = S::kWeightPitch;
@@ -121,7 +121,7 @@ __device__ __forceinline__ void attend_rows(float4* shared, const T* q, const T*
                 new_m = fmaxf(new_m, s[i][j]);
             }
             new_m = warp_max<8>(new_m);
-            const float base = base_of(new_m);
+            const float base = finite_max_or_zero(new_m);
             const float correction = exp2f(m[i] - base);
             m[i] = new_m;
             l[i] *= correction;
@@ -161,7 +161,7 @@ __device__ __forceinline__ void attend_rows(float4* shared, const T* q, const T*
 
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
-        const float inverse = inverse_of(warp_sum<8>(l[i]));
+        const float inverse = reciprocal_or_zero(warp_sum<8>(l[i]));
         const long long row = first_row + kEach * ty + i;
         if (row >= rows) continue;
         T* target = out + place(row);

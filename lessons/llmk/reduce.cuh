@@ -1,4 +1,4 @@
-// Reductions: one result of what many threads hold. Day 2 derives those of warps and blocks, day 7 sum_each_over_lanes.
+// Reductions: one result of what many threads hold. Day 2 derives those of warps and blocks, day 7 warp_sum_each.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -42,7 +42,7 @@ __device__ __forceinline__ float block_sum(float mine) {
 // half of the numbers, then quarters do, ... 16 numbers over 16 lanes take 15 exchanges, and not 16 times 4. At the end
 // lane i owns the numbers from i * kCount / (2 * kReach) on, in s[0], s[1], ...
 template <int kReach, int kCount>
-__device__ __forceinline__ void sum_each_over_lanes(float* s, int lane) {
+__device__ __forceinline__ void warp_sum_each(float* s, int lane) {
     if constexpr (kReach > 0 && kCount > 1) {
         const bool upper = (lane & kReach) != 0;
 #pragma unroll
@@ -51,10 +51,10 @@ __device__ __forceinline__ void sum_each_over_lanes(float* s, int lane) {
             const float give = upper ? s[n] : s[n + kCount / 2];
             s[n] = keep + __shfl_xor_sync(kAllLanes, give, kReach);
         }
-        sum_each_over_lanes<kReach / 2, kCount / 2>(s, lane);
+        warp_sum_each<kReach / 2, kCount / 2>(s, lane);
     } else if constexpr (kReach > 0) {
         s[0] += __shfl_xor_sync(kAllLanes, s[0], kReach);
-        sum_each_over_lanes<kReach / 2, 1>(s, lane);
+        warp_sum_each<kReach / 2, 1>(s, lane);
     }
 }
 

@@ -21,7 +21,7 @@ namespace llmk {
 // 1024 bytes, and of each row of 128 bytes the 16-byte pieces are permuted: piece i of row r lies where piece i ^ (r % 8)
 // would (the 128-byte swizzle), so that eight rows of one piece lie in different banks.
 template <typename T>
-cudaError_t describe_tensor(CUtensorMap* map, const T* tensor, long long columns, long long rows, long long matrices,
+cudaError_t make_tensor_map(CUtensorMap* map, const T* tensor, long long columns, long long rows, long long matrices,
                             long long row_stride, long long matrix_stride, int box_rows, int box_matrices = 1) {
     static_assert(sizeof(T) == 2, "elements of 16 bits");
     // The driver's function, asked for by name: so nothing needs to be linked with the driver's library.
@@ -47,7 +47,7 @@ cudaError_t describe_tensor(CUtensorMap* map, const T* tensor, long long columns
 }
 
 // Starts to copy the box that begins at (column, row, matrix); its bytes are counted by `barrier` as they arrive.
-__device__ __forceinline__ void load_box(void* to, const CUtensorMap* map, uint64_t* barrier, int column, int row,
+__device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, uint64_t* barrier, int column, int row,
                                          int matrix) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::
@@ -58,8 +58,8 @@ __device__ __forceinline__ void load_box(void* to, const CUtensorMap* map, uint6
 
 // The same for each block of the cluster whose bit is set in `blocks`: it arrives at the same place of their shared
 // memories, and is counted by the barrier there.
-__device__ __forceinline__ void load_box_for_all(void* to, const CUtensorMap* map, uint64_t* barrier, int column,
-                                                 int row, int matrix, unsigned short blocks) {
+__device__ __forceinline__ void tma_load_multicast(void* to, const CUtensorMap* map, uint64_t* barrier, int column,
+                                                   int row, int matrix, unsigned short blocks) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
         "[%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(shared_address(to)),
@@ -67,17 +67,19 @@ __device__ __forceinline__ void load_box_for_all(void* to, const CUtensorMap* ma
         : "memory");
 }
 
-// Starts to store a box from shared memory. commit_stores() closes a group of such copies.
-__device__ __forceinline__ void store_box(const CUtensorMap* map, const void* from, int column, int row, int matrix) {
+// Starts to store a box from shared memory. cp_async_bulk_commit_group() closes a group of such copies.
+__device__ __forceinline__ void tma_store(const CUtensorMap* map, const void* from, int column, int row, int matrix) {
     asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
                  "r"(shared_address(from)), "r"(column), "r"(row), "r"(matrix)
                  : "memory");
 }
-__device__ __forceinline__ void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+__device__ __forceinline__ void cp_async_bulk_commit_group() {
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
 
 // Until the groups of this thread, but the youngest PENDING, have been read from shared memory: it may be written again.
 template <int PENDING>
-__device__ __forceinline__ void wait_until_read() {
+__device__ __forceinline__ void cp_async_bulk_wait_group_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory");
 }
 

@@ -1,6 +1,6 @@
 // Hopper's tensor cores (wgmma, sm_90a): a warpgroup, four warps of which the first has a number that 4 divides, multiplies
 // a tile of 64 rows by one of N columns, 16 deep. B comes from shared memory, A from there or from registers, and the
-// accumulators stay in registers. It is asynchronous: between begin_products and wait_for_products nobody touches the
+// accumulators stay in registers. It is asynchronous: between wgmma_fence and wgmma_wait_group nobody touches the
 // accumulators, or the tiles. Day 12 derives it.
 //
 // Accumulators c [64, N]: warp w of the warpgroup has rows 16 w to 16 w + 15. Lane i has of rows i / 4 and i / 4 + 8 the
@@ -19,42 +19,42 @@
 
 namespace llmk {
 
-// Where a tile lies, as wgmma is told: rows of 64 elements (128 bytes) with the 128-byte swizzle, as load_box leaves them, 8
+// Where a tile lies, as wgmma is told: rows of 64 elements (128 bytes) with the 128-byte swizzle, as tma_load leaves them, 8
 // rows being 1024 bytes. The tile starts at a multiple of 1024 bytes; 16 columns further is 32 bytes further.
 //   rows are rows of A or columns of B, elements of a row are k ("K-major"): `leading` is not used
 //   rows are k, elements of a row are columns of B ("MN-major"): `leading` bytes from 64 columns to the next 64
-__device__ __forceinline__ uint64_t describe_tile(const void* tile, unsigned leading = 16) {
+__device__ __forceinline__ uint64_t make_smem_desc(const void* tile, unsigned leading = 16) {
     const uint64_t address = (shared_address(tile) & 0x3ffff) >> 4;
     return address | static_cast<uint64_t>(leading >> 4) << 16 | static_cast<uint64_t>(1024 >> 4) << 32 | 1ull << 62;
 }
 
 // What was written to registers that products will use is there.
-__device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 // The products since the last such call are a group.
-__device__ __forceinline__ void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_commit_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Until all groups but the youngest PENDING are complete.
 template <int PENDING>
-__device__ __forceinline__ void wait_for_products() {
+__device__ __forceinline__ void wgmma_wait_group() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
 // Registers of each thread of this warpgroup, a multiple of 8: all its warps, once, in the one branch that is their role.
 template <int REGISTERS>
-__device__ __forceinline__ void take_registers() {
+__device__ __forceinline__ void setmaxnreg_inc() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
 template <int REGISTERS>
-__device__ __forceinline__ void give_registers() {
+__device__ __forceinline__ void setmaxnreg_dec() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
 
-// multiply_tiles: c [64, N] (+)= a [64, 16] b [16, N], both K-major in shared memory. multiply_registers: a in registers, as
+// wgmma_ss: c [64, N] (+)= a [64, 16] b [16, N], both K-major in shared memory. wgmma_rs: a in registers, as
 // mma.sync has its operand A, of each warp's 16 rows; b MN-major in shared memory, or K-major where N is 128 and kMnMajor
 // false. add 0: c is overwritten.
 
 // The products themselves, for N = 64, 80, 128 and 256: the instruction lists every register.
 template <typename T>
-__device__ __forceinline__ void multiply_tiles(float (&c)[32], uint64_t a, uint64_t b, unsigned add) {
+__device__ __forceinline__ void wgmma_ss(float (&c)[32], uint64_t a, uint64_t b, unsigned add) {
     if constexpr (std::is_same<T, __half>::value) {
         asm volatile(
             "{ .reg .pred p;\n"
@@ -85,7 +85,7 @@ __device__ __forceinline__ void multiply_tiles(float (&c)[32], uint64_t a, uint6
 }
 
 template <typename T>
-__device__ __forceinline__ void multiply_registers(float (&c)[32], const unsigned (&a)[4], uint64_t b, unsigned add) {
+__device__ __forceinline__ void wgmma_rs(float (&c)[32], const unsigned (&a)[4], uint64_t b, unsigned add) {
     if constexpr (std::is_same<T, __half>::value) {
         asm volatile(
             "{ .reg .pred p;\n"
@@ -116,7 +116,7 @@ __device__ __forceinline__ void multiply_registers(float (&c)[32], const unsigne
 }
 
 template <typename T>
-__device__ __forceinline__ void multiply_tiles(float (&c)[40], uint64_t a, uint64_t b, unsigned add) {
+__device__ __forceinline__ void wgmma_ss(float (&c)[40], uint64_t a, uint64_t b, unsigned add) {
     if constexpr (std::is_same<T, __half>::value) {
         asm volatile(
             "{ .reg .pred p;\n"
@@ -149,7 +149,7 @@ __device__ __forceinline__ void multiply_tiles(float (&c)[40], uint64_t a, uint6
 }
 
 template <typename T>
-__device__ __forceinline__ void multiply_registers(float (&c)[40], const unsigned (&a)[4], uint64_t b, unsigned add) {
+__device__ __forceinline__ void wgmma_rs(float (&c)[40], const unsigned (&a)[4], uint64_t b, unsigned add) {
     if constexpr (std::is_same<T, __half>::value) {
         asm volatile(
             "{ .reg .pred p;\n"
@@ -182,7 +182,7 @@ __device__ __forceinline__ void multiply_registers(float (&c)[40], const unsigne
 }
 
 template <typename T>
-__device__ __forceinline__ void multiply_tiles(float (&c)[64], uint64_t a, uint64_t b, unsigned add) {
+__device__ __forceinline__ void wgmma_ss(float (&c)[64], uint64_t a, uint64_t b, unsigned add) {
     if constexpr (std::is_same<T, __half>::value) {
         asm volatile(
             "{ .reg .pred p;\n"
@@ -225,7 +225,7 @@ __device__ __forceinline__ void multiply_tiles(float (&c)[64], uint64_t a, uint6
 }
 
 template <typename T, bool kMnMajor = true>
-__device__ __forceinline__ void multiply_registers(float (&c)[64], const unsigned (&a)[4], uint64_t b, unsigned add) {
+__device__ __forceinline__ void wgmma_rs(float (&c)[64], const unsigned (&a)[4], uint64_t b, unsigned add) {
     if constexpr (std::is_same<T, __half>::value) {
         asm volatile(
             "{ .reg .pred p;\n"
@@ -268,7 +268,7 @@ __device__ __forceinline__ void multiply_registers(float (&c)[64], const unsigne
 }
 
 template <typename T>
-__device__ __forceinline__ void multiply_tiles(float (&c)[128], uint64_t a, uint64_t b, unsigned add) {
+__device__ __forceinline__ void wgmma_ss(float (&c)[128], uint64_t a, uint64_t b, unsigned add) {
     if constexpr (std::is_same<T, __half>::value) {
         asm volatile(
             "{ .reg .pred p;\n"
@@ -335,7 +335,7 @@ __device__ __forceinline__ void multiply_tiles(float (&c)[128], uint64_t a, uint
 }
 
 template <typename T>
-__device__ __forceinline__ void multiply_registers(float (&c)[128], const unsigned (&a)[4], uint64_t b, unsigned add) {
+__device__ __forceinline__ void wgmma_rs(float (&c)[128], const unsigned (&a)[4], uint64_t b, unsigned add) {
     if constexpr (std::is_same<T, __half>::value) {
         asm volatile(
             "{ .reg .pred p;\n"

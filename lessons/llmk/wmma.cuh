@@ -20,16 +20,16 @@ using Accumulator = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16
 
 // Loads a fragment from a tile in shared memory. For f16 nvcc makes ldmatrix of it, which fills four registers at once.
 template <typename Use, typename Layout>
-__device__ __forceinline__ void load_operand(nvcuda::wmma::fragment<Use, 16, 16, 16, __half, Layout>& operand,
-                                             const __half* tile, int pitch) {
+__device__ __forceinline__ void load_fragment(nvcuda::wmma::fragment<Use, 16, 16, 16, __half, Layout>& operand,
+                                              const __half* tile, int pitch) {
     nvcuda::wmma::load_matrix_sync(operand, tile, pitch);
 }
 
 // For bf16 nvcc does not see that the tile is in shared memory, and makes a load for each register. So here is the
 // instruction behind load_matrix_sync, with `shared` in its name: again ldmatrix comes of it.
 template <typename Use, typename Layout>
-__device__ __forceinline__ void load_operand(nvcuda::wmma::fragment<Use, 16, 16, 16, __nv_bfloat16, Layout>& operand,
-                                             const __nv_bfloat16* tile, int pitch) {
+__device__ __forceinline__ void load_fragment(nvcuda::wmma::fragment<Use, 16, 16, 16, __nv_bfloat16, Layout>& operand,
+                                              const __nv_bfloat16* tile, int pitch) {
     unsigned* word = reinterpret_cast<unsigned*>(operand.x);
     const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(tile));
     if constexpr (std::is_same<Use, nvcuda::wmma::matrix_a>::value) {
@@ -51,7 +51,7 @@ __device__ __forceinline__ void load_operand(nvcuda::wmma::fragment<Use, 16, 16,
 }
 
 template <int kDown, int kAcross>
-__device__ __forceinline__ void fill_with_zeros(Accumulator (&accumulators)[kDown][kAcross]) {
+__device__ __forceinline__ void zero_fragments(Accumulator (&accumulators)[kDown][kAcross]) {
 #pragma unroll
     for (int i = 0; i < kDown; ++i) {
 #pragma unroll

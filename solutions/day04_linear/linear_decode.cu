@@ -40,8 +40,8 @@ __global__ void __launch_bounds__(F::kThreads, 2)
     extern __shared__ __align__(16) unsigned char shared[];
     const int first_row = blockIdx.y * F::kRows;  // 0, as long as there are no more than 16 rows
     layer.out += static_cast<long long>(first_row) * layer.out_features;
-    llmk::multiply_few_rows<kWide>(shared, x + static_cast<long long>(first_row) * layer.in_features,
-                                   min(rows - first_row, F::kRows), layer.in_features, strips, parts, vectors, layer);
+    llmk::skinny_gemm<kWide>(shared, x + static_cast<long long>(first_row) * layer.in_features,
+                             min(rows - first_row, F::kRows), layer.in_features, strips, parts, vectors, layer);
 }
 
 template <typename T>

@@ -84,12 +84,12 @@ __global__ void __launch_bounds__(kThreads, 1)
         const T* x_tile = stages + round % kStages * S::kStage + k;
         const T* w_tile = x_tile + S::kDown * kRow;
 #pragma unroll
-        for (int i = 0; i < F; ++i) llmk::load_operand(a[to][i], x_tile + (warp_row + i * 16) * kRow, kRow);
+        for (int i = 0; i < F; ++i) llmk::load_fragment(a[to][i], x_tile + (warp_row + i * 16) * kRow, kRow);
 #pragma unroll
-        for (int j = 0; j < G; ++j) llmk::load_operand(b[to][j], w_tile + (warp_feature + j * 16) * kRow, kRow);
+        for (int j = 0; j < G; ++j) llmk::load_fragment(b[to][j], w_tile + (warp_feature + j * 16) * kRow, kRow);
     };
     llmk::Accumulator accumulators[F][G];
-    llmk::fill_with_zeros(accumulators);
+    llmk::zero_fragments(accumulators);
     for (int round = 0; round < kStages - 1; ++round) {
         copy_x(round);
         copy_weight(round);

@@ -38,7 +38,7 @@ struct Sums {
     static constexpr int kFragments = kWarpTile / 16;
     llmk::Accumulator at[kFragments][kFragments];
 
-    __device__ Sums() { llmk::fill_with_zeros(at); }
+    __device__ Sums() { llmk::zero_fragments(at); }
 
     __device__ __forceinline__ void add(const T* x, const T* weight) {
         constexpr int kPitch = Copier<T>::kPitch;
@@ -48,8 +48,8 @@ struct Sums {
             llmk::OperandB<T> b[kFragments];
 #pragma unroll
             for (int i = 0; i < kFragments; ++i) {
-                llmk::load_operand(a[i], x + i * 16 * kPitch + k, kPitch);
-                llmk::load_operand(b[i], weight + i * 16 * kPitch + k, kPitch);
+                llmk::load_fragment(a[i], x + i * 16 * kPitch + k, kPitch);
+                llmk::load_fragment(b[i], weight + i * 16 * kPitch + k, kPitch);
             }
 #pragma unroll
             for (int i = 0; i < kFragments; ++i) {

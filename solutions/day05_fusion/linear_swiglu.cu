@@ -67,8 +67,8 @@ __global__ void __launch_bounds__(kThreads, 2)
 
     constexpr int kDown = kWarpRows / 16, kAcross = kWarpFeatures / 16;
     llmk::Accumulator gate[kDown][kAcross], up[kDown][kAcross];
-    llmk::fill_with_zeros(gate);
-    llmk::fill_with_zeros(up);
+    llmk::zero_fragments(gate);
+    llmk::zero_fragments(up);
     for (int round = 0; round < kStages - 1; ++round) copy_stage(round);
 
     for (int round = 0; round < rounds; ++round) {
@@ -83,11 +83,11 @@ __global__ void __launch_bounds__(kThreads, 2)
             llmk::OperandA<T> a[kDown];
             llmk::OperandB<T> g[kAcross], u[kAcross];
 #pragma unroll
-            for (int i = 0; i < kDown; ++i) llmk::load_operand(a[i], x_tile + (warp_row + i * 16) * kRow + k, kRow);
+            for (int i = 0; i < kDown; ++i) llmk::load_fragment(a[i], x_tile + (warp_row + i * 16) * kRow + k, kRow);
 #pragma unroll
             for (int j = 0; j < kAcross; ++j) {
-                llmk::load_operand(g[j], gate_tile + (warp_feature + j * 16) * kRow + k, kRow);
-                llmk::load_operand(u[j], up_tile + (warp_feature + j * 16) * kRow + k, kRow);
+                llmk::load_fragment(g[j], gate_tile + (warp_feature + j * 16) * kRow + k, kRow);
+                llmk::load_fragment(u[j], up_tile + (warp_feature + j * 16) * kRow + k, kRow);
             }
 #pragma unroll
             for (int i = 0; i < kDown; ++i) {

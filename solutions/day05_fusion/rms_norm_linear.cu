@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 
     constexpr int kFragments = kWarpTile / 16;
     llmk::Accumulator accumulators[kFragments][kFragments];
-    llmk::fill_with_zeros(accumulators);
+    llmk::zero_fragments(accumulators);
     float squares[kOwnRows] = {};
     for (int round = 0; round < kStages - 1; ++round) copy_stage(round);
     uint4 column_factors = load_eight<VECTORS>(norm_weight, own_column, in_features);
@@ -151,10 +151,10 @@ __global__ void __launch_bounds__(kThreads, 2)
             llmk::OperandB<T> b[kFragments];
 #pragma unroll
             for (int i = 0; i < kFragments; ++i)
-                llmk::load_operand(a[i], x_tile + (warp_row + i * 16) * kRow + k, kRow);
+                llmk::load_fragment(a[i], x_tile + (warp_row + i * 16) * kRow + k, kRow);
 #pragma unroll
             for (int j = 0; j < kFragments; ++j)
-                llmk::load_operand(b[j], w_tile + (warp_feature + j * 16) * kRow + k, kRow);
+                llmk::load_fragment(b[j], w_tile + (warp_feature + j * 16) * kRow + k, kRow);
 #pragma unroll
             for (int i = 0; i < kFragments; ++i) {
 #pragma unroll

@@ -117,9 +117,9 @@ __global__ void __launch_bounds__(F::kThreads, 2)
     __shared__ float squares[F::kWarps][F::kRows];
     projections.squares = squares;
     projections.first_row = blockIdx.y * F::kRows;  // 0, as long as there are no more than 16 rows
-    llmk::multiply_few_rows<kWide>(shared, x + static_cast<long long>(projections.first_row) * projections.in_features,
-                                   min(rows - projections.first_row, F::kRows), projections.in_features, strips,
-                                   projections.parts, projections.vectors, projections);
+    llmk::skinny_gemm<kWide>(shared, x + static_cast<long long>(projections.first_row) * projections.in_features,
+                             min(rows - projections.first_row, F::kRows), projections.in_features, strips,
+                             projections.parts, projections.vectors, projections);
 }
 
 template <typename T>

@@ -66,18 +66,18 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
     const int copied_row = threadIdx.x / kLanes, copied_column = threadIdx.x % kLanes * kVector;
     for (int row = copied_row; row < kQueries; row += kRowsAtOnce) {
         const __half* source = q + static_cast<long long>(query0 + row) * head_dim + copied_column;
-        llmk::copy_16_bytes<VECTORS>(stages + row * kRow + copied_column, source, query0 + row < query_len,
-                                     head_dim - copied_column);
+        llmk::cp_async_16<VECTORS>(stages + row * kRow + copied_column, source, query0 + row < query_len,
+                                   head_dim - copied_column);
     }
     __pipeline_commit();
-    llmk::wait_for_copies();
+    llmk::cp_async_wait_all_and_sync();
     unsigned queries[2][kSteps][4];
 #pragma unroll
     for (int m = 0; m < 2; ++m) {
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
             const int row = warp_query - query0 + m * 16 + lane % 16;
-            llmk::load_matrices(queries[m][step], stages + row * kRow + step * 16 + lane / 16 * 8);
+            llmk::ldmatrix_x4(queries[m][step], stages + row * kRow + step * 16 + lane / 16 * 8);
         }
     }
     __syncthreads();  // the queries are in registers: their place is free
@@ -91,8 +91,8 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
             for (int i = 0; i < kKeys / kRowsAtOnce; ++i) {
                 const int key = key0 + key_of(i * kRowsAtOnce);
                 const __half* source = k + static_cast<long long>(key) * head_dim + copied_column;
-                llmk::copy_16_bytes<VECTORS>(stage + i * kRowsAtOnce * kRow, source, key < key_len,
-                                             head_dim - copied_column);
+                llmk::cp_async_16<VECTORS>(stage + i * kRowsAtOnce * kRow, source, key < key_len,
+                                           head_dim - copied_column);
             }
         }
         __pipeline_commit();  // an empty group keeps the count of groups right at the end
@@ -113,11 +113,11 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
 #pragma unroll
             for (int step = 0; step < kSteps; step += 2) {
                 unsigned keys[4];
-                llmk::load_matrices(keys, group + (j * 8 + lane % 8) * kRow + step * 16 + lane / 8 * 8);
+                llmk::ldmatrix_x4(keys, group + (j * 8 + lane % 8) * kRow + step * 16 + lane / 8 * 8);
 #pragma unroll
                 for (int m = 0; m < 2; ++m) {
-                    llmk::multiply<__half>(scores[m][j], queries[m][step], keys[0], keys[1]);
-                    llmk::multiply<__half>(scores[m][j], queries[m][step + 1], keys[2], keys[3]);
+                    llmk::mma_m16n8k16<__half>(scores[m][j], queries[m][step], keys[0], keys[1]);
+                    llmk::mma_m16n8k16<__half>(scores[m][j], queries[m][step + 1], keys[2], keys[3]);
                 }
             }
         }
@@ -156,12 +156,12 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
                     float added = 0.0f;
 #pragma unroll
                     for (int j = 0; j < kBlocks; ++j) {
-                        added += llmk::power_of_2(fmaf(scores[m][j][2 * h], scale_log2, -shift));
-                        added += llmk::power_of_2(fmaf(scores[m][j][2 * h + 1], scale_log2, -shift));
+                        added += llmk::ex2_approx(fmaf(scores[m][j][2 * h], scale_log2, -shift));
+                        added += llmk::ex2_approx(fmaf(scores[m][j][2 * h + 1], scale_log2, -shift));
                     }
                     // Not maximum * scale_log2 - shift, of which nvcc makes an fmaf: its product is exact, that in shift
                     // is rounded, and where both maxima are kLowest the difference is a rounding error of 1e30, not 0.
-                    sum[m][h] = sum[m][h] * llmk::power_of_2((maximum[m][h] - largest) * scale_log2) + added;
+                    sum[m][h] = sum[m][h] * llmk::ex2_approx((maximum[m][h] - largest) * scale_log2) + added;
                     maximum[m][h] = largest;
                 }
             }
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             const float largest = llmk::warp_max<4>(maximum[m][h]);
-            const float mine = sum[m][h] * llmk::power_of_2((maximum[m][h] - largest) * scale_log2);
+            const float mine = sum[m][h] * llmk::ex2_approx((maximum[m][h] - largest) * scale_log2);
             const float total = llmk::warp_sum<4>(mine);
             // A query that sees no key has a total of 0; all its scores are -infinity, and 2^-infinity = 0.
             shift[m][h] = total > 0.0f ? largest * scale_log2 + log2f(total) : 0.0f;
@@ -197,9 +197,9 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
                     unsigned* pairs = reinterpret_cast<unsigned*>(&bits);
 #pragma unroll
                     for (int j = 0; j < kBlocks; ++j) {
-                        pairs[j] = llmk::pair<__half>(
-                            llmk::power_of_2(fmaf(scores[m][j][2 * h], scale_log2, -shift[m][h])),
-                            llmk::power_of_2(fmaf(scores[m][j][2 * h + 1], scale_log2, -shift[m][h])));
+                        pairs[j] = llmk::pack_pair<__half>(
+                            llmk::ex2_approx(fmaf(scores[m][j][2 * h], scale_log2, -shift[m][h])),
+                            llmk::ex2_approx(fmaf(scores[m][j][2 * h + 1], scale_log2, -shift[m][h])));
                     }
                     const int query = warp_query + m * 16 + h * 8 + lane_row, key = key0 + lane_key;
                     if (query >= query_len || key >= key_len) continue;

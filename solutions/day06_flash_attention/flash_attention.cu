@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 
     copy_tile<DIM, S::kQueries, S::kChunks, true>(q_tile, q, rows, head_dim, vectors);
     copy_tile<DIM, S::kKeys, S::kKeyPitch, false>(k_tile, k, key_end, head_dim, vectors);
-    llmk::wait_for_copies();
+    llmk::cp_async_wait_all_and_sync();
     const float log2_scale = scale * llmk::kLog2E;  // exp(scale * q k) = exp2((log2_scale * q) k)
     for (int i = threadIdx.x; i < S::kQueries * S::kChunks; i += kThreads) {
         const float4 x = q_tile[i];
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     }
 
     for (int first_key = 0; first_key < key_end; first_key += S::kKeys) {
-        llmk::wait_for_copies();  // this tile of k is here, and no thread reads the last tile of v any more
+        llmk::cp_async_wait_all_and_sync();  // this tile of k is here, and no thread reads the last tile of v any more
         const size_t key_offset = static_cast<size_t>(first_key) * head_dim;
         copy_tile<DIM, S::kKeys, S::kChunks, false>(v_tile, v + key_offset, key_end - first_key, head_dim, vectors);
 
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(kThreads, 2)
             for (int bit = 4; bit < 2 * S::kLanes; bit *= 2) {
                 new_m = fmaxf(new_m, __shfl_xor_sync(llmk::kAllLanes, new_m, bit));
             }
-            const float base = llmk::base_of(new_m);
+            const float base = llmk::finite_max_or_zero(new_m);
             const float correction = exp2f(m[i] - base);
             m[i] = new_m;
             l[i] *= correction;
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(kThreads, 2)
             }
         }
 
-        llmk::wait_for_copies();  // v and P are here, and no thread reads this tile of k any more
+        llmk::cp_async_wait_all_and_sync();  // v and P are here, and no thread reads this tile of k any more
         if (first_key + S::kKeys < key_end) {
             copy_tile<DIM, S::kKeys, S::kKeyPitch, false>(k_tile,
                                                           k + key_offset + static_cast<size_t>(S::kKeys) * head_dim,
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(kThreads, 2)
         sum += __shfl_xor_sync(llmk::kAllLanes, sum, 1);
 #pragma unroll
         for (int bit = 4; bit < 2 * S::kLanes; bit *= 2) sum += __shfl_xor_sync(llmk::kAllLanes, sum, bit);
-        const float inverse = llmk::inverse_of(sum);
+        const float inverse = llmk::reciprocal_or_zero(sum);
         const int row = kRows * ty + i;
 #pragma unroll
         for (int d = 0; d < S::kColumnsEach; ++d) {

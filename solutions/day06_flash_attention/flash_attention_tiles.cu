@@ -77,7 +77,7 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
                 new_m = fmaxf(new_m, p[i][j]);
             }
             new_m = llmk::warp_max<kLanes>(new_m);
-            const float base = llmk::base_of(new_m);
+            const float base = llmk::finite_max_or_zero(new_m);
             const float correction = expf(m[i] - base);
             m[i] = new_m;
             l[i] *= correction;

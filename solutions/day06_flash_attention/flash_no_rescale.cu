@@ -44,7 +44,7 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
             s[j] = first_key + j < visible ? sum : -INFINITY;
             new_m = fmaxf(new_m, s[j]);
         }
-        const float base = llmk::base_of(new_m);
+        const float base = llmk::finite_max_or_zero(new_m);
 
         // What was summed so far used the old maximum: every term is too large by exp(base - m).
         const float correction = expf(m - base);
@@ -60,7 +60,7 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
     }
 
     if (query >= query_len) return;
-    const float inverse = llmk::inverse_of(l);
+    const float inverse = llmk::reciprocal_or_zero(l);
     for (int d = 0; d < DIM; ++d) out[d] = o[d] * inverse;
 }
 

@@ -36,7 +36,8 @@ __global__ void __launch_bounds__(llmk::PrefillShape<DIM>::kThreads, 2)
         return causal ? row / group + key_len - query_len + 1 : static_cast<long long>(key_len);
     };
     auto key_place = [&](int key) { return static_cast<size_t>(key) * head_dim; };
-    llmk::attend_rows<T, DIM>(shared, q, k, v, out, first_row, rows, head_dim, scale, place, key_place, visible);
+    llmk::prefill_attention_rows<T, DIM>(shared, q, k, v, out, first_row, rows, head_dim, scale, place, key_place,
+                                         visible);
 }
 
 template <typename T, int DIM>

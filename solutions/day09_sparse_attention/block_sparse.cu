@@ -60,7 +60,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
                 s[j] = first_key + j < visible ? sum * scale : -INFINITY;
                 new_m = fmaxf(new_m, s[j]);
             }
-            const float base = llmk::base_of(new_m);
+            const float base = llmk::finite_max_or_zero(new_m);
             const float correction = expf(m - base);
             m = new_m;
             l *= correction;
@@ -80,7 +80,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
     }
 
     if (query >= query_len) return;
-    const float inverse = llmk::inverse_of(l);
+    const float inverse = llmk::reciprocal_or_zero(l);
     for (int c = 0; c < DIM / 4; ++c) {
         reinterpret_cast<float4*>(out)[c] =
             make_float4(o[c].x * inverse, o[c].y * inverse, o[c].z * inverse, o[c].w * inverse);

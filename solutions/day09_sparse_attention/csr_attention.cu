@@ -30,7 +30,7 @@ template <int DIM>
 __global__ void attend(const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ v,
                        Pattern pattern, float* __restrict__ out, long long rows, int query_len, int key_len,
                        float scale) {
-    llmk::attend_listed<DIM>(q, k, v, pattern, out, rows, query_len, key_len, scale);
+    llmk::attention_over_listed_keys<DIM>(q, k, v, pattern, out, rows, query_len, key_len, scale);
 }
 
 extern "C" void csr_attention(const float* q, const float* k, const float* v, const int* offsets, const int* indices,

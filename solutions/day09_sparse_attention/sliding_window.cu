@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     // Scores are compared before they are scaled, which finds the largest if scale > 0. If it is not, the queries take
     // its sign, once.
     if (scale <= 0) {
-        llmk::wait_for_copies();
+        llmk::cp_async_wait_all_and_sync();
         for (int i = threadIdx.x; i < kQueries * DIM; i += kThreads) {
             T* element = q_tile + Place::place(i / DIM, i % DIM);
             *element = static_cast<T>(scale < 0 ? -static_cast<float>(*element) : 0.0f);
@@ -121,10 +121,10 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     auto load_queries = [&](int to, int c) {
         const unsigned from = Place::further(llmk::shared_address(q_tile) + my_query, c);
 #pragma unroll
-        for (int i = 0; i < kStripes; ++i) llmk::load_matrices(queries[i][to], from + i * kDown);
+        for (int i = 0; i < kStripes; ++i) llmk::ldmatrix_x4(queries[i][to], from + i * kDown);
     };
     if constexpr (S::kKeep) {
-        llmk::wait_for_copies();
+        llmk::cp_async_wait_all_and_sync();
 #pragma unroll
         for (int c = 0; c < DIM / 16; ++c) load_queries(c, c);
     }
@@ -142,7 +142,8 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     }
     int slot = 0;
     for (int first_key = key_begin; first_key < key_end; first_key += kKeys) {
-        llmk::wait_for_copies();  // this tile of keys and its values are here, and nobody reads those before them
+        llmk::
+            cp_async_wait_all_and_sync();  // this tile of keys and its values are here, and nobody reads those before them
         start_copy(1 - slot);
         const unsigned tile = llmk::shared_address(ring) + slot * 2 * S::kTile * 2;
         const unsigned k_tile = tile + my_key, v_tile = tile + S::kTile * 2 + my_value;
@@ -158,11 +159,11 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
             for (int j = 0; j < kKeys / 16; ++j) {
                 unsigned keys[4];
-                llmk::load_matrices(keys, Place::further(k_tile, c) + j * kDown);
+                llmk::ldmatrix_x4(keys, Place::further(k_tile, c) + j * kDown);
 #pragma unroll
                 for (int i = 0; i < kStripes; ++i) {
-                    llmk::multiply<T>(s[i][2 * j], queries[i][kept], keys[0], keys[1]);
-                    llmk::multiply<T>(s[i][2 * j + 1], queries[i][kept], keys[2], keys[3]);
+                    llmk::mma_m16n8k16<T>(s[i][2 * j], queries[i][kept], keys[0], keys[1]);
+                    llmk::mma_m16n8k16<T>(s[i][2 * j + 1], queries[i][kept], keys[2], keys[3]);
                 }
             }
         }
@@ -196,12 +197,12 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             for (int h = 0; h < 2; ++h) {
                 float largest = llmk::row_max(s[i], h, m[i][h]);
                 largest = llmk::warp_max<4>(largest);
-                correction[i][h] = llmk::follow(m[i][h], largest, to_base_2, kSlack);
+                correction[i][h] = llmk::update_running_max(m[i][h], largest, to_base_2, kSlack);
                 moved = moved || correction[i][h] != 1;
-                const float base = llmk::base_of(m[i][h]) * to_base_2;
-                l[i][h] = l[i][h] * correction[i][h] + llmk::weigh(s[i], h, to_base_2, base);
+                const float base = llmk::finite_max_or_zero(m[i][h]) * to_base_2;
+                l[i][h] = l[i][h] * correction[i][h] + llmk::softmax_weights(s[i], h, to_base_2, base);
             }
-            llmk::round_weights<T>(weights[i], s[i]);
+            llmk::pack_weights<T>(weights[i], s[i]);
         }
         if (__any_sync(0xffffffff, moved)) {
 #pragma unroll
@@ -220,16 +221,16 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
             for (int c = 0; c < DIM / 16; ++c) {
                 unsigned values[4];
-                llmk::load_transposed(values, Place::further(v_tile, c) + j * kDown);
+                llmk::ldmatrix_x4_trans(values, Place::further(v_tile, c) + j * kDown);
 #pragma unroll
                 for (int i = 0; i < kStripes; ++i) {
-                    llmk::multiply<T>(o[i][2 * c], weights[i][j], values[0], values[1]);
-                    llmk::multiply<T>(o[i][2 * c + 1], weights[i][j], values[2], values[3]);
+                    llmk::mma_m16n8k16<T>(o[i][2 * c], weights[i][j], values[0], values[1]);
+                    llmk::mma_m16n8k16<T>(o[i][2 * c + 1], weights[i][j], values[2], values[3]);
                 }
             }
         }
     }
-    llmk::wait_for_copies();  // if no query sees a key, the queries may still be on their way
+    llmk::cp_async_wait_all_and_sync();  // if no query sees a key, the queries may still be on their way
 
     // Divide, round once, and write through this warp's own rows of the queries' tile, 16 bytes a lane.
     T* rows = q_tile + warp * kRows * DIM;
@@ -237,12 +238,12 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     for (int i = 0; i < kStripes; ++i) {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-            const float inverse = llmk::inverse_of(llmk::warp_sum<4>(l[i][h]));
+            const float inverse = llmk::reciprocal_or_zero(llmk::warp_sum<4>(l[i][h]));
 #pragma unroll
             for (int c = 0; c < kAcross; ++c) {
                 T* place = rows + Place::place(i * 16 + h * 8 + lane / 4, c * 8) + lane % 4 * 2;
                 *reinterpret_cast<unsigned*>(place) =
-                    llmk::pair<T>(o[i][c][2 * h] * inverse, o[i][c][2 * h + 1] * inverse);
+                    llmk::pack_pair<T>(o[i][c][2 * h] * inverse, o[i][c][2 * h + 1] * inverse);
             }
         }
     }

@@ -34,7 +34,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
             s = sum * scale;
         }
         const float new_m = llmk::warp_max(fmaxf(m, s));
-        const float base = llmk::base_of(new_m);
+        const float base = llmk::finite_max_or_zero(new_m);
         const float correction = expf(m - base);
         const float p = expf(s - base);
         const float sum = llmk::warp_sum(p);

@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(llmk::Decoder<T, kTeam, kHeads>::kThreads, kHe
 
     look_up();
     decoder.walk(shared, first, end, fetch);
-    llmk::let_next_kernel_start();
+    llmk::griddepcontrol_launch_dependents();
     decoder.finish(shared, head_count, head_dim, [&](int h, int d, float sum, float block_m, float block_l) {
         if (splits == 1) {
             out[(first_head + h) * head_dim + d] = static_cast<T>(block_l > 0 ? sum / block_l : 0.0f);
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(llmk::kCombineThreads, 1)
     const int length = lengths[blockIdx.x / heads];
     const int part = llmk::keys_per_part(length, splits);
     const int parts = (length + part - 1) / part;
-    llmk::wait_for_kernel_before();
+    llmk::griddepcontrol_wait();
     llmk::combine_parts(partial_out + head * splits * head_dim, partial_stats + head * splits, parts,
                         out + head * head_dim, head_dim);
 }

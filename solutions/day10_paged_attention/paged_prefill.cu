@@ -43,7 +43,8 @@ __global__ void __launch_bounds__(llmk::PrefillShape<DIM>::kThreads, 2)
     };
     // How many keys a row sees: keys 0 ... query + key_len - query_len.
     auto visible = [&](long long row) { return row / group + key_len - query_len + 1; };
-    llmk::attend_rows<T, DIM>(shared, q, k, v, out, first_row, rows, head_dim, scale, place, key_place, visible);
+    llmk::prefill_attention_rows<T, DIM>(shared, q, k, v, out, first_row, rows, head_dim, scale, place, key_place,
+                                         visible);
 }
 
 template <typename T, int DIM>

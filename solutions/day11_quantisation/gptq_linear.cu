@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(S::kThreads, 1) few_rows(llmk::Int4Layer w, S 
     job.x += static_cast<size_t>(first_row) * job.in_features;
     job.out += static_cast<size_t>(first_row) * job.out_features;
     job.rows = min(share.rows, job.rows - first_row);
-    llmk::multiply_int4_rows<kTiles, kPlain>(w, share, job.rows, shared, job);
+    llmk::skinny_int4_gemm<kTiles, kPlain>(w, share, job.rows, shared, job);
 }
 
 extern "C" void gptq_linear(const __half* x, const int* qweight, const int* qzeros, const __half* scales,

@@ -120,8 +120,8 @@ __device__ __forceinline__ uint4 normalize(const __half* row, float2 line, const
     load_eight(row, x);
 #pragma unroll
     for (int j = 0; j < 8; ++j) x[j] = (x[j] * line.x + line.y) * weight[j] + beta[j];
-    return make_uint4(llmk::pair<__half>(x[0], x[4]), llmk::pair<__half>(x[1], x[5]), llmk::pair<__half>(x[2], x[6]),
-                      llmk::pair<__half>(x[3], x[7]));
+    return make_uint4(llmk::pack_pair<__half>(x[0], x[4]), llmk::pack_pair<__half>(x[1], x[5]),
+                      llmk::pack_pair<__half>(x[2], x[6]), llmk::pack_pair<__half>(x[3], x[7]));
 }
 
 constexpr int kNormWarps = 4;
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(S::kThreads, 1) few_rows(llmk::Int4Layer w, S 
     job.lines = lines;
     job.first_row = blockIdx.y * share.rows;
     job.rows = min(share.rows, job.output.rows - job.first_row);
-    llmk::multiply_int4_rows<kTiles, kPlain>(w, share, job.rows, shared, job);
+    llmk::skinny_int4_gemm<kTiles, kPlain>(w, share, job.rows, shared, job);
 }
 
 // ----------------------------------------------------------------------------------------- many rows, by mma.sync
@@ -223,9 +223,9 @@ constexpr int kTileWarps = 8;
 constexpr int kTileThreads = 32 * kTileWarps;
 constexpr int kTileRows = 128;
 constexpr int kTileColumns = 32 * kTileWarps;
-constexpr int kSteps = 2;       // of a stage
-constexpr int kTileStages = 5;  // that are in shared memory: one in use, the others on their way
-constexpr int kTogether = 4;    // stripes of 8 rows whose products are started one after the other
+constexpr int kSteps = 2;            // of a stage
+constexpr int kTileStages = 5;       // that are in shared memory: one in use, the others on their way
+constexpr int kConsumerThreads = 4;  // stripes of 8 rows whose products are started one after the other
 
 struct TileStage {
     // 64 bytes to a row, so eight lanes read two rows, all 32 banks. Of the second step the two change places: the lanes that
@@ -315,10 +315,10 @@ __global__ void __launch_bounds__(kTileThreads, 1)
                 llmk::finish(words, w, k, column, weight);
             }
 #pragma unroll
-            for (int r = 0; r < kStripes; r += kTogether) {
-                llmk::Four b[kTogether];
+            for (int r = 0; r < kStripes; r += kConsumerThreads) {
+                llmk::Four b[kConsumerThreads];
 #pragma unroll
-                for (int g = 0; g < kTogether; ++g) {
+                for (int g = 0; g < kConsumerThreads; ++g) {
                     b[g].vector = s.y[step][8 * (r + g) + (i ^ step % 2)][t];
                 }
 #pragma unroll
@@ -329,8 +329,8 @@ __global__ void __launch_bounds__(kTileThreads, 1)
                         const unsigned a[4] = {llmk::as_bits(upper[p]), llmk::as_bits(lower[p]),
                                                llmk::as_bits(upper[p + 1]), llmk::as_bits(lower[p + 1])};
 #pragma unroll
-                        for (int g = 0; g < kTogether; ++g)
-                            llmk::multiply<__half>(sums[r + g][j], a, b[g].word[p], b[g].word[p + 1]);
+                        for (int g = 0; g < kConsumerThreads; ++g)
+                            llmk::mma_m16n8k16<__half>(sums[r + g][j], a, b[g].word[p], b[g].word[p + 1]);
                     }
                 }
             }
@@ -381,10 +381,10 @@ __global__ void __launch_bounds__(kThreads, 1)
     uint64_t* empty = full + kStages;  // [kStages]: all eight warps are done with it
     if (threadIdx.x == 0) {
         for (int s = 0; s < kStages; ++s) {
-            llmk::make_barrier(full + s, 1);
-            llmk::make_barrier(empty + s, kColumns / 32);
+            llmk::mbarrier_init(full + s, 1);
+            llmk::mbarrier_init(empty + s, kColumns / 32);
         }
-        llmk::fence_barriers();
+        llmk::fence_mbarrier_init();
     }
     __syncthreads();
 
@@ -393,22 +393,22 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int tiles = tile_rows * ((w.out_features + kColumns - 1) / kColumns), steps = w.in_features / kDepth;
     llmk::Ring<kStages> ring;
     if (threadIdx.x < 128) {
-        llmk::give_registers<40>();
+        llmk::setmaxnreg_dec<40>();
         if (threadIdx.x == 0) {
             for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
                 for (int k = 0; k < steps; ++k, ring.next()) {
                     unsigned char* stage = stages + ring.stage * kStageBytes;
                     uint64_t* arrived = full + ring.stage;
-                    llmk::wait(empty + ring.stage, ring.parity ^ 1);
-                    llmk::arrive_and_expect(arrived, kStageBytes);
-                    llmk::load_box(stage, &y_map, arrived, k * kDepth, tile % tile_rows * kRows, 0);
-                    llmk::load_box(stage + kRowBytes, &w_map, arrived, 0, k * kDepth / 8,
+                    llmk::mbarrier_wait_parity(empty + ring.stage, ring.parity ^ 1);
+                    llmk::mbarrier_arrive_expect_tx(arrived, kStageBytes);
+                    llmk::tma_load(stage, &y_map, arrived, k * kDepth, tile % tile_rows * kRows, 0);
+                    llmk::tma_load(stage + kRowBytes, &w_map, arrived, 0, k * kDepth / 8,
                                    tile / tile_rows * kColumns / 32);
                 }
             }
         }
     } else {
-        llmk::take_registers<232>();
+        llmk::setmaxnreg_inc<232>();
         const int warp = threadIdx.x / 32 - 4, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
         // Which four of the warp's 32 columns this lane has: so chosen that eight lanes read 16 bytes each from all 32 banks.
         const int four = i / 2 + i % 2 * 4;
@@ -447,19 +447,19 @@ __global__ void __launch_bounds__(kThreads, 1)
                     fetch();
                 }
                 --left;
-                llmk::wait(full + ring.stage, ring.parity);
+                llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);
                 const unsigned char* stage = stages + ring.stage * kStageBytes;
-                const uint64_t b = llmk::describe_tile(stage);
+                const uint64_t b = llmk::make_smem_desc(stage);
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
                     const int row = 4 * half + t;  // of words: 128 bytes, swizzled
                     const unsigned char* from = stage + kRowBytes + warp * 1024 + row * 128 + (four ^ row) * 16;
                     llmk::Four words;
                     words.vector = *reinterpret_cast<const uint4*>(from);
-                    llmk::wait_for_products<1>();  // those of the same half of the stage before
+                    llmk::wgmma_wait_group<1>();  // those of the same half of the stage before
                     if (half == 1) {  // k is the arrival's condition: a branch here, and ptxas runs products one by one
                         __syncwarp();
-                        if (lane == 0 && k > 0) llmk::arrive(empty + (ring.stage + kStages - 1) % kStages);
+                        if (lane == 0 && k > 0) llmk::mbarrier_arrive(empty + (ring.stage + kStages - 1) % kStages);
                     }
 #pragma unroll
                     for (int c = 0; c < 4; ++c) {
@@ -469,20 +469,20 @@ __global__ void __launch_bounds__(kThreads, 1)
                         for (int p = 0; p < 4; ++p)
                             a[half][p / 2][c / 2][p % 2 * 2 + c % 2] = llmk::as_bits(__hmul2(weight[p], scale[c]));
                     }
-                    llmk::begin_products();
+                    llmk::wgmma_fence();
 #pragma unroll
                     for (int p = 0; p < 2; ++p) {
 #pragma unroll
                         for (int j = 0; j < 2; ++j)
-                            llmk::multiply_registers<__half, false>(sums[j], a[half][p][j], b + 2 * (2 * half + p),
-                                                                    k > 0 || half > 0 || p > 0);
+                            llmk::wgmma_rs<__half, false>(sums[j], a[half][p][j], b + 2 * (2 * half + p),
+                                                          k > 0 || half > 0 || p > 0);
                     }
-                    llmk::commit_products();
+                    llmk::wgmma_commit_group();
                 }
             }
-            llmk::wait_for_products<0>();
+            llmk::wgmma_wait_group<0>();
             __syncwarp();
-            if (lane == 0) llmk::arrive(empty + (ring.stage + kStages - 1) % kStages);
+            if (lane == 0) llmk::mbarrier_arrive(empty + (ring.stage + kStages - 1) % kStages);
 
             const int column = tile / tile_rows * kColumns + 32 * warp + 4 * four, first_row = tile % tile_rows * kRows;
             if (column >= w.out_features) continue;
@@ -500,8 +500,8 @@ __global__ void __launch_bounds__(kThreads, 1)
                     if (first_row + row >= output.rows) continue;
                     const float *left_two = sums[0] + 4 * g + e, *right_two = sums[1] + 4 * g + e;
                     *reinterpret_cast<uint2*>(to + static_cast<size_t>(row) * output.width) =
-                        make_uint2(llmk::pair<__half>(left_two[0] + bias[0], left_two[2] + bias[1]),
-                                   llmk::pair<__half>(right_two[0] + bias[2], right_two[2] + bias[3]));
+                        make_uint2(llmk::pack_pair<__half>(left_two[0] + bias[0], left_two[2] + bias[1]),
+                                   llmk::pack_pair<__half>(right_two[0] + bias[2], right_two[2] + bias[3]));
                 }
             }
         }
@@ -515,8 +515,8 @@ void launch(const __half* y, const llmk::Int4Layer& w, const Output& output, int
     CUtensorMap y_map, w_map;
     // Words as pairs of 16 bits: 32 columns, a row of a box, are 64 of them.
     const __half* words = reinterpret_cast<const __half*>(w.qweight);
-    if (llmk::describe_tensor(&y_map, y, w.in_features, output.rows, 1, w.in_features, 8, kRows) != cudaSuccess ||
-        llmk::describe_tensor(&w_map, words, 64, w.in_features / 8, w.out_features / 32, 2LL * w.out_features, 64,
+    if (llmk::make_tensor_map(&y_map, y, w.in_features, output.rows, 1, w.in_features, 8, kRows) != cudaSuccess ||
+        llmk::make_tensor_map(&w_map, words, 64, w.in_features / 8, w.out_features / 32, 2LL * w.out_features, 64,
                               kDepth / 8, kColumns / 32) != cudaSuccess)
         return;
     const int tiles = (output.rows + kRows - 1) / kRows * ((w.out_features + kColumns - 1) / kColumns);

@@ -45,9 +45,9 @@ struct Work {
 // A tile of R rows lies in planes of 64 columns, [DIM / 64][R][64]: what a box of the copy engine brings.
 template <int DIM>
 struct Shape {
-    static constexpr int kConsumers = DIM <= 64 ? 3 : 2;  // warpgroups that compute
-    static constexpr int kQueries = 64 * kConsumers;      // of a block
-    static constexpr int kThreads = 128 * (1 + kConsumers);
+    static constexpr int kConsumerWarpgroups = DIM <= 64 ? 3 : 2;  // warpgroups that compute
+    static constexpr int kQueries = 64 * kConsumerWarpgroups;      // of a block
+    static constexpr int kThreads = 128 * (1 + kConsumerWarpgroups);
     // Registers of a thread that computes, and of one that does not: together what the block was launched with. A warpgroup
     // that asks for more than the others gave back waits for ever.
     static constexpr int kRegisters = DIM <= 64 ? 160 : 240, kProducerRegisters = DIM <= 64 ? 32 : 24;
@@ -122,8 +122,8 @@ __device__ __forceinline__ void softmax(float (&s)[KEYS / 2], float (&maximum)[2
 #pragma unroll
         for (int g = 0; g < KEYS / 8; ++g) m = fmaxf(m, fmaxf(s[4 * g + 2 * h], s[4 * g + 2 * h + 1]));
         m = row_max(m);
-        const float base = llmk::base_of(m) * scale;
-        correction[h] = llmk::power_of_2(maximum[h] * scale - base);
+        const float base = llmk::finite_max_or_zero(m) * scale;
+        correction[h] = llmk::ex2_approx(maximum[h] * scale - base);
         maximum[h] = m;
         float total = 0;
 #pragma unroll
@@ -131,7 +131,7 @@ __device__ __forceinline__ void softmax(float (&s)[KEYS / 2], float (&maximum)[2
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 float& x = s[4 * g + 2 * h + e];
-                x = llmk::power_of_2(x * scale - base);
+                x = llmk::ex2_approx(x * scale - base);
                 total += x;
             }
         }
@@ -141,11 +141,11 @@ __device__ __forceinline__ void softmax(float (&s)[KEYS / 2], float (&maximum)[2
 
 // The weights of 16 keys each, rounded, as operand A.
 template <typename T, int KEYS>
-__device__ __forceinline__ void round_weights(unsigned (&p)[KEYS / 16][4], const float (&s)[KEYS / 2]) {
+__device__ __forceinline__ void pack_weights(unsigned (&p)[KEYS / 16][4], const float (&s)[KEYS / 2]) {
 #pragma unroll
     for (int k = 0; k < KEYS / 16; ++k) {
 #pragma unroll
-        for (int j = 0; j < 4; ++j) p[k][j] = llmk::pair<T>(s[8 * k + 2 * j], s[8 * k + 2 * j + 1]);
+        for (int j = 0; j < 4; ++j) p[k][j] = llmk::pack_pair<T>(s[8 * k + 2 * j], s[8 * k + 2 * j + 1]);
     }
 }
 
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
                      const __grid_constant__ CUtensorMap v_map, T* out, int* taken,
                      const __grid_constant__ Problem problem) {
     constexpr int kKeys = Shape<DIM>::kKeys, kTileBytes = Shape<DIM>::kTileBytes;
-    constexpr int kConsumers = Shape<DIM>::kConsumers, kTogether = 128 * kConsumers;
+    constexpr int kConsumerWarpgroups = Shape<DIM>::kConsumerWarpgroups, kConsumerThreads = 128 * kConsumerWarpgroups;
     extern __shared__ unsigned char shared[];
     unsigned char* q_tile = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
     unsigned char* k_tiles = q_tile + (Shape<DIM>::kOwnOut ? 2 : 1) * Shape<DIM>::kQueryBytes;
@@ -169,19 +169,19 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
 
     const int warpgroup = threadIdx.x / 128;
     if (threadIdx.x == 0) {
-        llmk::make_barrier(q_full, 1);
-        llmk::make_barrier(q_empty, kConsumers);
+        llmk::mbarrier_init(q_full, 1);
+        llmk::mbarrier_init(q_empty, kConsumerWarpgroups);
         for (int s = 0; s < kStages; ++s) {
-            llmk::make_barrier(k_full + s, 1);
-            llmk::make_barrier(v_full + s, 1);
-            llmk::make_barrier(k_empty + s, kConsumers);
-            llmk::make_barrier(v_empty + s, kConsumers);
+            llmk::mbarrier_init(k_full + s, 1);
+            llmk::mbarrier_init(v_full + s, 1);
+            llmk::mbarrier_init(k_empty + s, kConsumerWarpgroups);
+            llmk::mbarrier_init(v_empty + s, kConsumerWarpgroups);
         }
         for (int s = 0; s < 2; ++s) {
-            llmk::make_barrier(item_full + s, 1);
-            llmk::make_barrier(item_empty + s, kTogether);
+            llmk::mbarrier_init(item_full + s, 1);
+            llmk::mbarrier_init(item_empty + s, kConsumerThreads);
         }
-        llmk::fence_barriers();
+        llmk::fence_mbarrier_init();
     }
     __syncthreads();
 
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
     Work w;
     llmk::Ring<2> item;
     if (warpgroup == 0) {
-        llmk::give_registers<Shape<DIM>::kProducerRegisters>();
+        llmk::setmaxnreg_dec<Shape<DIM>::kProducerRegisters>();
         if (threadIdx.x == 0) {
             llmk::Ring<kStages> ring;
             unsigned q_parity = 0;
@@ -199,27 +199,27 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
                 } else if (!problem.work(i, w)) {
                     continue;
                 }
-                llmk::wait(item_empty + item.stage, item.parity ^ 1);
+                llmk::mbarrier_wait_parity(item_empty + item.stage, item.parity ^ 1);
                 items[item.stage] = w;
-                llmk::arrive(item_full + item.stage);
+                llmk::mbarrier_arrive(item_full + item.stage);
                 item.next();
                 if (i >= all) break;
                 if (w.keys == 0) continue;
                 const int tiles = (w.keys + kKeys - 1) / kKeys;
                 auto load = [&](unsigned char* to, const CUtensorMap* map, uint64_t* full, uint64_t* empty, int tile) {
-                    llmk::wait(empty + ring.stage, ring.parity ^ 1);
-                    llmk::arrive_and_expect(full + ring.stage, kTileBytes);
+                    llmk::mbarrier_wait_parity(empty + ring.stage, ring.parity ^ 1);
+                    llmk::mbarrier_arrive_expect_tx(full + ring.stage, kTileBytes);
                     for (int plane = 0; plane < DIM / 64; ++plane) {
-                        llmk::load_box(to + ring.stage * kTileBytes + plane * kKeys * 128, map, full + ring.stage,
+                        llmk::tma_load(to + ring.stage * kTileBytes + plane * kKeys * 128, map, full + ring.stage,
                                        plane * 64, w.first_key + tile * kKeys, w.kv_head);
                     }
                 };
-                llmk::wait(q_empty, q_parity ^ 1);
+                llmk::mbarrier_wait_parity(q_empty, q_parity ^ 1);
                 q_parity ^= 1;
-                llmk::arrive_and_expect(q_full, Shape<DIM>::kQueryBytes);
+                llmk::mbarrier_arrive_expect_tx(q_full, Shape<DIM>::kQueryBytes);
                 for (int plane = 0; plane < DIM / 64; ++plane) {
-                    for (int c = 0; c < kConsumers; ++c) {
-                        llmk::load_box(q_tile + (c * DIM / 64 + plane) * 64 * 128, &q_map, q_full, plane * 64,
+                    for (int c = 0; c < kConsumerWarpgroups; ++c) {
+                        llmk::tma_load(q_tile + (c * DIM / 64 + plane) * 64 * 128, &q_map, q_full, plane * 64,
                                        w.first_query + w.query0 + c * 64, w.head);
                     }
                 }
@@ -230,47 +230,48 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
             }
         }
     } else {
-        llmk::take_registers<Shape<DIM>::kRegisters>();
+        llmk::setmaxnreg_inc<Shape<DIM>::kRegisters>();
         const int consumer = warpgroup - 1, thread = threadIdx.x % 128, lane = thread % 32;
         unsigned char* own_q = q_tile + consumer * 64 * DIM * 2;  // [DIM / 64][64][64], later out
         unsigned char* own_out = own_q + (Shape<DIM>::kOwnOut ? Shape<DIM>::kQueryBytes : 0);
-        const uint64_t q_operand = llmk::describe_tile(own_q);
+        const uint64_t q_operand = llmk::make_smem_desc(own_q);
         llmk::Ring<kStages> ring;
         unsigned q_parity = 0;
         float s[kKeys / 2], o[DIM / 2];
         unsigned p[kKeys / 16][4];
 
         auto start_scores = [&](int stage) {  // S = q k^T
-            const uint64_t b = llmk::describe_tile(k_tiles + stage * kTileBytes);
-            llmk::begin_products();
+            const uint64_t b = llmk::make_smem_desc(k_tiles + stage * kTileBytes);
+            llmk::wgmma_fence();
 #pragma unroll
             for (int d = 0; d < DIM / 16; ++d) {
-                llmk::multiply_tiles<T>(s, q_operand + d / 4 * (64 * 128 / 16) + d % 4 * 2,
-                                        b + d / 4 * (kKeys * 128 / 16) + d % 4 * 2, d > 0);
+                llmk::wgmma_ss<T>(s, q_operand + d / 4 * (64 * 128 / 16) + d % 4 * 2,
+                                  b + d / 4 * (kKeys * 128 / 16) + d % 4 * 2, d > 0);
             }
-            llmk::commit_products();
+            llmk::wgmma_commit_group();
         };
         auto start_values = [&](int stage, bool add) {  // O (+)= P v
-            const uint64_t b = llmk::describe_tile(v_tiles + stage * kTileBytes, kKeys * 128);
-            llmk::begin_products();
+            const uint64_t b = llmk::make_smem_desc(v_tiles + stage * kTileBytes, kKeys * 128);
+            llmk::wgmma_fence();
 #pragma unroll
             for (int k = 0; k < kKeys / 16; ++k) {
-                llmk::multiply_registers<T>(o, p[k], b + k * (16 * 128 / 16), add || k > 0);
+                llmk::wgmma_rs<T>(o, p[k], b + k * (16 * 128 / 16), add || k > 0);
             }
-            llmk::commit_products();
+            llmk::wgmma_commit_group();
         };
 
         // The turns: warpgroup c waits at barrier 1 + c until the one before it has started its products.
-        const int turn = 1 + consumer, next_turn = 1 + (consumer + 1) % kConsumers, own = 4 + consumer, all_met = 7;
+        const int turn = 1 + consumer, next_turn = 1 + (consumer + 1) % kConsumerWarpgroups, own = 4 + consumer,
+                  all_met = 7;
         auto await_turn = [&] {
-            if (Shape<DIM>::kTurns) llmk::meet(turn, 256);
+            if (Shape<DIM>::kTurns) llmk::bar_sync(turn, 256);
         };
         auto pass_turn = [&] {
-            if (Shape<DIM>::kTurns) llmk::arrive_only(next_turn, 256);
+            if (Shape<DIM>::kTurns) llmk::bar_arrive(next_turn, 256);
         };
         if (next_turn == 1) pass_turn();  // the first one need not wait
         while (true) {
-            llmk::wait(item_full + item.stage, item.parity);
+            llmk::mbarrier_wait_parity(item_full + item.stage, item.parity);
             w = items[item.stage];
             if (w.all_keys < 0) break;
             const int tiles = (w.keys + kKeys - 1) / kKeys;
@@ -279,71 +280,71 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
             if (tiles > 0) {
                 // From which key on a row of this warpgroup must not see some.
                 const int visible = problem.causal ? w.query0 + consumer * 64 + w.all_keys - w.queries + 1 : w.all_keys;
-                llmk::wait(q_full, q_parity);
+                llmk::mbarrier_wait_parity(q_full, q_parity);
                 q_parity ^= 1;
                 // The rows of the last tile of v that belong to the next sequence: their weights are 0, and 0 times
                 // whatever lies there need not be 0.
                 const int there = w.all_keys - (tiles - 1) * kKeys;
                 if (there < kKeys) {
-                    llmk::wait(v_full + ring.stage, ring.parity);
-                    for (int j = there * 8 + threadIdx.x - 128; j < kKeys * 8; j += kTogether) {
+                    llmk::mbarrier_wait_parity(v_full + ring.stage, ring.parity);
+                    for (int j = there * 8 + threadIdx.x - 128; j < kKeys * 8; j += kConsumerThreads) {
                         for (int plane = 0; plane < DIM / 64; ++plane) {
                             unsigned char* tile = v_tiles + ring.stage * kTileBytes + plane * kKeys * 128;
                             *reinterpret_cast<uint4*>(tile + j * 16) = make_uint4(0, 0, 0, 0);
                         }
                     }
-                    llmk::fence_async();
-                    llmk::meet(all_met, kTogether);
+                    llmk::fence_proxy_async();
+                    llmk::bar_sync(all_met, kConsumerThreads);
                 }
-                llmk::wait(k_full + ring.stage, ring.parity);
+                llmk::mbarrier_wait_parity(k_full + ring.stage, ring.parity);
                 await_turn();
                 start_scores(ring.stage);
                 pass_turn();
-                llmk::wait_for_products<0>();
-                if (thread == 0) llmk::arrive(k_empty + ring.stage);
+                llmk::wgmma_wait_group<0>();
+                if (thread == 0) llmk::mbarrier_arrive(k_empty + ring.stage);
                 int tile = tiles - 1;
                 mask<kKeys>(s, w, problem.causal, row, tile * kKeys, lane);
                 softmax<kKeys>(s, maximum, sum, correction, problem.scale);
-                round_weights<T, kKeys>(p, s);
+                pack_weights<T, kKeys>(p, s);
                 bool add = false;
                 while (--tile >= 0) {
                     const int before = ring.stage;
                     const unsigned before_parity = ring.parity;
                     ring.next();
-                    llmk::wait(k_full + ring.stage, ring.parity);
+                    llmk::mbarrier_wait_parity(k_full + ring.stage, ring.parity);
                     await_turn();
                     start_scores(ring.stage);
-                    llmk::wait(v_full + before, before_parity);
+                    llmk::mbarrier_wait_parity(v_full + before, before_parity);
                     start_values(before, add);
                     pass_turn();
-                    llmk::wait_for_products<1>();
-                    if (thread == 0) llmk::arrive(k_empty + ring.stage);
+                    llmk::wgmma_wait_group<1>();
+                    if (thread == 0) llmk::mbarrier_arrive(k_empty + ring.stage);
                     if ((tile + 1) * kKeys > min(visible, w.all_keys)) {
                         mask<kKeys>(s, w, problem.causal, row, tile * kKeys, lane);
                     }
                     softmax<kKeys>(s, maximum, sum, correction, problem.scale);
-                    llmk::wait_for_products<0>();
-                    if (thread == 0) llmk::arrive(v_empty + before);
+                    llmk::wgmma_wait_group<0>();
+                    if (thread == 0) llmk::mbarrier_arrive(v_empty + before);
 #pragma unroll
                     for (int e = 0; e < DIM / 2; ++e) o[e] *= correction[e / 2 % 2];
-                    round_weights<T, kKeys>(p, s);
+                    pack_weights<T, kKeys>(p, s);
                     add = true;
                 }
-                if (Shape<DIM>::kOwnOut && thread == 0) llmk::arrive(q_empty);
-                llmk::wait(v_full + ring.stage, ring.parity);
+                if (Shape<DIM>::kOwnOut && thread == 0) llmk::mbarrier_arrive(q_empty);
+                llmk::mbarrier_wait_parity(v_full + ring.stage, ring.parity);
                 start_values(ring.stage, add);
-                llmk::wait_for_products<0>();
-                if (thread == 0) llmk::arrive(v_empty + ring.stage);
+                llmk::wgmma_wait_group<0>();
+                if (thread == 0) llmk::mbarrier_arrive(v_empty + ring.stage);
                 ring.next();
             }
 
             w = items[item.stage];  // once more: its numbers need not be kept in registers during the loop
-            llmk::arrive(item_empty + item.stage);
+            llmk::mbarrier_arrive(item_empty + item.stage);
             item.next();
             // Through shared memory, where the warpgroup's queries lay, so that whole rows are stored.
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
-                const float factor = llmk::inverse_of(row_sum(sum[h]));
+                const float factor = llmk::reciprocal_or_zero(row_sum(sum[h]));
 #pragma unroll
                 for (int g = 0; g < DIM / 8; ++g) {
                     o[4 * g + 2 * h] = tiles > 0 ? o[4 * g + 2 * h] * factor : 0.0f;
@@ -353,12 +354,12 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
 #pragma unroll
             for (int c = 0; c < DIM / 16; ++c) {
                 const float* x = o + 8 * c;
-                const unsigned values[4] = {llmk::pair<T>(x[0], x[1]), llmk::pair<T>(x[2], x[3]),
-                                            llmk::pair<T>(x[4], x[5]), llmk::pair<T>(x[6], x[7])};
+                const unsigned values[4] = {llmk::pack_pair<T>(x[0], x[1]), llmk::pack_pair<T>(x[2], x[3]),
+                                            llmk::pack_pair<T>(x[4], x[5]), llmk::pack_pair<T>(x[6], x[7])};
                 const int r = thread / 32 * 16 + lane % 16, piece = c % 4 * 2 + lane / 16;
-                llmk::store_matrices(values, own_out + (c / 4 * 64 + r) * 128 + ((piece ^ (r % 8)) * 16));
+                llmk::stmatrix_x4(values, own_out + (c / 4 * 64 + r) * 128 + ((piece ^ (r % 8)) * 16));
             }
-            llmk::meet(own, 128);
+            llmk::bar_sync(own, 128);
             constexpr int kPieces = DIM / 8;  // of a row, 16 bytes each
 #pragma unroll
             for (int j = thread; j < 64 * kPieces; j += 128) {
@@ -371,9 +372,9 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
                 *reinterpret_cast<uint4*>(out + (token * problem.heads + w.head) * problem.head_dim + piece * 8) =
                     value;
             }
-            llmk::fence_async();  // the next queries come by the copy engine
-            llmk::meet(own, 128);
-            if (!Shape<DIM>::kOwnOut && thread == 0 && tiles > 0) llmk::arrive(q_empty);
+            llmk::fence_proxy_async();  // the next queries come by the copy engine
+            llmk::bar_sync(own, 128);
+            if (!Shape<DIM>::kOwnOut && thread == 0 && tiles > 0) llmk::mbarrier_arrive(q_empty);
         }
         if (consumer == 0) await_turn();  // what the last one's last arrival was for
     }
@@ -384,10 +385,10 @@ static void launch(const T* q, const T* k, const T* v, T* out, int* taken, Probl
                    int max_queries, long long q_stride, long long kv_stride, cudaStream_t stream) {
     const int dim = problem.head_dim, box = Shape<DIM>::kKeys;
     CUtensorMap q_map, k_map, v_map;
-    if (llmk::describe_tensor(&q_map, q, dim, queries, problem.heads, q_stride, dim, 64) != cudaSuccess ||
-        llmk::describe_tensor(&k_map, k, dim, std::max(keys, 1), problem.kv_heads, kv_stride, dim, box) !=
+    if (llmk::make_tensor_map(&q_map, q, dim, queries, problem.heads, q_stride, dim, 64) != cudaSuccess ||
+        llmk::make_tensor_map(&k_map, k, dim, std::max(keys, 1), problem.kv_heads, kv_stride, dim, box) !=
             cudaSuccess ||
-        llmk::describe_tensor(&v_map, v, dim, std::max(keys, 1), problem.kv_heads, kv_stride, dim, box) !=
+        llmk::make_tensor_map(&v_map, v, dim, std::max(keys, 1), problem.kv_heads, kv_stride, dim, box) !=
             cudaSuccess) {
         return;
     }

@@ -95,12 +95,12 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
     auto load_queries = [&](unsigned (&to)[kStripes][4], int c) {
 #pragma unroll
         for (int i = 0; i < kStripes; ++i) {
-            llmk::load_matrices(to[i], q_tile + i * 16 * DIM + Place::place(my_query, my_query_column, c));
+            llmk::ldmatrix_x4(to[i], q_tile + i * 16 * DIM + Place::place(my_query, my_query_column, c));
         }
     };
     if constexpr (S::kKeepQueries) {
         __pipeline_commit();
-        llmk::wait_for_copies();
+        llmk::cp_async_wait_all_and_sync();
 #pragma unroll
         for (int c = 0; c < kAcross; ++c) load_queries(queries[c], c);
         __syncthreads();  // all warps have their queries: keys and values may take their place
@@ -158,11 +158,11 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
                 for (int j = 0; j < kKeys / 16; ++j) {
                     unsigned keys[4];
-                    llmk::load_matrices(keys, k_tile + j * 16 * DIM + Place::place(my_key, my_key_column, c));
+                    llmk::ldmatrix_x4(keys, k_tile + j * 16 * DIM + Place::place(my_key, my_key_column, c));
 #pragma unroll
                     for (int i = 0; i < kStripes; ++i) {
-                        llmk::multiply<T>(s[i][2 * j], part[i], keys[0], keys[1]);
-                        llmk::multiply<T>(s[i][2 * j + 1], part[i], keys[2], keys[3]);
+                        llmk::mma_m16n8k16<T>(s[i][2 * j], part[i], keys[0], keys[1]);
+                        llmk::mma_m16n8k16<T>(s[i][2 * j + 1], part[i], keys[2], keys[3]);
                     }
                 }
             }
@@ -190,12 +190,12 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
                 for (int h = 0; h < 2; ++h) {
                     float largest = llmk::row_max(s[i], h, m[i][h]);
                     largest = llmk::warp_max<4>(largest);
-                    correction[i][h] = llmk::follow(m[i][h], largest, to_base_2, kSlack);
+                    correction[i][h] = llmk::update_running_max(m[i][h], largest, to_base_2, kSlack);
                     moved = moved || correction[i][h] != 1;
-                    const float base = llmk::base_of(m[i][h]) * to_base_2;
-                    l[i][h] = l[i][h] * correction[i][h] + llmk::weigh(s[i], h, to_base_2, base);
+                    const float base = llmk::finite_max_or_zero(m[i][h]) * to_base_2;
+                    l[i][h] = l[i][h] * correction[i][h] + llmk::softmax_weights(s[i], h, to_base_2, base);
                 }
-                llmk::round_weights<T>(weights[i], s[i]);
+                llmk::pack_weights<T>(weights[i], s[i]);
             }
             if (__any_sync(0xffffffff, moved)) {
 #pragma unroll
@@ -211,35 +211,35 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
 
         const T* v_tile = next_tile(false);
         if (needed) {
-            // O += P V. A row of v is a row of operand B: load_transposed brings what lies one above the other together.
+            // O += P V. A row of v is a row of operand B: ldmatrix_x4_trans brings what lies one above the other together.
 #pragma unroll
             for (int j = 0; j < kKeys / 16; ++j) {
 #pragma unroll
                 for (int c = 0; c < kAcross; ++c) {
                     unsigned values[4];
-                    llmk::load_transposed(values, v_tile + j * 16 * DIM + Place::place(my_value, my_value_column, c));
+                    llmk::ldmatrix_x4_trans(values, v_tile + j * 16 * DIM + Place::place(my_value, my_value_column, c));
 #pragma unroll
                     for (int i = 0; i < kStripes; ++i) {
-                        llmk::multiply<T>(o[i][2 * c], weights[i][j], values[0], values[1]);
-                        llmk::multiply<T>(o[i][2 * c + 1], weights[i][j], values[2], values[3]);
+                        llmk::mma_m16n8k16<T>(o[i][2 * c], weights[i][j], values[0], values[1]);
+                        llmk::mma_m16n8k16<T>(o[i][2 * c + 1], weights[i][j], values[2], values[3]);
                     }
                 }
             }
         }
     }
-    llmk::wait_for_copies();  // and nobody reads the last tiles any more: rows of out may take their place
+    llmk::cp_async_wait_all_and_sync();  // and nobody reads the last tiles any more: rows of out may take their place
 
     // Divide, round once, and write through this warp's own rows of the queries' tile, 16 bytes a lane.
 #pragma unroll
     for (int i = 0; i < kStripes; ++i) {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-            const float inverse = llmk::inverse_of(llmk::warp_sum<4>(l[i][h]));
+            const float inverse = llmk::reciprocal_or_zero(llmk::warp_sum<4>(l[i][h]));
 #pragma unroll
             for (int c = 0; c < 2 * kAcross; ++c) {
                 const int row = warp_row + i * 16 + h * 8 + lane / 4;
                 *reinterpret_cast<unsigned*>(q_tile + Place::place(row, c % 2 * 8, c / 2) + lane % 4 * 2) =
-                    llmk::pair<T>(o[i][c][2 * h] * inverse, o[i][c][2 * h + 1] * inverse);
+                    llmk::pack_pair<T>(o[i][c][2 * h] * inverse, o[i][c][2 * h + 1] * inverse);
             }
         }
     }

@@ -44,17 +44,17 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(kThreads, 1)
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     if (threadIdx.x == 0) {
         for (int s = 0; s < kStages; ++s) {
-            llmk::make_barrier(full + s, 1);
-            llmk::make_barrier(empty + s, 1);
+            llmk::mbarrier_init(full + s, 1);
+            llmk::mbarrier_init(empty + s, 1);
         }
         for (int set = 0; set < 2; ++set) {
-            llmk::make_barrier(ready + set, 1);
-            llmk::make_barrier(drained + set, 2 * 4);
+            llmk::mbarrier_init(ready + set, 1);
+            llmk::mbarrier_init(drained + set, 2 * 4);
         }
-        llmk::fence_barriers();
+        llmk::fence_mbarrier_init();
     }
-    if (warp == 2) llmk::take_columns<2>(taken, 2 * kColumns);
-    llmk::meet_cluster();
+    if (warp == 2) llmk::tcgen05_alloc<2>(taken, 2 * kColumns);
+    llmk::cluster_sync();
     const unsigned accumulators = *taken;
 
     const int tile_rows = (rows + 2 * kRows - 1) / (2 * kRows), tile_columns = (out + kColumns - 1) / kColumns;
@@ -67,82 +67,84 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(kThreads, 1)
                 const int row0 = (i % tile_rows * 2 + block) * kRows, column0 = i / tile_rows * kColumns;
                 for (int k = 0; k < steps; ++k, ring.next()) {
                     unsigned char* x_tile = tiles + ring.stage * kStageBytes;
-                    llmk::wait(empty + ring.stage, ring.parity ^ 1);
-                    if (block == 0) llmk::arrive_and_expect(full + ring.stage, 2 * kStageBytes);
-                    llmk::load_box_of_two(x_tile, &x_map, full + ring.stage, k * kDepth, row0, 0, 0);
-                    llmk::load_box_of_two(x_tile + kXBytes, &w_map, full + ring.stage, k * kDepth,
-                                          column0 + block * kColumns / 2, 0, 0);
+                    llmk::mbarrier_wait_parity(empty + ring.stage, ring.parity ^ 1);
+                    if (block == 0) llmk::mbarrier_arrive_expect_tx(full + ring.stage, 2 * kStageBytes);
+                    llmk::tma_load_2cta(x_tile, &x_map, full + ring.stage, k * kDepth, row0, 0, 0);
+                    llmk::tma_load_2cta(x_tile + kXBytes, &w_map, full + ring.stage, k * kDepth,
+                                        column0 + block * kColumns / 2, 0, 0);
                 }
             }
         }
     } else if (warp == 1) {
         if (lane == 0 && block == 0) {
-            constexpr unsigned kind = llmk::describe_product<T>(2 * kRows, kColumns);
+            constexpr unsigned kind = llmk::make_instr_desc<T>(2 * kRows, kColumns);
             for (int i = pair; i < tile_rows * tile_columns; i += pairs, sets.next()) {
-                llmk::wait(drained + sets.stage, sets.parity ^ 1);
-                llmk::fence_after_meeting();
+                llmk::mbarrier_wait_parity(drained + sets.stage, sets.parity ^ 1);
+                llmk::tcgen05_fence_after_thread_sync();
                 for (int k = 0; k < steps; ++k, ring.next()) {
-                    llmk::wait(full + ring.stage, ring.parity);
+                    llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);
                     const unsigned char* x_tile = tiles + ring.stage * kStageBytes;
-                    const uint64_t a = llmk::describe_operand(x_tile), b = llmk::describe_operand(x_tile + kXBytes);
+                    const uint64_t a = llmk::make_tcgen05_smem_desc(x_tile),
+                                   b = llmk::make_tcgen05_smem_desc(x_tile + kXBytes);
 #pragma unroll
                     for (int part = 0; part < kDepth / 16; ++part) {
-                        llmk::start_product<2>(accumulators + sets.stage * kColumns, a + 2 * part, b + 2 * part, kind,
-                                               k > 0 || part > 0);
+                        llmk::tcgen05_mma<2>(accumulators + sets.stage * kColumns, a + 2 * part, b + 2 * part, kind,
+                                             k > 0 || part > 0);
                     }
-                    llmk::tell_when_complete<2>(empty + ring.stage);
+                    llmk::tcgen05_commit<2>(empty + ring.stage);
                 }
-                llmk::tell_when_complete<2>(ready + sets.stage);
+                llmk::tcgen05_commit<2>(ready + sets.stage);
             }
         }
     } else {
         unsigned char* own_out = out_tiles + (warp - 2) * 2 * kOutBytes;
         for (int i = pair; i < tile_rows * tile_columns; i += pairs, sets.next()) {
             const int row0 = (i % tile_rows * 2 + block) * kRows + warp % 4 * 32, column0 = i / tile_rows * kColumns;
-            llmk::wait(ready + sets.stage, sets.parity);
-            llmk::fence_after_meeting();
+            llmk::mbarrier_wait_parity(ready + sets.stage, sets.parity);
+            llmk::tcgen05_fence_after_thread_sync();
             for (int piece = 0; piece < kColumns / 64; ++piece) {
                 unsigned char* target = own_out + piece % 2 * kOutBytes;
-                if (lane == 0) llmk::wait_until_read<1>();  // the store before the last
+                if (lane == 0) llmk::cp_async_bulk_wait_group_read<1>();  // the store before the last
                 __syncwarp();
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
                     float s[32];
-                    llmk::load_columns(
-                        s, accumulators + llmk::lanes_of_warp() + sets.stage * kColumns + piece * 64 + half * 32);
-                    llmk::wait_for_columns();
+                    llmk::tcgen05_ld(
+                        s, accumulators + llmk::tmem_lane_offset() + sets.stage * kColumns + piece * 64 + half * 32);
+                    llmk::tcgen05_wait_ld();
 #pragma unroll
                     for (int c = 0; c < 4; ++c) {  // 8 columns of this lane's row, swizzled as the map of y says
                         const int chunk = half * 4 + c;
                         *reinterpret_cast<uint4*>(target + lane * 128 + ((chunk ^ (lane % 8)) * 16)) = make_uint4(
-                            llmk::pair<T>(s[8 * c], s[8 * c + 1]), llmk::pair<T>(s[8 * c + 2], s[8 * c + 3]),
-                            llmk::pair<T>(s[8 * c + 4], s[8 * c + 5]), llmk::pair<T>(s[8 * c + 6], s[8 * c + 7]));
+                            llmk::pack_pair<T>(s[8 * c], s[8 * c + 1]), llmk::pack_pair<T>(s[8 * c + 2], s[8 * c + 3]),
+                            llmk::pack_pair<T>(s[8 * c + 4], s[8 * c + 5]),
+                            llmk::pack_pair<T>(s[8 * c + 6], s[8 * c + 7]));
                     }
                 }
-                llmk::fence_async();
-                if (piece == kColumns / 64 - 1) llmk::fence_before_meeting();
+                llmk::fence_proxy_async();
+                if (piece == kColumns / 64 - 1) llmk::tcgen05_fence_before_thread_sync();
                 __syncwarp();
                 if (lane == 0) {
-                    if (piece == kColumns / 64 - 1) llmk::arrive_at(drained + sets.stage, 0);
-                    llmk::store_box(&y_map, target, column0 + piece * 64, row0, 0);
-                    llmk::commit_stores();
+                    if (piece == kColumns / 64 - 1) llmk::mbarrier_arrive_cluster(drained + sets.stage, 0);
+                    llmk::tma_store(&y_map, target, column0 + piece * 64, row0, 0);
+                    llmk::cp_async_bulk_commit_group();
                 }
             }
         }
-        if (lane == 0) llmk::wait_until_read<0>();
+        if (lane == 0) llmk::cp_async_bulk_wait_group_read<0>();
     }
     __syncwarp();
-    llmk::meet_cluster();  // no block ends while the other one may still need it
-    if (warp == 2) llmk::give_columns<2>(accumulators, 2 * kColumns);
+    llmk::cluster_sync();  // no block ends while the other one may still need it
+    if (warp == 2) llmk::tcgen05_dealloc<2>(accumulators, 2 * kColumns);
 }
 
 template <typename T>
 static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cudaStream_t stream) {
     if (rows == 0 || out == 0) return;
     CUtensorMap x_map, w_map, y_map;
-    if (llmk::describe_tensor(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
-    if (llmk::describe_tensor(&w_map, w, in, out, 1, in, 8, kColumns / 2) != cudaSuccess) return;
-    if (llmk::describe_tensor(&y_map, y, out, rows, 1, out, 8, 32) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&w_map, w, in, out, 1, in, 8, kColumns / 2) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&y_map, y, out, rows, 1, out, 8, 32) != cudaSuccess) return;
 
     int device, sms;
     cudaGetDevice(&device);

@@ -51,19 +51,19 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
     const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
     if (threadIdx.x == 0) {
         for (int s = 0; s < kStages; ++s) {
-            llmk::make_barrier(full + s, 1);
-            llmk::make_barrier(empty + s, 2 * kCluster);
+            llmk::mbarrier_init(full + s, 1);
+            llmk::mbarrier_init(empty + s, 2 * kCluster);
         }
-        llmk::fence_barriers();
+        llmk::fence_mbarrier_init();
     }
-    llmk::meet_cluster();
+    llmk::cluster_sync();
 
     const int tile_rows = (rows + kCluster * kRows - 1) / (kCluster * kRows);
     const int tile_columns = (out + kColumns - 1) / kColumns;
     const int steps = (in + kDepth - 1) / kDepth;
     llmk::Ring<kStages> ring;
     if (warpgroup == 0) {
-        llmk::give_registers<40>();
+        llmk::setmaxnreg_dec<40>();
         if (threadIdx.x == 0) {
             for (int i = cluster; i < tile_rows * tile_columns; i += clusters) {
                 int row, column;
@@ -71,81 +71,81 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
                 for (int k = 0; k < steps; ++k, ring.next()) {
                     unsigned char* x_tile = tiles + ring.stage * kStageBytes;
                     unsigned char* w_half = x_tile + 2 * kDepth * (kRows + block * kColumns / kCluster);
-                    llmk::wait(empty + ring.stage, ring.parity ^ 1);
-                    llmk::arrive_and_expect(full + ring.stage, kStageBytes);
-                    llmk::load_box(x_tile, &x_map, full + ring.stage, k * kDepth, (row * kCluster + block) * kRows, 0);
-                    llmk::load_box_for_all(w_half, &w_map, full + ring.stage, k * kDepth,
-                                           column * kColumns + block * kColumns / kCluster, 0, (1 << kCluster) - 1);
+                    llmk::mbarrier_wait_parity(empty + ring.stage, ring.parity ^ 1);
+                    llmk::mbarrier_arrive_expect_tx(full + ring.stage, kStageBytes);
+                    llmk::tma_load(x_tile, &x_map, full + ring.stage, k * kDepth, (row * kCluster + block) * kRows, 0);
+                    llmk::tma_load_multicast(w_half, &w_map, full + ring.stage, k * kDepth,
+                                             column * kColumns + block * kColumns / kCluster, 0, (1 << kCluster) - 1);
                 }
             }
         }
     } else {
-        llmk::take_registers<232>();
+        llmk::setmaxnreg_inc<232>();
         const int consumer = warpgroup - 1, thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
-        const uint64_t own_x = llmk::describe_tile(tiles + consumer * 2 * kDepth * 64);
-        const uint64_t all_w = llmk::describe_tile(tiles + 2 * kDepth * kRows);
+        const uint64_t own_x = llmk::make_smem_desc(tiles + consumer * 2 * kDepth * 64);
+        const uint64_t all_w = llmk::make_smem_desc(tiles + 2 * kDepth * kRows);
         unsigned char* own_out = out_tiles + (consumer * 4 + warp) * 2 * kOutBytes;
         float sums[kColumns / 2];
         for (int i = cluster; i < tile_rows * tile_columns; i += clusters) {
             int row = 0, column = 0;
             for (int k = 0; k < steps; ++k, ring.next()) {
-                llmk::wait(full + ring.stage, ring.parity);
+                llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);
                 const uint64_t a = own_x + ring.stage * (kStageBytes / 16), b = all_w + ring.stage * (kStageBytes / 16);
-                llmk::begin_products();
+                llmk::wgmma_fence();
 #pragma unroll
                 for (int part = 0; part < kDepth / 16; ++part) {
-                    llmk::multiply_tiles<T>(sums, a + 2 * part, b + 2 * part, k > 0 || part > 0);
+                    llmk::wgmma_ss<T>(sums, a + 2 * part, b + 2 * part, k > 0 || part > 0);
                 }
-                llmk::commit_products();
+                llmk::wgmma_commit_group();
                 if (k == 0) {
                     // The divisions, while products run: nvcc alone would put them behind, where the stores need them.
                     tile_of(i, tile_rows, tile_columns, row, column);
                     asm volatile("" : "+r"(row), "+r"(column));
                 }
                 // The tile before this one: its products are complete when at most this one's are not.
-                llmk::wait_for_products<1>();
+                llmk::wgmma_wait_group<1>();
                 if (k > 0 && thread < kCluster) {
-                    llmk::arrive_at(empty + (ring.stage + kStages - 1) % kStages, thread);
+                    llmk::mbarrier_arrive_cluster(empty + (ring.stage + kStages - 1) % kStages, thread);
                 }
             }
-            llmk::wait_for_products<0>();
-            if (thread < kCluster) llmk::arrive_at(empty + (ring.stage + kStages - 1) % kStages, thread);
+            llmk::wgmma_wait_group<0>();
+            if (thread < kCluster) llmk::mbarrier_arrive_cluster(empty + (ring.stage + kStages - 1) % kStages, thread);
 
             // 64 columns at a time, each warp for itself: to shared memory, swizzled as the map says, and on from there.
 #pragma unroll
             for (int piece = 0; piece < kColumns / 64; ++piece) {
                 unsigned char* target = own_out + piece % 2 * kOutBytes;
-                if (lane == 0) llmk::wait_until_read<1>();  // the store before the last
+                if (lane == 0) llmk::cp_async_bulk_wait_group_read<1>();  // the store before the last
                 __syncwarp();
 #pragma unroll
                 for (int c = 0; c < 4; ++c) {  // 16 columns
                     const float* s = sums + piece * 32 + c * 8;
-                    const unsigned values[4] = {llmk::pair<T>(s[0], s[1]), llmk::pair<T>(s[2], s[3]),
-                                                llmk::pair<T>(s[4], s[5]), llmk::pair<T>(s[6], s[7])};
+                    const unsigned values[4] = {llmk::pack_pair<T>(s[0], s[1]), llmk::pack_pair<T>(s[2], s[3]),
+                                                llmk::pack_pair<T>(s[4], s[5]), llmk::pack_pair<T>(s[6], s[7])};
                     const int r = lane % 16, chunk = 2 * c + lane / 16;
-                    llmk::store_matrices(values, target + r * 128 + ((chunk ^ (r % 8)) * 16));
+                    llmk::stmatrix_x4(values, target + r * 128 + ((chunk ^ (r % 8)) * 16));
                 }
-                llmk::fence_async();
+                llmk::fence_proxy_async();
                 __syncwarp();
                 if (lane == 0) {
-                    llmk::store_box(&y_map, target, column * kColumns + piece * 64,
+                    llmk::tma_store(&y_map, target, column * kColumns + piece * 64,
                                     (row * kCluster + block) * kRows + consumer * 64 + warp * 16, 0);
-                    llmk::commit_stores();
+                    llmk::cp_async_bulk_commit_group();
                 }
             }
         }
-        if (lane == 0) llmk::wait_until_read<0>();
+        if (lane == 0) llmk::cp_async_bulk_wait_group_read<0>();
     }
-    llmk::meet_cluster();  // no block ends while another may still write to its shared memory
+    llmk::cluster_sync();  // no block ends while another may still write to its shared memory
 }
 
 template <typename T>
 static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cudaStream_t stream) {
     if (rows == 0 || out == 0) return;
     CUtensorMap x_map, w_map, y_map;
-    if (llmk::describe_tensor(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
-    if (llmk::describe_tensor(&w_map, w, in, out, 1, in, 8, kColumns / kCluster) != cudaSuccess) return;
-    if (llmk::describe_tensor(&y_map, y, out, rows, 1, out, 8, 16) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&w_map, w, in, out, 1, in, 8, kColumns / kCluster) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&y_map, y, out, rows, 1, out, 8, 16) != cudaSuccess) return;
 
     int device, sms;
     cudaGetDevice(&device);

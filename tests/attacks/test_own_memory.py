@@ -14,7 +14,7 @@ from grader.report.terminal import as_text
 from grader.verdict.wording import cases
 from tests.attacks.conftest import HERE, Judge
 
-FOLDER = HERE / "own_memory"
+FOLDER = HERE / "submission_sandbox"
 FILES = [path for path in sorted(FOLDER.glob("*.cu")) if path.stem != "prelude"]
 
 
@@ -24,7 +24,7 @@ def test_what_is_not_its_own(judged: Judge, path: Path, tmp_path: Path) -> None:
         pytest.skip("clang++ leaves out stores that it sees miss their array")
     text = path.read_text()
     wanted = text.splitlines()[0].rpartition("Says: ")[2].rstrip(".")
-    file = tmp_path / "own_memory.cu"
+    file = tmp_path / "submission_sandbox.cu"
     file.write_text(f"// {path.stem}\n{(FOLDER / 'prelude.cu').read_text()}{text}")
     verdict = judged(file)
     assert verdict.stage("builds").status == "passed", as_text(verdict)

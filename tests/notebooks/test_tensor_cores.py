@@ -25,11 +25,11 @@ __global__ void through_a_tile(const __half* x, __half* out, int stride, int the
     const llmk::SwizzledCopier<__half, DIM, 128> copier(stride);
     copier.template copy<64>(tile, x, there);
     __pipeline_commit();
-    llmk::wait_for_copies();
+    llmk::cp_async_wait_all_and_sync();
     const int lane = threadIdx.x % 32, first = threadIdx.x / 32 * 16;
     for (int c = 0; c < DIM / 16; ++c) {
         unsigned got[4];
-        llmk::load_matrices(got, tile + first * DIM + llmk::Swizzle<DIM>::place(lane % 16, lane / 16 * 8, c));
+        llmk::ldmatrix_x4(got, tile + first * DIM + llmk::Swizzle<DIM>::place(lane % 16, lane / 16 * 8, c));
         for (int e = 0; e < 4; ++e) {
             const int row = first + lane / 4 + e % 2 * 8, column = c * 16 + e / 2 * 8 + lane % 4 * 2;
             *reinterpret_cast<unsigned*>(out + row * DIM + column) = got[e];

@@ -14,7 +14,7 @@ import pytest
 import grader.verdict as v
 from grader.setup.errors import GraderError
 from grader.verdict import schema
-from grader.verdict.fact import Fact
+from grader.verdict.record import Record
 from grader.verdict.wording.results import as_json, results, save
 
 SCHEMA = json.loads(schema.FILE.read_text())
@@ -22,7 +22,7 @@ SCHEMA = json.loads(schema.FILE.read_text())
 
 def filled(kind: typing.Any) -> typing.Any:
     """A value of a type, every list with one item."""
-    if isinstance(kind, type) and issubclass(kind, Fact):
+    if isinstance(kind, type) and issubclass(kind, Record):
         hints = typing.get_type_hints(kind)
         return kind(**{name: filled(hints[name]) for name in kind.__struct_fields__})
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
@@ -115,13 +115,13 @@ def test_exit_codes() -> None:
 HOSTILE = "\x1b[2J\x00\u202e\ud800\x7f\u2028<b>\t\n" + "x" * 100_000
 
 
-def kinds() -> list[type[Fact]]:
+def kinds() -> list[type[Record]]:
     """All kinds of facts."""
-    return [found for found in Fact.__subclasses__() if found.__module__.startswith("grader.")]
+    return [found for found in Record.__subclasses__() if found.__module__.startswith("grader.")]
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
-def test_texts_are_clean_and_short_however_they_come_in(kind: type[Fact]) -> None:
+def test_texts_are_clean_and_short_however_they_come_in(kind: type[Record]) -> None:
     fact = filled(kind)
     hints = typing.get_type_hints(kind)
     texts = [name for name, hint in hints.items() if hint is str]

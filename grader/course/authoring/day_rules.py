@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.course import Course, Day
-from grader.course.authoring.exercise_rules import Lack, line_of, lines_of
+from grader.course.authoring.exercise_rules import Problem, line_of, lines_of
 from grader.course.authoring.mistakes import read_mistakes
 from grader.course.manifest import FILE, read_toml
 from grader.course.task import Exercise
@@ -28,29 +28,29 @@ SECTIONS = {
 """The sections of a lesson in order, and whether each day has them. The question is what follows the title."""
 
 
-def lacks(day: Day) -> list[Lack]:
+def lacks(day: Day) -> list[Problem]:
     """Everything that a day lacks, its exercises aside."""
     return [*listed(day), *lesson(day), *strays(day), *unlisted(day)]
 
 
-def unlisted_days(course: Course) -> Iterator[Lack]:
+def unlisted_days(course: Course) -> Iterator[Problem]:
     """Every folder of a day belongs to a day of course.toml."""
     known = {day.folder for day in course.days}
     for part in ("lessons", "exercises", "solutions", "tests/exercises"):
         for folder in sorted((course.root / part).glob("day[0-9]*/")):
             files = [file for file in folder.iterdir() if file.name != "__pycache__"]
             if folder.name not in known and files:
-                yield Lack(folder, f"it belongs to no day of {FILE}")
+                yield Problem(folder, f"it belongs to no day of {FILE}")
 
 
-def listed(day: Day) -> Iterator[Lack]:
+def listed(day: Day) -> Iterator[Problem]:
     """course.toml says what the day is about, and names exercises."""
     file = day.root / FILE
     line = next((number for number, text in enumerate(lines_of(file), 1) if f'folder = "{day.folder}"' in text), 0)
     if not day.summary:
-        yield Lack(file, f"{day.folder} has no summary: what the day is about, in a line", line)
+        yield Problem(file, f"{day.folder} has no summary: what the day is about, in a line", line)
     if not day.exercises:
-        yield Lack(file, f"{day.folder} has no exercise", line)
+        yield Problem(file, f"{day.folder} has no exercise", line)
 
 
 def headings(notebook: Path) -> list[tuple[int, str]]:
@@ -67,16 +67,16 @@ def headings(notebook: Path) -> list[tuple[int, str]]:
     return found
 
 
-def lesson(day: Day) -> Iterator[Lack]:
+def lesson(day: Day) -> Iterator[Problem]:
     """Its title is the day's, its sections are in order, and it names the exercises."""
     try:
         found = headings(day.lesson)
     except GraderError as error:
-        yield Lack(day.lesson, str(error))
+        yield Problem(day.lesson, str(error))
         return
     title = f"# Day {day.number}: {day.title}"
     if not found or not found[0][1].lower().startswith(title.lower()):
-        yield Lack(day.lesson, f"the lesson does not begin with the title {title!r}")
+        yield Problem(day.lesson, f"the lesson does not begin with the title {title!r}")
     order = list(SECTIONS)
     seen: list[str] = []
     for cell, heading in found:
@@ -85,21 +85,21 @@ def lesson(day: Day) -> Iterator[Lack]:
         if name is None:
             continue
         if seen and order.index(name) < order.index(seen[-1]):
-            yield Lack(day.lesson, f"the section {name!r} (cell {cell}) stands after {seen[-1]!r}")
+            yield Problem(day.lesson, f"the section {name!r} (cell {cell}) stands after {seen[-1]!r}")
         seen.append(name)
     for name, needed in SECTIONS.items():
         if needed and name not in seen:
-            yield Lack(day.lesson, f"the section {name!r} is missing")
+            yield Problem(day.lesson, f"the section {name!r} is missing")
     text = day.lesson.read_text(encoding="utf-8")
     for cell, line in found:
         if line.startswith("TODO"):
-            yield Lack(day.lesson, f"cell {cell} is not written yet: {line}")
+            yield Problem(day.lesson, f"cell {cell} is not written yet: {line}")
     for entry in day.exercises:
         if f"`{entry.variable}`" not in text:
-            yield Lack(day.lesson, f"the lesson does not name the exercise `{entry.variable}`")
+            yield Problem(day.lesson, f"the lesson does not name the exercise `{entry.variable}`")
 
 
-def strays(day: Day) -> Iterator[Lack]:
+def strays(day: Day) -> Iterator[Problem]:
     """Every kernel of the day's folders belongs to an exercise of course.toml."""
     known: set[Path] = set()
     for entry in day.exercises:
@@ -112,19 +112,19 @@ def strays(day: Day) -> Iterator[Lack]:
         folder = day.root / part / day.folder
         for file in sorted([*folder.glob("*.cu"), *(folder.glob("*.toml") if part.startswith("tests") else ())]):
             if file not in known:
-                yield Lack(file, f"it belongs to no exercise of {FILE}")
+                yield Problem(file, f"it belongs to no exercise of {FILE}")
 
 
-def unlisted(day: Day) -> Iterator[Lack]:
+def unlisted(day: Day) -> Iterator[Problem]:
     """Every exercise of tasks.py and hints.toml stands in course.toml."""
     names = {entry.variable for entry in day.exercises}
     tasks, hints = (day.root / "exercises" / day.folder / file for file in ("tasks.py", "hints.toml"))
     if hints.is_file():
         for name in read_toml(hints)[1]:
             if name not in names:
-                yield Lack(hints, f"{name} is no exercise of {FILE}", line_of(hints, name))
+                yield Problem(hints, f"{name} is no exercise of {FILE}", line_of(hints, name))
     if tasks.is_file() and day.exercises:
         module = day.exercises[0].module()
         for name, value in vars(module).items():
             if isinstance(value, Exercise) and name not in names:
-                yield Lack(tasks, f"{name} does not stand in {FILE}", line_of(tasks, name))
+                yield Problem(tasks, f"{name} does not stand in {FILE}", line_of(tasks, name))

@@ -25,7 +25,7 @@ UNTRIED = "though in no case here"
 
 
 @dataclass(frozen=True)
-class Lack:
+class Problem:
     """Something that is asked for and not there."""
 
     file: Path
@@ -50,12 +50,14 @@ class Draft:
         """Its wrong kernels."""
         return read_mistakes(self.entry)
 
-    def described(self, says: str) -> Lack:
+    def described(self, says: str) -> Problem:
         """Something that is wrong with the exercise in tasks.py."""
-        return Lack(self.entry.tasks, f"{self.entry.variable}: {says}", line_of(self.entry.tasks, self.entry.variable))
+        return Problem(
+            self.entry.tasks, f"{self.entry.variable}: {says}", line_of(self.entry.tasks, self.entry.variable)
+        )
 
 
-Rule = Callable[[Draft], Iterator[Lack]]
+Rule = Callable[[Draft], Iterator[Problem]]
 
 
 def line_of(file: Path, name: str) -> int:
@@ -69,31 +71,31 @@ def lines_of(file: Path) -> list[str]:
     return file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
 
 
-def lacks(entry: Entry) -> list[Lack]:
+def lacks(entry: Entry) -> list[Problem]:
     """Everything that an exercise lacks."""
     draft = Draft(entry)
-    found: list[Lack] = []
+    found: list[Problem] = []
     for rule in RULES:
         try:
             found += rule(draft)
         except GraderError as error:  # of a file that cannot be read, which several rules may want
-            broken = Lack(entry.tasks, str(error).replace("\n", " "))
+            broken = Problem(entry.tasks, str(error).replace("\n", " "))
             found += [] if broken in found else [broken]
     return found
 
 
-def files(draft: Draft) -> Iterator[Lack]:
+def files(draft: Draft) -> Iterator[Problem]:
     """The skeleton, the solution and the mistakes are there, and right kernels of other designs."""
     entry = draft.entry
     for file in (entry.skeleton, entry.solution, entry.wrong_kernels):
         if not file.is_file():
-            yield Lack(file, "the file is missing")
+            yield Problem(file, "the file is missing")
     if len(entry.designs) < DESIGNS:
         place = entry.wrong_kernels.with_suffix(".<design>.cu")
-        yield Lack(place, f"{len(entry.designs)} of at least {DESIGNS} right kernels of other designs")
+        yield Problem(place, f"{len(entry.designs)} of at least {DESIGNS} right kernels of other designs")
 
 
-def headers(draft: Draft) -> Iterator[Lack]:
+def headers(draft: Draft) -> Iterator[Problem]:
     """A kernel file includes CUDA's headers and the course's, no file of its own."""
     entry = draft.entry
     known = course_headers.names()
@@ -101,27 +103,27 @@ def headers(draft: Draft) -> Iterator[Lack]:
         for number, line in enumerate(lines_of(file), 1):
             include = re.match(r"\s*#\s*include\s*\"([^\"]*)", line)
             if include and include[1] not in known:
-                yield Lack(
+                yield Problem(
                     file, f"it includes \"{include[1]}\": a kernel file has CUDA's headers and the course's", number
                 )
 
 
-def things_to_do(draft: Draft) -> Iterator[Lack]:
+def things_to_do(draft: Draft) -> Iterator[Problem]:
     """TODO stands where the learner is to write, and nowhere else."""
     entry = draft.entry
     implement = entry.kind == "implement"
     if implement and entry.skeleton.is_file() and not _todo(entry.skeleton):
-        yield Lack(entry.skeleton, "no comment says what is TODO")
+        yield Problem(entry.skeleton, "no comment says what is TODO")
     for file in (entry.solution, *entry.designs, *(() if implement else (entry.skeleton,))):
         for number in _todo(file):
-            yield Lack(file, "it still has a TODO", number)
+            yield Problem(file, "it still has a TODO", number)
 
 
 def _todo(file: Path) -> list[int]:
     return [number for number, line in enumerate(lines_of(file), 1) if "TODO" in line]
 
 
-def only_lines_are_added(draft: Draft) -> Iterator[Lack]:
+def only_lines_are_added(draft: Draft) -> Iterator[Problem]:
     """The lines of an *implement* skeleton stand in the solution, in order: else nobody could tell which has to go."""
     entry = draft.entry
     if entry.kind != "implement" or not entry.solution.is_file():
@@ -132,7 +134,7 @@ def only_lines_are_added(draft: Draft) -> Iterator[Lack]:
         if line in solution[place:]:
             place = solution.index(line, place) + 1
         else:
-            yield Lack(entry.skeleton, f"the solution lacks, after its line {place}: {line}", number)
+            yield Problem(entry.skeleton, f"the solution lacks, after its line {place}: {line}", number)
             return
 
 
@@ -147,42 +149,42 @@ def given_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
             yield number, stripped
 
 
-def hints(draft: Draft) -> Iterator[Lack]:
+def hints(draft: Draft) -> Iterator[Problem]:
     """A nudge, the idea, nearly the code."""
     entry = draft.entry
     file = entry.tasks.with_name("hints.toml")
     line = line_of(file, entry.variable)
     if len(entry.hints) != HINTS:
-        yield Lack(file, f"{entry.variable}: {len(entry.hints)} of {HINTS} hints", line)
+        yield Problem(file, f"{entry.variable}: {len(entry.hints)} of {HINTS} hints", line)
     if any(len(hint) <= HINT for hint in entry.hints):
-        yield Lack(file, f"{entry.variable}: a hint is too short to say anything", line)
+        yield Problem(file, f"{entry.variable}: a hint is too short to say anything", line)
     if len(set(entry.hints)) < len(entry.hints):
-        yield Lack(file, f"{entry.variable}: two hints are the same", line)
+        yield Problem(file, f"{entry.variable}: two hints are the same", line)
 
 
-def mistakes(draft: Draft) -> Iterator[Lack]:
+def mistakes(draft: Draft) -> Iterator[Problem]:
     """Enough wrong kernels, each of which can be made; and why the skeleton fails, where that is not what is TODO."""
     entry, file = draft.entry, draft.entry.wrong_kernels
     found = draft.mistakes.wrong
     if len(found) < MISTAKES:
-        yield Lack(file, f"{len(found)} of at least {MISTAKES} wrong kernels")
+        yield Problem(file, f"{len(found)} of at least {MISTAKES} wrong kernels")
     heads = [number for number, line in enumerate(lines_of(file), 1) if line.strip() == "[[wrong]]"]
     for mistake, line in zip(found, [*heads, *[0] * len(found)]):
         if sum(mistake.name == other.name for other in found) > 1:
-            yield Lack(file, f"two mistakes are called {mistake.name!r}", line)
+            yield Problem(file, f"two mistakes are called {mistake.name!r}", line)
         if not mistake.says:
-            yield Lack(file, f"{mistake.name!r} does not say what the learner must read", line)
+            yield Problem(file, f"{mistake.name!r} does not say what the learner must read", line)
         try:
             mistake.text(entry)
         except GraderError as error:
-            yield Lack(file, f"{mistake.name!r}: {error}", line)
+            yield Problem(file, f"{mistake.name!r}: {error}", line)
         except OSError:
-            yield Lack(file, f"{mistake.name!r}: there is no file {mistake.file or entry.solution.name}", line)
+            yield Problem(file, f"{mistake.name!r}: there is no file {mistake.file or entry.solution.name}", line)
     if entry.kind != "implement" and draft.mistakes.skeleton is None:
-        yield Lack(file, "the table [skeleton] is missing: where the kernel that is given fails, and what it says")
+        yield Problem(file, "the table [skeleton] is missing: where the kernel that is given fails, and what it says")
 
 
-def summary(draft: Draft) -> Iterator[Lack]:
+def summary(draft: Draft) -> Iterator[Problem]:
     """It says what the kernel must do, what happens at empty input, and which of its promises no case tries."""
     if len(draft.task.summary) <= SUMMARY:
         yield draft.described("the summary does not say what the kernel must do, and what at empty input")
@@ -194,7 +196,7 @@ def summary(draft: Draft) -> Iterator[Lack]:
         yield draft.described(f"the summary promises 2^31 elements: a case has them (before=), or it says {UNTRIED!r}")
 
 
-def stages(draft: Draft) -> Iterator[Lack]:
+def stages(draft: Draft) -> Iterator[Problem]:
     """course.toml lists the stages that the description has data for."""
     task, entry = draft.task, draft.entry
     if bool(task.bars) != (task.efficient is not None):
@@ -204,10 +206,10 @@ def stages(draft: Draft) -> Iterator[Lack]:
         file = entry.root / FILE
         listed = [number for number, line in enumerate(lines_of(file), 1) if f'name = "{entry.variable}"' in line]
         says = f"{entry.name} lists the stages {', '.join(entry.stages)}; by its bars and bench it has {', '.join(has)}"
-        yield Lack(file, says, listed[0] if len(listed) == 1 else 0)
+        yield Problem(file, says, listed[0] if len(listed) == 1 else 0)
 
 
-def tolerances(draft: Draft) -> Iterator[Lack]:
+def tolerances(draft: Draft) -> Iterator[Problem]:
     """None is wider than what a trivial output could meet."""
     task = draft.task
     given = [*task.tolerance.values(), *(o.tolerance for o in task.outputs.values() if o.tolerance is not None)]
@@ -216,7 +218,7 @@ def tolerances(draft: Draft) -> Iterator[Lack]:
             yield draft.described(f"the tolerance {value:g} is not above 0 and at most {LARGEST:g}")
 
 
-def sizes(draft: Draft) -> Iterator[Lack]:
+def sizes(draft: Draft) -> Iterator[Problem]:
     """Ragged sizes, empty input, and a case that is drawn afresh."""
     task = draft.task
     fixed = {value for case in task.cases for value in case.dims.values() if type(value) is int}
@@ -232,7 +234,7 @@ def sizes(draft: Draft) -> Iterator[Lack]:
         yield draft.described("no case draws its sizes afresh, by between or one_of")
 
 
-def reference(draft: Draft) -> Iterator[Lack]:
+def reference(draft: Draft) -> Iterator[Problem]:
     """It gives every output of the first case; the tests try the others."""
     task = draft.task
     if not task.cases:

@@ -48,7 +48,7 @@ _CPU_FLAGS = (
     "-fvisibility=hidden",
     "-fno-semantic-interposition",
     "-fno-strict-aliasing",
-    "-fno-omit-frame-pointer",  # runtime/own_memory.cpp tells local variables from what functions return to
+    "-fno-omit-frame-pointer",  # runtime/submission_sandbox.cpp tells local variables from what functions return to
     "-mno-omit-leaf-frame-pointer",
     "-fno-stack-protector",  # a smashed stack is a finding, not the end of the process
     "-fstack-clash-protection",  # a large local array must not step over the guard page

@@ -114,7 +114,7 @@ void end(Thread* self, AtomicOp op, const void* address, size_t bytes, bool chan
     if (self->block->launch->checks_enabled) events::atomic_done(*self, address, bytes, op, changed);
     if (changed) {
         self->polled = self->watched = nullptr;
-        current_worker->vain_rounds = 0;
+        current_worker->stalled_rounds = 0;
     } else {
         polled(*self, address, static_cast<unsigned>(bytes));
     }

@@ -9,7 +9,7 @@
 #include "arena.h"
 #include "captures.h"
 #include "operation.h"
-#include "own_memory.h"
+#include "submission_sandbox.h"
 #include "events.h"
 #include "sim/small_float.h"
 #include "streams.h"
@@ -156,7 +156,7 @@ class Call {
     // Performs it as an operation of the handle's stream. `waits`: the host gets a result.
     template <typename F>
     cublasStatus_t run(F function, bool waits = false) {
-        if (own::confined) return CUBLAS_STATUS_NOT_SUPPORTED;  // of a kernel file, which is linked against nothing
+        if (sandbox::confined) return CUBLAS_STATUS_NOT_SUPPORTED;  // of a kernel file, which is linked against nothing
         if (!is_handle(handle_)) return CUBLAS_STATUS_NOT_INITIALIZED;
         CUstream_st* stream = streams::find(handle_->stream);
         if (stream && stream->capture) {
@@ -302,7 +302,7 @@ using namespace sim::blas;
 extern "C" {
 
 cublasStatus_t cublasCreate(cublasHandle_t* handle) {
-    if (sim::own::confined) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (sim::sandbox::confined) return CUBLAS_STATUS_NOT_SUPPORTED;
     sim::DeviceLock lock;
     for (cublasContext& one : handles) {
         if (one.used) continue;

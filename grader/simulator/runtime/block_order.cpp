@@ -48,7 +48,7 @@ Known* known_kernel(const char* name) {
 void go_alone(Grid& grid, const char* what) {
     grid.workers = 1;
     grid.one_worker_because = what;
-    if (grid.checks_enabled) events::goes_alone(grid);
+    if (grid.checks_enabled) events::fall_back_to_one_worker(grid);
 }
 
 void take_back(Grid& grid, const char* what) {

@@ -8,7 +8,7 @@
 // one is the first to do it,
 //   without checks, it waits until all earlier ones have ended, and later ones wait for it: its turn lasts until its end;
 //   with checks, the launch is taken back, as if it had not begun, and runs again on one worker. The checks see plain
-//   accesses, too, and call this function when two blocks conflict (checks/synchronization/several_workers.h).
+//   accesses, too, and call this function when two blocks conflict (checks/synchronization/parallel_blocks.h).
 //
 // Two things are not seen without checks. Plain and volatile accesses: blocks that communicate by them alone, without an
 // atomic operation or a fence, have no defined result on a GPU either. And a block that polls what only later blocks will

@@ -46,12 +46,12 @@ bool saw_something_new(Thread& self, const void* address, unsigned bytes) {
 
 // A thread that reads the clock may wait for the time to pass, which is no polling in vain.
 long long clock_cycles() {
-    if (current_thread) current_worker->vain_rounds = 0;
+    if (current_thread) current_worker->stalled_rounds = 0;
     return nanoseconds(CLOCK_MONOTONIC);
 }
 
 uint64_t global_timer() {
-    if (current_thread) current_worker->vain_rounds = 0;
+    if (current_thread) current_worker->stalled_rounds = 0;
     return static_cast<uint64_t>(nanoseconds(CLOCK_REALTIME));
 }
 
@@ -64,7 +64,7 @@ void spin_hint() {
 }
 
 void polled(Thread& self, const void* address, unsigned bytes) {
-    if (saw_something_new(self, address, bytes)) current_worker->vain_rounds = 0;
+    if (saw_something_new(self, address, bytes)) current_worker->stalled_rounds = 0;
     self.polls = self.polled == address ? self.polls + 1 : 1;
     self.polled = address;
     if (self.polls < polls_before_spin && ++self.looks < looks_before_spin) return;

@@ -9,7 +9,7 @@
 #include "arena.h"
 #include "block_order.h"
 #include "events.h"
-#include "own_memory.h"
+#include "submission_sandbox.h"
 #include "sim/heap.h"
 #include "thread.h"
 
@@ -43,7 +43,7 @@ bool given_back_by_kernel(void* pointer, const void* caller) {
 
 void* heap_allocate(size_t bytes) noexcept {
     if (current_thread) return take(bytes, __builtin_return_address(0));
-    return own::confined ? own::allocate(bytes) : ::operator new(bytes, std::nothrow);
+    return sandbox::confined ? sandbox::allocate(bytes) : ::operator new(bytes, std::nothrow);
 }
 
 }  // namespace sim
@@ -55,14 +55,14 @@ extern "C" {
 // What malloc and free are in a kernel file: sim/c_library.h.
 SIM_EXPORT void* sim_malloc(size_t bytes) {
     if (current_thread) return take(bytes, __builtin_return_address(0));
-    return own::confined ? own::allocate(bytes) : malloc(bytes);
+    return sandbox::confined ? sandbox::allocate(bytes) : malloc(bytes);
 }
 
 SIM_EXPORT void sim_free(void* pointer) {
     if (given_back_by_kernel(pointer, __builtin_return_address(0))) return;
     // What somebody else has allocated stays, where only the submission's own may be touched.
-    if (!own::confined) free(pointer);
-    own::release(pointer);
+    if (!sandbox::confined) free(pointer);
+    sandbox::release(pointer);
 }
 
 }  // extern "C"

@@ -35,7 +35,7 @@ void graph_instantiated();
 // Why the launch, which has not begun, can have only one worker with checks; null when it may have several.
 const char* needs_one_worker(const Launch& launch);
 // It was meant to have several, and goes on with one. Only its first cluster has run, or does.
-void goes_alone(Launch& launch);
+void fall_back_to_one_worker(Launch& launch);
 // In place of launch_end: nothing of it has happened. On the host's stack.
 void launch_taken_back(Launch& launch);
 
@@ -189,7 +189,7 @@ void refused(const Launch* launch, const char* call, int cuda_error, const char*
 // A host call that waits for an event which has not been recorded: CUDA lets it pass.
 void waits_for_nothing(const char* call, const void* address);
 
-// Code of a submission was kept from memory, or from a function, that is not its own: own_memory.h.
+// Code of a submission was kept from memory, or from a function, that is not its own: submission_sandbox.h.
 void not_its_own(const char* kind, const void* data, size_t bytes, bool write, const void* code);
 
 // The host's work on the default stream, though the launcher was given another.

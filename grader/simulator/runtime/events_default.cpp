@@ -10,7 +10,7 @@ WEAK void work_end() {}
 WEAK void submitted() {}
 WEAK void graph_instantiated() {}
 WEAK const char* needs_one_worker(const Launch&) { return nullptr; }
-WEAK void goes_alone(Launch&) {}
+WEAK void fall_back_to_one_worker(Launch&) {}
 WEAK void launch_taken_back(Launch&) {}
 WEAK void launch_begin(Launch&) {}
 WEAK void launch_end(Launch&) {}

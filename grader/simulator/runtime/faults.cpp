@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #endif
 
-#include "host_looks.h"
+#include "host_poll_detector.h"
 #include "program.h"
 #include "settings.h"
 #include "sim/error_codes.h"
@@ -253,7 +253,7 @@ void on_tick(int, siginfo_t*, void* context) {
         fault.thread = thread;
         fault.address = place_of(context, *worker);
         // Where threads poll in vain, whoever runs just now is no more to blame than the others: always name the same.
-        Thread* spinning = worker->vain_rounds > certain_rounds ? first_spinning(*worker) : nullptr;
+        Thread* spinning = worker->stalled_rounds > certain_rounds ? first_spinning(*worker) : nullptr;
         if (spinning) {
             fault.thread = spinning;
             fault.address = spinning->call_address;

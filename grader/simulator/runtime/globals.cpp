@@ -2,7 +2,7 @@
 //
 // Registration happens in static constructors of kernel libraries, before anything else of libsim has run: plain
 // arrays, no constructor of our own.
-#include "own_memory.h"
+#include "submission_sandbox.h"
 #include "sim/globals.h"
 
 #include <pthread.h>
@@ -84,7 +84,7 @@ size_t host_names_bytes = 0;
 
 RegisterGlobal::RegisterGlobal(const char* name, void* address, size_t bytes, GlobalKind kind, bool named) noexcept
     : address_(address) {
-    own::check_variable(address, bytes, __builtin_return_address(0));
+    sandbox::check_variable(address, bytes, __builtin_return_address(0));
     pthread_mutex_lock(&lock);
     if (make_room(variables, variable_count, variable_capacity)) {
         char* base = static_cast<char*>(address);
@@ -183,7 +183,7 @@ size_t list_globals(GlobalVariable* list, size_t room) {
 }
 
 void register_kernel(const void* kernel, const char* name, KernelLauncher launcher) noexcept {
-    own::check_function(reinterpret_cast<const void*>(launcher), __builtin_return_address(0));
+    sandbox::check_function(reinterpret_cast<const void*>(launcher), __builtin_return_address(0));
     pthread_mutex_lock(&lock);
     size_t i = 0;
     while (i < kernel_count && kernels[i].kernel != kernel) ++i;

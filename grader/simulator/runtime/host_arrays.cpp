@@ -4,7 +4,7 @@
 
 #include "arrays.h"
 #include "host_memory.h"
-#include "own_memory.h"
+#include "submission_sandbox.h"
 #include "refuse.h"
 
 #define CALLER __builtin_return_address(0)
@@ -32,7 +32,7 @@ cudaError_t make_array(const char* call, cudaArray_t* array, const cudaChannelFo
         return refuse(call, cudaErrorNotSupported, "cube maps and texture gather are not simulated", caller);
     cudaArray made = {nullptr, extent.width, extent.height, extent.depth,
                       flags,   *channels,    element,       extent.width * element};
-    *own::result(array) = nullptr;
+    *sandbox::result(array) = nullptr;
     void* base = nullptr;
     if (cudaError_t error = allocate_memory(call, &base, made.rows() * made.pitch, caller)) return error;
     made.base = static_cast<char*>(base);
@@ -165,15 +165,15 @@ cudaError_t cudaFreeArray(cudaArray_t array) {
 cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc* channels, cudaExtent* extent, unsigned int* flags,
                              cudaArray_t array) {
     if (!find_array(array)) return invalid("cudaArrayGetInfo", no_array, CALLER);
-    if (channels) *own::result(channels) = array->channels;
-    if (extent) *own::result(extent) = {array->width, array->height, array->depth};
-    if (flags) *own::result(flags) = array->flags;
+    if (channels) *sandbox::result(channels) = array->channels;
+    if (extent) *sandbox::result(extent) = {array->width, array->height, array->depth};
+    if (flags) *sandbox::result(flags) = array->flags;
     return cudaSuccess;
 }
 
 cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc* channels, cudaArray_const_t array) {
     if (!find_array(array)) return invalid("cudaGetChannelDesc", no_array, CALLER);
-    *own::result(channels) = array->channels;
+    *sandbox::result(channels) = array->channels;
     return cudaSuccess;
 }
 
@@ -225,7 +225,7 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent) {
     size_t pitch = (extent.width + pitch_multiple - 1) / pitch_multiple * pitch_multiple;
     void* base = nullptr;
     cudaError_t error = allocate_memory("cudaMalloc3D", &base, pitch * extent.height * extent.depth, CALLER);
-    *own::result(pointer) = {base, pitch, extent.width, extent.height};
+    *sandbox::result(pointer) = {base, pitch, extent.width, extent.height};
     return error;
 }
 

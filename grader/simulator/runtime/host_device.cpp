@@ -8,7 +8,7 @@
 #include "cuda_runtime_api.h"
 #include "limits.h"
 #include "output.h"
-#include "own_memory.h"
+#include "submission_sandbox.h"
 #include "refuse.h"
 #include "settings.h"
 #include "streams.h"
@@ -158,12 +158,12 @@ unsigned compute_capability() { return sm; }
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
-    *own::result(count) = 1;
+    *sandbox::result(count) = 1;
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDevice(int* device) {
-    *own::result(device) = 0;
+    *sandbox::result(device) = 0;
     return cudaSuccess;
 }
 
@@ -223,14 +223,14 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     p.globalL1CacheSupported = 1;
     p.localL1CacheSupported = 1;
     p.clusterLaunch = simulated.cluster_blocks > 0;
-    *own::result(properties) = p;
+    *sandbox::result(properties) = p;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
     if (attribute == cudaDevAttrMultiProcessorCount) limits::note_question(__builtin_return_address(0));
     bool known;
-    *own::result(value) = attribute_value(attribute, &known);
+    *sandbox::result(value) = attribute_value(attribute, &known);
     if (device != 0) return refuse("cudaDeviceGetAttribute", cudaErrorInvalidDevice, "the simulator has one device");
     if (!known) return refuse("cudaDeviceGetAttribute", cudaErrorInvalidValue, "the simulator lacks this attribute");
     return cudaSuccess;
@@ -261,16 +261,16 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
 }
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-    *own::result(value) = limit == cudaLimitStackSize        ? stack_bytes()
-                          : limit == cudaLimitMallocHeapSize ? arena::heap_bytes()
-                                                             : limits::printf_buffer;
+    *sandbox::result(value) = limit == cudaLimitStackSize        ? stack_bytes()
+                              : limit == cudaLimitMallocHeapSize ? arena::heap_bytes()
+                                                                 : limits::printf_buffer;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 
 cudaError_t cudaRuntimeGetVersion(int* version) {
-    *own::result(version) = CUDART_VERSION;
+    *sandbox::result(version) = CUDART_VERSION;
     return cudaSuccess;
 }
 

@@ -5,7 +5,7 @@
 #include "executables.h"
 #include "graphs.h"
 #include "host_memory.h"
-#include "own_memory.h"
+#include "submission_sandbox.h"
 #include "refuse.h"
 #include "sim/launch.h"
 
@@ -67,7 +67,7 @@ cudaError_t collect(const char* call, const cudaMemsetParams* params, graphs::Co
 cudaError_t collect(const char* call, const cudaHostNodeParams* params, graphs::Collector& collector,
                     const void* caller) {
     if (!params || !params->fn) return invalid(call, "no function", caller);
-    own::check_function(reinterpret_cast<const void*>(params->fn), caller);
+    sandbox::check_function(reinterpret_cast<const void*>(params->fn), caller);
     Operation operation = {OperationKind::host_function, call, caller};
     operation.function = params->fn;
     operation.data = params->userData;
@@ -89,7 +89,7 @@ bool all_in_graph(const CUgraph_st* graph, const cudaGraphNode_t* nodes, size_t 
 cudaError_t new_node(const char* call, cudaGraphNode_t* result, cudaGraph_t graph, const cudaGraphNode_t* before,
                      size_t count, cudaGraphNodeType type, const void* caller) {
     if (!result) return invalid(call, "no place to put the node", caller);
-    own::result(result);
+    sandbox::result(result);
     if (!graphs::find(graph)) return invalid(call, executables::no_graph, caller);
     if (!all_in_graph(graph, before, count))
         return invalid(call, "a node that it is to come after is not in this graph", caller);
@@ -141,9 +141,9 @@ struct Answer {
 
     void put(CUgraphNode_st* node, CUgraphNode_st* other = nullptr) {
         if (found < room) {
-            if (nodes) *own::result(nodes + found) = node;
-            if (others) *own::result(others + found) = other;
-            if (edges) *own::result(edges + found) = cudaGraphEdgeData();
+            if (nodes) *sandbox::result(nodes + found) = node;
+            if (others) *sandbox::result(others + found) = other;
+            if (edges) *sandbox::result(edges + found) = cudaGraphEdgeData();
         }
         ++found;
     }
@@ -151,10 +151,10 @@ struct Answer {
     void finish(size_t* count) {
         bool filled = nodes || others;
         for (size_t i = found; filled && i < room; ++i) {
-            if (nodes) *own::result(nodes + i) = nullptr;
-            if (others) *own::result(others + i) = nullptr;
+            if (nodes) *sandbox::result(nodes + i) = nullptr;
+            if (others) *sandbox::result(others + i) = nullptr;
         }
-        *own::result(count) = filled && found > room ? room : found;
+        *sandbox::result(count) = filled && found > room ? room : found;
     }
 };
 
@@ -163,7 +163,7 @@ cudaError_t answer_of(const char* call, bool known, const char* why, Answer answ
                       Visit visit) {
     if (!count) return invalid(call, "no place to put the number", caller);
     if (!known) return invalid(call, why, caller);
-    answer.room = *own::result(count);
+    answer.room = *sandbox::result(count);
     visit(answer);
     answer.finish(count);
     return cudaSuccess;
@@ -181,14 +181,14 @@ extern "C" {
 
 cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int flags) {
     if (!graph || flags) return invalid("cudaGraphCreate", "a place to put the graph, and flags of 0", CALLER);
-    own::result(graph);
+    sandbox::result(graph);
     DeviceLock lock;
     graphs::publish(*graph = graphs::create());
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph) {
-    own::result(clone);
+    sandbox::result(clone);
     DeviceLock lock;
     if (!graphs::find(graph)) return invalid("cudaGraphClone", executables::no_graph, CALLER);
     graphs::publish(*clone = graphs::clone(*graph));
@@ -196,7 +196,7 @@ cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph) {
 }
 
 cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t* found, cudaGraphNode_t original, cudaGraph_t clone) {
-    *own::result(found) = nullptr;
+    *sandbox::result(found) = nullptr;
     DeviceLock lock;
     const char* call = "cudaGraphNodeFindInClone";
     if (!graphs::find(clone)) return invalid(call, executables::no_graph, CALLER);
@@ -255,7 +255,7 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
 }
 
 cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t handle, cudaGraph_t* graph) {
-    *own::result(graph) = nullptr;
+    *sandbox::result(graph) = nullptr;
     DeviceLock lock;
     CUgraphNode_st* node = graphs::find(handle);
     if (!node || !node->child)
@@ -346,7 +346,7 @@ cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t
 }
 
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t handle, cudaGraphNodeType* type) {
-    own::result(type);
+    sandbox::result(type);
     DeviceLock lock;
     CUgraphNode_st* node = graphs::find(handle);
     if (!node) return invalid("cudaGraphNodeGetType", no_node, CALLER);

@@ -4,7 +4,7 @@
 #include "events.h"
 #include "executables.h"
 #include "graphs.h"
-#include "own_memory.h"
+#include "submission_sandbox.h"
 #include "refuse.h"
 #include "streams.h"
 
@@ -35,7 +35,7 @@ CUgraphExec_st** link_to(cudaGraphExec_t wanted) {
 
 cudaError_t instantiate(const char* call, cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
     if (!executable) return refuse(call, cudaErrorInvalidValue, "no place to put the executable graph");
-    own::result(executable);
+    sandbox::result(executable);
     DeviceLock lock;
     if (!graphs::find(graph)) return refuse(call, cudaErrorInvalidValue, no_graph);
     constexpr unsigned long long harmless =
@@ -125,7 +125,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
-    *own::result(graph) = nullptr;
+    *sandbox::result(graph) = nullptr;
     DeviceLock lock;
     CUstream_st* stream = streams::find(handle);
     if (!stream) return refuse("cudaStreamEndCapture", cudaErrorInvalidResourceHandle, streams::no_stream);
@@ -136,7 +136,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
-    own::result(status);
+    sandbox::result(status);
     DeviceLock lock;
     const char* call = "cudaStreamIsCapturing";
     CUstream_st* stream = streams::find(handle);
@@ -162,7 +162,7 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* executable, cudaGrap
                                            cudaGraphInstantiateParams* params) {
     const char* call = "cudaGraphInstantiateWithParams";
     if (!params) return refuse(call, cudaErrorInvalidValue, "no parameters");
-    own::result(params);
+    sandbox::result(params);
     unsigned long long flags = params->flags & ~static_cast<unsigned long long>(cudaGraphInstantiateFlagUpload);
     cudaError_t error = instantiate(call, executable, graph, flags);
     params->result_out = error ? cudaGraphInstantiateError : cudaGraphInstantiateSuccess;
@@ -171,7 +171,7 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* executable, cudaGrap
 }
 
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* info) {
-    if (info) own::result(info);
+    if (info) sandbox::result(info);
     DeviceLock lock;
     const char* call = "cudaGraphExecUpdate";
     if (!link_to(executable)) return refuse(call, cudaErrorInvalidValue, no_executable);

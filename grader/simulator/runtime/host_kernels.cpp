@@ -8,7 +8,7 @@
 #include "kernels.h"
 #include "launch.h"
 #include "limits.h"
-#include "own_memory.h"
+#include "submission_sandbox.h"
 #include "refuse.h"
 #include "sim/launch.h"
 #include "thread.h"
@@ -125,7 +125,7 @@ cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kern
     a.maxThreadsPerBlock = limits::block_threads;
     a.maxDynamicSharedSizeBytes = static_cast<int>(shared_limit_of(kernel));
     a.ptxVersion = a.binaryVersion = static_cast<int>(compute_capability());
-    *own::result(attributes) = a;
+    *sandbox::result(attributes) = a;
     return cudaSuccess;
 }
 
@@ -140,7 +140,7 @@ int blocks_that_fit(const void* kernel, int threads, size_t dynamic_shared_bytes
 }  // namespace
 
 cudaError_t occupancy(int* blocks, const void* kernel, int threads, size_t dynamic_shared_bytes) {
-    *own::result(blocks) = 0;
+    *sandbox::result(blocks) = 0;
     if (threads <= 0) return refuse("cudaOccupancy", cudaErrorInvalidValue, "the block has no threads");
     *blocks = blocks_that_fit(kernel, threads, dynamic_shared_bytes);
     return cudaSuccess;
@@ -161,7 +161,7 @@ LaunchConfig config_of(const void* kernel, const cudaLaunchConfig_t& wanted) {
 cudaError_t active_clusters(int* clusters, const void* kernel, const cudaLaunchConfig_t* wanted) {
     LaunchConfig config = config_of(kernel, *wanted);
     const char* why = nullptr;
-    *own::result(clusters) = 0;
+    *sandbox::result(clusters) = 0;
     limits::note_question(__builtin_return_address(0));
     if (int error = validate(config, &why)) return refuse("cudaOccupancyMaxActiveClusters", cudaError_t(error), why);
     auto blocks = static_cast<unsigned>(resident_blocks(config));
@@ -172,7 +172,7 @@ cudaError_t active_clusters(int* clusters, const void* kernel, const cudaLaunchC
 }
 
 cudaError_t largest_cluster(int* blocks, const void* kernel, const cudaLaunchConfig_t*) {
-    *own::result(blocks) =
+    *sandbox::result(blocks) =
         static_cast<int>(non_portable_cluster_allowed(kernel) ? max_cluster_blocks : limits::portable_cluster);
     return cudaSuccess;
 }
@@ -180,7 +180,7 @@ cudaError_t largest_cluster(int* blocks, const void* kernel, const cudaLaunchCon
 cudaError_t best_block_size(int* grid, int* block, const void* kernel, size_t dynamic_shared_bytes, int limit) {
     int largest = limit > 0 && limit < static_cast<int>(limits::block_threads) ? limit : limits::block_threads;
     int best_threads = 0;
-    *own::result(block) = *own::result(grid) = 0;
+    *sandbox::result(block) = *sandbox::result(grid) = 0;
     for (int threads = largest; threads > 0; threads -= threads % 32 ? threads % 32 : 32) {
         int blocks = blocks_that_fit(kernel, threads, dynamic_shared_bytes);
         if (blocks * threads <= best_threads) continue;

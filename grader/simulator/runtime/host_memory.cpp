@@ -15,7 +15,7 @@
 #include "given_stream.h"
 #include "host_memory.h"
 #include "output.h"
-#include "own_memory.h"
+#include "submission_sandbox.h"
 #include "program.h"
 #include "refuse.h"
 #include "streams.h"
@@ -57,7 +57,7 @@ cudaError_t no_room(const char* call, size_t bytes, const void* caller) {
 
 cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t bytes, const void* caller) {
     if (!pointer) return refuse(call, cudaErrorInvalidValue, "no place to put the pointer");
-    *own::result(pointer) = nullptr;
+    *sandbox::result(pointer) = nullptr;
     if (current_fault()) return fault();
     if (cudaError_t error = captures::forbids_unsafe(call)) return error;
     if (bytes == 0) return cudaSuccess;
@@ -184,7 +184,7 @@ cudaError_t perform_copy(const Operation& operation) {
         const char* from = static_cast<const char*>(rows.from) + row * rows.from_pitch;
         const char* wrong = wrong_side(to, from, rows.width, operation.direction);
         if (wrong) return refuse(operation.call, cudaErrorInvalidValue, wrong, operation.caller);
-        own::copies_to(to, rows.width, operation.caller);
+        sandbox::copies_to(to, rows.width, operation.caller);
         if (is_device(from, rows.width)) events::host_read(from, rows.width);
         events::host_copy(to, from, rows.width);
         memmove(to, from, rows.width);
@@ -250,14 +250,14 @@ cudaError_t allocate_host(void** pointer, size_t bytes) {
 }
 
 cudaError_t allocate_pitched(void** pointer, size_t* pitch, size_t width, size_t height) {
-    *own::result(pitch) = (width + pitch_multiple - 1) / pitch_multiple * pitch_multiple;
+    *sandbox::result(pitch) = (width + pitch_multiple - 1) / pitch_multiple * pitch_multiple;
     return allocate("cudaMallocPitch", MemoryKind::device, pointer, *pitch * height, __builtin_return_address(0));
 }
 
 cudaError_t symbol_address(void** address, const void* symbol) {
     GlobalVariable variable;
     bool known = find_symbol(symbol, &variable);
-    *own::result(address) = known ? variable.base : nullptr;
+    *sandbox::result(address) = known ? variable.base : nullptr;
     if (known) return cudaSuccess;
     return refuse("cudaGetSymbolAddress", cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
 }
@@ -267,7 +267,7 @@ cudaError_t symbol_size(size_t* bytes, const void* symbol) {
     if (!find_symbol(symbol, &variable)) {
         return refuse("cudaGetSymbolSize", cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
     }
-    *own::result(bytes) = variable.bytes;
+    *sandbox::result(bytes) = variable.bytes;
     return cudaSuccess;
 }
 
@@ -358,14 +358,14 @@ cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t wid
 }
 
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
-    *own::result(free_bytes) = arena::free_bytes();
-    *own::result(total_bytes) = arena::total_bytes();
+    *sandbox::result(free_bytes) = arena::free_bytes();
+    *sandbox::result(total_bytes) = arena::total_bytes();
     return cudaSuccess;
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
     bool device = is_device(pointer, 1);
-    own::result(attributes)->type = device ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
+    sandbox::result(attributes)->type = device ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
     attributes->device = device ? 0 : -2;
     attributes->devicePointer = device ? const_cast<void*>(pointer) : nullptr;
     attributes->hostPointer = device ? nullptr : const_cast<void*>(pointer);
@@ -373,7 +373,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 }
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
-    *own::result(pool) = nullptr;
+    *sandbox::result(pool) = nullptr;
     return cudaSuccess;
 }
 

@@ -4,7 +4,7 @@
 #include "captures.h"
 #include "cuda_runtime_api.h"
 #include "output.h"
-#include "own_memory.h"
+#include "submission_sandbox.h"
 #include "refuse.h"
 #include "streams.h"
 
@@ -17,7 +17,7 @@ cudaError_t pending_error() { return static_cast<cudaError_t>(peek_last_error())
 cudaError_t submit_function(const char* call, cudaStream_t stream, cudaHostFn_t function, void* data,
                             const void* caller) {
     if (!function) return refuse(call, cudaErrorInvalidValue, "no function");
-    own::check_function(reinterpret_cast<const void*>(function), caller);
+    sandbox::check_function(reinterpret_cast<const void*>(function), caller);
     Operation operation = {OperationKind::host_function, call, caller};
     operation.function = function;
     operation.data = data;
@@ -35,7 +35,7 @@ struct Callback {
 extern "C" {
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-    *own::result(stream) = streams::create_stream(true, 0);
+    *sandbox::result(stream) = streams::create_stream(true, 0);
     return cudaSuccess;
 }
 
@@ -47,7 +47,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flag
     if (flags & ~static_cast<unsigned>(cudaStreamNonBlocking)) {
         return refuse("cudaStreamCreate", cudaErrorInvalidValue, "the flags are cudaStreamDefault or -NonBlocking");
     }
-    *own::result(stream) = streams::create_stream(!(flags & cudaStreamNonBlocking), priority);
+    *sandbox::result(stream) = streams::create_stream(!(flags & cudaStreamNonBlocking), priority);
     return cudaSuccess;
 }
 
@@ -111,7 +111,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
 }
 
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data, unsigned int) {
-    own::check_function(reinterpret_cast<const void*>(callback), __builtin_return_address(0));
+    sandbox::check_function(reinterpret_cast<const void*>(callback), __builtin_return_address(0));
     DeviceLock lock;
     const char* call = "cudaStreamAddCallback";
     if (CUstream_st* known = streams::find(stream); known && known->capture) {
@@ -131,13 +131,13 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-    *own::result(least) = 0;
-    *own::result(greatest) = -5;
+    *sandbox::result(least) = 0;
+    *sandbox::result(greatest) = -5;
     return cudaSuccess;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
-    *own::result(event) = streams::create_event(!(flags & cudaEventDisableTiming));
+    *sandbox::result(event) = streams::create_event(!(flags & cudaEventDisableTiming));
     return cudaSuccess;
 }
 
@@ -216,7 +216,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
 
 // The time that the simulation took: it says nothing about a GPU.
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start_handle, cudaEvent_t end_handle) {
-    own::result(milliseconds);
+    sandbox::result(milliseconds);
     DeviceLock lock;
     const char* call = "cudaEventElapsedTime";
     CUevent_st *start = streams::find(start_handle), *end = streams::find(end_handle);

@@ -4,7 +4,7 @@
 
 #include "cuda_runtime_api.h"
 #include "encoded_map.h"
-#include "own_memory.h"
+#include "submission_sandbox.h"
 #include "refuse.h"
 #include "tensor_map.h"
 
@@ -70,7 +70,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType data_type,
     auto type = static_cast<ElementType>(data_type);
     unsigned element = bytes_of(type);
     if (rank < 1 || rank > most_dimensions) return invalid("tensorRank is %u: it is 1 to 5", rank);
-    own::result(map);
+    sandbox::result(map);
     if (!address || reinterpret_cast<uintptr_t>(address) % 16)
         return invalid("globalAddress is %p: it is aligned to 16 bytes", address);
     if (!sizes || !boxes || !steps || (rank > 1 && !strides))
@@ -130,13 +130,13 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
     constexpr const char* call = "cudaGetDriverEntryPointByVersion";
     if (!symbol || !function) return refuse(call, cudaErrorInvalidValue, "the name or the place for it is null");
     if (flags > cudaEnablePerThreadDefaultStream) return refuse(call, cudaErrorInvalidValue, "flags has unknown bits");
-    *own::result(function) = nullptr;
+    *sandbox::result(function) = nullptr;
     auto result = cudaDriverEntryPointSymbolNotFound;
     if (!strcmp(symbol, name)) {
         result = version < 12000 ? cudaDriverEntryPointVersionNotSufficent : cudaDriverEntryPointSuccess;
-        if (version >= 12000) own::lend(*function = reinterpret_cast<void*>(&cuTensorMapEncodeTiled));
+        if (version >= 12000) sandbox::lend(*function = reinterpret_cast<void*>(&cuTensorMapEncodeTiled));
     }
-    if (status) *own::result(status) = result;
+    if (status) *sandbox::result(status) = result;
     if (result == cudaDriverEntryPointSymbolNotFound) {
         char why[160];
         snprintf(why, sizeof why, "the simulator has no %.80s: of the driver it has cuTensorMapEncodeTiled", symbol);

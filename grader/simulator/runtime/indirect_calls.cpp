@@ -3,7 +3,7 @@
 // On x86-64 kernel libraries are compiled so that each such call goes through a function that is named after the register with
 // the address (-mindirect-branch=thunk-extern of g++, -mretpoline-external-thunk of clang++), and so that what pointers may lead
 // to begins with the instruction endbr64 (-fcf-protection=branch). Elsewhere such calls are not looked at.
-#include "own_memory.h"
+#include "submission_sandbox.h"
 
 #if defined(__x86_64__)
 
@@ -11,7 +11,7 @@ extern "C" {
 // Null unless the submission is confined; then its library. Read by the assembly below.
 __attribute__((visibility("hidden"))) uintptr_t sim_callable[2] = {0, ~uintptr_t(0)};
 __attribute__((visibility("hidden"), used)) void sim_check_callable(const void* target, const void* code) {
-    sim::own::check_callable(target, code);
+    sim::sandbox::check_callable(target, code);
 }
 }
 
@@ -89,17 +89,17 @@ sim_indirect:
     jmp 2b
 )");
 
-namespace sim::own {
+namespace sim::sandbox {
 void set_callable(uintptr_t base, size_t bytes) {
     sim_callable[1] = bytes;
     sim_callable[0] = base;
 }
-}  // namespace sim::own
+}  // namespace sim::sandbox
 
 #else
 
-namespace sim::own {
+namespace sim::sandbox {
 void set_callable(uintptr_t, size_t) {}
-}  // namespace sim::own
+}  // namespace sim::sandbox
 
 #endif

@@ -15,7 +15,7 @@
 #include "kernels.h"
 #include "last_error.h"
 #include "limits.h"
-#include "own_memory.h"
+#include "submission_sandbox.h"
 #include "program.h"
 #include "scheduler.h"
 #include "operation.h"
@@ -305,10 +305,10 @@ bool start_helpers(Grid& grid) {
 
 void run_grid(const LaunchConfig& config, const char* name, const LaunchBody& body) {
     const void* caller = __builtin_return_address(0);
-    own::check_function(reinterpret_cast<const void*>(body.call), caller);
+    sandbox::check_function(reinterpret_cast<const void*>(body.call), caller);
     if (current_thread) {
-        own::check_function(reinterpret_cast<const void*>(body.clone), caller);
-        own::check_function(reinterpret_cast<const void*>(body.destroy), caller);
+        sandbox::check_function(reinterpret_cast<const void*>(body.clone), caller);
+        sandbox::check_function(reinterpret_cast<const void*>(body.destroy), caller);
         in_block_order("its threads launch kernels");
         void* copy = body.clone(body.context);
         auto* child = new ChildLaunch{config, name, body.call, copy, body.destroy, nullptr};

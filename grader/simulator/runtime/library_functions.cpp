@@ -11,23 +11,23 @@
 
 #include "device_heap.h"
 #include "output.h"
-#include "own_memory.h"
+#include "submission_sandbox.h"
 
 #define WRAP(RESULT, NAME) extern "C" __attribute__((visibility("default"))) RESULT __wrap_##NAME
 
 namespace {
 
-using sim::own::confined;
+using sim::sandbox::confined;
 
 void* allocate_or_throw(size_t bytes, size_t alignment) {
-    void* given = sim::own::allocate(bytes, alignment);
+    void* given = sim::sandbox::allocate(bytes, alignment);
     if (!given) throw std::bad_alloc();
     return given;
 }
 
 // A submission prints to where everybody can see it; what it takes for another file may be anything.
 FILE* printed(FILE* file, const void* code) {
-    if (confined && file != stdout && file != stderr) sim::own::refuse(file, code);
+    if (confined && file != stdout && file != stderr) sim::sandbox::refuse(file, code);
     return file;
 }
 
@@ -42,17 +42,17 @@ WRAP(void*, _ZnamSt11align_val_t)(size_t bytes, std::align_val_t alignment) {
     return confined ? allocate_or_throw(bytes, static_cast<size_t>(alignment)) : ::operator new[](bytes, alignment);
 }
 WRAP(void*, _ZnwmRKSt9nothrow_t)(size_t bytes, const std::nothrow_t& nothrow) {
-    return confined ? sim::own::allocate(bytes) : ::operator new(bytes, nothrow);
+    return confined ? sim::sandbox::allocate(bytes) : ::operator new(bytes, nothrow);
 }
 WRAP(void*, _ZnamRKSt9nothrow_t)(size_t bytes, const std::nothrow_t& nothrow) {
-    return confined ? sim::own::allocate(bytes) : ::operator new[](bytes, nothrow);
+    return confined ? sim::sandbox::allocate(bytes) : ::operator new[](bytes, nothrow);
 }
 
 // What was allocated before confinement began is nothing that a submission has.
 #define DELETE(NAME, PARAMETERS, CALL)                                               \
     WRAP(void, NAME) PARAMETERS {                                                    \
         if (sim::given_back_by_kernel(pointer, __builtin_return_address(0))) return; \
-        if (!sim::own::release(pointer) && !confined) CALL;                          \
+        if (!sim::sandbox::release(pointer) && !confined) CALL;                      \
     }
 DELETE(_ZdlPv, (void* pointer), ::operator delete(pointer))
 DELETE(_ZdaPv, (void* pointer), ::operator delete[](pointer))
@@ -78,23 +78,23 @@ WRAP(void*, calloc)(size_t count, size_t bytes) {
 // The C++ library makes room for what is thrown; the kernel file's own code puts it there.
 WRAP(void*, __cxa_allocate_exception)(size_t bytes) noexcept {
     void* given = abi::__cxa_allocate_exception(bytes);
-    sim::own::exception = {reinterpret_cast<uintptr_t>(given), bytes};
+    sim::sandbox::exception = {reinterpret_cast<uintptr_t>(given), bytes};
     return given;
 }
 
 WRAP(void, sincos)(double a, double* sine, double* cosine) {
-    sim::own::result(sine);
-    sim::own::result(cosine);
+    sim::sandbox::result(sine);
+    sim::sandbox::result(cosine);
     sincos(a, sine, cosine);
 }
 WRAP(void, sincosf)(float a, float* sine, float* cosine) {
-    sim::own::result(sine);
-    sim::own::result(cosine);
+    sim::sandbox::result(sine);
+    sim::sandbox::result(cosine);
     sincosf(a, sine, cosine);
 }
 
 WRAP(time_t, time)(time_t* place) {
-    if (place) sim::own::result(place);
+    if (place) sim::sandbox::result(place);
     return time(place);
 }
 
@@ -110,7 +110,7 @@ WRAP(int, fprintf)(FILE* file, const char* format, ...) {
 }
 WRAP(int, snprintf)(char* text, size_t bytes, const char* format, ...) {
     sim::refuse_writing_counts(format, CODE);
-    sim::own::copies_to(text, bytes, CODE);
+    sim::sandbox::copies_to(text, bytes, CODE);
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(text, bytes, format, arguments);

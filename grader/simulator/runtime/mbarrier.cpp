@@ -78,7 +78,7 @@ Mbarrier& the_mbarrier(Thread& self, Site site, const void* object, Reach reach 
 uint64_t next_number(Thread& self) { return ++self.block->cluster->blocks[0]->operation_count; }
 
 void something_happened() {
-    current_worker->vain_rounds = 0;
+    current_worker->stalled_rounds = 0;
     current_worker->spin_rounds = 0;
 }
 
@@ -385,7 +385,7 @@ bool perform_operations(Worker& worker) {
             if (complete) break;
         }
     }
-    if (any) worker.vain_rounds = worker.spin_rounds = 0;
+    if (any) worker.stalled_rounds = worker.spin_rounds = 0;
     return any;
 }
 

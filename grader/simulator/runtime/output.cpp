@@ -12,7 +12,7 @@
 
 #include "block_order.h"
 #include "limits.h"
-#include "own_memory.h"
+#include "submission_sandbox.h"
 #include "scheduler.h"
 #include "sim/error_codes.h"
 
@@ -96,7 +96,7 @@ struct AtExit {
 }  // namespace
 
 void refuse_writing_counts(const char* format, const void* code) {
-    if (own::confined && writes_count(format)) own::refuse(format, code);
+    if (sandbox::confined && writes_count(format)) sandbox::refuse(format, code);
 }
 
 const char* take_output() {

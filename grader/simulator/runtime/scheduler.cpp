@@ -8,7 +8,7 @@
 #include "async_operations.h"
 #include "block_order.h"
 #include "context.h"
-#include "host_looks.h"
+#include "host_poll_detector.h"
 #include "settings.h"
 #include "sim/error_codes.h"
 
@@ -139,7 +139,7 @@ bool start_next_cluster(Worker& worker) {
                                                                     : choose_place(worker, size)];
     worker.block = block;
     worker.warp = &block->warps[choose_warp(worker, block->runnable, worker.order == Order::reverse ? 0 : 31)];
-    worker.spin_rounds = worker.vain_rounds = 0;
+    worker.spin_rounds = worker.stalled_rounds = 0;
     if (grid.checks_enabled)
         for (unsigned rank = 0; rank < size; ++rank) events::block_begin(*cluster->blocks[rank]);
     return true;
@@ -252,12 +252,12 @@ bool find_runnable_block(Worker& worker) {
         if (perform_operations(worker)) {
             // Who waits for them looks again.
         } else if (all_wait_at_mbarriers(worker)) {
-            if (++worker.vain_rounds > mbarrier_patience) deadlock(worker);
+            if (++worker.stalled_rounds > mbarrier_patience) deadlock(worker);
         } else if (++worker.spin_rounds > spin_patience) {
             in_block_order("its blocks wait for each other");
             if (worker.resident_count + grid.cluster_size <= grid.residency && start_next_cluster(worker)) return true;
             // What they wait for may be done by a block of another worker: then only the watchdog can tell.
-            if (++worker.vain_rounds > settings.spin_rounds && grid.workers == 1) livelock(worker);
+            if (++worker.stalled_rounds > settings.spin_rounds && grid.workers == 1) livelock(worker);
             if (grid.workers > 1) let_later_blocks_go(grid);
         }
         for (BlockStorage* block = worker.resident; block; block = block->next) {
@@ -311,7 +311,7 @@ void exit_thread(Worker& worker, Thread& thread) {
     if (thread.async_copies) finish_async_copies(thread, true);
     thread.state = State::exited;
     warp.exited |= 1u << thread.lane;
-    worker.spin_rounds = worker.vain_rounds = 0;
+    worker.spin_rounds = worker.stalled_rounds = 0;
     --worker.live_threads;
     --block.cluster->live;
     if (block.cluster->barrier.arrived) complete_cluster_after_exit(thread);
@@ -480,7 +480,7 @@ void run_blocks(Worker& worker, Grid& grid) {
     worker.resident_count = 0;
     worker.grid_barrier = {};
     worker.live_threads = 0;
-    worker.spin_rounds = worker.vain_rounds = 0;
+    worker.spin_rounds = worker.stalled_rounds = 0;
     worker.starting = nullptr;
     worker.faulted = false;
     current_worker = &worker;

@@ -78,8 +78,8 @@ struct Worker {
     Warp idle_warp;
     Order order;
     uint64_t random_state;
-    unsigned spin_rounds;  // rounds of spinning threads since a block began or a thread ended
-    unsigned vain_rounds;  // rounds in which all threads that are left polled, since one of them got any further
+    unsigned spin_rounds;     // rounds of spinning threads since a block began or a thread ended
+    unsigned stalled_rounds;  // rounds in which all threads that are left polled, since one of them got any further
     // Read by the watchdog's signal handler, and what it saw at its last tick.
     volatile uint64_t switches, seen_switches;
     volatile uint64_t blocks_ended, seen_blocks_ended;

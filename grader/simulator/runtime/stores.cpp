@@ -1,5 +1,5 @@
 // The checks that grader/execution/build/stores.py puts before stores which g++ has left without one.
-#include "own_memory.h"
+#include "submission_sandbox.h"
 
 #if defined(__x86_64__)
 
@@ -9,7 +9,7 @@ extern "C" {
 __attribute__((visibility("hidden"))) uintptr_t sim_open_ranges[6] = {};
 __attribute__((visibility("hidden"))) unsigned char sim_stores_checked = 0;
 __attribute__((visibility("hidden"), used)) void sim_check_store(const void* data, size_t bytes, void* const* frame) {
-    sim::own::check(data, bytes, true, frame[1], frame);
+    sim::sandbox::check(data, bytes, true, frame[1], frame);
 }
 }
 
@@ -99,18 +99,18 @@ sim_store_elsewhere:
     ret
 )");
 
-namespace sim::own {
+namespace sim::sandbox {
 void set_open(unsigned which, uintptr_t base, size_t bytes) {
     sim_open_ranges[2 * which] = base;
     sim_open_ranges[2 * which + 1] = bytes;
     sim_stores_checked = 1;
 }
-}  // namespace sim::own
+}  // namespace sim::sandbox
 
 #else
 
-namespace sim::own {
+namespace sim::sandbox {
 void set_open(unsigned, uintptr_t, size_t) {}
-}  // namespace sim::own
+}  // namespace sim::sandbox
 
 #endif

@@ -1,5 +1,5 @@
 // Tensor memory: allocation, loads and stores.
-#include "own_memory.h"
+#include "submission_sandbox.h"
 #include "tensor_memory.h"
 
 #include <stdarg.h>
@@ -308,7 +308,8 @@ void tensor_load(Site site, TensorShape shape, unsigned repetitions, uint32_t ad
     own.shape = shape, own.repetitions = repetitions, own.address = address, own.stores = false, own.site = site;
     va_list variables;
     va_start(variables, address);
-    for (unsigned i = 0; i < own.registers(); ++i) own.variables[i] = ::sim::own::result(va_arg(variables, uint32_t*));
+    for (unsigned i = 0; i < own.registers(); ++i)
+        own.variables[i] = ::sim::sandbox::result(va_arg(variables, uint32_t*));
     va_end(variables);
     transfer(own, "tcgen05.ld", CALLER);
 }

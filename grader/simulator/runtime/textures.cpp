@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "arrays.h"
-#include "own_memory.h"
+#include "submission_sandbox.h"
 #include "refuse.h"
 #include "scheduler.h"
 #include "sim/error_codes.h"
@@ -42,7 +42,7 @@ cudaError_t add(const char* call, unsigned long long* handle, const Object& made
     if (i < most_objects) objects[i] = made;
     pthread_mutex_unlock(&lock);
     if (i == most_objects) return refuse(call, cudaErrorMemoryAllocation, "there are 1,024 objects already", caller);
-    *own::result(handle) = i + 1;
+    *sandbox::result(handle) = i + 1;
     return cudaSuccess;
 }
 

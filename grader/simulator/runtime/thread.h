@@ -83,7 +83,8 @@ struct Thread {
     const void* watched;  // what it polled last, and the value that it saw there: when that changes, it waits no more
     unsigned watched_bytes;  // 0: not seen yet
     uint64_t watched_value;
-    const void* seen;  // what it was last seen to read of the host's memory, in a launch without checks: host_looks.h
+    const void*
+        seen;  // what it was last seen to read of the host's memory, in a launch without checks: host_poll_detector.h
     const void* seen_from;
     unsigned char seen_value;
     unsigned seen_alike;  // so many times in a row

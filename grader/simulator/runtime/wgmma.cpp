@@ -1,5 +1,5 @@
 // wgmma: products begin when the four warps of a warpgroup have met, and are complete when a warp has waited for them.
-#include "own_memory.h"
+#include "submission_sandbox.h"
 #include "sim/wgmma.h"
 
 #include <stdarg.h>
@@ -290,7 +290,8 @@ void wgmma(Site site, Wgmma kind, uint64_t a01, uint64_t a23, uint64_t b, int ad
     operands.site = site;
     va_list variables;
     va_start(variables, adds);
-    for (unsigned i = 0; i < kind.registers(); ++i) operands.variables[i] = own::result(va_arg(variables, uint32_t*));
+    for (unsigned i = 0; i < kind.registers(); ++i)
+        operands.variables[i] = sandbox::result(va_arg(variables, uint32_t*));
     va_end(variables);
     warpgroup_exchange(site, "wgmma.mma_async", &operands, begin_all, self->call_address, product_detail);
 }

@@ -89,7 +89,7 @@ def failing_cases(stage: Stage) -> list[CaseResult]:
     return [case for case in stage.cases if case.status in ("failed", "error")]
 
 
-def told_by_another(failing: Sequence[CaseResult]) -> tuple[CaseResult, Diagnosis] | None:
+def better_diagnosed_case(failing: Sequence[CaseResult]) -> tuple[CaseResult, Diagnosis] | None:
     """The first case that looks like something, and like what, where the first that fails is wrong and looks like nothing."""
     if not failing or failing[0].problem != "wrong" or failing[0].findings:
         return None

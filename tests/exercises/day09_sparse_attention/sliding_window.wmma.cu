@@ -88,12 +88,13 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     copier.template copy<kKeys>(k_tile, k, key_len - key_begin);
 
     llmk::Accumulator o[2][kAcross];
-    llmk::fill_with_zeros(o);
+    llmk::zero_fragments(o);
     float m = -INFINITY, l = 0;  // of this lane's row: the largest score so far, the sum of 2^(score - m)
     const float to_base_2 = scale * llmk::kLog2E;
 
     for (int first_key = key_begin; first_key < key_end; first_key += kKeys) {
-        llmk::wait_for_copies();  // this tile of k is here, and no thread reads the tile of v before any more
+        llmk::
+            cp_async_wait_all_and_sync();  // this tile of k is here, and no thread reads the tile of v before any more
         copier.template copy<kKeys>(v_tile, v, key_len - first_key);
         v += static_cast<long long>(kKeys) * head_dim;
 
@@ -101,18 +102,18 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
         if (needed) {
             // S = Q K^T. k is [key, column]: read as the column x key matrix of the product, that is column-major.
             llmk::Accumulator s[2][kKeys / 16];
-            llmk::fill_with_zeros(s);
+            llmk::zero_fragments(s);
 #pragma unroll
             for (int c = 0; c < kAcross; ++c) {
                 llmk::OperandA<T> queries[2];
 #pragma unroll
                 for (int i = 0; i < 2; ++i) {
-                    llmk::load_operand(queries[i], q_tile + (warp * kRows + i * 16) * S::kPitch + c * 16, S::kPitch);
+                    llmk::load_fragment(queries[i], q_tile + (warp * kRows + i * 16) * S::kPitch + c * 16, S::kPitch);
                 }
 #pragma unroll
                 for (int j = 0; j < kKeys / 16; ++j) {
                     llmk::OperandB<T> keys;
-                    llmk::load_operand(keys, k_tile + j * 16 * S::kPitch + c * 16, S::kPitch);
+                    llmk::load_fragment(keys, k_tile + j * 16 * S::kPitch + c * 16, S::kPitch);
 #pragma unroll
                     for (int i = 0; i < 2; ++i) wmma::mma_sync(s[i][j], queries[i], keys, s[i][j]);
                 }
@@ -141,12 +142,12 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
             for (int j = 0; j < kKeys; ++j) largest[j % 4] = fmaxf(largest[j % 4], p[j]);
             const float new_m = fmaxf(fmaxf(largest[0], largest[1]), fmaxf(largest[2], largest[3]));
-            const float base = llmk::base_of(new_m);
-            const float correction = llmk::power_of_2(m - base);
+            const float base = llmk::finite_max_or_zero(new_m);
+            const float correction = llmk::ex2_approx(m - base);
             float sum[4] = {};
 #pragma unroll
             for (int j = 0; j < kKeys; ++j) {
-                p[j] = llmk::power_of_2(p[j] - base);
+                p[j] = llmk::ex2_approx(p[j] - base);
                 sum[j % 4] += p[j];
             }
             m = new_m;
@@ -167,7 +168,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             }
         }
 
-        llmk::wait_for_copies();  // this tile of v is here, and no thread reads the tile of k any more
+        llmk::cp_async_wait_all_and_sync();  // this tile of v is here, and no thread reads the tile of k any more
         k += static_cast<long long>(kKeys) * head_dim;
         if (first_key + kKeys < key_end) copier.template copy<kKeys>(k_tile, k, key_len - first_key - kKeys);
 
@@ -178,12 +179,12 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
                 llmk::OperandA<T> part[2];
 #pragma unroll
                 for (int i = 0; i < 2; ++i) {
-                    llmk::load_operand(part[i], weights + i * 16 * kWeightPitch + j * 16, kWeightPitch);
+                    llmk::load_fragment(part[i], weights + i * 16 * kWeightPitch + j * 16, kWeightPitch);
                 }
 #pragma unroll
                 for (int c = 0; c < kAcross; ++c) {
                     llmk::OperandB<T, wmma::row_major> values;
-                    llmk::load_operand(values, v_tile + j * 16 * S::kPitch + c * 16, S::kPitch);
+                    llmk::load_fragment(values, v_tile + j * 16 * S::kPitch + c * 16, S::kPitch);
 #pragma unroll
                     for (int i = 0; i < 2; ++i) wmma::mma_sync(o[i][c], part[i], values, o[i][c]);
                 }
@@ -193,7 +194,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     }
     __pipeline_wait_prior(0);
 
-    factors[lane] = llmk::inverse_of(l);
+    factors[lane] = llmk::reciprocal_or_zero(l);
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < 2; ++i) multiply_rows(o[i], factors + i * 16);

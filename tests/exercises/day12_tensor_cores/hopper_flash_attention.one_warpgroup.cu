@@ -44,8 +44,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int query0 = blockIdx.x * kQueries, lane = threadIdx.x % 32;
     if (query0 >= queries) return;
     if (threadIdx.x == 0) {
-        llmk::make_barrier(arrived, 1);
-        llmk::fence_barriers();
+        llmk::mbarrier_init(arrived, 1);
+        llmk::fence_mbarrier_init();
     }
     __syncthreads();
 
@@ -54,34 +54,34 @@ __global__ void __launch_bounds__(kThreads, 1)
     float s[kKeys / 2], o[DIM / 2] = {}, maximum[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
     for (int key0 = 0; key0 < seen; key0 += kKeys) {
         if (threadIdx.x == 0) {
-            llmk::arrive_and_expect(arrived, (key0 == 0 ? 3 : 2) * kTile);
+            llmk::mbarrier_arrive_expect_tx(arrived, (key0 == 0 ? 3 : 2) * kTile);
             for (int plane = 0; plane < DIM / 64; ++plane) {
                 const int at = plane * 64 * 128, kv_head = head / (heads / kv_heads);
-                if (key0 == 0) llmk::load_box(q_tile + at, &q_map, arrived, plane * 64, first_query + query0, head);
-                llmk::load_box(k_tile + at, &k_map, arrived, plane * 64, first_key + key0, kv_head);
-                llmk::load_box(v_tile + at, &v_map, arrived, plane * 64, first_key + key0, kv_head);
+                if (key0 == 0) llmk::tma_load(q_tile + at, &q_map, arrived, plane * 64, first_query + query0, head);
+                llmk::tma_load(k_tile + at, &k_map, arrived, plane * 64, first_key + key0, kv_head);
+                llmk::tma_load(v_tile + at, &v_map, arrived, plane * 64, first_key + key0, kv_head);
             }
         }
-        llmk::wait(arrived, key0 / kKeys % 2);
+        llmk::mbarrier_wait_parity(arrived, key0 / kKeys % 2);
         if (keys - key0 < kKeys) {  // rows of v that belong to the next sequence
             for (int j = (keys - key0) * 128 + threadIdx.x * 4; j < kKeys * 128; j += kThreads * 4) {
                 for (int plane = 0; plane < DIM / 64; ++plane) {
                     *reinterpret_cast<unsigned*>(v_tile + plane * 64 * 128 + j) = 0;
                 }
             }
-            llmk::fence_async();
+            llmk::fence_proxy_async();
             __syncthreads();
         }
 
-        const uint64_t a = llmk::describe_tile(q_tile), b = llmk::describe_tile(k_tile);
-        llmk::begin_products();
+        const uint64_t a = llmk::make_smem_desc(q_tile), b = llmk::make_smem_desc(k_tile);
+        llmk::wgmma_fence();
 #pragma unroll
         for (int d = 0; d < DIM / 16; ++d) {
             const int step = d / 4 * (64 * 128 / 16) + d % 4 * 2;
-            llmk::multiply_tiles<T>(s, a + step, b + step, d > 0);
+            llmk::wgmma_ss<T>(s, a + step, b + step, d > 0);
         }
-        llmk::commit_products();
-        llmk::wait_for_products<0>();
+        llmk::wgmma_commit_group();
+        llmk::wgmma_wait_group<0>();
 
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
@@ -94,14 +94,14 @@ __global__ void __launch_bounds__(kThreads, 1)
                 m = fmaxf(m, x);
             }
             m = over_row(m, true);
-            const float base = llmk::base_of(m);
-            const float correction = llmk::power_of_2((maximum[h] - base) * scale);
+            const float base = llmk::finite_max_or_zero(m);
+            const float correction = llmk::ex2_approx((maximum[h] - base) * scale);
             maximum[h] = m;
             sum[h] *= correction;
 #pragma unroll
             for (int i = 0; i < kKeys / 4; ++i) {
                 float& x = s[i / 2 * 4 + 2 * h + i % 2];
-                x = llmk::power_of_2((x - base) * scale);
+                x = llmk::ex2_approx((x - base) * scale);
                 sum[h] += x;
             }
 #pragma unroll
@@ -109,29 +109,29 @@ __global__ void __launch_bounds__(kThreads, 1)
         }
         unsigned p[kKeys / 16][4];
 #pragma unroll
-        for (int i = 0; i < kKeys / 4; ++i) p[i / 4][i % 4] = llmk::pair<T>(s[2 * i], s[2 * i + 1]);
+        for (int i = 0; i < kKeys / 4; ++i) p[i / 4][i % 4] = llmk::pack_pair<T>(s[2 * i], s[2 * i + 1]);
 
-        const uint64_t values = llmk::describe_tile(v_tile, 64 * 128);
-        llmk::begin_products();
+        const uint64_t values = llmk::make_smem_desc(v_tile, 64 * 128);
+        llmk::wgmma_fence();
 #pragma unroll
         for (int j = 0; j < kKeys / 16; ++j) {
-            llmk::multiply_registers<T>(o, p[j], values + j * (16 * 128 / 16), true);
+            llmk::wgmma_rs<T>(o, p[j], values + j * (16 * 128 / 16), true);
         }
-        llmk::commit_products();
-        llmk::wait_for_products<0>();
+        llmk::wgmma_commit_group();
+        llmk::wgmma_wait_group<0>();
         __syncthreads();
     }
 
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-        const float factor = llmk::inverse_of(over_row(sum[h], false));
+        const float factor = llmk::reciprocal_or_zero(over_row(sum[h], false));
         const long long token = first_query + row + 8 * h;
 #pragma unroll
         for (int g = 0; g < DIM / 8; ++g) {
             const int column = 8 * g + lane % 4 * 2;
             if (row + 8 * h < queries && column < head_dim) {
                 *reinterpret_cast<unsigned*>(out + (token * heads + head) * head_dim + column) =
-                    llmk::pair<T>(o[4 * g + 2 * h] * factor, o[4 * g + 2 * h + 1] * factor);
+                    llmk::pack_pair<T>(o[4 * g + 2 * h] * factor, o[4 * g + 2 * h + 1] * factor);
             }
         }
     }
@@ -144,9 +144,9 @@ static void launch(const T* q, const T* k, const T* v, const int* query_starts, 
     if (keys == 0) k = v = q;  // a tensor map cannot describe nothing
     const int rows = keys > 0 ? keys : 1;
     CUtensorMap q_map, k_map, v_map;
-    if (llmk::describe_tensor(&q_map, q, head_dim, queries, heads, q_stride, head_dim, kQueries) != cudaSuccess ||
-        llmk::describe_tensor(&k_map, k, head_dim, rows, kv_heads, kv_stride, head_dim, kKeys) != cudaSuccess ||
-        llmk::describe_tensor(&v_map, v, head_dim, rows, kv_heads, kv_stride, head_dim, kKeys) != cudaSuccess) {
+    if (llmk::make_tensor_map(&q_map, q, head_dim, queries, heads, q_stride, head_dim, kQueries) != cudaSuccess ||
+        llmk::make_tensor_map(&k_map, k, head_dim, rows, kv_heads, kv_stride, head_dim, kKeys) != cudaSuccess ||
+        llmk::make_tensor_map(&v_map, v, head_dim, rows, kv_heads, kv_stride, head_dim, kKeys) != cudaSuccess) {
         return;
     }
     constexpr int bytes = Shared<DIM>::kBytes;

@@ -50,12 +50,12 @@ __global__ void attend(const T* q, const T* k, const T* v, const int* query_star
         float s[kKeys / 8][4] = {};
         for (int c = 0; c < DIM; c += 16) {
             unsigned queries[4], keys[4];
-            llmk::load_matrices(queries, q_tile + (warp * 16 + lane % 16) * kPitch + c + lane / 16 * 8);
+            llmk::ldmatrix_x4(queries, q_tile + (warp * 16 + lane % 16) * kPitch + c + lane / 16 * 8);
 #pragma unroll
             for (int j = 0; j < kKeys / 16; ++j) {
-                llmk::load_matrices(keys, k_tile + (j * 16 + lane % 16) * kPitch + c + lane / 16 * 8);
-                llmk::multiply<T>(s[2 * j], queries, keys[0], keys[2]);
-                llmk::multiply<T>(s[2 * j + 1], queries, keys[1], keys[3]);
+                llmk::ldmatrix_x4(keys, k_tile + (j * 16 + lane % 16) * kPitch + c + lane / 16 * 8);
+                llmk::mma_m16n8k16<T>(s[2 * j], queries, keys[0], keys[2]);
+                llmk::mma_m16n8k16<T>(s[2 * j + 1], queries, keys[1], keys[3]);
             }
         }
 #pragma unroll
@@ -92,15 +92,16 @@ __global__ void attend(const T* q, const T* k, const T* v, const int* query_star
         }
 #pragma unroll
         for (int j = 0; j < kKeys / 16; ++j) {
-            const unsigned weights[4] = {
-                llmk::pair<T>(s[2 * j][0], s[2 * j][1]), llmk::pair<T>(s[2 * j][2], s[2 * j][3]),
-                llmk::pair<T>(s[2 * j + 1][0], s[2 * j + 1][1]), llmk::pair<T>(s[2 * j + 1][2], s[2 * j + 1][3])};
+            const unsigned weights[4] = {llmk::pack_pair<T>(s[2 * j][0], s[2 * j][1]),
+                                         llmk::pack_pair<T>(s[2 * j][2], s[2 * j][3]),
+                                         llmk::pack_pair<T>(s[2 * j + 1][0], s[2 * j + 1][1]),
+                                         llmk::pack_pair<T>(s[2 * j + 1][2], s[2 * j + 1][3])};
 #pragma unroll
             for (int c = 0; c < DIM / 16; ++c) {
                 unsigned values[4];
-                llmk::load_transposed(values, v_tile + (j * 16 + lane % 16) * kPitch + c * 16 + lane / 16 * 8);
-                llmk::multiply<T>(o[2 * c], weights, values[0], values[1]);
-                llmk::multiply<T>(o[2 * c + 1], weights, values[2], values[3]);
+                llmk::ldmatrix_x4_trans(values, v_tile + (j * 16 + lane % 16) * kPitch + c * 16 + lane / 16 * 8);
+                llmk::mma_m16n8k16<T>(o[2 * c], weights, values[0], values[1]);
+                llmk::mma_m16n8k16<T>(o[2 * c + 1], weights, values[2], values[3]);
             }
         }
         __syncthreads();  // everybody is done with the tiles
@@ -115,7 +116,8 @@ __global__ void attend(const T* q, const T* k, const T* v, const int* query_star
         T* row = q_tile + (warp * 16 + h * 8 + lane / 4) * kPitch + lane % 4 * 2;
 #pragma unroll
         for (int c = 0; c < DIM / 8; ++c) {
-            *reinterpret_cast<unsigned*>(row + c * 8) = llmk::pair<T>(o[c][2 * h] * inverse, o[c][2 * h + 1] * inverse);
+            *reinterpret_cast<unsigned*>(row + c * 8) =
+                llmk::pack_pair<T>(o[c][2 * h] * inverse, o[c][2 * h + 1] * inverse);
         }
     }
     __syncthreads();

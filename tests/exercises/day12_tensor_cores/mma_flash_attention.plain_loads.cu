@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(32 * kWarps)
 #pragma unroll
             for (int j = 0; j < kKeys / 8; ++j) {
                 const T* theirs = keys + (j * 8 + high) * kPitch + c + low;
-                llmk::multiply<T>(s[j], a, two_of_a_row(theirs), two_of_a_row(theirs + 8));
+                llmk::mma_m16n8k16<T>(s[j], a, two_of_a_row(theirs), two_of_a_row(theirs + 8));
             }
         }
         float correction[2];
@@ -107,12 +107,12 @@ __global__ void __launch_bounds__(32 * kWarps)
             for (int e = 0; e < 4; ++e) o[c][e] *= correction[e / 2];
 #pragma unroll
             for (int j = 0; j < kKeys / 8; j += 2) {
-                const unsigned a[4] = {llmk::pair<T>(s[j][0], s[j][1]), llmk::pair<T>(s[j][2], s[j][3]),
-                                       llmk::pair<T>(s[j + 1][0], s[j + 1][1]),
-                                       llmk::pair<T>(s[j + 1][2], s[j + 1][3])};
+                const unsigned a[4] = {llmk::pack_pair<T>(s[j][0], s[j][1]), llmk::pack_pair<T>(s[j][2], s[j][3]),
+                                       llmk::pack_pair<T>(s[j + 1][0], s[j + 1][1]),
+                                       llmk::pack_pair<T>(s[j + 1][2], s[j + 1][3])};
                 const T* theirs = values + (j * 8 + low) * kPitch + c * 8 + high;
-                llmk::multiply<T>(o[c], a, two_of_a_column(theirs, kPitch),
-                                  two_of_a_column(theirs + 8 * kPitch, kPitch));
+                llmk::mma_m16n8k16<T>(o[c], a, two_of_a_column(theirs, kPitch),
+                                      two_of_a_column(theirs + 8 * kPitch, kPitch));
             }
         }
     }
@@ -124,7 +124,8 @@ __global__ void __launch_bounds__(32 * kWarps)
         const float factor = l[h] > 0 ? 1 / l[h] : 0.0f;
 #pragma unroll
         for (int c = 0; c < DIM / 8; ++c) {
-            *reinterpret_cast<unsigned*>(mine + c * 8) = llmk::pair<T>(o[c][2 * h] * factor, o[c][2 * h + 1] * factor);
+            *reinterpret_cast<unsigned*>(mine + c * 8) =
+                llmk::pack_pair<T>(o[c][2 * h] * factor, o[c][2 * h + 1] * factor);
         }
     }
     __syncthreads();

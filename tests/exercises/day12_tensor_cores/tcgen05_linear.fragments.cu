@@ -34,64 +34,64 @@ __global__ void __launch_bounds__(128)
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     auto copy = [&](int k) {
         unsigned char* x_tile = tiles + k % 2 * kStageBytes;
-        llmk::arrive_and_expect(full + k % 2, kStageBytes);
-        llmk::load_box(x_tile, &x_map, full + k % 2, k * kDepth, row0, 0);
-        llmk::load_box(x_tile + kStageBytes / 2, &w_map, full + k % 2, k * kDepth, column0, 0);
+        llmk::mbarrier_arrive_expect_tx(full + k % 2, kStageBytes);
+        llmk::tma_load(x_tile, &x_map, full + k % 2, k * kDepth, row0, 0);
+        llmk::tma_load(x_tile + kStageBytes / 2, &w_map, full + k % 2, k * kDepth, column0, 0);
     };
     if (threadIdx.x == 0) {
         for (int s = 0; s < 2; ++s) {
-            llmk::make_barrier(full + s, 1);
-            llmk::make_barrier(used + s, 1);
+            llmk::mbarrier_init(full + s, 1);
+            llmk::mbarrier_init(used + s, 1);
         }
-        llmk::fence_barriers();
+        llmk::fence_mbarrier_init();
         copy(0);
     }
-    if (warp == 0) llmk::take_columns<1>(&taken, kSize);
+    if (warp == 0) llmk::tcgen05_alloc<1>(&taken, kSize);
     __syncthreads();
     const unsigned accumulators = taken;
     if (threadIdx.x == 0) {
         for (int k = 0; k < steps; ++k) {
-            llmk::wait(full + k % 2, k / 2 % 2);
-            const uint64_t a = llmk::describe_operand(tiles + k % 2 * kStageBytes), b = a + kStageBytes / 2 / 16;
+            llmk::mbarrier_wait_parity(full + k % 2, k / 2 % 2);
+            const uint64_t a = llmk::make_tcgen05_smem_desc(tiles + k % 2 * kStageBytes), b = a + kStageBytes / 2 / 16;
             for (int part = 0; part < kDepth / 16; ++part) {
-                llmk::start_product<1>(accumulators, a + 2 * part, b + 2 * part,
-                                       llmk::describe_product<T>(kSize, kSize), k > 0 || part > 0);
+                llmk::tcgen05_mma<1>(accumulators, a + 2 * part, b + 2 * part, llmk::make_instr_desc<T>(kSize, kSize),
+                                     k > 0 || part > 0);
             }
-            llmk::tell_when_complete<1>(used + k % 2);
+            llmk::tcgen05_commit<1>(used + k % 2);
             if (k + 1 == steps) continue;
-            if (k > 0) llmk::wait(used + (k + 1) % 2, (k - 1) / 2 % 2);
+            if (k > 0) llmk::mbarrier_wait_parity(used + (k + 1) % 2, (k - 1) / 2 % 2);
             copy(k + 1);
         }
-        llmk::wait(used + (steps - 1) % 2, (steps - 1) / 2 % 2);
+        llmk::mbarrier_wait_parity(used + (steps - 1) % 2, (steps - 1) / 2 % 2);
     }
     __syncthreads();
-    llmk::fence_after_meeting();
+    llmk::tcgen05_fence_after_thread_sync();
     for (int half = 0; half < 2; ++half) {
         const int row = row0 + warp * 32 + half * 16 + lane / 4;
         for (int first = 0; first < kSize && column0 + first < out; first += 16) {
             float s[8];
             load_fragment(s, accumulators + (static_cast<unsigned>(warp * 32 + half * 16) << 16) + first);
-            llmk::wait_for_columns();
+            llmk::tcgen05_wait_ld();
             for (int g = 0; g < 2; ++g) {
                 const int column = column0 + first + 8 * g + lane % 4 * 2;
                 for (int h = 0; h < 2; ++h) {
                     if (row + 8 * h >= rows || column >= out) continue;
                     *reinterpret_cast<unsigned*>(y + static_cast<long long>(row + 8 * h) * out + column) =
-                        llmk::pair<T>(s[4 * g + 2 * h], s[4 * g + 2 * h + 1]);
+                        llmk::pack_pair<T>(s[4 * g + 2 * h], s[4 * g + 2 * h + 1]);
                 }
             }
         }
     }
     __syncthreads();
-    if (warp == 0) llmk::give_columns<1>(accumulators, kSize);
+    if (warp == 0) llmk::tcgen05_dealloc<1>(accumulators, kSize);
 }
 
 template <typename T>
 static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cudaStream_t stream) {
     if (rows == 0 || out == 0) return;
     CUtensorMap x_map, w_map;
-    if (llmk::describe_tensor(&x_map, x, in, rows, 1, in, 8, kSize) != cudaSuccess) return;
-    if (llmk::describe_tensor(&w_map, w, in, out, 1, in, 8, kSize) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&x_map, x, in, rows, 1, in, 8, kSize) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&w_map, w, in, out, 1, in, 8, kSize) != cudaSuccess) return;
     cudaFuncSetAttribute(linear_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
     const dim3 grid((out + kSize - 1) / kSize, (rows + kSize - 1) / kSize);
     linear_kernel<T><<<grid, 128, kSharedBytes, stream>>>(x_map, w_map, y, rows, in, out);

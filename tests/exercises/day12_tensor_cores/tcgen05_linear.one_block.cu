@@ -27,13 +27,13 @@ __global__ void __launch_bounds__(128, 1)
     unsigned* taken = reinterpret_cast<unsigned*>(ready + 1);
     if (threadIdx.x == 0) {
         for (int s = 0; s < kStages; ++s) {
-            llmk::make_barrier(full + s, 1);
-            llmk::make_barrier(empty + s, 1);
+            llmk::mbarrier_init(full + s, 1);
+            llmk::mbarrier_init(empty + s, 1);
         }
-        llmk::make_barrier(ready, 1);
-        llmk::fence_barriers();
+        llmk::mbarrier_init(ready, 1);
+        llmk::fence_mbarrier_init();
     }
-    if (threadIdx.x >= 96) llmk::take_columns<1>(taken, kColumns);
+    if (threadIdx.x >= 96) llmk::tcgen05_alloc<1>(taken, kColumns);
     __syncthreads();
     const unsigned accumulators = *taken;
     const int row0 = blockIdx.y * kRows, column0 = blockIdx.x * kColumns, steps = (in + kDepth - 1) / kDepth;
@@ -41,49 +41,49 @@ __global__ void __launch_bounds__(128, 1)
     if (threadIdx.x == 0) {
         for (int k = 0; k < steps; ++k, ring.next()) {
             unsigned char* x_tile = tiles + ring.stage * kStageBytes;
-            llmk::wait(empty + ring.stage, ring.parity ^ 1);
-            llmk::arrive_and_expect(full + ring.stage, kStageBytes);
-            llmk::load_box(x_tile, &x_map, full + ring.stage, k * kDepth, row0, 0);
-            llmk::load_box(x_tile + kXBytes, &w_map, full + ring.stage, k * kDepth, column0, 0);
+            llmk::mbarrier_wait_parity(empty + ring.stage, ring.parity ^ 1);
+            llmk::mbarrier_arrive_expect_tx(full + ring.stage, kStageBytes);
+            llmk::tma_load(x_tile, &x_map, full + ring.stage, k * kDepth, row0, 0);
+            llmk::tma_load(x_tile + kXBytes, &w_map, full + ring.stage, k * kDepth, column0, 0);
         }
     } else if (threadIdx.x == 32) {
         for (int k = 0; k < steps; ++k, ring.next()) {
-            llmk::wait(full + ring.stage, ring.parity);
-            const uint64_t a = llmk::describe_operand(tiles + ring.stage * kStageBytes), b = a + kXBytes / 16;
+            llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);
+            const uint64_t a = llmk::make_tcgen05_smem_desc(tiles + ring.stage * kStageBytes), b = a + kXBytes / 16;
             for (int part = 0; part < kDepth / 16; ++part) {
-                llmk::start_product<1>(accumulators, a + 2 * part, b + 2 * part,
-                                       llmk::describe_product<T>(kRows, kColumns), k > 0 || part > 0);
+                llmk::tcgen05_mma<1>(accumulators, a + 2 * part, b + 2 * part,
+                                     llmk::make_instr_desc<T>(kRows, kColumns), k > 0 || part > 0);
             }
-            llmk::tell_when_complete<1>(empty + ring.stage);
+            llmk::tcgen05_commit<1>(empty + ring.stage);
         }
-        llmk::tell_when_complete<1>(ready);
+        llmk::tcgen05_commit<1>(ready);
     }
     __syncwarp();
-    llmk::wait(ready, 0);
-    llmk::fence_after_meeting();
+    llmk::mbarrier_wait_parity(ready, 0);
+    llmk::tcgen05_fence_after_thread_sync();
     const int row = row0 + threadIdx.x;
     for (int first = 0; first < kColumns && column0 + first < out; first += 32) {
         float s[32];
-        llmk::load_columns(s, accumulators + llmk::lanes_of_warp() + first);
-        llmk::wait_for_columns();
+        llmk::tcgen05_ld(s, accumulators + llmk::tmem_lane_offset() + first);
+        llmk::tcgen05_wait_ld();
         for (int c = 0; c < 32; c += 8) {
             const int column = column0 + first + c;
             if (row >= rows || column >= out) continue;
             *reinterpret_cast<uint4*>(y + static_cast<long long>(row) * out + column) =
-                make_uint4(llmk::pair<T>(s[c], s[c + 1]), llmk::pair<T>(s[c + 2], s[c + 3]),
-                           llmk::pair<T>(s[c + 4], s[c + 5]), llmk::pair<T>(s[c + 6], s[c + 7]));
+                make_uint4(llmk::pack_pair<T>(s[c], s[c + 1]), llmk::pack_pair<T>(s[c + 2], s[c + 3]),
+                           llmk::pack_pair<T>(s[c + 4], s[c + 5]), llmk::pack_pair<T>(s[c + 6], s[c + 7]));
         }
     }
     __syncthreads();
-    if (threadIdx.x >= 96) llmk::give_columns<1>(accumulators, kColumns);
+    if (threadIdx.x >= 96) llmk::tcgen05_dealloc<1>(accumulators, kColumns);
 }
 
 template <typename T>
 static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cudaStream_t stream) {
     if (rows == 0 || out == 0) return;
     CUtensorMap x_map, w_map;
-    if (llmk::describe_tensor(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
-    if (llmk::describe_tensor(&w_map, w, in, out, 1, in, 8, kColumns) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&w_map, w, in, out, 1, in, 8, kColumns) != cudaSuccess) return;
     cudaFuncSetAttribute(linear_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
     const dim3 grid((out + kColumns - 1) / kColumns, (rows + kRows - 1) / kRows);
     linear_kernel<T><<<grid, 128, kSharedBytes, stream>>>(x_map, w_map, y, rows, in, out);

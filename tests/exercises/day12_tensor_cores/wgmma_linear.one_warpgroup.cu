@@ -25,7 +25,7 @@ __device__ __forceinline__ void store(const float (&sums)[kColumns / 2], T* y, i
         for (int h = 0; h < 2; ++h) {
             if (column < out && row + 8 * h < rows) {
                 *reinterpret_cast<unsigned*>(y + static_cast<long long>(row + 8 * h) * out + column) =
-                    llmk::pair<T>(sums[4 * g + 2 * h], sums[4 * g + 2 * h + 1]);
+                    llmk::pack_pair<T>(sums[4 * g + 2 * h], sums[4 * g + 2 * h + 1]);
             }
         }
     }
@@ -40,14 +40,14 @@ __global__ void __launch_bounds__(128, 2)
     uint64_t* arrived = reinterpret_cast<uint64_t*>(tiles + 2 * kStageBytes);  // [2]
     const int row0 = blockIdx.y * kRows, column0 = blockIdx.x * kColumns;
     auto copy = [&](int k, int stage) {
-        llmk::arrive_and_expect(arrived + stage, kStageBytes);
-        llmk::load_box(tiles + stage * kStageBytes, &x_map, arrived + stage, k, row0, 0);
-        llmk::load_box(tiles + stage * kStageBytes + 2 * kDepth * kRows, &w_map, arrived + stage, k, column0, 0);
+        llmk::mbarrier_arrive_expect_tx(arrived + stage, kStageBytes);
+        llmk::tma_load(tiles + stage * kStageBytes, &x_map, arrived + stage, k, row0, 0);
+        llmk::tma_load(tiles + stage * kStageBytes + 2 * kDepth * kRows, &w_map, arrived + stage, k, column0, 0);
     };
     if (threadIdx.x == 0) {
-        llmk::make_barrier(arrived, 1);
-        llmk::make_barrier(arrived + 1, 1);
-        llmk::fence_barriers();
+        llmk::mbarrier_init(arrived, 1);
+        llmk::mbarrier_init(arrived + 1, 1);
+        llmk::fence_mbarrier_init();
         copy(0, 0);
     }
     __syncthreads();
@@ -56,17 +56,17 @@ __global__ void __launch_bounds__(128, 2)
     llmk::Ring<2> ring;
     for (int k = 0; k < in; k += kDepth, ring.next()) {
         if (threadIdx.x == 0 && k + kDepth < in) copy(k + kDepth, ring.stage ^ 1);
-        llmk::wait(arrived + ring.stage, ring.parity);
-        const uint64_t a = llmk::describe_tile(tiles + ring.stage * kStageBytes);
+        llmk::mbarrier_wait_parity(arrived + ring.stage, ring.parity);
+        const uint64_t a = llmk::make_smem_desc(tiles + ring.stage * kStageBytes);
         const uint64_t b = a + 2 * kDepth * kRows / 16;
-        llmk::begin_products();
+        llmk::wgmma_fence();
 #pragma unroll
         for (int part = 0; part < kDepth / 16; ++part) {
-            llmk::multiply_tiles<T>(upper, a + 2 * part, b + 2 * part, k > 0 || part > 0);
-            llmk::multiply_tiles<T>(lower, a + 2 * kDepth * 64 / 16 + 2 * part, b + 2 * part, k > 0 || part > 0);
+            llmk::wgmma_ss<T>(upper, a + 2 * part, b + 2 * part, k > 0 || part > 0);
+            llmk::wgmma_ss<T>(lower, a + 2 * kDepth * 64 / 16 + 2 * part, b + 2 * part, k > 0 || part > 0);
         }
-        llmk::commit_products();
-        llmk::wait_for_products<0>();
+        llmk::wgmma_commit_group();
+        llmk::wgmma_wait_group<0>();
         __syncthreads();
     }
     const int row = row0 + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
@@ -78,8 +78,8 @@ template <typename T>
 static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cudaStream_t stream) {
     if (rows == 0 || out == 0) return;
     CUtensorMap x_map, w_map;
-    if (llmk::describe_tensor(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
-    if (llmk::describe_tensor(&w_map, w, in, out, 1, in, 8, kColumns) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&w_map, w, in, out, 1, in, 8, kColumns) != cudaSuccess) return;
     cudaFuncSetAttribute(linear_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
     const dim3 grid((out + kColumns - 1) / kColumns, (rows + kRows - 1) / kRows);
     linear_kernel<T><<<grid, 128, kSharedBytes, stream>>>(x_map, w_map, y, rows, in, out);

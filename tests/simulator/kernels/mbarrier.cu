@@ -12,7 +12,7 @@ __device__ inline void initialise(uint64_t* barrier, uint32_t count) {
 __device__ inline void arrive(uint64_t* barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address_of(barrier)) : "memory");
 }
-__device__ inline void arrive_and_expect(uint64_t* barrier, uint32_t bytes) {
+__device__ inline void mbarrier_arrive_expect_tx(uint64_t* barrier, uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address_of(barrier)), "r"(bytes)
                  : "memory");
 }
@@ -81,7 +81,7 @@ __global__ void doubled(const float* in, float* out, int tiles) {
             for (int t = 0; t < tiles; ++t) {
                 const int stage = t % 2;
                 wait(&empty[stage], (t / 2 & 1) ^ 1);
-                arrive_and_expect(&full[stage], sizeof(stages[0]));
+                mbarrier_arrive_expect_tx(&full[stage], sizeof(stages[0]));
                 load(stages[stage], in + t * tile, sizeof(stages[0]), &full[stage]);
             }
         }

@@ -54,7 +54,7 @@ __device__ void multiply_bf16(float (&sums)[4], const uint32_t (&a)[4], const ui
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(sums[0]), "f"(sums[1]), "f"(sums[2]),
           "f"(sums[3]));
 }
-__device__ void multiply_tf32(float (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+__device__ void mma_m16n8k8_tf32(float (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
     asm volatile(
         "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
@@ -75,7 +75,7 @@ __global__ void mma_floats(const uint32_t* a, const uint32_t* b, const float* c,
     for (int i = 0; i < 2; ++i) rb[i] = b[2 * lane + i];
     if (kind == 0) multiply_f16(sums, ra, rb);
     if (kind == 1) multiply_bf16(sums, ra, rb);
-    if (kind == 2) multiply_tf32(sums, ra, rb);
+    if (kind == 2) mma_m16n8k8_tf32(sums, ra, rb);
     if (kind == 3) multiply_f16_k8(sums, ra, rb);
     for (int i = 0; i < 4; ++i) d[4 * lane + i] = sums[i];
 }

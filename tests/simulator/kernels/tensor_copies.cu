@@ -16,7 +16,7 @@ constexpr int kTile = 1024;  // where the tile's room begins in shared memory: a
 __device__ uint32_t address_of(const void* shared) { return static_cast<uint32_t>(__cvta_generic_to_shared(shared)); }
 
 // clang-format off
-__device__ void load_box(int rank, uint32_t to, const CUtensorMap* map, const int* at, uint32_t barrier) {
+__device__ void tma_load(int rank, uint32_t to, const CUtensorMap* map, const int* at, uint32_t barrier) {
     if (rank == 1) asm volatile("cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];" ::"r"(to), "l"(map), "r"(barrier), "r"(at[0]) : "memory");
     if (rank == 2) asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(to), "l"(map), "r"(barrier), "r"(at[0]), "r"(at[1]) : "memory");
     if (rank == 3) asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to), "l"(map), "r"(barrier), "r"(at[0]), "r"(at[1]), "r"(at[2]), "l"(0x1000000000000000ull) : "memory");
@@ -24,7 +24,7 @@ __device__ void load_box(int rank, uint32_t to, const CUtensorMap* map, const in
     if (rank == 5) asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(to), "l"(map), "r"(barrier), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4]) : "memory");
 }
 
-__device__ void store_box(int rank, const CUtensorMap* map, const int* at, uint32_t from) {
+__device__ void tma_store(int rank, const CUtensorMap* map, const int* at, uint32_t from) {
     if (rank == 1) asm volatile("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%0, {%2}], [%1];" ::"l"(map), "r"(from), "r"(at[0]) : "memory");
     if (rank == 2) asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map), "r"(from), "r"(at[0]), "r"(at[1]) : "memory");
     if (rank == 3) asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map), "r"(from), "r"(at[0]), "r"(at[1]), "r"(at[2]) : "memory");
@@ -99,7 +99,7 @@ __device__ void load(const CUtensorMap* map, const Box& b, int offset, int bytes
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address_of(full)), "r"(bytes)
                      : "memory");
-        load_box(b.rank, address_of(tile), map, b.at, address_of(full));
+        tma_load(b.rank, address_of(tile), map, b.at, address_of(full));
     }
     __syncthreads();
     wait(full, 0);
@@ -132,7 +132,7 @@ __global__ void store(const __grid_constant__ CUtensorMap map, const __grid_cons
         if (b.reduction)
             reduce_box(b.reduction, &map, b.at, address_of(tile));
         else
-            store_box(b.rank, &map, b.at, address_of(tile));
+            tma_store(b.rank, &map, b.at, address_of(tile));
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
         asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }

@@ -16,16 +16,16 @@ struct Scratch {
 
 template <int BLOCKS>
 __device__ unsigned begin(unsigned char* tiles, const unsigned* image, Scratch& scratch, unsigned columns) {
-    if (threadIdx.x < 32) llmk::take_columns<BLOCKS>(&scratch.taken, columns);
+    if (threadIdx.x < 32) llmk::tcgen05_alloc<BLOCKS>(&scratch.taken, columns);
     if (threadIdx.x == 0) {
-        llmk::make_barrier(&scratch.complete, 1);
-        llmk::fence_barriers();
+        llmk::mbarrier_init(&scratch.complete, 1);
+        llmk::fence_mbarrier_init();
     }
     image += blockIdx.x * (kImage / 4);
     for (int i = threadIdx.x; i < kImage / 4; i += 128) reinterpret_cast<unsigned*>(tiles)[i] = image[i];
-    llmk::fence_async();
+    llmk::fence_proxy_async();
     if (BLOCKS == 2)
-        llmk::meet_cluster();
+        llmk::cluster_sync();
     else
         __syncthreads();
     return scratch.taken;
@@ -35,7 +35,8 @@ __device__ unsigned begin(unsigned char* tiles, const unsigned* image, Scratch& 
 __device__ void store_all(unsigned d, const unsigned* c) {
     c += (blockIdx.x * 128 + threadIdx.x) * kColumns;
     for (int i = 0; i < kColumns; ++i) {
-        asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};" ::"r"(d + llmk::lanes_of_warp() + i), "r"(c[i])
+        asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};" ::"r"(d + llmk::tmem_lane_offset() + i),
+                     "r"(c[i])
                      : "memory");
     }
     asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
@@ -44,20 +45,20 @@ __device__ void load_all(unsigned d, unsigned* out) {
     out += (blockIdx.x * 128 + threadIdx.x) * kColumns;
     for (int first = 0; first < kColumns; first += 32) {
         float values[32];
-        llmk::load_columns(values, d + llmk::lanes_of_warp() + first);
-        llmk::wait_for_columns();
+        llmk::tcgen05_ld(values, d + llmk::tmem_lane_offset() + first);
+        llmk::tcgen05_wait_ld();
         for (int i = 0; i < 32; ++i) out[first + i] = __float_as_uint(values[i]);
     }
 }
 
 template <int BLOCKS>
 __device__ void meet() {
-    llmk::fence_before_meeting();
+    llmk::tcgen05_fence_before_thread_sync();
     if (BLOCKS == 2)
-        llmk::meet_cluster();
+        llmk::cluster_sync();
     else
         __syncthreads();
-    llmk::fence_after_meeting();
+    llmk::tcgen05_fence_after_thread_sync();
 }
 
 // a and b: descriptors without addresses, and where they begin. With `words`, A [128][8] goes to tensor memory.
@@ -72,7 +73,7 @@ __device__ void product(const unsigned* image, const unsigned* words, const unsi
     if (words) {
         const unsigned* own = words + (blockIdx.x * 128 + threadIdx.x) * 8;
         asm volatile("tcgen05.st.sync.aligned.32x32b.x8.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" ::"r"(
-                         d + kColumns + llmk::lanes_of_warp()),
+                         d + kColumns + llmk::tmem_lane_offset()),
                      "r"(own[0]), "r"(own[1]), "r"(own[2]), "r"(own[3]), "r"(own[4]), "r"(own[5]), "r"(own[6]),
                      "r"(own[7])
                      : "memory");
@@ -83,7 +84,7 @@ __device__ void product(const unsigned* image, const unsigned* words, const unsi
         a |= (llmk::shared_address(tiles) + a_start) >> 4;
         b |= (llmk::shared_address(tiles) + b_start) >> 4;
         if (!words) {
-            llmk::start_product<BLOCKS>(d, a, b, kind, adds);
+            llmk::tcgen05_mma<BLOCKS>(d, a, b, kind, adds);
         } else if (BLOCKS == 1) {
             asm volatile(
                 "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, p; }" ::
@@ -97,14 +98,14 @@ __device__ void product(const unsigned* image, const unsigned* words, const unsi
                 "r"(d + kColumns), "l"(b), "r"(kind), "r"(adds)
                 : "memory");
         }
-        llmk::tell_when_complete<BLOCKS>(&scratch.complete);
+        llmk::tcgen05_commit<BLOCKS>(&scratch.complete);
     }
     __syncwarp();
-    llmk::wait(&scratch.complete, 0);
-    llmk::fence_after_meeting();
+    llmk::mbarrier_wait_parity(&scratch.complete, 0);
+    llmk::tcgen05_fence_after_thread_sync();
     load_all(d, out);
     meet<BLOCKS>();
-    if (threadIdx.x < 32) llmk::give_columns<BLOCKS>(d, columns);
+    if (threadIdx.x < 32) llmk::tcgen05_dealloc<BLOCKS>(d, columns);
 }
 
 __global__ void product_of_one(const unsigned* image, const unsigned* words, const unsigned* c, unsigned* out,
@@ -130,9 +131,9 @@ extern "C" void run_product(const unsigned* image, const unsigned* words, const 
 // What each register holds of lane l, column c, where 1000 l + c lies: [shape][thread][8], each shape 16 columns wide.
 __global__ void shapes(const unsigned* c, unsigned* out) {
     __shared__ Scratch scratch;
-    if (threadIdx.x < 32) llmk::take_columns<1>(&scratch.taken, kColumns);
+    if (threadIdx.x < 32) llmk::tcgen05_alloc<1>(&scratch.taken, kColumns);
     __syncthreads();
-    const unsigned d = scratch.taken, own = d + llmk::lanes_of_warp();
+    const unsigned d = scratch.taken, own = d + llmk::tmem_lane_offset();
     store_all(d, c);
     unsigned r[8];
     auto put = [&](int shape) {
@@ -141,25 +142,25 @@ __global__ void shapes(const unsigned* c, unsigned* out) {
     asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
                  : "r"(own));
-    llmk::wait_for_columns();
+    llmk::tcgen05_wait_ld();
     put(0);
     asm volatile("tcgen05.ld.sync.aligned.16x64b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
                  : "r"(own + (16u << 16)));
-    llmk::wait_for_columns();
+    llmk::tcgen05_wait_ld();
     put(1);
     asm volatile("tcgen05.ld.sync.aligned.16x128b.x4.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
                  : "r"(own));
-    llmk::wait_for_columns();
+    llmk::tcgen05_wait_ld();
     put(2);
     asm volatile("tcgen05.ld.sync.aligned.16x256b.x2.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
                  : "r"(own + (16u << 16) + 16));
-    llmk::wait_for_columns();
+    llmk::tcgen05_wait_ld();
     put(3);
     __syncthreads();
-    if (threadIdx.x < 32) llmk::give_columns<1>(d, kColumns);
+    if (threadIdx.x < 32) llmk::tcgen05_dealloc<1>(d, kColumns);
 }
 extern "C" void run_shapes(const unsigned* c, unsigned* out, cudaStream_t stream) {
     shapes<<<1, 128, 0, stream>>>(c, out);
@@ -176,14 +177,14 @@ __global__ void copies(const unsigned* image, const unsigned* c, unsigned* out) 
         const uint64_t from = llmk::shared_address(tiles) >> 4 | 128ull >> 4 << 16 | 256ull >> 4 << 32 | 1ull << 46;
         asm volatile("tcgen05.cp.cta_group::1.128x256b [%0], %1;" ::"r"(d), "l"(from) : "memory");
         asm volatile("tcgen05.cp.cta_group::1.128x128b [%0], %1;" ::"r"(d + 8), "l"(from) : "memory");
-        llmk::tell_when_complete<1>(&scratch.complete);
+        llmk::tcgen05_commit<1>(&scratch.complete);
     }
     __syncwarp();
-    llmk::wait(&scratch.complete, 0);
-    llmk::fence_after_meeting();
+    llmk::mbarrier_wait_parity(&scratch.complete, 0);
+    llmk::tcgen05_fence_after_thread_sync();
     load_all(d, out);
     __syncthreads();
-    if (threadIdx.x < 32) llmk::give_columns<1>(d, kColumns);
+    if (threadIdx.x < 32) llmk::tcgen05_dealloc<1>(d, kColumns);
 }
 extern "C" void run_copies(const unsigned* image, const unsigned* c, unsigned* out, cudaStream_t stream) {
     cudaFuncSetAttribute(copies, cudaFuncAttributeMaxDynamicSharedMemorySize, kImage);

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-constexpr int kStages = 4, kRows = 32, kColumns = 16, kDepth = 32, kConsumers = 128;
+constexpr int kStages = 4, kRows = 32, kColumns = 16, kDepth = 32, kConsumerWarpgroups = 128;
 
 __device__ uint32_t address_of(const void* shared) { return static_cast<uint32_t>(__cvta_generic_to_shared(shared)); }
 
@@ -52,7 +52,7 @@ struct Stage {
     float b[kColumns * kDepth];
 };
 
-__global__ void __launch_bounds__(kConsumers + 32)
+__global__ void __launch_bounds__(kConsumerWarpgroups + 32)
     product(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b,
             const __grid_constant__ CUtensorMap c, int k) {
     extern __shared__ __align__(1024) char memory[];
@@ -63,13 +63,13 @@ __global__ void __launch_bounds__(kConsumers + 32)
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < kStages; ++stage) {
             init(&full[stage], 1);
-            init(&empty[stage], kConsumers / 32);
+            init(&empty[stage], kConsumerWarpgroups / 32);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();
-    if (threadIdx.x >= kConsumers) {
-        if (threadIdx.x == kConsumers) {
+    if (threadIdx.x >= kConsumerWarpgroups) {
+        if (threadIdx.x == kConsumerWarpgroups) {
             for (int tile = 0; tile < tiles; ++tile) {
                 const int stage = tile % kStages;
                 wait(&empty[stage], (tile / kStages & 1) ^ 1);
@@ -80,18 +80,19 @@ __global__ void __launch_bounds__(kConsumers + 32)
         }
         return;
     }
-    float sum[kRows * kColumns / kConsumers] = {};
+    float sum[kRows * kColumns / kConsumerWarpgroups] = {};
     for (int tile = 0; tile < tiles; ++tile) {
         const int stage = tile % kStages;
         wait(&full[stage], tile / kStages & 1);
-        for (int i = 0; i < kRows * kColumns / kConsumers; ++i) {
-            const int element = i * kConsumers + threadIdx.x, r = element / kColumns, n = element % kColumns;
+        for (int i = 0; i < kRows * kColumns / kConsumerWarpgroups; ++i) {
+            const int element = i * kConsumerWarpgroups + threadIdx.x, r = element / kColumns, n = element % kColumns;
             for (int d = 0; d < kDepth; ++d) sum[i] += ring[stage].a[swizzled(r, d)] * ring[stage].b[swizzled(n, d)];
         }
         __syncwarp();
         if (threadIdx.x % 32 == 0) arrive(&empty[stage]);
     }
-    for (int i = 0; i < kRows * kColumns / kConsumers; ++i) result[i * kConsumers + threadIdx.x] = sum[i];
+    for (int i = 0; i < kRows * kColumns / kConsumerWarpgroups; ++i)
+        result[i * kConsumerWarpgroups + threadIdx.x] = sum[i];
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     asm volatile("bar.sync 1, 128;" ::: "memory");
     if (threadIdx.x == 0) {
@@ -127,7 +128,7 @@ extern "C" void run_product(const float* a, const float* b, float* c, int m, int
         return;
     }
     dim3 grid((n + kColumns - 1) / kColumns, (m + kRows - 1) / kRows);
-    product<<<grid, kConsumers + 32, kStages * sizeof(Stage), stream>>>(map_a, map_b, map_c, k);
+    product<<<grid, kConsumerWarpgroups + 32, kStages * sizeof(Stage), stream>>>(map_a, map_b, map_c, k);
 }
 
 // Which ways of asking for the driver's function give it, one bit each, and which must not give anything.

@@ -275,7 +275,7 @@ CASE(a_launch_that_goes_on_with_one_worker_keeps_what_it_wrote) {
     the_launch.concurrent = true;
     site_at(grid, 1).guarded = true;
     worker.overwritten.push({&x.cell(0), never, key(x.at(0)), 0, 0, 4});
-    goes_alone(grid.launch());
+    fall_back_to_one_worker(grid.launch());
     CHECK(!the_launch.concurrent && !site_at(grid, 1).guarded && worker.overwritten.empty());
 }
 

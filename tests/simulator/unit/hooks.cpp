@@ -5,7 +5,7 @@
 #include "checks/synchronization/order.h"
 #include "checks/synchronization/streams.h"
 #include "runtime/host_threads.h"
-#include "runtime/own_memory.h"
+#include "runtime/submission_sandbox.h"
 #include "runtime/streams.h"
 #include "sim/copies.h"
 #include "sim/globals.h"
@@ -251,7 +251,7 @@ CASE(what_a_confined_submission_touches_is_its_own_to_the_last_byte) {
     sim::ArenaRange arena = sim::arena_range();
     static Hook asked;
     static char* place;
-    auto by_the_host = [] { return sim::own::call([](void**) { return asked(place), 5; }, nullptr); };
+    auto by_the_host = [] { return sim::sandbox::call([](void**) { return asked(place), 5; }, nullptr); };
     for (const Hooks& hooks : all)
         for (bool write : {false, true})
             for (Hook hook : {hooks.plain[write], hooks.unaligned[write], hooks.of_volatile[write]})
@@ -264,12 +264,12 @@ CASE(what_a_confined_submission_touches_is_its_own_to_the_last_byte) {
                         Grid grid(1, 32);
                         ThreadState& state = grid.thread(0, 0);
                         sim::Thread& thread = *state.thread;
-                        sim::own::confined = confined;
+                        sim::sandbox::confined = confined;
                         CHECK_EQUAL(by_the_host(), refused ? 700 : 5);
                         thread.checks = nullptr;  // without checks
                         CHECK_EQUAL(unit::as_thread(state, [] { asked(place); }), refused ? 700 : 0);
                         thread.checks = &state;
-                        sim::own::confined = false;
+                        sim::sandbox::confined = false;
                         CHECK_EQUAL(finding_count() != 0, refused);
                         CHECK(!refused ||
                               static_cast<Access>(finding(0).side.access) == (write ? Access::write : Access::read));

@@ -3,7 +3,7 @@
 
 #include "checks/core/access.h"
 #include "runtime/fiber.h"
-#include "runtime/own_memory.h"
+#include "runtime/submission_sandbox.h"
 #include "as_thread.h"
 #include "grid.h"
 #include "unit.h"
@@ -111,10 +111,10 @@ CASE(a_confined_kernel_makes_no_name_of_what_is_not_its_own) {
             int error = unit::as_thread(thread, [&] {
                 Words own;
                 const unsigned begin = own.lay(20, name, 16);
-                sim::own::confined = confined;
+                sim::sandbox::confined = confined;
                 red_access(thread, reinterpret_cast<uintptr_t>(own.words + begin - 1), 4, Access::read, code);
             });
-            sim::own::confined = false;
+            sim::sandbox::confined = false;
             const bool refused = confined && name == foreign;
             CHECK_EQUAL(error, refused ? 700 : 0);
             CHECK(finding_count() == 1 && !strcmp(finding(0).kind, refused ? "not_its_memory" : "out_of_bounds"));

@@ -3,7 +3,7 @@
 
 #include "checks/core/access.h"
 #include "runtime/arena.h"
-#include "runtime/own_memory.h"
+#include "runtime/submission_sandbox.h"
 #include "as_thread.h"
 #include "grid.h"
 #include "sim/globals.h"
@@ -409,7 +409,7 @@ CASE(a_confined_kernel_writes_nothing_but_what_is_its_own) {
         for (Access access : {Access::read, Access::write, Access::atomic}) {
             const int refused = confined && access != Access::read ? 700 : 0;
             Grid grid(1, 32);
-            sim::own::confined = confined;
+            sim::sandbox::confined = confined;
             CHECK_EQUAL(reach(grid, end - 8, access, 3), 0);
             CHECK(found("out_of_bounds"));
             CHECK_EQUAL(reach(grid, end - 4, access, 3), refused);  // the last bytes are somebody else's
@@ -419,7 +419,7 @@ CASE(a_confined_kernel_writes_nothing_but_what_is_its_own) {
             ThreadState& thread = grid.thread(0, 0);
             int error = unit::as_thread(
                 thread, [&] { prepare_and_log(thread, number(thread.thread->fiber->low) + 4096, access, 2, code); });
-            sim::own::confined = false;
+            sim::sandbox::confined = false;
             CHECK_EQUAL(error, refused);
             CHECK(refused ? found("not_its_stack") : finding_count() == 0);
         }

@@ -1,5 +1,5 @@
 // Sets of readers that are kept member by member, where threads meet in parts of a block.
-#include "checks/synchronization/members.h"
+#include "checks/synchronization/reader_set.h"
 
 #include "grid.h"
 #include "unit.h"
@@ -16,7 +16,7 @@ void one_member_for_each_warp_and_time() {
     x.read(grid.thread(0, 5), 0);
     become_exact(*grid.thread(0, 0).block);
     x.read(grid.thread(0, 9), 0);
-    const Members* members = members_of(x.cell(0));
+    const ReaderSet* members = members_of(x.cell(0));
     CHECK(members && members->count == 1 && members->list[0].lanes == (1u << 5 | 1u << 9));
     CHECK(members->list[0].epoch == grid.thread(0, 5).epoch);
     x.read(grid.thread(0, 40), 0);
@@ -45,7 +45,7 @@ CASE(sets_of_many_cells_are_given_back) {
         for (ShadowCell& cell : cells) {
             cell = {};
             add_member(cell, grid.thread(0, 3).epoch, 7);
-            const Members* members = members_of(cell);
+            const ReaderSet* members = members_of(cell);
             CHECK(members && members->count == 1 && members->list[0].site == 7);
         }
         forget_members();
@@ -59,7 +59,7 @@ CASE(a_lane_that_reads_again_later_takes_its_own_place) {
     become_exact(*grid.thread(0, 0).block);
     x.read(grid.thread(0, 40), 0);
     x.read(grid.thread(0, 3), 0);
-    const Members* members = members_of(x.cell(0));
+    const ReaderSet* members = members_of(x.cell(0));
     CHECK(members && members->count == 2);
     sim::events::fence(*grid.thread(0, 3).thread, sim::Scope::block);
     x.read(grid.thread(0, 3), 0);
@@ -77,7 +77,7 @@ CASE(readers_of_launches_that_are_over_make_room) {
     Floats x;
     become_exact(*grid.thread(0, 0).block);
     for (unsigned i = 0; i < 100; ++i) add_member(x.cell(0), over, 77);
-    const Members* members = members_of(x.cell(0));
+    const ReaderSet* members = members_of(x.cell(0));
     CHECK(members && members->count <= sizeof members->own / sizeof members->own[0] && members->list == members->own);
 }
 
@@ -90,7 +90,7 @@ CASE(of_all_that_are_not_ordered_one_of_another_warp_is_told) {
             ThreadState &own = grid.thread(0, 4), &other = grid.thread(block, block ? 7 : 40);
             x.read(own_first ? own : other, 0);
             x.read(own_first ? other : own, 0);
-            const Members* members = members_of(x.cell(0));
+            const ReaderSet* members = members_of(x.cell(0));
             Epoch epoch = never;
             uint16_t site = 0;
             CHECK(members && members->count == 2);
@@ -115,7 +115,7 @@ CASE(who_met_some_lanes_does_not_stand_for_the_others) {
     x.read(grid.thread(0, 4), 0);
     grid.syncwarp(0, 0, 1u << 3 | 1u << 5);
     x.read(grid.thread(0, 3), 0);
-    const Members* members = members_of(x.cell(0));
+    const ReaderSet* members = members_of(x.cell(0));
     CHECK(members && members->count == 2 && members->list[0].lanes == 1u << 4 && members->list[1].lanes == 1u << 3);
     grid.syncwarp(0, 0);
     x.read(grid.thread(0, 3), 0);
@@ -128,7 +128,7 @@ CASE(a_member_may_be_a_whole_block) {
     for (unsigned thread = 0; thread < 64; ++thread) x.read(grid.thread(0, thread), 0);
     become_exact(*grid.thread(1, 0).block);
     x.read(grid.thread(1, 0), 0);
-    const Members* members = members_of(x.cell(0));
+    const ReaderSet* members = members_of(x.cell(0));
     CHECK(members && members->count == 2 && members->list[0].lanes == 0);
     Epoch epoch = never;
     uint16_t site = 0;

@@ -1,5 +1,5 @@
 // wgmma and tcgen05.ld: who may touch accumulators, and operands in shared memory, and when.
-#include "checks/asynchronous/products.h"
+#include "checks/asynchronous/wgmma.h"
 
 #include "checks/core/access.h"
 #include "runtime/events.h"

@@ -4,7 +4,7 @@
 #include <malloc.h>
 #include <string.h>
 
-#include "checks/synchronization/members.h"
+#include "checks/synchronization/reader_set.h"
 
 #include "seed.h"
 #include "sim/globals.h"

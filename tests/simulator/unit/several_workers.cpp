@@ -1,5 +1,5 @@
 // Blocks on several workers: cells as if they had run one after another, or the launch is taken back.
-#include "checks/synchronization/several_workers.h"
+#include "checks/synchronization/parallel_blocks.h"
 
 #include "checks/core/access.h"
 #include "as_thread.h"

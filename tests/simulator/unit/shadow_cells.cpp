@@ -1,7 +1,7 @@
 // Shadow cells: what they remember of accesses, and the races that they tell.
 #include "checks/core/shadow_cell.h"
 
-#include "checks/synchronization/members.h"
+#include "checks/synchronization/reader_set.h"
 #include "grid.h"
 #include "seed.h"
 #include "unit.h"

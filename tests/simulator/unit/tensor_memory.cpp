@@ -29,7 +29,7 @@ struct Block {
             for (unsigned thread = 0; thread < 128; ++thread) proxy_fence(*grid.thread(block, thread).thread);
             grid.syncthreads(block);
         }
-        if (blocks > 1) meet_cluster();
+        if (blocks > 1) cluster_sync();
     }
     static bool is_operand(unsigned at) { return at < bytes_of_a || (at >= of_b && at < operand_bytes); }
     void begin_write(unsigned thread, unsigned at, unsigned block = 0) {
@@ -56,7 +56,7 @@ struct Block {
         fence(thread, true);
     }
     // All release what they did, or all but one.
-    void meet_cluster(bool first_releases = true) {
+    void cluster_sync(bool first_releases = true) {
         for (unsigned thread = 0; thread < 256; ++thread)
             grid.arrive_at_cluster(thread / 128, thread % 128, first_releases || thread);
         grid.complete_cluster(0);
@@ -385,7 +385,7 @@ CASE(who_waits_in_another_block_of_the_cluster_must_be_known_at_the_fence) {
         block.complete(1, 0);
         if (how == fence_too_early) block.fence(0, true, 1);
         if (how == well_by_the_block) block.grid.syncthreads(0);
-        if (how != not_met) block.meet_cluster(how != well_by_the_block);
+        if (how != not_met) block.cluster_sync(how != well_by_the_block);
         if (how != fence_too_early && how != no_fence) block.fence(0, true, 1);
         block.transfer(0, false, 0, 1, code, 1);
         CHECK_FOUND(how <= well_by_the_block ? "nothing"

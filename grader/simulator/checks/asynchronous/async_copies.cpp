@@ -3,7 +3,7 @@
 #include "checks/counting/counting.h"
 #include "checks/report/findings.h"
 #include "checks/asynchronous/mbarriers.h"
-#include "checks/synchronization/members.h"
+#include "checks/synchronization/reader_set.h"
 #include "checks/synchronization/races.h"
 #include "checks/report/recording.h"
 #include "checks/asynchronous/swizzles.h"
@@ -128,7 +128,7 @@ void end_reading(ThreadState& state, const BulkStore& store) {
     uintptr_t shared = reinterpret_cast<uintptr_t>(store.copy.shared);
     each_cell(find_shared(*state.block, shared), shared, store.copy.bytes(), [&](ShadowCell& cell) {
         if (cell.reads == store.pending) cell.reads = state.epoch;
-        const Members* members = members_of(cell);
+        const ReaderSet* members = members_of(cell);
         for (uint32_t i = 0; members && i < members->count; ++i)
             if (members->list[i].epoch == store.pending) members->list[i].epoch = state.epoch;
     });

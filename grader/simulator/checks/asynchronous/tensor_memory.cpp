@@ -8,7 +8,7 @@
 
 #include "checks/core/access.h"
 #include "checks/report/findings.h"
-#include "checks/asynchronous/products.h"
+#include "checks/asynchronous/wgmma.h"
 #include "checks/synchronization/races.h"
 #include "checks/asynchronous/swizzles.h"
 #include "runtime/events.h"

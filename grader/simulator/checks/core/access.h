@@ -2,10 +2,10 @@
 #pragma once
 
 #include "checks/counting/requests.h"
-#include "checks/synchronization/several_workers.h"
+#include "checks/synchronization/parallel_blocks.h"
 #include "checks/core/state.h"
 #include "runtime/fiber.h"
-#include "runtime/own_memory.h"
+#include "runtime/submission_sandbox.h"
 #include "sim/local_arrays.h"
 
 #define SIM_ALWAYS_INLINE inline __attribute__((always_inline))
@@ -122,8 +122,8 @@ SIM_ALWAYS_INLINE void on_access(ThreadState& thread, uintptr_t address, const v
     if (SIM_UNLIKELY((address - site->base >= site->limit) | ((address & alignment) != 0) | (site->owner != &thread) |
                      (site->next == site->end))) {
         if (is_local(thread, address)) {
-            if (Write && own::confined && !own::in_caller(address, size_t(1) << SizeLog2, SIM_FRAME))
-                own::check_stack(reinterpret_cast<void*>(address), size_t(1) << SizeLog2, code, SIM_FRAME);
+            if (Write && sandbox::confined && !sandbox::in_caller(address, size_t(1) << SizeLog2, SIM_FRAME))
+                sandbox::check_stack(reinterpret_cast<void*>(address), size_t(1) << SizeLog2, code, SIM_FRAME);
             if (SIM_UNLIKELY(looks_red(address, size_t(1) << SizeLog2)))
                 red_access(thread, address, size_t(1) << SizeLog2, Write ? Access::write : Access::read, code);
             if (SIM_UNLIKELY(thread.watches))

@@ -94,7 +94,7 @@ const char* needs_one_worker(const Launch& launch) {
     return trace_limit || some_block_is_chosen() ? "what a block does is recorded" : nullptr;
 }
 
-void goes_alone(Launch&) {
+void fall_back_to_one_worker(Launch&) {
     the_launch.concurrent = false;
     each_worker([](WorkerState& worker) {
         keep_written(worker);

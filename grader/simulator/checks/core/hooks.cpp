@@ -13,7 +13,7 @@
 #include "checks/synchronization/streams.h"
 #include "runtime/block_order.h"
 #include "runtime/host_threads.h"
-#include "runtime/own_memory.h"
+#include "runtime/submission_sandbox.h"
 #include "sim/copies.h"
 #include "sim/shared.h"
 
@@ -69,7 +69,7 @@ SIM_ALWAYS_INLINE void hook(const void* data, const void* code) {
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
     Thread* thread = current_thread;
     if (SIM_UNLIKELY(!thread)) {
-        if (own::confined) own::check(data, size_t(1) << SizeLog2, Write, code, SIM_FRAME);
+        if (sandbox::confined) sandbox::check(data, size_t(1) << SizeLog2, Write, code, SIM_FRAME);
         if (address - host_view.arena_base < host_view.arena_bytes)
             host_access(address, 1u << SizeLog2, Write ? Access::write : Access::read, code);
         else if (SIM_UNLIKELY(address - host_view.copied_base < host_view.copied_bytes))
@@ -80,7 +80,7 @@ SIM_ALWAYS_INLINE void hook(const void* data, const void* code) {
     }
     ThreadState* state = state_of(*thread);
     if (SIM_UNLIKELY(!state)) {
-        if (own::confined) own::check(data, size_t(1) << SizeLog2, Write, code, SIM_FRAME);
+        if (sandbox::confined) sandbox::check(data, size_t(1) << SizeLog2, Write, code, SIM_FRAME);
         return;
     }
     on_access<SizeLog2, Write>(*state, address, code);
@@ -92,7 +92,7 @@ SIM_NOINLINE void hook_any(const void* data, unsigned size_log2, const void* cod
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
     Access access = Write ? Access::write : Access::read;
     if (!current_thread) {
-        if (own::confined) own::check(data, size_t(1) << size_log2, Write, code, SIM_FRAME);
+        if (sandbox::confined) sandbox::check(data, size_t(1) << size_log2, Write, code, SIM_FRAME);
         if (address - host_view.arena_base < host_view.arena_bytes)
             host_access(address, 1u << size_log2, access, code);
         else if (address - host_view.copied_base < host_view.copied_bytes)
@@ -103,7 +103,7 @@ SIM_NOINLINE void hook_any(const void* data, unsigned size_log2, const void* cod
     }
     ThreadState* state = state_of(*current_thread);
     if (!state) {
-        if (own::confined) own::check(data, size_t(1) << size_log2, Write, code, SIM_FRAME);
+        if (sandbox::confined) sandbox::check(data, size_t(1) << size_log2, Write, code, SIM_FRAME);
         return;
     }
     AccessSite* site = prepare_and_log(*state, address, access, size_log2, code);
@@ -194,7 +194,7 @@ namespace sim {
 namespace {
 
 // Before any of it: what is reported piece by piece below may go on where it is found.
-void is_own(void* to, size_t bytes, const void* code) { own::copies_to(to, bytes, code); }
+void is_own(void* to, size_t bytes, const void* code) { sandbox::copies_to(to, bytes, code); }
 
 void copied(void* to, const void* from, size_t bytes, const void* code) {
     hook_range<false>(from, bytes, code);
@@ -295,7 +295,7 @@ static T found(const volatile void* at, T value) {
     return value;
 }
 
-#define OWN(A) sim::own::copies_to(const_cast<const void*>(static_cast<const volatile void*>(A)), sizeof *(A), CODE)
+#define OWN(A) sim::sandbox::copies_to(const_cast<const void*>(static_cast<const volatile void*>(A)), sizeof *(A), CODE)
 #define WRITES(A) \
     leave(A);     \
     OWN(A)

@@ -100,8 +100,8 @@ void bad_address(ThreadState& thread, const AccessSite& site, uintptr_t address,
         kill_launch(cudaErrorIllegalAddress);
     }
     // What lies behind the last byte of a mapping may be anybody's.
-    bool sticks_out = own::confined && (is_write(access) || access == Access::atomic) &&
-                      !own::writable(reinterpret_cast<void*>(address), size_t(1) << size_log2, SIM_FRAME);
+    bool sticks_out = sandbox::confined && (is_write(access) || access == Access::atomic) &&
+                      !sandbox::writable(reinterpret_cast<void*>(address), size_t(1) << size_log2, SIM_FRAME);
     BlockState* owner = owner_of_shared(*thread.block, address);
     if (owner && !sticks_out) {
         Region* region = nearest_shared(*owner, address);
@@ -163,8 +163,8 @@ Region* region_at(ThreadState& thread, uintptr_t address) {
 AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, Access access, unsigned size_log2) {
     size_t size = size_t(1) << size_log2;
     if (is_local(thread, address)) {
-        if (own::confined && (is_write(access) || access == Access::atomic))
-            own::check_stack(reinterpret_cast<void*>(address), size, site->address, SIM_FRAME);
+        if (sandbox::confined && (is_write(access) || access == Access::atomic))
+            sandbox::check_stack(reinterpret_cast<void*>(address), size, site->address, SIM_FRAME);
         if (looks_red(address, size)) red_access(thread, address, size, access, site->address);
         if (thread.watches) local_access(thread, address, size, access, site->address);
         return nullptr;

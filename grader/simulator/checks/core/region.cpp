@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 
 #include "checks/core/containers.h"
-#include "checks/synchronization/members.h"
+#include "checks/synchronization/reader_set.h"
 
 namespace sim::checks {
 
@@ -128,7 +128,7 @@ void split_cells(ShadowCell* to, const ShadowCell* from, size_t count, unsigned 
     unsigned copies = 1u << by;
     for (size_t i = count; i-- > 0;) {
         ShadowCell cell = from[i];
-        const Members* members = members_of(from[i]);
+        const ReaderSet* members = members_of(from[i]);
         for (unsigned c = 0; c < copies; ++c) {
             ShadowCell& piece = to[(i << by) + c];
             piece = cell;

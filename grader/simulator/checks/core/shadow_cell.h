@@ -28,7 +28,7 @@ class SecondReader {
         word_ = (word_ & BlockScope::mask) | Thread::make(thread) | Site::make(site);
     }
 
-    // How far the set of the first block reached when others joined it: several_workers.h.
+    // How far the set of the first block reached when others joined it: parallel_blocks.h.
     Sharing before_others() const { return static_cast<Sharing>(BeforeOthers::get(word_)); }
     void set_before_others(Sharing sharing) { word_ = BeforeOthers::replace(word_, sharing); }
 

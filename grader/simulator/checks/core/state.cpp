@@ -6,7 +6,7 @@
 #include "checks/synchronization/clusters.h"
 #include "checks/counting/executed.h"
 #include "checks/asynchronous/mbarriers.h"
-#include "checks/asynchronous/products.h"
+#include "checks/asynchronous/wgmma.h"
 #include "checks/asynchronous/swizzles.h"
 #include "checks/asynchronous/tensor_memory.h"
 #include "checks/counting/request.h"

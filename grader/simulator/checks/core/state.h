@@ -159,7 +159,7 @@ struct WorkerState {
     Segment tables;                     // constants of a kernel library, where the last ones were
     Segment virtual_tables;             // and those that have addresses in them
     uint64_t launch;                    // the one that the caches hold for
-    Growable<Overwritten> overwritten;  // several_workers.h
+    Growable<Overwritten> overwritten;  // parallel_blocks.h
     SpinLock* held;
 };
 

@@ -42,7 +42,8 @@ void red_access(ThreadState& thread, uintptr_t address, size_t bytes, Access acc
         if (word_at(word) != red_word) continue;
         const char* name = find_array(*thread.thread->fiber, word, array);
         if (!name || array.contains(address, bytes)) continue;
-        if (own::confined) own::check(name, 1, false, code, SIM_FRAME);  // whoever writes a zone may write any address
+        if (sandbox::confined)
+            sandbox::check(name, 1, false, code, SIM_FRAME);  // whoever writes a zone may write any address
         strncpy(array.name, name, sizeof array.name - 1);
         Finding finding = finding_at(Check::memcheck, "out_of_bounds", thread, code);
         finding.side.access = static_cast<uint8_t>(access);

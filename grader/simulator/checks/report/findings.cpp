@@ -2,7 +2,7 @@
 
 #include <tuple>
 
-#include "checks/synchronization/several_workers.h"
+#include "checks/synchronization/parallel_blocks.h"
 
 namespace sim::checks {
 

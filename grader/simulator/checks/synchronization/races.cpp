@@ -4,8 +4,8 @@
 #include "checks/core/access.h"
 #include "checks/synchronization/clusters.h"
 #include "checks/report/findings.h"
-#include "checks/synchronization/members.h"
-#include "checks/asynchronous/products.h"
+#include "checks/synchronization/reader_set.h"
+#include "checks/asynchronous/wgmma.h"
 #include "checks/synchronization/streams.h"
 
 namespace sim::checks {
@@ -62,7 +62,7 @@ Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, co
         return conflict;
     }
     const void* variable = set.atomic() ? reinterpret_cast<const void*>(address_of(cell, site)) : nullptr;
-    if (const Members* members = members_of(cell)) {
+    if (const ReaderSet* members = members_of(cell)) {
         conflict.unordered = find_unordered(thread, *members, variable, &conflict.epoch, &conflict.site);
         return conflict;
     }
@@ -152,7 +152,7 @@ bool is_by_atomic(Epoch write) { return write.sharing() == by_atomic; }
 void keep_atomic_as_write(const ThreadState& thread, ShadowCell& cell) {
     Epoch kept = cell.reads;
     uint16_t site = cell.read_site;
-    if (const Members* members = members_of(cell)) {
+    if (const ReaderSet* members = members_of(cell)) {
         const Member* member = members->list;
         for (uint32_t i = 1; i < members->count && member->epoch.serial() == thread.block->serial; ++i)
             member = &members->list[i];

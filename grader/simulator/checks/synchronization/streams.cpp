@@ -2,7 +2,7 @@
 
 #include "checks/counting/counting.h"
 #include "checks/core/hooks.h"
-#include "checks/synchronization/members.h"
+#include "checks/synchronization/reader_set.h"
 #include "checks/synchronization/races.h"
 #include "runtime/host_threads.h"
 #include "runtime/streams.h"
@@ -45,7 +45,7 @@ uint32_t first_unordered(uint32_t own) {
     return own;
 }
 
-// Members of sets of readers matter as long as somebody may not know of all of them.
+// ReaderSet of sets of readers matter as long as somebody may not know of all of them.
 void forget_what_is_over() {
     const Growable<PastLaunch>& past = past_launches();
     if (first_open > past.size()) first_open = 0;
@@ -144,7 +144,7 @@ void check_cell(const Accessor& who, const Region& region, const ShadowCell& cel
     if (!who.knows(write.serial())) report(who, region, address, bytes, write, cell.write_site, Access::write);
     if (!who.write || cell.reads == never) return;
     Access other = cell.reads.atomic() ? Access::atomic : Access::read;
-    if (const Members* members = members_of(cell)) {
+    if (const ReaderSet* members = members_of(cell)) {
         for (uint32_t i = 0; i < members->count; ++i) {
             const Member& member = members->list[i];
             if (who.knows(member.epoch.serial())) continue;

@@ -18,41 +18,41 @@ __global__ void product(const float* x, float* out) {
     __shared__ __align__(1024) unsigned a[128], b[1024];
     __shared__ uint64_t complete;
     __shared__ unsigned taken;
-    if (threadIdx.x < 32) llmk::take_columns<1>(&taken, 64);
+    if (threadIdx.x < 32) llmk::tcgen05_alloc<1>(&taken, 64);
     if (threadIdx.x == 0) {
-        llmk::make_barrier(&complete, 1);
-        llmk::fence_barriers();
+        llmk::mbarrier_init(&complete, 1);
+        llmk::fence_mbarrier_init();
     }
     a[threadIdx.x] = 0;
     for (int i = threadIdx.x; i < 1024; i += 128) b[i] = 0x3f803f80u + (unsigned)x[i];
-    llmk::fence_async();
+    llmk::fence_proxy_async();
     __syncthreads();
     const unsigned d = taken;
-    const unsigned own = d + llmk::lanes_of_warp();
-    const uint64_t of_a = llmk::describe_operand(a), of_b = llmk::describe_operand(b);
-    store_ones(d + 32 + llmk::lanes_of_warp());
+    const unsigned own = d + llmk::tmem_lane_offset();
+    const uint64_t of_a = llmk::make_tcgen05_smem_desc(a), of_b = llmk::make_tcgen05_smem_desc(b);
+    store_ones(d + 32 + llmk::tmem_lane_offset());
 #ifdef CLEAN
     wait_for_stores();
 #endif
-    llmk::fence_before_meeting();
+    llmk::tcgen05_fence_before_thread_sync();
     __syncthreads();
-    llmk::fence_after_meeting();
-    constexpr unsigned kind = llmk::describe_product<__nv_bfloat16>(128, 32);
+    llmk::tcgen05_fence_after_thread_sync();
+    constexpr unsigned kind = llmk::make_instr_desc<__nv_bfloat16>(128, 32);
     if (threadIdx.x == 0) {
         start(d, d + 32, of_b, kind);
-        llmk::tell_when_complete<1>(&complete);
+        llmk::tcgen05_commit<1>(&complete);
     }
-    llmk::wait(&complete, 0);
-    llmk::fence_after_meeting();
+    llmk::mbarrier_wait_parity(&complete, 0);
+    llmk::tcgen05_fence_after_thread_sync();
     float sums[32];
-    llmk::load_columns(sums, own);
-    llmk::wait_for_columns();
+    llmk::tcgen05_ld(sums, own);
+    llmk::tcgen05_wait_ld();
     for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = sums[c];
 #ifndef CLEAN
     wait_for_stores();
 #endif
     __syncthreads();
-    if (threadIdx.x < 32) llmk::give_columns<1>(d, 64);
+    if (threadIdx.x < 32) llmk::tcgen05_dealloc<1>(d, 64);
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { product<<<1, 128, 0, stream>>>(x, out); }

@@ -13,21 +13,21 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
     __shared__ __align__(1024) unsigned a[4096], b[512];
     __shared__ uint64_t complete;
     __shared__ unsigned taken;
-    if (threadIdx.x < 32) llmk::take_columns<2>(&taken, 32);
+    if (threadIdx.x < 32) llmk::tcgen05_alloc<2>(&taken, 32);
     if (threadIdx.x == 0) {
-        llmk::make_barrier(&complete, 1);
-        llmk::fence_barriers();
+        llmk::mbarrier_init(&complete, 1);
+        llmk::fence_mbarrier_init();
     }
     for (int i = threadIdx.x; i < 4096; i += 128) a[i] = 0x3f803f80u + (unsigned)x[i];
     for (int i = threadIdx.x; i < 512; i += 128) b[i] = 0x3f803f80u + (unsigned)x[i];
-    llmk::fence_async();
-    llmk::meet_cluster();
+    llmk::fence_proxy_async();
+    llmk::cluster_sync();
     const unsigned d = taken;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        const uint64_t of_a = llmk::describe_operand(a), of_b = llmk::describe_operand(b);
-        llmk::start_product<2>(d, of_a, of_b, llmk::describe_product<__nv_bfloat16>(256, 32), 0);
+        const uint64_t of_a = llmk::make_tcgen05_smem_desc(a), of_b = llmk::make_tcgen05_smem_desc(b);
+        llmk::tcgen05_mma<2>(d, of_a, of_b, llmk::make_instr_desc<__nv_bfloat16>(256, 32), 0);
 #ifdef CLEAN
-        llmk::tell_when_complete<2>(&complete);
+        llmk::tcgen05_commit<2>(&complete);
 #else
         asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(llmk::shared_address(&complete))
                      : "memory");
@@ -35,13 +35,13 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
     }
     __syncwarp();
     wait_for(&complete);
-    llmk::fence_after_meeting();
+    llmk::tcgen05_fence_after_thread_sync();
     float sums[32];
-    llmk::load_columns(sums, d + llmk::lanes_of_warp());
-    llmk::wait_for_columns();
+    llmk::tcgen05_ld(sums, d + llmk::tmem_lane_offset());
+    llmk::tcgen05_wait_ld();
     for (int c = 0; c < 16; ++c) out[2048 * blockIdx.x + 16 * threadIdx.x + c] = sums[c];
-    llmk::meet_cluster();  // finding: deadlock
-    if (threadIdx.x < 32) llmk::give_columns<2>(d, 32);
+    llmk::cluster_sync();  // finding: deadlock
+    if (threadIdx.x < 32) llmk::tcgen05_dealloc<2>(d, 32);
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { product_of_a_pair<<<2, 128, 0, stream>>>(x, out); }

@@ -7,28 +7,28 @@ __global__ void product(const float* x, float* out) {
     __shared__ __align__(1024) unsigned a[4096], b[1024];
     __shared__ uint64_t complete;
     __shared__ unsigned taken;
-    if (threadIdx.x < 32) llmk::take_columns<1>(&taken, 32);
+    if (threadIdx.x < 32) llmk::tcgen05_alloc<1>(&taken, 32);
     if (threadIdx.x == 0) {
-        llmk::make_barrier(&complete, 1);
-        llmk::fence_barriers();
+        llmk::mbarrier_init(&complete, 1);
+        llmk::fence_mbarrier_init();
     }
     for (int i = threadIdx.x; i < 4096; i += 128) a[i] = 0x3f803f80u + (unsigned)x[i];
     for (int i = threadIdx.x; i < 1024; i += 128) b[i] = 0x3f803f80u + (unsigned)x[i];
-    llmk::fence_async();
+    llmk::fence_proxy_async();
     __syncthreads();
     const unsigned d = taken;
-    const uint64_t of_a = llmk::describe_operand(a), of_b = llmk::describe_operand(b);
-    constexpr unsigned kind = llmk::describe_product<__nv_bfloat16>(128, 32);
+    const uint64_t of_a = llmk::make_tcgen05_smem_desc(a), of_b = llmk::make_tcgen05_smem_desc(b);
+    constexpr unsigned kind = llmk::make_instr_desc<__nv_bfloat16>(128, 32);
     if (threadIdx.x == 0) {
-        llmk::start_product<1>(d, of_a, of_b, kind, 0);  // finding: tensor_product_at_exit tensor_memory_freed_in_use
-        llmk::tell_when_complete<1>(&complete);
+        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // finding: tensor_product_at_exit tensor_memory_freed_in_use
+        llmk::tcgen05_commit<1>(&complete);
     }
     for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = 0;
 #ifdef CLEAN
-    llmk::wait(&complete, 0);
+    llmk::mbarrier_wait_parity(&complete, 0);
 #endif
     __syncthreads();
-    if (threadIdx.x < 32) llmk::give_columns<1>(d, 32);  // finding: tensor_memory_freed_in_use
+    if (threadIdx.x < 32) llmk::tcgen05_dealloc<1>(d, 32);  // finding: tensor_memory_freed_in_use
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { product<<<1, 128, 0, stream>>>(x, out); }

@@ -1,4 +1,4 @@
-#include "host_looks.h"
+#include "host_poll_detector.h"
 
 #include <string.h>
 #include <ucontext.h>

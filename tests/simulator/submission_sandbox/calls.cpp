@@ -1,4 +1,4 @@
-// What own_memory.cpp lets a submission do, asked place by place. The rest of the simulator is not here: what it would be told
+// What submission_sandbox.cpp lets a submission do, asked place by place. The rest of the simulator is not here: what it would be told
 // is printed by nobody and compared at once.
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -16,14 +16,14 @@
 #include "runtime/events.h"
 #include "runtime/fiber.h"
 #include "runtime/last_error.h"
-#include "runtime/own_memory.h"
+#include "runtime/submission_sandbox.h"
 #include "runtime/thread.h"
 #include "submission.h"
 
 extern "C" void sim_confine();
 extern "C" int sim_call(int (*thunk)(void**), void** arguments);
 
-using sim::own::Range;
+using sim::sandbox::Range;
 
 namespace {
 int wrong = 0;
@@ -64,10 +64,10 @@ void not_its_own(const char* kind, const void*, size_t bytes, bool write, const 
     said_write = write;
 }
 }  // namespace events
-namespace own {
+namespace sandbox {
 void set_open(unsigned which, uintptr_t base, size_t bytes) { open_[which] = {base, bytes}; }
 void set_callable(uintptr_t base, size_t bytes) { callable = {base, bytes}; }
-}  // namespace own
+}  // namespace sandbox
 }  // namespace sim
 
 using namespace sim;
@@ -84,7 +84,7 @@ struct Access {
 
 int ask(void** words) {
     auto* access = static_cast<Access*>(words[0]);
-    own::check(access->data, access->bytes, access->write, code(), SIM_FRAME);
+    sandbox::check(access->data, access->bytes, access->write, code(), SIM_FRAME);
     return 5;
 }
 
@@ -126,9 +126,9 @@ __attribute__((noinline)) void look_at_local(void* words) {
     const void* from = from_the_frame ? static_cast<const void*>(SIM_FRAME) : local;
     const void* data = plus(from, reinterpret_cast<long>(wanted.data));
     if (only_stack)
-        own::check_stack(data, wanted.bytes, code(), SIM_FRAME);
+        sandbox::check_stack(data, wanted.bytes, code(), SIM_FRAME);
     else
-        own::check(data, wanted.bytes, wanted.write, code(), SIM_FRAME);
+        sandbox::check(data, wanted.bytes, wanted.write, code(), SIM_FRAME);
 }
 __attribute__((noinline)) void one_frame_deeper(void* words, void (*inner)(void*)) {
     volatile long mine[8] = {};
@@ -144,10 +144,12 @@ const char* local(long offset, size_t bytes, bool write, bool deeper = false) {
 }
 
 // --- functions that are called, variables that are registered ---
-int ask_function(void** words) { return own::check_function(words[0], code()), 5; }
-int ask_callable(void** words) { return own::check_callable(words[0], code()), 5; }
-int ask_variable(void** words) { return own::check_variable(words[0], reinterpret_cast<size_t>(words[1]), code()), 5; }
-int ask_refuse(void** words) { own::refuse(words[0], code()); }
+int ask_function(void** words) { return sandbox::check_function(words[0], code()), 5; }
+int ask_callable(void** words) { return sandbox::check_callable(words[0], code()), 5; }
+int ask_variable(void** words) {
+    return sandbox::check_variable(words[0], reinterpret_cast<size_t>(words[1]), code()), 5;
+}
+int ask_refuse(void** words) { sandbox::refuse(words[0], code()); }
 bool passes(int (*what)(void**), const void* first, size_t second = 0) {
     void* words[] = {const_cast<void*>(first), reinterpret_cast<void*>(second)};
     said[0] = 0;
@@ -207,9 +209,9 @@ __attribute__((noinline)) void places() {
           refused(arena - 1, 2, true));
     CHECK(refused(arena, ~size_t(0), true));
     CHECK(may_write(host_names, 32) && refused(host_names + 30, 4, true) && refused(host_names - 1, 2, true));
-    own::exception = {reinterpret_cast<uintptr_t>(foreign) + 8, 16};
+    sandbox::exception = {reinterpret_cast<uintptr_t>(foreign) + 8, 16};
     CHECK(may_write(plus(foreign, 8), 16) && refused(foreign, 8, true) && refused(plus(foreign, 16), 16, true));
-    own::exception = {};
+    sandbox::exception = {};
     free(foreign);
 }
 
@@ -250,39 +252,41 @@ __attribute__((noinline)) void functions() {
     CHECK(!passes(ask_callable, reinterpret_cast<const void*>(&sim_confine)) && !strcmp(said, "not_its_function"));
     CHECK(passes(ask_function, reinterpret_cast<const void*>(callable.base + callable.bytes - 1)));
     CHECK(!passes(ask_function, reinterpret_cast<const void*>(callable.base + callable.bytes)));
-    own::lend(ours);
+    sandbox::lend(ours);
     CHECK(passes(ask_callable, ours) && !passes(ask_callable, plus(ours, 1)));
-    own::lend(nullptr);
+    sandbox::lend(nullptr);
     CHECK(passes(ask_variable, parts.variable, 32) && passes(ask_variable, parts.constant, 8));
     CHECK(!passes(ask_variable, &data_of_ours, 8) && !passes(ask_variable, parts.variable, 1 << 20));
     CHECK(!passes(ask_refuse, parts.variable) && !strcmp(said, "not_its_memory"));
-    own::check_function(ours, reinterpret_cast<const void*>(&functions));  // the simulator's own code may
+    sandbox::check_function(ours, reinterpret_cast<const void*>(&functions));  // the simulator's own code may
 }
 
 __attribute__((noinline)) void heap() {
-    void* one = own::allocate(100);
-    void* two = own::allocate(100);
+    void* one = sandbox::allocate(100);
+    void* two = sandbox::allocate(100);
     CHECK(one && two && one != two && may_write(one, 128) && may_write(two, 128));
     CHECK(labs(static_cast<char*>(two) - static_cast<char*>(one)) >= 128 &&
           reinterpret_cast<uintptr_t>(one) % 128 == 0);
     CHECK(open_[1].bytes == size_t(512) << 20 && open_[1].contains(reinterpret_cast<uintptr_t>(one), 128));
     CHECK(refused(reinterpret_cast<void*>(open_[1].base + open_[1].bytes - 4), 8, true));
     CHECK(refused(reinterpret_cast<void*>(open_[1].base - 1), 2, true));
-    CHECK(own::release(two) && own::allocate(128) == two && own::release(one) && own::release(two));
-    CHECK(own::allocate(65) == two && own::allocate(128) == one);
-    CHECK(!own::release(&data_of_ours) && !own::release(static_cast<char*>(one) + 16) && !own::release(nullptr));
-    CHECK(reinterpret_cast<uintptr_t>(own::allocate(1, 4096)) % 4096 == 0);
-    CHECK(reinterpret_cast<uintptr_t>(own::allocate(5000)) % 4096 == 0 &&
-          reinterpret_cast<uintptr_t>(own::allocate(1, 8192)) % 8192 == 0);
-    void* small = own::allocate(1);
-    CHECK(static_cast<char*>(own::allocate(32)) == static_cast<char*>(small) + 32 && own::allocate(0));
+    CHECK(sandbox::release(two) && sandbox::allocate(128) == two && sandbox::release(one) && sandbox::release(two));
+    CHECK(sandbox::allocate(65) == two && sandbox::allocate(128) == one);
+    CHECK(!sandbox::release(&data_of_ours) && !sandbox::release(static_cast<char*>(one) + 16) &&
+          !sandbox::release(nullptr));
+    CHECK(reinterpret_cast<uintptr_t>(sandbox::allocate(1, 4096)) % 4096 == 0);
+    CHECK(reinterpret_cast<uintptr_t>(sandbox::allocate(5000)) % 4096 == 0 &&
+          reinterpret_cast<uintptr_t>(sandbox::allocate(1, 8192)) % 8192 == 0);
+    void* small = sandbox::allocate(1);
+    CHECK(static_cast<char*>(sandbox::allocate(32)) == static_cast<char*>(small) + 32 && sandbox::allocate(0));
     void* many[200];
-    for (auto& each : many) each = own::allocate(48);
-    for (auto& each : many) CHECK(each && own::release(each));
-    for (int i = 200; i-- > 0;) CHECK(own::allocate(64) == many[i]);
-    CHECK(!own::allocate((size_t(512) << 20) + 1) && !own::allocate(~size_t(0)));
-    void* half = own::allocate(size_t(256) << 20);
-    CHECK(half && !own::allocate(size_t(512) << 20) && !own::allocate(size_t(256) << 20) && own::allocate(1 << 20));
+    for (auto& each : many) each = sandbox::allocate(48);
+    for (auto& each : many) CHECK(each && sandbox::release(each));
+    for (int i = 200; i-- > 0;) CHECK(sandbox::allocate(64) == many[i]);
+    CHECK(!sandbox::allocate((size_t(512) << 20) + 1) && !sandbox::allocate(~size_t(0)));
+    void* half = sandbox::allocate(size_t(256) << 20);
+    CHECK(half && !sandbox::allocate(size_t(512) << 20) && !sandbox::allocate(size_t(256) << 20) &&
+          sandbox::allocate(1 << 20));
 }
 
 __attribute__((noinline)) void kernels() {
@@ -297,7 +301,7 @@ __attribute__((noinline)) void kernels() {
     auto in_kernel = [&](const void* data, size_t bytes, bool write) -> const char* {
         said[0] = 0, killed = 0;
         current_thread = thread;
-        if (setjmp(from_kernel) == 0) own::check(data, bytes, write, code(), SIM_FRAME);
+        if (setjmp(from_kernel) == 0) sandbox::check(data, bytes, write, code(), SIM_FRAME);
         current_thread = nullptr;
         CHECK(killed == (said[0] ? 700 : 0));
         return said;
@@ -317,33 +321,34 @@ __attribute__((noinline)) void kernels() {
 
 int main(int, char** words) {
     long above = 0;  // of whoever has loaded the submission
-    own::check_function(reinterpret_cast<const void*>(&main), reinterpret_cast<const void*>(&main));
-    CHECK(!own::confined && !callable.bytes);
+    sandbox::check_function(reinterpret_cast<const void*>(&main), reinterpret_cast<const void*>(&main));
+    CHECK(!sandbox::confined && !callable.bytes);
     void* library = dlopen(words[1], RTLD_NOW);
     if (!library) return printf("%s\n", dlerror()), 2;
     reinterpret_cast<void (*)(Parts*)>(dlsym(library, "submission_parts"))(&parts);
-    own::check_function(reinterpret_cast<const void*>(&main), code());  // nobody is confined yet
-    own::check_variable(&data_of_ours, 8, code());
+    sandbox::check_function(reinterpret_cast<const void*>(&main), code());  // nobody is confined yet
+    sandbox::check_variable(&data_of_ours, 8, code());
     sim_confine();
-    CHECK(own::confined && callable.base == 1 && callable.bytes == 0 && open_[0].base == 0 && open_[0].bytes == 0);
-    own::check(&data_of_ours, 0, true, reinterpret_cast<const void*>(&main), SIM_FRAME);
+    CHECK(sandbox::confined && callable.base == 1 && callable.bytes == 0 && open_[0].base == 0 && open_[0].bytes == 0);
+    sandbox::check(&data_of_ours, 0, true, reinterpret_cast<const void*>(&main), SIM_FRAME);
     CHECK(callable.base == 1);  // the simulator's own code is no submission
-    CHECK(ends([] { own::check(parts.variable, 8, true, code(), SIM_FRAME); }) == 0);
-    for (bool write : {true, false}) CHECK(ends([=] { own::check(&data_of_ours, 8, write, code(), SIM_FRAME); }) == -1);
-    CHECK(ends([] { own::check_function(reinterpret_cast<const void*>(&main), code()); }) == -1);
-    CHECK(ends([] { own::check_function(parts.function, code()); }) == 0);
-    CHECK(ends([] { own::check_callable(parts.function, code()); }) == 0);
-    CHECK(ends([] { own::check_callable(reinterpret_cast<const void*>(&main), code()); }) == -1);
-    CHECK(ends([] { own::check_variable(parts.variable, 8, code()); }) == 0);
-    CHECK(ends([] { own::check_variable(&data_of_ours, 8, code()); }) == -1);
-    CHECK(ends([] { own::check_stack(&data_of_ours, 8, code(), SIM_FRAME); }) == -1);
-    CHECK(ends([] { _exit(own::allocate(size_t(512) << 20) && !own::allocate(1) ? 0 : 1); }) == 0);
+    CHECK(ends([] { sandbox::check(parts.variable, 8, true, code(), SIM_FRAME); }) == 0);
+    for (bool write : {true, false})
+        CHECK(ends([=] { sandbox::check(&data_of_ours, 8, write, code(), SIM_FRAME); }) == -1);
+    CHECK(ends([] { sandbox::check_function(reinterpret_cast<const void*>(&main), code()); }) == -1);
+    CHECK(ends([] { sandbox::check_function(parts.function, code()); }) == 0);
+    CHECK(ends([] { sandbox::check_callable(parts.function, code()); }) == 0);
+    CHECK(ends([] { sandbox::check_callable(reinterpret_cast<const void*>(&main), code()); }) == -1);
+    CHECK(ends([] { sandbox::check_variable(parts.variable, 8, code()); }) == 0);
+    CHECK(ends([] { sandbox::check_variable(&data_of_ours, 8, code()); }) == -1);
+    CHECK(ends([] { sandbox::check_stack(&data_of_ours, 8, code(), SIM_FRAME); }) == -1);
+    CHECK(ends([] { _exit(sandbox::allocate(size_t(512) << 20) && !sandbox::allocate(1) ? 0 : 1); }) == 0);
     places();
     stacks();
     functions();
     heap();
     kernels();
     CHECK(refused(&above + 64, 8, true) && refused(SIM_FRAME + 16, 8, false));
-    CHECK(ends([] { own::check(&data_of_ours, 8, true, code(), SIM_FRAME); }) == -1);
+    CHECK(ends([] { sandbox::check(&data_of_ours, 8, true, code(), SIM_FRAME); }) == -1);
     return wrong != 0;
 }

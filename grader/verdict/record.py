@@ -16,7 +16,7 @@ Text = Annotated[str, Meta(max_length=20_000)]
 """Several lines: what a compiler or a kernel printed."""
 
 
-class Fact(msgspec.Struct):
+class Record(msgspec.Struct):
     """A part of a verdict. Its texts are cleaned and cut when they are put in."""
 
     def __post_init__(self) -> None:
@@ -29,7 +29,7 @@ class Fact(msgspec.Struct):
 
 
 @functools.cache
-def _limits(kind: type[Fact]) -> dict[str, int]:
+def _limits(kind: type[Record]) -> dict[str, int]:
     """The fields of a kind of fact that hold texts, or a list or dict of texts, with the most characters of each."""
     about = inspect.type_info(kind)
     assert isinstance(about, inspect.StructType)

@@ -1,4 +1,4 @@
-"""What a submission may touch, place by place: ``own_memory/calls.cpp`` asks ``own_memory.cpp``, without kernels and checks."""
+"""What a submission may touch, place by place: ``submission_sandbox/calls.cpp`` asks ``submission_sandbox.cpp``, without kernels and checks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.frontend.toolchain.compilers import find_cxx
 from grader.simulator.library import INCLUDE_DIR
 
-HERE = Path(__file__).parent / "own_memory"
+HERE = Path(__file__).parent / "submission_sandbox"
 SIMULATOR = INCLUDE_DIR.parent
 
 
@@ -27,7 +27,7 @@ def test_each_place(tmp_path: Path) -> None:
     subprocess.run(
         [*compiler, *guarded, "-Wl,-z,relro,-z,now", str(HERE / "submission.cpp"), "-o", str(library)], check=True
     )
-    sources = [str(HERE / "calls.cpp"), str(SIMULATOR / "runtime/own_memory.cpp")]
+    sources = [str(HERE / "calls.cpp"), str(SIMULATOR / "runtime/submission_sandbox.cpp")]
     includes = [f"-I{INCLUDE_DIR}", f"-I{SIMULATOR}"]
     subprocess.run([*compiler, *includes, *sources, "-o", str(program), "-ldl", "-pthread"], check=True)
     done = subprocess.run([str(program), str(library)], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-#include "checks/asynchronous/products.h"
+#include "checks/asynchronous/wgmma.h"
 
 #include <new>
 

@@ -1,4 +1,4 @@
-#include "checks/synchronization/members.h"
+#include "checks/synchronization/reader_set.h"
 
 #include "checks/synchronization/races.h"
 #include "checks/synchronization/streams.h"
@@ -10,29 +10,29 @@ namespace {
 // Records by number; a cell that has one keeps the number where it would name a second reader.
 constexpr uint32_t chunk_records = 4096;
 constexpr uint32_t max_chunks = 1 << 14;
-Members* chunks[max_chunks];
+ReaderSet* chunks[max_chunks];
 uint32_t used = 0;
 SpinLock lock;
 
 static_assert(uint64_t(chunk_records) * max_chunks <= SecondReader::number_limit, "a cell has room for each number");
 
-Members* record_of(const ShadowCell& cell) {
+ReaderSet* record_of(const ShadowCell& cell) {
     if (!cell.second.listed()) return nullptr;
     uint32_t number = cell.second.number();
     if (number >= __atomic_load_n(&used, __ATOMIC_ACQUIRE)) return nullptr;
-    Members& record = chunks[number / chunk_records][number % chunk_records];
+    ReaderSet& record = chunks[number / chunk_records][number % chunk_records];
     return record.cell == &cell ? &record : nullptr;  // else of an earlier launch
 }
 
 // Null when there are too many.
-Members* new_record(ShadowCell& cell) {
+ReaderSet* new_record(ShadowCell& cell) {
     Locked locked(lock);
     uint32_t number = used;
     if (number / chunk_records >= max_chunks) return nullptr;
-    Members*& chunk = chunks[number / chunk_records];
-    if (!chunk) chunk = static_cast<Members*>(malloc(chunk_records * sizeof(Members)));
+    ReaderSet*& chunk = chunks[number / chunk_records];
+    if (!chunk) chunk = static_cast<ReaderSet*>(malloc(chunk_records * sizeof(ReaderSet)));
     if (!chunk) return nullptr;
-    Members& record = chunk[number % chunk_records];
+    ReaderSet& record = chunk[number % chunk_records];
     record.cell = &cell;
     record.list = record.own;
     record.count = 0;
@@ -43,14 +43,14 @@ Members* new_record(ShadowCell& cell) {
 }
 
 // Readers of earlier launches that came before what runs now: who comes after this comes after them.
-void drop_ordered(Members& members) {
+void drop_ordered(ReaderSet& members) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < members.count; ++i)
         if (!came_before(members.list[i].epoch.serial())) members.list[kept++] = members.list[i];
     members.count = kept;
 }
 
-void push(Members& members, const Member& member) {
+void push(ReaderSet& members, const Member& member) {
     if (members.count == members.room) drop_ordered(members);
     if (members.count == members.room) {
         uint32_t room = 2 * members.room;
@@ -69,9 +69,9 @@ uint32_t lanes_of(Epoch set) {
 }
 
 // Joins a member of the same warp, or takes its place. False when there is none.
-bool merge(const ThreadState& thread, Members& members, uint16_t site) {
+bool merge(const ThreadState& thread, ReaderSet& members, uint16_t site) {
     uint32_t lane = 1u << thread.lane;
-    // Members of one block stand together as a rule; it does no harm if one warp has two of them.
+    // ReaderSet of one block stand together as a rule; it does no harm if one warp has two of them.
     for (uint32_t i = members.count; i-- > 0;) {
         Member& member = members.list[i];
         if (member.epoch.serial() != thread.block->serial || !member.lanes) return false;
@@ -94,8 +94,8 @@ bool merge(const ThreadState& thread, Members& members, uint16_t site) {
 }
 
 // The record of the cell's set. What the cell itself says becomes its first member.
-Members* begin_members(ShadowCell& cell) {
-    Members* members = record_of(cell);
+ReaderSet* begin_members(ShadowCell& cell) {
+    ReaderSet* members = record_of(cell);
     if (members && members->reads == cell.reads) return members;
     Member first = {cell.reads.with_atomic(false), lanes_of(cell.reads), cell.read_site};
     if (!members) members = new_record(cell);
@@ -105,7 +105,7 @@ Members* begin_members(ShadowCell& cell) {
     return members;
 }
 
-void end_members(Members& members, ShadowCell& cell, Epoch last, uint16_t site) {
+void end_members(ReaderSet& members, ShadowCell& cell, Epoch last, uint16_t site) {
     // Later than any record of an earlier barrier, and equal to no single thread's epoch.
     cell.reads = last.with_sharing(many_blocks);
     cell.read_site = site;
@@ -114,33 +114,33 @@ void end_members(Members& members, ShadowCell& cell, Epoch last, uint16_t site) 
 
 }  // namespace
 
-const Members* members_of(const ShadowCell& cell) {
-    const Members* record = record_of(cell);
+const ReaderSet* members_of(const ShadowCell& cell) {
+    const ReaderSet* record = record_of(cell);
     return record && record->reads == cell.reads ? record : nullptr;
 }
 
-void copy_members(const Members& members, ShadowCell& cell) {
-    Members* copy = new_record(cell);
+void copy_members(const ReaderSet& members, ShadowCell& cell) {
+    ReaderSet* copy = new_record(cell);
     if (!copy) return;
     for (uint32_t i = 0; i < members.count; ++i) push(*copy, members.list[i]);
     copy->reads = cell.reads;
 }
 
 void add_member(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic) {
-    Members* members = begin_members(cell);
+    ReaderSet* members = begin_members(cell);
     if (!members) return;
     if (!merge(thread, *members, site)) push(*members, {thread.epoch, 1u << thread.lane, site});
     end_members(*members, cell, thread.epoch.with_atomic(atomic), site);
 }
 
 void add_member(ShadowCell& cell, Epoch epoch, uint16_t site) {
-    Members* members = begin_members(cell);
+    ReaderSet* members = begin_members(cell);
     if (!members) return;
     push(*members, {epoch, 1u, site});
     end_members(*members, cell, epoch, site);
 }
 
-bool find_unordered(const ThreadState& thread, const Members& members, const void* variable, Epoch* epoch,
+bool find_unordered(const ThreadState& thread, const ReaderSet& members, const void* variable, Epoch* epoch,
                     uint16_t* site) {
     bool found = false;
     for (uint32_t i = 0; i < members.count; ++i) {
@@ -172,7 +172,7 @@ bool find_unordered(const ThreadState& thread, const Members& members, const voi
 
 void forget_members() {
     for (uint32_t number = 0; number < used; ++number) {
-        Members& record = chunks[number / chunk_records][number % chunk_records];
+        ReaderSet& record = chunks[number / chunk_records][number % chunk_records];
         if (record.list != record.own) free(record.list);
     }
     // The first chunk is kept for the next launch.

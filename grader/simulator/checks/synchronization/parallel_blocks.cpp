@@ -1,4 +1,4 @@
-#include "checks/synchronization/several_workers.h"
+#include "checks/synchronization/parallel_blocks.h"
 
 #include "checks/core/access.h"
 #include "runtime/block_order.h"

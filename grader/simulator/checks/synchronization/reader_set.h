@@ -16,7 +16,7 @@ struct Member {
 };
 
 // The first few members lie in the record itself.
-struct Members {
+struct ReaderSet {
     const ShadowCell* cell;
     Epoch reads;  // the cell's, when this was last right
     Member* list;
@@ -26,14 +26,14 @@ struct Members {
 };
 
 // The members of the cell's set, or null when its epoch says it all.
-const Members* members_of(const ShadowCell& cell);
+const ReaderSet* members_of(const ShadowCell& cell);
 void add_member(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic);
 // The same for a copy, which reads as one thread.
 void add_member(ShadowCell& cell, Epoch epoch, uint16_t site);
 // Gives a cell that was split off another one members of its own.
-void copy_members(const Members& members, ShadowCell& cell);
+void copy_members(const ReaderSet& members, ShadowCell& cell);
 // Whether a member is not ordered before the thread; then which one. `variable`: as for ordered().
-bool find_unordered(const ThreadState& thread, const Members& members, const void* variable, Epoch* epoch,
+bool find_unordered(const ThreadState& thread, const ReaderSet& members, const void* variable, Epoch* epoch,
                     uint16_t* site);
 void forget_members();
 

@@ -50,9 +50,9 @@ class ReleaseJoin {
 };
 
 // Threads that meet: what one of them knows, has published or has waited for holds for all.
-class Meeting {
+class SyncScope {
   public:
-    explicit Meeting(BlockState& block) : known(block.worker->pool, block.serial), block_(block), releases_(block) {}
+    explicit SyncScope(BlockState& block) : known(block.worker->pool, block.serial), block_(block), releases_(block) {}
 
     void add(ThreadState& thread) {
         add_acquired(known, thread);
@@ -109,7 +109,7 @@ void become_exact(BlockState& block) {
 }
 
 void block_joined(BlockState& block) {
-    Meeting meeting(block);
+    SyncScope meeting(block);
     each_thread(block, [&](ThreadState& thread) { meeting.add(thread); });
     block.barrier_known = meeting.finish(false);
     block.fenced = false;
@@ -130,7 +130,7 @@ void some_joined(BlockState& block, unsigned barrier) {
                 visit(block.threads[w * lanes_per_warp + static_cast<unsigned>(__builtin_ctz(lanes))]);
         }
     };
-    Meeting meeting(block);
+    SyncScope meeting(block);
     meeting.known.add(block.arrivals[barrier]);
     block.arrivals[barrier] = nullptr;
     each_waiting([&](ThreadState& thread) {
@@ -160,7 +160,7 @@ void warp_joined(WarpState& warp, unsigned participants) {
     auto each = [&](auto visit) {
         for (unsigned rest = participants; rest; rest &= rest - 1) visit(first[__builtin_ctz(rest)]);
     };
-    Meeting meeting(block);
+    SyncScope meeting(block);
     each([&](ThreadState& thread) {
         meeting.add(thread);
         if (!whole) add_time(meeting.known, thread);

@@ -1,4 +1,4 @@
-#include "own_memory.h"
+#include "submission_sandbox.h"
 
 #include <cxxabi.h>
 #include <link.h>
@@ -19,7 +19,7 @@
 #include "sim/shared.h"
 #include "thread.h"
 
-namespace sim::own {
+namespace sim::sandbox {
 
 bool confined = false;
 Range exception = {};
@@ -314,7 +314,7 @@ int call(int (*thunk)(void**), void** arguments) {
     return call_result;
 }
 
-}  // namespace sim::own
+}  // namespace sim::sandbox
 
 using namespace sim;
 
@@ -323,14 +323,14 @@ extern "C" {
 // From now on. Who calls this will load the submission and call it from the same thread, deeper in the stack.
 __attribute__((visibility("default"))) void sim_confine() {
     constexpr size_t most = 8 << 20;
-    own::host_stack = {own::as_number(SIM_FRAME) - most, most};
-    own::confined = true;
-    own::set_callable(1, 0);  // until its library is known
-    own::set_open(0, 0, 0);
+    sandbox::host_stack = {sandbox::as_number(SIM_FRAME) - most, most};
+    sandbox::confined = true;
+    sandbox::set_callable(1, 0);  // until its library is known
+    sandbox::set_open(0, 0, 0);
 }
 
 __attribute__((visibility("default"))) int sim_call(int (*thunk)(void**), void** arguments) {
-    return own::call(thunk, arguments);
+    return sandbox::call(thunk, arguments);
 }
 
 }  // extern "C"

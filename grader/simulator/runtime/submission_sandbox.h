@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-namespace sim::own {
+namespace sim::sandbox {
 
 extern bool confined;
 
@@ -79,4 +79,4 @@ bool release(void* pointer);
 // Calls a launcher; gives cudaErrorIllegalAddress when it was stopped.
 int call(int (*thunk)(void**), void** arguments);
 
-}  // namespace sim::own
+}  // namespace sim::sandbox
