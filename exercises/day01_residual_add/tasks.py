@@ -5,7 +5,7 @@ from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, betwee
 WIDE = Bar(
     "global_bytes / requests",
     at_least=250,
-    look="A warp's request moves 32 elements unless each thread makes a vectorised access: 16 bytes for each make 512.",
+    look="A warp's request moves 32 elements unless each thread makes a vectorized access: 16 bytes for each make 512.",
 )
 
 
@@ -34,9 +34,9 @@ residual_add = Exercise(
         Case("one element", n=1),
         Case("two elements", n=2),
         Case("three elements", n=3),
-        Case("one less than a warp's vectorised access", n=127),
-        Case("one vectorised access of a warp", n=128),
-        Case("one more than a warp's vectorised access", n=129),
+        Case("one less than a warp's vectorized access", n=127),
+        Case("one vectorized access of a warp", n=128),
+        Case("one more than a warp's vectorized access", n=129),
         Case("one more than a block", n=257),
         Case("a prime length", n=10007),
         Case("all start one element past a boundary", n=1000, offsets={"x": 1, "residual": 1, "out": 1}),
@@ -49,7 +49,7 @@ residual_add = Exercise(
     efficient=Case("counted", n=1 << 16),
     bars=[
         Bar("global_bytes / minimum", at_most=1.02, look="Is an element read or written twice?"),
-        Bar("sectors / ideal", at_most=1.02, look="Do neighbouring threads touch neighbouring addresses?"),
+        Bar("sectors / ideal", at_most=1.02, look="Do neighboring threads touch neighboring addresses?"),
         WIDE,
         Bar("launches", at_most=1, look="One kernel does it all."),
         Bar("scratch_bytes", at_most=0, look="No memory of your own is needed."),
@@ -88,9 +88,9 @@ parallel_residual = Exercise(
         Case("one element", n=1),
         Case("two elements", n=2),
         Case("three elements", n=3),
-        Case("one less than a warp's vectorised access", n=127),
-        Case("one vectorised access of a warp", n=128),
-        Case("one more than a warp's vectorised access", n=129),
+        Case("one less than a warp's vectorized access", n=127),
+        Case("one vectorized access of a warp", n=128),
+        Case("one more than a warp's vectorized access", n=129),
         Case("a prime length", n=10007),
         Case(
             "all start one element past a boundary",
@@ -111,7 +111,7 @@ parallel_residual = Exercise(
         Bar(
             "global_bytes / minimum", at_most=1.02, look="Three reads and one write per element: is there a fifth trip?"
         ),
-        Bar("sectors / ideal", at_most=1.02, look="Do neighbouring threads touch neighbouring addresses?"),
+        Bar("sectors / ideal", at_most=1.02, look="Do neighboring threads touch neighboring addresses?"),
         WIDE,
         Bar("launches", at_most=1, look="Two launches write a sum and read it again."),
         Bar("scratch_bytes", at_most=0, look="The intermediate sum belongs in a register."),

@@ -5,7 +5,7 @@ import torch
 from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, integers, normal
 
 DTYPES = ("f32", "f16", "bf16")
-COALESCED = Bar("sectors / ideal", at_most=1.02, look="Do neighbouring threads touch neighbouring addresses?")
+COALESCED = Bar("sectors / ideal", at_most=1.02, look="Do neighboring threads touch neighboring addresses?")
 ONE_LAUNCH = Bar("launches", at_most=1, look="One block can do a whole row: no second kernel is needed.")
 NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="What threads share belongs in shared memory.")
 
@@ -51,9 +51,9 @@ softmax = Exercise(
         Case("one element", rows=1, cols=1),
         Case("two columns", rows=3, cols=2),
         Case("three columns", rows=5, cols=3),
-        Case("one less than a warp's vectorised access", rows=2, cols=127),
-        Case("one vectorised access of a warp", rows=2, cols=128),
-        Case("one more than a warp's vectorised access", rows=2, cols=129),
+        Case("one less than a warp's vectorized access", rows=2, cols=127),
+        Case("one vectorized access of a warp", rows=2, cols=128),
+        Case("one more than a warp's vectorized access", rows=2, cols=129),
         Case("many short rows", rows=300, cols=17),
         Case("a hidden size", rows=2, cols=4096),
         Case("a prime width", rows=2, cols=5003),
@@ -112,9 +112,9 @@ rms_norm = Exercise(
         Case("one element", rows=1, cols=1, eps=1e-5),
         Case("two columns", rows=3, cols=2, eps=1e-5),
         Case("three columns", rows=5, cols=3, eps=1e-5),
-        Case("one less than a warp's vectorised access", rows=2, cols=127, eps=1e-5),
-        Case("one vectorised access of a warp", rows=2, cols=128, eps=1e-5),
-        Case("one more than a warp's vectorised access", rows=2, cols=129, eps=1e-5),
+        Case("one less than a warp's vectorized access", rows=2, cols=127, eps=1e-5),
+        Case("one vectorized access of a warp", rows=2, cols=128, eps=1e-5),
+        Case("one more than a warp's vectorized access", rows=2, cols=129, eps=1e-5),
         Case("many short rows", rows=300, cols=17, eps=1e-5),
         Case("a hidden size", rows=2, cols=4096, eps=1e-6),
         Case("a prime width", rows=2, cols=5003, eps=1e-5),
@@ -175,9 +175,9 @@ layer_norm = Exercise(
         Case("one element", rows=1, cols=1, eps=1e-5),
         Case("two columns", rows=3, cols=2, eps=1e-5),
         Case("three columns", rows=5, cols=3, eps=1e-5),
-        Case("one less than a warp's vectorised access", rows=2, cols=127, eps=1e-5),
-        Case("one vectorised access of a warp", rows=2, cols=128, eps=1e-5),
-        Case("one more than a warp's vectorised access", rows=2, cols=129, eps=1e-5),
+        Case("one less than a warp's vectorized access", rows=2, cols=127, eps=1e-5),
+        Case("one vectorized access of a warp", rows=2, cols=128, eps=1e-5),
+        Case("one more than a warp's vectorized access", rows=2, cols=129, eps=1e-5),
         Case("many short rows", rows=300, cols=17, eps=1e-5),
         Case("a hidden size", rows=2, cols=4096, eps=1e-6),
         Case("a prime width", rows=2, cols=5003, eps=1e-5),
@@ -256,9 +256,9 @@ argmax = Exercise(
         Case("one element", rows=1, cols=1),
         Case("two columns", rows=9, cols=2),
         Case("three columns", rows=9, cols=3),
-        Case("one less than a warp's vectorised access", rows=3, cols=127),
-        Case("one vectorised access of a warp", rows=3, cols=128),
-        Case("one more than a warp's vectorised access", rows=3, cols=129),
+        Case("one less than a warp's vectorized access", rows=3, cols=127),
+        Case("one vectorized access of a warp", rows=3, cols=128),
+        Case("one more than a warp's vectorized access", rows=3, cols=129),
         Case("many short rows", rows=300, cols=17),
         Case("a hidden size", rows=3, cols=4096),
         Case("a prime width", rows=3, cols=5003),
@@ -345,7 +345,7 @@ vocabulary_argmax = Exercise(
     bars=[
         Bar("global_bytes / minimum", at_most=1.1, look="Is the row read more than once?"),
         Bar("blocks", at_least=32, look="One block is one of 132 SMs: let `splits` blocks share each row."),
-        Bar("sectors / ideal", at_most=1.1, look="Do neighbouring threads touch neighbouring addresses?"),
+        Bar("sectors / ideal", at_most=1.1, look="Do neighboring threads touch neighboring addresses?"),
         Bar("launches", at_most=3, look="One kernel for the parts, one that joins them."),
         Bar("scratch_bytes", at_most=0, look="The caller gives the working memory."),
     ],

@@ -77,7 +77,7 @@ embedding = Exercise(
         Bar(
             "sectors / ideal",
             at_most=1.05,
-            look="neighbouring threads should copy neighbouring 16-byte pieces of a row",
+            look="neighboring threads should copy neighboring 16-byte pieces of a row",
         ),
         Bar(
             "requests / (global_bytes / 512)", at_most=1.6, look="copy 16 bytes per thread and access, not one element"

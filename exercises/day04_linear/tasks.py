@@ -10,7 +10,7 @@ NO_SCRATCH = Bar("scratch_bytes", at_most=0)
 # ---------------------------------------------------------------------------------------------------------- transpose
 
 transpose = Exercise(
-    summary="""out[c, r] = in[r, c] for in [rows, cols]. The kernel you are given is right, but neighbouring threads write
+    summary="""out[c, r] = in[r, c] for in [rows, cols]. The kernel you are given is right, but neighboring threads write
     addresses that lie a whole row apart. Move whole sectors on both sides, without bank conflicts. Any rows and cols,
     rows * cols may exceed 2^31, though in no case here; where either is 0 there is nothing to do.""",
     launchers="void transpose(const float* in, float* out, int rows, int cols, cudaStream_t stream)",
@@ -37,7 +37,7 @@ transpose = Exercise(
     ],
     efficient=Case("128 x 256", rows=128, cols=256),
     bars=[
-        Bar("sectors / ideal", at_most=1.05, look="which of the two sides jumps from row to row between neighbours?"),
+        Bar("sectors / ideal", at_most=1.05, look="which of the two sides jumps from row to row between neighbors?"),
         Bar("bank_conflict_ways", at_most=1.1, look="a column of a [32][32] tile lies in a single bank"),
         Bar("global_bytes / minimum", at_most=1.01),
         ONE_LAUNCH,
@@ -103,7 +103,7 @@ linear = Exercise(
     efficient=Case("128 x 128 x 128", rows=128, in_features=128, out_features=128),
     bars=[
         Bar("global_bytes / minimum", at_most=3.5, look="a tile of 32 x 32 outputs reads each input 128 / 32 times"),
-        Bar("sectors / ideal", at_most=1.1, look="load both tiles along in_features: neighbours are neighbours there"),
+        Bar("sectors / ideal", at_most=1.1, look="load both tiles along in_features: neighbors are neighbors there"),
         Bar("bank_conflict_ways", at_most=1.2, look="threads that read different rows of a tile at the same column"),
         ONE_LAUNCH,
         NO_SCRATCH,

@@ -189,7 +189,7 @@ sees no key gives zeros. With no keys at all every output is zero; with no queri
     efficient=Case("8 queries, 256 keys, groups of 8", dtypes=["f16"], **sizes(1, 16, 2, 8, 256)),
     bars=[
         Bar("global_bytes / minimum", at_most=1.3, look="How many heads share each tile of k and v?"),
-        Bar("sectors / ideal", at_most=1.3, look="Do neighbouring threads read neighbouring elements?"),
+        Bar("sectors / ideal", at_most=1.3, look="Do neighboring threads read neighboring elements?"),
         Bar("launches", at_most=1, look="Scores, softmax and weighted sum belong in one kernel."),
         Bar("scratch_bytes", at_most=0, look="The scores must not be stored in global memory."),
     ],
@@ -360,7 +360,7 @@ as in gqa_prefill.""",
     ],
     efficient=Case("counted", **sizes(2, 4, 2, 4, 64, 64)),
     bars=[
-        Bar("sectors / ideal", at_most=1.5, look="Do neighbouring threads read neighbouring floats?"),
+        Bar("sectors / ideal", at_most=1.5, look="Do neighboring threads read neighboring floats?"),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),
     ],

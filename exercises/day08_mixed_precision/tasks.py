@@ -163,7 +163,7 @@ there is nothing to do. (On a GPU: at least 0.6 times torch's FlashAttention-2.)
     bars=[
         Bar("tensor_operations / flops_needed", at_least=1, look="Both products go through wmma::mma_sync."),
         Bar("global_bytes / minimum", at_most=2.7, look="How many queries share each tile of k and v? At least 64."),
-        Bar("sectors / ideal", at_most=1.2, look="Do neighbouring threads read neighbouring elements?"),
+        Bar("sectors / ideal", at_most=1.2, look="Do neighboring threads read neighboring elements?"),
         Bar(
             "shared_wavefronts / (flops_needed / 64)",
             at_most=0.26,

@@ -1,4 +1,4 @@
-// Attention over global, neighbouring and random keys, f32.
+// Attention over global, neighboring and random keys, f32.
 //
 //   q, k, v, out: [batch, heads, len, DIM]     DIM: 32, 64 or 128
 //   random_keys: [len, randoms]

@@ -175,7 +175,7 @@ outputs are zero, with no queries there is nothing to do. (On a GPU, window 512 
     ),
     bars=[
         Bar("global_bytes / minimum", at_most=2.0, look="Where does the first key of a block's queries lie?"),
-        Bar("sectors / ideal", at_most=1.3, look="Do neighbouring threads read neighbouring elements?"),
+        Bar("sectors / ideal", at_most=1.3, look="Do neighboring threads read neighboring elements?"),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -291,7 +291,7 @@ pointers 16-byte aligned. A query that sees no key, or whose list is empty, give
     efficient=Case("an eighth of the blocks", **blocks(64, 8, query_len=512, key_len=512, head_dim=32)),
     bars=[
         Bar("global_bytes / minimum", at_most=1.4, look="Blocks that are not in the list must not be read."),
-        Bar("sectors / ideal", at_most=1.5, look="Do neighbouring threads read neighbouring floats?"),
+        Bar("sectors / ideal", at_most=1.5, look="Do neighboring threads read neighboring floats?"),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -446,7 +446,7 @@ aligned. All heads and all sequences share the one pattern.""",
             at_most=1.2,
             look="Read a row of k and of v for each entry of a list, and nothing else.",
         ),
-        Bar("sectors / ideal", at_most=1.3, look="Let neighbouring lanes read neighbouring parts of one row."),
+        Bar("sectors / ideal", at_most=1.3, look="Let neighboring lanes read neighboring parts of one row."),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -490,7 +490,7 @@ head_dim is 32 or 64; everything else, and empty input, as in csr_attention.""",
     flops=lambda d: 4 * d["batch"] * d["heads"] * d["entries"] * d["head_dim"],
 )
 
-# ---------------------------------------------------------------------------------------- global, neighbours and random
+# ---------------------------------------------------------------------------------------- global, neighbors and random
 
 
 def big_bird(query_len, globals, window, random_keys):
@@ -506,7 +506,7 @@ def big_bird(query_len, globals, window, random_keys):
 
 
 def by_rules(q, k, v, globals, window, random_keys, scale):
-    """Attention to global, neighbouring and random keys."""
+    """Attention to global, neighboring and random keys."""
     return weighted(q, k, v, scale, big_bird(q.shape[-2], globals, window, random_keys).to(q.dtype))
 
 
@@ -518,7 +518,7 @@ def counted_twice(q, k, v, globals, window, random_keys, scale):
 
 
 def rules(globals, window, randoms, batch=1, heads=1, len=1, head_dim=64):
-    """Sizes of a case of global, neighbouring and random keys."""
+    """Sizes of a case of global, neighboring and random keys."""
     return dict(batch=batch, heads=heads, len=len, head_dim=head_dim, globals=globals, window=window, randoms=randoms)
 
 
@@ -552,7 +552,7 @@ to do.""",
         Case("one key", **rules(0, 0, 0)),
         Case("nothing in the batch", **rules(1, 1, 1, batch=0, len=3)),
         Case("the key itself", **rules(0, 0, 0, len=20, head_dim=32)),
-        Case("neighbours only", **rules(0, 3, 0, len=40, head_dim=32)),
+        Case("neighbors only", **rules(0, 3, 0, len=40, head_dim=32)),
         Case("global keys only", **rules(2, 0, 0, len=40, head_dim=32)),
         Case("random keys only", **rules(0, 0, 5, len=60, head_dim=32)),
         Case("all three", **rules(2, 3, 4, heads=2, len=50)),
@@ -583,7 +583,7 @@ to do.""",
     efficient=Case("512 keys", **rules(2, 4, 3, len=512, head_dim=32)),
     bars=[
         Bar("global_bytes / minimum", at_most=1.4, look="Visit the keys that the rules name; do not test all of them."),
-        Bar("sectors / ideal", at_most=1.3, look="Let neighbouring lanes read neighbouring parts of one row."),
+        Bar("sectors / ideal", at_most=1.3, look="Let neighboring lanes read neighboring parts of one row."),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],

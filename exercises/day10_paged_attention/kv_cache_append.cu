@@ -8,7 +8,7 @@
 
 // TODO: a kernel that moves the row of each token and head to its slot: page slot / page_size, row slot % page_size.
 // TODO:   - a slot outside the cache is no address: skip it
-// TODO:   - neighbouring threads move neighbouring 16 bytes; offsets in 64 bits
+// TODO:   - neighboring threads move neighboring 16 bytes; offsets in 64 bits
 
 template <typename T>
 void kv_cache_append(const T* k, const T* v, const long long* slots, T* k_cache, T* v_cache, int tokens, int kv_heads,

@@ -591,7 +591,7 @@ no queries; with no tokens there is nothing to do.""",
     ),
     bars=[
         Bar("global_bytes / minimum", at_most=1.3, look="How many heads share each tile of k and v?"),
-        Bar("sectors / ideal", at_most=1.3, look="Do neighbouring threads read neighbouring elements?"),
+        Bar("sectors / ideal", at_most=1.3, look="Do neighboring threads read neighboring elements?"),
         Bar("launches", at_most=1, look="One kernel: the pages need not be gathered first."),
         Bar("scratch_bytes", at_most=0, look="The pages need not be gathered first."),
     ],

@@ -23,7 +23,7 @@
 // TODO: a kernel, template <typename T, int DIM>, with roles:
 // TODO:   - one thread has q copied, and tiles of k and v, as far ahead as there are stages
 // TODO:   - warpgroups with 64 queries each multiply S = q k^T, with both operands in shared memory
-// TODO:   - the online softmax, in registers: a row of S lies in four neighbouring lanes
+// TODO:   - the online softmax, in registers: a row of S lies in four neighboring lanes
 // TODO:   - O += P v, with P as operand A in registers and v as it lies, its rows being k ("MN-major")
 // TODO:   - masks where sequences end; rows of the next sequence are neither used nor written
 

@@ -18,7 +18,7 @@
 
 // TODO: a kernel, template <typename T, int DIM>, in which a warp owns 16 rows, or a few times 16:
 // TODO:   - S = Q K^T for a tile of keys, by ldmatrix and mma.sync
-// TODO:   - the online softmax where S is: a row of a fragment is in four neighbouring lanes
+// TODO:   - the online softmax where S is: a row of a fragment is in four neighboring lanes
 // TODO:   - the weights, rounded, are operand A of the product with V
 // TODO:   - copies of the next tiles are on their way meanwhile
 

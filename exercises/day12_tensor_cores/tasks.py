@@ -259,7 +259,7 @@ a query that sees no key gives zeros. A sequence may have no queries or no keys;
     bars=[
         Bar("tensor_operations / flops_needed", at_least=1, look="Both products go through mma.sync."),
         Bar("global_bytes / minimum", at_most=2.6, look="How many rows share each tile of k and v? At least 64."),
-        Bar("sectors / ideal", at_most=1.05, look="Do neighbouring threads move neighbouring 16 bytes?"),
+        Bar("sectors / ideal", at_most=1.05, look="Do neighboring threads move neighboring 16 bytes?"),
         Bar(
             "shared_wavefronts / (flops_needed / 64)",
             at_most=0.08,
@@ -317,7 +317,7 @@ out_features are multiples of 8, rows is any number; all tensors are 16-byte ali
         Case("a little more than a tile", dtypes=["bf16"], rows=129, in_features=72, out_features=264),
         Case("more of k than a ring of tiles holds", rows=70, in_features=840, out_features=136),
         Case("k that no tile divides, several tiles of y", dtypes=["f16"], rows=300, in_features=200, out_features=520),
-        Case("a row of tiles without a neighbour", rows=400, in_features=128, out_features=40),
+        Case("a row of tiles without a neighbor", rows=400, in_features=128, out_features=40),
         Case("more tiles than blocks that fit the GPU", dtypes=["bf16"], rows=2, in_features=8, out_features=16904),
         Case(
             "partial sums beyond 65504",

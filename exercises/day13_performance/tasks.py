@@ -6,7 +6,7 @@ import torch
 
 from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, constant, normal, one_of
 
-COALESCED = Bar("sectors / ideal", at_most=1.02, look="Do neighbouring threads touch neighbouring addresses?")
+COALESCED = Bar("sectors / ideal", at_most=1.02, look="Do neighboring threads touch neighboring addresses?")
 NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Shared memory and the buffers that you are given are enough.")
 
 
@@ -66,7 +66,7 @@ pipelined_norm = Exercise(
         Bar("global_bytes / minimum", at_most=1.1, look="Is weight read again for each row, or a row twice?"),
         Bar("blocks / max_blocks", at_most=1, look="The caller says how many blocks there may be."),
         COALESCED,
-        Bar("bank_conflict_ways", at_most=2.0, look="Neighbouring threads take neighbouring 16 bytes of a row."),
+        Bar("bank_conflict_ways", at_most=2.0, look="Neighboring threads take neighboring 16 bytes of a row."),
         Bar("launches", at_most=1),
         NO_SCRATCH,
     ],

@@ -23,7 +23,7 @@ class Kind(enum.StrEnum):
 
     implement = "implement"
     debug = "debug"
-    optimise = "optimise"
+    optimize = "optimize"
 
 
 Title = Annotated[str, typer.Option(metavar="TITLE", help="What a list calls it.")]
@@ -31,7 +31,7 @@ Title = Annotated[str, typer.Option(metavar="TITLE", help="What a list calls it.
 
 @new.command("day")
 def new_day(
-    folder: Annotated[str, typer.Argument(metavar="DAY_FOLDER", help="Its folder: day11_quantisation.")],
+    folder: Annotated[str, typer.Argument(metavar="DAY_FOLDER", help="Its folder: day11_quantization.")],
     title: Title,
 ) -> int:
     """Begin a day: an entry in course.toml, and a lesson with its sections."""

@@ -21,7 +21,7 @@ FILE = "exercises/course.toml"
 FORMAT = 1
 """The version of the file that this grader reads. It changes when an older grader would misread the file."""
 
-KINDS = ("implement", "debug", "optimise")
+KINDS = ("implement", "debug", "optimize")
 ALWAYS = ("builds", "correct", "safe")
 """The stages that every exercise has; *efficient* and *fast* only where its task has bars and sizes to time."""
 
@@ -36,7 +36,7 @@ class ListedExercise(Struct, frozen=True, forbid_unknown_fields=True):
     name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]*$")]
     """Of its files and of its variable in tasks.py."""
     title: Text
-    kind: Literal["implement", "debug", "optimise"]
+    kind: Literal["implement", "debug", "optimize"]
     points: Annotated[int, Meta(ge=1)]
     architecture: Architecture | None = None
     """The oldest GPU architecture that runs it; None: the course's."""

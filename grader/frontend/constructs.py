@@ -1,4 +1,4 @@
-"""CUDA that the simulator does not have: recognised by name, each with what to do instead."""
+"""CUDA that the simulator does not have: recognized by name, each with what to do instead."""
 
 from __future__ import annotations
 

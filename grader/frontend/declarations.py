@@ -206,11 +206,11 @@ def parse_shared(source: Source, declaration: Sequence[Token]) -> SharedDeclarat
                 raise error_at(source, part[0], f"the __shared__ variable {name} has no type")
         dimensions = part[stop:]
         size = _first_outside(dimensions, ("=", "{"))
-        dimensions, initialised = dimensions[:size], size < len(dimensions)
+        dimensions, initialized = dimensions[:size], size < len(dimensions)
         shape = join(dimensions)
         if dynamic and shape.startswith("[]"):
             shape = shape[2:]
-        out.append((name, join(base) + "".join(t.text for t in pointers) + shape, initialised))
+        out.append((name, join(base) + "".join(t.text for t in pointers) + shape, initialized))
     assert base is not None
     inline_type = join(base) if any(t.text == "{" for t in base) else ""
     return SharedDeclaration(tuple(out), alignment, inline_type)

@@ -771,7 +771,7 @@ class _RegionRewriter:
         if header is None or len(names) != 1:
             what = f"this {qualifier.text} variable that is a template is not simulated"
             raise error_at(
-                self.source, qualifier, what, "Give each parameter of the template a name, and specialise none of it."
+                self.source, qualifier, what, "Give each parameter of the template a name, and specialize none of it."
             )
         [name] = names
         kind = "constant" if any(t.text == "__constant__" for t in declaration) else "device"

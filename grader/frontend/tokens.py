@@ -1,6 +1,6 @@
 """C++ source as tokens with their positions: the base of the prototype reader and of the simulator's front end.
 
-Comments, strings (raw ones too), character literals and preprocessor lines are recognised first, so that nothing inside
+Comments, strings (raw ones too), character literals and preprocessor lines are recognized first, so that nothing inside
 them is ever mistaken for code. A ``#define`` gives its body as tokens of their own, because a macro may hold a launch.
 """
 

@@ -50,25 +50,25 @@ def draw(rows: Sequence[Row]) -> Figure:
     for (name, measured), (left, right) in zip(drawn.items(), axes):
         batches = Counter(row.B for row in measured)
         pairs = sorted({(row.C, row.H) for row in measured})
-        colours = dict(zip(pairs, itertools.cycle(plt.colormaps["tab20"].colors)))
+        colors = dict(zip(pairs, itertools.cycle(plt.colormaps["tab20"].colors)))
         for axis, batch, title in (
             (left, max(batches, key=lambda batch: (batches[batch], batch)), "tokens per second"),
             (right, min(batches), "latency in us, P50 to P99"),
         ):
             for (width, heads), points in series(measured, batch).items():
-                lengths, colour = [row.N for row in points], colours[width, heads]
+                lengths, color = [row.N for row in points], colors[width, heads]
                 values = [row.tokens_per_second if axis is left else row.p50_us for row in points]
-                axis.plot(lengths, values, "o-", ms=3, lw=1, color=colour)
+                axis.plot(lengths, values, "o-", ms=3, lw=1, color=color)
                 if axis is right:
                     bounds = [row.p50_us for row in points], [row.p99_us for row in points]
-                    axis.fill_between(lengths, *bounds, color=colour, alpha=0.2)
+                    axis.fill_between(lengths, *bounds, color=color, alpha=0.2)
             axis.set_xscale("log", base=2)
             axis.set_yscale("log")
             axis.set_xticks(sorted({row.N for row in measured}), [str(n) for n in sorted({row.N for row in measured})])
             axis.set_xlabel("N")
             axis.set_title(f"{name}\nbatch of {batch}: {title}", fontsize=8, loc="left")
-        lines = [Line2D([], [], color=colour, marker="o", ms=3, lw=1) for colour in colours.values()]
-        labels = [f"C {width}, H {heads} (D {width // heads})" for width, heads in colours]
+        lines = [Line2D([], [], color=color, marker="o", ms=3, lw=1) for color in colors.values()]
+        labels = [f"C {width}, H {heads} (D {width // heads})" for width, heads in colors]
         right.legend(lines, labels, fontsize=6, loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 

@@ -15,7 +15,7 @@ from rich.terminal_theme import TerminalTheme
 from grader.report import terminal, theme
 from grader.verdict import Verdict
 
-COLOURS = TerminalTheme(
+COLORS = TerminalTheme(
     (250, 250, 250),
     (36, 41, 47),
     [
@@ -45,7 +45,7 @@ def picture(verdict: Verdict, command: str, width: int = theme.WIDTH) -> str:
     )
     console.print(f"[bold]$[/bold] {command}", highlight=False, soft_wrap=True)
     console.print(terminal.render(timeless(verdict), width))
-    svg = console.export_svg(title="grader check", theme=COLOURS, unique_id="verdict", font_aspect_ratio=0.61)
+    svg = console.export_svg(title="grader check", theme=COLORS, unique_id="verdict", font_aspect_ratio=0.61)
     # The font is named, not fetched: a picture in a README must not load anything.
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"

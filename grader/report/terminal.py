@@ -30,7 +30,7 @@ def print_verdict(
 def as_text(
     verdict: Verdict, width: int = theme.WIDTH, verbose: bool = False, next_steps: Sequence[NextStep] = ()
 ) -> str:
-    """The report as plain text, without colours."""
+    """The report as plain text, without colors."""
     buffer = io.StringIO()
     console = theme.console(buffer, width=width, color_system=None)
     console.print(render(verdict, width, verbose, next_steps), crop=False)

@@ -1,4 +1,4 @@
-"""Colours and marks of every report: few, and never the only carrier of a meaning."""
+"""Colors and marks of every report: few, and never the only carrier of a meaning."""
 
 from __future__ import annotations
 

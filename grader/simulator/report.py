@@ -16,7 +16,7 @@ touched_bytes          32 times the distinct sectors of global memory that each 
 first_read_bytes       32 times the sectors of global memory that a launch read and did not write, and that nothing had
                        touched before in the same report: what DRAM must deliver to an L2 cache that is cold at first
 least_instructions     memory instructions that a warp needs at least: requests to global and shared memory, of which a
-                       compiler may have joined neighbours into one of 16 bytes; no atomic operations, no copy engine
+                       compiler may have joined neighbors into one of 16 bytes; no atomic operations, no copy engine
 least_wavefronts       wavefronts that shared memory needs at least for its requests, joined in that way, without atomic
                        operations: 128 bytes each, and of each request the share that 16-byte accesses leave of its conflicts
 least_l1_wavefronts    these, and one for each 128 bytes that warps loaded from or stored to global memory
@@ -58,7 +58,7 @@ prefetched_bytes       its part that was still under way when its thread had wai
 ====================== ==============================================================================================
 
 Nsight Compute's counters were compared with those of loads, stores, atomics and cp.async, not with those of bulk and tensor
-copies: there the sectors follow from the addresses, and how the hardware cuts a box into requests is not modelled.
+copies: there the sectors follow from the addresses, and how the hardware cuts a box into requests is not modeled.
 
 Of a kernel that was built with ``operations`` (``load_kernel(..., operations=True)``) also:
 
@@ -134,7 +134,7 @@ class LineCounters:
     worst_ways: int = 0
     """Bank-conflict ways of the worst single request."""
     least_instructions: float = 0.0
-    """This and the next two: what is left if a compiler joins accesses to neighbours (``report.py``)."""
+    """This and the next two: what is left if a compiler joins accesses to neighbors (``report.py``)."""
     least_wavefronts: float = 0.0
     least_l1_wavefronts: float = 0.0
     flops: int = 0
@@ -460,7 +460,7 @@ class _Reader:
         findings = causes_first(merged(self._finding(data) for data in self.data.findings))
         # A race often shows as a read of what was not yet written, too: one fault, one finding.
         races = {(_name(f), place) for f in findings if f.check == "racecheck" for place in f.places}
-        findings = [f for f in findings if f.kind != "uninitialised_read" or (_name(f), f.place) not in races]
+        findings = [f for f in findings if f.kind != "uninitialized_read" or (_name(f), f.place) not in races]
         # An index out of an array's bounds that also leaves the memory is told by memory, with the distance.
         outside = {f.place for f in findings if f.kind == "out_of_bounds"}
         return [f for f in findings if f.kind != "index_out_of_bounds" or f.place not in outside]

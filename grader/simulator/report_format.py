@@ -49,8 +49,8 @@ _ABOUT_MEMORY = (
     "write_to_const",
     "write_to_constant",
     "leak",
-    "uninitialised_read",
-    "uninitialised_copy",
+    "uninitialized_read",
+    "uninitialized_copy",
     "output_not_written",
 )
 """Kinds of findings whose sentences name the memory."""

@@ -88,7 +88,7 @@ class Symbolizer:
         return dataclasses.replace(location, column=self._columns.get(offset, 0))
 
     def _nearby(self, address: int) -> Location:
-        """Optimised code has instructions of line 0, which belong to no line or to several: the line just before."""
+        """Optimized code has instructions of line 0, which belong to no line or to several: the line just before."""
         try:
             with _reading:
                 name, line = _debug_info(self.library).line_before(address)

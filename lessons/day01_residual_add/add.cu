@@ -2,8 +2,8 @@
 //
 // Version 1: one thread does it all, as a CPU would.
 // Version 2: one thread per element, and a guard for the threads that have none. Any dtype.
-// Version 3: four neighbouring elements per thread, one at a time. Fewer threads, more sectors.
-// Version 4: four neighbouring elements per thread, all in one 128-bit access.
+// Version 3: four neighboring elements per thread, one at a time. Fewer threads, more sectors.
+// Version 4: four neighboring elements per thread, all in one 128-bit access.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

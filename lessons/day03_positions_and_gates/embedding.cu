@@ -1,14 +1,14 @@
 // Embedding lookup, version by version: out[t, :] = table[ids[t], :].
 //
 // Version 1: one thread per token copies a whole row, element by element.
-// Version 2: one block per token; neighbouring threads copy neighbouring elements.
+// Version 2: one block per token; neighboring threads copy neighboring elements.
 // Version 3: the same in pieces of 16 bytes, and an id outside the table gives zeros instead of somebody else's memory.
 #include <cuda_runtime.h>
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The kernels. table is (vocabulary, hidden), ids is (tokens), out is (tokens, hidden).
 
-// Version 1: neighbouring threads read different rows at the same column: addresses that are a whole row apart.
+// Version 1: neighboring threads read different rows at the same column: addresses that are a whole row apart.
 __global__ void embedding_kernel1(const float* table, const long long* ids, float* out, int tokens, int hidden) {
     const int token = blockIdx.x * blockDim.x + threadIdx.x;
     if (token >= tokens) return;

@@ -1,6 +1,6 @@
 // Transpose, version by version: out[c, r] = in[r, c].
 //
-// Version 1: each thread moves one element. One side jumps a whole row between neighbours.
+// Version 1: each thread moves one element. One side jumps a whole row between neighbors.
 // Version 2: through a tile in shared memory, so that both sides move along rows. The tile's columns share a bank.
 // Version 3: one column of padding spreads them over all banks.
 #include <cuda_runtime.h>

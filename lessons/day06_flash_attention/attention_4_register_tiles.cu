@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(kThreads) attend(const float* q, const float* 
     auto& tiles = *reinterpret_cast<Tiles<DIM>*>(shared);
 
     // A warp is 4 groups of 8 threads. The group's number comes from lane bits 1 and 4, so that of any four
-    // neighbouring lanes two read the same query and two the same key: the hardware serves such 16-byte reads in half
+    // neighboring lanes two read the same query and two the same key: the hardware serves such 16-byte reads in half
     // the wavefronts.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int tx = (lane & 1) | (lane >> 1 & 6);                    // owns keys tx, tx + 8, ...

@@ -4,7 +4,7 @@
 //
 // A warp has 16 rows, and scores and weights stay in its registers. Three things differ from the kernel for 16-bit numbers:
 //   - a float is as wide as two 16-bit numbers, so ldmatrix cannot transpose: lanes read v themselves, 16 bytes each, of four
-//     neighbouring columns. These go to four fragments, whose columns are thus 0 4 8 ..., 1 5 9 ..., and so on;
+//     neighboring columns. These go to four fragments, whose columns are thus 0 4 8 ..., 1 5 9 ..., and so on;
 //   - an accumulator has columns 2 i and 2 i + 1 of its row, operand A wants i and i + 4. The sum over keys may be taken in
 //     any order: let key 2 i be number i and key 2 i + 1 number i + 4, in P and in V;
 //   - tensor cores do not round what they add up. A tile's P V is a sum of its own; what is added to O then is rounded.

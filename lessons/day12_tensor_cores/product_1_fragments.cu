@@ -1,4 +1,4 @@
-// Version 1: mma.sync, its operands read as the documentation shows them, two neighbours at a time.
+// Version 1: mma.sync, its operands read as the documentation shows them, two neighbors at a time.
 //
 //   x: [m, k]     w: [n, k]     y: [m, n], f16     m and n are multiples of 128, k is one of 64
 //

@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(kThreads) square_sums(const float* x, float* p
     if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
-// kWidth neighbours that one load brings.
+// kWidth neighbors that one load brings.
 template <int kWidth>
 struct Wide {
     using Bits = std::conditional_t<kWidth == 4, float4, std::conditional_t<kWidth == 2, float2, float>>;

@@ -3,7 +3,7 @@
 Norm, QKV, RoPE, attention, projection, residual, norm, MLP with SwiGLU, residual: the layer of day 5's lesson, there on the
 simulator. ``operator_table.py`` times it on a GPU, each version as a CUDA graph, so that Python's time is not in it.
 
-- *unfused*: a kernel of days 1 to 4 for each operator; the scores are stored, normalised, and read again.
+- *unfused*: a kernel of days 1 to 4 for each operator; the scores are stored, normalized, and read again.
 - *fused*: day 5's kernels for norm and QKV, for scores and softmax, and for gate, up and SwiGLU. Of a single token (*decode*)
   there are no stored scores, so only norm and QKV are one kernel.
 - *flash*: the same with day 12's attention, which stores no scores at all. A prompt only.

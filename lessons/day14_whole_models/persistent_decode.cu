@@ -6,7 +6,7 @@
 // phases, in order, which come to a ring in shared memory, as far ahead as the ring allows: also while the others wait.
 //
 // What takes long in a phase is not the multiplication but the instructions around it, which wait for each other: so each has
-// warps of its own. *Readers* wait for what a phase reads, normalise it, and are at the next phase (or at attention) while
+// warps of its own. *Readers* wait for what a phase reads, normalize it, and are at the next phase (or at attention) while
 // *multipliers* are at this one; *writers* rotate, add and publish the sums of the phase before. They meet at mbarriers,
 // with two places for inputs and two for sums.
 //
@@ -41,7 +41,7 @@ constexpr int kReaders = 5 * 32, kWriters = 2 * 32;  // threads
 constexpr int kThreads = kWarps * 32 + kReaders + kWriters + 32;
 constexpr int kMostSlots = 16;   // of the ring
 constexpr int kMostVectors = 5;  // pieces of 8 columns that a lane holds of a product's input
-constexpr int kMostPairs = 4;    // pairs of words that a reader holds of what is normalised
+constexpr int kMostPairs = 4;    // pairs of words that a reader holds of what is normalized
 constexpr int kMostRead = 4;     // and of what is not
 constexpr int kMostHead = 256;
 constexpr int kSmallestPart = 128;  // keys: fewer are not worth a block
@@ -59,7 +59,7 @@ struct Phase {
     long long kind;
     long long weights;        // linear: where the matrix [rows, columns] begins; embed: the table [vocabulary, width]
     long long rows, columns;  // of the matrix; embed: rows is the width
-    long long together;  // so many neighbouring rows are one thread's: 4 for a gate and its up, 1 for logits, else 2
+    long long together;  // so many neighboring rows are one thread's: 4 for a gate and its up, 1 for logits, else 2
     long long input, output;    // linear
     long long norm, norm_bias;  // where they begin in parameters, or -1
     long long bias;             // the same
@@ -97,7 +97,7 @@ struct Model {
 };
 
 // What one block has to do in a phase. A *tile* is one part of one row; tile i is that of row i / splits, part i % splits. Tiles
-// go to the warps in turns: kWarps neighbours, which lie side by side in the matrix, are one slot of the ring.
+// go to the warps in turns: kWarps neighbors, which lie side by side in the matrix, are one slot of the ring.
 struct Work {
     long long weights;        // of its first row: offset in all
     int first, rows;          // linear, embed: of the matrix
@@ -185,7 +185,7 @@ __device__ __forceinline__ void publish(Word* to, float value, unsigned epoch) {
     publish(to, __float_as_uint(value), epoch);
 }
 
-// Two neighbouring words, each of them as a whole.
+// Two neighboring words, each of them as a whole.
 __device__ __forceinline__ void look(const Word* at, Word (&words)[2]) {
     asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(words[0]), "=l"(words[1]) : "l"(at) : "memory");
 }
@@ -290,7 +290,7 @@ __device__ __forceinline__ float sum_of_readers(float mine, int reader, int plac
 }
 
 template <typename T>
-__device__ void normalise(const Model<T>& model, const Work& work, int reader, int place, unsigned epoch,
+__device__ void normalize(const Model<T>& model, const Work& work, int reader, int place, unsigned epoch,
                           uint2* input) {
     const int pairs = model.width / 4, count = max(0, (pairs - reader + kReaders - 1) / kReaders);  // of this reader
     float4 weight[kMostPairs], bias[kMostPairs], x[kMostPairs];
@@ -401,7 +401,7 @@ __device__ void take_input(const Model<T>& model, const Work& work, int keys, in
         const auto at = [&](int i) { return model.hidden_words + i * 2; };
         read_pairs(columns / 4, reader, at, epoch, [&](int i, uint2 four) { static_cast<uint2*>(input)[i] = four; });
     } else {
-        normalise(model, work, reader, place, epoch, static_cast<uint2*>(input));
+        normalize(model, work, reader, place, epoch, static_cast<uint2*>(input));
     }
     __syncwarp();
 }
@@ -554,7 +554,7 @@ __device__ Known fetch_known(const Model<T>& model, const Work& work, int i) {
             *reinterpret_cast<const float2*>(work.output == kAddToX ? model.x + row : model.parameters)};
 }
 
-// The rows of one writer: `together` neighbours, the first of which is row i of the block, and so on.
+// The rows of one writer: `together` neighbors, the first of which is row i of the block, and so on.
 template <typename T>
 __device__ void give_output(const Model<T>& model, const Work& work, const Shared& shared, Turn turn, int writer,
                             int position, int page, unsigned epoch) {

@@ -1,7 +1,7 @@
 """A whole model as one list of phases, for persistent_decode.cu: one launch reads a token and writes the next one.
 
 The weights of a Qwen2 or a GPT-NeoX go into one tensor, in the order in which a token meets them; rows that an output needs
-together (the two numbers that a rotation turns, a gate and its up) become neighbours. What the kernel is to do with them is
+together (the two numbers that a rotation turns, a gate and its up) become neighbors. What the kernel is to do with them is
 a table of numbers, a row a phase.
 """
 
@@ -26,7 +26,7 @@ QUERY_KEY_VALUE, ADD_TO_X, GELU, GATE_UP, LOGITS = range(5)
 WARPS, READERS, MOST_SLOTS, MOST_HEAD = 8, 160, 16, 256
 STATIC_BYTES, WORK_BYTES = 4 * 1024, 80
 WARP_COLUMNS, MOST_WIDTH = 5 * 32 * 8, 4 * 4 * READERS
-"""Columns of a row that a warp can hold the input of, and numbers that a block can normalise."""
+"""Columns of a row that a warp can hold the input of, and numbers that a block can normalize."""
 FLYING = 45 * 1024
 """About so many bytes of weights are on their way to an SM at a time: what it asked for beyond what the memory can have under
 way would only wait, and everything else that is read would wait behind it."""
@@ -125,7 +125,7 @@ class Packing:
         self.attended = len(self.phases) - 1
 
     def pairs(self, rows: Tensor) -> Tensor:
-        """Rows of heads [heads * head_dim, ...]: column p of a head and p + rotary / 2 become neighbours."""
+        """Rows of heads [heads * head_dim, ...]: column p of a head and p + rotary / 2 become neighbors."""
         half, dim = self.config.rotary_dim // 2, self.config.head_dim
         order = [at for p in range(half) for at in (p, p + half)] + list(range(2 * half, dim))
         return rows.reshape(-1, dim, *rows.shape[1:])[:, order].reshape(rows.shape)

@@ -95,8 +95,8 @@ def train(name: str, ids: torch.Tensor) -> tuple[torch.nn.Module, float]:
     """The trained model, and its mean loss over the last 50 steps in nats per token."""
     torch.manual_seed(SEED)
     model = make_model(name).train()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=PEAK_RATE, betas=(0.9, 0.98), weight_decay=0.05)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, PEAK_RATE, total_steps=STEPS, pct_start=0.05)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=PEAK_RATE, betas=(0.9, 0.98), weight_decay=0.05)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, PEAK_RATE, total_steps=STEPS, pct_start=0.05)
     losses = []
     for step in range(STEPS):
         begins = torch.randint(0, len(ids) - LENGTH - 1, (BATCH,))
@@ -104,9 +104,9 @@ def train(name: str, ids: torch.Tensor) -> tuple[torch.nn.Module, float]:
         loss = model(input_ids=rows, labels=rows).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
         schedule.step()
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         losses.append(loss.item())
         if step % 100 == 0 or step == STEPS - 1:
             print(f"{name} step {step:5}: {loss.item():.3f} nats per token", flush=True)

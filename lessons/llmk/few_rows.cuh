@@ -4,7 +4,7 @@
 // A *tile* is eight features of out, for all rows, up to 16. A team of `parts` warps makes a tile: each of its warps takes a part
 // of in_features, and the parts are added up in shared memory, in the same order in every run. Few features need large
 // teams, or there would be too few blocks for the GPU; for many features a warp is a team of its own. A *strip* is one tile, or
-// two neighbours: what a warp makes at a time.
+// two neighbors: what a warp makes at a time.
 //
 // A warp multiplies 32 columns at a time on tensor cores, where the rows of x are operand A and the rows of weight the columns
 // of operand B. Lane (i, t) = (lane / 4, lane % 4) loads the 16 bytes at columns 8 t ... 8 t + 7 of weight row i of the tile, and
@@ -53,7 +53,7 @@ struct FewRows {
     }
 };
 
-// Eight neighbours of a row from column `column` on; zeros where there are none.
+// Eight neighbors of a row from column `column` on; zeros where there are none.
 template <typename T>
 __device__ __forceinline__ uint4 eight_columns(const T* row, bool exists, int column, int columns, bool vectors) {
     uint4 bits = make_uint4(0, 0, 0, 0);

@@ -13,7 +13,7 @@
 namespace llmk {
 
 // Four 8 x 8 matrices of 16-bit numbers in shared memory: lane i gives the address of row i % 8 of matrix i / 8, and
-// receives of each matrix two neighbours, elements i % 4 * 2 and the next of row i / 4: how mma.sync wants its operands.
+// receives of each matrix two neighbors, elements i % 4 * 2 and the next of row i / 4: how mma.sync wants its operands.
 __device__ __forceinline__ void ldmatrix_x4(unsigned (&to)[4], unsigned from) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])

@@ -111,7 +111,7 @@ __device__ __forceinline__ void prefill_attention_rows(float4* shared, const T* 
             }
         }
 
-        // The online softmax. The 8 threads of a row are neighbouring lanes. Weight [row][4 tx + j] is that of key tx + 8 j.
+        // The online softmax. The 8 threads of a row are neighboring lanes. Weight [row][4 tx + j] is that of key tx + 8 j.
 #pragma unroll
         for (int i = 0; i < kEach; ++i) {
             float new_m = m[i];

@@ -7,7 +7,7 @@ namespace llmk {
 
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// Every lane gets the sum over its group of kLanes neighbouring lanes, a power of two.
+// Every lane gets the sum over its group of kLanes neighboring lanes, a power of two.
 template <int kLanes = 32>
 __device__ __forceinline__ float warp_sum(float mine) {
 #pragma unroll

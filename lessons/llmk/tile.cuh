@@ -6,7 +6,7 @@
 namespace llmk {
 
 // Copies rows of DIM elements, one behind the other at k and at v, to the rows of two tiles, with all kThreads threads of
-// the block: neighbouring threads read neighbouring elements. Rows from `count` on do not exist: they become zeros.
+// the block: neighboring threads read neighboring elements. Rows from `count` on do not exist: they become zeros.
 template <int DIM, int kThreads, typename T, int kRows>
 __device__ __forceinline__ void load_keys_and_values(T (&k_tile)[kRows][DIM], T (&v_tile)[kRows][DIM], const T* k,
                                                      const T* v, int count) {

@@ -1,4 +1,4 @@
-// Vectorised access: one load or store moves several neighbours of a row, at most 16 bytes. Day 1 derives it.
+// Vectorized access: one load or store moves several neighbors of a row, at most 16 bytes. Day 1 derives it.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -14,7 +14,7 @@ namespace llmk {
 template <typename T>
 constexpr int kVectorWidth = 16 / static_cast<int>(sizeof(T));
 
-// kWidth neighbours that one access moves: 16 bytes, or one element where the addresses do not allow more. Kept as whole
+// kWidth neighbors that one access moves: 16 bytes, or one element where the addresses do not allow more. Kept as whole
 // words, so that eight half-precision numbers take four registers and not eight.
 template <typename T, int kWidth = kVectorWidth<T>>
 struct Vector {

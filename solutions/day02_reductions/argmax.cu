@@ -12,7 +12,7 @@
 
 #include "llmk/vector.cuh"
 
-constexpr int kInFlight = 4;  // vectorised accesses in flight per thread
+constexpr int kInFlight = 4;  // vectorized accesses in flight per thread
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 struct Best {

@@ -13,7 +13,7 @@
 
 #include "llmk/vector.cuh"
 
-constexpr int kInFlight = 4;  // vectorised accesses in flight per thread
+constexpr int kInFlight = 4;  // vectorized accesses in flight per thread
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 // What is kept of a set of elements. The variance is deviations / count.
@@ -115,8 +115,8 @@ __global__ void __launch_bounds__(1024)
         for (int p = 0; p < kInFlight; ++p) {
 #pragma unroll
             for (int j = 0; j < kWidth; ++j) {
-                const float normalised = (held[p].get(j) - row.mean) * scale;
-                held[p].set(j, normalised * scales[p].get(j) + shifts[p].get(j));
+                const float normalized = (held[p].get(j) - row.mean) * scale;
+                held[p].set(j, normalized * scales[p].get(j) + shifts[p].get(j));
             }
             if (column(start, p) < cols) *reinterpret_cast<Access*>(out_row + column(start, p)) = held[p];
         }

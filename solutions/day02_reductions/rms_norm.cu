@@ -11,7 +11,7 @@
 
 #include "llmk/vector.cuh"
 
-constexpr int kInFlight = 4;  // vectorised accesses in flight per thread
+constexpr int kInFlight = 4;  // vectorized accesses in flight per thread
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 // Every lane gets the sum of all 32.

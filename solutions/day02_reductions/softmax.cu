@@ -14,7 +14,7 @@
 
 #include "llmk/vector.cuh"
 
-constexpr int kInFlight = 4;  // vectorised accesses in flight per thread
+constexpr int kInFlight = 4;  // vectorized accesses in flight per thread
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 // The maximum of some elements, and the sum of exp(element - maximum). With -FLT_MAX for no elements, and not

@@ -24,8 +24,8 @@ constexpr int kThreads = 256;
 constexpr int kPairs = 64;      // of one block
 constexpr int kMaxTokens = 16;  // of one block
 
-// Angles depend on the token and the pair but not on the head: a block makes those of its tokens and kPairs neighbouring
-// pairs once, in shared memory, and every head uses them. Each thread turns V neighbouring pairs at a time; it asks for
+// Angles depend on the token and the pair but not on the head: a block makes those of its tokens and kPairs neighboring
+// pairs once, in shared memory, and every head uses them. Each thread turns V neighboring pairs at a time; it asks for
 // the first of them before it makes angles, so that the memory is busy meanwhile. A block of 16-bit numbers has as many pieces
 // of 16 bytes as one of floats, and twice the pairs: there, eight blocks on an SM were faster than six.
 //
@@ -35,8 +35,8 @@ __global__ void __launch_bounds__(kThreads, sizeof(T) == 4 ? 6 : 8)
     rope_kernel(const T* __restrict__ x, const int* __restrict__ positions, T* __restrict__ out, int tokens, int heads,
                 int head_dim, int rotary_dim, int block_tokens, double log2_theta) {
     using Piece = llmk::Vector<T, V>;
-    // cos and sin of two neighbouring pairs, which one access of 16 bytes reads. Those of piece p begin at turn[..][p], the next two
-    // lie `pieces` further on: neighbouring lanes read neighbouring places, so there is no bank conflict.
+    // cos and sin of two neighboring pairs, which one access of 16 bytes reads. Those of piece p begin at turn[..][p], the next two
+    // lie `pieces` further on: neighboring lanes read neighboring places, so there is no bank conflict.
     constexpr int kEach = V > 1 ? 2 : 1;
     struct alignas(8 * kEach) Turns {
         float2 of[kEach];

@@ -11,12 +11,12 @@ constexpr int kDepth = 16;  // columns of x and weight that are in shared memory
 constexpr int kThreads = 256;
 constexpr int kRow = kTile + 4;  // floats from one k to the next in shared memory
 
-// A tile in shared memory lies k-major, tile[k][i], so that a thread fetches four neighbouring i with one 16-byte
+// A tile in shared memory lies k-major, tile[k][i], so that a thread fetches four neighboring i with one 16-byte
 // access. `i` is exchanged with i ^ 8 in every other group of eight k: without that, the stores of k and k + 8 share
 // banks.
 __device__ int place(int k, int i) { return k * kRow + (i ^ (k & 8)); }
 
-// Four neighbouring values of a row, or zeros where the row or the column does not exist.
+// Four neighboring values of a row, or zeros where the row or the column does not exist.
 __device__ float4 load_four(const float* matrix, long long row, int rows, int col, int cols, bool vectors) {
     float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     if (row >= rows) return v;

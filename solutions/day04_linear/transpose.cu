@@ -12,13 +12,13 @@ __global__ void transpose_kernel(const float* __restrict__ in, float* __restrict
     const int row0 = static_cast<int>(blockIdx.x / tiles_across) * kTile;
     const int col0 = static_cast<int>(blockIdx.x % tiles_across) * kTile;
 
-    // Rows in: neighbouring threads read neighbouring columns.
+    // Rows in: neighboring threads read neighboring columns.
     for (int y = threadIdx.y; y < kTile; y += kBlockRows) {
         const int row = row0 + y, col = col0 + threadIdx.x;
         if (row < rows && col < cols) tile[y][threadIdx.x] = in[static_cast<long long>(row) * cols + col];
     }
     __syncthreads();
-    // Columns out: neighbouring threads write neighbouring rows of `in`, which are neighbours in `out`.
+    // Columns out: neighboring threads write neighboring rows of `in`, which are neighbors in `out`.
     for (int y = threadIdx.y; y < kTile; y += kBlockRows) {
         const int row = row0 + threadIdx.x, col = col0 + y;
         if (row < rows && col < cols) out[static_cast<long long>(col) * rows + row] = tile[threadIdx.x][y];

@@ -69,7 +69,7 @@ struct Sums {
 };
 
 // For f32 a lane makes rows (lane / 8) + 4 i and columns lane % 8 + 8 j: 16 x 8 sums. What it fetches of x it uses 8 times,
-// of weight 16 times; the eight rows that neighbours fetch start in different banks.
+// of weight 16 times; the eight rows that neighbors fetch start in different banks.
 template <>
 struct Sums<float> {
     const int row = threadIdx.x % 32 / 8, column = threadIdx.x % 8;
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     }
 
     // Through a piece of shared memory that no other warp uses, 16 rows at a time, the sums come into the order of out. A lane
-    // finishes eight neighbours of a row: bias, GELU, one rounding, one store.
+    // finishes eight neighbors of a row: bias, GELU, one rounding, one store.
     __pipeline_wait_prior(0);
     __syncthreads();  // all have used the last stage
     float* piece = reinterpret_cast<float*>(shared) + warp * kWarpSums;

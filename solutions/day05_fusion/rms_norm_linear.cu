@@ -37,7 +37,7 @@ constexpr int kWarpSums = 16 * kSumRow;  // floats of the piece through which a 
 constexpr size_t kSharedBytes = sizeof(short) * kStages * kStage;
 static_assert(kSharedBytes >= sizeof(float) * kWarps * kWarpSums, "the sums pass through the same memory at the end");
 
-// Eight neighbours, as pairs.
+// Eight neighbors, as pairs.
 template <typename T>
 struct Pairs;
 template <>
@@ -51,7 +51,7 @@ struct Pairs<__nv_bfloat16> {
 __device__ float2 to_floats(__half2 x) { return __half22float2(x); }
 __device__ float2 to_floats(__nv_bfloat162 x) { return __bfloat1622float2(x); }
 
-// Eight neighbours of a row from column `column` on, zeros beyond its end.
+// Eight neighbors of a row from column `column` on, zeros beyond its end.
 template <bool VECTORS, typename T>
 __device__ uint4 load_eight(const T* row, int column, int columns) {
     uint4 bits = make_uint4(0, 0, 0, 0);
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(kThreads, 2)
         }
     }
 
-    // The kLanes threads that shared a row are neighbours in a warp.
+    // The kLanes threads that shared a row are neighbors in a warp.
 #pragma unroll
     for (int i = 0; i < kOwnRows; ++i) {
         squares[i] = llmk::warp_sum<kLanes>(squares[i]);

@@ -25,7 +25,7 @@ __device__ unsigned product_of_pairs(unsigned a, unsigned b) {
     return reinterpret_cast<const unsigned&>(product);
 }
 
-// The sum of the squares of eight neighbours.
+// The sum of the squares of eight neighbors.
 template <typename T>
 __device__ float squares_of(const uint4& bits) {
     const T* elements = reinterpret_cast<const T*>(&bits);

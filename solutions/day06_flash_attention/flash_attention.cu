@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     float4* p_tile = v_tile + S::kKeys * S::kChunks;     // [kQueries][kKeys], swizzled
 
     // The lanes of a warp form groups of 8 or 16; a group shares 8 queries. Lane bit 1 is the lowest bit of the group's number
-    // and bit 0 that of the place in the group: of any four neighbouring lanes two read the same query and two the same key,
+    // and bit 0 that of the place in the group: of any four neighboring lanes two read the same query and two the same key,
     // and the hardware serves such 16-byte reads in half the wavefronts.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int tx = (lane & 1) | (lane >> 1 & (S::kLanes - 2));

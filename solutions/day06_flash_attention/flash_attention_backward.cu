@@ -20,7 +20,7 @@ constexpr int kTile = 64;  // rows of a tile, of queries or of keys
 constexpr int kSide = 16;  // threads along the owned rows, and along the other rows or the columns
 constexpr int kThreads = kSide * kSide;
 constexpr int kEach = kTile / kSide;     // owned rows of a thread, and other rows of a thread
-constexpr int kWeightPitch = kTile + 4;  // 4 floats more, so that neighbouring rows lie in different banks
+constexpr int kWeightPitch = kTile + 4;  // 4 floats more, so that neighboring rows lie in different banks
 
 struct Sizes {
     int query_len, key_len, head_dim;

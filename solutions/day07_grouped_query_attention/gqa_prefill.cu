@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(llmk::PrefillShape<DIM>::kThreads, 2)
     k += kv_head * key_len * head_dim;
     v += kv_head * key_len * head_dim;
 
-    // Where a row begins in q and out, counted in elements; heads of a group are neighbours.
+    // Where a row begins in q and out, counted in elements; heads of a group are neighbors.
     auto place = [&](long long row) { return ((kv_head * group + row % group) * query_len + row / group) * head_dim; };
     // How many keys a row sees: keys 0 ... query + key_len - query_len.
     auto visible = [&](long long row) {

@@ -1,4 +1,4 @@
-// Attention over global, neighbouring and random keys, f32.
+// Attention over global, neighboring and random keys, f32.
 //
 // A warp owns a query. Its four groups of 8 lanes take every fourth key of the list, each with its own maximum, sum and
 // weighted sum (day 6: summaries of disjoint sets of keys merge); a row of k or v is read by 8 lanes side by side.
@@ -18,7 +18,7 @@ struct Pattern {
     const int* random_keys;
     int len, globals, window, randoms;
 
-    // The neighbours: for a global query, all keys.
+    // The neighbors: for a global query, all keys.
     __device__ int from(int query) const { return query < globals ? 0 : max(0, query - window); }
     __device__ int to(int query) const { return query < globals ? len : min(len, query + window + 1); }
 

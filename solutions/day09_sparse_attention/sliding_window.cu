@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
         slot = 1 - slot;
         if (first_key + kKeys <= warp_begin || first_key >= warp_end) continue;  // no query of this warp sees it
         unsigned weights[kStripes][kKeys / 16][4];
-        // S = Q K^T. A row of k is a column of operand B, so its neighbours lie as multiply wants them.
+        // S = Q K^T. A row of k is a column of operand B, so its neighbors lie as multiply wants them.
         float s[kStripes][kKeys / 8][4] = {};
 #pragma unroll
         for (int c = 0; c < DIM / 16; ++c) {

@@ -3,7 +3,7 @@
 //   k, v: [tokens, kv_heads, head_dim]     k_cache, v_cache: [pages, kv_heads, page_size, head_dim]     slots: [tokens]
 //
 // Slot s is row s % page_size of page s / page_size, for every head. A block has one token; a thread moves 16 bytes at a
-// time, so that neighbouring threads read neighbouring bytes, and write whole rows of head_dim elements.
+// time, so that neighboring threads read neighboring bytes, and write whole rows of head_dim elements.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

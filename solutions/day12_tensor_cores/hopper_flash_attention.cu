@@ -5,7 +5,7 @@
 //   - starts S = q k^T for this tile, and O += P v for the tile before: the tensor cores have both to do,
 //   - lets the next warpgroup start its products, where heads are small: they take turns (ping-pong), so that one
 //     multiplies while another exponentiates,
-//   - does the online softmax of S in registers: a row lies in four neighbouring lanes,
+//   - does the online softmax of S in registers: a row lies in four neighboring lanes,
 //   - waits for O, and rescales it. P stays in registers: the accumulators of S are laid out as the operand A of P v.
 // Blocks stay (persistent), and take the next tile of queries when they are done with one. Under a causal mask those with
 // many keys come first, and heads whose keys fit the L2 cache together. Without one they come head by head: then many blocks

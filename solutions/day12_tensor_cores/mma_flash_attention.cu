@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
         unsigned weights[kStripes][kKeys / 16][4];
         const T* k_tile = next_tile(true);
         if (needed) {
-            // S = Q K^T. A row of k is a column of operand B, so its neighbours lie as multiply wants them.
+            // S = Q K^T. A row of k is a column of operand B, so its neighbors lie as multiply wants them.
             float s[kStripes][kKeys / 8][4] = {};
 #pragma unroll
             for (int c = 0; c < kAcross; ++c) {

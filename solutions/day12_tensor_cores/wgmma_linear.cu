@@ -1,6 +1,6 @@
 // y = x w^T on Hopper's tensor cores: the copy engine (TMA) feeds a ring of tiles, two warpgroups multiply.
 //
-// Two neighbouring blocks are a cluster and work on 256 rows by 256 columns of y, each on 128 of the rows. Both need the
+// Two neighboring blocks are a cluster and work on 256 rows by 256 columns of y, each on 128 of the rows. Both need the
 // same tile of w: each loads one half of it and the copy engine hands it to both. Of a block,
 //   - one thread of warpgroup 0 only copies: 128 x 64 of x and its half of 256 x 64 of w, kStages tiles ahead,
 //   - warpgroups 1 and 2 multiply, 64 x 256 each, accumulators in registers, and store through shared memory.

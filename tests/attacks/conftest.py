@@ -131,7 +131,7 @@ def judged(tier: str, places: dict[str, str], tmp_path: Path, monkeypatch: pytes
         text = file.read_text()
         if file.parent.name == "compile":  # these are to be stopped; the others must have the time that they need
             monkeypatch.setattr(compiling, "SECONDS", 2.0)
-        if "Defence: names." not in text.splitlines()[0]:
+        if "Defense: names." not in text.splitlines()[0]:
             monkeypatch.setattr(imports, "refused", lambda library, libsim: [])
             monkeypatch.setattr(instrumented, "unchecked_word", lambda plan, run: "")
             monkeypatch.setattr(instrumented, "renumbers_lines", lambda text: False)

@@ -43,7 +43,7 @@ def test_run_time(judged: Judge, places: dict[str, str], file: Path, tmp_path: P
     verdict = judged(file)
     assert not verdict.passed, as_text(verdict)
     builds = verdict.stage("builds")
-    assert builds.status == (FAILED if "Defence: names." in file.read_text() else PASSED), as_text(verdict)
+    assert builds.status == (FAILED if "Defense: names." in file.read_text() else PASSED), as_text(verdict)
     assert sorted(os.listdir(places["@FOLDER@"])) == before, "it left something behind"
     assert "\\u001b" not in as_json(verdict)
     assert_clean(verdict, tmp_path, (SECRET,))

@@ -88,7 +88,7 @@ LEAVE_THREE = """for (const kind of ['.highlight', 'mjx-container'])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everybody_can_use_it(open_page: OpenPage, book: Path, size: tuple[int, int], theme: str) -> None:
     if (size, theme) == (PHONE, "dark"):
-        pytest.skip("the dark colours are the same on a phone")
+        pytest.skip("the dark colors are the same on a phone")
     page = open_page(size, color_scheme=theme)
     found = []
     for name in PAGES:

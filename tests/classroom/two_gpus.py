@@ -1,7 +1,7 @@
 """A class on one GPU, and on two of the same machine at once: ``python -m tests.classroom.two_gpus --record``.
 
 A Ray cluster of one node, which gives each job of ``--device cuda`` a whole GPU. Recorded are the seconds, how busy each GPU was
-(NVML, ten times a second), and the times that the grader's clock gave the same kernel beside a busy neighbour and without one.
+(NVML, ten times a second), and the times that the grader's clock gave the same kernel beside a busy neighbor and without one.
 """
 
 from __future__ import annotations
@@ -115,10 +115,10 @@ def main() -> int:
             record["runs"].append(grade(Path(name), course, options.submissions, gpus))
             print(json.dumps(record["runs"][-1], indent=1), flush=True)
     one, two = record["runs"]
-    record["times_beside_a_neighbour"] = {
+    record["times_beside_a_neighbor"] = {
         size: round(two["median_us"][size] / alone, 4) for size, alone in one["median_us"].items()
     }
-    print(json.dumps(record["times_beside_a_neighbour"]))
+    print(json.dumps(record["times_beside_a_neighbor"]))
     if options.record or options.out:
         (options.out or RECORDED).write_text(json.dumps(record, indent=1) + "\n")
     return int(any(run["passed"] != options.submissions for run in record["runs"]))

@@ -40,7 +40,7 @@ points = 4
 [[day.exercise]]
 name = "thrice"
 title = "Thrice"
-kind = "optimise"
+kind = "optimize"
 points = 5
 """
 
@@ -75,7 +75,7 @@ def test_it_is_read_in_order(root: Path) -> None:
 @pytest.mark.parametrize(
     ("find", "replace", "says", "hint"),
     [
-        ('kind = "debug"', 'kind = "solve"', ":25: day 2 (day02_second), exercise 1 (twice), kind: ", "implement, debug, optimise"),
+        ('kind = "debug"', 'kind = "solve"', ":25: day 2 (day02_second), exercise 1 (twice), kind: ", "implement, debug, optimize"),
         ("points = 5", 'points = "5"', ":32: day 2 (day02_second), exercise 2 (thrice), points: Expected int", "from 1 on"),
         ("points = 5", "points = 0", ":32: day 2 (day02_second), exercise 2 (thrice), points: Expected int >= 1", "from 1 on"),
         ("points = 3\n", "points = 3\npionts = 4\n", ":16: day 1 (day01_first), exercise 1 (once), pionts: ", "Known here: name, title, kind, points,"),

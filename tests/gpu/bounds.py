@@ -1,6 +1,6 @@
 """Bounds from the simulator's counters beside the times of an H200: each bound has to lie below the time.
 
-``python -m tests.gpu.bounds --record`` counts every solution, what learners of *optimise* exercises start from, and day 4's lesson
+``python -m tests.gpu.bounds --record`` counts every solution, what learners of *optimize* exercises start from, and day 4's lesson
 versions on the simulator, in the case that an exercise is counted in, at the sizes of ``grader bench`` that are small, and at
 middle sizes (``MIDDLE``), and writes lessons/can_i_believe_this/bounds.json. It needs no GPU.
 
@@ -84,7 +84,7 @@ def calls(names: list[str]) -> Iterator[tuple[str, Counted]]:
         if names and not any(part in entry.name for part in names):
             continue
         exercise = entry.load()
-        files = {"": entry.solution} | ({" (as given)": entry.skeleton} if entry.kind == "optimise" else {})
+        files = {"": entry.solution} | ({" (as given)": entry.skeleton} if entry.kind == "optimize" else {})
         sizes: list[Case] = [
             case for case in exercise.bench if case.name == SMALL and not case.dims.keys() >= _PRODUCT.keys()
         ]

@@ -80,7 +80,7 @@ ALLOWED = {
     "operand_bytes": 0.0,
 }
 """The relative difference that counts as agreement. The wavefronts can only agree where the compilers made the same
-shared-memory instructions: nvcc joins neighbouring loads of an unrolled loop into one of 16 bytes, g++ does not."""
+shared-memory instructions: nvcc joins neighboring loads of an unrolled loop into one of 16 bytes, g++ does not."""
 
 
 MARKER = "spin_kernel"

@@ -51,7 +51,7 @@ def watch(program: Path, source: str, tool: str) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         return {"errors": 0, "lines": [], "says": ["did not end within 25 s"]}
     text = done.stdout + done.stderr
-    if "unknown option" in text.lower() or "unrecognised option" in text.lower():
+    if "unknown option" in text.lower() or "unrecognized option" in text.lower():
         command = [part for part in command if part not in ("--initcheck-address-space", "all")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         text = done.stdout + done.stderr

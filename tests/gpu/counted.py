@@ -84,7 +84,7 @@ def _exercises() -> Iterator[Counted]:
         if case is None:
             continue
         files = (
-            {"": entry.solution, " (as given)": entry.skeleton} if entry.kind == "optimise" else {"": entry.solution}
+            {"": entry.solution, " (as given)": entry.skeleton} if entry.kind == "optimize" else {"": entry.solution}
         )
         for dtype in case.dtypes or exercise.dtypes:
             for what, file in files.items():

@@ -1,7 +1,7 @@
 """Launch every solution on the GPU, on every case of its exercise: the program that compute-sanitizer watches.
 
 Each tensor is a cudaMalloc of its own (PyTorch's caching allocator would hide reads past the end inside its pool), and
-outputs start uninitialised, so that memcheck and initcheck see what they would see in a plain CUDA program.
+outputs start uninitialized, so that memcheck and initcheck see what they would see in a plain CUDA program.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Draw:
         return [self.below(self.slots) for _ in range(n)]
 
     def near(self, n: int = 32, among: int = 64) -> list[int]:
-        """Of neighbouring slots, so that some are the same."""
+        """Of neighboring slots, so that some are the same."""
         start = self.below(self.slots - among)
         return [start + self.below(among) for _ in range(n)]
 
@@ -95,7 +95,7 @@ class Draw:
         return [among[lane // length] for lane in range(32)]
 
     def alike(self, distance: int, apart: int = 0) -> list[int]:
-        """Each lane wants what its neighbour at this distance does, but for so many."""
+        """Each lane wants what its neighbor at this distance does, but for so many."""
         slots = self.any()
         slots = [slots[lane & ~distance] for lane in range(32)]
         for _ in range(apart):
@@ -125,9 +125,9 @@ FAMILIES: dict[str, Callable[[Draw], list[int]]] = {
     "few slots, some lanes": lambda d: d.some(d.few()),
     "runs": lambda d: d.blocks(),
     "runs, some lanes": lambda d: d.some(d.blocks()),
-    "neighbours alike": lambda d: d.alike(1 << d.below(5)),
-    "neighbours alike, some lanes": lambda d: d.some(d.alike(1 << d.below(5))),
-    "neighbours alike but for some": lambda d: d.alike(1 << d.below(2), 1 + d.below(3)),
+    "neighbors alike": lambda d: d.alike(1 << d.below(5)),
+    "neighbors alike, some lanes": lambda d: d.some(d.alike(1 << d.below(5))),
+    "neighbors alike but for some": lambda d: d.alike(1 << d.below(2), 1 + d.below(3)),
     "one lane": lambda d: d.only(1, d.any()),
     "two lanes, other banks": lambda d: d.only(2, d.shuffled(list(range(32)))),
     "two lanes, the same": lambda d: d.only(2, [d.below(d.slots)] * 32),

@@ -10,7 +10,7 @@ from llm import Operators, Request, Sampling, generate, load, serve
 from llm.cache import OutOfPages
 from llm.fit import fitted
 from llm.memory import peak_bytes
-from llm.quantise import mean_loss, to_int4
+from llm.quantize import mean_loss, to_int4
 from llm.sampling import draw, probabilities
 
 from tests.models.conftest import PROMPT, TINY
@@ -148,7 +148,7 @@ def test_int4_weights_through_the_kernel() -> None:
     assert texts[0].ids == texts[1].ids
     error = (texts[0].logits - texts[1].logits).abs().max() / texts[1].logits.abs().max()
     assert error < 0.02
-    assert models[0].operators.calls["linear_int4", "solutions/day11_quantisation/gptq_linear.cu"] == 3 * 4 * 3
+    assert models[0].operators.calls["linear_int4", "solutions/day11_quantization/gptq_linear.cu"] == 3 * 4 * 3
 
 
 @pytest.mark.parametrize("name", TINY)

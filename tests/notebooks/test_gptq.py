@@ -12,7 +12,7 @@ import torch
 
 from grader import load_kernel
 
-DAY = Path(__file__).parents[2] / "lessons" / "day11_quantisation"
+DAY = Path(__file__).parents[2] / "lessons" / "day11_quantization"
 
 
 def load() -> ModuleType:
@@ -82,7 +82,7 @@ def test_act_order_takes_the_largest_inputs_first() -> None:
 
 
 @pytest.mark.parametrize("act_order", [False, True])
-def test_the_solution_multiplies_what_the_quantiser_wrote(act_order: bool) -> None:
+def test_the_solution_multiplies_what_the_quantizer_wrote(act_order: bool) -> None:
     w, x = layer()
     layer_q = gptq.gptq(w, x, 16, act_order)
     rows = x[:3].half()

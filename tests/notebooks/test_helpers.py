@@ -257,7 +257,7 @@ def test_execute_keeps_outputs_in_canonical_form(tmp_path: Path) -> None:
     assert path.read_text() == first
 
 
-def test_a_picture_keeps_its_colours_where_there_are_few(tmp_path: Path) -> None:
+def test_a_picture_keeps_its_colors_where_there_are_few(tmp_path: Path) -> None:
     import numpy
     from PIL import Image
 

@@ -1,4 +1,4 @@
-"""Verdicts and reports as lessons show them: text that can be compared, HTML with colours, nothing of one machine."""
+"""Verdicts and reports as lessons show them: text that can be compared, HTML with colors, nothing of one machine."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_what_limits_a_kernel_is_drawn_to_scale() -> None:
     assert "at least" in html and "not a prediction" in html and "<case>" not in html
 
 
-def test_html_is_one_pre_with_inline_colours() -> None:
+def test_html_is_one_pre_with_inline_colors() -> None:
     html = Panel("[bad]wrong[/bad] <tag>").html()
     assert html.startswith("<pre") and html.endswith("</pre>") and "&lt;tag&gt;" in html and "color:" in html
 

@@ -235,7 +235,7 @@ def wasteful(file: str = FILE) -> Verdict:
             False,
             at_most=1.2,
             values={"global_bytes": 16515072, "minimum": 4191000},
-            look="flash_attention.cu:5: neighbouring threads read addresses that are a row apart",
+            look="flash_attention.cu:5: neighboring threads read addresses that are a row apart",
         ),
         BarResult("launches", 1, True, at_most=1),
     ]

@@ -123,7 +123,7 @@ def test_findings_come_before_wrong_numbers_as_what_to_look_at() -> None:
 def test_missed_bars_say_what_to_look_at() -> None:
     text = flat(terminal.as_text(samples.wasteful()))
     assert "global_bytes / minimum 3.94 at most 1.2" in text
-    assert "neighbouring threads read addresses that are a row apart" in text
+    assert "neighboring threads read addresses that are a row apart" in text
     assert "32-way bank conflict" in text and "moves 8 times the sectors" in text
 
 
@@ -160,7 +160,7 @@ def test_long_commands_are_not_cut() -> None:
     assert command in terminal.as_text(samples.wrong(), next_steps=[(command, "again"), ("y", "z")])
 
 
-def test_a_failing_case_is_compared_with_its_nearest_passing_neighbour() -> None:
+def test_a_failing_case_is_compared_with_its_nearest_passing_neighbor() -> None:
     cases = [
         CaseResult("nothing", "f32", "passed", {"n": 0}),
         CaseResult("one", "f32", "passed", {"n": 1, "causal": False}),

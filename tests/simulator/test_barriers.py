@@ -15,7 +15,7 @@ def test_values_travel_from_thread_to_thread(load, schedule, blocks, threads):
     kernel = load("barriers")
     kernel.configure(**schedule)
     out = np.zeros((blocks, threads), dtype=np.int32)
-    assert kernel("neighbours", out, blocks, threads, 5).error == 0
+    assert kernel("neighbors", out, blocks, threads, 5).error == 0
     np.testing.assert_array_equal(out, np.tile((np.arange(threads) + 5) % threads, (blocks, 1)))
 
 
@@ -46,7 +46,7 @@ def test_named_barriers(load, schedule):
 
 
 @pytest.mark.parametrize(("blocks", "threads"), [(1, 32), (8, 64), (16, 1024), (256, 40)])
-def test_a_cooperative_grid_synchronises(load, schedule, blocks, threads):
+def test_a_cooperative_grid_synchronizes(load, schedule, blocks, threads):
     kernel = load("barriers")
     kernel.configure(**schedule)
     n = blocks * threads

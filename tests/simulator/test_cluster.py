@@ -85,10 +85,10 @@ def test_how_many_clusters_fit(load):
 
 
 @pytest.mark.parametrize("clusters", [1, 3])
-def test_shared_memory_of_neighbours(kernel, schedule, clusters):
+def test_shared_memory_of_neighbors(kernel, schedule, clusters):
     x = RNG.integers(-99, 99, (clusters, 4, 64)).astype(np.float32)
     out, sums = np.zeros_like(x), np.zeros((clusters, 4, 2), dtype=np.int32)
-    run(kernel, schedule, "run_neighbours", x, out, sums, clusters)
+    run(kernel, schedule, "run_neighbors", x, out, sums, clusters)
     ahead = np.roll(x, -1, 1)[:, :, ::-1]
     behind = np.roll(x, 1, 1)[:, :, np.arange(64) % 32 + 1]
     np.testing.assert_array_equal(out, np.roll(ahead - behind, 1, 1))
@@ -141,7 +141,7 @@ def test_threads_that_have_exited_are_not_waited_for(kernel, schedule):
 def test_requests_to_other_blocks_are_counted_apart(load):
     kernel = load("cluster", checks=True)
     x = np.zeros((1, 4, 64), dtype=np.float32)
-    outcome = kernel("run_neighbours", x, np.zeros_like(x), np.zeros((1, 4, 2), dtype=np.int32), 1)
+    outcome = kernel("run_neighbors", x, np.zeros_like(x), np.zeros((1, 4, 2), dtype=np.int32), 1)
     sites = [s for k in outcome.report["kernels"] for s in k["sites"] if s["space"] == "distributed"]
     # Four blocks of two warps, in each a read through a pointer, one in PTX, and a store; atomics of all but one block.
     assert sum(s["requests"] for s in sites if s["access"] != "atomic") == 4 * 2 * 3

@@ -85,7 +85,7 @@ def test_every_pattern_becomes_its_number(load, fmt):
 
 
 def floats_to_round() -> np.ndarray:
-    """Every value of both formats, the midpoints between neighbours, what lies beside them, and random patterns."""
+    """Every value of both formats, the midpoints between neighbors, what lies beside them, and random patterns."""
     exact = np.concatenate([values(PATTERNS, fmt).astype(np.float32) for fmt in FORMATS]).view(np.uint32)
     offsets = [base + step for base in (0, 0x1000, 0x8000) for step in (-1, 0, 1)]
     near = np.concatenate([exact + np.uint32(offset & 0xFFFFFFFF) for offset in offsets])
@@ -101,7 +101,7 @@ def test_rounding_of_floats(load):
     np.testing.assert_array_equal(bits["hp"], bits["h"])
     np.testing.assert_array_equal(bits["b"], from_floats(numbers, "bf16"))
     np.testing.assert_array_equal(bits["bp"], bits["b"])
-    # Directed rounding: on the right side, and the neighbour on the other side is not.
+    # Directed rounding: on the right side, and the neighbor on the other side is not.
     finite = np.isfinite(numbers)
     exact = numbers[finite].astype(np.float64)
     zero, up, down = (values(bits[k][finite], f) for k, f in (("hz", "f16"), ("hu", "f16"), ("bd", "bf16")))

@@ -79,7 +79,7 @@ def test_what_setmaxnreg_takes_is_checked_when_it_is_compiled(tmp_path, count):
 
 
 def test_bulk_copies_move_whole_sectors():
-    kernel = compile_kernel(CORPUS / "clean" / "warp_specialised.cu", "cpu", checks=True)
+    kernel = compile_kernel(CORPUS / "clean" / "warp_specialized.cu", "cpu", checks=True)
     error, report, out = Simulation(kernel.libsim).run(kernel, 1024)
     assert error == 0 and not report.findings
     np.testing.assert_array_equal(out, 2 * np.arange(1, 1025).reshape(8, 128)[:, ::-1].ravel() + 1)

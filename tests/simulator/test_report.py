@@ -124,7 +124,7 @@ def test_a_race_names_both_sides():
         assert row in text(finding)
 
 
-def test_a_race_hides_the_uninitialised_read_on_its_line():
+def test_a_race_hides_the_uninitialized_read_on_its_line():
     for schedule in ("forward", "reverse", "random:1"):
         findings = Run("unordered", (64,), 64, schedule=schedule).report.findings
         assert [finding.check for finding in findings] == ["racecheck"]

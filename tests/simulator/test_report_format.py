@@ -98,7 +98,7 @@ def test_what_it_never_writes_is_refused(path: str, value: Any) -> None:
         read(changed(path, value))
 
 
-@pytest.mark.parametrize("kind", ["leak", "use_after_free", "uninitialised_read", "output_not_written", "within_warp"])
+@pytest.mark.parametrize("kind", ["leak", "use_after_free", "uninitialized_read", "output_not_written", "within_warp"])
 def test_a_finding_has_what_its_sentence_needs(kind: str) -> None:
     report = copy.deepcopy(WHOLE)
     report["findings"][0] |= {"kind": kind, "detail": "0", "other": SIDE}

@@ -81,7 +81,7 @@ def test_a_tensor_that_does_not_fit(load):
 
 def test_launches_from_several_threads_take_turns(load):
     kernel = load("barriers")
-    entry = kernel._library.grader_call_neighbours
+    entry = kernel._library.grader_call_neighbors
     shape = (ctypes.c_int64 * 1)(0)
     kernel.sim.sim_reset()
     addresses = [kernel.sim.sim_tensor_alloc(b"out", b"i32", 1, shape, 4 * 256 * 4, 0) for _ in range(4)]

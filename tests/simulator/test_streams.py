@@ -166,7 +166,7 @@ CORPUS = [
 
 
 def test_nvcc_takes_the_same_files(tmp_path):
-    """``kernels/streams.cu`` is compiled with its neighbours, in test_same_source.py."""
+    """``kernels/streams.cu`` is compiled with its neighbors, in test_same_source.py."""
     if not shutil.which("nvcc"):
         pytest.skip("no nvcc on the PATH")
     file = tmp_path / "corpus.cu"

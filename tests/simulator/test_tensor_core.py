@@ -77,7 +77,7 @@ EVERY_SHAPE = "#include <cuda_runtime.h>\n" + "".join(kernel_of(i, shape) for i,
 
 
 def fragment(matrix: np.ndarray, type_: str) -> np.ndarray:
-    """What the lanes hold of an operand, [lane][register]: rows g and g + 8, and along k four neighbours' words.
+    """What the lanes hold of an operand, [lane][register]: rows g and g + 8, and along k four neighbors' words.
 
     matrix: A as [M, K], or B transposed, as [N, K].
     """

@@ -14,7 +14,7 @@ MODES = {"none": 0, "128": 1, "64": 2, "32": 3}
 
 @dataclass(frozen=True)
 class Form:
-    """One instruction. ``from_registers``: A; ``transpose_*``: whether elements along M or N are neighbours."""
+    """One instruction. ``from_registers``: A; ``transpose_*``: whether elements along M or N are neighbors."""
 
     n: int
     d: str
@@ -169,11 +169,11 @@ def words_of(a: np.ndarray) -> np.ndarray:
 
 
 def accumulators(matrix: np.ndarray, d: str) -> np.ndarray:
-    """[64, n] as threads hold it, [128][registers]: rows i / 4 and 8 below it, two neighbours of each 8 columns."""
+    """[64, n] as threads hold it, [128][registers]: rows i / 4 and 8 below it, two neighbors of each 8 columns."""
     n = matrix.shape[1]
     dtype = {"f32": np.float32, "f16": np.float16, "s32": np.int32}[d]
     warps = matrix.reshape(
         4, 2, 8, n // 8, 4, 2
-    )  # warp, row i / 4 or 8 below, i / 4, group of columns, i % 4, neighbour
+    )  # warp, row i / 4 or 8 below, i / 4, group of columns, i % 4, neighbor
     held = np.ascontiguousarray(warps.transpose(0, 2, 4, 3, 1, 5).reshape(128, n // 2), dtype)
     return held.view(np.int32) if d == "f16" else held

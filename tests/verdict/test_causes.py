@@ -30,10 +30,10 @@ OUTSIDE = finding("memcheck", "out_of_bounds", side(7, name="y"))
     [
         (True, finding("racecheck", "between_blocks", side(7, name="out"), side(7, "write", 5, "out"))),
         (True, finding("racecheck", "between_blocks", side(6, "write", 5, "out"), side(7, column=0, name="out"))),
-        (True, finding("initcheck", "uninitialised_read", side(7, name="out"))),
+        (True, finding("initcheck", "uninitialized_read", side(7, name="out"))),
         (False, finding("racecheck", "between_blocks", side(7, name="y"), side(8, "write", name="y"))),
         (False, finding("racecheck", "between_blocks", side(7, column=30, name="out"), side(8, "write", name="out"))),
-        (False, finding("initcheck", "uninitialised_read", side(9, name="out"))),
+        (False, finding("initcheck", "uninitialized_read", side(9, name="out"))),
         (False, finding("memcheck", "misaligned", side(7, name="out"))),
     ],
 )

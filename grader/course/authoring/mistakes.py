@@ -80,7 +80,7 @@ class Mistakes(Struct, frozen=True, forbid_unknown_fields=True):
 
     wrong: tuple[Mistake, ...] = ()
     skeleton: Failure | None = None
-    """Where an exercise to debug or to optimise fails as it is given."""
+    """Where an exercise to debug or to optimize fails as it is given."""
 
 
 def read_mistakes(entry: Entry) -> Mistakes:

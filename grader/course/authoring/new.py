@@ -30,7 +30,7 @@ extern "C" void {name}(const float* x, float* out, int n, cudaStream_t stream) {
 GIVEN = {
     "implement": "what one thread does",
     "debug": "the whole kernel, with one fault that people really make",
-    "optimise": "the whole kernel, right and slower than the bars allow",
+    "optimize": "the whole kernel, right and slower than the bars allow",
 }
 """What stands in the skeleton, by kind."""
 

@@ -89,7 +89,7 @@ def resource_usage(
 
 
 def _split(nvcc: Compiler) -> tuple[str, ...]:
-    """The kernels of a file are optimised in threads, by an nvcc that can: what ptxas says of each is the same."""
+    """The kernels of a file are optimized in threads, by an nvcc that can: what ptxas says of each is the same."""
     major, _, minor = nvcc.version.partition(".")
     return (f"-split-compile={_THREADS}",) if (int(major), int(minor)) >= (12, 1) else ()
 

@@ -24,7 +24,7 @@ _ALLOWED = re.compile(
     # libgcc: arithmetic that is no instruction
     | __(u?div | u?mod | mul | ashl | ashr | lshr | popcount | clz | ctz | ffs | parity | bswap | powi | float(un)? | fix(uns)?
          | extend | trunc | add | sub | neg | eq | ne | lt | le | gt | ge | unord)(?!mod)([sdtxqh][ifc]|bf){1,2}[2-4]?
-    # C++ without its library: exceptions, and what is initialised at its first use
+    # C++ without its library: exceptions, and what is initialized at its first use
     | __gxx_personality_v0 | _Unwind_Resume | __cxa_(begin_catch | end_catch | throw | rethrow | free_exception | guard_\w+
       | atexit | finalize | pure_virtual | throw_bad_array_new_length) | _ZSt9terminatev | _ZSt\d+__throw_\w+
     | _ZT[IS]\w+ | _ZTVN10__cxxabiv\w+ | _ZNSt9exceptionD[012]Ev | _ZNKSt9exception4whatEv | _ZTVSt9exception

@@ -144,5 +144,5 @@ def _set(call: NvccCall, what: str, value: str) -> None:
 
 
 def _worthwhile(flags: Sequence[str]) -> list[str]:
-    """Optimisation would take away what the checks look for."""
+    """Optimization would take away what the checks look for."""
     return [flag for part in flags for flag in part.split() if not flag.startswith(("-O", "-g", "-march", "-std"))]

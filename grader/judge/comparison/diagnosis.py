@@ -1,6 +1,6 @@
 """Finds what a wrong output looks like: nothing written, transposed, off by a factor, shifted by one, ...
 
-Each test below recognises one pattern that has a usual cause. They are tried in order, the first that fits speaks. A
+Each test below recognizes one pattern that has a usual cause. They are tried in order, the first that fits speaks. A
 wrong output that fits none gets no diagnosis: a wrong guess costs a learner more than silence.
 """
 
@@ -252,7 +252,7 @@ def moved_by_one(scene: Scene) -> Diagnosis | None:
 
 
 def rows_scaled(scene: Scene) -> Diagnosis | None:
-    """Each row is off by a factor of its own: a wrong or missing normalisation."""
+    """Each row is off by a factor of its own: a wrong or missing normalization."""
     if not scene.finite or scene.want.dim() < 2 or scene.want.shape[-1] < 2 or scene.whole_numbers:
         return None
     if scene.want.numel() - scene.want.numel() // scene.want.shape[-1] < 3:
@@ -298,7 +298,7 @@ def rows_exchanged(scene: Scene) -> Diagnosis | None:
 
 
 def place_of_errors(scene: Scene) -> Diagnosis | None:
-    """All errors lie in one recognisable place."""
+    """All errors lie in one recognizable place."""
     if scene.elements < 2 or scene.count in (0, scene.elements):
         return None
     flat = scene.wrong.flatten()

@@ -11,7 +11,7 @@ the bandwidth of a large device-to-device copy, and its operations at the speed 
 in the same run. A small kernel cannot reach that bandwidth, as no copy of so few bytes does: ``copy_us`` is what that one takes.
 
 Without a GPU there is only the time that the simulator takes on this machine's processor. It says nothing about a GPU
-and is labelled so.
+and is labeled so.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class PeakRates:
     capability: tuple[int, int] = (9, 0)
     clock: float = 0.0
     """Cycles per second at most: the highest graphics clock that the driver lets an unchanged card reach. It is the boost clock of the
-    data sheet for cards of data centres, and above it for GeForce."""
+    data sheet for cards of data centers, and above it for GeForce."""
     geforce: bool = False
 
     def ridge(self, tensor_cores: bool = False) -> float:

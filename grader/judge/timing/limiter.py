@@ -15,7 +15,7 @@ meanwhile. The longest of these times is a bound of the kernel's. What makes it 
   special        special functions. Some are no instruction of that unit, but 20 or more others, which take longer
   f16, f32       additions and multiplications on CUDA cores, as if every one was half of a fused multiply-add; a
                  warp's instruction takes as long for one lane as for 32. f64 counts as f32, which is faster
-  shared         wavefronts of shared memory that remain if a compiler joins neighbouring accesses into one of 16 bytes
+  shared         wavefronts of shared memory that remain if a compiler joins neighboring accesses into one of 16 bytes
   l1             these, and as many as the bytes need that warps load from and store to global memory: it is one path
   issue          instructions of warps that the work above needs, loops and addresses not counted
   launches       ``LAUNCH_US`` for each launch, as they follow each other in a stream

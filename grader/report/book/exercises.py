@@ -13,7 +13,7 @@ from grader.report.book.links import escaped, relative
 KINDS = {
     "implement": "Complete the skeleton.",
     "debug": "The kernel is whole but for one fault: find it.",
-    "optimise": "The kernel is right and misses its bar: make it meet it.",
+    "optimize": "The kernel is right and misses its bar: make it meet it.",
 }
 HINTS = ("Hint 1: a nudge", "Hint 2: the idea", "Hint 3: nearly the code")
 

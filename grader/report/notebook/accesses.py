@@ -107,7 +107,7 @@ def requests(
 
 
 def draw_sectors(request: Request, ax: Any = None, title: str | None = None) -> Any:
-    """Draw the 32-byte sectors of a global access; each piece has the colour and number of the lane that touches it."""
+    """Draw the 32-byte sectors of a global access; each piece has the color and number of the lane that touches it."""
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
 
@@ -128,10 +128,8 @@ def draw_sectors(request: Request, ax: Any = None, title: str | None = None) -> 
         x, y = (place % PER_ROW) * pitch, -(place // PER_ROW) * 1.0
         for index in range(cells):
             lanes = owners.get(sector * cells + index, [])
-            colour = style.lane_colour(lanes[0]) if lanes else style.PALE
-            ax.add_patch(
-                Rectangle((x + index / cells, y), 1 / cells, 0.55, facecolor=colour, edgecolor="white", lw=0.6)
-            )
+            color = style.lane_color(lanes[0]) if lanes else style.PALE
+            ax.add_patch(Rectangle((x + index / cells, y), 1 / cells, 0.55, facecolor=color, edgecolor="white", lw=0.6))
             if lanes and cells <= 8:
                 text = str(lanes[0]) if len(lanes) == 1 else f"{lanes[0]}+"
                 ax.text(
@@ -141,7 +139,7 @@ def draw_sectors(request: Request, ax: Any = None, title: str | None = None) -> 
                     ha="center",
                     va="center",
                     fontsize=6.5,
-                    color=style.text_on(colour),
+                    color=style.text_on(color),
                 )
         ax.text(x, y - 0.04, f"+{(sector - sectors[0]) * SECTOR}", ha="left", va="top", fontsize=6.5, color=style.GREY)
     ax.set_xlim(-0.05, PER_ROW * pitch)
@@ -173,10 +171,10 @@ def draw_banks(request: Request, ax: Any = None, title: str | None = None) -> An
         for bank, words in banks.items():
             for level, word in enumerate(sorted(words)):
                 lanes = words[word]
-                colour = style.lane_colour(lanes[0])
+                color = style.lane_color(lanes[0])
                 ax.add_patch(
                     Rectangle(
-                        (bank, base + level), 1, 1, facecolor=colour, edgecolor="white", lw=0.6 if height < 20 else 0.2
+                        (bank, base + level), 1, 1, facecolor=color, edgecolor="white", lw=0.6 if height < 20 else 0.2
                     )
                 )
         if height <= 14:
@@ -201,7 +199,7 @@ def draw_banks(request: Request, ax: Any = None, title: str | None = None) -> An
 
 
 def _name_lanes(ax: Any, banks: dict[int, dict[int, list[int]]], base: int) -> None:
-    """Write the lanes upon their words: once upon neighbouring words that the same lanes touch."""
+    """Write the lanes upon their words: once upon neighboring words that the same lanes touch."""
     runs: list[tuple[int, int, list[int]]] = []  # level, first bank, lanes
     width: dict[tuple[int, int], int] = {}
     for bank, words in sorted(banks.items()):
@@ -216,7 +214,7 @@ def _name_lanes(ax: Any, banks: dict[int, dict[int, list[int]]], base: int) -> N
         wide = width[level, bank]
         text = ", ".join(map(str, lanes)) if len(lanes) <= max(1, wide) else f"{lanes[0]}+"
         where = (bank + wide / 2, base + level + 0.5)
-        ax.text(*where, text, ha="center", va="center", fontsize=6.5, color=style.text_on(style.lane_colour(lanes[0])))
+        ax.text(*where, text, ha="center", va="center", fontsize=6.5, color=style.text_on(style.lane_color(lanes[0])))
 
 
 def compare(

@@ -48,7 +48,7 @@ def recorded_bounds(size: str = "") -> list[Compared]:
 
 
 def bounds_plot(size: str = "middle", ax: Any = None) -> Any:
-    """Draw each bound over its time, coloured by the unit that limits; the title has the median of bound / time."""
+    """Draw each bound over its time, colored by the unit that limits; the title has the median of bound / time."""
     import matplotlib.pyplot as plt
 
     compared = [row for row in recorded_bounds(size) if row.time_us]
@@ -63,13 +63,13 @@ def bounds_plot(size: str = "middle", ax: Any = None) -> Any:
         return ax
     ends = [min(row.bound_us for row in compared) / 2, 2 * max(row.time_us or 0.0 for row in compared)]
     ax.plot(ends, ends, color=style.INK, lw=1.2)
-    colours = (style.BLUE, style.ORANGE, style.GREEN, style.RED, style.GREY, style.INK)
+    colors = (style.BLUE, style.ORANGE, style.GREEN, style.RED, style.GREY, style.INK)
     found = dict.fromkeys(row.limiter for row in compared)
     for number, unit in enumerate(found):
         points = [row for row in compared if row.limiter == unit]
-        marker = "os^D"[number // len(colours)]
+        marker = "os^D"[number // len(colors)]
         times, bounds = [row.time_us for row in points], [row.bound_us for row in points]
-        ax.plot(times, bounds, marker, color=colours[number % len(colours)], ms=6, label=UNITS[unit])
+        ax.plot(times, bounds, marker, color=colors[number % len(colors)], ms=6, label=UNITS[unit])
     ax.text(ends[1], ends[1], "bound = time ", color=style.GREY, fontsize=8.5, ha="right", va="bottom")
     ax.legend(fontsize=8.5, loc="upper left")
     share = statistics.median(row.share for row in compared)

@@ -11,7 +11,7 @@ The rules:
 - of a cell's metadata only its tags stay (sorted); a cell that shows a picture has the tag ``hide-input``, so that a
   reader sees the picture and not the code that draws it: Jupyter Book knows the tag, JupyterLab ``source_hidden``;
 - the i-th code cell that ran is number i; outputs carry that number, no timings, no widget state;
-- neighbouring pieces of one stream are one output; memory addresses are written ``0x...``;
+- neighboring pieces of one stream are one output; memory addresses are written ``0x...``;
 - pictures lose the text chunks in which the drawing library writes its version.
 """
 

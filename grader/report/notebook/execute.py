@@ -22,7 +22,7 @@ import grader
 from grader.report.notebook.canonical import canonical_text, canonicalise
 from grader.setup.errors import GraderError
 
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+COLOR = re.compile(r"\x1b\[[0-9;]*m")
 # Longest time for one cell. A whole lesson should stay under 30 s.
 CELL_SECONDS = 120
 
@@ -48,7 +48,7 @@ def execute(path: Path, cell_seconds: int = CELL_SECONDS) -> float:
     try:
         client.execute(env=kernel_environment())
     except CellExecutionError as error:
-        raise GraderError(f"{path}: {_failed_cell(notebook)} fails\n{COLOUR.sub('', str(error)).strip()}") from None
+        raise GraderError(f"{path}: {_failed_cell(notebook)} fails\n{COLOR.sub('', str(error)).strip()}") from None
     except CellTimeoutError:
         raise GraderError(f"{path}: {_failed_cell(notebook)} takes longer than {cell_seconds} s") from None
     except DeadKernelError:
@@ -63,7 +63,7 @@ def execute(path: Path, cell_seconds: int = CELL_SECONDS) -> float:
 
 
 def compact_picture(png: str) -> str:
-    """A PNG in base64 in the 256 colours that come nearest to its own, a third of the size: a figure has few, and their edges."""
+    """A PNG in base64 in the 256 colors that come nearest to its own, a third of the size: a figure has few, and their edges."""
     from PIL import Image
 
     own = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")

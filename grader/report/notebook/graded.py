@@ -1,4 +1,4 @@
-"""The verdict on a learner's own kernel: its report, below it the source in colours with what each line moves, and what limits it."""
+"""The verdict on a learner's own kernel: its report, below it the source in colors with what each line moves, and what limits it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import structs
 from grader.report import source_view, terminal
 from grader.report.html import source_rows
 from grader.report.notebook.panel import WIDTH, Panel
-from grader.report.notebook.source import BOX, coloured
+from grader.report.notebook.source import BOX, colored
 from grader.report.notebook.verdicts import placeless
 from grader.report.picture import timeless
 from grader.report.terminal import NextStep
@@ -61,7 +61,7 @@ def bound_html(verdict: Verdict) -> str:
 
 
 def source_html(verdict: Verdict) -> str:
-    """The whole source in colours, what each line moves on its left, findings and the compiler's messages below their lines."""
+    """The whole source in colors, what each line moves on its left, findings and the compiler's messages below their lines."""
     source = source_view.read_source(verdict.file)
     if source is None:
         return ""
@@ -76,7 +76,7 @@ def source_html(verdict: Verdict) -> str:
         said.setdefault(number, []).extend((caret["offset"], caret["message"]) for caret in row["carets"])
     pairs = [pair for pair in _PAIRS if any(row[pair[0]] for row in counted.values())]
     lines = [_head(pairs)] if pairs else []
-    for number, text in enumerate(coloured("\n".join(source).expandtabs(4)), 1):
+    for number, text in enumerate(colored("\n".join(source).expandtabs(4)), 1):
         margin = _margin(counted.get(number, {}), pairs)
         lines.append(f"{margin}{number:>5}  {text}")
         for offset, message in said.get(number, []):

@@ -1,4 +1,4 @@
-"""Something to look at in a notebook: text where only text can be shown, the same with colours where HTML can."""
+"""Something to look at in a notebook: text where only text can be shown, the same with colors where HTML can."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.terminal_theme import TerminalTheme
 
 from grader.report import theme
 
-COLOURS = TerminalTheme(
+COLORS = TerminalTheme(
     (255, 255, 255),
     (36, 41, 47),
     [
@@ -42,12 +42,12 @@ class Panel:
         return "\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines())
 
     def html(self) -> str:
-        """As HTML, with colours."""
+        """As HTML, with colors."""
         console = theme.console(
             io.StringIO(), width=self._width, record=True, force_terminal=True, color_system="truecolor"
         )
         console.print(self._renderable)
-        code = console.export_html(theme=COLOURS, inline_styles=True, code_format="{code}")
+        code = console.export_html(theme=COLORS, inline_styles=True, code_format="{code}")
         lines = [line.rstrip() for line in code.strip("\n").splitlines()]
         return _PRE.format(code="\n".join(lines))
 

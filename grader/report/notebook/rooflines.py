@@ -41,24 +41,24 @@ def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool 
         x = intensity(point[0], point[1])
         roof = min(top, x * peak.bandwidth)
         y = point[0] / point[2] if len(point) == 3 else roof
-        colour = (style.BLUE, style.ORANGE, style.GREEN, style.RED)[number % 4]
+        color = (style.BLUE, style.ORANGE, style.GREEN, style.RED)[number % 4]
         if len(point) == 3:
-            ax.plot([x, x], [y, roof], color=colour, lw=1, ls=":")
+            ax.plot([x, x], [y, roof], color=color, lw=1, ls=":")
             name = f"{name} ({100 * y / roof:.0f} %)"
-        ax.plot(x, y, "o", color=colour, ms=7, zorder=3)
+        ax.plot(x, y, "o", color=color, ms=7, zorder=3)
         # On the slope a label stands to the right of its point. Under the flat roof labels alternate in height; close to
-        # the ridge they begin at the point, as a centred one would cross the slope.
+        # the ridge they begin at the point, as a centered one would cross the slope.
         flat = x >= ridge
-        centred = x >= 2 * ridge
-        place = (0 if centred else 9, -16 - 14 * (number % 3)) if flat else (9, -4)
+        centered = x >= 2 * ridge
+        place = (0 if centered else 9, -16 - 14 * (number % 3)) if flat else (9, -4)
         ax.annotate(
             name,
             (x, y),
             xytext=place,
             textcoords="offset points",
-            color=colour,
+            color=color,
             fontsize=9,
-            ha="center" if centred else "left",
+            ha="center" if centered else "left",
         )
     ax.set_xscale("log")
     ax.set_yscale("log")

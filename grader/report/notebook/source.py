@@ -29,12 +29,12 @@ class Listing:
         return {"text/plain": self.text, "text/html": self.html()}
 
     def html(self) -> str:
-        """The text with colours of its own, so that it can be read on light and on dark pages."""
-        code = "\n".join(coloured(self.text)).rstrip()
+        """The text with colors of its own, so that it can be read on light and on dark pages."""
+        code = "\n".join(colored(self.text)).rstrip()
         return f'<pre style="{BOX}">{code}</pre>'
 
 
-def coloured(text: str) -> list[str]:
+def colored(text: str) -> list[str]:
     """The lines of a CUDA source as HTML."""
     from pygments import highlight
     from pygments.formatters import HtmlFormatter

@@ -1,4 +1,4 @@
-"""How every figure of the course looks: quiet axes, few colours, the same meaning for each of them everywhere."""
+"""How every figure of the course looks: quiet axes, few colors, the same meaning for each of them everywhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PALE_ORANGE = "#e8b98f"
 PALE_GREEN = "#a9d3bb"
 
 LANES = "viridis"
-"""The colour map for the 32 lanes of a warp: neighbours look alike, so order shows."""
+"""The color map for the 32 lanes of a warp: neighbors look alike, so order shows."""
 
 SETTINGS: dict[str, Any] = {
     "figure.figsize": (8.0, 3.6),
@@ -84,14 +84,14 @@ def bare(ax: Any) -> None:
 
 
 @functools.cache  # matplotlib copies the whole map each time that it is asked for
-def lane_colour(lane: int) -> Any:
-    """The colour of one lane of a warp."""
+def lane_color(lane: int) -> Any:
+    """The color of one lane of a warp."""
     import matplotlib
 
     return matplotlib.colormaps[LANES](0.08 + 0.84 * lane / 31)
 
 
-def text_on(colour: Any) -> str:
-    """White or dark text, whichever can be read on a colour."""
-    red, green, blue = colour[:3]
+def text_on(color: Any) -> str:
+    """White or dark text, whichever can be read on a color."""
+    red, green, blue = color[:3]
     return "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else INK

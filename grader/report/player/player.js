@@ -8,7 +8,7 @@
   const VERBS = {
     read: "read", write: "write", atomic: "update atomically", async_read: "copy asynchronously from",
     async_write: "copy asynchronously into", operand_read: "multiply from", bulk_read: "begin a bulk copy from",
-    bulk_write: "begin a bulk copy into", copy_arrives: "find their copies arrived in", mbarrier_begins: "initialise an mbarrier in",
+    bulk_write: "begin a bulk copy into", copy_arrives: "find their copies arrived in", mbarrier_begins: "initialize an mbarrier in",
     mbarrier_arrival: "arrive at the mbarrier in", mbarrier_waits: "wait at the mbarrier in", mbarrier_passed: "pass the mbarrier in",
   };
   const ENGINE = new Set(["bulk_read", "bulk_write", "copy_arrives", "mbarrier_begins", "mbarrier_arrival", "mbarrier_waits", "mbarrier_passed"]);
@@ -117,7 +117,7 @@
     return Math.ceil(bytes.size / 32);
   }
   // The parts of a request that shared memory serves one after another, as checks/counting/request.cpp has them: halves of a warp
-  // where lanes take 8 bytes, quarters for 16; two neighbouring ones together where all lanes read the same as a neighbour.
+  // where lanes take 8 bytes, quarters for 16; two neighboring ones together where all lanes read the same as a neighbor.
   const isWrite = (event) => event.kind.endsWith("write");
   function partsOf(event) {
     const all = event.lanes.map((_, i) => i);
@@ -359,10 +359,10 @@
     return { memory: i, canvas, box, drawn: [], cell: 0, high: 0, said: "" };
   });
   if (!pictures.length) el("shared-section").hidden = true;
-  let colours = {};
+  let colors = {};
   function measure() {
     const style = getComputedStyle(document.documentElement);
-    for (const name of ["ink", "quiet", "paper", "line", "accent", "fill", "flight", "bad"]) colours[name] = style.getPropertyValue(`--${name}`).trim();
+    for (const name of ["ink", "quiet", "paper", "line", "accent", "fill", "flight", "bad"]) colors[name] = style.getPropertyValue(`--${name}`).trim();
     const ratio = window.devicePixelRatio || 1;
     for (const picture of pictures) {
       const width = picture.canvas.clientWidth || 640, words = Math.ceil(memories[picture.memory].bytes / 4);
@@ -398,9 +398,9 @@
         if (picture.drawn[word] === key) continue;
         picture.drawn[word] = key;
         const x = word % 32 * wide, y = Math.floor(word / 32) * high;
-        pen.fillStyle = words[word] === 1 ? colours.fill : words[word] === 2 ? colours.flight : colours.paper;
+        pen.fillStyle = words[word] === 1 ? colors.fill : words[word] === 2 ? colors.flight : colors.paper;
         pen.fillRect(x, y, wide, high);
-        pen.strokeStyle = colours.line;
+        pen.strokeStyle = colors.line;
         pen.lineWidth = 0.5;
         pen.strokeRect(x + 0.25, y + 0.25, wide - 0.5, high - 0.5);
         if (words[word] === 2) {
@@ -410,14 +410,14 @@
           pen.stroke();
         }
         if (now.has(word)) {
-          pen.strokeStyle = colours.accent;
+          pen.strokeStyle = colors.accent;
           pen.lineWidth = 2;
           pen.setLineDash(now.get(word) === 1 ? [3, 2] : []);
           pen.strokeRect(x + 1.5, y + 1.5, wide - 3, high - 3);
           pen.setLineDash([]);
         }
         if (text) {
-          pen.fillStyle = colours.ink;
+          pen.fillStyle = colors.ink;
           pen.font = "9.5px ui-monospace, Menlo, Consolas, monospace";
           pen.textAlign = "center";
           pen.textBaseline = "middle";

@@ -186,7 +186,7 @@ class lane_group : public thread_group {
     // A mask of lanes as a mask of ranks.
     SIM_INLINE unsigned ranks_of(unsigned lanes) const {
         if (((mask_ >> __builtin_ctz(mask_)) & ((mask_ >> __builtin_ctz(mask_)) + 1)) == 0) {
-            return (lanes & mask_) >> __builtin_ctz(mask_);  // neighbours: a shift does it
+            return (lanes & mask_) >> __builtin_ctz(mask_);  // neighbors: a shift does it
         }
         unsigned ranks = 0, rank = 0;
         for (unsigned rest = mask_; rest; rest &= rest - 1, ++rank) {
@@ -196,7 +196,7 @@ class lane_group : public thread_group {
     }
 };
 
-// SIZE neighbouring lanes, a power of two up to 32.
+// SIZE neighboring lanes, a power of two up to 32.
 template <unsigned int SIZE, typename ParentT = void>
 class thread_block_tile;
 

@@ -1,5 +1,5 @@
 // The runtime API as a C program sees it. Everything happens in the order of the calls; what order the streams, events and
-// synchronisations give is for the checks to know. No symbol is one of NVIDIA's: sim/symbol.h says why.
+// synchronizations give is for the checks to know. No symbol is one of NVIDIA's: sim/symbol.h says why.
 #pragma once
 
 #include "driver_types.h"

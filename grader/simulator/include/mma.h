@@ -308,7 +308,7 @@ SIM_INLINE void fill_fragment(fragment<Use, M, N, K, T, Layout>& f,
     for (int i = 0; i < f.num_elements; ++i) f.x[i] = copy;
 }
 
-// `ldm` is the distance, in elements, of neighbouring rows (or columns, in col_major).
+// `ldm` is the distance, in elements, of neighboring rows (or columns, in col_major).
 template <typename Use, int M, int N, int K, typename T, typename Layout>
 SIM_INLINE void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f,
                                  const typename fragment<Use, M, N, K, T, Layout>::storage_element_type* memory,

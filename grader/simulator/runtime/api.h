@@ -27,7 +27,7 @@ SIM_EXPORT void sim_expect_output(void* device);
 SIM_EXPORT void sim_tensor_readonly(void* device);
 
 // Settings, kept until changed: returns 0, or -1 for an unknown key or a bad value.
-//   checks             0 | 1      report accesses and synchronisation to the checks (default 1)
+//   checks             0 | 1      report accesses and synchronization to the checks (default 1)
 //   workers            1..64      OS threads that run blocks, where their order does not matter (default 1). No result
 //                                 depends on their number
 //   explain            0 | 1      say on stderr why a kernel has one worker, where more are wanted (default 0)

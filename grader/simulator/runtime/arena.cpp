@@ -71,7 +71,7 @@ bool reserve() {
         region = frontier = static_cast<char*>(base);
         region_bytes = bytes;
         if (device_bytes > bytes) device_bytes = bytes;
-        // An index that is off by a row or two should not land in a neighbour; address space is cheap where there is
+        // An index that is off by a row or two should not land in a neighbor; address space is cheap where there is
         // plenty.
         red_zone = device_bytes >= 1024 * mebibyte ? 65536 : 4096;
         return true;
@@ -108,7 +108,7 @@ void forget(const Span& span) {
     madvise(reinterpret_cast<void*>(begin + page), end - begin - page, MADV_DONTNEED);
 }
 
-// Freed spans at the end of the list and neighbouring ones become untouched or larger space.
+// Freed spans at the end of the list and neighboring ones become untouched or larger space.
 void merge_free_spans() {
     size_t kept = 0;
     for (size_t i = 0; i < span_count; ++i) {

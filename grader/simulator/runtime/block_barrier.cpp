@@ -223,7 +223,7 @@ void grid_barrier(Site site) {
     wait_at(*self, Wait::grid_barrier, 0, site, CALLER);
     if (!worker.grid->cooperative) {
         events::sync_error(events::SyncError::grid_sync_not_cooperative, *self->block, self,
-                           "a grid can only synchronise when it was launched by cudaLaunchCooperativeKernel");
+                           "a grid can only synchronize when it was launched by cudaLaunchCooperativeKernel");
         kill_launch(cudaErrorLaunchFailure);
     }
     arrive_in_warp(*self, grid_number, true);

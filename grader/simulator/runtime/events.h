@@ -47,7 +47,7 @@ void block_end(Block& block);
 void thread_begin(Thread& thread);
 void thread_exit(Thread& thread);
 
-// --- synchronisation ---
+// --- synchronization ---
 // All threads that take part have arrived; called once, by the last of them, before any goes on. participants[w] are
 // the lanes of warp w. `barrier` is 0 for __syncthreads.
 void barrier(Block& block, unsigned barrier, const unsigned* participants);
@@ -149,7 +149,7 @@ enum class SyncError : uint8_t {
     shuffle_from_inactive_lane,  // reads from a lane that takes no part: undefined, but harmless if never used
     barrier_threads_invalid,     // bar.sync with a count that is no multiple of 32 or exceeds the block
     grid_sync_not_cooperative,
-    mbarrier_not_initialised,
+    mbarrier_not_initialized,
     instruction_misused,  // in a way that PTX leaves undefined: the detail says how
 };
 void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail);

@@ -1,5 +1,5 @@
 // A caller who has given a launcher a stream of its own waits for that stream alone: what went to the default stream may be
-// done later, or before the inputs are there. PyTorch's side streams are not synchronised with the default stream. Streams
+// done later, or before the inputs are there. PyTorch's side streams are not synchronized with the default stream. Streams
 // that a launcher creates itself are its own affair.
 #include "given_stream.h"
 

@@ -56,7 +56,7 @@ Block& check_object(Thread& self, Site site, const void* object, Reach reach = R
     return *owner;
 }
 
-// Lets others run, because this thread waits for them at an mbarrier (or for its initialisation: null).
+// Lets others run, because this thread waits for them at an mbarrier (or for its initialization: null).
 void wait_for_others(Thread& self, Mbarrier* barrier, unsigned detail) {
     self.wait = Wait::mbarrier;
     self.wait_detail = static_cast<uint8_t>(detail);
@@ -65,7 +65,7 @@ void wait_for_others(Thread& self, Mbarrier* barrier, unsigned detail) {
     self.wait = Wait::none;
 }
 
-// The mbarrier at an address. One that another thread has yet to initialise is waited for: whether that thread comes
+// The mbarrier at an address. One that another thread has yet to initialize is waited for: whether that thread comes
 // first is a question of order, which is the race check's.
 Mbarrier& the_mbarrier(Thread& self, Site site, const void* object, Reach reach = Reach::block) {
     for (;;) {
@@ -168,7 +168,7 @@ void mbarrier_init(Site site, void* object, uint32_t count) {
     if (count == 0 || count > most) misused(*self, site, "mbarrier.init takes a count of 1 to 1,048,575 arrivals");
     if (find(*self->block, object)) {
         misused(*self, site,
-                "there is an mbarrier here already: mbarrier.inval must end it before it is initialised again");
+                "there is an mbarrier here already: mbarrier.inval must end it before it is initialized again");
     }
     auto* barrier = static_cast<Mbarrier*>(calloc(1, sizeof(Mbarrier)));
     if (!barrier) out_of_copies(self->call_address);

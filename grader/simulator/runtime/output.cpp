@@ -1,6 +1,6 @@
 // printf and assert in device code.
 //
-// CUDA collects what kernels print in a buffer of 1 MB and shows it at the next synchronisation. Here the buffer waits
+// CUDA collects what kernels print in a buffer of 1 MB and shows it at the next synchronization. Here the buffer waits
 // for sim_take_output; a plain program with a main, which never calls that, gets it on its standard output.
 #include "output.h"
 

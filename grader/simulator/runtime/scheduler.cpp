@@ -197,7 +197,7 @@ bool all_wait_at_mbarriers(const Worker& worker) {
             describe_mbarrier(thread);
             return true;
         }
-        events::sync_error(events::SyncError::mbarrier_not_initialised, *thread.block, &thread, nullptr);
+        events::sync_error(events::SyncError::mbarrier_not_initialized, *thread.block, &thread, nullptr);
         current_thread = nullptr;
         kill_launch(cudaErrorLaunchFailure);
     });

@@ -44,7 +44,7 @@ bool set_order(const char* value) {
         uint64_t seed = strtoull(digits, &end, 10);
         if (end == digits || *end != '\0') return false;
         settings.order = Order::random;
-        // The generator's state must not be zero; mixing tells neighbouring seeds apart.
+        // The generator's state must not be zero; mixing tells neighboring seeds apart.
         settings.seed = (seed + 1) * 0x9e3779b97f4a7c15u | 1;
     } else {
         return false;

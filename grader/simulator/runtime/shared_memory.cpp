@@ -14,7 +14,7 @@ namespace sim {
 
 namespace {
 
-// Arrays lie further apart than on a GPU: a red zone follows each, so that an index past the end hits no neighbour.
+// Arrays lie further apart than on a GPU: a red zone follows each, so that an index past the end hits no neighbor.
 // Multiples of 128 bytes keep the banks of an array's elements where they would be.
 constexpr size_t array_alignment = 128;
 constexpr size_t red_zone = 128;

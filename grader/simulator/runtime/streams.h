@@ -1,6 +1,6 @@
 // Streams and events, and the order that they give to operations.
 //
-// Operations run when they are submitted: the order of the calls is one that every stream, event and synchronisation
+// Operations run when they are submitted: the order of the calls is one that every stream, event and synchronization
 // allows. What it hides, an order that only the calls have, the checks find: each operation comes with a clock that says
 // what it is ordered after, and the host has one, too.
 #pragma once

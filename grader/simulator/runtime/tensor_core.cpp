@@ -30,7 +30,7 @@ void split(uint64_t word, uint32_t* registers) {
 uint64_t join(const uint32_t* registers) { return static_cast<uint64_t>(registers[1]) << 32 | registers[0]; }
 double join_double(const uint32_t* registers) { return bit_cast<double>(join(registers)); }
 
-// How a lane's registers hold elements of the operands A and B. `in_register` of them are neighbours along k.
+// How a lane's registers hold elements of the operands A and B. `in_register` of them are neighbors along k.
 namespace operands {
 struct f16 {
     static constexpr unsigned in_register = 2;

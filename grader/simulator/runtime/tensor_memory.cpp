@@ -266,7 +266,7 @@ TensorMemory& tensor_memory_of(Block& block, const void* address) {
     return *block.tensor_memory;
 }
 
-Block& neighbour_of(const Block& block) { return *block.cluster->blocks[block.rank ^ 1]; }
+Block& neighbor_of(const Block& block) { return *block.cluster->blocks[block.rank ^ 1]; }
 
 void check_group(Thread& self, Site site, bool pair) {
     if (pair && self.block->cluster->size % 2)

@@ -60,7 +60,7 @@ TensorMemory& tensor_memory_of(Block& block, const void* address);
 // All instructions of a kernel are of the same cta_group, which for 2 takes a cluster of pairs.
 void check_group(Thread& self, Site site, bool pair);
 // The block with which this one is a pair.
-Block& neighbour_of(const Block& block);
+Block& neighbor_of(const Block& block);
 // The columns [first, first + count) are allocated; otherwise the launch ends. `what` says who asks: "tcgen05.ld".
 void check_columns(Thread& self, Site site, Block& block, unsigned first, unsigned count, const char* what);
 

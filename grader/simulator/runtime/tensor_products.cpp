@@ -74,7 +74,7 @@ void start(Thread& self, Site site, TensorOperation operation, const char* what)
     if (operation.product.d >> 16)
         misused(self, site, "the address of accumulators is of lane 0: they fill the lanes from there");
     for (unsigned which = 0; which <= operation.product.pair; ++which) {
-        Block& of = which ? neighbour_of(block) : block;
+        Block& of = which ? neighbor_of(block) : block;
         check_columns(self, site, of, operation.product.d, columns_of_d(operation), what);
         if (operation.product.a_in_tensor_memory)
             check_columns(self, site, of, static_cast<uint32_t>(operation.product.a), product_depth / 2, what);
@@ -159,7 +159,7 @@ void multiply(const TensorOperation& operation) {
     Operands& operands = *own.operands;
     unsigned blocks = product.pair ? 2 : 1, rows = shape.m / blocks, columns = shape.n / blocks;
     Block* of[2] = {operation.thread->block, nullptr};
-    if (product.pair) of[1] = &neighbour_of(*of[0]);
+    if (product.pair) of[1] = &neighbor_of(*of[0]);
     double sign_a = shape.negate_a ? -1 : 1, sign_b = shape.negate_b ? -1 : 1;
     for (unsigned which = 0; which < blocks; ++which) {
         auto* a = operands.a + which * rows;
@@ -202,7 +202,7 @@ void multiply(const TensorOperation& operation) {
 void copy(const TensorOperation& operation) {
     MatrixDescriptor matrix = MatrixDescriptor::of_tcgen05(operation.product.a);
     for (unsigned which = 0; which <= operation.product.pair; ++which) {
-        Block& block = which ? neighbour_of(*operation.thread->block) : *operation.thread->block;
+        Block& block = which ? neighbor_of(*operation.thread->block) : *operation.thread->block;
         for (unsigned lane = 0; lane < tensor_lanes; ++lane) {
             for (unsigned k = 0; k < operation.copy_bits / 128; ++k) {
                 const void* from = shared_address_of(block, matrix.piece(false, lane / 8, k, lane % 8));

@@ -1,7 +1,7 @@
 // Texture and surface objects, and which texels a fetch takes with which weights.
 //
 // CUDA C++ Programming Guide, "Texture Fetching": filters weigh by fractions of 8 bits, coordinates outside are brought inside
-// as the address mode says, and those that are not normalised know clamp and border alone.
+// as the address mode says, and those that are not normalized know clamp and border alone.
 #include "sim/textures.h"
 
 #include <math.h>
@@ -153,7 +153,7 @@ Texel texel_of(const Object& object, const void* address, float weight, unsigned
     texel.channels = (channels.w ? 4 : channels.y ? 2 : 1);
     texel.kind = channels.f & 3;
     texel.corners = corners & 15;
-    texel.normalised = channels.f != cudaChannelFormatKindFloat && reads_floats(object);
+    texel.normalized = channels.f != cudaChannelFormatKindFloat && reads_floats(object);
     return texel;
 }
 

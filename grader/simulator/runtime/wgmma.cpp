@@ -18,7 +18,7 @@ namespace sim {
 
 namespace {
 
-// What a product leaves in its accumulators: a NaN that any arithmetic changes (a signalling one), as a float, and in both
+// What a product leaves in its accumulators: a NaN that any arithmetic changes (a signaling one), as a float, and in both
 // halves of a pair of 16-bit numbers.
 constexpr uint32_t taken = 0x7fa07da5;
 

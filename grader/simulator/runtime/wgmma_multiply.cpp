@@ -1,6 +1,6 @@
 // The arithmetic of wgmma: as that of mma.sync (tensor_core.cpp), 16 rows and up to 256 columns at a time. Products and their
 // sums are exact or nearly so, in double precision; what is added to the accumulator is truncated once, for each instruction.
-// An H100 is reported to keep fewer bits of the sums of e4m3 and e5m2: that is not modelled.
+// An H100 is reported to keep fewer bits of the sums of e4m3 and e5m2: that is not modeled.
 #include <stdlib.h>
 #include <string.h>
 

@@ -208,7 +208,7 @@ _missing_fence_after = _missing_tensor_fence("after", "stands between what it wa
 _missing_fence_before = _missing_tensor_fence("before", "stands between that and what this waited for")
 
 
-def _tensor_memory_uninitialised(finding: Finding) -> str:
+def _tensor_memory_uninitialized(finding: Finding) -> str:
     now, cell, _ = _tensor_sides(finding)
     return f"{now} reads {cell}, which was never written"
 
@@ -284,8 +284,8 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
     "index_out_of_bounds": lambda f: f"index {f.number} is out of bounds for an array of type {f.detail}",
     "stack_overflow": lambda f: "stack overflow",
     "leak": lambda f: f"{words.count(f.number, 'byte')} from {f.memory.kind if f.memory else 'the device'} never freed",
-    "uninitialised_read": lambda f: f"{access(f)} of memory that was never written: {position(f)}",
-    "uninitialised_copy": lambda f: (
+    "uninitialized_read": lambda f: f"{access(f)} of memory that was never written: {position(f)}",
+    "uninitialized_copy": lambda f: (
         f"{words.count(f.number, 'byte')} that were never written are copied to the host: {position(f)} is the first"
     ),
     "output_not_written": _output_not_written,
@@ -306,7 +306,7 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
     "tensor_memory_race": _tensor_memory_race,
     "missing_tensor_fence_after": _missing_fence_after,
     "missing_tensor_fence_before": _missing_fence_before,
-    "tensor_memory_uninitialised": _tensor_memory_uninitialised,
+    "tensor_memory_uninitialized": _tensor_memory_uninitialized,
     "tensor_load_not_awaited": _tensor_load_not_awaited,
     "tensor_memory_freed_in_use": _tensor_memory_freed_in_use,
     "tensor_memory_not_freed": lambda f: (
@@ -316,7 +316,7 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
     "swizzle_differs": _swizzle_differs,
     "wgmma_at_exit": lambda f: "the block ends before a warp has waited for this wgmma.mma_async",
     "deadlock": lambda f: f"deadlock: {f.detail or 'no thread can go on'}",
-    "mbarrier_not_initialised": lambda f: "an mbarrier is used that nobody has initialised",
+    "mbarrier_not_initialized": lambda f: "an mbarrier is used that nobody has initialized",
     "copy_at_exit": lambda f: "the block ends while a bulk copy is under way, for which nobody has waited",
     "event_not_recorded": lambda f: f"{f.detail} waits for an event that has not been recorded: it waits for nothing",
     "default_stream": lambda f: (
@@ -370,7 +370,7 @@ _NAMES_ITS_PLACES = (
     _tensor_memory_race,
     _missing_fence_after,
     _missing_fence_before,
-    _tensor_memory_uninitialised,
+    _tensor_memory_uninitialized,
     _tensor_load_not_awaited,
     _tensor_memory_freed_in_use,
     _swizzle_differs,
@@ -406,8 +406,8 @@ ADVICE: Mapping[str, str] = {
     "cudaDeviceSetLimit says otherwise.",
     "leak": "Each call of the launcher would lose that much: pair it with cudaFree or cudaFreeAsync; in a kernel, malloc with free, and new with "
     "delete.",
-    "uninitialised_copy": "Copy what the kernels wrote, or clear the memory first (cudaMemset).",
-    "uninitialised_read": "Nothing has written this element before: outputs and scratch memory start with garbage.",
+    "uninitialized_copy": "Copy what the kernels wrote, or clear the memory first (cudaMemset).",
+    "uninitialized_read": "Nothing has written this element before: outputs and scratch memory start with garbage.",
     "output_not_written": "The grid does not cover the output, or a guard leaves out too much.",
     "within_warp": "Both threads are in one warp, whose lanes do not run in lockstep: put __syncwarp() between the two "
     "accesses.",
@@ -447,7 +447,7 @@ ADVICE: Mapping[str, str] = {
     "behind it.",
     "missing_tensor_fence_before": "A barrier alone does not order tcgen05 instructions: tcgen05.fence::before_thread_sync stands before the "
     "arrival.",
-    "tensor_memory_uninitialised": "Tensor memory holds whatever the last block left there: the first product of a tile has "
+    "tensor_memory_uninitialized": "Tensor memory holds whatever the last block left there: the first product of a tile has "
     "enable-input-d false.",
     "tensor_load_not_awaited": "Between tcgen05.ld and tcgen05.wait::ld nobody may read or write its registers.",
     "tensor_memory_freed_in_use": "All that use the columns wait and meet at a barrier before one warp executes tcgen05.dealloc.",
@@ -463,7 +463,7 @@ ADVICE: Mapping[str, str] = {
     "everything after it is out of step. Move it out of the branch.",
     "barrier_after_exit": "Do not return before a __syncthreads(): guard the work instead (if (i < n) ...) and let all "
     "threads come to the barrier.",
-    "mbarrier_not_initialised": "One thread executes mbarrier.init, then __syncthreads(), before anyone arrives or waits.",
+    "mbarrier_not_initialized": "One thread executes mbarrier.init, then __syncthreads(), before anyone arrives or waits.",
     "copy_at_exit": "Its shared memory is another block's by then: wait for the mbarrier, or for a store with "
     "cp.async.bulk.wait_group.read 0, before the threads return.",
     "event_not_recorded": "Call cudaEventRecord(event, stream) after the work that is to be waited for, then "
@@ -542,7 +542,7 @@ def advice(finding: Finding) -> str:
     if finding.kind == "out_of_bounds" and (memory is None or memory.kind == "dynamic shared"):
         cover = "The third argument of <<<grid, block, bytes>>> must cover everything that the kernel puts there."
         return cover if memory else ""
-    if finding.kind == "uninitialised_read" and memory is not None and memory.space == "shared":
+    if finding.kind == "uninitialized_read" and memory is not None and memory.space == "shared":
         return (
             "Shared memory holds whatever the last block left there: every element must be written before it is read."
         )

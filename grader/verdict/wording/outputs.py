@@ -140,7 +140,7 @@ def _moved(v: Values) -> str:
 def _rows_scaled(v: Values) -> str:
     which = "each row is" if v["rows"] == v["of"] else f"{v['rows']:.0f} of {v['of']:.0f} rows are"
     factors = f"{_factor(v['low'])} to {_factor(v['high'])}"
-    return f"{which} off by a factor of its own ({factors}): divided by the wrong sum, not normalised, or not rescaled?"
+    return f"{which} off by a factor of its own ({factors}): divided by the wrong sum, not normalized, or not rescaled?"
 
 
 def _along(v: Values) -> str:

@@ -162,13 +162,13 @@ def _look_at_case(stage: Stage, failing: Sequence[CaseResult]) -> str:
         return f"the simplest case, '{failing[0].name}': no case passes yet"
     if len(names) == 1:
         return f"what is special about '{failing[0].name}': every other case passes"
-    neighbour = _passing_neighbour(stage, failing[0])
-    if neighbour:
-        return f"what '{failing[0].name}' has that '{neighbour}' (which passes) has not"
+    neighbor = _passing_neighbor(stage, failing[0])
+    if neighbor:
+        return f"what '{failing[0].name}' has that '{neighbor}' (which passes) has not"
     return f"the simplest case that fails, '{failing[0].name}'"
 
 
-def _passing_neighbour(stage: Stage, failing: CaseResult) -> str:
+def _passing_neighbor(stage: Stage, failing: CaseResult) -> str:
     """The passing case that stands nearest to a failing one in the task, where simple cases come first.
 
     Cases with an empty tensor say nothing: a kernel that does nothing passes them.

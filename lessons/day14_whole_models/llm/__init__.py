@@ -6,7 +6,7 @@
     print(generate(model, "The warp", tokens=20).text)
 
 ``config`` and ``checkpoint`` read the folder, ``operators`` knows the kernels, ``qwen2`` and ``neox`` say which operator follows
-which, ``cache`` keeps keys and values in pages, ``generate`` and ``serve`` make tokens, ``quantise`` makes weights int4. No folder is ever
+which, ``cache`` keeps keys and values in pages, ``generate`` and ``serve`` make tokens, ``quantize`` makes weights int4. No folder is ever
 downloaded.
 """
 

@@ -35,5 +35,5 @@ class Int4:
 
     def finished(self) -> Tensor:
         """The weight [N, K] in float64."""
-        layer = day("day11_quantisation", "gptq").Quantized(self.qweight, self.qzeros, self.scales, self.g_idx)
+        layer = day("day11_quantization", "gptq").Quantized(self.qweight, self.qzeros, self.scales, self.g_idx)
         return layer.dequantize().T.contiguous()

@@ -42,7 +42,7 @@ KERNELS = {
     "linear, 16 bits": "day04_linear/linear_wmma",
     "linear of few rows, 16 bits": "day04_linear/linear_decode",
     "linear_gelu": "day05_fusion/linear_gelu",
-    "linear_int4": "day11_quantisation/gptq_linear",
+    "linear_int4": "day11_quantization/gptq_linear",
     "rope": "day03_positions_and_gates/rope",
     "kv_cache_append": "day10_paged_attention/kv_cache_append",
     "attention_prefill": "day10_paged_attention/paged_prefill",

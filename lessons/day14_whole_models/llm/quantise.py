@@ -14,7 +14,7 @@ from llm.operators import Operators
 from llm.other_days import day
 
 GROUP = 32
-"""Neighbouring weights along the inputs that share a scale and a zero."""
+"""Neighboring weights along the inputs that share a scale and a zero."""
 
 
 class Recorder(Operators):
@@ -67,7 +67,7 @@ def to_int4(model: Model, texts: Sequence[Sequence[int]] = (), group_size: int =
 
 def _round(block: Block, inputs: dict[int, Tensor], group_size: int) -> None:
     """The weights of one block, in their places; by GPTQ where it is known what goes into them."""
-    gptq = day("day11_quantisation", "gptq")
+    gptq = day("day11_quantization", "gptq")
     for name, weight in list(block.items()):
         if not isinstance(weight, Tensor) or weight.dim() != 2:
             continue

@@ -1,7 +1,7 @@
-// Right, with vectorised accesses by a header of the course.
+// Right, with vectorized accesses by a header of the course.
 #include "llmk/vector.cuh"
 
-__global__ void vectorised(const float* x, float* out, int n) {
+__global__ void vectorized(const float* x, float* out, int n) {
     const int first = 4 * (blockIdx.x * blockDim.x + threadIdx.x);
     if (first + 4 <= n) {
         auto values = llmk::load_vector<4>(x + first);
@@ -14,5 +14,5 @@ __global__ void vectorised(const float* x, float* out, int n) {
 }
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    if (n > 0) vectorised<<<(n + 255) / 256, 64, 0, stream>>>(x, out, n);
+    if (n > 0) vectorized<<<(n + 255) / 256, 64, 0, stream>>>(x, out, n);
 }

@@ -1,4 +1,4 @@
-// Makes the simulator forget what it found. Defence: names.
+// Makes the simulator forget what it found. Defense: names.
 extern "C" void sim_reset(void);
 
 __global__ void racy(const float* x, float* out, int n) {

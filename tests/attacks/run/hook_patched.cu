@@ -1,4 +1,4 @@
-// Overwrites the code that checks accesses. Defence: names.
+// Overwrites the code that checks accesses. Defense: names.
 #include <sys/mman.h>
 
 extern "C" void __tsan_write4(void*);

@@ -1,4 +1,4 @@
-// The same with the compiler's own functions. Defence: names.
+// The same with the compiler's own functions. Defense: names.
 static void* place[5];
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);

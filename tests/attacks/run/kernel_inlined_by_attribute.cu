@@ -1,4 +1,4 @@
-// The same in the compiler's own words. Defence: names.
+// The same in the compiler's own words. Defense: names.
 [[gnu::always_inline]] inline __global__ void racy(const float* x, float* out, int n) {
     __shared__ float shared[64];
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// Has a function of the C library write for it. Defence: names.
+// Has a function of the C library write for it. Defense: names.
 #include <string.h>
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);

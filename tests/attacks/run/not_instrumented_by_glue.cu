@@ -1,4 +1,4 @@
-// Glues the word together that leaves the checks out. Defence: names.
+// Glues the word together that leaves the checks out. Defense: names.
 #define GLUE(a, b) a##b
 #define QUIET __attribute__((GLUE(no_san, itize)("thread")))
 

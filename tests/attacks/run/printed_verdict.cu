@@ -1,4 +1,4 @@
-// Prints what a passing check prints, and colours for the terminal.
+// Prints what a passing check prints, and colors for the terminal.
 #include <cstdio>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Asks for the functions that write to files by number, which is how a report is forged. Defence: names.
+// Asks for the functions that write to files by number, which is how a report is forged. Defense: names.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Writes a whole report by the second name that libc has for write. Defence: names.
+// Writes a whole report by the second name that libc has for write. Defense: names.
 #include <stdio.h>
 #include <string.h>
 

@@ -73,7 +73,7 @@ def test_an_exercise_says_what_it_lacks(root: Path, dev) -> None:  # type: ignor
     assert "the lesson does not name the exercise `row_max`" in dev("check", "2")[1]
 
 
-@pytest.mark.parametrize("kind", ["implement", "debug", "optimise"])
+@pytest.mark.parametrize("kind", ["implement", "debug", "optimize"])
 def test_the_first_exercise_of_a_day_builds_and_is_well_formed(root: Path, course: Course, kind: str) -> None:
     new.new_day(course, "day99_last", "Last")
     files = new.new_exercise(Course(root), "99/one", kind, "One", 5)
@@ -99,7 +99,7 @@ def test_the_first_exercise_of_a_day_builds_and_is_well_formed(root: Path, cours
         (("new", "exercise", "99/x", "--kind", "debug", "--title", "x"), "names no day of the course"),
         (("new", "exercise", "x", "--kind", "debug", "--title", "x"), "names no day of the course"),
         (("new", "exercise", "2/X", "--kind", "debug", "--title", "x"), "small letters"),
-        (("new", "exercise", "2/x", "--kind", "solve", "--title", "x"), "'implement', 'debug', 'optimise'"),
+        (("new", "exercise", "2/x", "--kind", "solve", "--title", "x"), "'implement', 'debug', 'optimize'"),
     ],
 )
 def test_what_is_refused_changes_nothing(root: Path, dev, arguments: tuple[str, ...], says: str) -> None:  # type: ignore[no-untyped-def]

@@ -71,7 +71,7 @@ def test_a_broken_file_is_set_aside(tmp_path: Path, text: str) -> None:
 def test_fields_of_a_newer_version_are_dropped(tmp_path: Path) -> None:
     file = ProgressFile(tmp_path)
     file.folder.mkdir()
-    file.path.write_text(json.dumps({"version": 9, "exercises": {"a": {"passed": True, "colour": "blue"}}}))
+    file.path.write_text(json.dumps({"version": 9, "exercises": {"a": {"passed": True, "color": "blue"}}}))
     assert file.read().of("a").passed
 
 

@@ -38,7 +38,7 @@ def _graph(nodes: int = 1000, degree: int = 4) -> str:
 
 
 def _mesh(elements: int = 192) -> str:
-    """A chain of cells: for each its area, and its four neighbours (from 1; -2 is the far field) with their normals."""
+    """A chain of cells: for each its area, and its four neighbors (from 1; -2 is the far field) with their normals."""
     rows: list[str] = [str(elements)]
     for element in range(1, elements + 1):
         around = (element - 1 or -2, element + 1 if element < elements else -2, -1, -1)

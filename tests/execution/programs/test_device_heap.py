@@ -46,7 +46,7 @@ def test_a_full_heap_gives_null_and_its_size_can_be_set(
         ("after", "use_after_free", "// deleted", "of freed memory"),
         ("twice", "double_free", "// again", "a second time"),
         ("other", "bad_free", "// of cudaMalloc", "which malloc and new gave no kernel"),
-        ("garbage", "uninitialised_read", "// garbage", "never written"),
+        ("garbage", "uninitialized_read", "// garbage", "never written"),
     ],
 )  # fmt: skip
 def test_what_is_done_wrong_is_found(program: Path, how: str, kind: str, line: str, says: str) -> None:

@@ -51,7 +51,7 @@ def test_fetches_give_what_the_guide_says(program: Path, capfd: pytest.CaptureFi
     said = [line.split() for line in capfd.readouterr().out.splitlines()]
     modes = ["clamp", "border", "clamp", "border", "wrap", "mirror"]
     for line, mode in zip(said[:6], modes, strict=True):
-        y = 1.5 * 3 if line[0] == "normalised" else 1.5
+        y = 1.5 * 3 if line[0] == "normalized" else 1.5
         expected = [sample(IMAGE, x, y, mode, line[0] != "point") for x in PLACES]
         np.testing.assert_allclose(np.array(line[1:], float), expected, rtol=1e-5, err_msg=f"{line[0]} {mode}")
     expected = [sample(BYTES, x, 1.5, "clamp", False) for x in PLACES]
@@ -69,7 +69,7 @@ def test_texels_that_were_never_written_and_places_off_a_surface_are_found(progr
     lines = FILE.read_text().splitlines()
     unwritten, off = execute(program, ["nothing"]), execute(program, ["one", "two"])
     assert unwritten.report is not None and off.report is not None
-    assert {finding.kind for finding in unwritten.report.findings} == {"uninitialised_read"}
+    assert {finding.kind for finding in unwritten.report.findings} == {"uninitialized_read"}
     assert {lines[finding.line - 1].split()[-2] for finding in unwritten.report.findings} == {"x[i],"}
     [finding] = off.report.findings
     assert "off_the_surface" in lines[finding.line - 1] or "surf2Dwrite(1.0f" in lines[finding.line - 1]
@@ -80,5 +80,5 @@ def test_texture_references_read_what_they_are_bound_to(capfd: pytest.CaptureFix
     outcome = execute(build_program([unit(FILE.parent / "texture_references.cu", (), ())], Options()))
     assert outcome.report is not None and outcome.report.findings == [] and outcome.status == 0
     said = np.array(capfd.readouterr().out.split(), float).reshape(4, 5)
-    image, colours, numbers, rows = [1.5, 3, 6, 8], [0, 0.2, 0.4, 1], [10, 11, 12, 0], [9, 11, 13, 15]
-    np.testing.assert_allclose(said.T, [image, colours, [1, 0.8, 0.6, 0], numbers, rows], rtol=1e-6)
+    image, colors, numbers, rows = [1.5, 3, 6, 8], [0, 0.2, 0.4, 1], [10, 11, 12, 0], [9, 11, 13, 15]
+    np.testing.assert_allclose(said.T, [image, colors, [1, 0.8, 0.6, 0], numbers, rows], rtol=1e-6)

@@ -60,7 +60,7 @@ def test_what_is_wrong_is_found_at_its_line(
     assert found == {
         ("out_of_bounds", "if (i < n) x[i] += 1;"),
         ("out_of_bounds", 'std::cout << thrust::reduce(d.begin(), d.begin() + 11) << "\\n";  // one too many'),
-        ("uninitialised_read", "thrust::copy(thrust::device, garbage, garbage + 10, d.begin());  // never written"),
+        ("uninitialized_read", "thrust::copy(thrust::device, garbage, garbage + 10, d.begin());  // never written"),
         ("within_warp", "[=] __device__(int i) { raw[0] += i; });  // a race"),
         ("refused", 'std::cout << d[10] << "\\n";  // no such element: throws'),
     }

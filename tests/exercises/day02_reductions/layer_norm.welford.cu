@@ -72,8 +72,8 @@ __global__ void norm_rows(const T* x, const T* weight, const T* bias, T* out, in
 
     for (int col = threadIdx.x; col < cols; col += kThreads) {
         const float value = col < kHeld ? held[col] : static_cast<float>(x[col]);
-        const float normalised = (value - row_mean) * row_scale;
-        out[col] = static_cast<T>(fmaf(normalised, static_cast<float>(weight[col]), static_cast<float>(bias[col])));
+        const float normalized = (value - row_mean) * row_scale;
+        out[col] = static_cast<T>(fmaf(normalized, static_cast<float>(weight[col]), static_cast<float>(bias[col])));
     }
 }
 

@@ -1,4 +1,4 @@
-// right: 64 x 128 outputs per block, 8 x 4 per thread, a thread's columns lie 32 apart, so that a warp reads neighbours
+// right: 64 x 128 outputs per block, 8 x 4 per thread, a thread's columns lie 32 apart, so that a warp reads neighbors
 #include <cuda_runtime.h>
 
 // x: [rows, inner]   weight: [features, inner]   bias: [features]   out: [rows, features]

@@ -1,4 +1,4 @@
-// right: rows of gate_weight and up_weight interleaved in shared memory, so that a gate and its up are neighbours
+// right: rows of gate_weight and up_weight interleaved in shared memory, so that a gate and its up are neighbors
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

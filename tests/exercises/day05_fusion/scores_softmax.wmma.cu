@@ -20,7 +20,7 @@ __global__ void weights_kernel(const __half* q, const __half* k, __half* out, in
         const int row = i / depth, c = i % depth;
         q_tile[row * ld + c] = query0 + row < n && c < d ? q[(size_t)(query0 + row) * d + c] : __half(0.0f);
     }
-    // Eight neighbouring threads share a query.
+    // Eight neighboring threads share a query.
     const int row = threadIdx.x / 8, part = threadIdx.x % 8, query = query0 + row;
     const int seen = causal ? max(0, min(m, query + 1 + m - n)) : m;
     float maximum = -1e30f, sum = 0.0f;

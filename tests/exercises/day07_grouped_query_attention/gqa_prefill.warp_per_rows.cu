@@ -13,7 +13,7 @@ constexpr unsigned kAllLanes = 0xffffffffu;
 template <typename T, int DIM>
 __global__ void attend(const T* q, const T* k, const T* v, T* out, int heads, int kv_heads, int query_len, int key_len,
                        int head_dim, float scale, bool causal) {
-    constexpr int kPitch = DIM + 4 / sizeof(T);  // one word more: neighbouring rows lie in different banks
+    constexpr int kPitch = DIM + 4 / sizeof(T);  // one word more: neighboring rows lie in different banks
     __shared__ T k_tile[kKeys * kPitch];
     __shared__ T v_tile[kKeys * kPitch];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = heads / kv_heads;

@@ -20,7 +20,7 @@ template <typename T, int DIM>
 __global__ void attend(const T* q, const T* k, const T* v, const int* block_tables, const int* lengths,
                        const int* query_starts, T* out, int heads, int kv_heads, int head_dim, int page_size,
                        int max_pages, float scale) {
-    constexpr int kPitch = DIM + 4 / sizeof(T);  // one word more: neighbouring rows lie in different banks
+    constexpr int kPitch = DIM + 4 / sizeof(T);  // one word more: neighboring rows lie in different banks
     __shared__ T k_tile[kKeys * kPitch];
     __shared__ T v_tile[kKeys * kPitch];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = heads / kv_heads;

@@ -1,4 +1,4 @@
-// Every lane takes neighbouring pairs and keeps two sums; what is inside lies in shared memory as f32.
+// Every lane takes neighboring pairs and keeps two sums; what is inside lies in shared memory as f32.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

@@ -3,7 +3,7 @@
 
 #include <cooperative_groups.h>
 
-__global__ void neighbours_kernel(int* out, int rounds) {
+__global__ void neighbors_kernel(int* out, int rounds) {
     __shared__ int line[1024];
     const int t = threadIdx.x, n = blockDim.x;
     line[t] = t;
@@ -17,8 +17,8 @@ __global__ void neighbours_kernel(int* out, int rounds) {
     out[blockIdx.x * n + t] = line[t];
 }
 
-extern "C" void neighbours(int* out, int blocks, int threads, int rounds, cudaStream_t stream) {
-    neighbours_kernel<<<blocks, threads, 0, stream>>>(out, rounds);
+extern "C" void neighbors(int* out, int blocks, int threads, int rounds, cudaStream_t stream) {
+    neighbors_kernel<<<blocks, threads, 0, stream>>>(out, rounds);
 }
 
 __global__ void predicates_kernel(int* out, int n) {

@@ -65,9 +65,9 @@ __global__ void __cluster_dims__(1, 1, 2) who_template(int* out) {
     identify(out);
 }
 
-// Each block reads, writes and adds to the shared memory of its neighbours, through pointers and in PTX.
+// Each block reads, writes and adds to the shared memory of its neighbors, through pointers and in PTX.
 constexpr int blocks = 4;
-__global__ void __cluster_dims__(blocks) __launch_bounds__(64) neighbours(const float* x, float* out, int* sums) {
+__global__ void __cluster_dims__(blocks) __launch_bounds__(64) neighbors(const float* x, float* out, int* sums) {
     __shared__ float mine[64], given[64];
     __shared__ int sum[2];
     cg::cluster_group cluster = cg::this_cluster();
@@ -240,8 +240,8 @@ extern "C" void run_who_at_launch(int* out, int gx, int gy, int gz, int cx, int 
         cudaOccupancyMaxPotentialClusterSize(&found[1], who_at_launch, &config) == cudaSuccess)
         cudaMemcpy(out, found, sizeof(found), cudaMemcpyHostToDevice);
 }
-extern "C" void run_neighbours(const float* x, float* out, int* sums, int clusters, cudaStream_t s) {
-    neighbours<<<blocks * clusters, 64, 0, s>>>(x, out, sums);
+extern "C" void run_neighbors(const float* x, float* out, int* sums, int clusters, cudaStream_t s) {
+    neighbors<<<blocks * clusters, 64, 0, s>>>(x, out, sums);
 }
 extern "C" void run_two_steps(const float* x, float* out, int rounds, cudaStream_t s) {
     two_steps<<<4, 32, 0, s>>>(x, out, rounds);

@@ -105,7 +105,7 @@ __global__ void coalesced(const int* x, int* count, int* out) {
 }
 
 // All blocks meet: the second half reads what other blocks wrote in the first.
-__global__ void neighbours(int* values, int* out) {
+__global__ void neighbors(int* values, int* out) {
     auto grid = cg::this_grid();
     unsigned long long i = grid.thread_rank();
     values[i] = (int)i * 3;
@@ -142,7 +142,7 @@ extern "C" void compact(const int* x, int* count, int* out, cudaStream_t stream)
 }
 extern "C" void meet(int* values, int* out, int blocks, int threads, cudaStream_t stream) {
     void* arguments[] = {&values, &out};
-    cudaLaunchCooperativeKernel((void*)neighbours, dim3(blocks), dim3(threads), arguments, 0, stream);
+    cudaLaunchCooperativeKernel((void*)neighbors, dim3(blocks), dim3(threads), arguments, 0, stream);
 }
 extern "C" void copy(const float* x, float* out, int n, cudaStream_t stream) {
     copies<<<1, 96, n * sizeof(float), stream>>>(x, out, n);

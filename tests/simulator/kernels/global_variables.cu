@@ -1,11 +1,11 @@
-// Variables of the device, each of 8 elements with a neighbour: element 8 is nobody's.
+// Variables of the device, each of 8 elements with a neighbor: element 8 is nobody's.
 // Every launcher runs n threads; thread i touches element i.
 #include <cuda_runtime.h>
 
 extern __device__ float declared_before[8];
 
 __device__ float zeros[8];
-__device__ float initialised[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+__device__ float initialized[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 static __device__ float of_this_file[8];
 __constant__ float constants[8];
 __constant__ float initial_constants[] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -22,7 +22,7 @@ struct Shape {
 };
 __constant__ Shape shapes[4] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}};
 __device__ float written[8];
-__device__ float neighbour[8];
+__device__ float neighbor[8];
 __managed__ int shared_with_the_host;
 __device__ int taken;
 
@@ -40,7 +40,7 @@ __global__ void read(float* out, Load load) {
 #define READ(VALUES) read<<<1, n, 0, stream>>>(out, [] __device__(int i) -> float { return element(VALUES, i); })
 
 extern "C" void read_zeros(const float* x, float* out, int n, cudaStream_t stream) { READ(zeros); }
-extern "C" void read_initialised(const float* x, float* out, int n, cudaStream_t stream) { READ(initialised); }
+extern "C" void read_initialized(const float* x, float* out, int n, cudaStream_t stream) { READ(initialized); }
 extern "C" void read_of_this_file(const float* x, float* out, int n, cudaStream_t stream) { READ(of_this_file); }
 extern "C" void read_constants(const float* x, float* out, int n, cudaStream_t stream) { READ(constants); }
 extern "C" void read_initial_constants(const float* x, float* out, int n, cudaStream_t stream) {
@@ -66,7 +66,7 @@ extern "C" void write_written(const float* x, float* out, int n, cudaStream_t st
 // All of them have their types, their values and their addresses, as if nothing lay between.
 __global__ void values_kernel(float* out) {
     static_assert(sizeof(zeros) == 32 && sizeof(initial_constants) == 32 && sizeof(rows) == 32, "no padding inside");
-    out[0] = initialised[3] + initial_constants[4] + fixed[5] + zeros[1] + inner::in_a_namespace[0];
+    out[0] = initialized[3] + initial_constants[4] + fixed[5] + zeros[1] + inner::in_a_namespace[0];
     out[1] = vectors[1].w + rows[1][3] + shapes[3].height;
     out[2] = constants[2];
     out[3] = __ldcs(&last[127]);

@@ -6,7 +6,7 @@ __device__ inline uint32_t address_of(const void* shared) {
     return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
 }
 
-__device__ inline void initialise(uint64_t* barrier, uint32_t count) {
+__device__ inline void initialize(uint64_t* barrier, uint32_t count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address_of(barrier)), "r"(count));
 }
 __device__ inline void arrive(uint64_t* barrier) {
@@ -70,8 +70,8 @@ __global__ void doubled(const float* in, float* out, int tiles) {
     __shared__ __align__(8) uint64_t full[2], empty[2];
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
-            initialise(&full[stage], 1);
-            initialise(&empty[stage], 128);
+            initialize(&full[stage], 1);
+            initialize(&empty[stage], 128);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -137,7 +137,7 @@ __global__ void states(int* out) {
     __syncthreads();
     if (threadIdx.x == 0) {
         asm volatile("mbarrier.inval.shared.b64 [%0];" ::"r"(bar));
-        initialise(&barrier, 1);
+        initialize(&barrier, 1);
         asm volatile("mbarrier.arrive.b64 %0, [%1];" : "=l"(state) : "l"(&barrier) : "memory");
         wait(&barrier, 0);
     }
@@ -149,8 +149,8 @@ __global__ void copied_by_a_warp(const float4* in, float4* out, int rounds) {
     __shared__ uint64_t full[2], empty[2];
     const int lane = threadIdx.x % 32;
     if (threadIdx.x < 2) {
-        initialise(&full[threadIdx.x], 32);
-        initialise(&empty[threadIdx.x], 32);
+        initialize(&full[threadIdx.x], 32);
+        initialize(&empty[threadIdx.x], 32);
     }
     __syncthreads();
     for (int round = 0; round < rounds; ++round) {

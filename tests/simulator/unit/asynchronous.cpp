@@ -269,7 +269,7 @@ CASE(what_a_warp_did_before_it_met_is_published_by_each_lane) {
     }
 }
 
-CASE(an_mbarrier_is_initialised_before_others_come_to_it) {
+CASE(an_mbarrier_is_initialized_before_others_come_to_it) {
     for (bool meets : {false, true}) {
         for (int how = 0; how < 4; ++how) {
             Grid grid(1, 64);

@@ -277,7 +277,7 @@ CASE(of_other_launches_those_are_ordered_before_that_cannot_run_beside) {
     auto ends = [&](uint32_t serial) {
         set_floors(thread);
         return same(thread.floors[global_window], written_before, Epoch(serial, 0)) &&
-               same(thread.floors[initialised_window], never, Epoch(serial, 0));
+               same(thread.floors[initialized_window], never, Epoch(serial, 0));
     };
     the_launch.open_serial = 100;
     the_launch.overlap_first = 60;
@@ -398,7 +398,7 @@ CASE(shared_memory_is_that_of_any_block_of_the_cluster) {
     }
 }
 
-CASE(a_block_that_has_ended_is_forgotten_and_its_neighbour_is_not) {
+CASE(a_block_that_has_ended_is_forgotten_and_its_neighbor_is_not) {
     Grid grid(2, 96);
     sim::events::block_end(grid.block(0));
     CHECK(!state_of(grid.block(0)));

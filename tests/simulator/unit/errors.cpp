@@ -97,7 +97,7 @@ CASE(each_fault_has_its_name_and_its_check) {
     }
 }
 
-CASE(each_error_of_synchronisation_has_its_name) {
+CASE(each_error_of_synchronization_has_its_name) {
     using events::SyncError;
     static Warp warp;
     static Thread threads[32];
@@ -131,7 +131,7 @@ CASE(each_error_of_synchronisation_has_its_name) {
         {SyncError::shuffle_from_inactive_lane, "shuffle_from_inactive_lane", 17},
         {SyncError::barrier_threads_invalid, "barrier_threads_invalid", 0},
         {SyncError::grid_sync_not_cooperative, "grid_sync_not_cooperative", 0},
-        {SyncError::mbarrier_not_initialised, "mbarrier_not_initialised", 0},
+        {SyncError::mbarrier_not_initialized, "mbarrier_not_initialized", 0},
         {SyncError::instruction_misused, "instruction_misused", 0},
     };
     for (auto [kind, name, number] : kinds) {

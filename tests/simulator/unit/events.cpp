@@ -264,7 +264,7 @@ CASE(settings_are_numbers_or_a_block) {
     CHECK_EQUAL(configure("trace", "0"), 0);
     for (const char* bad : {"", "x", "4x"})
         for (const char* key : {"max_findings", "trace", "record"}) CHECK_EQUAL(configure(key, bad), -1);
-    CHECK_EQUAL(configure("colour", "4"), -1);
+    CHECK_EQUAL(configure("color", "4"), -1);
     forget_findings();
 }
 
@@ -554,7 +554,7 @@ CASE(an_atomic_operation_that_uses_the_value_needs_one) {
         sim::Thread& thread = *grid.thread(0, 0).thread;
         atomic(thread, x.at(2), 4, kind.op, Scope::device, code);
         CHECK_EQUAL(finding_count(), kind.reads);
-        CHECK(!kind.reads || !strncmp(finding(0).kind, "uninitialised", 13));
+        CHECK(!kind.reads || !strncmp(finding(0).kind, "uninitialized", 13));
         CHECK(x.cell(2).reads.atomic() && x.cell(1).reads == never && x.cell(3).reads == never);
         forget_findings();
         atomic(thread, x.at(4), 8, kind.op, Scope::device, code + 1);
@@ -637,7 +637,7 @@ CASE(memory_is_known_from_when_it_is_allocated_until_it_is_freed) {
         allocation(made);
         CHECK_EQUAL(scratch_bytes(), 128);  // as much at once as before
         host_write(memory, 64);
-        CHECK(region->initialised);
+        CHECK(region->initialized);
     }
     reset();
 }

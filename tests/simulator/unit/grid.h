@@ -136,12 +136,12 @@ class Grid {
 // A tensor of floats that kernels may write, with one site that reads and one that writes it.
 class Floats {
   public:
-    explicit Floats(bool initialised = true) {
+    explicit Floats(bool initialized = true) {
         const int64_t shape[] = {16};
         sim::checks::forget_regions();
         region_ = &sim::checks::add_allocation({sim::events::MemoryKind::tensor, reinterpret_cast<char*>(data_),
                                                 sizeof data_, "x", "float32", 1, shape, nullptr});
-        if (initialised) sim::checks::mark_written(region_->base, region_->bytes);
+        if (initialized) sim::checks::mark_written(region_->base, region_->bytes);
         sim::checks::track(*region_);
     }
     ~Floats() { sim::checks::forget_regions(); }

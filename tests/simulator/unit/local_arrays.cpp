@@ -159,7 +159,7 @@ CASE(an_owner_is_one_on_its_side_alone) {
     for (bool behind : {false, true}) {
         Stack stack;
         stack.zone(40);
-        stack.owner(behind ? 36 : 52, before, 24, behind);  // it is its neighbour's
+        stack.owner(behind ? 36 : 52, before, 24, behind);  // it is its neighbor's
         CHECK(!stack.access(4 * 45));
         stack.owner(behind ? 52 : 36, before, 24, behind);
         CHECK(stack.access(4 * 45));

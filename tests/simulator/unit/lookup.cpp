@@ -272,7 +272,7 @@ CASE(what_a_place_knows_of_its_memory_is_what_the_next_access_needs) {
         AccessSite* site = prepare_and_log(thread, number(data + 60), Access::read, 2, code);
         CHECK(site && site->region == &region && site->base == region.base && site->cells == region.cells &&
               region.cells);
-        CHECK(site->limit == 61 && site->shift == 2 && site->window == initialised_window &&
+        CHECK(site->limit == 61 && site->shift == 2 && site->window == initialized_window &&
               site->space == Space::global);
         CHECK(site->access == Access::read && site->size_log2 == 2 && site->guarded == concurrent);
         CHECK(site->owner == &thread && site->block == thread.block);

@@ -154,7 +154,7 @@ CASE(what_is_said_of_an_allocation_is_kept) {
     const struct {
         events::MemoryKind given;
         RegionKind kind;
-        bool initialised;
+        bool initialized;
     } kinds[] = {{events::MemoryKind::tensor, RegionKind::tensor, false},
                  {events::MemoryKind::device, RegionKind::device_allocation, false},
                  {events::MemoryKind::async, RegionKind::async_allocation, false},
@@ -164,8 +164,8 @@ CASE(what_is_said_of_an_allocation_is_kept) {
     uint32_t id = named.id;
     for (auto& kind : kinds) {
         Region& region = add_allocation({kind.given, memory + 128, 64, nullptr, nullptr, 0, nullptr, nullptr});
-        CHECK(region.kind == kind.kind && region.initialised == kind.initialised && !*region.name && !*region.dtype);
-        CHECK(host_shares(region) == kind.initialised && region.id == ++id && region.ndim == 0);
+        CHECK(region.kind == kind.kind && region.initialized == kind.initialized && !*region.name && !*region.dtype);
+        CHECK(host_shares(region) == kind.initialized && region.id == ++id && region.ndim == 0);
     }
     forget_regions();
     CHECK_EQUAL(allocate(0, 64).id, 1);
@@ -292,22 +292,22 @@ CASE(granules_of_shared_memory_become_smaller_where_they_are) {
     }
 }
 
-CASE(what_the_host_writes_is_initialised) {
+CASE(what_the_host_writes_is_initialized) {
     forget_regions();
     Region& region = allocate(256, 64);
     mark_written(at(256), 0);
-    CHECK(!region.initialised && region.window() == global_window);
+    CHECK(!region.initialized && region.window() == global_window);
     mark_written(at(260), 5);  // into the third granule
     for (unsigned i = 0; i < 16; ++i) CHECK(region.cells[i].write == (i == 1 || i == 2 ? written_before : never));
     mark_written(at(312), 4096);  // past the end
     CHECK(region.cells[13].write == never && region.cells[14].write == written_before &&
           region.cells[16].write == never);
     mark_written(at(256), 63);
-    CHECK(!region.initialised && region.cells[15].write == written_before);
+    CHECK(!region.initialized && region.cells[15].write == written_before);
     mark_written(at(256), 64);
-    CHECK(region.initialised && region.window() == initialised_window);
-    CHECK(allocate(512, 4, "", events::MemoryKind::managed).initialised);
-    CHECK(!allocate(600, 4, "", events::MemoryKind::device).initialised);
+    CHECK(region.initialized && region.window() == initialized_window);
+    CHECK(allocate(512, 4, "", events::MemoryKind::managed).initialized);
+    CHECK(!allocate(600, 4, "", events::MemoryKind::device).initialized);
 }
 
 CASE(memory_to_be_read_only_needs_no_cells) {
@@ -333,7 +333,7 @@ CASE(a_device_variable_has_one_number_whenever_it_is_met) {
         Region* found = find_region(at(107));
         CHECK(found && found == find_region(at(100)) && !find_region(at(108)));
         CHECK(found->id >> 30 == 1 && (!later || found->id == id));
-        CHECK(found->bytes == 8 && found->initialised && !found->read_only && !strcmp(found->name, "one"));
+        CHECK(found->bytes == 8 && found->initialized && !found->read_only && !strcmp(found->name, "one"));
         CHECK(find_region(at(200))->read_only && find_region(at(200))->id != found->id);
         id = found->id;
     }

@@ -197,7 +197,7 @@ CASE(memory_has_no_value_before_a_write_or_an_atomic_operation) {
     Floats x(false);
     Grid grid(1, 64);
     x.read(grid.thread(0, 0), 0);
-    CHECK_FOUND("uninitialised_read");
+    CHECK_FOUND("uninitialized_read");
     CHECK(finding(0).bytes == 4 && finding(0).side.access == static_cast<uint8_t>(Access::read));
     x.write(grid.thread(0, 0), 1);
     x.read(grid.thread(0, 0), 1);
@@ -258,7 +258,7 @@ CASE(a_write_of_the_value_that_is_there_is_no_race) {
     site.space = Space::global;
     site.size_log2 = 2;
     site.shift = 2;
-    site.window = initialised_window;
+    site.window = initialized_window;
     site.cells = &x.cell(0);
     write_cell(other, x.cell(0), site, site.base);
     CHECK(other.pending);

@@ -154,14 +154,14 @@ CASE(a_copy_of_what_nobody_has_written_says_how_much_of_it) {
     CHECK_EQUAL(finding_count(), 0);
     one("a copy", [] { work_copies_out(at(8), 24); });
     CHECK_EQUAL(finding_count(), 1);
-    CHECK(!strcmp(finding(0).kind, "uninitialised_copy") && finding(0).check == Check::initcheck);
+    CHECK(!strcmp(finding(0).kind, "uninitialized_copy") && finding(0).check == Check::initcheck);
     CHECK(finding(0).number == 12 && finding(0).place.offset == 16 && finding(0).side.address == code + 1);
     one("a copy", [] { work_copies_out(at(34), 3); });
     CHECK_EQUAL(finding(0).number, 12);  // the first one, counted twice
     forget_findings();
     one("a copy", [] { work_copies_out(at(34), 3); });
     CHECK(finding(0).number == 3 && finding(0).place.offset == 34);
-    region.initialised = true;
+    region.initialized = true;
     forget_findings();
     one("a copy", [] { work_copies_out(at(34), 3); });
     CHECK_EQUAL(finding_count(), 0);

@@ -164,7 +164,7 @@ CASE(what_nobody_has_written_has_no_value) {
     block.transfer(0, false, 4, 4);
     CHECK_FOUND("nothing");
     block.transfer(0, false, 5, 4);
-    CHECK_FOUND("tensor_memory_uninitialised");
+    CHECK_FOUND("tensor_memory_uninitialized");
     CHECK(finding(0).data == 8 && finding(0).count == 1 && !strcmp(finding(0).detail, "tcgen05.ld"));
 }
 
@@ -175,7 +175,7 @@ CASE(columns_that_are_given_out_hold_nothing) {
         block.wait(0, true);
         tensor_allocated(*block.grid.thread(0, 0).thread, block.grid.shared(0) + 8192, 8, 4);
         block.transfer(0, false, column, 1);
-        CHECK_FOUND(column >= 8 && column < 12 ? "tensor_memory_uninitialised" : "nothing");
+        CHECK_FOUND(column >= 8 && column < 12 ? "tensor_memory_uninitialized" : "nothing");
     }
 }
 
@@ -219,11 +219,11 @@ CASE(a_product_fills_as_many_lanes_and_columns_as_it_has_rows_and_columns) {
         block.complete(1, 0);
         block.fence(0, true);
         block.transfer(0, false, 0, 32);
-        CHECK_FOUND(m == 64 ? "tensor_memory_uninitialised" : "nothing");
+        CHECK_FOUND(m == 64 ? "tensor_memory_uninitialized" : "nothing");
         if (m == 64) CHECK_EQUAL(finding(0).data, 16 << 16);
         sim::checks::forget_findings();
         block.transfer(0, false, 32, 1);
-        CHECK_FOUND("tensor_memory_uninitialised");
+        CHECK_FOUND("tensor_memory_uninitialized");
     }
 }
 
@@ -231,7 +231,7 @@ CASE(sums_begin_with_something) {
     for (bool adds : {false, true}) {
         Block block;
         block.multiply(1, 128, adds);
-        CHECK_FOUND(adds ? "tensor_memory_uninitialised" : "nothing");
+        CHECK_FOUND(adds ? "tensor_memory_uninitialized" : "nothing");
         if (adds) CHECK(!strcmp(finding(0).detail, "tcgen05.mma"));
     }
 }
@@ -246,7 +246,7 @@ CASE(a_product_reads_its_a_in_tensor_memory) {
         }
         block.meet(0, 0);
         block.multiply(1, 128, false, 0, true);
-        CHECK_FOUND(stored == 8 ? "nothing" : "tensor_memory_uninitialised");
+        CHECK_FOUND(stored == 8 ? "nothing" : "tensor_memory_uninitialized");
         if (stored == 7) {
             CHECK_EQUAL(finding(0).data, 71);
             continue;
@@ -338,7 +338,7 @@ CASE(a_copy_reads_shared_memory_and_fills_columns) {
     block.transfer(0, false, 0, 4);
     CHECK_FOUND("nothing");
     block.transfer(0, false, 4, 1);
-    CHECK_FOUND("tensor_memory_uninitialised");
+    CHECK_FOUND("tensor_memory_uninitialized");
     sim::checks::forget_findings();
     block.copy(2);
     CHECK_FOUND("tensor_transfer_not_awaited");
@@ -369,7 +369,7 @@ CASE(a_product_of_a_pair_is_of_both_blocks) {
             CHECK_FOUND("tensor_product_not_awaited");
             sim::checks::forget_findings();
             block.transfer(0, false, columns, 1, code, other);
-            CHECK_FOUND("tensor_memory_uninitialised");
+            CHECK_FOUND("tensor_memory_uninitialized");
             auto key = reinterpret_cast<uint64_t>(code + 2);
             CHECK_EQUAL(the_launch.tensor_operations_at.at(key), 2 * m * 32 * 16);
             CHECK_EQUAL(the_launch.operand_bytes_at.at(key), (m + 32) * 32);
@@ -429,7 +429,7 @@ CASE(where_columns_begin_is_written) {
         on_access<0, true>(block.grid.thread(0, 0), reinterpret_cast<uintptr_t>(taken + 16), code);  // cells of a byte
         tensor_allocated(*block.grid.thread(0, 0).thread, taken, 0, 32);
         on_access<0, false>(block.grid.thread(0, 0), reinterpret_cast<uintptr_t>(taken + piece), code + 1);
-        CHECK_FOUND(piece < 4 ? "nothing" : "uninitialised_read");
+        CHECK_FOUND(piece < 4 ? "nothing" : "uninitialized_read");
     }
     Block block;
     tensor_allocated(*block.grid.thread(0, 0).thread, block.grid.shared(0) + unit::shared_bytes, 0, 32);

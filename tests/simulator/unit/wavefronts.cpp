@@ -114,7 +114,7 @@ CASE(wide_accesses_are_served_in_halves_and_quarters) {
     CHECK_EQUAL(fours.all(own, 0x000000ff).wavefronts, 1);
     CHECK_EQUAL(fours.all(own, 0x0000ffff).wavefronts, 2);
     CHECK_EQUAL(fours.all(own, 0x00010001).wavefronts, 2);
-    // Neighbours that agree let two halves, or two quarters, be served together.
+    // Neighbors that agree let two halves, or two quarters, be served together.
     CHECK_EQUAL(pairs.all([](unsigned lane) { return lane / 2; }).wavefronts, 1);
     CHECK_EQUAL(pairs.all([](unsigned lane) { return lane % 2 + lane / 4 * 2; }).wavefronts, 1);
     CHECK_EQUAL(pairs.all([](unsigned lane) { return lane / 2 + 9; }, 0xfffffffe).wavefronts, 1);  // lane 0 has none
@@ -122,7 +122,7 @@ CASE(wide_accesses_are_served_in_halves_and_quarters) {
     CHECK_EQUAL(fours.all([](unsigned lane) { return lane / 2; }).wavefronts, 2);
     CHECK_EQUAL(fours.all([](unsigned) { return 3u; }, 0x0000ffff).wavefronts, 1);
     CHECK_EQUAL(fours.all([](unsigned) { return 3u; }).wavefronts, 2);
-    // All of the warp decides: lane 31 has another neighbour, so the first half is served in quarters, too.
+    // All of the warp decides: lane 31 has another neighbor, so the first half is served in quarters, too.
     CHECK_EQUAL(fours.all([](unsigned lane) { return lane == 31 ? 40 : lane / 2; }).wavefronts, 4);
 }
 

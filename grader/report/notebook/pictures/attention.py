@@ -16,20 +16,20 @@ def draw_tile_route() -> Any:
         (33, 28, "shared memory of the block"),
         (66, 33.5, "registers of one thread"),
     ):
-        box(ax, (left, 0.5), (wide, 52.5), colour="#f6f8fa", edge=style.GREY)
+        box(ax, (left, 0.5), (wide, 52.5), color="#f6f8fa", edge=style.GREY)
         label(ax, (left + wide / 2, 55.6), name, 9, weight="bold", ha="center")
     rows = {"q": (40.5, style.BLUE), "k": (28.5, style.ORANGE), "v": (16.5, style.GREEN)}
     pales = {"q": style.PALE_BLUE, "k": style.PALE_ORANGE, "v": style.PALE_GREEN}
-    for name, (low, colour) in rows.items():
+    for name, (low, color) in rows.items():
         length, count, often = ("N", 128, "once") if name == "q" else ("M", 64, "each turn")
-        box(ax, (3, low), (7, 9.5), colour=pales[name])
-        box(ax, (3, low + (3.6 if name == "q" else 5.2)), (7, 2.2), colour=colour, edge="none")
+        box(ax, (3, low), (7, 9.5), color=pales[name])
+        box(ax, (3, low + (3.6 if name == "q" else 5.2)), (7, 2.2), color=color, edge="none")
         label(ax, (11.2, low + 8), f"{name} [{length}, D]", 8, weight="bold")
         label(ax, (11.2, low + 2.4), f"{count} rows,", 7.5)
         label(ax, (11.2, low + 0.2), often, 7.5)
-        box(ax, (36, low + 1.2), (22, 7), f"{name} tile: {count} x D", colour)
-        arrow(ax, (11, low + 4.7), (35.8, low + 4.7), colour)
-    box(ax, (3, 4.5), (7, 9.5), colour=style.PALE)
+        box(ax, (36, low + 1.2), (22, 7), f"{name} tile: {count} x D", color)
+        arrow(ax, (11, low + 4.7), (35.8, low + 4.7), color)
+    box(ax, (3, 4.5), (7, 9.5), color=style.PALE)
     label(ax, (11.2, 9.2), "out [N, D]", 8, weight="bold")
     box(ax, (36, 5.7), (22, 7), "P tile: 128 x 64", style.GREY)
     box(ax, (69, 32), (12, 17), "S\n8 x 8\nscores,\nthen\nweights", style.PALE)
@@ -92,9 +92,9 @@ def draw_merge() -> Any:
     whole = np.exp(scores - m)
     figure, axes = plt.subplots(1, 2, figsize=(8.0, 3.2), layout="constrained", sharey=True)
     for ax, heights in zip(axes, (own, whole)):
-        for part, colour in ((slice(0, 3), style.BLUE), (slice(3, 6), style.ORANGE)):
+        for part, color in ((slice(0, 3), style.BLUE), (slice(3, 6), style.ORANGE)):
             places = range(6)[part]
-            ax.bar(places, heights[part], 0.8, color=colour)
+            ax.bar(places, heights[part], 0.8, color=color)
             for place in places:
                 ax.text(place, heights[place] + 0.02, f"{heights[place]:.2f}", ha="center", fontsize=8)
         ax.set_xticks(range(6), [f"key {i}\ns = {s}" for i, s in enumerate(scores)], fontsize=8)
@@ -102,10 +102,10 @@ def draw_merge() -> Any:
         ax.set_ylim(0, 1.45)
     axes[0].set_title("two parts, each below its own maximum", fontsize=9)
     axes[1].set_title("merged: all below the common maximum", fontsize=9)
-    for place, index, mine, colour in ((1, slice(0, 3), m1, style.BLUE), (4, slice(3, 6), m2, style.ORANGE)):
-        axes[0].text(place, 1.3, f"m = {mine}, l = {own[index].sum():.2f}", ha="center", color=colour, fontsize=9)
+    for place, index, mine, color in ((1, slice(0, 3), m1, style.BLUE), (4, slice(3, 6), m2, style.ORANGE)):
+        axes[0].text(place, 1.3, f"m = {mine}, l = {own[index].sum():.2f}", ha="center", color=color, fontsize=9)
         factor = np.exp(mine - m)
-        axes[1].text(place, 1.3, f"times $e^{{{mine} - {m}}}$ = {factor:.2f}", ha="center", color=colour, fontsize=9)
+        axes[1].text(place, 1.3, f"times $e^{{{mine} - {m}}}$ = {factor:.2f}", ha="center", color=color, fontsize=9)
     axes[1].text(
         2.5, 1.15, f"l = {whole[:3].sum():.2f} + {whole[3:].sum():.2f} = {whole.sum():.2f}", ha="center", fontsize=9
     )
@@ -124,14 +124,14 @@ def draw_band(queries: int = 32, window: int = 10, block: int = 8, tile: int = 4
     first = number * block
     begin, end = max(0, first - window + 1), first + block
     low = begin // tile * tile
-    colours = np.ones((queries, queries, 3))
-    colours[seen] = (0.82, 0.87, 0.92)
+    colors = np.ones((queries, queries, 3))
+    colors[seen] = (0.82, 0.87, 0.92)
     inside = np.zeros_like(seen)
     inside[first:end, low:end] = True
-    colours[inside & seen] = (0.18, 0.44, 0.62)
-    colours[inside & ~seen] = (0.96, 0.86, 0.76)
+    colors[inside & seen] = (0.18, 0.44, 0.62)
+    colors[inside & ~seen] = (0.96, 0.86, 0.76)
     figure, ax = plt.subplots(figsize=(8.0, 5.0), layout="constrained")
-    ax.imshow(colours)
+    ax.imshow(colors)
     for line in range(queries + 1):
         ax.axhline(line - 0.5, color="white", lw=0.5)
         ax.axvline(line - 0.5, color="white", lw=0.5)
@@ -152,6 +152,6 @@ def draw_band(queries: int = 32, window: int = 10, block: int = 8, tile: int = 4
         (13.6, "orange: computed with them, and masked", style.ORANGE),
         (15.2, "pale: pairs of other blocks", style.GREY),
     )
-    for height, text, colour in notes:
-        ax.text(side, height, text, fontsize=7.5, color=colour, va="center", clip_on=False)
+    for height, text, color in notes:
+        ax.text(side, height, text, fontsize=7.5, color=color, va="center", clip_on=False)
     return figure

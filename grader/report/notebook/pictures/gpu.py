@@ -13,7 +13,7 @@ WARP = 32
 def draw_gpu() -> Any:
     """A GPU with its SMs, what a block occupies of one, and the memories with who sees them."""
     ax = canvas(100, 58)
-    box(ax, (0.5, 0.5), (64.5, 57), colour="#f6f8fa", edge=style.GREY)
+    box(ax, (0.5, 0.5), (64.5, 57), color="#f6f8fa", edge=style.GREY)
     label(ax, (2, 55.2), "GPU", 9, weight="bold")
     for number, left in enumerate((2, 23, 44)):
         _multiprocessor(ax, left, ("SM 0", "SM 1", "… SM 131")[number])
@@ -37,14 +37,14 @@ def draw_gpu() -> Any:
 
 def _multiprocessor(ax: Any, left: float, name: str) -> None:
     """One SM with two blocks of four warps."""
-    box(ax, (left, 21), (19.5, 33), colour="white", edge=style.GREY)
+    box(ax, (left, 21), (19.5, 33), color="white", edge=style.GREY)
     label(ax, (left + 0.8, 52.2), name, 8, weight="bold")
-    for block, (low, colour) in enumerate(((40.2, style.BLUE), (29, style.GREEN))):
-        box(ax, (left + 0.8, low), (17.9, 10.2), colour="none", edge=colour, linestyle="--", lw=1.1)
-        label(ax, (left + 9.7, low + 1.5), "a block" if block else "another block", 7, colour, ha="center")
+    for block, (low, color) in enumerate(((40.2, style.BLUE), (29, style.GREEN))):
+        box(ax, (left + 0.8, low), (17.9, 10.2), color="none", edge=color, linestyle="--", lw=1.1)
+        label(ax, (left + 9.7, low + 1.5), "a block" if block else "another block", 7, color, ha="center")
         for warp in range(4):
             x = left + 1.6 + 4.25 * warp
-            box(ax, (x, low + 6), (3.6, 3.2), "warp", colour, font=6)
+            box(ax, (x, low + 6), (3.6, 3.2), "warp", color, font=6)
             box(ax, (x, low + 3.1), (3.6, 2.4), "regs", style.PALE, font=6)
     box(ax, (left + 0.8, 22.2), (17.9, 5), "shared memory and L1", style.PALE, font=7)
 
@@ -52,19 +52,19 @@ def _multiprocessor(ax: Any, left: float, name: str) -> None:
 def draw_warps() -> Any:
     """How the threads of three blocks of two dimensions are numbered, and which of them are one warp."""
     ax = canvas(66, 19.5)
-    colours = (style.BLUE, style.ORANGE, style.GREEN, style.GREY)
+    colors = (style.BLUE, style.ORANGE, style.GREEN, style.GREY)
     for left, wide, high in ((0.5, 32, 4), (36, 16, 8), (56, 8, 16)):
         for y in range(high):
             for x in range(wide):
                 warp, lane = divmod(x + wide * y, WARP)
                 named = lane in (0, WARP - 1)
                 corner = (left + x, 15 - y)
-                box(ax, corner, (0.92, 0.92), colour=colours[warp], edge="none", alpha=1.0 if named else 0.55)
+                box(ax, corner, (0.92, 0.92), color=colors[warp], edge="none", alpha=1.0 if named else 0.55)
                 if named:
                     label(ax, (corner[0] + 0.46, 15.44 - y), str(lane), 6.5, "white", ha="center")
         label(ax, (left, 18.6), f"dim3({wide}, {high})", 9, weight="bold")
         label(ax, (left, 16.9), "threadIdx.x →", 7)
-    label(ax, (0.5, 9.5), "One colour is one warp; the numbers are lanes.", 8)
+    label(ax, (0.5, 9.5), "One color is one warp; the numbers are lanes.", 8)
     label(ax, (0.5, 7.7), "Thread (x, y) is number x + blockDim.x · y of its block:", 8)
     label(ax, (0.5, 5.9), "that number / 32 is its warp, that number % 32 its lane.", 8)
     return ax.figure

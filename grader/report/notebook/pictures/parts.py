@@ -1,4 +1,4 @@
-"""What the drawings are made of: a canvas without axes, labelled boxes and arrows."""
+"""What the drawings are made of: a canvas without axes, labeled boxes and arrows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def box(
     corner: tuple[float, float],
     size: tuple[float, float],
     text: str = "",
-    colour: Any = style.PALE,
+    color: Any = style.PALE,
     edge: Any = "white",
     font: float = 8,
     **more: Any,
@@ -42,19 +42,19 @@ def box(
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Rectangle
 
-    ax.add_patch(Rectangle(corner, *size, facecolor=colour, edgecolor=edge, **more))
+    ax.add_patch(Rectangle(corner, *size, facecolor=color, edgecolor=edge, **more))
     if text:
-        ink = style.INK if colour == "none" else style.text_on(to_rgb(colour))
+        ink = style.INK if color == "none" else style.text_on(to_rgb(color))
         label(ax, (corner[0] + size[0] / 2, corner[1] + size[1] / 2), text, font, ink, ha="center")
 
 
-def label(ax: Any, at: tuple[float, float], text: str, font: float = 8, colour: Any = style.INK, **more: Any) -> None:
+def label(ax: Any, at: tuple[float, float], text: str, font: float = 8, color: Any = style.INK, **more: Any) -> None:
     """Text; ``at`` is its left end and the middle of its height unless ``more`` says otherwise."""
-    ax.text(*at, text, **{"ha": "left", "va": "center", "fontsize": font, "color": colour, **more})
+    ax.text(*at, text, **{"ha": "left", "va": "center", "fontsize": font, "color": color, **more})
 
 
 def arrow(
-    ax: Any, start: Sequence[float], end: Sequence[float], colour: Any = style.GREY, looks: str = "->", **more: Any
+    ax: Any, start: Sequence[float], end: Sequence[float], color: Any = style.GREY, looks: str = "->", **more: Any
 ) -> None:
     """An arrow from start to end; ``more`` goes to its line."""
-    ax.annotate("", end, start, arrowprops={"arrowstyle": looks, "color": colour, "lw": 1.4, **more})
+    ax.annotate("", end, start, arrowprops={"arrowstyle": looks, "color": color, "lw": 1.4, **more})

@@ -30,5 +30,5 @@ def draw_pairs() -> Any:
     label(ax, (8, 6), "out[i] = x[i] · cos − x[i + half] · sin", 8.5)
     label(ax, (8, 2.6), "out[i + half] = x[i + half] · cos + x[i] · sin", 8.5)
     label(ax, (46, 6), "one angle for both, that of pair i", 8.5)
-    label(ax, (46, 2.6), "neighbouring lanes take neighbouring pairs", 8.5)
+    label(ax, (46, 2.6), "neighboring lanes take neighboring pairs", 8.5)
     return ax.figure

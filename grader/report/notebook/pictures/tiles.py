@@ -11,7 +11,7 @@ BANKS = 32
 
 
 def draw_tile_banks() -> Any:
-    """tile[32][32] and tile[32][33], each word in the colour of its bank, with one column marked."""
+    """tile[32][32] and tile[32][33], each word in the color of its bank, with one column marked."""
     import matplotlib.pyplot as plt
     import numpy as np
     from matplotlib.patches import Rectangle
@@ -41,13 +41,13 @@ def draw_register_tile() -> Any:
         for other in range(16):
             mine = (thread, other) == (tx, ty)
             corner = (left + 4 * unit * thread, top - 4 * unit * (other + 1))
-            box(ax, corner, (4 * unit, 4 * unit), colour=style.GREEN if mine else "#f3f5f7", edge="white", lw=0.5)
+            box(ax, corner, (4 * unit, 4 * unit), color=style.GREEN if mine else "#f3f5f7", edge="white", lw=0.5)
     high = top - 4 * unit * (ty + 1)
     across = left + 4 * unit * tx
-    box(ax, (left, top + 2), (side * unit, 1.6), colour=style.PALE_ORANGE, edge="none")
-    box(ax, (across, top + 2), (4 * unit, 1.6), colour=style.ORANGE, edge="none")
-    box(ax, (left - 4, top - side * unit), (1.6, side * unit), colour=style.PALE_BLUE, edge="none")
-    box(ax, (left - 4, high), (1.6, 4 * unit), colour=style.BLUE, edge="none")
+    box(ax, (left, top + 2), (side * unit, 1.6), color=style.PALE_ORANGE, edge="none")
+    box(ax, (across, top + 2), (4 * unit, 1.6), color=style.ORANGE, edge="none")
+    box(ax, (left - 4, top - side * unit), (1.6, side * unit), color=style.PALE_BLUE, edge="none")
+    box(ax, (left - 4, high), (1.6, 4 * unit), color=style.BLUE, edge="none")
     arrow(ax, (across + 1, top + 1.8), (across + 1, high + 2.2), style.ORANGE)
     arrow(ax, (left - 2.2, high + 1), (across - 0.2, high + 1), style.BLUE)
     label(ax, (left, top + 5.2), "w_tile[k]: 64 features, at one k", 8)

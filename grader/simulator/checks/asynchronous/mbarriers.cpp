@@ -167,7 +167,7 @@ Phases& phases_of(Mbarrier& barrier) {
     return *phases;
 }
 
-// The object itself: initialising it is a write, all else is atomic.
+// The object itself: initializing it is a write, all else is atomic.
 void access_object(ThreadState& thread, const Mbarrier& barrier, Access access, const void* code) {
     if (thread.pending) settle(thread, 0, nullptr);
     uintptr_t address = reinterpret_cast<uintptr_t>(barrier.object);

@@ -59,7 +59,7 @@ struct Wait {
 // Numbers of records, 0: none.
 struct Cell {
     uint32_t written, loaded, used;  // used: read by a product, as its A
-    bool initialised;
+    bool initialized;
 };
 
 // What the blocks of a cluster have in common: pairs of them work together.
@@ -206,7 +206,7 @@ class Checker {
 
     void read(BlockState& block, const events::TensorRange& range) {
         each(block, range, [&](Cell& cell, unsigned lane, unsigned column) {
-            if (!cell.initialised) uninitialised(lane, column);
+            if (!cell.initialized) uninitialized(lane, column);
             follow(cell.written, lane, column);
             (is_transfer(kind_) ? cell.loaded : cell.used) = id_;
         });
@@ -214,7 +214,7 @@ class Checker {
     // With `adds` what is there is read, too.
     void write(BlockState& block, const events::TensorRange& range, bool adds) {
         each(block, range, [&](Cell& cell, unsigned lane, unsigned column) {
-            if (adds && !cell.initialised) uninitialised(lane, column);
+            if (adds && !cell.initialized) uninitialized(lane, column);
             follow(cell.written, lane, column);
             follow(cell.loaded, lane, column);
             follow(cell.used, lane, column);
@@ -231,10 +231,10 @@ class Checker {
                 visit(memory.cells[lane / lanes_per_cell][c], lane, c);
     }
 
-    void uninitialised(unsigned lane, unsigned column) {
-        if (reported_uninitialised_) return;
-        reported_uninitialised_ = true;
-        report(Check::initcheck, "tensor_memory_uninitialised", nullptr, lane, column);
+    void uninitialized(unsigned lane, unsigned column) {
+        if (reported_uninitialized_) return;
+        reported_uninitialized_ = true;
+        report(Check::initcheck, "tensor_memory_uninitialized", nullptr, lane, column);
     }
 
     void follow(uint32_t before, unsigned lane, unsigned column) {
@@ -277,7 +277,7 @@ class Checker {
     const void* code_;
     Orders orders_;
     uint32_t id_, fine_ = 0, reported_ = 0;
-    bool reported_uninitialised_ = false;
+    bool reported_uninitialized_ = false;
 };
 
 // Pieces of 16 bytes that an operation reads in the shared memory of a block.
@@ -489,7 +489,7 @@ void tensor_operation(Thread& thread, const TensorOperation& operation) {
     unsigned blocks = product.pair ? 2 : 1, pieces = 0;
     unsigned first = product.d & 0xffff;
     for (unsigned which = 0; which < blocks; ++which) {
-        BlockState& block = which ? *state_of(neighbour_of(*thread.block)) : *state.block;
+        BlockState& block = which ? *state_of(neighbor_of(*thread.block)) : *state.block;
         if (operation.copy_bits) {
             SharedReader(state, block, checker.id(), product.a, code)
                 .read(false, tensor_lanes / 8, operation.copy_bits / 128);

@@ -2,7 +2,7 @@
 //
 // clang-format off
 //   serial    27 bits   which block; numbered over all launches, so that a smaller serial is an earlier launch
-//   time      24 bits   the clock c: of one thread, and greater after every synchronisation in which it takes part
+//   time      24 bits   the clock c: of one thread, and greater after every synchronization in which it takes part
 //   atomic     1 bit    the accesses were atomic operations
 //   sharing    2 bits   one lane, several lanes of a warp, several warps of a block, several blocks
 //   thread    10 bits   in its block; of several, the first

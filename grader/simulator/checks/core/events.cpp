@@ -187,7 +187,7 @@ void thread_exit(Thread& thread) {
     if (is_recorded(*thread.block)) record(thread, Happening::exits, nullptr);
 }
 
-// --- synchronisation ---
+// --- synchronization ---
 
 void barrier(Block& block, unsigned barrier, const unsigned* participants) {
     BlockState& state = *state_of(block);

@@ -76,7 +76,7 @@ Region* variable_region(const GlobalVariable& variable) {
     region->space = variable.constant ? Space::constant : Space::global;
     region->kind = variable.constant ? RegionKind::constant_variable : RegionKind::device_variable;
     region->read_only = variable.constant;
-    region->initialised = true;
+    region->initialized = true;
     region->shift = 2;
     copy_text(region->name, sizeof region->name, variable.name);
     variables.push(region);
@@ -171,7 +171,7 @@ Region& add_allocation(const events::Allocation& allocation) {
             break;
     }
     // Host code writes to these without telling anyone.
-    region->initialised = region->kind == RegionKind::managed || region->kind == RegionKind::pinned_host;
+    region->initialized = region->kind == RegionKind::managed || region->kind == RegionKind::pinned_host;
     region->ndim = allocation.ndim < 8 ? allocation.ndim : 8;
     for (int i = 0; i < region->ndim; ++i) region->shape[i] = allocation.shape[i];
     copy_text(region->name, sizeof region->name, allocation.name);
@@ -199,9 +199,9 @@ Region* release_allocation(uintptr_t base, const void* address) {
 
 void mark_written(uintptr_t address, size_t bytes) {
     Region* region = find_region(address);
-    if (!region || bytes == 0 || region->initialised) return;
+    if (!region || bytes == 0 || region->initialized) return;
     if (address == region->base && bytes >= region->bytes) {
-        region->initialised = true;
+        region->initialized = true;
         return;
     }
     track(*region);

@@ -30,7 +30,7 @@ enum class RegionKind : uint8_t {
 };
 
 // Which accesses are known to be older, per kind of memory: an index into ThreadState::floors.
-enum Window : uint8_t { shared_window, global_window, initialised_window, windows };
+enum Window : uint8_t { shared_window, global_window, initialized_window, windows };
 
 struct Region {
     uintptr_t base;
@@ -40,7 +40,7 @@ struct Region {
     Space space;
     RegionKind kind;
     bool read_only;    // the launcher takes it as pointer to const
-    bool initialised;  // the host wrote all of it
+    bool initialized;  // the host wrote all of it
     bool expected;     // the kernel must write all of it
     bool freed;
     uint32_t id;
@@ -54,7 +54,7 @@ struct Region {
     const void* freed_at;
 
     Window window() const {
-        return space == Space::shared ? shared_window : initialised ? initialised_window : global_window;
+        return space == Space::shared ? shared_window : initialized ? initialized_window : global_window;
     }
     size_t cell_count() const { return (bytes + (size_t(1) << shift) - 1) >> shift; }
     bool contains(uintptr_t address, size_t size) const {

@@ -83,7 +83,7 @@ void set_floors(ThreadState& thread) {
     else
         thread.floors[shared_window] = {Epoch(block.first_serial, 0), Epoch(block.serial, time)};
     thread.floors[global_window] = {written_before, launch};
-    thread.floors[initialised_window] = {never, launch};
+    thread.floors[initialized_window] = {never, launch};
 }
 
 namespace {

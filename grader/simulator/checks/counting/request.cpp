@@ -44,8 +44,8 @@ unsigned wavefronts(NumberSet& seen, const Request& request, unsigned size_log2,
     return most;
 }
 
-// Each active lane reads the same as its neighbour at this distance, or that one is not active.
-bool neighbours_agree(const Request& request, unsigned distance) {
+// Each active lane reads the same as its neighbor at this distance, or that one is not active.
+bool neighbors_agree(const Request& request, unsigned distance) {
     uint32_t value[32];
     unsigned active = 0;
     for (unsigned i = 0; i < request.count; ++i) {
@@ -59,12 +59,12 @@ bool neighbours_agree(const Request& request, unsigned distance) {
     return true;
 }
 
-// 8-byte accesses are served by half warps, 16-byte accesses by quarter warps; two neighbouring ones together where they are
-// reads and neighbours agree in the whole warp. `parts`: how many of them have active lanes.
+// 8-byte accesses are served by half warps, 16-byte accesses by quarter warps; two neighboring ones together where they are
+// reads and neighbors agree in the whole warp. `parts`: how many of them have active lanes.
 unsigned shared_wavefronts(NumberSet& seen, const Request& request, unsigned size_log2, bool write, unsigned* words,
                            unsigned* parts) {
     unsigned lanes = size_log2 < 3 ? 32 : size_log2 == 3 ? 16 : 8, sum = 0;
-    if (lanes < 32 && !write && (neighbours_agree(request, 1) || neighbours_agree(request, 2))) lanes *= 2;
+    if (lanes < 32 && !write && (neighbors_agree(request, 1) || neighbors_agree(request, 2))) lanes *= 2;
     for (unsigned first = 0, last; first < request.count; first = last) {
         unsigned part = request.lane[first] / lanes;
         for (last = first; last < request.count && request.lane[last] / lanes == part;) ++last;

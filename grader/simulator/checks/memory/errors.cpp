@@ -1,4 +1,4 @@
-// Synchronisation errors, faults and refused calls, as the runtime reports them.
+// Synchronization errors, faults and refused calls, as the runtime reports them.
 #include "checks/memory/errors.h"
 
 #include <dlfcn.h>
@@ -49,7 +49,7 @@ const char* const sync_errors[] = {
     "shuffle_from_inactive_lane",
     "barrier_threads_invalid",
     "grid_sync_not_cooperative",
-    "mbarrier_not_initialised",
+    "mbarrier_not_initialized",
     "instruction_misused",
 };
 

@@ -133,8 +133,8 @@ uint16_t name_number(const char* text) {
 }
 
 const char* what_it_waits_for(const Thread& thread) {
-    bool labelled = thread.wait == Wait::exchange || thread.wait == Wait::warpgroup;
-    return labelled && thread.wait_label ? thread.wait_label : wait_name(thread.wait, thread.wait_detail);
+    bool labeled = thread.wait == Wait::exchange || thread.wait == Wait::warpgroup;
+    return labeled && thread.wait_label ? thread.wait_label : wait_name(thread.wait, thread.wait_detail);
 }
 
 void drop_last() { recording.events.truncate(recording.events.size() - 1); }

@@ -491,7 +491,7 @@ void write_sites() {
 
 // Outputs with elements that nobody wrote.
 void find_unwritten(Region& region) {
-    if (!region.expected || region.initialised || region.freed || launch_failed) return;
+    if (!region.expected || region.initialized || region.freed || launch_failed) return;
     size_t element = region.element_bytes ? region.element_bytes : size_t(1) << region.shift;
     size_t count = region.bytes / element;
     uint64_t missing = 0, first = 0;

@@ -93,8 +93,8 @@ bool stale(const ThreadState& thread, const AccessSite& site, Epoch record) {
     return site.window == shared_window && !is_own(*thread.block, record.serial());
 }
 
-void report_uninitialised(ThreadState& thread, const AccessSite& site, const ShadowCell& cell) {
-    Finding finding = finding_at(Check::initcheck, "uninitialised_read", thread, site.address);
+void report_uninitialized(ThreadState& thread, const AccessSite& site, const ShadowCell& cell) {
+    Finding finding = finding_at(Check::initcheck, "uninitialized_read", thread, site.address);
     finding.side.access = static_cast<uint8_t>(site.access);
     finding.bytes = 1u << site.size_log2;
     finding.place = place_of(site.region, address_of(cell, site));
@@ -270,7 +270,7 @@ void report_missing_proxy_fence(const ThreadState& thread, const AccessSite& sit
 void read_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     if (site.space == Space::distributed) note_remote(thread, site, address_of(cell, site));
     if (never_written(thread, cell, site)) {
-        report_uninitialised(thread, site, cell);
+        report_uninitialized(thread, site, cell);
     } else {
         check_last_write(thread, cell, site, site.access);
     }
@@ -325,7 +325,7 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
     const EpochRange& floor = thread.floors[site.window];
     if (!floor.contains(cell.write)) {
         if (never_written(thread, cell, site)) {
-            if (reads) report_uninitialised(thread, site, cell);
+            if (reads) report_uninitialized(thread, site, cell);
             // From now on it has a value, which everybody may take to be older than anything.
             cell.write = site.window == shared_window ? Epoch(thread.block->first_serial, 0) : written_before;
         } else {

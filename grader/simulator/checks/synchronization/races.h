@@ -1,4 +1,4 @@
-// racecheck: which accesses are ordered, and what synchronisation orders.
+// racecheck: which accesses are ordered, and what synchronization orders.
 #pragma once
 
 #include "checks/core/state.h"

@@ -324,7 +324,7 @@ void work_writes(uintptr_t address, size_t bytes) { work_accesses(address, bytes
 // Only where some kernel's accesses are checked: what others wrote, nobody saw.
 void work_copies_out(uintptr_t address, size_t bytes) {
     Region* region = in_work ? find_region(address) : nullptr;
-    if (!region || region->initialised || cells_were_refused()) return;
+    if (!region || region->initialized || cells_were_refused()) return;
     bool checked = false;
     each_allocation([](Region& each, void* any) { *static_cast<bool*>(any) |= each.cells != nullptr; }, &checked);
     if (!checked) return;
@@ -342,7 +342,7 @@ void work_copies_out(uintptr_t address, size_t bytes) {
     if (missing == 0) return;
     Finding finding = {};
     finding.check = Check::initcheck;
-    finding.kind = "uninitialised_copy";
+    finding.kind = "uninitialized_copy";
     finding.count = 1;
     finding.kernel = ~0u;
     finding.number = missing < bytes ? missing : bytes;

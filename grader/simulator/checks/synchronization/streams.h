@@ -1,4 +1,4 @@
-// What streams, events and synchronisations order: launches, copies, and what the host does.
+// What streams, events and synchronizations order: launches, copies, and what the host does.
 //
 // Within a launch, races.h decides. Of earlier launches and copies an access comes after those that the clock of its own
 // (runtime/clock.h) covers. A program with one stream has nothing to ask: everything earlier came before. With several,

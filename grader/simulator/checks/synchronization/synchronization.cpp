@@ -1,4 +1,4 @@
-// What synchronisation orders: barriers, __syncwarp, fences and atomic variables.
+// What synchronization orders: barriers, __syncwarp, fences and atomic variables.
 #include "checks/synchronization/clusters.h"
 #include "checks/synchronization/races.h"
 #include "runtime/block_order.h"

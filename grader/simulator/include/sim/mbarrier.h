@@ -37,7 +37,7 @@ void async_copy_arrive(Site site, void* object, bool counted);
 // `multicast`: the blocks of the cluster, by rank, to which it goes, each at the same place in its shared memory; so does
 // the mbarrier. Only where `shared` says without multicast_to.
 constexpr uint32_t multicast_to = 1u << 16;     // | mask
-constexpr uint32_t barrier_in_pair = 1u << 17;  // instead: to one block, the mbarrier being its own or its neighbour's
+constexpr uint32_t barrier_in_pair = 1u << 17;  // instead: to one block, the mbarrier being its own or its neighbor's
 void bulk_load(Site site, void* shared, const void* global, uint32_t bytes, void* mbarrier, uint32_t multicast = 0);
 // From this block's shared memory to that of a block of the cluster, where the mbarrier is, too.
 void shared_copy(Site site, void* shared, const void* from, uint32_t bytes, void* mbarrier);

@@ -151,7 +151,7 @@ SIM_INLINE void cp_async_bulk_wait_group(In<uint32_t> groups) {
 }
 
 SIM_INLINE void fence_proxy_async() { ::sim::proxy_fence(); }
-// Shows initialised mbarriers to the other blocks of a cluster.
+// Shows initialized mbarriers to the other blocks of a cluster.
 SIM_INLINE void fence_mbarrier_init() {
     if (cluster_size() > 1) ::sim::fence(Scope::cluster);
 }

@@ -21,7 +21,7 @@ constexpr unsigned registers_of(TensorShape shape, unsigned repetitions) {
                                                    : repetitions;
 }
 
-// `pair`: the block and its neighbour in the cluster do it together (cta_group::2). By all lanes of a warp.
+// `pair`: the block and its neighbor in the cluster do it together (cta_group::2). By all lanes of a warp.
 void tensor_allocate(Site site, bool pair, void* address_goes_to, uint32_t columns);
 void tensor_release(Site site, bool pair, uint32_t address, uint32_t columns);
 void tensor_give_up_allocating(Site site, bool pair);

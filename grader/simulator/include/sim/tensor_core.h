@@ -3,7 +3,7 @@
 // A warp does them together, each lane holding a few 32-bit registers of each matrix. The functions here take and
 // return a lane's registers by value, two to a word, so a kernel's fragments stay registers: nothing is written to
 // memory that the checks would see. Memory is read and written by the callers (sim/ptx.h, mma.h), lane by lane, as the
-// hardware does. Layouts: PTX ISA, "Matrix Fragments for mma.m16n8k16" and its neighbours.
+// hardware does. Layouts: PTX ISA, "Matrix Fragments for mma.m16n8k16" and its neighbors.
 #pragma once
 
 #include <stdint.h>

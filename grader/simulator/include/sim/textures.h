@@ -19,7 +19,7 @@ namespace sim {
 struct Texel {
     const void* address;
     float weight;
-    unsigned bytes : 5, channels : 3, kind : 2, corners : 4, normalised : 1;
+    unsigned bytes : 5, channels : 3, kind : 2, corners : 4, normalized : 1;
 };
 
 // What a fetch wants, as bits.
@@ -78,7 +78,7 @@ SIM_INLINE uint32_t channel(const uint4& words, const Texel& texel, unsigned c) 
 }
 
 SIM_INLINE float as_float(uint32_t value, const Texel& texel) {
-    if (!texel.normalised) return bit_cast<float>(value);
+    if (!texel.normalized) return bit_cast<float>(value);
     unsigned bits = 8 * texel.bytes / texel.channels;
     if (texel.kind == cudaChannelFormatKindUnsigned)
         return static_cast<float>(value) / static_cast<float>((1u << bits) - 1);

@@ -20,7 +20,7 @@ struct Wgmma {
     Element d, a, b;
     bool a_in_registers;
     bool negate_a, negate_b;
-    bool transpose_a, transpose_b;  // the elements of a column of A, of a row of B are neighbours in shared memory
+    bool transpose_a, transpose_b;  // the elements of a column of A, of a row of B are neighbors in shared memory
     bool saturate;
 
     constexpr unsigned k() const { return a == Element::tf32 ? 8 : a == Element::f16 || a == Element::bf16 ? 16 : 32; }

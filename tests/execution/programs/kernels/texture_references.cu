@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 texture<float, 2, cudaReadModeElementType> image;
-static texture<uchar4, 1, cudaReadModeNormalizedFloat> colours;
+static texture<uchar4, 1, cudaReadModeNormalizedFloat> colors;
 texture<int> numbers;
 texture<float2, cudaTextureType2D> rows(1, cudaFilterModePoint, cudaAddressModeWrap);
 
@@ -10,13 +10,13 @@ __device__ int number(int i) { return tex1Dfetch(numbers, i); }
 
 __global__ void read_all(float* out) {
     float x = threadIdx.x + 0.5f;
-    float4 colour = tex1D(colours, x);
+    float4 color = tex1D(colors, x);
     float* mine = out + 5 * threadIdx.x;
     mine[0] = tex2D(image, x + 0.5f, 0.5f);  // between two texels
-    mine[1] = colour.x;
-    mine[2] = colour.w;
+    mine[1] = color.x;
+    mine[2] = color.w;
     mine[3] = number(threadIdx.x);
-    mine[4] = tex2D(rows, x / 4 + 1, 0.75f).y;  // normalised, one turn on
+    mine[4] = tex2D(rows, x / 4 + 1, 0.75f).y;  // normalized, one turn on
 }
 
 int main() {
@@ -33,14 +33,14 @@ int main() {
     for (int i = 0; i < 16; ++i) all[i] = i;
     cudaArray *line, *palette;
     cudaMallocArray(&line, &image.channelDesc, 4, 1);
-    cudaMallocArray(&palette, &colours.channelDesc, 4);
+    cudaMallocArray(&palette, &colors.channelDesc, 4);
     cudaMemcpyToArray(line, 0, 0, texels, sizeof texels, cudaMemcpyHostToDevice);
     cudaMemcpyToArray(palette, 0, 0, bytes, sizeof bytes, cudaMemcpyHostToDevice);
     cudaMemcpy2D(pairs, pitch, all, 4 * sizeof(float2), 4 * sizeof(float2), 2, cudaMemcpyHostToDevice);
     image.filterMode = cudaFilterModeLinear;
     image.addressMode[0] = cudaAddressModeClamp;
     cudaBindTextureToArray(image, line, image.channelDesc);
-    cudaBindTextureToArray(&colours, palette, &colours.channelDesc);
+    cudaBindTextureToArray(&colors, palette, &colors.channelDesc);
     cudaBindTexture(&offset, numbers, integers, 3 * sizeof(int));
     cudaBindTexture2D(NULL, rows, pairs, 4, 2, pitch);
     read_all<<<1, 4>>>(out);

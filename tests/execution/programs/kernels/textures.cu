@@ -31,13 +31,13 @@ __global__ void invert(cudaSurfaceObject_t from, cudaSurfaceObject_t to, int wid
 __global__ void off_the_surface(cudaSurfaceObject_t to) { surf2Dwrite(1.0f, to, 64, 0); }
 
 cudaTextureObject_t texture_of(const cudaResourceDesc& resource, cudaTextureAddressMode mode, bool linear,
-                               bool normalised, bool floats = false) {
+                               bool normalized, bool floats = false) {
     cudaTextureDesc desc;
     memset(&desc, 0, sizeof desc);
     for (auto& one : desc.addressMode) one = mode;
     desc.filterMode = linear ? cudaFilterModeLinear : cudaFilterModePoint;
     desc.readMode = floats ? cudaReadModeNormalizedFloat : cudaReadModeElementType;
-    desc.normalizedCoords = normalised;
+    desc.normalizedCoords = normalized;
     desc.borderColor[0] = -1;
     cudaTextureObject_t texture = 0;
     cudaCreateTextureObject(&texture, &resource, &desc, nullptr);
@@ -84,8 +84,8 @@ int main(int argc, char**) {
     cudaMemcpy(x, places, sizeof places, cudaMemcpyHostToDevice);
     for (auto mode : {cudaAddressModeWrap, cudaAddressModeMirror}) {
         cudaTextureObject_t texture = texture_of(of_array(array), mode, true, true);
-        along_x<<<1, 32>>>(texture, x, out, n);  // y is normalised, too: 1.5 is the middle of some row
-        show("normalised", out, n);
+        along_x<<<1, 32>>>(texture, x, out, n);  // y is normalized, too: 1.5 is the middle of some row
+        show("normalized", out, n);
         cudaDestroyTextureObject(texture);
     }
 
@@ -142,9 +142,9 @@ int main(int argc, char**) {
 
     // Surfaces.
     cudaArray_t from, to;
-    cudaChannelFormatDesc colours = cudaCreateChannelDesc<uchar4>();
-    cudaMallocArray(&from, &colours, 4, 2, cudaArraySurfaceLoadStore);
-    cudaMallocArray(&to, &colours, 4, 2, cudaArraySurfaceLoadStore);
+    cudaChannelFormatDesc colors = cudaCreateChannelDesc<uchar4>();
+    cudaMallocArray(&from, &colors, 4, 2, cudaArraySurfaceLoadStore);
+    cudaMallocArray(&to, &colors, 4, 2, cudaArraySurfaceLoadStore);
     cudaMemcpy2DToArray(from, 0, 0, bytes, 16, 16, 2, cudaMemcpyHostToDevice);
     cudaSurfaceObject_t source, target;
     cudaResourceDesc resource = of_array(from);

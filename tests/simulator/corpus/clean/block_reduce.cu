@@ -3,7 +3,7 @@
 #include <cub/block/block_reduce.cuh>
 #include <cuda_runtime.h>
 
-__global__ void normalise(const float* x, float* out, int n) {
+__global__ void normalize(const float* x, float* out, int n) {
     using Reduce = cub::BlockReduce<float, 256>;
     __shared__ typename Reduce::TempStorage storage;
     __shared__ float shared_sum;
@@ -19,4 +19,4 @@ __global__ void normalise(const float* x, float* out, int n) {
     out[threadIdx.x] = (value - mean) * rsqrtf(shared_sum / n);
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { normalise<<<1, 256, 0, stream>>>(x, out, n); }
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { normalize<<<1, 256, 0, stream>>>(x, out, n); }

@@ -1,4 +1,4 @@
-// Threads write neighbouring halves and neighbouring bytes of the same 4-byte word.
+// Threads write neighboring halves and neighboring bytes of the same 4-byte word.
 // n = 256
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

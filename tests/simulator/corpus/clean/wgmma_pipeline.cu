@@ -5,7 +5,7 @@
 #include <cstdint>
 
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-__device__ void initialise(uint64_t* barrier, unsigned count) {
+__device__ void initialize(uint64_t* barrier, unsigned count) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address_of(barrier)), "r"(count));
 }
 __device__ void arrive(uint64_t* barrier) { asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(address_of(barrier)) : "memory"); }
@@ -53,8 +53,8 @@ __global__ void __launch_bounds__(384, 1) pipeline(const float* x, float* out, i
     const int turns = n / 1024, group = threadIdx.x / 128 - 1;
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < stages; ++stage) {
-            initialise(&full[stage], 1);
-            initialise(&empty[stage], 8);
+            initialize(&full[stage], 1);
+            initialize(&empty[stage], 8);
         }
     }
     __syncthreads();

@@ -1,4 +1,4 @@
-// The last thing that a block does is to read its neighbour's shared memory, which may be gone by then.
+// The last thing that a block does is to read its neighbor's shared memory, which may be gone by then.
 // n = 256
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

@@ -13,7 +13,7 @@ __device__ float block_sum(float value) {
     return partial[0] + partial[1] + partial[2] + partial[3];  // finding: within_block within_warp
 }
 
-__global__ void normalise(const float* x, float* out, int n) {
+__global__ void normalize(const float* x, float* out, int n) {
     float sum = 0, squares = 0;
     for (int i = threadIdx.x; i < n; i += 128) sum += x[i];
     const float mean = block_sum(sum) / n;
@@ -22,4 +22,4 @@ __global__ void normalise(const float* x, float* out, int n) {
     for (int i = threadIdx.x; i < n; i += 128) out[i] = (x[i] - mean) * rsqrtf(variance + 1e-5f);
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { normalise<<<1, 128, 0, stream>>>(x, out, n); }
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { normalize<<<1, 128, 0, stream>>>(x, out, n); }

@@ -4,7 +4,7 @@
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-__device__ void initialise(unsigned long long* barrier, unsigned count) {
+__device__ void initialize(unsigned long long* barrier, unsigned count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address_of(barrier)), "r"(count));
 }
 __device__ void arrive(unsigned long long* barrier) {
@@ -25,8 +25,8 @@ __global__ void tile(const float* x, float* out, int n) {
     __shared__ __align__(16) float data[128];
     __shared__ unsigned long long full, empty;
     if (threadIdx.x == 0) {
-        initialise(&full, 1);
-        initialise(&empty, 128);
+        initialize(&full, 1);
+        initialize(&empty, 128);
     }
     __syncthreads();
     for (int first = 0; first < n; first += 128) {

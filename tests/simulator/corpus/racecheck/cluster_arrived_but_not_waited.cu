@@ -1,4 +1,4 @@
-// The block arrives at the cluster's barrier and goes on to read its neighbour's sum before it has waited.
+// The block arrives at the cluster's barrier and goes on to read its neighbor's sum before it has waited.
 // n = 128
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
@@ -12,7 +12,7 @@ __global__ void __cluster_dims__(2, 1, 1) sums_of_two(const float* x, float* out
 #ifdef CLEAN
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
-    out[blockIdx.x * 32 + threadIdx.x] = *theirs;  // finding: within_cluster uninitialised_read
+    out[blockIdx.x * 32 + threadIdx.x] = *theirs;  // finding: within_cluster uninitialized_read
 #ifndef CLEAN
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif

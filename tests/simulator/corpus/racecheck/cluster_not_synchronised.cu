@@ -13,7 +13,7 @@ __global__ void __cluster_dims__(4, 1, 1) shift_by_a_block(const float* x, float
     __syncthreads();
 #endif
     const float* next = cluster.map_shared_rank(mine, (cluster.block_rank() + 1) % 4);
-    out[blockIdx.x * 32 + threadIdx.x] = next[threadIdx.x];  // finding: within_cluster uninitialised_read
+    out[blockIdx.x * 32 + threadIdx.x] = next[threadIdx.x];  // finding: within_cluster uninitialized_read
     cluster.sync();
 }
 

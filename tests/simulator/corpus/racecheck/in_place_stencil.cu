@@ -1,4 +1,4 @@
-// Smooths in place: a thread reads its neighbours while they write.
+// Smooths in place: a thread reads its neighbors while they write.
 #include <cuda_runtime.h>
 
 __global__ void copy(const float* x, float* out, int n) {

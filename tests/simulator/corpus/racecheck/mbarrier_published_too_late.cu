@@ -1,10 +1,10 @@
-// The mbarrier is initialised by one thread, and used by others without a barrier between.
+// The mbarrier is initialized by one thread, and used by others without a barrier between.
 // n = 64
 #include <cuda_runtime.h>
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-__device__ void initialise(unsigned long long* barrier, unsigned count) {
+__device__ void initialize(unsigned long long* barrier, unsigned count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address_of(barrier)), "r"(count));  // finding: within_warp within_block
 }
 __device__ void arrive(unsigned long long* barrier) {
@@ -18,7 +18,7 @@ __device__ void wait(unsigned long long* barrier, unsigned parity) {
 __global__ void tile(const float* x, float* out, int n) {
     __shared__ float data[64];
     __shared__ unsigned long long ready;
-    if (threadIdx.x == 0) initialise(&ready, 1);
+    if (threadIdx.x == 0) initialize(&ready, 1);
 #ifdef CLEAN
     __syncthreads();
 #endif

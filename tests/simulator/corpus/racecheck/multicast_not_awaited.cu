@@ -27,7 +27,7 @@ __global__ void __cluster_dims__(2, 1, 1) tile_of_two(const float* x, float* out
 #else
     if (blockIdx.x == 0) wait(&full);
 #endif
-    out[blockIdx.x * 32 + threadIdx.x] = data[31 - threadIdx.x];  // finding: copy_not_awaited within_cluster uninitialised_read
+    out[blockIdx.x * 32 + threadIdx.x] = data[31 - threadIdx.x];  // finding: copy_not_awaited within_cluster uninitialized_read
     cooperative_groups::this_cluster().sync();
 }
 

@@ -17,7 +17,7 @@ __device__ void wait(unsigned long long* barrier) {
 }
 // clang-format on
 
-__global__ void __cluster_dims__(2, 1, 1) hand_to_neighbour(const float* x, float* out, int n) {
+__global__ void __cluster_dims__(2, 1, 1) hand_to_neighbor(const float* x, float* out, int n) {
     __shared__ float data[32];
     __shared__ unsigned long long full;
     if (threadIdx.x == 0) {
@@ -38,4 +38,4 @@ __global__ void __cluster_dims__(2, 1, 1) hand_to_neighbour(const float* x, floa
     asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { hand_to_neighbour<<<2, 32, 0, stream>>>(x, out, n); }
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { hand_to_neighbor<<<2, 32, 0, stream>>>(x, out, n); }

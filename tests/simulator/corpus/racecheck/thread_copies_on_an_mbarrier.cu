@@ -4,7 +4,7 @@
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-__device__ void initialise(unsigned long long* barrier, unsigned count) {
+__device__ void initialize(unsigned long long* barrier, unsigned count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address_of(barrier)), "r"(count));
 }
 __device__ void arrive(unsigned long long* barrier) {
@@ -21,7 +21,7 @@ __device__ void copy(float* shared, const float* global) {
 __global__ void tile(const float* x, float* out, int n) {
     __shared__ float data[64];
     __shared__ unsigned long long full;
-    if (threadIdx.x == 0) initialise(&full, 64);
+    if (threadIdx.x == 0) initialize(&full, 64);
     __syncthreads();
     copy(&data[threadIdx.x], x + threadIdx.x);
 #ifdef CLEAN

@@ -10,7 +10,7 @@ __device__ uint64_t describe(const void* tile) { return address_of(tile) >> 4 | 
 __device__ void fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ void commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 __device__ void wait() { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
-__device__ void initialise(uint64_t* barrier, unsigned count) { asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address_of(barrier)), "r"(count)); }
+__device__ void initialize(uint64_t* barrier, unsigned count) { asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address_of(barrier)), "r"(count)); }
 __device__ void arrive(uint64_t* barrier) { asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(address_of(barrier)) : "memory"); }
 __device__ void load(void* shared, const void* global, unsigned bytes, uint64_t* barrier) {
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(address_of(barrier)), "r"(bytes) : "memory");
@@ -29,8 +29,8 @@ __global__ void product(const float* x, float* out, int n) {
     if (threadIdx.x < 64) b[threadIdx.x] = 0x3f803f80u + (unsigned)x[threadIdx.x];
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     if (threadIdx.x == 0) {
-        initialise(&full, 1);
-        initialise(&empty, 128);
+        initialize(&full, 1);
+        initialize(&empty, 128);
     }
     __syncthreads();
     if (threadIdx.x >= 128) {

@@ -1,14 +1,14 @@
-// Nobody initialises the mbarrier.
+// Nobody initializes the mbarrier.
 // n = 64
 #include <cuda_runtime.h>
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-__device__ void initialise(unsigned long long* barrier, unsigned count) {
+__device__ void initialize(unsigned long long* barrier, unsigned count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address_of(barrier)), "r"(count));
 }
 __device__ void arrive(unsigned long long* barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address_of(barrier)) : "memory");  // finding: mbarrier_not_initialised
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address_of(barrier)) : "memory");  // finding: mbarrier_not_initialized
 }
 __device__ void wait(unsigned long long* barrier, unsigned parity) {
     asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)), "r"(parity) : "memory");
@@ -19,7 +19,7 @@ __global__ void tile(const float* x, float* out, int n) {
     __shared__ float data[64];
     __shared__ unsigned long long all;
 #ifdef CLEAN
-    if (threadIdx.x == 0) initialise(&all, 64);
+    if (threadIdx.x == 0) initialize(&all, 64);
     __syncthreads();
 #endif
     data[threadIdx.x] = x[threadIdx.x];

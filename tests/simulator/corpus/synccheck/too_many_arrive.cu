@@ -4,7 +4,7 @@
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-__device__ void initialise(unsigned long long* barrier, unsigned count) {
+__device__ void initialize(unsigned long long* barrier, unsigned count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address_of(barrier)), "r"(count));
 }
 __device__ void arrive(unsigned long long* barrier) {
@@ -17,7 +17,7 @@ __device__ void wait(unsigned long long* barrier, unsigned parity) {
 
 __global__ void tile(const float* x, float* out, int n) {
     __shared__ unsigned long long all;
-    if (threadIdx.x == 0) initialise(&all, 32);
+    if (threadIdx.x == 0) initialize(&all, 32);
     __syncthreads();
     out[threadIdx.x] = x[threadIdx.x];
     if (threadIdx.x < 32) {

@@ -1,7 +1,7 @@
 """Times of the day's int4 kernels, and of torch's own products, on the GPU of this machine.
 
-    python lessons/day11_quantisation/measure.py            prints a table
-    python lessons/day11_quantisation/measure.py --record   also writes int4_gpu.json, which the lesson shows
+    python lessons/day11_quantization/measure.py            prints a table
+    python lessons/day11_quantization/measure.py --record   also writes int4_gpu.json, which the lesson shows
 
 One layer of 4096 x 4096 in groups of 128, for 1 and 16 rows. The calls take several layers in turn, together larger than the L2
 cache, and are queued behind a kernel that only waits, so that the device never waits for Python. All kernels take turns, round by
@@ -55,8 +55,8 @@ def layer() -> Layer:
         "scales": torch.empty(K // GROUP, N, device="cuda").uniform_(0.005, 0.02).half(),
         "g_idx": (torch.arange(K, device="cuda") // GROUP).int(),
     }
-    finished = find("day11_quantisation/gptq_dequantize").load().reference(**made)
-    prepare = find("day11_quantisation/gptq_linear").load().torch_prepare
+    finished = find("day11_quantization/gptq_dequantize").load().reference(**made)
+    prepare = find("day11_quantization/gptq_linear").load().torch_prepare
     assert prepare is not None
     theirs = prepare(finished[:1], made["qweight"], made["qzeros"], made["scales"], GROUP)
     ours = {**made, "finished": finished.T.contiguous()}

@@ -44,7 +44,7 @@ __device__ void unpack(unsigned word, int zero, __half2 (&pairs)[4]) {
     }
 }
 
-// The product of a word's weights with eight neighbours of a row of x, in half, in two chains.
+// The product of a word's weights with eight neighbors of a row of x, in half, in two chains.
 __device__ __half2 dot(const __half2 (&pairs)[4], const __half* x) {
     __half2 sum = __float2half2_rn(0);
     for (int p = 0; p < 4; ++p) sum = __hfma2(pairs[p], __halves2half2(x[p], x[p + 4]), sum);

@@ -1,5 +1,5 @@
 // Another design: a single kernel for any number of rows. Each block finds mean and variance of its 64 rows first, and
-// normalises a tile of x when it stores it to shared memory.
+// normalizes a tile of x when it stores it to shared memory.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <mma.h>

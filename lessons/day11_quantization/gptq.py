@@ -1,6 +1,6 @@
 """GPTQ's int4 format, and the quantisers that fill it: round to nearest, and GPTQ itself (Frantar et al. 2022, arXiv 2210.17323).
 
-A layer is w [in_features, out_features]; K and N below. Every column has, for each group of `group_size` neighbours along K,
+A layer is w [in_features, out_features]; K and N below. Every column has, for each group of `group_size` neighbors along K,
 a scale and a zero: w is about (q - zero) * scale, q is 0 ... 15 and zero 1 ... 16.
 """
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 
 def pack(nibbles: Tensor, dim: int) -> Tensor:
-    """Eight neighbours along an axis as one int32, the first one in the lowest four bits. Numbers 0 ... 15."""
+    """Eight neighbors along an axis as one int32, the first one in the lowest four bits. Numbers 0 ... 15."""
     words = nibbles.long().unflatten(dim, (-1, 8))
     shifts = 4 * torch.arange(8)
     words = (words << (shifts[:, None] if dim == 0 else shifts)).sum(dim=dim + 1)

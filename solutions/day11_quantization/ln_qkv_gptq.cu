@@ -4,11 +4,11 @@
 //   qweight: [C / 8, 3 C]     qzeros: [groups, 3 C / 8]     scales: [groups, 3 C]     g_idx: [C]     y: [rows, C]
 //
 // Few rows: the weights are the work, as in gptq_linear, and the product is the same one (llmk/int4_rows.cuh). Each block
-// normalises all rows for itself, into shared memory, while its first weights are on their way: one kernel, and nothing but x,
+// normalizes all rows for itself, into shared memory, while its first weights are on their way: one kernel, and nothing but x,
 // the weights and out crosses global memory.
 //
 // Many rows: the tensor cores are the work, and a norm in every block would be done again for every 256 columns. So a
-// first kernel writes the normalised rows, y, and a second multiplies tiles of 128 rows by 256 columns. A warp owns 32 columns
+// first kernel writes the normalized rows, y, and a second multiplies tiles of 128 rows by 256 columns. A warp owns 32 columns
 // and all 128 rows of the tile, so each word of qweight is unpacked by one warp of the block only, in registers, where the
 // product takes it from: nobody stores finished weights. On Hopper the product is wgmma's, on other GPUs mma.sync's.
 //
@@ -53,7 +53,7 @@ __device__ __forceinline__ Moments join(const Moments& a, const Moments& b) {
     return {count, a.mean + apart * share, a.deviations + b.deviations + apart * apart * a.count * share};
 }
 
-// Eight neighbours as floats.
+// Eight neighbors as floats.
 __device__ __forceinline__ void load_eight(const __half* from, float (&x)[8]) {
     llmk::Four bits;
     bits.vector = *reinterpret_cast<const uint4*>(from);
@@ -113,7 +113,7 @@ struct Norm {
     }
 };
 
-// Eight elements of a row, normalised, in the order 0 4 1 5 2 6 3 7.
+// Eight elements of a row, normalized, in the order 0 4 1 5 2 6 3 7.
 __device__ __forceinline__ uint4 normalize(const __half* row, float2 line, const float (&weight)[8],
                                            const float (&beta)[8]) {
     float x[8];
@@ -388,7 +388,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     __syncthreads();
 
-    // Neighbouring blocks have the same columns: L2 serves their words, and y.
+    // Neighboring blocks have the same columns: L2 serves their words, and y.
     const int tile_rows = (output.rows + kRows - 1) / kRows;
     const int tiles = tile_rows * ((w.out_features + kColumns - 1) / kColumns), steps = w.in_features / kDepth;
     llmk::Ring<kStages> ring;

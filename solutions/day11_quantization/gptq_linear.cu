@@ -12,7 +12,7 @@
 
 using S = llmk::Int4Rows;
 
-// Eight neighbours of a row of x as pairs, as the words of qweight give them: (0, 4), (1, 5), (2, 6), (3, 7).
+// Eight neighbors of a row of x as pairs, as the words of qweight give them: (0, 4), (1, 5), (2, 6), (3, 7).
 __device__ __forceinline__ uint4 pair_up(uint4 x) {
     return make_uint4(__byte_perm(x.x, x.z, 0x5410), __byte_perm(x.x, x.z, 0x7632), __byte_perm(x.y, x.w, 0x5410),
                       __byte_perm(x.y, x.w, 0x7632));

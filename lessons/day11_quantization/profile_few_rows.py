@@ -1,7 +1,7 @@
 """What Nsight Compute counts of the day's two solutions, on the GPU of this machine.
 
-    python lessons/day11_quantisation/profile_few_rows.py            prints a table
-    python lessons/day11_quantisation/profile_few_rows.py --record   also writes ncu_gpu.json, which the lesson shows
+    python lessons/day11_quantization/profile_few_rows.py            prints a table
+    python lessons/day11_quantization/profile_few_rows.py --record   also writes ncu_gpu.json, which the lesson shows
 
 ncu empties the caches before each kernel, and leaves out what a launch costs.
 """

@@ -48,7 +48,7 @@ def group_indices(shape, dims, generator):
 
 
 def last_group_first(dims):
-    """Whole groups, from the last one down: neighbours share a group, and it is not k / group_size."""
+    """Whole groups, from the last one down: neighbors share a group, and it is not k / group_size."""
     return groups_in_order(dims).flip(0)
 
 
@@ -69,7 +69,7 @@ ZERO_IS_16 = {"qzeros": constant(-1)}
 POSITIVE = {"qzeros": constant(0), "x": normal(mean=1.0, scale=0.3)}  # zeros of 1: nearly all weights are positive
 
 
-def cancelling(shape, generator):
+def canceling(shape, generator):
     """The first half of each row is large, the second nearly its negative: sums pass 65504 on their way to small ones."""
     half = 300 + torch.randn((shape[0], shape[1] // 2), generator=generator)
     return torch.cat([half, -half + 5 * torch.randn(half.shape, generator=generator)], dim=1)
@@ -155,7 +155,7 @@ def torch_linear(rows_of_x, theirs, scales_and_zeros, group_size):
 
 
 def torch_finished(qweight, qzeros, scales, g_idx):
-    """All weights dequantised beforehand, as [out_features, in_features] like torch.nn.Linear's."""
+    """All weights dequantized beforehand, as [out_features, in_features] like torch.nn.Linear's."""
     return {"finished": dequantize(qweight, qzeros, scales, g_idx).T.contiguous()}
 
 
@@ -224,7 +224,7 @@ order, all tensors 16-byte aligned; there may be more than 2^31 weights, though 
             at_most=1.35,
             look="How often is a scale read? Once for the eight weights of a word is enough while their group is the same.",
         ),
-        Bar("sectors / ideal", at_most=1.25, look="Do neighbouring lanes write neighbouring columns?"),
+        Bar("sectors / ideal", at_most=1.25, look="Do neighboring lanes write neighboring columns?"),
         Bar("requests * 512 / minimum", at_most=4, look="How many bytes does each access move?"),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),
@@ -285,7 +285,7 @@ torch's own int4 product, and faster than its product with 16-bit weights.)""",
         Case("a sum of 4096 terms of one sign", inputs=POSITIVE, **few(2, 4096, 16, 128)),
         Case(
             "partial sums beyond 65504",
-            inputs={"x": cancelling, "qweight": same_weights_twice, "scales": constant(1.0), "qzeros": constant(0)},
+            inputs={"x": canceling, "qweight": same_weights_twice, "scales": constant(1.0), "qzeros": constant(0)},
             **few(2, 512, 24, 512),
         ),
         Case("many columns", **few(1, 16, 1032, 16)),
@@ -310,7 +310,7 @@ torch's own int4 product, and faster than its product with 16-bit weights.)""",
             at_most=1.8,
             look="Each weight once; x is read again by each block: how wide is one?",
         ),
-        Bar("sectors / ideal", at_most=1.2, look="Neighbouring lanes should read neighbouring columns."),
+        Bar("sectors / ideal", at_most=1.2, look="Neighboring lanes should read neighboring columns."),
         Bar(
             "requests * 512 / minimum",
             at_most=7,
@@ -416,7 +416,7 @@ groups of any size. With no rows or C = 0 there is nothing to do. (On a GPU at C
             at_most=4.5,
             look="How many rows share each weight, and how many columns each row of y? At least 64 of both.",
         ),
-        Bar("sectors / ideal", at_most=1.3, look="Neighbouring lanes should read neighbouring elements."),
+        Bar("sectors / ideal", at_most=1.3, look="Neighboring lanes should read neighboring elements."),
         Bar("bank_conflict_ways", at_most=2.1, look="Pad the rows of the tiles in shared memory by 16 bytes."),
         Bar("launches", at_most=3, look="The norm, perhaps the finished weights, and the product."),
     ],
@@ -466,7 +466,7 @@ in_features = 0 the result is zero; with no rows or no out_features there is not
         ),
         Case(
             "partial sums beyond 65504",
-            inputs={"x": cancelling, "qweight": same_weights_twice, "scales": constant(1.0), "qzeros": constant(0)},
+            inputs={"x": canceling, "qweight": same_weights_twice, "scales": constant(1.0), "qzeros": constant(0)},
             rows=2,
             in_features=512,
             out_features=24,

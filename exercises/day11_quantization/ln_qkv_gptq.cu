@@ -6,9 +6,9 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-// TODO: for few rows a kernel that normalises all of them into shared memory and goes on as gptq_linear
+// TODO: for few rows a kernel that normalizes all of them into shared memory and goes on as gptq_linear
 
-// TODO: for many rows a kernel that writes the normalised rows to `normalized`, and one that multiplies:
+// TODO: for many rows a kernel that writes the normalized rows to `normalized`, and one that multiplies:
 // TODO:   - tiles of 64 to 128 rows by 128 or more columns, on tensor cores, sums in float
 // TODO:   - words of qweight unpacked in registers, or into shared memory, tile by tile
 // TODO:   - column n of the product is out[n / C, row, n % C]
