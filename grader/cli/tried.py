@@ -8,7 +8,7 @@ import sys
 PYTHONS = ((3, 11), (3, 13), (3, 14))
 """Where `make demo` and lessons were run: those of CONTRIBUTING's table of machines."""
 
-_WITH_KERNELS = "run the course in a container (Containerfile) or in WSL 2."
+_WITH_KERNELS = "run the course in a container (.devcontainer/Containerfile) or in WSL 2."
 
 
 def untried(

@@ -1,7 +1,7 @@
 """``python -m tests.machines [NAME...]``: makes machines of other people and does there what a newcomer does.
 
 Needs root and debootstrap, and a network; takes some minutes for each machine, and half an hour more for each that runs
-the whole suite. ``--record`` keeps what came of it in recorded.json, and in CONTRIBUTING's table. ``--compilers`` runs the
+the whole suite. ``--record`` keeps what came of it in recorded.json, and in the table of tests/README.md. ``--compilers`` runs the
 simulator's tests with each compiler in machines.toml instead, and ``--arm64`` has an emulated processor run solutions and
 skeletons (arm64.py; it needs no root).
 """
@@ -31,7 +31,7 @@ def main() -> int:
     )
     parser.add_argument("--logs", type=Path, help="where what the commands print is kept")
     parser.add_argument("--run", help="these steps in place of the machine's own: demo,lab,lesson,test")
-    parser.add_argument("--record", action="store_true", help="write recorded.json and CONTRIBUTING's table")
+    parser.add_argument("--record", action="store_true", help="write recorded.json and the table of tests/README.md")
     parser.add_argument("--compilers", action="store_true", help="try the compilers instead")
     parser.add_argument("--arm64", action="store_true", help="try an emulated arm64 processor instead")
     asked = parser.parse_args()

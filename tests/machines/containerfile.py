@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.machines.machine import ROOT
 
-FILE = ROOT / "Containerfile"
+FILE = ROOT / ".devcontainer" / "Containerfile"
 
 
 class NotUnderstood(Exception):

@@ -1,4 +1,4 @@
-"""What is to be tried (machines.toml), what came of it (recorded.json), and CONTRIBUTING's table of it."""
+"""What is to be tried (machines.toml), what came of it (recorded.json), and the table in tests/README.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.machines import containerfile
 from tests.machines.machine import ROOT, Description
 
 RECORDED = Path(__file__).parent / "recorded.json"
-CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+README = ROOT / "tests" / "README.md"
 BEGIN, END = "<!-- machines: made by python -m tests.machines --record -->", "<!-- end of machines -->"
 EMULATED = ("arm64",)
 COMPILERS_ON = {"bookworm": "debian12", "trixie": "debian13", "testing": "testing"}
@@ -54,14 +54,14 @@ def record(kind: str, rows: dict[str, dict[str, str]]) -> None:
     merged = everything.get(kind, {}) | rows
     everything[kind] = {name: merged[name] for name in known if name in merged}
     RECORDED.write_text(json.dumps(everything, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    text = CONTRIBUTING.read_text(encoding="utf-8")
+    text = README.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    CONTRIBUTING.write_text(f"{before}{render()}{after}", encoding="utf-8")
+    README.write_text(f"{before}{render()}{after}", encoding="utf-8")
 
 
 def render() -> str:
-    """The table of CONTRIBUTING, between its marks."""
+    """Return the table of tests/README.md, between its markers."""
     everything = recorded()
     emulated = everything["emulated"]["arm64"]["verdicts"]
     lines = [

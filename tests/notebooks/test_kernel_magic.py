@@ -58,11 +58,16 @@ class Hosted:
                 return message["content"]
 
     def processes(self) -> list[psutil.Process]:
-        """Compilers, jails and kernels that the notebook has started."""
+        """Return the compilers, jails and kernels that the notebook has started and that still run.
+
+        addr2line is left out: it answers questions about one library for as long as an object of this process, such as
+        the traceback of an interrupted check, refers to it.
+        """
         alive = []
         for process in psutil.Process(self.manager.provisioner.pid).children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):
-                alive += [process] if process.status() != psutil.STATUS_ZOMBIE else []
+                if process.status() != psutil.STATUS_ZOMBIE and "addr2line" not in process.name():
+                    alive.append(process)
         return alive
 
     def wait(self, condition: Callable[[], bool]) -> None:

@@ -45,7 +45,7 @@ class TinyCourse:
     def __init__(self, root: Path):
         self.root = root
         (root / "grader").mkdir(parents=True)
-        shutil.copytree(REPOSITORY / "grader" / "environment", root / "grader" / "environment")
+        shutil.copytree(REPOSITORY / "grader" / "setup", root / "grader" / "setup")
         (root / "grader" / "__init__.py").touch()
         (root / "grader" / "cli").mkdir()
         (root / "grader" / "cli" / "__init__.py").touch()

@@ -90,7 +90,7 @@ def test_no_python(course: TinyCourse, machine: Path) -> None:
 
 def test_a_python_that_is_asked_for_and_too_old(course: TinyCourse) -> None:
     """The program's entry can be read by an old Python, down to the line that refuses it."""
-    entry = (course.root / "grader" / "environment" / "__main__.py").read_text()
+    entry = (course.root / "grader" / "setup" / "__main__.py").read_text()
     old = (
         "import sys\nsys.version_info = (3, 9, 18)\nsys.version = '3.9.18 (main)'\n"
         + entry.partition("import sys\n")[2]
