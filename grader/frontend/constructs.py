@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from grader.frontend import course_headers
@@ -107,7 +108,7 @@ def _suggest(hint: str) -> str:
     return hint or "Write the kernel without it."
 
 
-def check_includes(source: Source, include_dir: Path | None, alone: bool = True) -> None:
+def check_includes(source: Source, include_dirs: Sequence[Path], alone: bool = True) -> None:
     """An error for a header that a kernel file, or where it does not stand ``alone`` a program, cannot have here."""
     own = course_headers.names()
     for include in source.includes:
@@ -116,7 +117,7 @@ def check_includes(source: Source, include_dir: Path | None, alone: bool = True)
         line, column = source.line(include.start), source.column(include.start)
         text = source.line_text(line)
         for prefix, library in _FOREIGN.items():
-            taken = _present(include_dir, include.name) and not (alone and library in _FOR_PROGRAMS)
+            taken = _present(include_dirs, include.name) and not (alone and library in _FOR_PROGRAMS)
             if include.name.startswith(prefix) and not taken:
                 missing = f"this header of {library}" if library in _FOR_PROGRAMS else library
                 raise RewriteError(
@@ -146,7 +147,7 @@ def check_includes(source: Source, include_dir: Path | None, alone: bool = True)
                 f"It has {', '.join(own)}.",
                 source_line=text,
             )
-        if alone and include.header.startswith('"') and not _is_standard(include.name, include_dir):
+        if alone and include.header.startswith('"') and not _is_standard(include.name, include_dirs):
             raise RewriteError(
                 line,
                 column,
@@ -154,8 +155,8 @@ def check_includes(source: Source, include_dir: Path | None, alone: bool = True)
                 f"Copy what you need into the kernel file. The course's headers are {', '.join(own)}.",
                 source_line=text,
             )
-        if include.name.startswith(_CUDA_FAMILIES) and include_dir and not _present(include_dir, include.name):
-            known = sorted(p.relative_to(include_dir).as_posix() for p in include_dir.rglob("*") if p.is_file())
+        if include.name.startswith(_CUDA_FAMILIES) and include_dirs and not _present(include_dirs, include.name):
+            known = sorted(p.relative_to(d).as_posix() for d in include_dirs for p in d.rglob("*") if p.is_file())
             known = [k for k in known if not k.startswith(("sim/", "crt/"))]
             raise RewriteError(
                 line,
@@ -181,14 +182,14 @@ _C_HEADERS = {
 _C_HEADERS |= {"string.h", "time.h"}
 
 
-def _is_standard(name: str, include_dir: Path | None) -> bool:
+def _is_standard(name: str, include_dirs: Sequence[Path]) -> bool:
     """Whether a header in quotes is one of CUDA's or of C's all the same."""
-    return name in _C_HEADERS or _present(include_dir, name)
+    return name in _C_HEADERS or _present(include_dirs, name)
 
 
-def _present(include_dir: Path | None, name: str) -> bool:
+def _present(include_dirs: Sequence[Path], name: str) -> bool:
     # os.path, as pathlib objects to names that are too long
-    return include_dir is not None and os.path.isfile(include_dir / name)
+    return any(os.path.isfile(folder / name) for folder in include_dirs)
 
 
 def check_words(source: Source, alone: bool = True) -> None:

@@ -151,16 +151,16 @@ class _Region:
 
 
 def rewrite(
-    text: str | Source, include_dir: Path | None = None, architecture: int | None = None, alone: bool = True
+    text: str | Source, include_dirs: Sequence[Path] = (), architecture: int | None = None, alone: bool = True
 ) -> Rewritten:
-    """Turns CUDA into C++ for the simulator. ``include_dir`` is where the simulator's headers are (for better errors).
+    """Turns CUDA into C++ for the simulator. ``include_dirs`` are where the simulator's headers are (for better errors).
 
     ``architecture``: the compute capability of the device, times ten, where its instructions do not say it. ``alone``: a
     kernel file of the course, which has no headers of its own and no words of the compiler's.
     """
     source = text if isinstance(text, Source) else Source(text)
     source.architecture = architecture or architecture_for(source.text)
-    check_includes(source, include_dir, alone)
+    check_includes(source, include_dirs, alone)
     check_words(source, alone)
     check_execution_spaces(source)
     kernels = find_kernels(source, no_references=not alone)

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from grader.execution.build.build import BuildPlan, BuiltKernel, build, compile_directly, plan_kernel
-from grader.execution.jail import compiling, imports, instrumented
+from grader.execution.jail import compiling, imports
 from grader.execution.runner import tiers
 from grader.execution.runner.gpu import gpu_architecture
 from grader.execution.runner.program import build_runner
+from grader.execution.submission_sandbox import instrumentation_bypass
 from grader.frontend.toolchain.process import RunCommand, stop_all
 from grader.judge import nvcc
 from grader.judge.build_job import Building, Compiled, Job
@@ -74,7 +75,7 @@ class Threads(Building):
         """What would switch the simulator's checks off is an error here, in words."""
         assert kernel.libsim
         name = kernel.file.name
-        if instrumented.renumbers_lines(kernel.plan.original):
+        if instrumentation_bypass.renumbers_lines(kernel.plan.original):
             raise BuildError(
                 f"{name} has a #line directive or a linemarker: the lines of a submission keep their own numbers.",
                 "Take it out.",
@@ -82,7 +83,7 @@ class Threads(Building):
         names = imports.refused(kernel.library, kernel.libsim)
         if kernel.plan.compiler.family == "gcc" and imports.entries_in_constants(kernel.library.read_bytes()):
             names.append("the instruction endbr64 in a constant")
-        word = instrumented.unchecked_word(kernel.plan, self._run_compiler())
+        word = instrumentation_bypass.unchecked_word(kernel.plan, self._run_compiler())
         if word:
             names.append(word)
         if any(name.startswith(("pthread_create", "std::thread", "std::jthread", "thrd_create")) for name in names):

@@ -25,10 +25,10 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec import structs
 
 from grader.course.task import Bar, Exercise
+from grader.execution.submission_sandbox.plausible_report import too_little
 from grader.frontend.dtypes import ITEM_BYTES
 from grader.judge.cases import Run
 from grader.judge.operations import TOTALS as OPERATIONS
-from grader.judge.plausible import too_little
 from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, BarResult, KernelResources, Stage
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from grader.execution.submission_sandbox.plausible_report import implausible
 from grader.judge.cases import Run
-from grader.judge.plausible import implausible
 
 if TYPE_CHECKING:
     from grader.simulator.report import Report

@@ -13,9 +13,14 @@ from grader.frontend.toolchain.compilers import Compiler, find_cxx
 from grader.frontend.toolchain.process import Command, run_command
 from grader.setup.errors import BuildError
 
-INCLUDE_DIR = Path(__file__).parent / "include"
 _HERE = Path(__file__).parent
-_SOURCE_DIRS = (_HERE / "runtime", _HERE / "checks")
+INCLUDE_DIR = _HERE / "include"
+"""CUDA's own headers, as the simulator has them."""
+
+INCLUDE_DIRS: tuple[Path, ...] = (INCLUDE_DIR, _HERE / "libraries" / "include")
+"""Every folder of headers, in the order of the include path; the second has Thrust, CUB, cuBLAS, cuRAND and textures."""
+
+_SOURCE_DIRS = (_HERE / "runtime", _HERE / "submission_sandbox", _HERE / "checks", _HERE / "libraries" / "runtime")
 _SOURCES = (".cpp", ".S")
 
 _FLAGS = (
@@ -27,7 +32,7 @@ _FLAGS = (
     "-fno-semantic-interposition",
     "-fno-strict-aliasing",
     "-fno-stack-protector",
-    "-fno-omit-frame-pointer",  # runtime/submission_sandbox.cpp walks over its own frames, too
+    "-fno-omit-frame-pointer",  # submission_sandbox/sandbox.cpp walks the runtime's own frames, too
     "-mno-omit-leaf-frame-pointer",
     "-ftls-model=initial-exec",
 )
@@ -53,6 +58,21 @@ class LibraryPlan:
         return cache.path(self.key)
 
 
+def include_flags() -> tuple[str, ...]:
+    """Return the compiler's options for the simulator's headers."""
+    return tuple(f"-I{folder}" for folder in INCLUDE_DIRS)
+
+
+def header_path(name: str) -> Path | None:
+    """Return the simulator's file for a header such as ``thrust/sort.h``, or None if it has none."""
+    return next((path for folder in INCLUDE_DIRS if (path := folder / name).is_file()), None)
+
+
+def holds_own_headers(folder: Path) -> bool:
+    """Return whether a folder is one of the simulator's, or the merged ``include`` of ``grader nvcc --toolkit``."""
+    return folder in INCLUDE_DIRS or (folder / "cuda_runtime.h").resolve() == INCLUDE_DIR / "cuda_runtime.h"
+
+
 def plan_library(compiler: Compiler | None = None) -> LibraryPlan:
     """The library as it is to be built by a compiler; reads the sources where one of them changed, builds nothing."""
     return _plan(compiler or find_cxx(), _files())
@@ -68,7 +88,7 @@ _Files = tuple[tuple[Path, int, int], ...]
 
 
 def _files() -> _Files:
-    walks = (walk for top in (INCLUDE_DIR, *_SOURCE_DIRS) for walk in os.walk(top))
+    walks = (walk for top in (*INCLUDE_DIRS, *_SOURCE_DIRS) for walk in os.walk(top))
     names = (Path(folder, name) for folder, _, names in walks for name in names)
     paths = sorted(path for path in names if path.suffix != ".md")  # a wheel has none, and no compiler reads them
     return tuple((path, (status := path.stat()).st_size, status.st_mtime_ns) for path in paths)
@@ -80,7 +100,7 @@ def _plan(compiler: Compiler, files: _Files) -> LibraryPlan:
     headers = _headers_digest(files)
     contents = [part for path in sources for part in (path.name, path.read_bytes())]
     key = digest(["libsim 2", compiler.identity, *_FLAGS, headers, *contents])
-    return LibraryPlan(compiler, sources, (*_FLAGS, f"-I{INCLUDE_DIR}", f"-I{_HERE}"), headers, key)
+    return LibraryPlan(compiler, sources, (*_FLAGS, *include_flags(), f"-I{_HERE}"), headers, key)
 
 
 @functools.lru_cache(maxsize=8)
@@ -119,7 +139,7 @@ def _largest_first(sources: tuple[Path, ...]) -> list[Path]:
 
 def _object(plan: LibraryPlan, cache: BuildCache, source: Path) -> Path:
     key = digest(["object", plan.compiler.identity, *_FLAGS, plan.headers, source.name, source.read_bytes()])
-    name = f"{source.parent.name}_{source.stem}.o"
+    name = "_".join(source.relative_to(_HERE).with_suffix(".o").parts)
 
     def compile_one(folder: Path) -> None:
         _run(plan, (*plan.compiler.command, *plan.flags, "-c", str(source), "-o", name), folder)

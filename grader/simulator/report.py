@@ -88,7 +88,7 @@ from msgspec import structs
 from grader.frontend import course_headers
 from grader.simulator import report_format
 from grader.simulator.disassembly import operations_of
-from grader.simulator.library import INCLUDE_DIR
+from grader.simulator.library import INCLUDE_DIRS
 from grader.simulator.recording import Recording, merge
 from grader.simulator.symbolize import UNKNOWN, Location, Symbolizer, symbolizer
 from grader.verdict import SourceLine
@@ -562,7 +562,7 @@ class _Reader:
 @functools.cache
 def _own_headers() -> dict[str, str]:
     """The headers of the simulator and of the course, each under its path: of all files but the kernel's these alone are shown."""
-    files = [*INCLUDE_DIR.rglob("*"), *course_headers.FOLDER.glob("*.cuh")]
+    files = [*(path for folder in INCLUDE_DIRS for path in folder.rglob("*")), *course_headers.FOLDER.glob("*.cuh")]
     return {str(path): str(path) for path in files if path.is_file()}
 
 

@@ -21,9 +21,10 @@ from typing import Any
 
 from grader.frontend.course_headers import FOLDER, header_name
 from grader.simulator import line_table
+from grader.simulator.library import INCLUDE_DIRS
 from grader.simulator.tools import LARGEST_LIBRARY, Server
 
-_INCLUDE_DIR = str(Path(__file__).parent / "include")
+_NOT_SHOWN = (*map(str, INCLUDE_DIRS), "/usr/")
 _reading = threading.Lock()
 """Of debug information, which several threads share: pyelftools has one position in each section, and a reader whose position
 another one moves goes through garbage, perhaps without end."""
@@ -106,7 +107,7 @@ class Symbolizer:
         for depth, (file, line) in enumerate(frames):
             if name := header_name(file):  # the compiler made a function of its own of what stands in a header
                 return Location(str(FOLDER.parent / name), line, 0, depth)
-            if line and not file.startswith((_INCLUDE_DIR, "/usr/")) and file != "launchers":
+            if line and not file.startswith(_NOT_SHOWN) and file != "launchers":
                 return Location(file, line, 0, depth)
         return UNKNOWN
 

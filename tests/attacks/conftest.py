@@ -14,8 +14,9 @@ import pytest
 
 from grader.course import course_root
 from grader.course.task import Bar, Case, Exercise, Input, Output, between, normal
-from grader.execution.jail import compiling, imports, instrumented
+from grader.execution.jail import compiling, imports
 from grader.execution.runner import client, tiers
+from grader.execution.submission_sandbox import instrumentation_bypass
 from grader.frontend.toolchain.cache import cache_folder
 from grader.judge import check
 from grader.verdict import Verdict
@@ -133,8 +134,8 @@ def judged(tier: str, places: dict[str, str], tmp_path: Path, monkeypatch: pytes
             monkeypatch.setattr(compiling, "SECONDS", 2.0)
         if "Defense: names." not in text.splitlines()[0]:
             monkeypatch.setattr(imports, "refused", lambda library, libsim: [])
-            monkeypatch.setattr(instrumented, "unchecked_word", lambda plan, run: "")
-            monkeypatch.setattr(instrumented, "renumbers_lines", lambda text: False)
+            monkeypatch.setattr(instrumentation_bypass, "unchecked_word", lambda plan, run: "")
+            monkeypatch.setattr(instrumentation_bypass, "renumbers_lines", lambda text: False)
         for word, place in places.items():
             text = text.replace(word, place)
         whole = tmp_path / "twice.cu"

@@ -30,8 +30,8 @@ from grader.classroom.worker import in_utf8
 from grader.execution.build import diagnostics
 from grader.execution.build.build import plan_kernel
 from grader.execution.jail import imports
-from grader.execution.jail.instrumented import renumbers_lines
 from grader.execution.runner import answers
+from grader.execution.submission_sandbox.instrumentation_bypass import renumbers_lines
 from grader.setup.errors import GraderError
 from grader.simulator.report import Report
 from grader.simulator.report_format import HAPPENINGS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.execution.jail.instrumented import renumbers_lines
+from grader.execution.submission_sandbox.instrumentation_bypass import renumbers_lines
 
 RENUMBERING = (
     '#line 3 "other.cu"',

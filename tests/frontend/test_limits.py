@@ -11,7 +11,7 @@ from grader.execution.build.build import plan_kernel, read_kernel_file
 from grader.frontend import limits
 from grader.frontend.rewrite import RewriteError, rewrite
 from grader.setup.errors import BuildError
-from grader.simulator.library import INCLUDE_DIR
+from grader.simulator.library import INCLUDE_DIRS
 
 _KERNEL = "__global__ void f(int a) {\n"
 
@@ -62,7 +62,7 @@ def test_too_much_is_refused_at_its_line(says: str) -> None:
 )
 def test_names_of_device_variables_are_not_looked_for_without_end(body: str) -> None:
     with pytest.raises(RewriteError, match="reading the file up to here takes too long"):
-        rewrite(f"__device__ int x;\nvoid f() {{ {body} }}\n", INCLUDE_DIR)
+        rewrite(f"__device__ int x;\nvoid f() {{ {body} }}\n", INCLUDE_DIRS)
 
 
 @pytest.mark.parametrize("name", SPLICED)
@@ -104,7 +104,7 @@ def test_a_message_about_a_long_parameter_is_cut() -> None:
 
 def test_a_message_does_not_repeat_a_whole_file() -> None:
     with pytest.raises(RewriteError) as caught:
-        rewrite("#include <cuda_" + "uda_" * 50_000 + ".h>\n", INCLUDE_DIR)
+        rewrite("#include <cuda_" + "uda_" * 50_000 + ".h>\n", INCLUDE_DIRS)
     assert 1000 < len(str(caught.value)) < 10_000
 
 
@@ -119,4 +119,4 @@ extern "C" void h(float* x, cudaStream_t stream) { g<<<dim3(1, 2), 32, 0, stream
 """
     for end in range(len(text) + 1):
         with contextlib.suppress(RewriteError):
-            rewrite(text[:end], INCLUDE_DIR)
+            rewrite(text[:end], INCLUDE_DIRS)

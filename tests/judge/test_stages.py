@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from grader.course.task import Bar, Case, Exercise, Input, Output, normal
+from grader.execution.submission_sandbox.plausible_report import implausible, too_little
 from grader.judge.cases import Run
 from grader.judge.correct import judge_correct
 from grader.judge.efficient import evaluate_bar, judge_efficient, names_in, needs
-from grader.judge.plausible import implausible, too_little
 from grader.judge.safe import judge_safe
 from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, Finding, KernelResources, OutputResult

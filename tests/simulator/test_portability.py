@@ -12,10 +12,12 @@ import pytest
 from grader.frontend.rewrite import rewrite
 from grader.frontend.toolchain.cache import open_cache
 from grader.frontend.toolchain.compilers import find_cxx
-from grader.simulator.library import INCLUDE_DIR, build_objects, plan_library
+from grader.simulator.library import INCLUDE_DIR, INCLUDE_DIRS, build_objects, include_flags, plan_library
 from tests.simulator.harness import KERNELS
 
 RUNTIME = INCLUDE_DIR.parent / "runtime"
+PARTS = ("runtime", "submission_sandbox")
+SOURCES = sorted(path for part in PARTS for path in (INCLUDE_DIR.parent / part).glob("*.cpp"))
 
 _SETTINGS = """
 extern "C" int sim_configure(const char*, const char*);
@@ -26,10 +28,10 @@ static int settings = sim_configure("watchdog_seconds", "0.3");
 def build_program(folder: Path, command: tuple[str, ...], runtime: list[Path], *flags: str) -> Path:
     """self_test.cu with the whole runtime (sources, or objects of the same compiler), as one program."""
     source, settings, program = folder / "self_test.cpp", folder / "settings.cpp", folder / "self_test"
-    source.write_text(rewrite((KERNELS / "self_test.cu").read_text(), INCLUDE_DIR).text)
+    source.write_text(rewrite((KERNELS / "self_test.cu").read_text(), INCLUDE_DIRS).text)
     settings.write_text(_SETTINGS)
     common = ("-std=c++17", "-O1", "-fno-finite-loops", "-fno-builtin-printf", "-fno-strict-aliasing")
-    include = (f"-I{INCLUDE_DIR}", f"-I{INCLUDE_DIR.parent}", f"-I{RUNTIME}")
+    include = (*include_flags(), f"-I{INCLUDE_DIR.parent}", f"-I{RUNTIME}")
     files = map(str, (*runtime, source, settings))
     done = subprocess.run(
         [*command, *common, *flags, *include, *files, "-o", str(program), "-lpthread"], capture_output=True, text=True
@@ -50,8 +52,12 @@ def check(*command: str, address_space: int | None = None) -> None:
 @pytest.mark.parametrize("flags", [(), ("-DSIM_UCONTEXT",)], ids=["assembly", "ucontext"])
 def test_this_machine(tmp_path, flags):
     """The runtime's objects are those of the simulator's library; only context.cpp knows the other way to switch."""
-    objects = [path for path in build_objects(plan_library(), open_cache()) if path.name.startswith("runtime_")]
-    assert len(objects) == len(list(RUNTIME.glob("*.cpp")))
+    objects = [
+        path
+        for path in build_objects(plan_library(), open_cache())
+        if path.name.startswith(tuple(f"{part}_" for part in PARTS))
+    ]
+    assert len(objects) == len(SOURCES)
     if flags:
         objects = [path for path in objects if path.name != "runtime_context.o"] + [RUNTIME / "context.cpp"]
     program = str(build_program(tmp_path, find_cxx().command, objects, *flags))
@@ -67,4 +73,4 @@ def test_arm64(tmp_path):
         pytest.skip(
             "needs aarch64-linux-gnu-g++ and qemu-aarch64-static (apt install g++-aarch64-linux-gnu qemu-user-static)"
         )
-    check(emulator, str(build_program(tmp_path, (compiler,), sorted(RUNTIME.glob("*.cpp")), "-static")))
+    check(emulator, str(build_program(tmp_path, (compiler,), SOURCES, "-static")))

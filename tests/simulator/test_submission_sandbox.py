@@ -1,4 +1,4 @@
-"""What a submission may touch, place by place: ``submission_sandbox/calls.cpp`` asks ``submission_sandbox.cpp``, without kernels and checks."""
+"""What a submission may touch, place by place: ``submission_sandbox/calls.cpp`` asks ``sandbox.cpp``, without kernels and checks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_each_place(tmp_path: Path) -> None:
     subprocess.run(
         [*compiler, *guarded, "-Wl,-z,relro,-z,now", str(HERE / "submission.cpp"), "-o", str(library)], check=True
     )
-    sources = [str(HERE / "calls.cpp"), str(SIMULATOR / "runtime/submission_sandbox.cpp")]
+    sources = [str(HERE / "calls.cpp"), str(SIMULATOR / "submission_sandbox/sandbox.cpp")]
     includes = [f"-I{INCLUDE_DIR}", f"-I{SIMULATOR}"]
     subprocess.run([*compiler, *includes, *sources, "-o", str(program), "-ldl", "-pthread"], check=True)
     done = subprocess.run([str(program), str(library)], capture_output=True, text=True)

@@ -13,7 +13,7 @@ import pytest
 
 from grader.frontend.toolchain.cache import digest, digest_folder, open_cache
 from grader.frontend.toolchain.compilers import find_cxx
-from grader.simulator.library import INCLUDE_DIR, build_objects, plan_library
+from grader.simulator.library import INCLUDE_DIR, build_objects, include_flags, plan_library
 from tests.seeds import SEED
 
 UNIT = Path(__file__).parent / "unit"
@@ -28,7 +28,7 @@ COMPILERS = [
     pytest.param("clang++", marks=pytest.mark.skipif(not shutil.which("clang++"), reason="no clang++")),
 ]
 FLAGS = ("-std=c++17", "-O1", "-g", "-fno-strict-aliasing", "-Wall", "-Wextra", "-Werror")
-INCLUDES = (f"-I{INCLUDE_DIR}", f"-I{INCLUDE_DIR.parent}", f"-I{UNIT}")
+INCLUDES = (*include_flags(), f"-I{INCLUDE_DIR.parent}", f"-I{UNIT}")
 
 
 @functools.cache

@@ -48,7 +48,7 @@ _CPU_FLAGS = (
     "-fvisibility=hidden",
     "-fno-semantic-interposition",
     "-fno-strict-aliasing",
-    "-fno-omit-frame-pointer",  # runtime/submission_sandbox.cpp tells local variables from what functions return to
+    "-fno-omit-frame-pointer",  # submission_sandbox/sandbox.cpp tells local variables from what functions return to
     "-mno-omit-leaf-frame-pointer",
     "-fno-stack-protector",  # a smashed stack is a finding, not the end of the process
     "-fstack-clash-protection",  # a large local array must not step over the guard page
@@ -105,13 +105,13 @@ _CLANG_CHECKED = (
     "-mllvm",
     "-tsan-instrument-read-before-write=1",  # else the read of x[i] += 1 is left out
 )
-# Calls through pointers go through functions of the simulator: runtime/indirect_calls.cpp.
+# Calls through pointers go through functions of the simulator: submission_sandbox/indirect_calls.cpp.
 _X86_CHECKED = ("-fcf-protection=branch", "-fno-jump-tables")
 _GCC_X86 = (
     *_X86_CHECKED,
     "-mindirect-branch=thunk-extern",
     "-mno-red-zone",
-)  # building/stores.py uses what is below the stack
+)  # submission_sandbox/store_checks.py uses what is below the stack
 _CLANG_X86 = (*_X86_CHECKED, "-mretpoline-external-thunk")
 # Its checks leave out local arrays that no pointer leaves the function to; an access that misses one of those ends the process.
 _CLANG_LOCAL = ("-fsanitize=local-bounds", "-fsanitize-trap=local-bounds")
@@ -300,7 +300,7 @@ def _plan_cpu(
     cxx = compiler if isinstance(compiler, Compiler) else find_cxx(compiler)
     architecture = _simulated(arch, source, path.name)
     try:
-        rewritten = rewrite(source, library.INCLUDE_DIR, architecture)
+        rewritten = rewrite(source, library.INCLUDE_DIRS, architecture)
         refuse_inlined(source, {launcher.name for launcher in launchers})
     except RewriteError as problem:
         raise diagnostics.located(path, problem) from None
@@ -319,7 +319,7 @@ def _plan_cpu(
     )
     linking += hooks.link_flags(checks)
     key = digest(["kernel 3", text, *flags, cxx.identity, libsim.key, *linking])
-    include = (library.INCLUDE_DIR,)
+    include = library.INCLUDE_DIRS
     return BuildPlan(path, "cpu", checks, source, text, launchers, cxx, flags, include, linking, key, rewritten, libsim)
 
 
@@ -369,7 +369,7 @@ def _simulated(arch: str | None, source: Source, name: str) -> int:
 @functools.lru_cache(maxsize=32)
 def _translated_header(text: str) -> str:
     """A header of the course as C++ for the simulator."""
-    return rewrite(text, library.INCLUDE_DIR).text
+    return rewrite(text, library.INCLUDE_DIRS).text
 
 
 def arch_flags(arch: str) -> tuple[str, ...]:

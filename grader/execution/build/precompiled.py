@@ -13,7 +13,7 @@ from pathlib import Path
 from grader.frontend.toolchain.cache import BuildCache, digest
 from grader.frontend.toolchain.compilers import Compiler
 from grader.frontend.toolchain.process import Command, run_command
-from grader.simulator.library import INCLUDE_DIR
+from grader.simulator.library import INCLUDE_DIRS, include_flags
 
 PRELUDE = "prelude.h"
 _PRECOMPILED = f"{PRELUDE}.gch"
@@ -48,11 +48,11 @@ def precompiled(
 
     ``headers`` is the hash of the simulator's headers, ``names`` are those to include.
     """
-    key = digest(["prelude", compiler.identity, str(INCLUDE_DIR), *flags, headers, *names])
+    key = digest(["prelude", compiler.identity, *map(str, INCLUDE_DIRS), *flags, headers, *names])
 
     def compile_headers(folder: Path) -> None:
         (folder / PRELUDE).write_text("".join(f'#include "{name}"\n' for name in names), encoding="utf-8")
-        argv = (*compiler.command, *flags, f"-I{INCLUDE_DIR}", "-x", "c++-header", PRELUDE, "-o", _PRECOMPILED)
+        argv = (*compiler.command, *flags, *include_flags(), "-x", "c++-header", PRELUDE, "-o", _PRECOMPILED)
         if run_command(Command(argv, folder)).returncode != 0:  # the kernel's own build will say what is wrong
             (folder / _PRECOMPILED).unlink(missing_ok=True)
 

@@ -63,7 +63,7 @@ def load_kernel(
             'Write one for each kernel: extern "C" void name(..., cudaStream_t stream) { kernel<<<...>>>(...); }',
         )
     if plan.device == "cpu" and plan.checks and not open_cache().path(plan.key).exists():
-        # load_inline goes without the checks that building/stores.py puts in, which a grader must be able to count on.
+        # load_inline goes without the checks that submission_sandbox/store_checks.py puts in, which a grader must be able to count on.
         plan = replace(plan, key=digest([plan.key, "load_inline"]))
     built = build(plan, _compile_inline)
     return Kernel(built, raise_on_finding, sync)

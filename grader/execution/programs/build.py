@@ -70,13 +70,13 @@ def compile_unit(unit: Unit, options: Options, cache: BuildCache | None = None) 
 
     def build(folder: Path) -> None:
         (folder / "unit.cpp").write_text(text, encoding="utf-8")
-        argv = (*compiler.command, *flags, "-w", f"-I{library.INCLUDE_DIR}", "-c", "unit.cpp", "-o", OBJECT)
+        argv = (*compiler.command, *flags, "-w", *library.include_flags(), "-c", "unit.cpp", "-o", OBJECT)
         ahead: tuple[Path, ...] = ()
         if compiler.family == "gcc":
             names = headers_at_head(text)
             ahead = (precompiled(compiler, flags, library.headers_digest(), names, cache),)
         argv += tuple(f"-include{path / PRELUDE}" for path in ahead)
-        done = options.run(Command(argv, folder, (library.INCLUDE_DIR, *ahead)))
+        done = options.run(Command(argv, folder, (*library.INCLUDE_DIRS, *ahead)))
         if done.returncode != 0:
             raise messages.explain(done.output, [unit.file, *map(Path, sorted(active.files))], compiler)
 
@@ -87,7 +87,7 @@ def compile_unit(unit: Unit, options: Options, cache: BuildCache | None = None) 
 def translated(active: Preprocessed) -> str:
     """The C++ text of what the preprocessor left, or a RewriteError at the place in the program's own file."""
     try:
-        rewritten = rewrite(active.text, library.INCLUDE_DIR, alone=False)
+        rewritten = rewrite(active.text, library.INCLUDE_DIRS, alone=False)
     except RewriteError as problem:
         raise messages.placed(problem, active.places) from None
     head = '#include <cuda_runtime.h>\n#include "sim/before_cuda_13.h"\n'
@@ -101,9 +101,9 @@ def _compile_host(unit: Unit, compiler: Compiler, options: Options, flags: tuple
     language = "c" if unit.language == C else "c++"
     if unit.language == C:
         flags = ("-g1", "-gdwarf-4", "-O1", "-fPIC", *options.host_flags)
-    includes = [f"-I{path}" for path in (*unit.include_dirs, library.INCLUDE_DIR)]
+    includes = [f"-I{path}" for path in (*unit.include_dirs, *library.INCLUDE_DIRS)]
     base = (*compiler.command, "-x", language, *flags, "-w", "-DSIM_OLD_NAMES", *unit.defines, *includes)
-    reads = (*unit.include_dirs, unit.file.parent, library.INCLUDE_DIR)
+    reads = (*unit.include_dirs, unit.file.parent, *library.INCLUDE_DIRS)
     key = digest(["host", *base, compiler.identity, library.headers_digest(), *_contents(unit)])
 
     def build(folder: Path) -> None:

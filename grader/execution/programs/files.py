@@ -41,7 +41,9 @@ def unit(path: Path, include_dirs: tuple[Path, ...], defines: tuple[str, ...], l
             f"{path} is no source file", f"A program is made of files that end in {', '.join(_LANGUAGES)}."
         )
     # CUDA's own headers come from here anyway, and are none of the program's.
-    folders = tuple(folder for folder in (given.resolve() for given in include_dirs) if folder != library.INCLUDE_DIR)
+    folders = tuple(
+        folder for folder in (given.resolve() for given in include_dirs) if not library.holds_own_headers(folder)
+    )
     return Unit(path.resolve(), folders, defines, kind)
 
 

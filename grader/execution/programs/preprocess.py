@@ -119,7 +119,7 @@ def _headers(unit: Unit) -> tuple[list[str], set[Path]]:
 
 
 def _exists(name: str) -> bool:
-    places = (library.INCLUDE_DIR, Path("/usr/include"), *Path("/usr/include/c++").glob("*"))
+    places = (*library.INCLUDE_DIRS, Path("/usr/include"), *Path("/usr/include/c++").glob("*"))
     return any((place / name).is_file() for place in places)
 
 
@@ -137,8 +137,8 @@ def _stand_in(folder: Path, header: str) -> None:
     target = folder / path
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        ours = library.INCLUDE_DIR / path
-        guards = _GUARD.findall(ours.read_text(encoding="utf-8")) if ours.is_file() else []
+        ours = library.header_path(name)
+        guards = _GUARD.findall(ours.read_text(encoding="utf-8")) if ours else []
         target.write_text("\n".join([_MARK + header, *guards, ""]), encoding="utf-8")
     except OSError:  # a header and a folder of one name
         return
@@ -151,7 +151,7 @@ def _numbers_of_headers(compiler: Compiler, flags: Sequence[str], cache: BuildCa
 
     def collect(folder: Path) -> None:
         (folder / "all.cpp").write_text("#include <cuda_runtime.h>\n", encoding="utf-8")
-        argv = (*compiler.command, "-E", "-dM", *std, f"-I{library.INCLUDE_DIR}", "all.cpp", "-o", "all.txt")
+        argv = (*compiler.command, "-E", "-dM", *std, *library.include_flags(), "all.cpp", "-o", "all.txt")
         done = run_command(Command(argv, folder))
         if done.returncode != 0:
             raise GraderError(f"the simulator's headers cannot be read by {compiler}:\n{done.output.strip()}")

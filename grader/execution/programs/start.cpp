@@ -12,7 +12,7 @@ __attribute__((constructor(101))) static void start() {
 }
 
 #if defined(__x86_64__)
-// The objects are compiled as for a jail, where libsim looks at each call through a pointer (runtime/indirect_calls.cpp). A program
+// The objects are compiled as for a jail, where libsim looks at each call through a pointer (simulator/submission_sandbox/indirect_calls.cpp). A program
 // is not confined, and has these functions of its own: where the loader binds libsim's at the first call, that loses r10 and r11.
 asm(R"(
     .pushsection .text

@@ -40,7 +40,7 @@ def folder(cache: BuildCache | None = None, options: Options = Options()) -> Pat
         nvcc = place / "bin" / "nvcc"
         nvcc.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m grader nvcc "$@"\n', encoding="utf-8")
         nvcc.chmod(0o755)
-        (place / "include").symlink_to(library.INCLUDE_DIR)
+        _link_headers(place / "include")
         (place / "lib").symlink_to("lib64")
         # Without a soname a program asks for the path that it was linked with, and needs no -rpath.
         objects = map(str, library.build_objects(plan, cache))
@@ -61,6 +61,16 @@ def folder(cache: BuildCache | None = None, options: Options = Options()) -> Pat
             (place / "lib64" / name).write_text("/* with libcudart */\n", encoding="utf-8")
 
     return cache.get(key, build, "CUDA's folder for makefiles")[0]
+
+
+def _link_headers(include: Path) -> None:
+    """Fill a folder with links to the simulator's headers. Both of its folders have a ``sim/``, so each file gets a link."""
+    for folder in library.INCLUDE_DIRS:
+        for header in folder.rglob("*"):
+            if header.is_file():
+                link = include / header.relative_to(folder)
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(header)
 
 
 def _names(libsim: Path) -> str:

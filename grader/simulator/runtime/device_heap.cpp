@@ -9,7 +9,7 @@
 #include "arena.h"
 #include "block_order.h"
 #include "events.h"
-#include "submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "sim/heap.h"
 #include "thread.h"
 

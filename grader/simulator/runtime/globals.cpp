@@ -2,7 +2,7 @@
 //
 // Registration happens in static constructors of kernel libraries, before anything else of libsim has run: plain
 // arrays, no constructor of our own.
-#include "submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "sim/globals.h"
 
 #include <pthread.h>

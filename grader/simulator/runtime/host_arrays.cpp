@@ -4,7 +4,7 @@
 
 #include "arrays.h"
 #include "host_memory.h"
-#include "submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "refuse.h"
 
 #define CALLER __builtin_return_address(0)

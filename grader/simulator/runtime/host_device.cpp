@@ -8,7 +8,7 @@
 #include "cuda_runtime_api.h"
 #include "limits.h"
 #include "output.h"
-#include "submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "refuse.h"
 #include "settings.h"
 #include "streams.h"

@@ -5,7 +5,7 @@
 #include "executables.h"
 #include "graphs.h"
 #include "host_memory.h"
-#include "submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "refuse.h"
 #include "sim/launch.h"
 

@@ -4,7 +4,7 @@
 #include "events.h"
 #include "executables.h"
 #include "graphs.h"
-#include "submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "refuse.h"
 #include "streams.h"
 

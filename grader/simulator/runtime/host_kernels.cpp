@@ -8,7 +8,7 @@
 #include "kernels.h"
 #include "launch.h"
 #include "limits.h"
-#include "submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "refuse.h"
 #include "sim/launch.h"
 #include "thread.h"

@@ -15,7 +15,7 @@
 #include "given_stream.h"
 #include "host_memory.h"
 #include "output.h"
-#include "submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "program.h"
 #include "refuse.h"
 #include "streams.h"

@@ -4,7 +4,7 @@
 #include "captures.h"
 #include "cuda_runtime_api.h"
 #include "output.h"
-#include "submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "refuse.h"
 #include "streams.h"
 

@@ -4,7 +4,7 @@
 
 #include "cuda_runtime_api.h"
 #include "encoded_map.h"
-#include "submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "refuse.h"
 #include "tensor_map.h"
 

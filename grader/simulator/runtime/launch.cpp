@@ -15,7 +15,7 @@
 #include "kernels.h"
 #include "last_error.h"
 #include "limits.h"
-#include "submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "program.h"
 #include "scheduler.h"
 #include "operation.h"

@@ -11,7 +11,7 @@
 
 #include "device_heap.h"
 #include "output.h"
-#include "submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 
 #define WRAP(RESULT, NAME) extern "C" __attribute__((visibility("default"))) RESULT __wrap_##NAME
 

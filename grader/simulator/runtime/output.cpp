@@ -12,7 +12,7 @@
 
 #include "block_order.h"
 #include "limits.h"
-#include "submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "scheduler.h"
 #include "sim/error_codes.h"
 

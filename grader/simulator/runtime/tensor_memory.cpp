@@ -1,5 +1,5 @@
 // Tensor memory: allocation, loads and stores.
-#include "submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "tensor_memory.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // wgmma: products begin when the four warps of a warpgroup have met, and are complete when a warp has waited for them.
-#include "submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "sim/wgmma.h"
 
 #include <stdarg.h>

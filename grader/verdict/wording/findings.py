@@ -357,7 +357,7 @@ WHAT: Mapping[str, Callable[[Finding], str]] = {
         f"{f.number} bytes of global memory were counted, but the result needs at least {f.total}"
     ),
 }
-"""What happened, of each kind of finding; the last six are of reports that cannot be true (``judge/plausible.py``)."""
+"""What happened, of each kind of finding; the last six are of reports that cannot be true (``execution/submission_sandbox/plausible_report.py``)."""
 
 _NAMES_ITS_PLACES = (
     _race,

@@ -16,7 +16,7 @@
 #include "runtime/events.h"
 #include "runtime/fiber.h"
 #include "runtime/last_error.h"
-#include "runtime/submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "runtime/thread.h"
 #include "submission.h"
 

@@ -5,7 +5,7 @@
 #include "checks/synchronization/order.h"
 #include "checks/synchronization/streams.h"
 #include "runtime/host_threads.h"
-#include "runtime/submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "runtime/streams.h"
 #include "sim/copies.h"
 #include "sim/globals.h"

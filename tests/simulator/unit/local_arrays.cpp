@@ -3,7 +3,7 @@
 
 #include "checks/core/access.h"
 #include "runtime/fiber.h"
-#include "runtime/submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "as_thread.h"
 #include "grid.h"
 #include "unit.h"

@@ -5,7 +5,7 @@
 #include "checks/synchronization/parallel_blocks.h"
 #include "checks/core/state.h"
 #include "runtime/fiber.h"
-#include "runtime/submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "sim/local_arrays.h"
 
 #define SIM_ALWAYS_INLINE inline __attribute__((always_inline))

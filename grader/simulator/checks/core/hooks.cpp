@@ -13,7 +13,7 @@
 #include "checks/synchronization/streams.h"
 #include "runtime/block_order.h"
 #include "runtime/host_threads.h"
-#include "runtime/submission_sandbox.h"
+#include "submission_sandbox/sandbox.h"
 #include "sim/copies.h"
 #include "sim/shared.h"
 

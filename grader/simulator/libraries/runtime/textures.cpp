@@ -8,10 +8,10 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "arrays.h"
-#include "submission_sandbox.h"
-#include "refuse.h"
-#include "scheduler.h"
+#include "runtime/arrays.h"
+#include "submission_sandbox/sandbox.h"
+#include "runtime/refuse.h"
+#include "runtime/scheduler.h"
 #include "sim/error_codes.h"
 
 #define CALLER __builtin_return_address(0)

@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 import tempfile
 from pathlib import Path
+from typing import Protocol
 
-from grader.execution.build.build import BuildPlan
-from grader.execution.jail import own_code
+from grader.execution.submission_sandbox import forbidden_identifiers
 from grader.frontend.constructs import COMPILERS_OWN
 from grader.frontend.kernel_definitions import find_kernels
 from grader.frontend.rewrite import COPIES
 from grader.frontend.rewrite_error import RewriteError
 from grader.frontend.tokens import Source
+from grader.frontend.toolchain.compilers import Compiler
 from grader.frontend.toolchain.process import Command, RunCommand
 
 # A directive that gives lines other numbers or another file's name, in all the spellings that a preprocessor takes. A comment
@@ -29,7 +30,24 @@ _GLUE = ("##", "%:%:")
 _LINEMARKER = re.compile(r'# [0-9]+ "([^"]*)"')
 
 
-def unchecked_word(plan: BuildPlan, run: RunCommand) -> str:
+class Plan(Protocol):
+    """The parts of a ``BuildPlan`` that are searched. ``build`` imports this package, so the class itself cannot be used."""
+
+    @property
+    def source(self) -> Source: ...
+    @property
+    def original(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def compiler(self) -> Compiler: ...
+    @property
+    def flags(self) -> tuple[str, ...]: ...
+    @property
+    def include_dirs(self) -> tuple[Path, ...]: ...
+
+
+def unchecked_word(plan: Plan, run: RunCommand) -> str:
     """The word in a kernel file that would switch checks off; nothing in an honest one."""
     source = plan.source
     tokens = [*source.tokens, *(token for macro in source.macros for token in macro.body)]
@@ -38,20 +56,20 @@ def unchecked_word(plan: BuildPlan, run: RunCommand) -> str:
     for text in texts:
         if any(part in text for part in _PARTS) or _HOST_INSTRUCTION.fullmatch(text):
             return text
-    if word := own_code.refused_word(source):
+    if word := forbidden_identifiers.refused_word(source):
         return word
-    if any(glue in plan.original for glue in _GLUE) or own_code.may_hide(source):
+    if any(glue in plan.original for glue in _GLUE) or forbidden_identifiers.may_hide(source):
         return _glued_word(plan, run)
     return ""
 
 
-def _glued_word(plan: BuildPlan, run: RunCommand) -> str:
+def _glued_word(plan: Plan, run: RunCommand) -> str:
     """A refused word that stands in a file only after its macros have put it together."""
     expanded = Source(_expanded(plan.original, plan, run))
     for token in expanded.tokens:
         if any(part in token.text for part in _PARTS) or COMPILERS_OWN.fullmatch(token.text):
             return token.text
-    if word := own_code.refused_word(expanded):
+    if word := forbidden_identifiers.refused_word(expanded):
         return word
     try:
         find_kernels(expanded)
@@ -66,7 +84,7 @@ def renumbers_lines(text: str) -> bool:
     return bool(_RENUMBERS.search(_SPLICE.sub("", text)))
 
 
-def _expanded(text: str, plan: BuildPlan, run: RunCommand) -> str:
+def _expanded(text: str, plan: Plan, run: RunCommand) -> str:
     """What the preprocessor makes of a text behind the simulator's headers, CUDA's own words left alone."""
     kept = "".join(f"#undef {word}\n" for word in ("__global__", "__device__", "__host__", "__forceinline__"))
     with tempfile.TemporaryDirectory() as folder:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from grader.execution.build.build import plan_kernel
-from grader.execution.jail import own_code
-from grader.execution.jail.instrumented import unchecked_word
+from grader.execution.submission_sandbox import forbidden_identifiers
+from grader.execution.submission_sandbox.instrumentation_bypass import unchecked_word
 from grader.frontend.tokens import Source
 from grader.frontend.toolchain.process import Command, Finished, run_command
 
@@ -25,7 +25,7 @@ PRAGMAS += ["GCC poison", "clang section", "GCC visibility", "redefine_extname",
 
 
 def refused(text: str) -> str:
-    return own_code.refused_word(Source(text))
+    return forbidden_identifiers.refused_word(Source(text))
 
 
 @pytest.mark.parametrize("name", [*NAMES.split(), *(f"__builtin_{name}" for name in BUILTINS.split())])

@@ -3,7 +3,7 @@
 // On x86-64 kernel libraries are compiled so that each such call goes through a function that is named after the register with
 // the address (-mindirect-branch=thunk-extern of g++, -mretpoline-external-thunk of clang++), and so that what pointers may lead
 // to begins with the instruction endbr64 (-fcf-protection=branch). Elsewhere such calls are not looked at.
-#include "submission_sandbox.h"
+#include "sandbox.h"
 
 #if defined(__x86_64__)
 

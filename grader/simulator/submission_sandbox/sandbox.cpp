@@ -1,4 +1,4 @@
-#include "submission_sandbox.h"
+#include "sandbox.h"
 
 #include <cxxabi.h>
 #include <link.h>
@@ -12,12 +12,12 @@
 
 #include <new>
 
-#include "events.h"
-#include "fiber.h"
-#include "last_error.h"
+#include "runtime/events.h"
+#include "runtime/fiber.h"
+#include "runtime/last_error.h"
 #include "sim/error_codes.h"
 #include "sim/shared.h"
-#include "thread.h"
+#include "runtime/thread.h"
 
 namespace sim::sandbox {
 

@@ -3,10 +3,10 @@
 g++ puts the calls for the checks in while it still works on expressions. What becomes a store later is left out: the result of a
 call that is a structure, copies that it writes out itself, an index or an offset that leaves a local array. So each store whose
 place is not fixed in the function's own frame, or in a variable, is preceded here by a call of ``sim_store_<bytes>``
-(``runtime/stores.cpp``), which keeps all registers; except where the call for the check of just this address comes before it.
+(``simulator/submission_sandbox/store_checks.cpp``), which keeps all registers; except where the call for the check of just this address comes before it.
 
 Where exceptions land g++ writes the instruction endbr64, as at the beginning of functions. It is left out there: calls through
-pointers may lead to it (``runtime/indirect_calls.cpp``), and no processor asks for it in programs of Linux.
+pointers may lead to it (``simulator/submission_sandbox/indirect_calls.cpp``), and no processor asks for it in programs of Linux.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 // The checks that grader/execution/build/stores.py puts before stores which g++ has left without one.
-#include "submission_sandbox.h"
+#include "sandbox.h"
 
 #if defined(__x86_64__)
 

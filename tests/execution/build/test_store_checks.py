@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader.execution.build import stores
-from grader.execution.build.stores import checked_parts, with_checks
+from grader.execution.submission_sandbox import store_checks
+from grader.execution.submission_sandbox.store_checks import checked_parts, with_checks
 
 HOOKED = "\tmovq\t%rbx, %rdi\n\tcall\t__tsan_write4@PLT\n"
 
@@ -244,10 +244,10 @@ def test_all_else_stays() -> None:
 @pytest.mark.parametrize("length", [100, 100_000])
 def test_long_lines_are_checked_and_not_remembered(length: int) -> None:
     place = f"{'a' * length}(%rbx)"
-    stores._kept.cache_clear()
+    store_checks._kept.cache_clear()
     text = with_checks(f"f:\n\tleaq\t{place}, %rdi\n\tcall\t__tsan_write4@PLT\n\tmovl\t%eax, {place}\n\tret")
     assert text.count("call\tsim_store_4@PLT") == (length > 200), "g++'s own check is known where the place is short"
-    assert stores._kept.cache_info().currsize == (5 if length < 200 else 3)
+    assert store_checks._kept.cache_info().currsize == (5 if length < 200 else 3)
 
 
 FUNCTION = "{0}:\n\tmovl\t%eax, 8(%rbx)\n\tret\n\t.size\t{0}, .-{0}\n"

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
-#include "captures.h"
-#include "operation.h"
-#include "submission_sandbox.h"
-#include "events.h"
+#include "runtime/arena.h"
+#include "runtime/captures.h"
+#include "runtime/operation.h"
+#include "submission_sandbox/sandbox.h"
+#include "runtime/events.h"
 #include "sim/small_float.h"
-#include "streams.h"
-#include "thread.h"
+#include "runtime/streams.h"
+#include "runtime/thread.h"
 
 #define CALLER __builtin_return_address(0)
 
