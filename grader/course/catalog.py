@@ -13,6 +13,7 @@ import importlib.util
 import os
 import re
 import sys
+import textwrap
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -216,13 +217,22 @@ def find(name: str, root: Path | None = None) -> Entry:
 
 @functools.lru_cache(maxsize=64)
 def _hints(path: Path, changed: int) -> dict[str, tuple[str, ...]]:
-    """The hints of a day, by exercise, each on one line; ``changed``: when the file was written, in nanoseconds."""
+    """Return the hints of a day, by exercise; ``changed``: when the file was written, in nanoseconds."""
     found = {}
     for name, hints in read_toml(path)[1].items():
         if not isinstance(hints, list) or not all(isinstance(hint, str) for hint in hints):
             raise GraderError(f"{path}: {name} is not a list of texts", "For each exercise it holds its hints.")
-        found[name] = tuple(" ".join(hint.split()) for hint in hints)
+        found[name] = tuple(_hint_blocks(hint) for hint in hints)
     return found
+
+
+def _hint_blocks(text: str) -> str:
+    """Join the lines of each paragraph, and keep the lines of each block that is indented by four spaces: code."""
+    blocks = re.split(r"\n(?:[ \t]*\n)+", textwrap.dedent(text).strip("\n").rstrip())
+    return "\n\n".join(
+        block if all(line.startswith("    ") for line in block.splitlines()) else " ".join(block.split())
+        for block in blocks
+    )
 
 
 _loaded: dict[Path, tuple[int, ModuleType]] = {}

@@ -85,6 +85,8 @@ def test_hints_lie_beside_the_tasks(course: Course) -> None:
     file = entry.tasks.with_name("hints.toml")
     file.write_text("twice = ['a', '''\n  b\n  c\n  ''']\nother = ['d']")
     assert entry.hints == ("a", "b c")
+    file.write_text("twice = ['a', '''\n  b\n  c:\n\n      int x;\n        y();\n\n  d\n  ''']")
+    assert entry.hints == ("a", "b c:\n\n    int x;\n      y();\n\nd"), "code keeps its lines"
     for text, says in (
         ("twice = ['a'", "hints.toml is not TOML: "),
         ("twice = 'a'", "hints.toml: twice is not a list"),

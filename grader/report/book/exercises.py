@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from html import escape
 
 from grader.course import Course, Entry
@@ -51,7 +52,12 @@ def _fenced(text: str, language: str) -> str:
 
 
 def _folded(title: str, text: str) -> str:
-    return f"<details><summary>{title}</summary><p>{escape(text)}</p></details>"
+    """Fold a hint: paragraphs, and code where a block is indented."""
+    blocks = (
+        f"<pre><code>{escape(textwrap.dedent(block))}</code></pre>" if block[:1] == " " else f"<p>{escape(block)}</p>"
+        for block in text.split("\n\n")
+    )
+    return f"<details><summary>{title}</summary>{''.join(blocks)}</details>"
 
 
 def _broken(prototype: str) -> str:
