@@ -18,6 +18,7 @@ from grader.cli.messages import print_note, short_name
 from grader.course import Course, Entry
 from grader.course.learner import pristine
 from grader.course.learner.progress import ProgressFile
+from grader.judge.options import CheckOptions
 from grader.judge.timing.gpus import gpu as gpu_named
 from grader.report import theme, words
 from grader.report.failures import paragraph
@@ -83,7 +84,15 @@ def command(
     console = theme.console(sys.stderr if to_stdout else sys.stdout)
     recordings: list[Recorded] = []
     wanted = recordings.append if html_out is not None else None
-    verdict = grade(entry, file, device.value, seed, console, verbose, gpu, wanted, own_process=True)
+    options = CheckOptions(
+        device=device.value,
+        seed=seed,
+        details=verbose,
+        gpu=gpu,
+        on_recording=wanted,
+        own_process="torch" not in sys.modules,
+    )
+    verdict = grade(entry, file, console, options)
     own = is_own_file(entry, file)
     if own:
         record(course, entry, verdict)
@@ -108,34 +117,14 @@ def command(
 def grade(
     entry: Entry,
     file: Path | None,
-    device: str,
-    seed: int | None,
     console: Console,
-    details: bool = False,
-    gpu: str = "H200",
-    on_recording: Callable[[Recorded], None] | None = None,
-    own_process: bool = False,
+    options: CheckOptions | None = None,
 ) -> Verdict:
-    """Run the check, and show what it is doing while a person waits.
-
-    ``details``: also the operations of each line, and which unit of ``gpu`` limits the kernel. ``on_recording``: is given
-    what one block did.
-    """
+    """Run the check, and show its progress while a person waits."""
     from grader.judge import check
 
     with working(console, entry.variable) as on_progress:
-        return check(
-            entry,
-            file,
-            device=device,
-            seed=seed,
-            on_progress=on_progress,
-            details=details,
-            gpu=gpu,
-            on_recording=on_recording,
-            own_process=own_process and "torch" not in sys.modules,
-            ahead=True,
-        )
+        return check(entry, file, options or CheckOptions(), on_progress=on_progress, ahead=True)
 
 
 def _player(recordings: list[Recorded]) -> dict[str, str] | None:

@@ -36,11 +36,11 @@ def command() -> int:
     console = theme.console()
     right, broken = course.find(RIGHT), course.find(BROKEN)
     console.print("A right flash attention, the course's solution:")
-    passed = grade(right, right.solution, "cpu", None, console)
+    passed = grade(right, right.solution, console)
     print_verdict(passed, console)
     console.print("\nA broken one, an exercise. Where would you look?")
     with tempfile.TemporaryDirectory() as folder:
-        failed = grade(broken, _untouched(course, broken, Path(folder)), "cpu", None, console)
+        failed = grade(broken, _untouched(course, broken, Path(folder)), console)
     print_verdict(failed, console, next_steps=NEXT)
     return 0 if passed.exit_code == 0 and failed.exit_code == 1 else max(passed.exit_code, 1)
 

@@ -24,6 +24,7 @@ from grader.course import Course, Entry
 from grader.course.learner import kernel_file, pristine
 from grader.course.learner.progress import ProgressFile
 from grader.judge.events import CheckEvent
+from grader.judge.options import CheckOptions
 from grader.judge.timing.gpus import gpu as gpu_named
 from grader.report import theme
 from grader.report.notebook.graded import Graded
@@ -153,9 +154,10 @@ class Magics:
             from grader.judge import check as judge
 
             _load_torch()
-            verdict = judge(
-                entry, file, asked.device, asked.seed, on_progress=output.follow, details=asked.verbose, gpu=gpu
+            options = CheckOptions(
+                device=asked.device, seed=asked.seed, details=asked.verbose, gpu=gpu, on_progress=output.follow
             )
+            verdict = judge(entry, file, options)
         if own:
             check.record(course, entry, verdict)
         steps = next_steps(course, entry, verdict, own)

@@ -78,7 +78,7 @@ Grade = Callable[[Entry], Verdict]
 def watch(course: Course, start: Entry | None) -> int:
     """Watch the exercises until the learner leaves or everything is passed. Returns the exit code."""
     console = theme.console()
-    loop = WatchLoop(course, start, console, lambda entry: grade(entry, None, "cpu", None, console))
+    loop = WatchLoop(course, start, console, lambda entry: grade(entry, None, console))
     if loop.current is None:
         loop.print_finished()
         return 0

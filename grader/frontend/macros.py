@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from grader.frontend.tokens import Macro, Source, Token, closing
+from grader.frontend.tokens import Macro, Source, Token, Tokens, closing
 
 _MOST = 200_000
 """Tokens; a file that grows beyond is left as it is."""
@@ -31,7 +31,7 @@ def expanded(source: Source) -> Sequence[Token]:
                 return source.tokens
     except (_TooMany, RecursionError):
         return source.tokens
-    return result
+    return Tokens(result)
 
 
 def _simple(source: Source) -> dict[str, Macro]:

@@ -12,9 +12,10 @@ import hashlib
 import platform
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ from grader.judge.events import CheckEvent
 from grader.judge.nvcc import Answer, launches_of
 from grader.judge.operations import TOTALS as OPERATIONS
 from grader.judge.operations import Operations, bound_of
+from grader.judge.options import CheckOptions
 from grader.judge.safe import judge_safe
 from grader.judge.simulated import attach_findings
 from grader.judge.timing.gpus import PeakRates
@@ -54,73 +56,63 @@ SETTINGS = {"checks": "1", "watchdog_seconds": "3"}
 def run_check(
     exercise: Entry | Exercise | str,
     file: str | Path | None,
-    device: str,
-    seed: int | None,
-    stages: Sequence[str] | None,
-    on_progress: Callable[[CheckEvent], None] | None,
-    details: bool = False,
-    gpu: str = "H200",
-    on_recording: Callable[[Recorded], None] | None = None,
-    own_process: bool = False,
-    ahead: bool = False,
+    options: CheckOptions,
 ) -> Verdict:
-    """See ``grader.judge.check``."""
+    """Run the stages that ``grader.judge.check`` describes."""
+    device = options.device
     started = time.monotonic()
     entry = Course().find(exercise) if isinstance(exercise, str) else exercise
     path = _file(entry, file)
-    wanted = _stages(stages, device)
-    peak = gpu_named(gpu)
+    wanted = _stages(options.stages, device)
+    peak = gpu_named(options.gpu)
     verdict = Verdict(
         exercise=entry.name,
         title=entry.title,
         file=str(path),
         device=device,
-        seed=secrets.randbits(48) if seed is None else seed,
+        seed=secrets.randbits(48) if options.seed is None else options.seed,
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         source_sha256=_hash(path),
     )
     verdict.command = f"grader check {entry.name} --file {path} --device {device} --seed {verdict.seed}"
-    report = on_progress or (lambda progress: None)
-    report(CheckEvent("builds", "started"))
-    job = Job(path, device, entry.architecture, ask_nvcc=device == "cpu" or details)
-    with Builder(job, own_process) as builder, ExitStack() as drawn:
+    options.report(CheckEvent("builds", "started"))
+    job = Job(path, device, entry.architecture, ask_nvcc=device == "cpu" or options.details)
+    with Builder(job, options.own_process) as builder, ExitStack() as drawn:
         task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
         verdict.title, verdict.kind, verdict.points = task.title, task.kind, task.points
         held = builder.building.jail.result()
         verdict.isolation, verdict.isolation_note = held.tier, held.note
         runs, counted = _planned(task, device, wanted, verdict.seed)
-        if ahead:
+        if options.ahead:
             builder.building.translated()
             with _one_thread():
                 draw_ahead(task, _in_order(runs, counted), builder.building.kernel.done, drawn)
         stage, built = builder.finish(task)
         verdict.stages.append(stage)
-        report(CheckEvent("builds", "finished", status=stage.status))
+        options.report(CheckEvent("builds", "finished", status=stage.status))
         if built is not None:
-            counting = device == "cpu" and (details or needs(task, OPERATIONS))
+            counting = device == "cpu" and (options.details or needs(task, OPERATIONS))
             operations = Operations(path, held.jail) if counting else None
             check = _Check(
                 task,
                 path,
                 built,
-                device,
                 (runs, counted),
-                wanted,
-                report,
+                replace(options, stages=wanted),
                 held.jail,
                 operations,
                 builder.building.nvcc,
                 peak,
             )
             later = check.run() if set(wanted) != {"builds"} else []
-            if on_recording is not None and (recorded := check.record()) is not None:
-                on_recording(recorded)
+            if options.on_recording is not None and (recorded := check.record()) is not None:
+                options.on_recording(recorded)
             if builder.building.nvcc is not None:
                 add_answer(stage, builder.building.nvcc.result(), launches_of(check.reports))
             if stage.passed:
                 verdict.stages += later
             else:
-                report(CheckEvent("builds", "finished", status=stage.status))
+                options.report(CheckEvent("builds", "finished", status=stage.status))
     done = {stage.name for stage in verdict.stages}
     for name in STAGES:
         if name not in done:
@@ -144,10 +136,8 @@ class _Check:
         task: Exercise,
         file: Path,
         built: Built,
-        device: str,
         planned: tuple[list[Run], list[Run]],
-        stages: Sequence[str],
-        report: Callable[[CheckEvent], None],
+        options: CheckOptions,
         jail: Jail,
         operations: Operations | None,
         nvcc: Future[Answer] | None,
@@ -155,8 +145,8 @@ class _Check:
     ) -> None:
         self.gpu = gpu
         self.jail, self.operations, self.nvcc = jail, operations, nvcc
-        self.task, self.file, self.built, self.device, self.planned = task, file, built, device, planned
-        self.stages, self.report = stages, report
+        self.task, self.file, self.built, self.planned = task, file, built, planned
+        self.device, self.stages, self.report = options.device, options.stages or (), options.report
         self.reports: list[Report | None] = []
         """What the simulator reported, by run."""
         self.runs: list[Run] = []

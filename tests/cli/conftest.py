@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from grader.cli.app import run
-from grader.course import Course
+from grader.course import Course, Entry
+from grader.judge import CheckOptions
 from grader.verdict import CaseResult, Stage, Verdict
 from tests.small_course import write_course
 
@@ -82,14 +84,15 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A judge that passes files that hold the word 'solved'; returns the names that it was asked for."""
     asked: list[str] = []
 
-    def check(entry, file=None, device="cpu", seed=None, stages=None, on_progress=None, details=False, gpu="H200", **_):  # type: ignore[no-untyped-def]
+    def check(entry: Entry, file: Path | None = None, options: CheckOptions | None = None, **changes: Any) -> Verdict:
+        options = replace(options or CheckOptions(), **changes)
         asked.append(entry.name)
         path = Path(file or entry.skeleton)
         passed = "solved" in path.read_text()
         case = CaseResult("one element", "f32", "passed" if passed else "failed", {"n": 1}, "" if passed else "crash")
         stage = Stage("correct", "passed" if passed else "failed", cases=[case])
         return Verdict(
-            entry.name, entry.title, str(path), device, seed or 7, entry.kind, entry.points, passed,
+            entry.name, entry.title, str(path), options.device, options.seed or 7, entry.kind, entry.points, passed,
             float(entry.points) if passed else 0.0, [Stage("builds", "passed", "1 launcher"), stage], 0.1,
         )  # fmt: skip
 

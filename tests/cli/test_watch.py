@@ -28,7 +28,7 @@ class Watched:
         self.output = io.StringIO()
         console = theme.console(self.output, width=80)
         entry = course.find(start) if start else None
-        self.session = WatchLoop(course, entry, console, lambda entry: grade(entry, None, "cpu", None, console))
+        self.session = WatchLoop(course, entry, console, lambda entry: grade(entry, None, console))
 
     def run(self, *events: Event) -> str:
         """Run until the given events are used up; the last one must end the session."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from grader.execution.build.build import plan_kernel, read_kernel_file
 from grader.frontend import limits
 from grader.frontend.rewrite import RewriteError, rewrite
+from grader.frontend.tokens import Tokens
 from grader.setup.errors import BuildError
 from grader.simulator.library import INCLUDE_DIRS
 
@@ -120,3 +122,25 @@ extern "C" void h(float* x, cudaStream_t stream) { g<<<dim3(1, 2), 32, 0, stream
     for end in range(len(text) + 1):
         with contextlib.suppress(RewriteError):
             rewrite(text[:end], INCLUDE_DIRS)
+
+
+def test_work_grows_with_the_size_of_a_file_that_has_a_macro(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matching all brackets anew for each function would take time that grows with the square of the file's size."""
+    matched = []
+    find_partners = Tokens.partners.func
+
+    def counted(tokens: Tokens) -> list[int]:
+        matched.append(len(tokens))
+        return find_partners(tokens)
+
+    counting = functools.cached_property(counted)
+    counting.__set_name__(Tokens, "partners")
+    monkeypatch.setattr(Tokens, "partners", counting)
+
+    def work(functions: int) -> int:
+        matched.clear()
+        bodies = "".join(f"__device__ int f{i}(int x) {{ return ONE(x) * (x + {i}); }}\n" for i in range(functions))
+        rewrite(f"#define ONE(x) ((x) + 1)\n{bodies}", INCLUDE_DIRS)
+        return sum(matched)
+
+    assert work(400) < 5 * work(100)

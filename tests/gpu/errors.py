@@ -25,7 +25,7 @@ SEED = 1
 
 def errors_of(entry: Entry, device: str) -> list[dict[str, Any]]:
     """One row for each dtype: the largest errors over all cases and outputs that hold real numbers."""
-    verdict = check(entry, entry.solution, device, seed=SEED, stages=["builds", "correct"])
+    verdict = check(entry, entry.solution, device=device, seed=SEED, stages=["builds", "correct"])
     exercise = entry.load()
     rows: dict[str, dict[str, Any]] = {}
     for stage in verdict.stages:
